@@ -1,0 +1,130 @@
+//! Engines: what turns a job into I/O, and the job files and outputs of fio.
+//!
+//! An [`Engine`] runs one job file from start to end and hands every
+//! [`Event`] to a [`Sink`] as it happens; it never prints and keeps no
+//! results. This crate knows `model` and `device`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::time::Duration;
+
+use fathom_model::Event;
+
+pub mod fio;
+pub mod jobfile;
+
+/// Takes the events of a run in order.
+pub trait Sink {
+    /// Takes one event. [`Flow::Stop`] ends the run as an interrupt would:
+    /// the record could not be written.
+    fn event(&mut self, event: Event) -> Flow;
+}
+
+/// Whether a run goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// Go on.
+    Continue,
+    /// End the run now and keep what there is.
+    Stop,
+}
+
+/// What an engine is to run.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The job file to run, as it stands in the record.
+    pub job_file: PathBuf,
+    /// Sections to run; empty means all.
+    pub sections: Vec<String>,
+    /// Options of the engine's own command line, passed on as they are.
+    pub extra_args: Vec<String>,
+    /// Folder the engine runs in, as for a plain `fio` command: relative file
+    /// names of the job and its logs are meant from here.
+    pub work_dir: PathBuf,
+    /// Folder for the engine's raw outputs.
+    pub raw_dir: PathBuf,
+    /// Time between two samples.
+    pub interval: Duration,
+    /// Longest time the run may take; `None` is no limit.
+    pub deadline: Option<Duration>,
+}
+
+/// Why an engine gave up before or while running; failures of jobs are events.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The engine cannot run here, or ended in a way that left no figures.
+    #[error("{0}")]
+    Failed(fathom_model::Failure),
+    /// A file of the run could not be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// How the engine's run ended, beyond what the events say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// All jobs reported and none failed.
+    Complete,
+    /// Told to stop.
+    Interrupted,
+    /// A job or the engine failed; the events name each failure.
+    Failed,
+}
+
+/// Runs jobs.
+pub trait Engine {
+    /// `fio`, `native` or `sim`.
+    fn name(&self) -> &'static str;
+
+    /// Runs one job file to its end.
+    ///
+    /// # Errors
+    /// When the engine cannot be started or leaves no figures at all.
+    fn run(
+        &self,
+        request: &Request,
+        control: &Control,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome, EngineError>;
+}
+
+/// Tells a running engine from outside (a signal, a trigger file) what to do.
+#[derive(Debug, Clone, Default)]
+pub struct Control {
+    stop: Arc<AtomicU8>,
+    status_requests: Arc<AtomicU32>,
+}
+
+impl Control {
+    /// Asks the run to end; asking again asks harder (the engine is killed).
+    pub fn stop(&self) {
+        let _ = self
+            .stop
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_add(1));
+    }
+
+    /// How often [`Control::stop`] was called.
+    #[must_use]
+    pub fn stop_requests(&self) -> u8 {
+        self.stop.load(Ordering::SeqCst)
+    }
+
+    /// Asks for an [`Event::Status`] while the run goes on.
+    pub fn request_status(&self) {
+        self.status_requests.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Takes one request for a status, if there is any.
+    #[must_use]
+    pub fn take_status_request(&self) -> bool {
+        self.status_requests
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1))
+            .is_ok()
+    }
+}

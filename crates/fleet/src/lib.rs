@@ -1,0 +1,3 @@
+//! Where jobs run: on this machine ([`local`]) or over ssh ([`ssh`]).
+//!
+//! Knows `model`, `engine` and `record`: it joins an engine to a record.

@@ -1,0 +1,79 @@
+//! The one document that `--json` prints for a run. Its schema is versioned and
+//! described in docs/FORMAT.md.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::result::{DiskUse, GroupResult, JobResult};
+
+/// Name and version of [`RunDocument`]'s schema.
+pub const RUN_SCHEMA: &str = "fathom.run/1";
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// Everything that was asked for was measured.
+    Complete,
+    /// Stopped from outside, or killed; what was measured until then is kept.
+    Interrupted,
+    /// At least one job, or the engine, failed.
+    Failed,
+}
+
+impl fmt::Display for RunStatus {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Self::Complete => "complete",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+        })
+    }
+}
+
+/// A run, whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunDocument {
+    /// [`RUN_SCHEMA`].
+    pub schema: String,
+    /// Name of the record folder.
+    pub id: String,
+    /// The run's name: the job file's or the command's.
+    pub name: String,
+    /// How it ended.
+    pub status: RunStatus,
+    /// Start, RFC 3339 UTC with milliseconds.
+    pub started: String,
+    /// End; absent when the run was killed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+    /// Engine: `fio`, `native`, `sim`.
+    pub engine: String,
+    /// Its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine_version: Option<String>,
+    /// Where the figures are of a run that did not end by itself: taken from the
+    /// samples up to the last whole interval.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_samples: bool,
+    /// The jobs.
+    pub jobs: Vec<JobResult>,
+    /// Aggregates per reporting group and direction.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupResult>,
+    /// Block devices under the jobs' files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<DiskUse>,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
+    /// What makes a figure doubtful, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Where it ran; absent for imported results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Environment>,
+}

@@ -1,0 +1,111 @@
+//! Where a run took place: the machine and its targets. Everything that cannot
+//! be read on a machine is absent, never invented.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// The machine and the targets of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Fathom's own version.
+    pub fathom_version: String,
+    /// Host name.
+    pub hostname: String,
+    /// Operating system, for example `Linux`.
+    pub os: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Machine architecture, for example `x86_64`.
+    pub arch: String,
+    /// CPU model as the kernel names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_model: Option<String>,
+    /// CPUs this process may use.
+    pub cpus: u32,
+    /// Frequency governor, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_governor: Option<String>,
+    /// Memory of the machine in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Files and devices the jobs name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<Target>,
+}
+
+/// A file or block device that a run uses.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// Path as the job names it.
+    pub path: PathBuf,
+    /// The block device, when the target is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<BlockDevice>,
+    /// The file system, when the target is a file or folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<FileSystem>,
+}
+
+/// Identity and settings of a block device (the whole disk under a partition).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BlockDevice {
+    /// Kernel name, for example `nvme0n1`.
+    pub name: String,
+    /// Model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Serial number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serial: Option<String>,
+    /// Firmware revision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub firmware: Option<String>,
+    /// Names under /dev/disk/by-id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_id: Vec<String>,
+    /// Capacity in bytes.
+    pub capacity_bytes: u64,
+    /// Logical block size in bytes.
+    pub logical_block_bytes: u32,
+    /// Physical block size in bytes.
+    pub physical_block_bytes: u32,
+    /// I/O scheduler in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<String>,
+    /// Requests the scheduler may hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nr_requests: Option<u32>,
+    /// Write cache as the kernel sees it: `write back` or `write through`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_cache: Option<String>,
+    /// Whether it rotates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotational: Option<bool>,
+    /// PCIe link in force, for example `16.0 GT/s x4 of 16.0 GT/s x4`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pcie_link: Option<String>,
+    /// What stands behind a loop device, or the kind of a virtual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backing: Option<String>,
+}
+
+/// The file system a file or folder lies on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FileSystem {
+    /// Type, for example `ext4`.
+    pub kind: String,
+    /// Where it is mounted.
+    pub mount_point: PathBuf,
+    /// What is mounted.
+    pub source: String,
+    /// Mount options.
+    pub options: String,
+    /// Size in bytes.
+    pub size_bytes: u64,
+    /// Bytes free for an ordinary user.
+    pub free_bytes: u64,
+    /// The disk under it, when it is one the kernel can name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<BlockDevice>,
+}

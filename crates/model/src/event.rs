@@ -1,0 +1,87 @@
+//! What happens in a run, in order: the one stream that feeds the record, the
+//! terminal and every later judgement.
+
+use serde::{Deserialize, Serialize};
+
+use crate::document::RunStatus;
+use crate::failure::Failure;
+use crate::result::Results;
+use crate::sample::Sample;
+
+/// One line of a record's event log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// When it happened, ms since 1970 UTC.
+    pub at_ms: u64,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// Something that happened in a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A part of the run begins: one job file of several, one test of a
+    /// series. The events up to the next step belong to it.
+    Step {
+        /// Place, counted from 1.
+        step: u32,
+        /// Number of steps.
+        of: u32,
+        /// The job file's name, the test's name.
+        name: String,
+    },
+    /// The engine was started.
+    EngineStarted {
+        /// Name of the engine: `fio`, `native`, `sim`.
+        engine: String,
+        /// Its version, for example `fio-3.33`.
+        version: Option<String>,
+        /// The command as executed; empty for engines inside Fathom.
+        argv: Vec<String>,
+        /// Its process, if it has one of its own.
+        pid: Option<u32>,
+    },
+    /// The jobs that samples refer to by place, in the engine's order.
+    Jobs {
+        /// Names; a name stands once for each member that reports on its own.
+        names: Vec<String>,
+    },
+    /// The engine is laying out files or doing something else before its jobs run.
+    Preparing {
+        /// What it says it does.
+        what: String,
+    },
+    /// One interval of one job and direction.
+    Sample(Sample),
+    /// All samples of one interval have been given; the record is flushed here.
+    Interval {
+        /// End of the interval, ms since the run's start.
+        t_ms: u64,
+        /// Expected time left in ms, where the engine knows.
+        remaining_ms: Option<u64>,
+    },
+    /// A full status that somebody asked for while the run went on.
+    Status {
+        /// What the engine would report if it ended now.
+        results: Box<Results>,
+    },
+    /// Something worth a line that is not an error.
+    Note {
+        /// One sentence.
+        text: String,
+    },
+    /// Something went wrong; the run may go on.
+    Failure(Failure),
+    /// The engine's figures at its end. Several job files give several of these.
+    Finished {
+        /// The figures.
+        results: Box<Results>,
+    },
+    /// The last line of a record. A record without it was interrupted.
+    Ended {
+        /// How the run ended.
+        status: RunStatus,
+    },
+}

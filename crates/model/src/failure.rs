@@ -1,0 +1,141 @@
+//! What can go wrong with a run: what happened, to what, and what to do about it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The kinds of failure; each has one advice text, here and nowhere else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// An I/O came back with an error.
+    Io,
+    /// The file system or device is full.
+    NoSpace,
+    /// A job ended without figures, killed by a signal.
+    JobKilled,
+    /// The engine itself was killed.
+    EngineKilled,
+    /// The engine ended without a whole report.
+    NoReport,
+    /// The engine refused an option or job file.
+    BadOption,
+    /// fio has no such I/O engine here, or cannot load it.
+    EngineMissing,
+    /// The program fio is not installed.
+    FioMissing,
+    /// The kernel's limit on asynchronous I/O contexts (fs.aio-max-nr) is reached.
+    AioLimit,
+    /// A job has neither a size nor a target that gives one.
+    NoSize,
+    /// A file or device cannot be opened.
+    Open,
+    /// A device that does not exist would have been created as a file.
+    NoDevice,
+    /// A privilege is missing.
+    Permission,
+    /// A job reported fewer or other jobs than were asked for.
+    JobsMissing,
+    /// A job moved no data.
+    NoIo,
+    /// A process of the engine outlived it and was killed.
+    Orphan,
+    /// The engine did not end when told to.
+    Hung,
+    /// The record could not be written.
+    Record,
+    /// Anything else; the text says what.
+    Other,
+}
+
+impl FailureKind {
+    /// What the engineer can do.
+    #[must_use]
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::Io => {
+                "check the kernel log (dmesg) for the device; to measure past errors set continue_on_error"
+            }
+            Self::NoSpace => "free space or lower size; size counts for each of numjobs",
+            Self::JobKilled => {
+                "look for the out-of-memory killer in the kernel log, or lower numjobs and iodepth"
+            }
+            Self::EngineKilled => {
+                "look for the out-of-memory killer in the kernel log; what was measured until then is in the record"
+            }
+            Self::NoReport => "the engine's own words are in the record's raw folder",
+            Self::BadOption => {
+                "run 'fathom job check FILE'; 'fathom engines' lists what this engine takes"
+            }
+            Self::EngineMissing => {
+                "run 'fathom engines' for those that are here, or install the package that brings it (Debian: fio and its Recommends)"
+            }
+            Self::FioMissing => "install it (Debian: apt-get install fio)",
+            Self::AioLimit => {
+                "raise the limit: sysctl -w fs.aio-max-nr=1048576, or lower numjobs × iodepth"
+            }
+            Self::NoSize => "give size= (or a filename= that exists and has one)",
+            Self::Open => "check the path, its permissions and that nobody holds it exclusively",
+            Self::NoDevice => "check the name: ls -l /dev/disk/by-id",
+            Self::Permission => "run as root, or choose an option that needs no privilege",
+            Self::JobsMissing => "the engine's own words are in the record's raw folder",
+            Self::NoIo => "check size, runtime and rate: the job moved nothing",
+            Self::Orphan => "nothing is left running; the figures of that job are not complete",
+            Self::Hung => {
+                "a device that does not answer leaves processes in state D until it does; see the kernel log"
+            }
+            Self::Record => "free space where the record lies, or choose another place with --runs",
+            Self::Other => "see the engine's own words in the record's raw folder",
+        }
+    }
+}
+
+/// One thing that went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Its kind.
+    pub kind: FailureKind,
+    /// What happened, a sentence without a full stop.
+    pub message: String,
+    /// The job, device or file it happened to, where one can be named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// The errno behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errno: Option<i32>,
+}
+
+impl Failure {
+    /// A failure of `kind` that says `message`.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            subject: None,
+            errno: None,
+        }
+    }
+
+    /// Names what it happened to.
+    #[must_use]
+    pub fn about(mut self, subject: impl Into<String>) -> Self {
+        self.subject = Some(subject.into());
+        self
+    }
+
+    /// Adds the errno.
+    #[must_use]
+    pub fn with_errno(mut self, errno: i32) -> Self {
+        self.errno = Some(errno);
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if let Some(subject) = &self.subject {
+            write!(f, "{subject}: ")?;
+        }
+        write!(f, "{}\n  to do: {}", self.message, self.kind.advice())
+    }
+}

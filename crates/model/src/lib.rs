@@ -1,0 +1,28 @@
+//! The nouns of Fathom and their wire types; every other crate speaks in these.
+//!
+//! This crate knows no other crate of the workspace. It does no I/O: it holds
+//! units ([`units`]), what was asked ([`job`]), what was seen while it ran
+//! ([`sample`], [`event`]), what came out ([`result`], [`histogram`]), where it
+//! ran ([`environment`]), what went wrong ([`failure`]), the one document that
+//! `--json` prints ([`document`]) and the exit codes ([`exit`]).
+
+pub mod document;
+pub mod environment;
+pub mod event;
+pub mod exit;
+pub mod failure;
+pub mod histogram;
+pub mod job;
+pub mod result;
+pub mod sample;
+pub mod units;
+
+pub use document::{RunDocument, RunStatus};
+pub use environment::Environment;
+pub use event::{Entry, Event};
+pub use exit::Exit;
+pub use failure::{Failure, FailureKind};
+pub use histogram::Histogram;
+pub use job::{JobOption, JobSpec, Origin};
+pub use result::{Direction, DirectionResult, DiskUse, GroupResult, JobResult, Latency, Results};
+pub use sample::Sample;

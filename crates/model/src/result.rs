@@ -1,0 +1,304 @@
+//! What came out of a run: jobs, groups, disks. Missing is `None`, never 0.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::Histogram;
+
+/// Direction of an I/O, as fio names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Trims (discards).
+    Trim,
+    /// Syncs: only latencies are known of them.
+    Sync,
+    /// All directions as one, with fio's `unified_rw_reporting`.
+    Mixed,
+}
+
+impl Direction {
+    /// The name in job files, documents and tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Trim => "trim",
+            Self::Sync => "sync",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
+/// Everything an engine reports at its end (or, of a running job, so far).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// Engine and version that wrote the figures, for example `fio-3.33`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine_version: Option<String>,
+    /// When the figures were taken, ms since 1970 UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamp_ms: Option<u64>,
+    /// Options of `[global]`, where the engine reports them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub global_options: BTreeMap<String, String>,
+    /// The jobs in the engine's order (one a group where it reports groups).
+    pub jobs: Vec<JobResult>,
+    /// Block devices under the jobs' files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<DiskUse>,
+}
+
+/// One job (or, with group reporting, one group of jobs).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobResult {
+    /// Name of the job's section.
+    pub name: String,
+    /// The step of the run it belongs to, when the run has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// Free text of the option `description`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Host that ran it, for jobs of fio's client mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    /// Reporting group, counted from 0.
+    pub group: u32,
+    /// Number of merged jobs, where the engine tells (fio's normal output does).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub members: Option<u32>,
+    /// First error as a positive errno; 0 is none.
+    pub error: i32,
+    /// I/Os that failed, where the job went on after errors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_errors: Option<u64>,
+    /// Wall time of the job in ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime_ms: Option<u64>,
+    /// Options of the job, where the engine reports them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
+    /// Reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<DirectionResult>,
+    /// Writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<DirectionResult>,
+    /// Trims.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trim: Option<DirectionResult>,
+    /// All directions as one (`unified_rw_reporting`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mixed: Option<DirectionResult>,
+    /// Latencies of syncs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sync: Option<Latency>,
+    /// CPU and scheduling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CpuUse>,
+    /// Distribution of the queue depth in percent, by fio's class names (`1`, `2`, … `>=64`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub iodepth_percent: Vec<(String, f64)>,
+    /// fio's steady-state verdict (`ss=`), under fio's own definition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fio_steady_state: Option<serde_json::Value>,
+}
+
+impl JobResult {
+    /// The directions of data that have figures, in fio's order.
+    pub fn directions(&self) -> impl Iterator<Item = (Direction, &DirectionResult)> {
+        [
+            (Direction::Read, &self.read),
+            (Direction::Write, &self.write),
+            (Direction::Trim, &self.trim),
+            (Direction::Mixed, &self.mixed),
+        ]
+        .into_iter()
+        .filter_map(|(dir, result)| result.as_ref().map(|result| (dir, result)))
+    }
+
+    /// The place of one direction's result; `None` for syncs, which carry latencies only.
+    pub fn direction_mut(&mut self, dir: Direction) -> Option<&mut Option<DirectionResult>> {
+        match dir {
+            Direction::Read => Some(&mut self.read),
+            Direction::Write => Some(&mut self.write),
+            Direction::Trim => Some(&mut self.trim),
+            Direction::Mixed => Some(&mut self.mixed),
+            Direction::Sync => None,
+        }
+    }
+}
+
+/// One direction of one job over its whole run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DirectionResult {
+    /// I/Os completed. fio counts failed I/Os too when told to go on after errors.
+    pub total_ios: u64,
+    /// Bytes transferred.
+    pub io_bytes: u64,
+    /// Bytes per second over the direction's run time.
+    pub bw_bytes: f64,
+    /// I/Os per second over the direction's run time.
+    pub iops: f64,
+    /// Run time of the direction in ms.
+    pub runtime_ms: u64,
+    /// I/Os that came back shorter than asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short_ios: Option<u64>,
+    /// I/Os dropped by the engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drop_ios: Option<u64>,
+    /// Time to submit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slat: Option<Latency>,
+    /// From submission to completion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clat: Option<Latency>,
+    /// From creation of the I/O to completion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lat: Option<Latency>,
+    /// Completion latencies by I/O priority, when two or more were seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub priorities: Vec<PriorityResult>,
+    /// Bandwidth over the engine's own intervals, in bytes per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bw_intervals: Option<Spread>,
+    /// IOPS over the engine's own intervals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iops_intervals: Option<Spread>,
+}
+
+/// Latencies of one kind, in ns.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Number of values, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n: Option<u64>,
+    /// Smallest.
+    pub min_ns: u64,
+    /// Largest.
+    pub max_ns: u64,
+    /// Arithmetic mean.
+    pub mean_ns: f64,
+    /// Standard deviation of the single values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stddev_ns: Option<f64>,
+    /// (percent, ns), ascending; as reported, or from the histogram.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub percentiles_ns: Vec<(f64, u64)>,
+    /// All values, where the engine gave them (fio: json+).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<Histogram>,
+}
+
+impl Latency {
+    /// The standard error of the mean in ns: stddev/√n, which holds for
+    /// independent values; neighbouring I/Os are not, so it is a lower bound.
+    #[must_use]
+    pub fn standard_error_ns(&self) -> Option<f64> {
+        let n = self.n.filter(|&n| n > 1)?;
+        Some(self.stddev_ns? / (n as f64).sqrt())
+    }
+
+    /// The value at `percent` in ns: as reported if it was, else from the histogram.
+    #[must_use]
+    pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
+        self.percentiles_ns
+            .iter()
+            .find(|(p, _)| (p - percent).abs() < 1e-9)
+            .map(|&(_, ns)| ns)
+            .or_else(|| self.histogram.as_ref()?.percentile_ns(percent))
+    }
+}
+
+/// Completion latencies of one I/O priority.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PriorityResult {
+    /// The kernel's value: class << 13 | hint << 3 | level (`include/uapi/linux/ioprio.h`).
+    pub value: u16,
+    /// Latencies of the I/Os with this priority.
+    pub clat: Latency,
+}
+
+/// Minimum, maximum, mean and deviation of an interval figure.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Number of intervals, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n: Option<u64>,
+    /// Smallest interval.
+    pub min: f64,
+    /// Largest interval.
+    pub max: f64,
+    /// Mean of the intervals.
+    pub mean: f64,
+    /// Standard deviation of the intervals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stddev: Option<f64>,
+}
+
+/// CPU and scheduling figures of a job.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuUse {
+    /// User time in percent of the job's run time.
+    pub user_percent: f64,
+    /// System time in percent of the job's run time.
+    pub system_percent: f64,
+    /// Context switches.
+    pub context_switches: u64,
+    /// Major page faults.
+    pub major_faults: u64,
+    /// Minor page faults.
+    pub minor_faults: u64,
+}
+
+/// A group of jobs in one direction: fio's "Run status group" line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GroupResult {
+    /// Group, counted from 0.
+    pub group: u32,
+    /// Direction.
+    pub dir: Direction,
+    /// Bytes moved by all jobs of the group.
+    pub io_bytes: u64,
+    /// Bytes moved by the group per second of its longest run time.
+    pub bw_bytes: f64,
+    /// Lowest average bandwidth of a job, bytes per second.
+    pub bw_bytes_min: f64,
+    /// Highest average bandwidth of a job, bytes per second.
+    pub bw_bytes_max: f64,
+    /// Shortest run time of a job, ms.
+    pub runtime_ms_min: u64,
+    /// Longest run time of a job, ms.
+    pub runtime_ms_max: u64,
+}
+
+/// What a block device did while the jobs ran.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DiskUse {
+    /// Kernel name, for example `nvme0n1`.
+    pub name: String,
+    /// Requests completed: reads.
+    pub read_ios: u64,
+    /// Requests completed: writes.
+    pub write_ios: u64,
+    /// Requests merged: reads.
+    pub read_merges: u64,
+    /// Requests merged: writes.
+    pub write_merges: u64,
+    /// Time reads took, ms (sum over requests).
+    pub read_ticks_ms: u64,
+    /// Time writes took, ms (sum over requests).
+    pub write_ticks_ms: u64,
+    /// Time requests spent queued, ms (sum over requests).
+    pub in_queue_ms: u64,
+    /// Share of the time in which at least one request was under way, percent.
+    pub util_percent: f64,
+}

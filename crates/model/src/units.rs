@@ -1,0 +1,97 @@
+//! Numbers as people write and read them: sizes, rates, times.
+//!
+//! Sizes are shown in powers of 1024 (`KiB`, `MiB`), counts in powers of 1000.
+//! Parsing of fio's own number grammar is the job file's business.
+
+/// Bytes with a binary unit and about three digits: `4 KiB`, `1.50 GiB`.
+#[must_use]
+pub fn bytes(value: f64) -> String {
+    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let (scaled, unit) = scale(value, 1024.0, &UNITS);
+    format!("{} {unit}", three_digits(scaled))
+}
+
+/// Bytes per second: `318 MiB/s`.
+#[must_use]
+pub fn bytes_per_second(value: f64) -> String {
+    format!("{}/s", bytes(value))
+}
+
+/// A count with a decimal suffix and about three digits: `812`, `12.3k`, `1.20M`.
+#[must_use]
+pub fn count(value: f64) -> String {
+    const UNITS: [&str; 5] = ["", "k", "M", "G", "T"];
+    let (scaled, unit) = scale(value, 1000.0, &UNITS);
+    format!("{}{unit}", three_digits(scaled))
+}
+
+/// A latency in the unit that fits: `84 ns`, `1.25 µs`, `3.10 ms`, `17.2 s`.
+#[must_use]
+pub fn latency(value_ns: f64) -> String {
+    const UNITS: [&str; 4] = ["ns", "µs", "ms", "s"];
+    let (scaled, unit) = scale(value_ns, 1000.0, &UNITS);
+    format!("{} {unit}", three_digits(scaled))
+}
+
+/// A duration for people: `950 ms`, `12.5 s`, `3m07s`, `2h05m`, `1d04h`.
+#[must_use]
+pub fn duration(value_ms: u64) -> String {
+    let seconds = value_ms / 1000;
+    match seconds {
+        0 => format!("{value_ms} ms"),
+        1..60 => format!("{}.{} s", seconds, value_ms % 1000 / 100),
+        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{}d{:02}h", seconds / 86_400, seconds % 86_400 / 3600),
+    }
+}
+
+fn scale<'u>(mut value: f64, base: f64, units: &[&'u str]) -> (f64, &'u str) {
+    let mut unit = 0;
+    // 999.5 would be shown as 1000: it belongs to the next unit.
+    while value.abs() >= base.min(999.5) && unit + 1 < units.len() {
+        value /= base;
+        unit += 1;
+    }
+    (value, units[unit])
+}
+
+fn three_digits(value: f64) -> String {
+    let magnitude = value.abs();
+    if value.fract() == 0.0 || magnitude >= 99.95 {
+        format!("{value:.0}")
+    } else if magnitude >= 9.995 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_fit_the_number() {
+        assert_eq!(bytes(4096.0), "4 KiB");
+        assert_eq!(bytes(1_610_612_736.0), "1.50 GiB");
+        assert_eq!(bytes(1023.0), "1.00 KiB");
+        assert_eq!(bytes_per_second(333_447_168.0), "318 MiB/s");
+        assert_eq!(count(812.0), "812");
+        assert_eq!(count(12_345.0), "12.3k");
+        assert_eq!(count(999_600.0), "1.00M");
+        assert_eq!(latency(84.0), "84 ns");
+        assert_eq!(latency(1_250.0), "1.25 µs");
+        assert_eq!(latency(17_180_000_000.0), "17.2 s");
+        assert_eq!(latency(0.0), "0 ns");
+    }
+
+    #[test]
+    fn durations_read_as_people_say_them() {
+        assert_eq!(duration(950), "950 ms");
+        assert_eq!(duration(12_540), "12.5 s");
+        assert_eq!(duration(187_000), "3m07s");
+        assert_eq!(duration(7_500_000), "2h05m");
+        assert_eq!(duration(100_800_000), "1d04h");
+    }
+}

@@ -1,0 +1,1 @@
+//! What people and programs read: documents, tables and comparisons of records.
