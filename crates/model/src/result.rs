@@ -69,6 +69,9 @@ pub struct JobResult {
     /// Host that ran it, for jobs of fio's client mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
+    /// Port of the fio server on that host: one host may run several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
     /// Reporting group, counted from 0.
     pub group: u32,
     /// Number of merged jobs, where the engine tells (fio's normal output does).
@@ -283,6 +286,9 @@ pub struct GroupResult {
 /// What a block device did while the jobs ran.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DiskUse {
+    /// Host it belongs to, for jobs of fio's client mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Kernel name, for example `nvme0n1`.
     pub name: String,
     /// Requests completed: reads.
