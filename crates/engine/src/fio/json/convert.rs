@@ -144,6 +144,7 @@ fn cpu(user: raw::Number, system: raw::Number, counts: [raw::Number; 3]) -> Opti
 fn disk(raw: raw::Disk) -> DiskUse {
     let count = |number: raw::Number| number.count().unwrap_or(0);
     DiskUse {
+        step: None,
         host: raw.hostname,
         name: raw.name.unwrap_or_default(),
         read_ios: count(raw.read_ios),
@@ -223,6 +224,7 @@ impl Convert<'_> {
             clat: self.either(name, "clat", raw.clat_ns, raw.clat),
             lat: self.either(name, "lat", raw.lat_ns, raw.lat),
             priorities,
+            doubts: Vec::new(),
             // Bandwidths of intervals are in KiB/s in every version.
             bw_intervals: spread(
                 [
