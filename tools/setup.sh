@@ -28,6 +28,8 @@ for group in "$@"; do
             need losetup mount
             need mkfs.ext4 e2fsprogs
             need fusermount3 fuse3
+            need pkg-config pkg-config
+            [ -e /usr/include/fuse3/fuse.h ] || missing="$missing libfuse3-dev"
             need shellcheck shellcheck
             ;;
         *) echo "tools/setup.sh: no group '$group'" >&2; exit 2 ;;
