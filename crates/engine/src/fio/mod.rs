@@ -1,6 +1,5 @@
-//! The engine fio: started as a process, watched while it runs, read at its end.
+//! fio: running it, and reading what it writes.
 //!
-//! - [`run`]: spawn, guard, interval documents, stop, failures
-//! - [`json`], [`terse`], [`normal`]: fio's outputs of any age into [`fathom_model::Results`]
-//! - [`import`]: which of them a file holds
-//! - [`inventory`]: engines and options this fio has
+//! Modules: [`guard`] (nothing of fio outlives Fathom).
+
+pub mod guard;
