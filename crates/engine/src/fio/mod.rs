@@ -1,5 +1,7 @@
-//! fio: running it, and reading what it writes.
+//! The engine fio: started as a process, watched while it runs, read at its end.
 //!
-//! Modules: [`guard`] (nothing of fio outlives Fathom).
+//! - [`guard`]: nothing of fio outlives Fathom
+//! - [`json`]: fio's outputs of any age into [`fathom_model::Results`]
 
 pub mod guard;
+pub mod json;
