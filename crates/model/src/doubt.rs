@@ -45,7 +45,9 @@ impl Doubt {
             Self::FromSamples => {
                 "counted from the interval samples: the I/O after the last whole interval is missing"
             }
-            Self::FailedIosCounted => "the engine counts failed I/Os as done: the rates are too high",
+            Self::FailedIosCounted => {
+                "the engine counts failed I/Os as done: the rates are too high"
+            }
             Self::CachedReads => {
                 "the page cache answered reads: the disk is slower; set direct=1 or read more than fits in memory"
             }

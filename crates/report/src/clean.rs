@@ -8,20 +8,16 @@ use crate::document::fill_percentiles;
 
 /// Cleans every figure of a job.
 pub fn job(job: &mut JobResult) {
-    for direction in [
-        &mut job.read,
-        &mut job.write,
-        &mut job.trim,
-        &mut job.mixed,
-    ]
-    .into_iter()
-    .flatten()
+    for direction in [&mut job.read, &mut job.write, &mut job.trim, &mut job.mixed]
+        .into_iter()
+        .flatten()
     {
         clean_direction(direction);
     }
     clean_latency(&mut job.sync);
     job.cpu = job.cpu.take().filter(is_cpu_finite);
-    job.iodepth_percent.retain(|(_, percent)| percent.is_finite());
+    job.iodepth_percent
+        .retain(|(_, percent)| percent.is_finite());
 }
 
 /// Cleans what a disk did.
@@ -95,13 +91,18 @@ fn clean_latency(place: &mut Option<Latency>) {
         return;
     }
     latency.stddev_ns = latency.stddev_ns.filter(|stddev| stddev.is_finite());
-    latency.percentiles_ns.retain(|(percent, _)| percent.is_finite());
+    latency
+        .percentiles_ns
+        .retain(|(percent, _)| percent.is_finite());
     fill_percentiles(latency);
 }
 
 fn clean_spread(place: &mut Option<Spread>) {
     *place = place.take().filter(|spread| {
-        spread.n != Some(0) && [spread.min, spread.max, spread.mean].iter().all(|v| v.is_finite())
+        spread.n != Some(0)
+            && [spread.min, spread.max, spread.mean]
+                .iter()
+                .all(|v| v.is_finite())
     });
     if let Some(spread) = place {
         spread.stddev = spread.stddev.filter(|stddev| stddev.is_finite());

@@ -16,8 +16,18 @@ const CPU_BOUND_PERCENT: f64 = 95.0;
 const LARGEST_REQUEST_BYTES: u64 = 1280 * 1024;
 /// fio's engines whose unsynced writes stay in the page cache.
 const BUFFERED_ENGINES: [&str; 12] = [
-    "sync", "psync", "vsync", "pvsync", "pvsync2", "libaio", "posixaio", "solarisaio", "io_uring",
-    "mmap", "splice", "falloc",
+    "sync",
+    "psync",
+    "vsync",
+    "pvsync",
+    "pvsync2",
+    "libaio",
+    "posixaio",
+    "solarisaio",
+    "io_uring",
+    "mmap",
+    "splice",
+    "falloc",
 ];
 
 /// One doubt and where it holds.
@@ -55,15 +65,25 @@ pub fn doubts(doc: &RunDocument) -> Vec<Finding> {
         for (dir, result) in job.directions().filter(|(_, r)| r.total_ios > 0) {
             let rules = [
                 (Doubt::FailedIosCounted, failed_ios_counted(job)),
-                (Doubt::CachedReads, dir == Direction::Read && cached_reads(job, doc)),
-                (Doubt::UnsyncedWrites, dir == Direction::Write && unsynced_writes(job)),
+                (
+                    Doubt::CachedReads,
+                    dir == Direction::Read && cached_reads(job, doc),
+                ),
+                (
+                    Doubt::UnsyncedWrites,
+                    dir == Direction::Write && unsynced_writes(job),
+                ),
                 (Doubt::InMemory, in_memory(targets)),
                 (Doubt::CpuBound, cpu_bound(job)),
                 (Doubt::SaturatedPercentiles, saturated(result)),
                 (Doubt::Short, short(result)),
             ];
             let holding = rules.into_iter().filter(|(_, holds)| *holds);
-            found.extend(holding.map(|(doubt, _)| Finding { job: place, dir, doubt }));
+            found.extend(holding.map(|(doubt, _)| Finding {
+                job: place,
+                dir,
+                doubt,
+            }));
         }
     }
     found
@@ -123,7 +143,10 @@ fn short(result: &DirectionResult) -> bool {
 fn in_memory(targets: &[Target]) -> bool {
     let kinds = targets.iter().map(|target| target.file_system.as_ref());
     let in_memory = |kind: &str| matches!(kind, "tmpfs" | "ramfs");
-    !targets.is_empty() && kinds.into_iter().all(|fs| fs.is_some_and(|fs| in_memory(&fs.kind)))
+    !targets.is_empty()
+        && kinds
+            .into_iter()
+            .all(|fs| fs.is_some_and(|fs| in_memory(&fs.kind)))
 }
 
 /// Writes without O_DIRECT that nothing asked to be stored.
@@ -162,7 +185,10 @@ fn cached_reads(job: &JobResult, doc: &RunDocument) -> bool {
     let reads = |jobs: &mut dyn Iterator<Item = &JobResult>| {
         jobs.filter_map(|job| job.read.as_ref())
             .fold((0u64, 0u64), |(ios, bytes), read| {
-                (ios.saturating_add(read.total_ios), bytes.saturating_add(read.io_bytes))
+                (
+                    ios.saturating_add(read.total_ios),
+                    bytes.saturating_add(read.io_bytes),
+                )
             })
     };
     let (direct_ios, _) = reads(&mut siblings().filter(|job| !buffered(job)));
@@ -181,7 +207,10 @@ fn cached_reads(job: &JobResult, doc: &RunDocument) -> bool {
 
 /// The job's `rw`; `None` when its options are not known.
 fn pattern(job: &JobResult) -> Option<&str> {
-    let value = job.options.get("rw").or_else(|| job.options.get("readwrite"));
+    let value = job
+        .options
+        .get("rw")
+        .or_else(|| job.options.get("readwrite"));
     value.map(String::as_str)
 }
 

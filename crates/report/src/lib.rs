@@ -14,3 +14,6 @@ pub mod samples;
 pub use document::{document, with_histograms};
 pub use doubts::doubts;
 pub use groups::groups;
+
+#[cfg(test)]
+mod tests;

@@ -135,7 +135,11 @@ impl Sum {
             bw_bytes: per_second(self.bytes),
             iops: per_second(self.ios),
             runtime_ms: if idle { 0 } else { runtime_ms },
-            doubts: if idle { Vec::new() } else { vec![Doubt::FromSamples] },
+            doubts: if idle {
+                Vec::new()
+            } else {
+                vec![Doubt::FromSamples]
+            },
             clat: latency(&self.clat),
             bw_intervals: spread(&self.bw_bytes),
             iops_intervals: spread(&self.iops),
