@@ -1,6 +1,7 @@
 //! Runs to look at, as an engine would have recorded them.
 
 mod document;
+mod table;
 
 use std::path::PathBuf;
 
