@@ -70,6 +70,9 @@ pub struct JobResult {
     /// Host that ran it, for jobs of fio's client mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
+    /// Port of the fio server on that host: one host may run several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
     /// Reporting group, counted from 0.
     pub group: u32,
     /// Number of merged jobs, where the engine tells (fio's normal output does).
@@ -298,6 +301,9 @@ pub struct GroupResult {
 /// What a block device did while the jobs ran.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DiskUse {
+    /// Host it belongs to, for jobs of fio's client mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Kernel name, for example `nvme0n1`.
     pub name: String,
     /// The step of the run it belongs to, when the run has several.

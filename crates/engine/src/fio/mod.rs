@@ -4,3 +4,5 @@
 //! - [`json`], [`terse`], [`normal`]: fio's outputs of any age into [`fathom_model::Results`]
 //! - [`import`]: which of them a file holds
 //! - [`inventory`]: engines and options this fio has
+
+pub mod json;
