@@ -12,7 +12,7 @@ FUZZ_SECONDS ?= 20
 # Where cargo builds, wherever it was told to.
 target_dir = $(shell $(CARGO) metadata --no-deps --offline --format-version 1 2>/dev/null | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
 musl_target = $(shell uname -m)-unknown-linux-musl
-scripts = .ci/run tools/*.sh bench/*.sh
+scripts = .ci/run tools/*.sh
 
 .PHONY: help
 help: ## this list
@@ -72,8 +72,10 @@ install: ## binary, man pages and shell completions under DESTDIR and PREFIX
 	@tools/install.sh "$(target_dir)/release/fathom" "$(DESTDIR)$(PREFIX)"
 
 .PHONY: bench
-bench: ## Fathom's own cost, side by side with plain fio; writes bench/results
-	@bench/run.sh
+bench: ## Fathom's own cost, side by side with plain fio; writes bench/results.md and .json
+	@tools/setup.sh quick
+	rustup target add $(musl_target)
+	$(CARGO) bench --locked -p fathom-cli --bench cost --target $(musl_target)
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZ_SECONDS (20); without nightly and cargo-fuzz its seeds only
