@@ -5,4 +5,7 @@
 //! - [`import`]: which of them a file holds
 //! - [`inventory`]: engines and options this fio has
 
+pub mod import;
 pub mod json;
+pub mod normal;
+pub mod terse;
