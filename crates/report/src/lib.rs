@@ -15,7 +15,7 @@ pub mod samples;
 pub mod style;
 pub mod table;
 
-pub use document::{document, with_histograms};
+pub use document::{document, drop_histograms, read};
 pub use doubts::doubts;
 pub use groups::groups;
 pub use style::Style;
