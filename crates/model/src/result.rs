@@ -281,6 +281,10 @@ pub struct GroupResult {
     pub group: u32,
     /// Direction.
     pub dir: Direction,
+    /// I/Os completed by all jobs of the group.
+    pub total_ios: u64,
+    /// I/Os of the group per second of its longest run time.
+    pub iops: f64,
     /// Bytes moved by all jobs of the group.
     pub io_bytes: u64,
     /// Bytes moved by the group per second of its longest run time.

@@ -69,6 +69,13 @@ pub(crate) fn compose(
     run.finish()
 }
 
+/// The document of figures alone, as an engine gives them while it runs.
+pub(crate) fn of_results(results: &Results) -> RunDocument {
+    let mut run = Run::new(String::new(), RunStatus::Running, &Header::new("", ""));
+    run.results.push(results.clone());
+    run.finish()
+}
+
 /// A time as RFC 3339 in UTC with milliseconds.
 #[must_use]
 pub fn rfc3339(ms: u64) -> String {

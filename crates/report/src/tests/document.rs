@@ -198,7 +198,11 @@ fn groups_add_up_as_fio_does() {
     let doc = complete(vec![reader("fast"), slow, other], Vec::new());
     assert_eq!(doc.groups.len(), 2);
     let group = &doc.groups[0];
-    assert_eq!(group.io_bytes, 4_230_000 * 4096);
+    assert_eq!(
+        (group.total_ios, group.io_bytes),
+        (4_230_000, 4_230_000 * 4096)
+    );
+    assert_eq!(group.iops, 70_500.0);
     // Bytes of the group over its longest run time, not the sum of the two.
     assert_eq!(group.bw_bytes, 4_230_000.0 * 4096.0 / 60.0);
     assert_eq!(
