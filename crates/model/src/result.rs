@@ -93,16 +93,13 @@ pub struct JobResult {
     /// Options of the job, where the engine reports them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
-    /// Reads; `None` (stored as null) where the engine does not tell them apart.
-    /// A direction that did nothing is an object with `total_ios` 0.
+    /// Reads; stored as null when there are no figures.
     #[serde(default)]
     pub read: Option<DirectionResult>,
-    /// Writes; `None` (stored as null) where the engine does not tell them apart.
-    /// A direction that did nothing is an object with `total_ios` 0.
+    /// Writes; stored as null when there are no figures.
     #[serde(default)]
     pub write: Option<DirectionResult>,
-    /// Trims; `None` (stored as null) where the engine does not tell them apart.
-    /// A direction that did nothing is an object with `total_ios` 0.
+    /// Trims; stored as null when there are no figures.
     #[serde(default)]
     pub trim: Option<DirectionResult>,
     /// All directions as one (`unified_rw_reporting`).
@@ -294,6 +291,10 @@ pub struct GroupResult {
     pub group: u32,
     /// Direction.
     pub dir: Direction,
+    /// I/Os completed by all jobs of the group.
+    pub total_ios: u64,
+    /// I/Os of the group per second of its longest run time.
+    pub iops: f64,
     /// Bytes moved by all jobs of the group.
     pub io_bytes: u64,
     /// Bytes moved by the group per second of its longest run time.
