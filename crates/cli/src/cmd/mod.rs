@@ -27,6 +27,11 @@ Exit codes:
     5  something needed is missing: an engine, a privilege, a host, a run
     6  the record cannot be written
   130  ended by SIGINT or SIGTERM; what was measured is kept";
+use crate::out::Color;
+
+pub mod job;
+pub mod runs;
+pub mod show;
 
 /// Measures storage: what a device, file system or cluster can do, and when that number is true.
 #[derive(Debug, Parser)]
@@ -50,6 +55,9 @@ pub struct Global {
     /// No progress
     #[arg(short, long, global = true)]
     pub quiet: bool,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    pub color: Color,
 }
 
 #[derive(Debug, Subcommand)]
@@ -58,6 +66,8 @@ pub enum Command {
     Doctor(doctor::Args),
     Job(job::Args),
     Man(man::Args),
+    Runs(runs::Args),
+    Show(show::Args),
 }
 
 /// Calls the command.
@@ -67,6 +77,8 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Doctor(args) => doctor::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
+        Command::Runs(args) => runs::run(&cli.global, args),
+        Command::Show(args) => show::run(&cli.global, args),
     }
 }
 
