@@ -22,6 +22,8 @@ pub enum RunStatus {
     Interrupted,
     /// At least one job, or the engine, failed.
     Failed,
+    /// It still goes on; never written to a record.
+    Running,
 }
 
 impl fmt::Display for RunStatus {
@@ -30,6 +32,7 @@ impl fmt::Display for RunStatus {
             Self::Complete => "complete",
             Self::Interrupted => "interrupted",
             Self::Failed => "failed",
+            Self::Running => "running",
         })
     }
 }
@@ -70,7 +73,8 @@ pub struct RunDocument {
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
-    /// What makes a figure doubtful, a sentence each.
+    /// What is to know of the figures, a sentence each: first what makes some
+    /// of them doubtful, then what the engine said.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Where it ran; absent for imported results.

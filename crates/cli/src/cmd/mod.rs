@@ -4,6 +4,8 @@ use clap::{Parser, Subcommand};
 use fathom_model::Exit;
 use std::path::PathBuf;
 
+pub mod job;
+
 /// Measures storage: what a device, file system or cluster can do, and when that number is true.
 #[derive(Debug, Parser)]
 #[command(name = "fathom", version, max_term_width = 100)]
@@ -29,11 +31,15 @@ pub struct Global {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum Command {}
+pub enum Command {
+    Job(job::Args),
+}
 
 /// Calls the command.
 pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
-    match cli.command {}
+    match &cli.command {
+        Command::Job(args) => job::run(&cli.global, args),
+    }
 }
 
 /// An error that carries the exit code it is to end with.

@@ -1,1 +1,198 @@
 //! fio's job files: read, checked, resolved, written again.
+//!
+//! Two levels: [`JobFile`] is what was written (sections and lines in order,
+//! each with its place, comments kept), [`JobSpec`] is what runs (globals
+//! applied, variables expanded). Nothing here needs fio; that both agree with
+//! it is tested against the real one.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fathom_model::{JobOption, JobSpec, Origin};
+
+mod cmdline;
+pub mod diagnostic;
+mod source;
+mod syntax;
+mod target;
+
+pub use cmdline::{cmdline, shell_quote};
+pub use diagnostic::{Diagnostic, Severity};
+pub use source::Sources;
+pub use target::{TargetUse, is_write, targets};
+
+/// A job file as written.
+#[derive(Debug, Clone)]
+pub struct JobFile {
+    path: PathBuf,
+    /// Comments and blank lines above the first section.
+    preamble: Vec<String>,
+    sections: Vec<Section>,
+}
+
+/// A section and its lines.
+#[derive(Debug, Clone)]
+pub struct Section {
+    /// Name between the brackets.
+    pub name: String,
+    /// Where its header stands.
+    pub origin: Origin,
+    /// Its lines in order.
+    pub entries: Vec<Entry>,
+}
+
+/// A line of a section.
+#[derive(Debug, Clone)]
+pub enum Entry {
+    /// An option.
+    Option {
+        /// The option, expanded.
+        option: JobOption,
+        /// The line that says so in a job file.
+        text: String,
+    },
+    /// A comment or a blank line.
+    Comment(String),
+}
+
+impl Section {
+    /// Whether its options are defaults of the jobs below rather than a job.
+    #[must_use]
+    pub fn is_global(&self) -> bool {
+        // init.c compares the first six letters only.
+        self.name.starts_with("global")
+    }
+
+    /// Its options in order.
+    pub fn options(&self) -> impl Iterator<Item = &JobOption> {
+        self.entries.iter().filter_map(|entry| match entry {
+            Entry::Option { option, .. } => Some(option),
+            Entry::Comment(_) => None,
+        })
+    }
+}
+
+/// A job file and what is wrong with it.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    /// What could be understood.
+    pub file: JobFile,
+    /// Everything that was found, in the order of the lines.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Checked {
+    /// Whether anything keeps the jobs from running.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics
+            .iter()
+            .any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+}
+
+impl JobFile {
+    /// Reads a job file and what it includes; `env` gives the variables.
+    ///
+    /// # Errors
+    /// When `path` itself cannot be read; everything else is a diagnostic.
+    pub fn read(path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Result<Checked, io::Error> {
+        let bytes = std::fs::read(path)?;
+        Ok(syntax::parse(&bytes, path, &source::Disk { env }))
+    }
+
+    /// Parses a text that came from `path`; files it includes are read.
+    #[must_use]
+    pub fn parse(text: &str, path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Checked {
+        syntax::parse(text.as_bytes(), path, &source::Disk { env })
+    }
+
+    /// Parses a text with variables and included files from `sources`; does no I/O itself.
+    #[must_use]
+    pub fn parse_with(text: &[u8], path: &Path, sources: &dyn Sources) -> Checked {
+        syntax::parse(text, path, sources)
+    }
+
+    /// Reads the options of a fio command line (without the `fio`).
+    #[must_use]
+    pub fn from_cmdline(args: &[String]) -> Checked {
+        cmdline::parse(args)
+    }
+
+    /// The file's path as given.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its sections in order, globals included.
+    #[must_use]
+    pub fn sections(&self) -> &[Section] {
+        &self.sections
+    }
+
+    /// The jobs in order, the globals above each applied.
+    #[must_use]
+    pub fn jobs(&self) -> Vec<JobSpec> {
+        let mut globals: Vec<JobOption> = Vec::new();
+        let mut jobs = Vec::new();
+        for section in &self.sections {
+            if section.is_global() {
+                globals.extend(section.options().cloned());
+            } else {
+                jobs.push(JobSpec {
+                    name: section.name.clone(),
+                    options: globals.iter().chain(section.options()).cloned().collect(),
+                });
+            }
+        }
+        jobs
+    }
+
+    /// Sets an option in every job, in place of what was written for it.
+    pub fn set(&mut self, key: &str, value: Option<&str>) {
+        let text = match value {
+            Some(value) => format!("{key}={value}"),
+            None => key.to_owned(),
+        };
+        let option = JobOption {
+            name: key.to_owned(),
+            value: value.map(str::to_owned),
+            origin: Origin::CommandLine { argument: 0 },
+        };
+        for section in &mut self.sections {
+            section.entries.retain(
+                |entry| !matches!(entry, Entry::Option { option, .. } if option.name == key),
+            );
+            if !section.is_global() {
+                section.entries.push(Entry::Option {
+                    option: option.clone(),
+                    text: text.clone(),
+                });
+            }
+        }
+    }
+
+    /// The file's text: lines as written, variables expanded, included files
+    /// in their place, so that it means the same wherever it lies.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut text = String::new();
+        let mut line = |content: &str| {
+            text.push_str(content);
+            text.push('\n');
+        };
+        for comment in &self.preamble {
+            line(comment);
+        }
+        for section in &self.sections {
+            line(&format!("[{}]", section.name));
+            for entry in &section.entries {
+                match entry {
+                    Entry::Option { text, .. } | Entry::Comment(text) => line(text),
+                }
+            }
+        }
+        text
+    }
+}
