@@ -311,7 +311,7 @@ mod tests {
     fn a_message_of_a_job_inside_a_document_is_taken_out() {
         let input = "{\n  \"a\" : 1fio: pid=7, err=28/file:x\n2,\n  \"b\" : 3\n}\n";
         let (stream, pieces) = cut(input.as_bytes(), 5);
-        assert_eq!(pieces, ["fio: pid=7, err=28/file:x", "document 27"]);
+        assert_eq!(pieces, ["fio: pid=7, err=28/file:x", "document 26"]);
         assert_eq!(
             stream.last_set().json,
             b"{\n  \"a\" : 12,\n  \"b\" : 3\n}\n"
