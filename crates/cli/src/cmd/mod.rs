@@ -1,13 +1,18 @@
 //! The commands, one file each.
 
+use std::path::PathBuf;
+
 use clap::{Parser, Subcommand};
 use fathom_model::Exit;
-use std::path::PathBuf;
+
+use crate::out::Color;
 
 pub mod completions;
 pub mod doctor;
 pub mod job;
 pub mod man;
+pub mod runs;
+pub mod show;
 
 /// What stands below the list of commands; the exit codes are those of [`Exit`].
 const AFTER_HELP: &str = "\
@@ -27,11 +32,6 @@ Exit codes:
     5  something needed is missing: an engine, a privilege, a host, a run
     6  the record cannot be written
   130  ended by SIGINT or SIGTERM; what was measured is kept";
-use crate::out::Color;
-
-pub mod job;
-pub mod runs;
-pub mod show;
 
 /// Measures storage: what a device, file system or cluster can do, and when that number is true.
 #[derive(Debug, Parser)]
