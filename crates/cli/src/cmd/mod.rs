@@ -1,13 +1,18 @@
 //! The commands, one file each.
 
+use std::path::PathBuf;
+
 use clap::{Parser, Subcommand};
 use fathom_model::Exit;
-use std::path::PathBuf;
+
+use crate::out::Color;
 
 pub mod completions;
 pub mod doctor;
 pub mod job;
 pub mod man;
+pub mod runs;
+pub mod show;
 
 /// What stands below the list of commands; the exit codes are those of [`Exit`].
 const AFTER_HELP: &str = "\
@@ -50,6 +55,9 @@ pub struct Global {
     /// No progress
     #[arg(short, long, global = true)]
     pub quiet: bool,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    pub color: Color,
 }
 
 #[derive(Debug, Subcommand)]
@@ -58,6 +66,8 @@ pub enum Command {
     Doctor(doctor::Args),
     Job(job::Args),
     Man(man::Args),
+    Runs(runs::Args),
+    Show(show::Args),
 }
 
 /// Calls the command.
@@ -67,6 +77,8 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Doctor(args) => doctor::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
+        Command::Runs(args) => runs::run(&cli.global, args),
+        Command::Show(args) => show::run(&cli.global, args),
     }
 }
 
