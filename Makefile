@@ -22,7 +22,7 @@ help: ## this list
 .PHONY: quick
 quick: ## build, run the quick series in ./quick, show and record its results
 	@tools/setup.sh quick
-	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked -p fathom-cli
 	@mkdir -p quick
 	"$(target_dir)/release/fathom" --runs quick/fathom-runs quick here quick
 	"$(target_dir)/release/fathom" --runs quick/fathom-runs runs
@@ -63,12 +63,12 @@ deny: ## licences, bans and sources of the dependencies; advisories where they c
 .PHONY: musl
 musl: ## the static binary
 	rustup target add $(musl_target)
-	$(CARGO) build --release --locked --target $(musl_target)
+	$(CARGO) build --release --locked -p fathom-cli --target $(musl_target)
 	@ls -l "$(target_dir)/$(musl_target)/release/fathom"
 
 .PHONY: install
 install: ## binary, man pages and shell completions under DESTDIR and PREFIX
-	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked -p fathom-cli
 	@tools/install.sh "$(target_dir)/release/fathom" "$(DESTDIR)$(PREFIX)"
 
 .PHONY: bench
