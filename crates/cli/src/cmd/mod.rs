@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use crate::out::Color;
 
+pub mod import;
 pub mod job;
 pub mod runs;
 pub mod show;
@@ -39,6 +40,7 @@ pub struct Global {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Import(import::Args),
     Job(job::Args),
     Runs(runs::Args),
     Show(show::Args),
@@ -47,6 +49,7 @@ pub enum Command {
 /// Calls the command.
 pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
+        Command::Import(args) => import::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),
