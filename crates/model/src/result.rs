@@ -37,6 +37,10 @@ impl Direction {
     }
 }
 
+/// Name under which fio's client mode adds the sums of all hosts as if they
+/// were one more job (`client.c`).
+pub const ALL_CLIENTS: &str = "All clients";
+
 /// Everything an engine reports at its end (or, of a running job, so far).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
@@ -126,6 +130,12 @@ impl JobResult {
         ]
         .into_iter()
         .filter_map(|(dir, result)| result.as_ref().map(|result| (dir, result)))
+    }
+
+    /// Whether this is fio's sum over all hosts: its parts stand beside it.
+    #[must_use]
+    pub fn is_sum_of_clients(&self) -> bool {
+        self.name == ALL_CLIENTS
     }
 
     /// The place of one direction's result; `None` for syncs, which carry latencies only.

@@ -4,10 +4,6 @@ use std::collections::BTreeMap;
 
 use fathom_model::{Direction, DirectionResult, GroupResult, JobResult};
 
-/// Name under which fio's client mode adds the sums of all hosts as if they
-/// were one more job (`client.c`).
-const ALL_CLIENTS: &str = "All clients";
-
 /// One entry per step, group and direction that moved data, in that order.
 ///
 /// As fio computes them (`stat.c`, `__show_run_stats`): the aggregate is the
@@ -18,7 +14,7 @@ pub fn groups(jobs: &[JobResult]) -> Vec<GroupResult> {
     let mut steps: Vec<Option<&str>> = Vec::new();
     let mut found: BTreeMap<(usize, u32, Direction), GroupResult> = BTreeMap::new();
     for job in jobs {
-        if job.name == ALL_CLIENTS && job.hostname.is_some() {
+        if job.is_sum_of_clients() {
             continue;
         }
         let step = job.step.as_deref();
