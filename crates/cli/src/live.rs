@@ -128,7 +128,7 @@ impl Live {
         }
         self.step = format!("{step}/{of} {name}");
         match &self.bar {
-            Some(_) => self.draw(&[self.step.clone()]),
+            Some(_) => self.draw(std::slice::from_ref(&self.step)),
             None => self.line(&format!("step {step} of {of}: {name}")),
         }
     }

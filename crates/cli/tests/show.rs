@@ -1,4 +1,5 @@
 //! `fathom runs` and `fathom show`: what was recorded, ended or not.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -258,4 +259,28 @@ fn a_closed_pipe_ends_quietly_and_a_full_disk_does_not() {
     let output = bash("\"$0\" --runs \"$1\" show > /dev/full");
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("cannot write to stdout: No space left"));
+}
+
+#[test]
+fn what_fio_wrote_comes_as_it_was_written() {
+    let runs = tempfile::tempdir().unwrap();
+    let runs = runs.path();
+    let writer = begin(runs, "r", 1);
+    let output = fathom(runs, &["show", "--output-format=terse"]);
+    assert_eq!(output.status.code(), Some(5), "nothing was written yet");
+    for (step, name) in [("1-a", "a"), ("10-b", "b"), ("2-c", "c")] {
+        let folder = writer.raw_dir().unwrap().join(step);
+        std::fs::create_dir(&folder).unwrap();
+        let kept =
+            format!("3;fio-3.33;{name};0;0\n{{\n  \"jobs\" : [\n  ]\n}}\n\n{name}: err= 0\n");
+        std::fs::write(folder.join("fio.out"), kept).unwrap();
+        std::fs::write(folder.join("fio.err"), "3;not;this\n").unwrap();
+    }
+    let terse = stdout(&fathom(runs, &["show", "--output-format=terse"]));
+    assert_eq!(
+        terse,
+        "3;fio-3.33;a;0;0\n3;fio-3.33;c;0;0\n3;fio-3.33;b;0;0\n"
+    );
+    let json = stdout(&fathom(runs, &["show", "--output-format=json+"]));
+    assert_eq!(json.matches("\"jobs\" : [").count(), 3);
 }
