@@ -94,7 +94,12 @@ pub struct Unconfirmed {
 
 impl fmt::Display for InUse {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{} is in use; nothing was written", self.path.display())?;
+        let data_only = |found: &Use| matches!(found, Use::Signature { .. });
+        let why = match self.uses.iter().all(data_only) {
+            true => "carries what may still be wanted",
+            false => "is in use",
+        };
+        write!(f, "{} {why}; nothing was written", self.path.display())?;
         for found in &self.uses {
             write!(f, "\n  - {found}")?;
         }
@@ -287,8 +292,10 @@ fn find_uses(sys: &Sys, path: &Path, node: &Node) -> Result<Vec<Use>, Refusal> {
             device: node.dev_path(),
         });
     }
-    let mut examined = vec![(path.to_owned(), node.clone())];
-    examined.extend(node.partitions().into_iter().map(|p| (p.dev_path(), p)));
+    // Partitions first: wiping the table makes their devices go away.
+    let partitions = node.partitions().into_iter();
+    let mut examined: Vec<_> = partitions.map(|p| (p.dev_path(), p)).collect();
+    examined.push((path.to_owned(), node.clone()));
     for (path, node) in examined {
         let found = File::open(&path)
             .and_then(|file| signature::read(&file, node.size_bytes()))

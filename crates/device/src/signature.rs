@@ -46,13 +46,13 @@ pub struct Signature {
 impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let class = match self.class {
-            Class::FileSystem => "file system",
-            Class::PartitionTable => "partition table",
-            Class::Member => "member",
-            Class::Swap => "swap space",
-            Class::Encrypted => "encrypted volume",
+            Class::FileSystem => " file system",
+            Class::PartitionTable => " partition table",
+            Class::Member => " member",
+            Class::Encrypted => " encrypted volume",
+            Class::Swap => "",
         };
-        write!(f, "{} {class} (byte {})", self.kind, self.offset)
+        write!(f, "{}{class} (byte {})", self.kind, self.offset)
     }
 }
 
@@ -216,7 +216,7 @@ fn find(ends: &Ends) -> Vec<Signature> {
         }));
     };
     add("ext2/3/4", Class::FileSystem, ext(ends));
-    add("swap", Class::Swap, swap(ends));
+    add("swap space", Class::Swap, swap(ends));
     add("LUKS2 (second header)", Class::Encrypted, luks_second(ends));
     add("GPT (backup)", Class::PartitionTable, gpt_backup(ends));
     add("Linux RAID 0.90", Class::Member, md_0_90(ends));
@@ -411,8 +411,8 @@ mod tests {
             ["LUKS2 (second header)"]
         );
         for page in [4096u64, 65_536] {
-            assert_eq!(kinds(&[(page - 10, b"SWAPSPACE2")]), ["swap"]);
-            assert_eq!(kinds(&[(page - 10, b"S1SUSPEND")]), ["swap"]);
+            assert_eq!(kinds(&[(page - 10, b"SWAPSPACE2")]), ["swap space"]);
+            assert_eq!(kinds(&[(page - 10, b"S1SUSPEND")]), ["swap space"]);
         }
     }
 
