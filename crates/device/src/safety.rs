@@ -25,6 +25,26 @@ use crate::usage::{self, Use};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Confirmations(pub Vec<String>);
 
+impl Confirmations {
+    /// Whether one of them names the device that answers to `words` (see [`words`]).
+    #[must_use]
+    pub fn name(&self, sys: &Sys, node: &Node, words: &[String]) -> bool {
+        // `PATH=SIZE`, where that is the word: by any of its paths, in any unit.
+        let by_size = |word: &str| {
+            matches!(words, [only] if only.contains('='))
+                && word.rsplit_once('=').is_some_and(|(path, size)| {
+                    sys.by_path(Path::new(path)).as_ref() == Some(node)
+                        && size_in_bytes(size) == Some(node.size_bytes())
+                })
+        };
+        self.0.iter().any(|word| {
+            let word = word.trim();
+            let bare = word.strip_prefix("/dev/disk/by-id/").unwrap_or(word);
+            words.iter().any(|known| known == bare || known == word) || by_size(word)
+        })
+    }
+}
+
 /// Why a target may not be written to. Nothing was written.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -260,10 +280,7 @@ fn check_block(
     }
     let uses = find_uses(sys, path, &node)?;
     let words = words(sys, path, &node);
-    let named = confirmed
-        .0
-        .iter()
-        .any(|word| names(sys, word, &node, &words));
+    let named = confirmed.name(sys, &node, &words);
     if !uses.is_empty() {
         return Err(Refusal::InUse(Box::new(InUse {
             path: path.to_owned(),
@@ -332,7 +349,8 @@ fn is_exclusive(path: &Path) -> io::Result<bool> {
 /// The words that confirm a device, the best first: its serial, its name in
 /// sysfs (`wwid`) and its names in /dev/disk/by-id; a device that has none of
 /// these: its path and exact size.
-fn words(sys: &Sys, path: &Path, node: &Node) -> Vec<String> {
+#[must_use]
+pub fn words(sys: &Sys, path: &Path, node: &Node) -> Vec<String> {
     let disk = node.whole();
     // A serial that several devices answer to (the namespaces of one NVMe
     // drive, the paths to one LUN, cheap USB bridges) names none of them.
@@ -360,22 +378,6 @@ fn words(sys: &Sys, path: &Path, node: &Node) -> Vec<String> {
         ));
     }
     words
-}
-
-/// Whether a word given by the user names the device.
-fn names(sys: &Sys, word: &str, node: &Node, words: &[String]) -> bool {
-    let word = word.trim();
-    let bare = word.strip_prefix("/dev/disk/by-id/").unwrap_or(word);
-    if words.iter().any(|known| known == bare || known == word) {
-        return true;
-    }
-    // `PATH=SIZE`, where that is the word: by any of its paths, in any unit.
-    let by_path = matches!(words, [only] if only.contains('='));
-    by_path
-        && word.rsplit_once('=').is_some_and(|(path, size)| {
-            sys.by_path(Path::new(path)).as_ref() == Some(node)
-                && size_in_bytes(size) == Some(node.size_bytes())
-        })
 }
 
 const UNITS: [(&str, u32); 5] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10), ("", 0)];

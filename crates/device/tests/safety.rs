@@ -353,7 +353,7 @@ fn a_device_under_a_loop_device_is_refused_with_what_stands_on_it() {
         lower.display(),
         upper.display()
     );
-    assert_eq!(found(lower), [behind.clone()]);
+    assert_eq!(found(lower)[..], [behind.as_str()]);
     check_write(upper, &by_size(upper)).unwrap();
 
     mkfs(upper);
@@ -380,7 +380,7 @@ fn a_file_is_refused_while_its_loop_device_is_in_use() {
     let twin = require!(test, LoopDevice::over(image));
     let mounted = Mounted::new(disk.path());
     let wanted = is_mounted_on(disk.path(), mounted.0.path());
-    assert_eq!(found(image), [wanted.clone()]);
+    assert_eq!(found(image)[..], [wanted.as_str()]);
     assert_eq!(found(twin.path())[0], wanted);
     drop(mounted);
     check_write(image, none).unwrap();
