@@ -299,37 +299,44 @@ fn check_block(
     })))
 }
 
-/// Everything that speaks against writing to a device.
+/// Everything that speaks against writing to a device. That it cannot be read
+/// is the refusal only when nothing else is known.
 fn find_uses(sys: &Sys, path: &Path, node: &Node) -> Result<Vec<Use>, Refusal> {
     let mut uses = usage::of_device(sys, node);
+    let mut unread = None;
     // Asked last: every use above is an exclusive one as well.
-    let exclusive = is_exclusive(path).map_err(|e| unknown(path, &cannot_read(&e)))?;
-    if exclusive && uses.is_empty() {
-        uses.push(Use::Exclusive {
+    match is_exclusive(path) {
+        Ok(exclusive) if exclusive && uses.is_empty() => uses.push(Use::Exclusive {
             device: node.dev_path(),
-        });
+        }),
+        Ok(_) => {}
+        Err(e) => unread = Some(cannot_read(path, &e)),
     }
     // Partitions first: wiping the table makes their devices go away.
     let partitions = node.partitions().into_iter();
     let mut examined: Vec<_> = partitions.map(|p| (p.dev_path(), p)).collect();
     examined.push((path.to_owned(), node.clone()));
     for (path, node) in examined {
-        let found = File::open(&path)
-            .and_then(|file| signature::read(&file, node.size_bytes()))
-            .map_err(|e| unknown(&path, &cannot_read(&e)))?;
-        uses.extend(found.into_iter().map(|signature| Use::Signature {
-            device: node.dev_path(),
-            signature,
-        }));
+        match File::open(&path).and_then(|file| signature::read(&file, node.size_bytes())) {
+            Ok(found) => uses.extend(found.into_iter().map(|signature| Use::Signature {
+                device: node.dev_path(),
+                signature,
+            })),
+            Err(e) => unread = unread.or_else(|| Some(cannot_read(&path, &e))),
+        }
     }
-    Ok(uses)
+    match unread {
+        Some(refusal) if uses.is_empty() => Err(refusal),
+        _ => Ok(uses),
+    }
 }
 
-fn cannot_read(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::PermissionDenied => "it may not be read (run as root)".to_owned(),
-        _ => format!("it cannot be read ({error})"),
-    }
+fn cannot_read(path: &Path, error: &io::Error) -> Refusal {
+    let hint = match error.kind() {
+        io::ErrorKind::PermissionDenied => "; devices are read as root",
+        _ => "",
+    };
+    unknown(path, &format!("it cannot be read ({error}{hint})"))
 }
 
 /// Whether somebody has claimed a block device: file systems, swap, device
