@@ -3,7 +3,8 @@
 //! - [`Fio`]: runs a job file; [`guard`]: nothing of fio outlives Fathom
 //! - [`preflight`]: what is refused before fio starts; [`failures`]: what went wrong
 //! - [`stream`]: fio's output while it arrives, and the formats it was written in
-//! - [`json`]: fio's outputs of any age into [`fathom_model::Results`]
+//! - [`json`], [`terse`], [`normal`]: fio's outputs of any age into [`fathom_model::Results`]
+//! - [`import`]: which of them a file holds
 //! - [`version`]: which fio is here; [`inventory`]: its engines and options
 
 use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
@@ -11,14 +12,17 @@ use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
 mod expect;
 pub mod failures;
 pub mod guard;
+pub mod import;
 pub mod intervals;
 pub mod inventory;
 pub mod json;
 mod messages;
+pub mod normal;
 pub mod preflight;
 pub mod raw;
 mod run;
 pub mod stream;
+pub mod terse;
 pub mod version;
 
 /// The engine.
