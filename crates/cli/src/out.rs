@@ -28,12 +28,21 @@ static STOPPED: Mutex<Option<io::Error>> = Mutex::new(None);
 
 /// Writes text as it is to stdout.
 pub fn text(text: impl Display) {
+    stdout(|stdout| write!(stdout, "{text}"));
+}
+
+/// Writes bytes as they are to stdout.
+pub fn bytes(bytes: &[u8]) {
+    stdout(|stdout| stdout.write_all(bytes));
+}
+
+fn stdout(write: impl FnOnce(&mut io::StdoutLock) -> io::Result<()>) {
     let Ok(mut stopped) = STOPPED.lock() else {
         return;
     };
     if stopped.is_none() {
         let mut stdout = io::stdout().lock();
-        let written = write!(stdout, "{text}").and_then(|()| stdout.flush());
+        let written = write(&mut stdout).and_then(|()| stdout.flush());
         *stopped = written.err();
     }
 }
