@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use fathom_model::{Event, Failure, FailureKind, Results};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::failures::{End, Evidence, judge};
+use super::failures::{End, Evidence, errno_text_of, judge};
 use super::guard::{Leash, Order, Report};
 use super::intervals::{Intervals, eta_s};
 use super::raw::Raw;
@@ -363,13 +362,14 @@ impl Run<'_> {
     }
 
     fn cannot_start(&self, errno: i32) -> EngineError {
-        let error = io::Error::from_raw_os_error(errno);
-        let failure = Failure::new(
-            FailureKind::FioMissing,
-            format!("cannot be executed: {error}"),
-        );
+        let kind = if errno == rustix::io::Errno::NOENT.raw_os_error() {
+            FailureKind::FioMissing
+        } else {
+            FailureKind::Open
+        };
+        let what = format!("cannot be executed: {}", errno_text_of(errno));
         let program = self.fio.program.path.display().to_string();
-        EngineError::Failed(failure.about(program).with_errno(errno))
+        EngineError::Failed(Failure::new(kind, what).about(program).with_errno(errno))
     }
 
     /// Passes on what was asked of the run, and keeps its deadlines.

@@ -142,8 +142,11 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     for note in &plan.notes {
         live.observe(&Event::Note { text: note.clone() });
     }
+    let told_by_table = table_follows_at_once(global, args, &steps);
     let done = local::run(&fio, &steps, writer, &control, &mut |event| {
-        live.observe(event)
+        if !(told_by_table && matches!(event, Event::Note { .. } | Event::Failure(_))) {
+            live.observe(event);
+        }
     });
     live.finish();
     show(global, args, &dir, &steps)?;
@@ -153,6 +156,13 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         Ok((_, RunStatus::Failed | RunStatus::Running)) => Ok(Exit::Failed),
         Err(error @ FleetError::Record { .. }) => Err(record_error(error)),
     }
+}
+
+/// Whether the person who sees the progress reads the same from the table a
+/// moment later: failures of a single step come at its end.
+fn table_follows_at_once(global: &Global, args: &Args, steps: &[StepRequest]) -> bool {
+    let on_terminal = out::style(global.color).width.is_some();
+    on_terminal && steps.len() == 1 && !global.json && args.output_format.is_none()
 }
 
 fn find_fio(args: &Args) -> anyhow::Result<Fio> {
