@@ -11,8 +11,11 @@ use fathom_engine::fio::{import, json, normal, terse};
 use fathom_engine::jobfile::JobFile;
 use fathom_model::Histogram;
 
+/// What a target does with an input.
+pub type Target = fn(&[u8]);
+
 /// Every target by its name.
-pub const ALL: &[(&str, fn(&[u8]))] = &[
+pub const ALL: &[(&str, Target)] = &[
     ("jobfile", jobfile),
     ("cmdline", cmdline),
     ("fio_json", fio_json),

@@ -1,6 +1,8 @@
 //! Runs to look at, as an engine would have recorded them.
 
 mod document;
+mod doubts;
+mod schema;
 mod table;
 
 use std::path::PathBuf;

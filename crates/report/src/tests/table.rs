@@ -1,3 +1,5 @@
+//! What a person sees of a run.
+
 use fathom_model::{Doubt, Failure, FailureKind, RunStatus};
 
 use super::*;
