@@ -376,7 +376,10 @@ impl<'de> Deserialize<'de> for GlobalOptions {
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<GlobalOptions, A::Error> {
                 let mut all = Vec::new();
-                while let Some(options) = seq.next_element::<Options>()? {
+                while let Some(mut options) = seq.next_element::<Options>()? {
+                    // Whose options they are (client.c), not options themselves.
+                    options.0.remove("hostname");
+                    options.0.remove("port");
                     // Clients of one job file repeat the same options.
                     if all.last() != Some(&options) {
                         all.push(options);
