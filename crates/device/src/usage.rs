@@ -130,8 +130,10 @@ enum Backing {
     Elsewhere(PathBuf),
 }
 
-/// The uses that are known of a device and of all that is stacked on it.
-pub(crate) fn of_device(sys: &Sys, node: &Node) -> Vec<Use> {
+/// The uses that are known of a device and of all that is stacked on it;
+/// signatures and exclusive opening are not asked for here.
+#[must_use]
+pub fn of_device(sys: &Sys, node: &Node) -> Vec<Use> {
     let mut walk = Walk::new(sys);
     walk.visit(node);
     if node.is_partition() {

@@ -19,7 +19,10 @@ pub fn header(doc: &RunDocument, style: Style) -> String {
     };
     let name = style.paint(Tone::Strong, &doc.name);
     let mut text = format!("{name}: {}", style.paint(tone, &doc.status.to_string()));
+    // Of an import only the time of the import is known.
+    let is_import = doc.command == "import";
     match duration_ms(doc) {
+        Some(_) if is_import => {}
         Some(ms) => text += &format!(", {}", units::duration(ms)),
         None => text += &seen(doc),
     }
@@ -30,7 +33,8 @@ pub fn header(doc: &RunDocument, style: Style) -> String {
     let started = doc.started.replace('T', " ");
     let started = started.split('.').next().unwrap_or(&started);
     line("run", &doc.id);
-    line("started", &format!("{started} UTC, {version}"));
+    let label = if is_import { "read" } else { "started" };
+    line(label, &format!("{started} UTC, {version}"));
     if let Some(environment) = &doc.environment {
         line("host", &host(environment));
         let mut label = "target";
@@ -41,7 +45,11 @@ pub fn header(doc: &RunDocument, style: Style) -> String {
     }
     if doc.jobs.len() > BLOCKS {
         let shared = jobs::shared_settings(&doc.jobs);
-        line("jobs", &format!("{}, each {shared}", doc.jobs.len()));
+        let count = doc.jobs.len();
+        match shared.as_str() {
+            "" => line("jobs", &count.to_string()),
+            shared => line("jobs", &format!("{count}, each {shared}")),
+        }
     }
     text
 }

@@ -125,9 +125,10 @@ fn title(job: &JobResult) -> String {
 }
 
 fn title_of(job: &JobResult) -> String {
-    match &job.hostname {
-        Some(host) => format!("{} on {host}", job.name),
-        None => job.name.clone(),
+    match (&job.hostname, job.port) {
+        (Some(host), Some(port)) => format!("{} on {host}:{port}", job.name),
+        (Some(host), None) => format!("{} on {host}", job.name),
+        (None, _) => job.name.clone(),
     }
 }
 
@@ -201,7 +202,11 @@ fn rate_lines(grid: &mut Grid, job: &JobResult, label: &str, marks: &Marks) {
             .filter(|&doubt| doubt != Doubt::SaturatedPercentiles)
             .collect();
         let signs = marks.signs(&rate_doubts);
-        let iops = Cell::new(Tone::Strong, units::count(result.iops));
+        let iops = if result.doubts.contains(&Doubt::UnknownCounts) {
+            Cell::from("–")
+        } else {
+            Cell::new(Tone::Strong, units::count(result.iops))
+        };
         let (label, dir) = if label.is_empty() {
             (dir, "")
         } else {
@@ -223,7 +228,7 @@ fn rate_lines(grid: &mut Grid, job: &JobResult, label: &str, marks: &Marks) {
 /// The directions that did something.
 pub fn active(job: &JobResult) -> impl Iterator<Item = (&'static str, &DirectionResult)> {
     job.directions()
-        .filter(|(_, result)| result.total_ios > 0)
+        .filter(|(_, result)| result.total_ios > 0 || result.io_bytes > 0)
         .map(|(dir, result)| (dir.name(), result))
 }
 

@@ -134,7 +134,10 @@ fn disk_lines(doc: &RunDocument, style: Style) -> String {
             grid.heading(step.as_deref().unwrap_or_default());
         }
         grid.line([
-            Cell::from(disk.name.clone()),
+            Cell::from(match &disk.host {
+                Some(host) => format!("{} on {host}", disk.name),
+                None => disk.name.clone(),
+            }),
             Cell::from(units::count(disk.read_ios as f64)),
             Cell::from(units::count(disk.read_merges as f64)),
             Cell::from(each(disk.read_ticks_ms, disk.read_ios)),
