@@ -18,7 +18,7 @@ pub fn engines(topic: &mut Topic) {
             return topic.add("fio", State::Missing, failure.message, fix);
         }
     };
-    topic.ok("fio", format!("{} ({})", fio.version, fio.path.display()));
+    topic.ok("fio", format!("{} ({})", fio.version(), fio.path.display()));
     for engine in ENGINES {
         // Asked for its options, an engine must be loaded.
         if matches!(inventory::options(&fio, engine), Ok(Some(_))) {
