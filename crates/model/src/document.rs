@@ -22,6 +22,8 @@ pub enum RunStatus {
     Interrupted,
     /// At least one job, or the engine, failed.
     Failed,
+    /// It still goes on; never written to a record.
+    Running,
 }
 
 impl fmt::Display for RunStatus {
@@ -30,6 +32,7 @@ impl fmt::Display for RunStatus {
             Self::Complete => "complete",
             Self::Interrupted => "interrupted",
             Self::Failed => "failed",
+            Self::Running => "running",
         })
     }
 }
@@ -43,6 +46,10 @@ pub struct RunDocument {
     pub id: String,
     /// The run's name: the job file's or the command's.
     pub name: String,
+    /// The command that made the run: `job run`, `quick`, `import`. An import's
+    /// start and end are those of the import, not of the measurement.
+    #[serde(default)]
+    pub command: String,
     /// How it ended.
     pub status: RunStatus,
     /// Start, RFC 3339 UTC with milliseconds.
@@ -70,7 +77,8 @@ pub struct RunDocument {
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
-    /// What makes a figure doubtful, a sentence each.
+    /// What is to know of the figures, a sentence each: first what makes some
+    /// of them doubtful, then what the engine said.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Where it ran; absent for imported results.

@@ -3,21 +3,25 @@
 //! This crate knows no other crate of the workspace. It does no I/O: it holds
 //! units ([`units`]), what was asked ([`job`]), what was seen while it ran
 //! ([`sample`], [`event`]), what came out ([`result`], [`histogram`]), where it
-//! ran ([`environment`]), what went wrong ([`failure`]), the one document that
+//! ran ([`environment`]), what went wrong ([`failure`]), what makes a figure
+//! doubtful ([`doubt`]), the one document that
 //! `--json` prints ([`document`]) and the exit codes ([`exit`]).
 
 pub mod document;
+pub mod doubt;
 pub mod environment;
 pub mod event;
 pub mod exit;
 pub mod failure;
 pub mod histogram;
 pub mod job;
+mod percentiles;
 pub mod result;
 pub mod sample;
 pub mod units;
 
 pub use document::{RunDocument, RunStatus};
+pub use doubt::Doubt;
 pub use environment::Environment;
 pub use event::{Entry, Event};
 pub use exit::Exit;

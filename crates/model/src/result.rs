@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::doubt::Doubt;
 use crate::histogram::Histogram;
 
 /// Direction of an I/O, as fio names it.
@@ -35,6 +36,10 @@ impl Direction {
         }
     }
 }
+
+/// Name under which fio's client mode adds the sums of all hosts as if they
+/// were one more job (`client.c`).
+pub const ALL_CLIENTS: &str = "All clients";
 
 /// Everything an engine reports at its end (or, of a running job, so far).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -69,6 +74,9 @@ pub struct JobResult {
     /// Host that ran it, for jobs of fio's client mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
+    /// Port of the fio server on that host: one host may run several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
     /// Reporting group, counted from 0.
     pub group: u32,
     /// Number of merged jobs, where the engine tells (fio's normal output does).
@@ -85,14 +93,14 @@ pub struct JobResult {
     /// Options of the job, where the engine reports them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
-    /// Reads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Reads; stored as null when there are no figures.
+    #[serde(default)]
     pub read: Option<DirectionResult>,
-    /// Writes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Writes; stored as null when there are no figures.
+    #[serde(default)]
     pub write: Option<DirectionResult>,
-    /// Trims.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Trims; stored as null when there are no figures.
+    #[serde(default)]
     pub trim: Option<DirectionResult>,
     /// All directions as one (`unified_rw_reporting`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,6 +132,12 @@ impl JobResult {
         .filter_map(|(dir, result)| result.as_ref().map(|result| (dir, result)))
     }
 
+    /// Whether this is fio's sum over all hosts: its parts stand beside it.
+    #[must_use]
+    pub fn is_sum_of_clients(&self) -> bool {
+        self.name == ALL_CLIENTS
+    }
+
     /// The place of one direction's result; `None` for syncs, which carry latencies only.
     pub fn direction_mut(&mut self, dir: Direction) -> Option<&mut Option<DirectionResult>> {
         match dir {
@@ -149,6 +163,9 @@ pub struct DirectionResult {
     pub iops: f64,
     /// Run time of the direction in ms.
     pub runtime_ms: u64,
+    /// What makes these figures doubtful; filled in when they are shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<Doubt>,
     /// I/Os that came back shorter than asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short_ios: Option<u64>,
@@ -190,8 +207,13 @@ pub struct Latency {
     /// Standard deviation of the single values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stddev_ns: Option<f64>,
-    /// (percent, ns), ascending; as reported, or from the histogram.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// (percent, ns), ascending; as reported, or from the histogram. Stored as
+    /// an object: `{"50": 81408, "99.9": 134144}`.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        with = "crate::percentiles"
+    )]
     pub percentiles_ns: Vec<(f64, u64)>,
     /// All values, where the engine gave them (fio: json+).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -262,10 +284,17 @@ pub struct CpuUse {
 /// A group of jobs in one direction: fio's "Run status group" line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupResult {
+    /// The step of the run it belongs to, when the run has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
     /// Group, counted from 0.
     pub group: u32,
     /// Direction.
     pub dir: Direction,
+    /// I/Os completed by all jobs of the group.
+    pub total_ios: u64,
+    /// I/Os of the group per second of its longest run time.
+    pub iops: f64,
     /// Bytes moved by all jobs of the group.
     pub io_bytes: u64,
     /// Bytes moved by the group per second of its longest run time.
@@ -283,8 +312,14 @@ pub struct GroupResult {
 /// What a block device did while the jobs ran.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DiskUse {
+    /// Host it belongs to, for jobs of fio's client mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Kernel name, for example `nvme0n1`.
     pub name: String,
+    /// The step of the run it belongs to, when the run has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
     /// Requests completed: reads.
     pub read_ios: u64,
     /// Requests completed: writes.

@@ -16,6 +16,7 @@ mod diagnostic;
 mod expand;
 mod kind;
 mod parameter;
+mod replay;
 mod source;
 pub mod spec;
 mod syntax;
@@ -26,8 +27,9 @@ mod written;
 
 pub use cmdline::{cmdline, shell_quote};
 pub use diagnostic::{Diagnostic, Severity};
+pub use replay::{Replay, replay};
 pub use source::{Keyword, Sources};
-pub use target::{TargetUse, is_write, names_targets_elsewhere, targets};
+pub use target::{TargetUse, is_write, targets};
 
 /// A job file as written.
 #[derive(Debug, Clone)]
@@ -191,6 +193,25 @@ impl JobFile {
                     text: text.clone(),
                 });
             }
+        }
+    }
+
+    /// Adds an option at the end of the `nth` job (counted from 0, as [`JobFile::jobs`]
+    /// gives them).
+    pub fn add(&mut self, nth: usize, option: &JobOption) {
+        let mut jobs = self
+            .sections
+            .iter_mut()
+            .filter(|section| !section.is_global());
+        if let Some(section) = jobs.nth(nth) {
+            let text = match &option.value {
+                Some(value) => format!("{}={value}", option.name),
+                None => option.name.clone(),
+            };
+            section.entries.push(Entry::Option {
+                option: option.clone(),
+                text,
+            });
         }
     }
 

@@ -12,6 +12,7 @@ use crate::out;
 mod check;
 mod from_cmdline;
 mod present;
+mod run;
 mod show;
 
 /// Check, show, translate and run fio job files
@@ -30,6 +31,7 @@ pub struct Args {
 enum Command {
     Check(check::Args),
     FromCmdline(from_cmdline::Args),
+    Run(Box<run::Args>),
     Show(show::Args),
 }
 
@@ -38,6 +40,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
         Command::Check(args) => check::run(global, args),
         Command::FromCmdline(args) => from_cmdline::run(global, args),
+        Command::Run(args) => run::run(global, args),
         Command::Show(args) => show::run(global, args),
     }
 }
@@ -76,6 +79,22 @@ pub fn accept(checked: Checked, quiet: bool) -> anyhow::Result<JobFile> {
         .into());
     }
     Ok(checked.file)
+}
+
+/// Sets options in every job, and refuses what would be refused in a file.
+pub fn apply(file: &mut JobFile, settings: &[Setting]) -> anyhow::Result<()> {
+    if settings.is_empty() {
+        return Ok(());
+    }
+    for setting in settings {
+        file.set(&setting.key, setting.value.as_deref());
+    }
+    let with = format!("{} with --set", file.path().display());
+    accept(
+        JobFile::parse(&file.render(), with.as_ref(), &variable),
+        true,
+    )?;
+    Ok(())
 }
 
 /// `key=value` of `--set`.

@@ -1,0 +1,379 @@
+//! Reading a record back, whole or entry by entry.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use fathom_model::{Entry, Event, RunStatus, Sample};
+use rustix::fs::{FlockOperation, flock};
+use serde::Deserialize;
+
+use crate::{EVENTS, FORMAT, Header, RecordError, VERSION};
+
+/// Longest line that is read. The longest ones hold the results of hundreds of
+/// jobs with their histograms, a few MiB; a file without line ends must not be
+/// taken into memory whole.
+const LINE_BYTES_MAX: u64 = 64 << 20;
+/// The last line of an ended run is far shorter than this.
+const LAST_LINE_BYTES_MAX: u64 = 4 << 10;
+
+/// One record read back.
+///
+/// It holds everything in memory; for a run with very many samples read
+/// [`Entries`] instead.
+#[derive(Debug)]
+pub struct Record {
+    /// Its folder.
+    pub dir: PathBuf,
+    /// Its first line.
+    pub header: Header,
+    /// Every whole line after it; a last line cut by a kill is left out.
+    pub entries: Vec<Entry>,
+    /// Bytes after the last whole line: a line that a kill has cut. They are
+    /// not in `entries`.
+    pub torn_bytes: u64,
+    /// Events of kinds that this Fathom does not know, left out of `entries`.
+    pub unknown_events: u64,
+    status: Option<RunStatus>,
+}
+
+impl Record {
+    /// Reads a record folder.
+    ///
+    /// # Errors
+    /// When it is none, is of a newer version, is damaged, or cannot be read.
+    pub fn open(dir: &Path) -> Result<Self, RecordError> {
+        match Self::salvage(dir)? {
+            (record, None) => Ok(record),
+            (_, Some(damage)) => Err(damage),
+        }
+    }
+
+    /// Reads a record as far as it can be read, and gives what stopped the reading.
+    ///
+    /// # Errors
+    /// When not even its header can be read.
+    pub fn salvage(dir: &Path) -> Result<(Self, Option<RecordError>), RecordError> {
+        let mut reader = Entries::open(dir)?;
+        let mut entries = Vec::new();
+        let mut damage = None;
+        for entry in &mut reader {
+            match entry {
+                Ok(entry) => entries.push(entry),
+                Err(error) => damage = Some(error),
+            }
+        }
+        let record = Self {
+            dir: dir.to_owned(),
+            header: reader.header,
+            entries,
+            torn_bytes: reader.torn_bytes,
+            unknown_events: reader.unknown_events,
+            status: reader.status,
+        };
+        Ok((record, damage))
+    }
+
+    /// Name of the folder.
+    #[must_use]
+    pub fn id(&self) -> String {
+        id_of(&self.dir)
+    }
+
+    /// As the last line says; without one, [`RunStatus::Interrupted`], unless
+    /// the writing process still lived when the record was opened (then `None`).
+    #[must_use]
+    pub fn status(&self) -> Option<RunStatus> {
+        self.status
+    }
+}
+
+/// A record's entries in order, one at a time, in memory that does not grow
+/// with their number.
+///
+/// It ends after the last whole line, or after the first error.
+#[derive(Debug)]
+pub struct Entries {
+    /// The record's first line.
+    pub header: Header,
+    /// Bytes of a cut last line, once it has been reached.
+    pub torn_bytes: u64,
+    /// Events passed over so far because this Fathom does not know their kind.
+    pub unknown_events: u64,
+    /// As [`Record::status`].
+    pub status: Option<RunStatus>,
+    /// Time of the line [`Event::Ended`], ms since 1970 UTC.
+    pub ended_ms: Option<u64>,
+    path: PathBuf,
+    input: BufReader<File>,
+    line: Vec<u8>,
+    line_number: u64,
+    done: bool,
+}
+
+/// What reading one line gave.
+enum Read {
+    Whole,
+    Torn(u64),
+    End,
+}
+
+impl Entries {
+    /// Opens a record folder and reads its header.
+    ///
+    /// # Errors
+    /// When it is no record, is of a newer version, or cannot be read.
+    pub fn open(dir: &Path) -> Result<Self, RecordError> {
+        let path = dir.join(EVENTS);
+        let mut file = File::open(&path).map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                not_a_record(dir, format!("not the record of a run: it has no {EVENTS}"))
+            }
+            _ => RecordError::file(&path, e),
+        })?;
+        // First the lock, then the end: a run that ends in between counts as
+        // going on, which was true when we looked. The other way round it
+        // would count as interrupted, which it never was.
+        let goes_on = is_locked(&file);
+        let last = last_line(&mut file).map_err(|e| RecordError::file(&path, e))?;
+        let (status, ended_ms) = match last {
+            Some((status, at_ms)) => (Some(status), Some(at_ms)),
+            None if goes_on => (None, None),
+            None => (Some(RunStatus::Interrupted), None),
+        };
+        let mut entries = Self {
+            header: Header::new("", ""),
+            torn_bytes: 0,
+            unknown_events: 0,
+            status,
+            ended_ms,
+            input: BufReader::new(file),
+            path,
+            line: Vec::new(),
+            line_number: 0,
+            done: false,
+        };
+        entries.header = match entries.read_line()? {
+            Read::Whole => header(dir, &entries.line)?,
+            Read::Torn(_) | Read::End => {
+                let reason = format!("{EVENTS} has no header: the run was killed as it began");
+                return Err(not_a_record(dir, reason));
+            }
+        };
+        Ok(entries)
+    }
+
+    /// Name of the record's folder.
+    #[must_use]
+    pub fn id(&self) -> String {
+        self.path.parent().map(id_of).unwrap_or_default()
+    }
+
+    /// Reads the next line, without its end, into `self.line`.
+    fn read_line(&mut self) -> Result<Read, RecordError> {
+        self.line.clear();
+        let read = (&mut self.input)
+            .take(LINE_BYTES_MAX)
+            .read_until(b'\n', &mut self.line)
+            .map_err(|e| RecordError::file(&self.path, e))?;
+        if self.line.pop_if(|&mut last| last == b'\n').is_some() {
+            self.line_number += 1;
+            return Ok(Read::Whole);
+        }
+        if read as u64 == LINE_BYTES_MAX {
+            self.line_number += 1;
+            return Err(self.damaged(format!("a line longer than {LINE_BYTES_MAX} bytes")));
+        }
+        Ok(match read {
+            0 => Read::End,
+            bytes => Read::Torn(bytes as u64),
+        })
+    }
+
+    fn damaged(&self, reason: String) -> RecordError {
+        RecordError::Damaged {
+            path: self.path.clone(),
+            line: self.line_number,
+            reason,
+        }
+    }
+
+    fn next_entry(&mut self) -> Result<Option<Entry>, RecordError> {
+        loop {
+            match self.read_line()? {
+                Read::End => return Ok(None),
+                Read::Torn(bytes) => {
+                    self.torn_bytes = bytes;
+                    return Ok(None);
+                }
+                Read::Whole => {}
+            }
+            match parse(&self.line).map_err(|e| self.damaged(e.to_string()))? {
+                Some(entry) => return Ok(Some(entry)),
+                None => self.unknown_events += 1,
+            }
+        }
+    }
+}
+
+impl Iterator for Entries {
+    type Item = Result<Entry, RecordError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let next = self.next_entry().transpose();
+        self.done = !matches!(next, Some(Ok(_)));
+        next
+    }
+}
+
+/// The kinds of event this Fathom knows, by their tags; a later Fathom may add
+/// kinds within a version, and an older one then passes over them.
+const KINDS: [&str; 11] = [
+    "step",
+    "engine_started",
+    "jobs",
+    "preparing",
+    "sample",
+    "interval",
+    "status",
+    "note",
+    "failure",
+    "finished",
+    "ended",
+];
+
+/// One line; `None` for an event of an unknown kind.
+fn parse(line: &[u8]) -> Result<Option<Entry>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Kind<'a> {
+        at_ms: u64,
+        #[serde(borrow)]
+        event: std::borrow::Cow<'a, str>,
+    }
+    let kind: Kind = serde_json::from_slice(line)?;
+    if kind.event == "sample" {
+        // Most lines are samples. Read directly, their histograms are not first
+        // copied into a tree, as serde does for enums with a tag.
+        let sample: Sample = serde_json::from_slice(line)?;
+        return Ok(Some(Entry {
+            at_ms: kind.at_ms,
+            event: Event::Sample(sample),
+        }));
+    }
+    if !KINDS.contains(&&*kind.event) {
+        return Ok(None);
+    }
+    serde_json::from_slice(line).map(Some)
+}
+
+/// Checks the format and its version before anything else is asked of the line.
+fn header(dir: &Path, line: &[u8]) -> Result<Header, RecordError> {
+    #[derive(Deserialize)]
+    struct Version {
+        format: String,
+        version: u32,
+    }
+    let found: Version = serde_json::from_slice(line)
+        .map_err(|e| not_a_record(dir, format!("line 1 of {EVENTS} is no header: {e}")))?;
+    if found.format != FORMAT {
+        let reason = format!("{EVENTS} is of format '{}', not {FORMAT}", found.format);
+        return Err(not_a_record(dir, reason));
+    }
+    if found.version > VERSION {
+        let reason = format!(
+            "written by a newer Fathom (record version {}, this one reads up to {VERSION})",
+            found.version
+        );
+        return Err(not_a_record(dir, reason));
+    }
+    serde_json::from_slice(line)
+        .map_err(|e| not_a_record(dir, format!("line 1 of {EVENTS} is damaged: {e}")))
+}
+
+/// Whether a writer holds the log, that is, whether it lives.
+fn is_locked(file: &File) -> bool {
+    match flock(file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => {
+            // Let go at once; closing the file would do, but later.
+            let _ = flock(file, FlockOperation::Unlock);
+            false
+        }
+        Err(errno) => errno == rustix::io::Errno::WOULDBLOCK,
+    }
+}
+
+/// The status and time of the last whole line, when it is [`Event::Ended`].
+/// Leaves the file at its beginning.
+fn last_line(file: &mut File) -> io::Result<Option<(RunStatus, u64)>> {
+    let length = file.seek(SeekFrom::End(0))?;
+    let start = length.saturating_sub(LAST_LINE_BYTES_MAX);
+    file.seek(SeekFrom::Start(start))?;
+    let mut tail = Vec::new();
+    file.take(LAST_LINE_BYTES_MAX).read_to_end(&mut tail)?;
+    file.seek(SeekFrom::Start(0))?;
+    let Some(whole) = tail.strip_suffix(b"\n") else {
+        return Ok(None);
+    };
+    let last = whole.rsplit(|&b| b == b'\n').next().unwrap_or_default();
+    Ok(match serde_json::from_slice(last) {
+        Ok(Entry {
+            at_ms,
+            event: Event::Ended { status },
+        }) => Some((status, at_ms)),
+        _ => None,
+    })
+}
+
+fn not_a_record(dir: &Path, reason: String) -> RecordError {
+    RecordError::NotARecord {
+        path: dir.to_owned(),
+        reason,
+    }
+}
+
+/// A record folder's own name, also when it is given as `.` or `runs/x/..`.
+pub(crate) fn id_of(dir: &Path) -> String {
+    let name = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());
+    name(dir)
+        .or_else(|| name(&dir.canonicalize().ok()?))
+        .unwrap_or_else(|| dir.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails to compile when an event is added that [`KINDS`] may lack.
+    fn kind_of(event: &Event) -> &'static str {
+        match event {
+            Event::Step { .. } => "step",
+            Event::EngineStarted { .. } => "engine_started",
+            Event::Jobs { .. } => "jobs",
+            Event::Preparing { .. } => "preparing",
+            Event::Sample(_) => "sample",
+            Event::Interval { .. } => "interval",
+            Event::Status { .. } => "status",
+            Event::Note { .. } => "note",
+            Event::Failure(_) => "failure",
+            Event::Finished { .. } => "finished",
+            Event::Ended { .. } => "ended",
+        }
+    }
+
+    #[test]
+    fn kinds_are_the_tags_of_events() {
+        for kind in KINDS {
+            let lines = [
+                r#""step":1,"of":1,"name":"x","engine":"x","argv":[],"names":[],"what":"x","text":"x""#,
+                r#""t_ms":1,"span_ms":1,"job":0,"dir":"read","ios":1,"bytes":1"#,
+                r#""results":{"jobs":[]},"kind":"io","message":"x","status":"complete""#,
+            ];
+            let line = format!(r#"{{"at_ms":1,"event":"{kind}",{}}}"#, lines.join(","));
+            let entry = parse(line.as_bytes()).unwrap().unwrap();
+            assert_eq!(kind_of(&entry.event), kind);
+        }
+    }
+}

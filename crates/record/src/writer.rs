@@ -1,0 +1,378 @@
+//! Appending to a record.
+//!
+//! Samples are collected and written together with the [`Event::Interval`] that
+//! closes them, in one write(2): a kill between two intervals loses what was
+//! collected since, never a part of a line before it. Everything else is
+//! written at once.
+//!
+//! A kill cannot take away what write(2) has accepted; a power cut can. The log
+//! is synced to the device between steps and at the end, never while an engine
+//! measures: the record often lies on the device under test, where an fsync
+//! would show up as a latency of the job. Meanwhile the kernel writes dirty
+//! pages back by itself after 30 s (vm.dirty_expire_centisecs), so that a power
+//! cut costs about the last half minute.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use fathom_model::{Entry, Event, Failure, FailureKind, RunStatus};
+use rustix::fs::{FlockOperation, flock};
+use serde::Serialize;
+
+use crate::{EVENTS, FORMAT, Header, RecordError, VERSION, now_ms};
+
+/// Samples are flushed early when an engine closes no interval for this long.
+const BUFFER_BYTES_MAX: usize = 1 << 20;
+/// Space kept aside so that a run that fills the disk can still say so.
+const RESERVE_BYTES: u64 = 64 << 10;
+/// What remains of it, until the end, for the last line: one block.
+const RESERVE_BYTES_LAST: u64 = 4 << 10;
+/// The file that keeps it.
+const RESERVE: &str = ".reserve";
+/// Longest part of a run's name that goes into the folder's name, in bytes.
+const NAME_BYTES_MAX: usize = 80;
+
+/// Appends to one record.
+///
+/// While it lives it holds an exclusive flock(2) on the event log. The kernel
+/// lets go of it when the process dies, however that happens, so a reader can
+/// tell a run that goes on from one that was killed.
+#[derive(Debug)]
+pub struct Writer {
+    dir: PathBuf,
+    log: Log,
+    reserve: PathBuf,
+    /// Set by the first write that failed; measuring on would record nothing.
+    failed: bool,
+}
+
+/// The event log and what has not been written to it yet.
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    file: File,
+    /// Length of the file up to its last whole line.
+    whole_bytes: u64,
+    buffer: Vec<u8>,
+}
+
+/// [`Entry`], borrowed.
+#[derive(Serialize)]
+struct Line<'a> {
+    at_ms: u64,
+    #[serde(flatten)]
+    event: &'a Event,
+}
+
+/// Makes a new folder `<runs_dir>/<UTC time>-<name>/` for a run that started at
+/// `started_ms` (since 1970 UTC). When the name is taken a number is added:
+/// mkdir(2) succeeds for one process only, so two runs never share a folder.
+///
+/// # Errors
+/// When the folder cannot be made.
+pub fn claim(runs_dir: &Path, started_ms: u64, name: &str) -> Result<PathBuf, RecordError> {
+    fs::create_dir_all(runs_dir).map_err(|e| RecordError::file(runs_dir, e))?;
+    let base = format!("{}-{}", utc_stamp(started_ms), folder_name(name));
+    let mut number = 1u32;
+    loop {
+        let dir = runs_dir.join(match number {
+            1 => base.clone(),
+            n => format!("{base}.{n}"),
+        });
+        match DirBuilder::new().create(&dir) {
+            Ok(()) => return Ok(dir),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && number < u32::MAX => number += 1,
+            Err(e) => return Err(RecordError::file(&dir, e)),
+        }
+    }
+}
+
+/// `20261121T130245Z`: sorts by time and needs no quoting in a shell.
+fn utc_stamp(ms: u64) -> String {
+    i64::try_from(ms)
+        .ok()
+        .and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok())
+        .unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+        .strftime("%Y%m%dT%H%M%SZ")
+        .to_string()
+}
+
+/// A name that is safe as part of a file name and needs no quoting.
+fn folder_name(name: &str) -> String {
+    let mut safe = String::new();
+    for c in name.chars() {
+        if safe.len() == NAME_BYTES_MAX {
+            break;
+        }
+        if c.is_ascii_alphanumeric() || "._+".contains(c) {
+            safe.push(c);
+        } else if !safe.ends_with('-') {
+            safe.push('-');
+        }
+    }
+    match safe.trim_matches(['-', '.']) {
+        "" => "run".to_owned(),
+        trimmed => trimmed.to_owned(),
+    }
+}
+
+impl Writer {
+    /// Makes the folder `<runs_dir>/<UTC time>-<name>/` (never an existing one)
+    /// and writes the header. The format and version written are always this
+    /// Fathom's own.
+    ///
+    /// # Errors
+    /// When the folder or the header cannot be written; no folder is left then.
+    pub fn create(runs_dir: &Path, header: &Header) -> Result<Self, RecordError> {
+        let dir = claim(runs_dir, header.started_ms, &header.name)?;
+        Self::begin(&dir, header).inspect_err(|_| {
+            // Nothing in it is worth keeping; that it cannot be removed is the
+            // lesser of the two errors.
+            let _ = fs::remove_dir_all(&dir);
+        })
+    }
+
+    fn begin(dir: &Path, header: &Header) -> Result<Self, RecordError> {
+        let reserve = dir.join(RESERVE);
+        write_reserve(&reserve).map_err(|e| RecordError::file(&reserve, e))?;
+        let mut log = Log::create(dir.join(EVENTS))?;
+        let header = Header {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            ..header.clone()
+        };
+        log.push(&header)?;
+        log.flush()?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            log,
+            reserve,
+            failed: false,
+        })
+    }
+
+    /// The record's folder.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Folder of the job files as run (made on first use).
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn jobs_dir(&self) -> Result<PathBuf, RecordError> {
+        self.folder("jobs")
+    }
+
+    /// Folder of the engine's raw outputs (made on first use).
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn raw_dir(&self) -> Result<PathBuf, RecordError> {
+        self.folder("raw")
+    }
+
+    fn folder(&self, name: &str) -> Result<PathBuf, RecordError> {
+        let path = self.dir.join(name);
+        match DirBuilder::new().create(&path) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(RecordError::file(&path, e)),
+            _ => Ok(path),
+        }
+    }
+
+    /// Appends one event; [`Event::Interval`] and everything that is not a
+    /// sample is flushed to the kernel at once.
+    ///
+    /// After the first error the record is closing: it has noted the failure by
+    /// itself in the space kept aside for it, takes no more samples (they give
+    /// an error again), and still takes other events while there is room.
+    ///
+    /// # Errors
+    /// When the line cannot be written; the record stays readable up to the
+    /// line before. When a figure is NaN or infinite, which JSON cannot hold;
+    /// only this event is lost then.
+    pub fn append(&mut self, event: &Event) -> Result<(), RecordError> {
+        let measured = matches!(event, Event::Sample(_) | Event::Interval { .. });
+        if self.failed && measured {
+            let reason = "an earlier write failed; the record takes no more samples";
+            return Err(RecordError::file(&self.log.path, io::Error::other(reason)));
+        }
+        if matches!(event, Event::Step { step: 2.., .. }) {
+            self.log.sync().inspect_err(|error| self.fail(error))?;
+        }
+        self.log.push_event(event)?;
+        if matches!(event, Event::Sample(_)) && self.log.buffer.len() < BUFFER_BYTES_MAX {
+            return Ok(());
+        }
+        self.log.flush().inspect_err(|error| self.fail(error))
+    }
+
+    /// Frees the reserve, but for the last line's share, and says in the record why it ends.
+    fn fail(&mut self, error: &RecordError) {
+        if self.failed {
+            return;
+        }
+        self.failed = true;
+        let mut failure = Failure::new(FailureKind::Record, "the record could not be written");
+        if let RecordError::File { path, source } = error {
+            failure.message = format!("the record could not be written: {source}");
+            failure.subject = Some(path.display().to_string());
+            failure.errno = source.raw_os_error();
+        }
+        // Best effort: the caller gets the error itself in any case.
+        let _ = OpenOptions::new()
+            .write(true)
+            .open(&self.reserve)
+            .and_then(|file| file.set_len(RESERVE_BYTES_LAST));
+        let _ = self
+            .log
+            .push_event(&Event::Failure(failure))
+            .and_then(|()| self.log.flush());
+    }
+
+    /// Writes [`Event::Ended`], syncs, and closes the record.
+    ///
+    /// # Errors
+    /// When the last line cannot be written; the run then reads as interrupted.
+    pub fn finish(mut self, status: RunStatus) -> Result<PathBuf, RecordError> {
+        // Samples of an interval that nobody closed are still facts.
+        let pending = self.log.flush().inspect_err(|error| self.fail(error));
+        let _ = fs::remove_file(&self.reserve);
+        self.log.push_event(&Event::Ended { status })?;
+        self.log.flush()?;
+        self.log.sync()?;
+        pending.map(|()| self.dir.clone())
+    }
+}
+
+impl Drop for Writer {
+    /// A run that ends without [`Writer::finish`] keeps what was collected.
+    fn drop(&mut self) {
+        let _ = self.log.flush();
+        let _ = fs::remove_file(&self.reserve);
+    }
+}
+
+impl Log {
+    fn create(path: PathBuf) -> Result<Self, RecordError> {
+        let open = || {
+            let file = OpenOptions::new()
+                .append(true)
+                .create_new(true)
+                .open(&path)?;
+            match flock(&file, FlockOperation::LockExclusive) {
+                // Without locks a run that goes on reads as interrupted until
+                // it has ended; that is no reason not to measure.
+                Err(rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK) | Ok(()) => Ok(file),
+                Err(errno) => Err(errno.into()),
+            }
+        };
+        let file = open().map_err(|e| RecordError::file(&path, e))?;
+        Ok(Self {
+            path,
+            file,
+            whole_bytes: 0,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Adds a line to the buffer.
+    fn push(&mut self, line: &impl Serialize) -> Result<(), RecordError> {
+        let start = self.buffer.len();
+        if let Err(e) = serde_json::to_writer(&mut self.buffer, line) {
+            self.buffer.truncate(start);
+            return Err(RecordError::file(&self.path, e.into()));
+        }
+        self.buffer.push(b'\n');
+        Ok(())
+    }
+
+    fn push_event(&mut self, event: &Event) -> Result<(), RecordError> {
+        let start = self.buffer.len();
+        self.push(&Line {
+            at_ms: now_ms(),
+            event,
+        })?;
+        // serde_json writes NaN as null, which could not be read back. Reading
+        // it here is cheap: hardly a line holds a null at all.
+        let line = &self.buffer[start..];
+        let has_null = line.windows(5).any(|w| w == b":null" || w == b",null");
+        if has_null && let Err(e) = serde_json::from_slice::<Entry>(line) {
+            self.buffer.truncate(start);
+            let reason = format!("an event holds a figure that is not a number: {e}");
+            return Err(RecordError::file(&self.path, io::Error::other(reason)));
+        }
+        Ok(())
+    }
+
+    /// Hands the buffer to the kernel. After an error the file ends with the
+    /// last whole line that it took, and the buffer is empty.
+    fn flush(&mut self) -> Result<(), RecordError> {
+        let (written, result) = write_all(&mut self.file, &self.buffer);
+        let whole = match &result {
+            Ok(()) => written,
+            Err(_) => self.buffer[..written]
+                .iter()
+                .rposition(|&b| b == b'\n')
+                .map_or(0, |at| at + 1),
+        };
+        self.whole_bytes += whole as u64;
+        self.buffer.clear();
+        if written > whole {
+            // If even this fails the reader leaves the torn line out.
+            let _ = self.file.set_len(self.whole_bytes);
+        }
+        result.map_err(|e| RecordError::file(&self.path, e))
+    }
+
+    fn sync(&self) -> Result<(), RecordError> {
+        self.file
+            .sync_data()
+            .map_err(|e| RecordError::file(&self.path, e))
+    }
+}
+
+/// `write_all` that tells how far it came.
+fn write_all(file: &mut File, bytes: &[u8]) -> (usize, io::Result<()>) {
+    let mut written = 0;
+    while written < bytes.len() {
+        match file.write(&bytes[written..]) {
+            Ok(0) => return (written, Err(io::ErrorKind::WriteZero.into())),
+            Ok(n) => written += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return (written, Err(e)),
+        }
+    }
+    (written, Ok(()))
+}
+
+/// Fills the reserve with bytes that a compressing file system cannot store in
+/// less (xorshift, Marsaglia 2003): zeros would keep nothing free there.
+fn write_reserve(path: &Path) -> io::Result<()> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut bytes = Vec::new();
+    while (bytes.len() as u64) < RESERVE_BYTES {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    fs::write(path, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folder_names_need_no_quoting() {
+        assert_eq!(folder_name("randread"), "randread");
+        assert_eq!(folder_name("../my job's file.fio"), "my-job-s-file.fio");
+        assert_eq!(folder_name("…"), "run");
+        assert_eq!(folder_name(""), "run");
+        assert_eq!(folder_name(&"x".repeat(999)).len(), NAME_BYTES_MAX);
+        assert_eq!(utc_stamp(1_795_266_165_000), "20261121T130245Z");
+    }
+}

@@ -1,0 +1,235 @@
+//! From a record to the one document of its run.
+
+use std::path::Path;
+
+use fathom_model::{Entry, Event, Failure, Results, RunDocument, RunStatus};
+use fathom_model::{document::RUN_SCHEMA, result::Latency};
+use fathom_record::{Entries, Header, Record, RecordError};
+use jiff::Timestamp;
+
+use crate::samples::Tally;
+use crate::{clean, doubts, groups, samples};
+
+/// The document of a run, without histograms.
+///
+/// Jobs without figures of their own (the run was killed, still goes on, or a
+/// job of it was killed) are counted from the samples.
+#[must_use]
+pub fn document(record: &Record) -> RunDocument {
+    let status = record.status().unwrap_or(RunStatus::Running);
+    let mut doc = compose(record.id(), status, &record.header, &record.entries);
+    drop_histograms(&mut doc);
+    doc
+}
+
+/// The document of a record folder, with the histograms where the engine gave
+/// them. Takes memory for the jobs, not for the samples.
+///
+/// A damaged line ends the reading; the figures are those of the lines before
+/// it, and a note says so.
+///
+/// # Errors
+/// When the folder is no record, is of a newer Fathom, or cannot be read.
+pub fn read(dir: &Path) -> Result<RunDocument, RecordError> {
+    let mut entries = Entries::open(dir)?;
+    let status = entries.status.unwrap_or(RunStatus::Running);
+    let mut run = Run::new(entries.id(), status, &entries.header);
+    for entry in &mut entries {
+        match entry {
+            Ok(entry) => run.take(&entry),
+            Err(damage) => run.note(&damage.to_string()),
+        }
+    }
+    if entries.unknown_events > 0 {
+        run.note(&format!(
+            "{} events of kinds this Fathom does not know were passed over: a newer one wrote them",
+            entries.unknown_events
+        ));
+    }
+    Ok(run.finish())
+}
+
+/// Takes the histograms out: they are long, and their percentiles stay.
+pub fn drop_histograms(doc: &mut RunDocument) {
+    let latencies = doc.jobs.iter_mut().flat_map(clean::latencies_mut);
+    latencies.for_each(|latency| latency.histogram = None);
+}
+
+/// The document of what a record holds.
+pub(crate) fn compose(
+    id: String,
+    status: RunStatus,
+    header: &Header,
+    entries: &[Entry],
+) -> RunDocument {
+    let mut run = Run::new(id, status, header);
+    for entry in entries {
+        run.take(entry);
+    }
+    run.finish()
+}
+
+/// The document of figures alone, as an engine gives them while it runs.
+pub(crate) fn of_results(results: &Results) -> RunDocument {
+    let mut run = Run::new(String::new(), RunStatus::Running, &Header::new("", ""));
+    run.results.push(results.clone());
+    run.finish()
+}
+
+/// A time as RFC 3339 in UTC with milliseconds.
+#[must_use]
+pub fn rfc3339(ms: u64) -> String {
+    let ms = i64::try_from(ms).unwrap_or(i64::MAX);
+    let time = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX);
+    format!("{time:.3}")
+}
+
+/// A run while its events are read in order.
+struct Run {
+    doc: RunDocument,
+    /// Name of the step in progress, when there are several.
+    step: Option<String>,
+    results: Vec<Results>,
+    tally: Tally,
+}
+
+impl Run {
+    fn new(id: String, status: RunStatus, header: &Header) -> Self {
+        Self {
+            doc: RunDocument {
+                schema: RUN_SCHEMA.into(),
+                id,
+                name: header.name.clone(),
+                command: header.command.clone(),
+                status,
+                started: rfc3339(header.started_ms),
+                ended: None,
+                engine: String::new(),
+                engine_version: None,
+                from_samples: false,
+                jobs: Vec::new(),
+                groups: Vec::new(),
+                disks: Vec::new(),
+                failures: Vec::new(),
+                notes: Vec::new(),
+                environment: header.environment.clone(),
+            },
+            step: None,
+            results: Vec::new(),
+            tally: Tally::default(),
+        }
+    }
+
+    fn take(&mut self, entry: &Entry) {
+        match &entry.event {
+            Event::Step { of, name, .. } => {
+                self.end_step();
+                self.step = (*of > 1).then(|| name.clone());
+            }
+            Event::EngineStarted {
+                engine, version, ..
+            } => {
+                self.doc.engine.clone_from(engine);
+                self.doc.engine_version.clone_from(version);
+            }
+            Event::Jobs { names } => self.tally.begin(names),
+            Event::Sample(sample) => self.tally.add(sample),
+            Event::Note { text } => self.note(text),
+            Event::Failure(failure) => self.failure(failure),
+            Event::Finished { results } => self.results.push(Results::clone(results)),
+            Event::Ended { .. } => self.doc.ended = Some(rfc3339(entry.at_ms)),
+            Event::Preparing { .. } | Event::Interval { .. } | Event::Status { .. } => {}
+        }
+    }
+
+    /// Once is enough: a note can repeat with every step.
+    fn note(&mut self, text: &str) {
+        if !self.doc.notes.iter().any(|note| note == text) {
+            self.doc.notes.push(text.to_owned());
+        }
+    }
+
+    fn failure(&mut self, failure: &Failure) {
+        if !self.doc.failures.contains(failure) {
+            self.doc.failures.push(failure.clone());
+        }
+    }
+
+    /// Cleans and judges what was read.
+    fn finish(mut self) -> RunDocument {
+        self.end_step();
+        let mut doc = self.doc;
+        if doc.engine.is_empty() {
+            // An import starts no engine: `fio-3.33` names both.
+            let unknown = if doc.command == "import" {
+                "fio"
+            } else {
+                "unknown"
+            };
+            let version = doc.engine_version.as_deref().unwrap_or(unknown);
+            doc.engine = version.split('-').next().unwrap_or(version).to_owned();
+        }
+        doc.jobs.iter_mut().for_each(clean::job);
+        doc.disks.iter_mut().for_each(clean::disk);
+        doc.groups = groups(&doc.jobs);
+        for doubt in doubts(&doc) {
+            doubt.mark(&mut doc.jobs);
+        }
+        let said = std::mem::take(&mut doc.notes);
+        doc.notes = doubts::sentences(&doc.jobs)
+            .into_iter()
+            .map(|(_, sentence)| sentence)
+            .chain(said)
+            .collect();
+        doc
+    }
+
+    /// Takes over what the step in progress brought.
+    fn end_step(&mut self) {
+        let tally = std::mem::take(&mut self.tally);
+        let mut jobs = Vec::new();
+        for mut results in std::mem::take(&mut self.results) {
+            if self.doc.engine_version.is_none() {
+                self.doc.engine_version.clone_from(&results.engine_version);
+            }
+            for job in &mut results.jobs {
+                // The job's own options win over [global].
+                for (name, value) in &results.global_options {
+                    job.options
+                        .entry(name.clone())
+                        .or_insert_with(|| value.clone());
+                }
+            }
+            jobs.append(&mut results.jobs);
+            for mut disk in results.disks {
+                disk.step.clone_from(&self.step);
+                self.doc.disks.push(disk);
+            }
+        }
+        self.doc.from_samples |= samples::fill(&mut jobs, tally);
+        for mut job in jobs {
+            job.step = job.step.or_else(|| self.step.clone());
+            self.doc.jobs.push(job);
+        }
+    }
+}
+
+/// Percentiles that are shown when the engine reported none: fio's own default
+/// list (`stat.c`), so that records of all kinds have the same.
+pub(crate) const PERCENTILES: [f64; 17] = [
+    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
+    99.99,
+];
+
+/// Fills in the percentiles that the histogram knows and the engine did not report.
+pub(crate) fn fill_percentiles(latency: &mut Latency) {
+    let Some(histogram) = &latency.histogram else {
+        return;
+    };
+    if latency.percentiles_ns.is_empty() {
+        latency.percentiles_ns = PERCENTILES
+            .iter()
+            .filter_map(|&percent| Some((percent, histogram.percentile_ns(percent)?)))
+            .collect();
+    }
+}

@@ -1,0 +1,237 @@
+//! Which figures of a run may not be what they seem, and why.
+//!
+//! Every rule is a pure function of the document. A rule that lacks its facts
+//! (options not reported, no disk under the files) says nothing: no doubt means
+//! none was found, not that there is none.
+
+use fathom_model::environment::Target;
+use fathom_model::histogram::FIO_SATURATION_NS;
+use fathom_model::{Direction, DirectionResult, DiskUse, Doubt, JobResult, RunDocument};
+
+/// From this share of one CPU on, in percent, a job is taken to be bound by it.
+/// A job that waits for a device sleeps; the rest to 100 is accounting noise.
+const CPU_BOUND_PERCENT: f64 = 95.0;
+/// Largest request the kernel makes of adjacent reads unless told otherwise:
+/// `BLK_DEF_MAX_SECTORS_CAP` (include/linux/blkdev.h), 2560 sectors.
+const LARGEST_REQUEST_BYTES: u64 = 1280 * 1024;
+/// fio reads the disks' counters every 250 ms (`DISK_UTIL_MSEC`, diskutil.h) and
+/// not once more at the end, so that up to that much of a run is missing in
+/// them. From this run time on that is a quarter at the most.
+const DISK_FIGURES_MS: u64 = 1000;
+/// fio's engines whose unsynced writes stay in the page cache.
+const BUFFERED_ENGINES: [&str; 12] = [
+    "sync",
+    "psync",
+    "vsync",
+    "pvsync",
+    "pvsync2",
+    "libaio",
+    "posixaio",
+    "solarisaio",
+    "io_uring",
+    "mmap",
+    "splice",
+    "falloc",
+];
+
+/// One doubt and where it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finding {
+    /// Place of the job in the document.
+    pub job: usize,
+    /// The direction.
+    pub dir: Direction,
+    /// The doubt.
+    pub doubt: Doubt,
+}
+
+impl Finding {
+    /// Marks the figures it is about.
+    pub fn mark(self, jobs: &mut [JobResult]) {
+        let place = jobs
+            .get_mut(self.job)
+            .and_then(|job| job.direction_mut(self.dir)?.as_mut());
+        if let Some(result) = place
+            && !result.doubts.contains(&self.doubt)
+        {
+            result.doubts.push(self.doubt);
+            result.doubts.sort_unstable();
+        }
+    }
+}
+
+/// Every doubt about the figures of a run.
+#[must_use]
+pub fn doubts(doc: &RunDocument) -> Vec<Finding> {
+    let targets = doc.environment.as_ref().map_or(&[][..], |e| &e.targets);
+    let mut found = Vec::new();
+    for (place, job) in doc.jobs.iter().enumerate() {
+        for (dir, result) in job.directions().filter(|(_, r)| r.total_ios > 0) {
+            let rules = [
+                (Doubt::FailedIosCounted, failed_ios_counted(job)),
+                (
+                    Doubt::CachedReads,
+                    dir == Direction::Read && cached_reads(job, doc),
+                ),
+                (
+                    Doubt::UnsyncedWrites,
+                    dir == Direction::Write && unsynced_writes(job),
+                ),
+                (Doubt::InMemory, in_memory(targets)),
+                (Doubt::CpuBound, cpu_bound(job)),
+                (Doubt::SaturatedPercentiles, saturated(result)),
+                (Doubt::Short, short(result)),
+            ];
+            let holding = rules.into_iter().filter(|(_, holds)| *holds);
+            found.extend(holding.map(|(doubt, _)| Finding {
+                job: place,
+                dir,
+                doubt,
+            }));
+        }
+    }
+    found
+}
+
+/// One sentence per kind of doubt that any job carries, in the order of
+/// [`Doubt::ALL`]: where it holds and what it means.
+#[must_use]
+pub fn sentences(jobs: &[JobResult]) -> Vec<(Doubt, String)> {
+    let carried = |job: &JobResult, doubt| job.directions().any(|(_, r)| r.doubts.contains(&doubt));
+    Doubt::ALL
+        .into_iter()
+        .filter_map(|doubt| {
+            let names: Vec<_> = jobs
+                .iter()
+                .filter(|job| carried(job, doubt))
+                .map(|job| job.name.as_str())
+                .collect();
+            let place = match names[..] {
+                [] => return None,
+                _ if names.len() == jobs.len() && jobs.len() > 1 => "all jobs".to_owned(),
+                [name] => name.to_owned(),
+                [first, second] => format!("{first} and {second}"),
+                [first, ..] => format!("{first} and {} more jobs", names.len() - 1),
+            };
+            Some((doubt, format!("{place}: {}", doubt.meaning())))
+        })
+        .collect()
+}
+
+/// Some I/Os of the job failed and it went on.
+fn failed_ios_counted(job: &JobResult) -> bool {
+    job.total_errors.is_some_and(|errors| errors > 0)
+}
+
+/// usr + sys together fill the CPU of the job; fio reports the mean over the
+/// members of a group, so one limit serves for both.
+fn cpu_bound(job: &JobResult) -> bool {
+    job.cpu
+        .as_ref()
+        .is_some_and(|cpu| cpu.user_percent + cpu.system_percent >= CPU_BOUND_PERCENT)
+}
+
+/// A value lies in or beyond fio's last bucket.
+fn saturated(result: &DirectionResult) -> bool {
+    [&result.slat, &result.clat, &result.lat]
+        .into_iter()
+        .flatten()
+        .any(|latency| latency.max_ns >= FIO_SATURATION_NS - 1)
+}
+
+fn short(result: &DirectionResult) -> bool {
+    (1..1000).contains(&result.runtime_ms)
+}
+
+/// All targets lie on a file system that has no storage under it.
+fn in_memory(targets: &[Target]) -> bool {
+    let kinds = targets.iter().map(|target| target.file_system.as_ref());
+    let in_memory = |kind: &str| matches!(kind, "tmpfs" | "ramfs");
+    !targets.is_empty()
+        && kinds
+            .into_iter()
+            .all(|fs| fs.is_some_and(|fs| in_memory(&fs.kind)))
+}
+
+/// Writes without O_DIRECT that nothing asked to be stored.
+fn unsynced_writes(job: &JobResult) -> bool {
+    const SYNCING: [&str; 7] = [
+        "fsync",
+        "fdatasync",
+        "end_fsync",
+        "fsync_on_close",
+        "sync",
+        "sync_file_range",
+        "verify",
+    ];
+    let buffered_engine = job
+        .options
+        .get("ioengine")
+        .is_none_or(|engine| BUFFERED_ENGINES.contains(&engine.as_str()));
+    buffered(job) && buffered_engine && !SYNCING.iter().any(|name| is_set(job, name))
+}
+
+/// Less than half of the job's buffered reads can have come from a disk.
+///
+/// fio counts the disks' requests for all jobs of a step together, so what the
+/// direct jobs of the step read for certain is taken off first. A random read
+/// is one request at the least; of sequential reads the kernel makes larger
+/// ones, up to [`LARGEST_REQUEST_BYTES`].
+fn cached_reads(job: &JobResult, doc: &RunDocument) -> bool {
+    let Some(pattern) = pattern(job).filter(|_| buffered(job)) else {
+        return false;
+    };
+    if job
+        .read
+        .as_ref()
+        .is_none_or(|read| read.runtime_ms < DISK_FIGURES_MS)
+    {
+        return false;
+    }
+    let disks: Vec<&DiskUse> = doc.disks.iter().filter(|d| d.step == job.step).collect();
+    if disks.is_empty() {
+        return false;
+    }
+    let siblings = || doc.jobs.iter().filter(|other| other.step == job.step);
+    let reads = |jobs: &mut dyn Iterator<Item = &JobResult>| {
+        jobs.filter_map(|job| job.read.as_ref())
+            .fold((0u64, 0u64), |(ios, bytes), read| {
+                (
+                    ios.saturating_add(read.total_ios),
+                    bytes.saturating_add(read.io_bytes),
+                )
+            })
+    };
+    let (direct_ios, _) = reads(&mut siblings().filter(|job| !buffered(job)));
+    let (ios, bytes) = reads(&mut siblings().filter(|job| buffered(job)));
+    let requests = disks
+        .iter()
+        .map(|disk| disk.read_ios.saturating_add(disk.read_merges))
+        .sum::<u64>()
+        .saturating_sub(direct_ios);
+    if pattern.starts_with("rand") {
+        requests < ios / 2
+    } else {
+        requests.saturating_mul(LARGEST_REQUEST_BYTES) < bytes / 2
+    }
+}
+
+/// The job's `rw`; `None` when its options are not known.
+fn pattern(job: &JobResult) -> Option<&str> {
+    let value = job
+        .options
+        .get("rw")
+        .or_else(|| job.options.get("readwrite"));
+    value.map(String::as_str)
+}
+
+/// Whether the job goes through the page cache; false when its options are not known.
+fn buffered(job: &JobResult) -> bool {
+    let direct = is_set(job, "direct") || job.options.get("buffered").is_some_and(|v| v == "0");
+    pattern(job).is_some() && !direct
+}
+
+/// Whether an option is there and not turned off.
+fn is_set(job: &JobResult, name: &str) -> bool {
+    job.options.get(name).is_some_and(|value| value != "0")
+}

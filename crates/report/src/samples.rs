@@ -1,0 +1,217 @@
+//! Figures of jobs that left none of their own, counted from the samples.
+
+use std::collections::BTreeMap;
+
+use fathom_model::histogram::bounds_of;
+use fathom_model::result::Spread;
+use fathom_model::{Direction, DirectionResult, Doubt, Histogram, JobResult, Latency, Sample};
+
+use crate::document::PERCENTILES;
+
+/// What the samples of one engine's run add up to.
+#[derive(Debug, Default)]
+pub struct Tally {
+    jobs: Vec<Seen>,
+}
+
+/// What was seen of one job.
+#[derive(Debug, Default)]
+struct Seen {
+    name: String,
+    /// Begin of its first and end of its last sample, ms since the run's start.
+    time: Option<(u64, u64)>,
+    sums: BTreeMap<Direction, Sum>,
+}
+
+#[derive(Debug, Default)]
+struct Sum {
+    ios: u64,
+    bytes: u64,
+    clat: Histogram,
+    iops: Moments,
+    bw_bytes: Moments,
+}
+
+impl Tally {
+    /// The jobs that the following samples refer to by place.
+    pub fn begin(&mut self, names: &[String]) {
+        self.jobs = names
+            .iter()
+            .map(|name| Seen {
+                name: name.clone(),
+                ..Seen::default()
+            })
+            .collect();
+    }
+
+    /// Adds a sample. One of a job that was never announced is left out: there
+    /// is no name to show it under.
+    pub fn add(&mut self, sample: &Sample) {
+        let Some(job) = self.jobs.get_mut(sample.job as usize) else {
+            return;
+        };
+        let begin = sample.t_ms.saturating_sub(sample.span_ms);
+        let (first, last) = job.time.unwrap_or((begin, sample.t_ms));
+        job.time = Some((first.min(begin), last.max(sample.t_ms)));
+        let sum = job.sums.entry(sample.dir).or_default();
+        sum.ios = sum.ios.saturating_add(sample.ios);
+        sum.bytes = sum.bytes.saturating_add(sample.bytes);
+        if let Some(clat) = &sample.clat {
+            sum.clat.merge(clat);
+        }
+        if let (Some(iops), Some(bw_bytes)) = (sample.iops(), sample.bw_bytes()) {
+            sum.iops.add(iops);
+            sum.bw_bytes.add(bw_bytes);
+        }
+    }
+}
+
+/// Gives `jobs` the figures that only the samples know: all of them when the
+/// engine reported no job, else those of jobs that moved data and reported no
+/// time for it, as fio does for a job killed by a signal. Says whether any
+/// figure came from samples.
+pub fn fill(jobs: &mut Vec<JobResult>, tally: Tally) -> bool {
+    if jobs.is_empty() {
+        jobs.extend(tally.jobs.into_iter().map(Seen::into_job));
+        return jobs.iter().any(|job| job.directions().next().is_some());
+    }
+    // Places agree only when the engine reported exactly the announced jobs.
+    if jobs.len() != tally.jobs.len() {
+        return false;
+    }
+    let mut any = false;
+    for (job, seen) in jobs.iter_mut().zip(tally.jobs) {
+        let timeless = job
+            .directions()
+            .any(|(_, result)| result.total_ios > 0 && result.runtime_ms == 0);
+        if timeless && job.name == seen.name && seen.time.is_some() {
+            let rebuilt = seen.into_job();
+            job.read = rebuilt.read;
+            job.write = rebuilt.write;
+            job.trim = rebuilt.trim;
+            job.mixed = rebuilt.mixed;
+            job.sync = rebuilt.sync;
+            job.runtime_ms = rebuilt.runtime_ms;
+            any = true;
+        }
+    }
+    any
+}
+
+impl Seen {
+    fn into_job(self) -> JobResult {
+        let mut job = JobResult {
+            name: self.name,
+            ..JobResult::default()
+        };
+        let Some((begin, end)) = self.time else {
+            return job;
+        };
+        let runtime_ms = end - begin;
+        job.runtime_ms = Some(runtime_ms);
+        if !self.sums.contains_key(&Direction::Mixed) {
+            // Samples were taken and none told of this direction: it did nothing.
+            let idle = || Some(Sum::default().into_result(runtime_ms));
+            (job.read, job.write, job.trim) = (idle(), idle(), idle());
+        }
+        for (dir, sum) in self.sums {
+            match job.direction_mut(dir) {
+                Some(place) => *place = Some(sum.into_result(runtime_ms)),
+                None => job.sync = latency(&sum.clat),
+            }
+        }
+        job
+    }
+}
+
+impl Sum {
+    fn into_result(self, runtime_ms: u64) -> DirectionResult {
+        let per_second = |count: u64| match runtime_ms {
+            0 => 0.0,
+            ms => count as f64 * 1000.0 / ms as f64,
+        };
+        let idle = self.ios == 0;
+        DirectionResult {
+            total_ios: self.ios,
+            io_bytes: self.bytes,
+            bw_bytes: per_second(self.bytes),
+            iops: per_second(self.ios),
+            runtime_ms: if idle { 0 } else { runtime_ms },
+            doubts: if idle {
+                Vec::new()
+            } else {
+                vec![Doubt::FromSamples]
+            },
+            clat: latency(&self.clat),
+            bw_intervals: self.bw_bytes.spread(),
+            iops_intervals: self.iops.spread(),
+            ..DirectionResult::default()
+        }
+    }
+}
+
+/// What a histogram tells of its values. Minimum and maximum are the outer
+/// bounds of its outer buckets: no value was beyond them.
+#[must_use]
+pub fn latency(histogram: &Histogram) -> Option<Latency> {
+    let mean_ns = histogram.mean_ns()?;
+    let (first, _) = histogram.buckets().next()?;
+    let (last, _) = histogram.buckets().last()?;
+    let squares: f64 = histogram
+        .buckets()
+        .map(|(bucket, n)| {
+            let (low, high) = bounds_of(bucket);
+            let middle = low as f64 + (high - low) as f64 / 2.0;
+            (middle - mean_ns).powi(2) * n as f64
+        })
+        .sum();
+    let n = histogram.total();
+    Some(Latency {
+        n: Some(n),
+        min_ns: bounds_of(first).0,
+        max_ns: bounds_of(last).1,
+        mean_ns,
+        stddev_ns: (n > 1).then(|| (squares / (n - 1) as f64).sqrt()),
+        percentiles_ns: PERCENTILES
+            .iter()
+            .filter_map(|&percent| Some((percent, histogram.percentile_ns(percent)?)))
+            .collect(),
+        histogram: Some(histogram.clone()),
+    })
+}
+
+/// Mean and deviation of values seen once each, in constant memory.
+///
+/// Welford, Note on a method for calculating corrected sums of squares and
+/// products, Technometrics 4 (1962): no large sums are subtracted from another.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moments {
+    n: u64,
+    min: f64,
+    max: f64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    fn add(&mut self, value: f64) {
+        self.n += 1;
+        (self.min, self.max) = match self.n {
+            1 => (value, value),
+            _ => (self.min.min(value), self.max.max(value)),
+        };
+        let distance = value - self.mean;
+        self.mean += distance / self.n as f64;
+        self.squares += distance * (value - self.mean);
+    }
+
+    fn spread(self) -> Option<Spread> {
+        (self.n > 0).then(|| Spread {
+            n: Some(self.n),
+            min: self.min,
+            max: self.max,
+            mean: self.mean,
+            stddev: (self.n > 1).then(|| (self.squares / (self.n - 1) as f64).sqrt()),
+        })
+    }
+}
