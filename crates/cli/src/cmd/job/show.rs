@@ -71,7 +71,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             cmdline: command(&jobs),
             jobs: jobs.into_iter().map(job).collect(),
         };
-        out::line(serde_json::to_string_pretty(&document)?);
+        out::json(&document)?;
     } else if args.cmdline {
         let words: Vec<String> = command(&jobs)
             .iter()
