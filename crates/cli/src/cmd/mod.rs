@@ -9,6 +9,7 @@ use crate::out::Color;
 
 pub mod completions;
 pub mod doctor;
+pub mod engines;
 pub mod job;
 pub mod man;
 pub mod runs;
@@ -64,6 +65,7 @@ pub struct Global {
 pub enum Command {
     Completions(completions::Args),
     Doctor(doctor::Args),
+    Engines(engines::Args),
     Job(job::Args),
     Man(man::Args),
     Runs(runs::Args),
@@ -75,6 +77,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
+        Command::Engines(args) => engines::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
