@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use fathom_engine::fio::inventory::{self, EngineOption, IoEngine};
 use fathom_engine::fio::version::Program;
-use fathom_engine::jobfile::nearest;
+use fathom_engine::jobfile::table::nearest;
 use fathom_model::{Exit, Failure};
 use fathom_report::style::wrap;
 use serde_json::json;
@@ -35,7 +35,11 @@ pub struct Args {
 /// Lists what was asked for.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let fio = Program::find(args.fio.as_deref()).map_err(missing)?;
-    match args.what.as_deref().map(|what| what.split_once(',').unwrap_or((what, ""))) {
+    match args
+        .what
+        .as_deref()
+        .map(|what| what.split_once(',').unwrap_or((what, "")))
+    {
         None => all(global, &fio)?,
         Some((engine, "")) => one(global, &fio, engine)?,
         Some((engine, option)) => detail(global, &fio, engine, option)?,
@@ -51,11 +55,16 @@ fn all(global: &Global, fio: &Program) -> anyhow::Result<()> {
             .iter()
             .map(|engine| json!({ "name": engine.name, "fio": fio_state(engine), "options": engine.options }))
             .collect();
-        return out::json(&json!({ "schema": "fathom.engines/1", "fio": version, "engines": engines }));
+        return out::json(
+            &json!({ "schema": "fathom.engines/1", "fio": version, "engines": engines }),
+        );
     }
     let names = engines.iter().map(|engine| engine.name.len());
     let name_width = names.max().unwrap_or(0).max("engine".len());
-    out::line(format_args!("{:name_width$}  fio  options of its own", "engine"));
+    out::line(format_args!(
+        "{:name_width$}  fio  options of its own",
+        "engine"
+    ));
     let margin = name_width + 2 + "fio".len() + 2;
     let width = out::style(global.color).width.map_or(WIDTH, usize::from);
     for engine in &engines {
@@ -64,7 +73,10 @@ fn all(global: &Global, fio: &Program) -> anyhow::Result<()> {
                 let names: Vec<&str> = options.iter().map(|option| option.name.as_str()).collect();
                 ("yes", names.join(", "))
             }
-            None => ("no", "named by fio, but it cannot be loaded here".to_owned()),
+            None => (
+                "no",
+                "named by fio, but it cannot be loaded here".to_owned(),
+            ),
         };
         let mut lines = wrap(&text, width.saturating_sub(margin).max(20)).into_iter();
         let first = lines.next().unwrap_or_default();
@@ -88,12 +100,18 @@ fn one(global: &Global, fio: &Program, engine: &str) -> anyhow::Result<()> {
         return Err(unknown_engine(fio, engine)?);
     };
     if global.json {
-        return out::json(&json!({ "schema": "fathom.engine/1", "name": engine, "options": options }));
+        return out::json(
+            &json!({ "schema": "fathom.engine/1", "name": engine, "options": options }),
+        );
     }
     if options.is_empty() {
         out::line(format_args!("{engine} has no options of its own"));
     }
-    let width = options.iter().map(|option| option.name.len()).max().unwrap_or(0);
+    let width = options
+        .iter()
+        .map(|option| option.name.len())
+        .max()
+        .unwrap_or(0);
     for EngineOption { name, help, .. } in &options {
         out::line(format_args!("{name:width$}  {help}"));
     }
@@ -110,11 +128,17 @@ fn detail(global: &Global, fio: &Program, engine: &str, option: &str) -> anyhow:
         return Err(near_miss(what, nearest(option, names)));
     };
     if global.json {
-        let option = json!({ "schema": "fathom.engine-option/1", "engine": engine, "option": found });
+        let option =
+            json!({ "schema": "fathom.engine-option/1", "engine": engine, "option": found });
         return out::json(&option);
     }
     out::line(format_args!("{}: {}", found.name, found.help));
-    let width = found.details.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let width = found
+        .details
+        .iter()
+        .map(|(name, _)| name.len())
+        .max()
+        .unwrap_or(0);
     for (name, values) in &found.details {
         let mut name = name.as_str();
         for value in values {
@@ -129,7 +153,11 @@ fn unknown_engine(fio: &Program, engine: &str) -> anyhow::Result<anyhow::Error> 
     let names = inventory::engine_names(fio)?;
     if names.iter().any(|name| name == engine) {
         let message = format!("{engine}: fio names this engine, but it cannot be loaded here");
-        return Ok(ExitError { exit: Exit::Missing, message }.into());
+        return Ok(ExitError {
+            exit: Exit::Missing,
+            message,
+        }
+        .into());
     }
     let near = nearest(engine, names.iter().map(String::as_str));
     Ok(near_miss(format!("there is no engine {engine}"), near))
