@@ -9,6 +9,7 @@ use crate::out::Color;
 
 pub mod completions;
 pub mod doctor;
+pub mod engines;
 pub mod import;
 pub mod job;
 pub mod man;
@@ -67,6 +68,7 @@ pub struct Global {
 pub enum Command {
     Completions(completions::Args),
     Doctor(doctor::Args),
+    Engines(engines::Args),
     Import(import::Args),
     Job(job::Args),
     Man(man::Args),
@@ -79,6 +81,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
+        Command::Engines(args) => engines::run(&cli.global, args),
         Command::Import(args) => import::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
