@@ -1,5 +1,7 @@
 //! `fathom import` as a person and a program use it.
 
+#![allow(clippy::unwrap_used)] // a test that cannot go on fails
+
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -84,7 +86,10 @@ fn several_files_are_steps_and_a_job_error_fails_the_run() {
     let document = import.document(&["rw.normal", "eio-on.v3.terse", "page-v2.terse"], &[]);
     assert_eq!(document["status"], "failed");
     let jobs = document["jobs"].as_array().unwrap();
-    let steps: Vec<_> = jobs.iter().map(|job| job["step"].as_str().unwrap()).collect();
+    let steps: Vec<_> = jobs
+        .iter()
+        .map(|job| job["step"].as_str().unwrap())
+        .collect();
     assert_eq!(steps, ["rw", "eio-on.v3", "page-v2"]);
     assert_eq!(document["failures"][0]["errno"], 5);
     assert_eq!(document["failures"][0]["kind"], "io");
@@ -121,7 +126,11 @@ fn a_folder_gives_every_output_of_fio_in_it() {
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["name"], "results");
     assert_eq!(document["jobs"].as_array().unwrap().len(), 3);
-    assert!(stderr(&output).contains("passed over 1 file "), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("passed over 1 file "),
+        "{}",
+        stderr(&output)
+    );
     let empty = import.import(&[import.dir.path().join("results/deep/notes.txt")], &[]);
     assert_eq!(empty.status.code(), Some(3));
 }
@@ -131,7 +140,11 @@ fn stdin_is_read_when_asked_for() {
     let import = Import::new();
     let mut command = import.command();
     let json = std::fs::read(fixture("group.json")).unwrap();
-    let output = command.args(["import", "-"]).write_stdin(json).output().unwrap();
+    let output = command
+        .args(["import", "-"])
+        .write_stdin(json)
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{output:?}");
     let table = String::from_utf8(output.stdout.clone()).unwrap();
     assert!(table.starts_with("stdin: complete\n"), "{table}");
@@ -145,7 +158,10 @@ fn what_fio_did_not_write_is_refused_before_anything_is_recorded() {
     let cut = std::fs::read(fixture("rw.json")).unwrap()[..900].to_vec();
     let cases: [(&[u8], &str); 4] = [
         (b"", "the file is empty"),
-        (b"\nhello\n", "not an output of fio (json, terse or normal): line 2 is 'hello'"),
+        (
+            b"\nhello\n",
+            "not an output of fio (json, terse or normal): line 2 is 'hello'",
+        ),
         (b"{\"a\": 1}", "line 1 is '{\"a\": 1}'"),
         (&cut, "the JSON document is cut off after 900 bytes"),
     ];

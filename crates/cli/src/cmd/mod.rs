@@ -46,6 +46,7 @@ pub struct Cli {
 
 /// Options of every command.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Options of every command")]
 pub struct Global {
     /// Folder that holds the runs
     #[arg(long, global = true, value_name = "DIR", default_value = "fathom-runs")]
@@ -56,8 +57,9 @@ pub struct Global {
     /// No progress
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// When to use colours
+    /// Use colours: auto (on a terminal, unless NO_COLOR is set), always, never
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    #[arg(hide_possible_values = true)]
     pub color: Color,
 }
 

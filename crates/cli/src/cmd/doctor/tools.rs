@@ -11,14 +11,15 @@ use super::{State, Topic};
 const ENGINES: [&str; 3] = ["io_uring", "libaio", "posixaio"];
 
 pub fn engines(topic: &mut Topic) {
-    let fio = match Program::find(None) {
-        Ok(fio) => fio,
+    let found = Program::find(None).and_then(|fio| Ok((fio.version()?, fio)));
+    let (version, fio) = match found {
+        Ok(found) => found,
         Err(failure) => {
             let fix = Some(install("fio"));
             return topic.add("fio", State::Missing, failure.message, fix);
         }
     };
-    topic.ok("fio", format!("{} ({})", fio.version, fio.path.display()));
+    topic.ok("fio", format!("{version} ({})", fio.path.display()));
     for engine in ENGINES {
         // Asked for its options, an engine must be loaded.
         if matches!(inventory::options(&fio, engine), Ok(Some(_))) {
