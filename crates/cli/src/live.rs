@@ -202,7 +202,6 @@ impl Live {
     fn draw(&self, lines: &[String]) {
         if let Some(bar) = &self.bar {
             bar.set_message(lines.join("\n"));
-            bar.tick();
             out::park();
         }
     }
