@@ -1,0 +1,303 @@
+//! Fathom sends itself to another machine, runs there, and streams its record
+//! back: header and events as they come, the other files at the end.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Component, Path, PathBuf};
+use std::process::{ChildStdout, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fathom_engine::Control;
+use fathom_model::{Event, Failure, FailureKind, RunStatus};
+use fathom_record::{Header, Writer};
+use serde::{Deserialize, Serialize};
+
+use super::session::close_stdin;
+use super::{Session, SshError};
+
+/// One line of what the Fathom over there writes to stdout.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "wire", rename_all = "snake_case")]
+pub enum Wire {
+    /// The copy does not run there; the sending side takes another way.
+    CannotRun,
+    /// Something to tell the person who waits.
+    Text {
+        /// One sentence.
+        text: String,
+    },
+    /// The run begins.
+    Header {
+        /// Its record's header.
+        header: Box<Header>,
+    },
+    /// Something happened; [`Event::Ended`] is the last line.
+    Event {
+        /// What happened.
+        happened: Box<Event>,
+    },
+    /// A file of the record.
+    File {
+        /// Path in the record: `jobs/…` or `raw/…`.
+        path: String,
+        /// Its text.
+        text: String,
+    },
+    /// Nothing was run.
+    Refused {
+        /// Exit code, as in [`fathom_model::Exit`].
+        exit: u8,
+        /// Why.
+        message: String,
+    },
+}
+
+/// How it went.
+#[derive(Debug)]
+pub enum Carried {
+    /// It ran; the record is here.
+    Ran {
+        /// The record's folder.
+        dir: PathBuf,
+        /// How the run ended.
+        status: RunStatus,
+    },
+    /// The connection was cut; what had come until then is in the record.
+    Cut {
+        /// The record's folder; `None` when nothing had come yet.
+        dir: Option<PathBuf>,
+    },
+    /// This program does not run on that machine.
+    CannotRun,
+    /// The Fathom over there refused.
+    Refused {
+        /// Exit code, as in [`fathom_model::Exit`].
+        exit: u8,
+        /// Why.
+        message: String,
+    },
+}
+
+/// What the receiving side is told while it goes on.
+#[derive(Debug)]
+pub enum Told<'t> {
+    /// A sentence for the person who waits.
+    Text(&'t str),
+    /// The run begins. The header may be changed before it is kept.
+    Header(&'t mut Header),
+    /// Something happened.
+    Event(&'t Event),
+}
+
+/// Takes the first `$1` bytes of stdin as the program, in a private folder that
+/// is removed whatever happens, and runs it with the other arguments. What
+/// follows on stdin, its end above all, reaches the program. `mktemp` and
+/// `head -c` are not POSIX, but on every Linux, and only Linux is sent to.
+const RECEIVE: &str = "umask 077; n=$1; shift; \
+    d=$(mktemp -d \"${TMPDIR:-/tmp}/fathom.XXXXXXXX\") || { echo '{\"wire\":\"cannot_run\"}'; exit 1; }; \
+    trap 'rm -rf \"$d\"' EXIT; trap 'exit 1' HUP INT TERM; \
+    { head -c \"$n\" > \"$d/fathom\" && chmod 700 \"$d/fathom\" && \"$d/fathom\" --version </dev/null >/dev/null 2>&1; } \
+    || { echo '{\"wire\":\"cannot_run\"}'; exit 1; }; \
+    \"$d/fathom\" --runs \"$d/runs\" \"$@\"";
+/// How long the other side may take to end after it was asked to.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often the wait for lines looks at the requests to end.
+const TICK: Duration = Duration::from_millis(50);
+/// More than any line of a record or raw output of one test; a longer one is a fault.
+const LINE_LIMIT_BYTES: u64 = 256 << 20;
+
+/// Runs this very program on the other machine with `args` and keeps its record
+/// under `runs_dir`.
+///
+/// # Errors
+/// When ssh does not start, the answer makes no sense, or the record cannot be
+/// written here.
+pub fn carry(
+    session: &Session,
+    args: &[String],
+    runs_dir: &Path,
+    control: &Control,
+    told: &mut dyn FnMut(Told),
+) -> Result<Carried, SshError> {
+    let local = |what| move |source| SshError::Local { what, source };
+    let program = fs::read(own_program()).map_err(local("reading this program to send it"))?;
+    let length = program.len().to_string();
+    let mut script_args: Vec<&str> = vec![&length];
+    script_args.extend(args.iter().map(String::as_str));
+    let mut child = session.spawn(RECEIVE, &script_args, Stdio::inherit())?;
+    let mut stdin = child.stdin.take().expect("spawned with a pipe");
+    let stdout = child.stdout.take().expect("spawned with a pipe");
+    // The pipe is given back after the program: its end is the request to end.
+    let sender = thread::spawn(move || {
+        let _ = stdin.write_all(&program);
+        let _ = stdin.flush();
+        stdin
+    });
+    let lines = read_lines(stdout);
+    let mut inbox = Inbox { session, runs_dir, writer: None, stray: None };
+    let mut sender = Some(sender);
+    let mut asked: Option<Instant> = None;
+    let result = loop {
+        if control.stop_requests() > 0 && asked.is_none() {
+            asked = Some(Instant::now());
+            child.stdin = sender.take().and_then(|sender| sender.join().ok());
+            close_stdin(&mut child);
+        }
+        let is_hopeless = asked.is_some_and(|asked| asked.elapsed() > PATIENCE);
+        if is_hopeless || control.stop_requests() > 1 {
+            let _ = child.kill();
+        }
+        match lines.recv_timeout(TICK) {
+            Ok(line) => match inbox.take(&line, told) {
+                Ok(None) => {}
+                Ok(Some(end)) => break Ok(end),
+                Err(error) => break Err(error),
+            },
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                break inbox.cut(control.stop_requests() > 0, told);
+            }
+        }
+    };
+    child.stdin = sender.and_then(|sender| sender.join().ok());
+    close_stdin(&mut child);
+    finish(&mut child);
+    result
+}
+
+/// Waits for the client's end, so that the other side has removed its folder.
+fn finish(child: &mut std::process::Child) {
+    let started = Instant::now();
+    while started.elapsed() < PATIENCE {
+        match child.try_wait() {
+            Ok(None) => thread::sleep(TICK),
+            _ => return,
+        }
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// This program's file; on Linux the one that runs, even if it was replaced.
+fn own_program() -> PathBuf {
+    let proc = Path::new("/proc/self/exe");
+    if proc.exists() { proc.into() } else { std::env::current_exe().unwrap_or_default() }
+}
+
+fn read_lines(stdout: ChildStdout) -> Receiver<String> {
+    let (sender, receiver) = mpsc::sync_channel(64);
+    thread::spawn(move || {
+        let mut reader = BufReader::new(stdout);
+        loop {
+            let mut line = Vec::new();
+            let read = reader.by_ref().take(LINE_LIMIT_BYTES).read_until(b'\n', &mut line);
+            // A line without an end was cut.
+            if read.is_err() || line.last() != Some(&b'\n') {
+                return;
+            }
+            if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                let _ = io::copy(&mut reader, &mut io::sink());
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+struct Inbox<'i> {
+    session: &'i Session,
+    runs_dir: &'i Path,
+    writer: Option<Writer>,
+    /// The first line that was none of ours: what to show when nothing else came.
+    stray: Option<String>,
+}
+
+impl Inbox<'_> {
+    /// Takes one line; gives the end when it was the last.
+    fn take(
+        &mut self,
+        line: &str,
+        told: &mut dyn FnMut(Told),
+    ) -> Result<Option<Carried>, SshError> {
+        let wire: Wire = match serde_json::from_str(line) {
+            Ok(wire) => wire,
+            Err(_) => {
+                // Login scripts may print; that is not part of the stream.
+                self.stray.get_or_insert_with(|| line.trim().chars().take(200).collect());
+                return Ok(None);
+            }
+        };
+        match wire {
+            Wire::CannotRun => return Ok(Some(Carried::CannotRun)),
+            Wire::Refused { exit, message } => return Ok(Some(Carried::Refused { exit, message })),
+            Wire::Text { text } => told(Told::Text(&text)),
+            Wire::Header { mut header } => {
+                told(Told::Header(&mut header));
+                self.writer = Some(Writer::create(self.runs_dir, &header)?);
+            }
+            Wire::File { path, text } => self.keep(&path, &text)?,
+            Wire::Event { happened } => return self.event(&happened, told),
+        }
+        Ok(None)
+    }
+
+    fn event(
+        &mut self,
+        event: &Event,
+        told: &mut dyn FnMut(Told),
+    ) -> Result<Option<Carried>, SshError> {
+        let Some(writer) = &mut self.writer else {
+            return Err(self.nonsense("an event before the header"));
+        };
+        if let Event::Ended { status } = event {
+            let writer = self.writer.take().expect("checked above");
+            let dir = writer.finish(*status)?;
+            told(Told::Event(event));
+            return Ok(Some(Carried::Ran { dir, status: *status }));
+        }
+        writer.append(event)?;
+        told(Told::Event(event));
+        Ok(None)
+    }
+
+    /// Keeps a file of the record. The name comes from another machine: only a
+    /// plain name in the two folders of a record is taken.
+    fn keep(&self, path: &str, text: &str) -> Result<(), SshError> {
+        let Some(writer) = &self.writer else {
+            return Err(self.nonsense("a file before the header"));
+        };
+        let parts: Vec<Component> = Path::new(path).components().collect();
+        let dir = match parts[..] {
+            [Component::Normal(dir), Component::Normal(_)] if dir == "jobs" => writer.jobs_dir()?,
+            [Component::Normal(dir), Component::Normal(_)] if dir == "raw" => writer.raw_dir()?,
+            _ => return Err(self.nonsense(&format!("a file named {path:?}"))),
+        };
+        let name = Path::new(path).file_name().expect("the last component is a name");
+        fs::write(dir.join(name), text)
+            .map_err(|source| SshError::Local { what: "keeping a file of the record", source })
+    }
+
+    /// The stream ended before the run did.
+    fn cut(mut self, stopped: bool, told: &mut dyn FnMut(Told)) -> Result<Carried, SshError> {
+        let lost = self.session.lose();
+        let Some(mut writer) = self.writer.take() else {
+            return match self.stray.take() {
+                Some(stray) if !stopped => Err(self.nonsense(&stray)),
+                _ => Ok(Carried::Cut { dir: None }),
+            };
+        };
+        let failure = Event::Failure(Failure::new(FailureKind::Other, lost.to_string()));
+        writer.append(&failure)?;
+        told(Told::Event(&failure));
+        let status = RunStatus::Interrupted;
+        let dir = writer.finish(status)?;
+        told(Told::Event(&Event::Ended { status }));
+        Ok(Carried::Cut { dir: Some(dir) })
+    }
+
+    fn nonsense(&self, answer: &str) -> SshError {
+        SshError::Answer { target: self.session.target().to_owned(), answer: answer.to_owned() }
+    }
+}

@@ -1,0 +1,205 @@
+//! An engine that drives the fio of another machine over ssh with plain POSIX
+//! sh: for hosts where Fathom itself cannot run.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Child, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use fathom_engine::fio::json;
+use fathom_engine::jobfile::{self, JobFile};
+use fathom_engine::{Control, Engine, EngineError, Outcome, Request, Sink};
+use fathom_model::{Event, Failure, FailureKind, Results};
+
+use super::Session;
+use super::session::close_stdin;
+
+/// Runs fio in the folder `$1` with the other arguments as its own. Its jobs end
+/// with their connection: a watcher ends fio as soon as stdin closes. It asks
+/// first, since fio then still reports; after 5 s it kills fio and its jobs,
+/// which sit in sessions of their own and outlive it otherwise.
+const RUN_FIO: &str = "cd \"$1\" || exit 91; shift; exec 3<&0; \
+    fio \"$@\" </dev/null 3<&- & p=$!; \
+    ( read x <&3; kill -TERM $p; sleep 5; \
+      k=$(ps -A -o pid= -o ppid= | while read a b; do if [ \"$b\" = $p ]; then echo $a; fi; done); \
+      kill -KILL $p $k ) >/dev/null 2>&1 & w=$!; \
+    exec 3<&-; wait $p; rc=$?; kill $w 2>/dev/null; exit $rc";
+/// How long fio may take to end after it was asked to; its watcher kills it after 5 s.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How often the wait for fio looks at the requests to end.
+const TICK: Duration = Duration::from_millis(50);
+/// More than fio prints for any job of a series; the rest is not kept.
+const OUTPUT_LIMIT_BYTES: u64 = 64 << 20;
+
+/// The fio of another machine.
+#[derive(Debug)]
+pub struct RemoteFio<'s> {
+    session: &'s Session,
+    version: Option<String>,
+}
+
+impl<'s> RemoteFio<'s> {
+    /// The fio at the other end of `session`; `version` as it says itself.
+    #[must_use]
+    pub fn new(session: &'s Session, version: Option<String>) -> Self {
+        Self { session, version }
+    }
+
+    fn argv(&self, request: &Request) -> Result<Vec<String>, EngineError> {
+        let path = &request.job_file;
+        let checked = JobFile::read(path, &|_| None)
+            .map_err(|source| EngineError::File { path: path.clone(), source })?;
+        let mut argv = vec!["--output-format=json".to_owned()];
+        argv.extend(jobfile::cmdline(&checked.file.jobs()));
+        argv.extend(request.extra_args.iter().cloned());
+        Ok(argv)
+    }
+
+    fn lost(&self) -> EngineError {
+        EngineError::Failed(Failure::new(FailureKind::Other, self.session.lose().to_string()))
+    }
+}
+
+impl Engine for RemoteFio<'_> {
+    fn name(&self) -> &'static str {
+        "fio"
+    }
+
+    fn run(
+        &self,
+        request: &Request,
+        control: &Control,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome, EngineError> {
+        let argv = self.argv(request)?;
+        let work_dir = request.work_dir.to_string_lossy();
+        let mut args: Vec<&str> = vec![&work_dir];
+        args.extend(argv.iter().map(String::as_str));
+        let mut child = self.session.spawn(RUN_FIO, &args, Stdio::piped()).map_err(|error| {
+            EngineError::Failed(Failure::new(FailureKind::Other, error.to_string()))
+        })?;
+        let full_argv = ["ssh", self.session.target(), "fio"].map(str::to_owned);
+        sink.event(Event::EngineStarted {
+            engine: self.name().to_owned(),
+            version: self.version.clone(),
+            argv: full_argv.into_iter().chain(argv).collect(),
+            pid: None,
+        });
+        let stdout = child.stdout.take().map(collect);
+        let stderr = child.stderr.take().map(collect);
+        let code = wait(&mut child, control, request.deadline);
+        let (stdout, stderr) = (join(stdout), join(stderr));
+        keep_raw(request, &stdout, &stderr)?;
+        // ssh's 255 without a report of fio's: the line was cut.
+        let scan = json::scan(&stdout);
+        let Some(document) = scan.documents.into_iter().last() else {
+            if code.is_none_or(|code| code == 255) && control.stop_requests() == 0 {
+                // What follows would be measured by nobody.
+                let lost = self.lost();
+                control.stop();
+                return Err(lost);
+            }
+            return Err(EngineError::Failed(no_report(code, &stderr)));
+        };
+        let stopped = control.stop_requests() > 0;
+        let failures = if stopped { vec![] } else { judge(&document.results, code, &stderr) };
+        let is_good = failures.is_empty();
+        for failure in failures {
+            sink.event(Event::Failure(failure));
+        }
+        sink.event(Event::Finished { results: Box::new(document.results) });
+        Ok(match (stopped, is_good) {
+            (true, _) => Outcome::Interrupted,
+            (false, true) => Outcome::Complete,
+            (false, false) => Outcome::Failed,
+        })
+    }
+}
+
+fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What came before an error is still fio's.
+        let _ = from.by_ref().take(OUTPUT_LIMIT_BYTES).read_to_end(&mut bytes);
+        let _ = std::io::copy(&mut from, &mut std::io::sink());
+        bytes
+    })
+}
+
+fn join(handle: Option<JoinHandle<Vec<u8>>>) -> Vec<u8> {
+    handle.and_then(|handle| handle.join().ok()).unwrap_or_default()
+}
+
+/// Waits for the client's end; gives its exit status, or `None` when a signal
+/// ended it.
+fn wait(child: &mut Child, control: &Control, deadline: Option<Duration>) -> Option<i32> {
+    let started = Instant::now();
+    let mut asked: Option<Instant> = None;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.code(),
+            Ok(None) => {}
+            Err(_) => return None,
+        }
+        let is_late = deadline.is_some_and(|deadline| started.elapsed() > deadline);
+        if asked.is_none() && (control.stop_requests() > 0 || is_late) {
+            asked = Some(Instant::now());
+            close_stdin(child);
+        }
+        let is_hopeless = asked.is_some_and(|asked| asked.elapsed() > PATIENCE);
+        if is_hopeless || control.stop_requests() > 1 {
+            let _ = child.kill();
+        }
+        thread::sleep(TICK);
+    }
+}
+
+fn keep_raw(request: &Request, stdout: &[u8], stderr: &[u8]) -> Result<(), EngineError> {
+    let stem = request.job_file.file_stem().unwrap_or_default().to_string_lossy();
+    for (extension, bytes) in [("json", stdout), ("stderr", stderr)] {
+        let path = request.raw_dir.join(format!("{stem}.{extension}"));
+        if !bytes.is_empty() {
+            fs::write(&path, bytes).map_err(|source| EngineError::File { path, source })?;
+        }
+    }
+    Ok(())
+}
+
+fn no_report(code: Option<i32>, stderr: &[u8]) -> Failure {
+    let words = last_line(stderr).unwrap_or("it said nothing");
+    let kind = match code {
+        Some(127) => FailureKind::FioMissing,
+        _ => FailureKind::NoReport,
+    };
+    Failure::new(kind, format!("fio ended without a report: {words}"))
+}
+
+/// What is wrong with a report; fio's exit status alone tells too little.
+fn judge(results: &Results, code: Option<i32>, stderr: &[u8]) -> Vec<Failure> {
+    let moved = |job: &fathom_model::JobResult| job.directions().any(|(_, found)| found.total_ios > 0);
+    let mut failures = Vec::new();
+    for job in &results.jobs {
+        if job.error != 0 {
+            let kind = if job.error == libc::ENOSPC { FailureKind::NoSpace } else { FailureKind::Io };
+            let words = last_line(stderr).map_or(String::new(), |words| format!(": {words}"));
+            let message = format!("fio reports error {}{words}", job.error);
+            failures.push(Failure::new(kind, message).about(&job.name).with_errno(job.error));
+        } else if !moved(job) {
+            failures.push(Failure::new(FailureKind::NoIo, "no data was moved").about(&job.name));
+        }
+    }
+    if results.jobs.is_empty() {
+        failures.push(Failure::new(FailureKind::JobsMissing, "fio reports no job"));
+    }
+    if failures.is_empty() && code != Some(0) {
+        let words = last_line(stderr).unwrap_or("it did not say why");
+        failures.push(Failure::new(FailureKind::Other, format!("fio failed: {words}")));
+    }
+    failures
+}
+
+fn last_line(stderr: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(stderr).ok()?;
+    text.lines().rev().map(str::trim).find(|line| !line.is_empty())
+}
