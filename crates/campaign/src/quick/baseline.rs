@@ -21,7 +21,9 @@ pub const DEFAULT_BASELINE: &str = "HDD";
 
 const FORMAT: &str = "fathom-baseline";
 const VERSION: u32 = 1;
-const SHIPPED: [&str; 1] = [include_str!("../../../../campaigns/quick/baselines/hdd.toml")];
+const SHIPPED: [&str; 1] = [include_str!(
+    "../../../../campaigns/quick/baselines/hdd.toml"
+)];
 
 /// What a figure of the series depends on, beside the storage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +84,10 @@ impl Baseline {
     /// # Errors
     /// When the text is no TOML or no baseline.
     pub fn parse(text: &str, path: &Path) -> Result<Self, QuickError> {
-        let wrong = |reason: String| QuickError::Definition { path: path.to_owned(), reason };
+        let wrong = |reason: String| QuickError::Definition {
+            path: path.to_owned(),
+            reason,
+        };
         let baseline: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
         if baseline.format != FORMAT || baseline.version != VERSION {
             let (format, version) = (&baseline.format, baseline.version);
@@ -92,7 +97,9 @@ impl Baseline {
         }
         check_name(&baseline.name).map_err(wrong)?;
         if let Some((test, _)) = baseline.iops.iter().find(|(_, iops)| **iops == 0) {
-            return Err(wrong(format!("test \"{test}\" has 0 IOPS: nothing is a percentage of 0")));
+            return Err(wrong(format!(
+                "test \"{test}\" has 0 IOPS: nothing is a percentage of 0"
+            )));
         }
         Ok(baseline)
     }
@@ -106,16 +113,26 @@ impl Baseline {
         check_name(name).map_err(QuickError::Input)?;
         let run = QuickRun::of(record)?;
         let figure = |test: &super::TestResult| {
-            let iops = test.figures.as_ref()?.good_iops().filter(|&iops| iops > 0)?;
+            let iops = test
+                .figures
+                .as_ref()?
+                .good_iops()
+                .filter(|&iops| iops > 0)?;
             Some((test.name.clone(), iops))
         };
         let iops: BTreeMap<String, u64> = run.tests.iter().filter_map(figure).collect();
         if iops.is_empty() {
-            return Err(QuickError::Input(format!("run {} has no figure to save", run.id)));
+            return Err(QuickError::Input(format!(
+                "run {} has no figure to save",
+                run.id
+            )));
         }
         let environment = match &run.environment {
             Some(environment) => toml::Table::try_from(environment).map_err(|error| {
-                QuickError::Input(format!("run {}: its environment cannot be saved: {error}", run.id))
+                QuickError::Input(format!(
+                    "run {}: its environment cannot be saved: {error}",
+                    run.id
+                ))
             })?,
             None => toml::Table::new(),
         };
@@ -146,7 +163,10 @@ impl Baseline {
         let name = &self.name;
         let mine = &self.conditions;
         if mine.group != conditions.group {
-            Some(format!("no percent of {name}: it is of group \"{}\"", mine.group))
+            Some(format!(
+                "no percent of {name}: it is of group \"{}\"",
+                mine.group
+            ))
         } else if mine != conditions {
             let size = super::definition::format_size;
             Some(format!(
@@ -182,14 +202,20 @@ impl Shelf {
     pub fn list(&self) -> Result<Vec<Baseline>, QuickError> {
         let mut all: Vec<Baseline> = shipped().collect();
         let mut files: Vec<PathBuf> = match fs::read_dir(&self.dir) {
-            Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).collect(),
+            Ok(entries) => entries
+                .filter_map(|entry| Some(entry.ok()?.path()))
+                .collect(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => vec![],
             Err(source) => return Err(QuickError::file(&self.dir, source)),
         };
-        files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+        files.retain(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "toml")
+        });
         files.sort();
         for path in files {
-            let text = fs::read_to_string(&path).map_err(|source| QuickError::file(&path, source))?;
+            let text =
+                fs::read_to_string(&path).map_err(|source| QuickError::file(&path, source))?;
             all.push(Baseline::parse(&text, &path)?);
         }
         Ok(all)
@@ -228,7 +254,10 @@ impl Shelf {
         // Written beside and renamed: a full disk must not cost the old baseline.
         let part = path.with_extension("toml.part");
         let written = fs::File::create(&part)
-            .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+            .and_then(|mut file| {
+                file.write_all(text.as_bytes())
+                    .and_then(|()| file.sync_all())
+            })
             .and_then(|()| fs::rename(&part, &path));
         if let Err(source) = written {
             let _ = fs::remove_file(&part);
@@ -275,7 +304,11 @@ fn refuse_shipped(name: &str) -> Result<(), QuickError> {
 /// A name becomes a file name and stands after a percentage.
 fn check_name(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
-    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) || name.starts_with(['.', '-']) {
+    if name.is_empty()
+        || name.len() > 64
+        || !name.chars().all(plain)
+        || name.starts_with(['.', '-'])
+    {
         return Err(format!(
             "\"{name}\" cannot name a baseline: letters, digits, '-', '_', '.' and '+', \
              not beginning with '.' or '-', at most 64"
@@ -290,7 +323,9 @@ mod tests {
     use super::*;
 
     fn hdd() -> Baseline {
-        Shelf::new(PathBuf::from("/nonexistent")).find("hdd").unwrap()
+        Shelf::new(PathBuf::from("/nonexistent"))
+            .find("hdd")
+            .unwrap()
     }
 
     #[test]
@@ -308,10 +343,22 @@ mod tests {
     fn percent_is_whole_and_rounded_down() {
         let hdd = hdd();
         // The page's own example lines.
-        assert_eq!(hdd.percent("1 file, 1 thread, seq 1M writes, simple", 191), Some(105));
-        assert_eq!(hdd.percent("1 file, 1 thread, rnd 16k writes, simple", 409), Some(57));
-        assert_eq!(hdd.percent("1 file, 1 thread, rnd 16k writes, simple, take 2", 294), Some(44));
-        assert_eq!(hdd.percent("16 files, 1 thread each, seq 1M reads, simple", 8222), Some(203));
+        assert_eq!(
+            hdd.percent("1 file, 1 thread, seq 1M writes, simple", 191),
+            Some(105)
+        );
+        assert_eq!(
+            hdd.percent("1 file, 1 thread, rnd 16k writes, simple", 409),
+            Some(57)
+        );
+        assert_eq!(
+            hdd.percent("1 file, 1 thread, rnd 16k writes, simple, take 2", 294),
+            Some(44)
+        );
+        assert_eq!(
+            hdd.percent("16 files, 1 thread each, seq 1M reads, simple", 8222),
+            Some(203)
+        );
         assert_eq!(hdd.percent("a test of somebody's own", 100), None);
     }
 
@@ -321,9 +368,17 @@ mod tests {
         let mut conditions = hdd.conditions.clone();
         assert_eq!(hdd.reason_not_to_use(&conditions), None);
         conditions.runtime_s = 1;
-        assert!(hdd.reason_not_to_use(&conditions).unwrap().contains("not comparable"));
+        assert!(
+            hdd.reason_not_to_use(&conditions)
+                .unwrap()
+                .contains("not comparable")
+        );
         conditions.group = "v1".into();
-        assert!(hdd.reason_not_to_use(&conditions).unwrap().contains("group \"current\""));
+        assert!(
+            hdd.reason_not_to_use(&conditions)
+                .unwrap()
+                .contains("group \"current\"")
+        );
     }
 
     #[test]
@@ -331,13 +386,23 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let shelf = Shelf::new(dir.path().join("baselines"));
         assert_eq!(shelf.list().unwrap().len(), 1);
-        let mut mine = Baseline { name: "MyDisk".into(), is_shipped: false, ..hdd() };
+        let mut mine = Baseline {
+            name: "MyDisk".into(),
+            is_shipped: false,
+            ..hdd()
+        };
         shelf.save(&mine).unwrap();
         assert_eq!(shelf.find("mydisk").unwrap(), mine);
         mine.about = "after tuning".into();
         shelf.save(&mine).unwrap();
         assert_eq!(shelf.list().unwrap().len(), 2);
-        assert!(shelf.save(&hdd()).unwrap_err().to_string().contains("comes with fathom"));
+        assert!(
+            shelf
+                .save(&hdd())
+                .unwrap_err()
+                .to_string()
+                .contains("comes with fathom")
+        );
         assert!(shelf.remove("HDD").is_err());
         shelf.remove("mydisk").unwrap();
         let message = shelf.find("mydisk").unwrap_err().to_string();
@@ -350,12 +415,20 @@ mod tests {
         let cases = [
             (good.replace("= 181", "= 0"), "nothing is a percentage of 0"),
             (good.replace("= 181", "= -1"), "line"),
-            (good.replace("name = \"HDD\"", "name = \"../x\""), "cannot name a baseline"),
+            (
+                good.replace("name = \"HDD\"", "name = \"../x\""),
+                "cannot name a baseline",
+            ),
             (good.replace("version = 1", "version = 7"), "version 7"),
         ];
         for (text, expected) in cases {
-            let message = Baseline::parse(&text, Path::new("b.toml")).unwrap_err().to_string();
-            assert!(message.starts_with("b.toml: ") && message.contains(expected), "{message}");
+            let message = Baseline::parse(&text, Path::new("b.toml"))
+                .unwrap_err()
+                .to_string();
+            assert!(
+                message.starts_with("b.toml: ") && message.contains(expected),
+                "{message}"
+            );
         }
     }
 }

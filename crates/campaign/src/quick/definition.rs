@@ -19,15 +19,36 @@ pub const NATIVE_AIO: &str = "native aio";
 const FORMAT: &str = "fathom-quick-group";
 const VERSION: u32 = 1;
 const SHIPPED: [(&str, &str); 2] = [
-    ("current", include_str!("../../../../campaigns/quick/current.toml")),
+    (
+        "current",
+        include_str!("../../../../campaigns/quick/current.toml"),
+    ),
     ("v1", include_str!("../../../../campaigns/quick/v1.toml")),
 ];
 /// What a test may do; `rw` of fio's HOWTO without trims, which files do not take.
-const RW: [&str; 7] = ["read", "write", "rw", "readwrite", "randread", "randwrite", "randrw"];
+const RW: [&str; 7] = [
+    "read",
+    "write",
+    "rw",
+    "readwrite",
+    "randread",
+    "randwrite",
+    "randrw",
+];
 /// Options that the runner sets itself: a group that sets them would not run as defined.
 const MANAGED: [&str; 12] = [
-    "name", "directory", "filename", "filename_format", "ioengine", "iodepth", "bs", "rw", "size",
-    "numjobs", "runtime", "time_based",
+    "name",
+    "directory",
+    "filename",
+    "filename_format",
+    "ioengine",
+    "iodepth",
+    "bs",
+    "rw",
+    "size",
+    "numjobs",
+    "runtime",
+    "time_based",
 ];
 
 /// A group of test series.
@@ -143,7 +164,8 @@ impl Group {
     /// # Errors
     /// When it cannot be read or is wrong; the message has line and column.
     pub fn read(path: &Path) -> Result<Self, QuickError> {
-        let text = std::fs::read_to_string(path).map_err(|source| QuickError::file(path, source))?;
+        let text =
+            std::fs::read_to_string(path).map_err(|source| QuickError::file(path, source))?;
         let mut group = Self::parse(&text, path)?;
         group.file = Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
         Ok(group)
@@ -154,7 +176,10 @@ impl Group {
     /// # Errors
     /// When the text is no TOML, or not a group that can run.
     pub fn parse(text: &str, path: &Path) -> Result<Self, QuickError> {
-        let wrong = |reason: String| QuickError::Definition { path: path.to_owned(), reason };
+        let wrong = |reason: String| QuickError::Definition {
+            path: path.to_owned(),
+            reason,
+        };
         let group: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
         group.check().map_err(wrong)?;
         Ok(group)
@@ -221,7 +246,10 @@ impl Group {
             return Err(format!("format is \"{}\", not \"{FORMAT}\"", self.format));
         }
         if self.version != VERSION {
-            return Err(format!("version {} is not one this fathom reads ({VERSION})", self.version));
+            return Err(format!(
+                "version {} is not one this fathom reads ({VERSION})",
+                self.version
+            ));
         }
         if self.name.is_empty() || self.name.chars().any(|c| c.is_control() || c == '"') {
             return Err("name is empty or holds quotes or control characters".into());
@@ -256,7 +284,9 @@ pub fn known(user_dir: Option<&Path>) -> Vec<String> {
         .flatten()
         .filter_map(|entry| {
             let path = entry.ok()?.path();
-            let is_toml = path.extension().is_some_and(|extension| extension == "toml");
+            let is_toml = path
+                .extension()
+                .is_some_and(|extension| extension == "toml");
             is_toml.then(|| path.file_stem()?.to_str().map(str::to_owned))?
         })
         .filter(|name| !names.contains(name))
@@ -271,7 +301,9 @@ fn check_test(test: &Test) -> Result<(), String> {
     // The name becomes a section of a job file and a line of output.
     let bad_name = |c: char| c.is_control() || matches!(c, '[' | ']' | '"' | '$' | '#' | ';');
     if test.name.trim() != test.name || test.name.is_empty() || test.name.starts_with("global") {
-        return wrong("a name must not be empty, begin or end with a blank, or begin with 'global'".into());
+        return wrong(
+            "a name must not be empty, begin or end with a blank, or begin with 'global'".into(),
+        );
     }
     if let Some(bad) = test.name.chars().find(|&c| bad_name(c)) {
         return wrong(format!("{bad:?} cannot stand in a name"));
@@ -286,8 +318,13 @@ fn check_test(test: &Test) -> Result<(), String> {
         return Err(bad_size(test, "bs", &test.bs));
     }
     let good_engine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if test.engine != NATIVE_AIO && !(test.engine.chars().all(good_engine) && !test.engine.is_empty()) {
-        return wrong(format!("engine \"{}\" is not an engine's name", test.engine));
+    if test.engine != NATIVE_AIO
+        && !(test.engine.chars().all(good_engine) && !test.engine.is_empty())
+    {
+        return wrong(format!(
+            "engine \"{}\" is not an engine's name",
+            test.engine
+        ));
     }
     check_options(&format!("test \"{}\"", test.name), &test.options)
 }
@@ -300,14 +337,19 @@ fn check_options(of: &str, options: &[String]) -> Result<(), String> {
             return Err(format!("{of}: \"{option}\" is not 'name' or 'name=value'"));
         }
         if MANAGED.contains(&name) {
-            return Err(format!("{of}: {name} is set by the series itself and cannot be an option"));
+            return Err(format!(
+                "{of}: {name} is set by the series itself and cannot be an option"
+            ));
         }
     }
     Ok(())
 }
 
 fn bad_size(test: &Test, key: &str, value: &str) -> String {
-    format!("test \"{}\": {key} \"{value}\" is not a size like 16k or 1M", test.name)
+    format!(
+        "test \"{}\": {key} \"{value}\" is not a size like 16k or 1M",
+        test.name
+    )
 }
 
 /// A size as people write it: digits and `k`, `M`, `G` or `T` (powers of 1024),
@@ -315,7 +357,9 @@ fn bad_size(test: &Test, key: &str, value: &str) -> String {
 #[must_use]
 pub fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let shift = match text[digits..].to_ascii_lowercase().as_str() {
         "" | "b" => 0,
         "k" | "kb" | "kib" => 10,
@@ -346,11 +390,18 @@ mod tests {
     #[test]
     fn shipped_groups_have_the_tests_of_their_tables() {
         let current = Group::shipped("current").unwrap();
-        let counts: Vec<usize> = current.series.iter().map(|series| series.tests.len()).collect();
+        let counts: Vec<usize> = current
+            .series
+            .iter()
+            .map(|series| series.tests.len())
+            .collect();
         assert_eq!(counts, [7, 6, 4, 5, 4]);
         assert_eq!(current.size_bytes(), 512 << 20);
-        let inits: Vec<&str> =
-            current.tests().filter(|test| test.init).map(|test| test.name.as_str()).collect();
+        let inits: Vec<&str> = current
+            .tests()
+            .filter(|test| test.init)
+            .map(|test| test.name.as_str())
+            .collect();
         assert_eq!(
             inits,
             [
@@ -370,12 +421,22 @@ mod tests {
         for group in ["current", "v1"].map(|name| Group::shipped(name).unwrap()) {
             for test in group.tests() {
                 let name = &test.name;
-                assert!(name.starts_with(if test.files == 1 { "1 file," } else { "16 files," }));
+                assert!(name.starts_with(if test.files == 1 {
+                    "1 file,"
+                } else {
+                    "16 files,"
+                }));
                 assert_eq!(name.contains("16 threads"), test.depth == 16, "{name}");
                 assert!(name.contains(&format!(" {} ", test.bs)), "{name}");
                 assert_eq!(name.contains("seq"), !test.rw.starts_with("rand"), "{name}");
-                assert_eq!(name.contains("native aio"), group.name == "current" && test.engine == NATIVE_AIO);
-                assert_eq!(name.contains("o_sync"), test.rw == "randwrite" && test.options == ["sync=1"]);
+                assert_eq!(
+                    name.contains("native aio"),
+                    group.name == "current" && test.engine == NATIVE_AIO
+                );
+                assert_eq!(
+                    name.contains("o_sync"),
+                    test.rw == "randwrite" && test.options == ["sync=1"]
+                );
             }
         }
     }
@@ -384,19 +445,45 @@ mod tests {
     fn wrong_definitions_say_where_and_why() {
         let good = SHIPPED[0].1;
         let cases = [
-            (good.replace("rw = \"randread\"", "rw = \"randomread\""), "rw \"randomread\" is none of"),
-            (good.replace("[\"sync=1\"]", "[\"size=1\"]"), "size is set by the series itself"),
-            (good.replace("bs = \"4k\"", "bs = \"4q\""), "bs \"4q\" is not a size"),
+            (
+                good.replace("rw = \"randread\"", "rw = \"randomread\""),
+                "rw \"randomread\" is none of",
+            ),
+            (
+                good.replace("[\"sync=1\"]", "[\"size=1\"]"),
+                "size is set by the series itself",
+            ),
+            (
+                good.replace("bs = \"4k\"", "bs = \"4q\""),
+                "bs \"4q\" is not a size",
+            ),
             (good.replace(", take 2", ""), "two tests are named"),
-            (good.replace("depth = 16", "depth = 0"), "files and depth must be at least 1"),
-            (good.replace("size = \"512M\"", "size = \"8M\""), "the smallest size is 16M"),
-            (good.replace("version = 1", "version = 2"), "version 2 is not one"),
-            (good.replace("init = true", "initial = true"), "unknown field `initial`"),
+            (
+                good.replace("depth = 16", "depth = 0"),
+                "files and depth must be at least 1",
+            ),
+            (
+                good.replace("size = \"512M\"", "size = \"8M\""),
+                "the smallest size is 16M",
+            ),
+            (
+                good.replace("version = 1", "version = 2"),
+                "version 2 is not one",
+            ),
+            (
+                good.replace("init = true", "initial = true"),
+                "unknown field `initial`",
+            ),
             (good.replace("runtime_s = 5", "runtime_s = \"5\""), "line"),
         ];
         for (text, expected) in cases {
-            let message = Group::parse(&text, Path::new("g.toml")).unwrap_err().to_string();
-            assert!(message.starts_with("g.toml: ") && message.contains(expected), "{message}");
+            let message = Group::parse(&text, Path::new("g.toml"))
+                .unwrap_err()
+                .to_string();
+            assert!(
+                message.starts_with("g.toml: ") && message.contains(expected),
+                "{message}"
+            );
         }
     }
 
@@ -408,14 +495,26 @@ mod tests {
         let group = Group::find("current", Some(dir.path())).unwrap();
         assert!(group.label().starts_with("current (/"));
         assert_eq!(known(Some(dir.path())), ["current", "v1", "mine"]);
-        let missing = Group::find("none", Some(dir.path())).unwrap_err().to_string();
+        let missing = Group::find("none", Some(dir.path()))
+            .unwrap_err()
+            .to_string();
         assert!(missing.contains("current, v1, mine"), "{missing}");
-        assert_eq!(Group::parse(&group.to_toml(), Path::new("x")).unwrap().series, group.series);
+        assert_eq!(
+            Group::parse(&group.to_toml(), Path::new("x"))
+                .unwrap()
+                .series,
+            group.series
+        );
     }
 
     #[test]
     fn sizes_go_both_ways() {
-        for (text, size_bytes) in [("512M", 512 << 20), ("16k", 16 << 10), ("1000", 1000), ("3G", 3 << 30)] {
+        for (text, size_bytes) in [
+            ("512M", 512 << 20),
+            ("16k", 16 << 10),
+            ("1000", 1000),
+            ("3G", 3 << 30),
+        ] {
             assert_eq!(parse_size(text), Some(size_bytes));
             assert_eq!(format_size(size_bytes), text);
         }

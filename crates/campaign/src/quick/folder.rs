@@ -57,7 +57,8 @@ pub fn prepare(folder: &Path) -> Result<Hold, QuickError> {
     }
     let tag = folder.join(TAG);
     if !is_tagged(folder) {
-        fs::write(&tag, format!("{SIGNATURE}\n")).map_err(|source| QuickError::file(&tag, source))?;
+        fs::write(&tag, format!("{SIGNATURE}\n"))
+            .map_err(|source| QuickError::file(&tag, source))?;
     }
     hold(folder)
 }
@@ -84,9 +85,8 @@ fn is_tagged(folder: &Path) -> bool {
         return false;
     }
     let mut start = Vec::new();
-    let read = File::open(&tag).and_then(|file| {
-        file.take(SIGNATURE.len() as u64).read_to_end(&mut start)
-    });
+    let read =
+        File::open(&tag).and_then(|file| file.take(SIGNATURE.len() as u64).read_to_end(&mut start));
     read.is_ok() && start == SIGNATURE.as_bytes()
 }
 
@@ -122,11 +122,23 @@ mod tests {
         let hold = prepare(&folder).unwrap();
         let tag = fs::read_to_string(folder.join(TAG)).unwrap();
         assert_eq!(tag, format!("{SIGNATURE}\n"));
-        assert!(prepare(&folder).unwrap_err().to_string().contains("another run uses"));
-        assert!(clean(&folder).unwrap_err().to_string().contains("another run uses"));
+        assert!(
+            prepare(&folder)
+                .unwrap_err()
+                .to_string()
+                .contains("another run uses")
+        );
+        assert!(
+            clean(&folder)
+                .unwrap_err()
+                .to_string()
+                .contains("another run uses")
+        );
         drop(hold);
         fs::write(folder.join("1file.0"), [1; 5000]).unwrap();
-        let FolderState::Ours { held_bytes, files } = state(&folder).unwrap() else { panic!() };
+        let FolderState::Ours { held_bytes, files } = state(&folder).unwrap() else {
+            panic!()
+        };
         assert!(held_bytes >= 5000, "{held_bytes}");
         assert!(files.contains(&("1file.0".into(), 5000)));
         assert!(clean(&folder).unwrap());
@@ -144,7 +156,12 @@ mod tests {
                 fs::write(folder.join(TAG), tag).unwrap();
             }
             assert_eq!(state(&folder).unwrap(), FolderState::Foreign);
-            assert!(clean(&folder).unwrap_err().to_string().contains("not removed"));
+            assert!(
+                clean(&folder)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("not removed")
+            );
             assert!(prepare(&folder).is_err());
         }
         assert!(folder.join("thesis.txt").exists());

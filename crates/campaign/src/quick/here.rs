@@ -30,9 +30,11 @@ impl Host for Here<'_> {
     fn folder(&self, path: Option<&Path>) -> Result<PathBuf, QuickError> {
         let parent = match path {
             Some(path) => path.to_owned(),
-            None => std::env::home_dir().filter(|home| !home.as_os_str().is_empty()).ok_or_else(
-                || QuickError::Input("this user has no home directory; name a folder".into()),
-            )?,
+            None => std::env::home_dir()
+                .filter(|home| !home.as_os_str().is_empty())
+                .ok_or_else(|| {
+                    QuickError::Input("this user has no home directory; name a folder".into())
+                })?,
         };
         let meta = fs::metadata(&parent).map_err(|source| QuickError::file(&parent, source))?;
         if !meta.is_dir() {
@@ -41,20 +43,31 @@ impl Host for Here<'_> {
                 parent.display()
             )));
         }
-        let parent = parent.canonicalize().map_err(|source| QuickError::file(&parent, source))?;
+        let parent = parent
+            .canonicalize()
+            .map_err(|source| QuickError::file(&parent, source))?;
         Ok(parent.join(FOLDER))
     }
 
     fn look(&self, path: Option<&Path>) -> Result<Site, QuickError> {
         let folder = self.folder(path)?;
-        let parent = folder.parent().expect("folder() joins a name to a folder").to_owned();
+        let parent = folder
+            .parent()
+            .expect("folder() joins a name to a folder")
+            .to_owned();
         let state = folder::state(&folder)?;
         let environment = fathom_device::environment(std::slice::from_ref(&parent));
-        let file_system: Option<&FileSystem> =
-            environment.targets.first().and_then(|target| target.file_system.as_ref());
+        let file_system: Option<&FileSystem> = environment
+            .targets
+            .first()
+            .and_then(|target| target.file_system.as_ref());
         let room = rustix::fs::statvfs(&parent)
             .map_err(|errno| QuickError::file(&parent, errno.into()))?;
-        let written = if matches!(state, FolderState::Ours { .. }) { &folder } else { &parent };
+        let written = if matches!(state, FolderState::Ours { .. }) {
+            &folder
+        } else {
+            &parent
+        };
         Ok(Site {
             os: os_name(),
             free_bytes: Some(room.f_bavail.saturating_mul(room.f_frsize)),
@@ -95,7 +108,10 @@ impl Host for Here<'_> {
 }
 
 fn os_name() -> String {
-    rustix::system::uname().sysname().to_string_lossy().into_owned()
+    rustix::system::uname()
+        .sysname()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// Whether a file in `dir` opens with `O_DIRECT`: only trying tells (tmpfs took
@@ -103,7 +119,11 @@ fn os_name() -> String {
 #[cfg(target_os = "linux")]
 fn opens_direct(dir: &Path) -> Option<bool> {
     let open = |flags: i32| {
-        OpenOptions::new().read(true).write(true).custom_flags(libc::O_TMPFILE | flags).open(dir)
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_TMPFILE | flags)
+            .open(dir)
     };
     open(0).ok()?;
     Some(open(libc::O_DIRECT).is_ok())
@@ -116,9 +136,19 @@ fn opens_direct(_dir: &Path) -> Option<bool> {
 
 fn fio_facts() -> Option<FioFacts> {
     let say = |argument: &str| {
-        let output = Command::new("fio").arg(argument).stdin(Stdio::null()).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+        let output = Command::new("fio")
+            .arg(argument)
+            .stdin(Stdio::null())
+            .output()
+            .ok()?;
+        output
+            .status
+            .success()
+            .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
     };
     let version = say("--version")?.trim().to_owned();
-    Some(FioFacts { version, engines: install::parse_engines(&say("--enghelp").unwrap_or_default()) })
+    Some(FioFacts {
+        version,
+        engines: install::parse_engines(&say("--enghelp").unwrap_or_default()),
+    })
 }

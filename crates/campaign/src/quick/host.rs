@@ -57,7 +57,9 @@ impl Hold {
     /// Holds the lock on an open file.
     #[must_use]
     pub fn of(file: std::fs::File) -> Self {
-        Self { _locked: Some(file) }
+        Self {
+            _locked: Some(file),
+        }
     }
 }
 
@@ -171,7 +173,9 @@ impl Site {
         }
         let mut warnings = Vec::new();
         if let Some(kind) = self.file_system.as_deref().filter(|kind| is_memory(kind)) {
-            warnings.push(format!("{folder} is on {kind}: every figure is memory's, not a disk's"));
+            warnings.push(format!(
+                "{folder} is on {kind}: every figure is memory's, not a disk's"
+            ));
         }
         Ok(warnings)
     }
@@ -214,7 +218,10 @@ impl Site {
             direct: Some(true),
             is_root: false,
             fio: None,
-            environment: Environment { hostname: "bench1".into(), ..Environment::default() },
+            environment: Environment {
+                hostname: "bench1".into(),
+                ..Environment::default()
+            },
         }
     }
 }
@@ -248,19 +255,34 @@ mod tests {
         let mut site = Site::for_tests(Path::new("/mnt/stb-testdir"));
         site.free_bytes = Some(600 << 20);
         let message = refusal(&site, &order());
-        assert!(message.starts_with("no room in /mnt: the test files need 1 GiB more"), "{message}");
-        site.state = FolderState::Ours { held_bytes: 512 << 20, files: vec![] };
+        assert!(
+            message.starts_with("no room in /mnt: the test files need 1 GiB more"),
+            "{message}"
+        );
+        site.state = FolderState::Ours {
+            held_bytes: 512 << 20,
+            files: vec![],
+        };
         assert_eq!(site.examine(&order()).unwrap(), Vec::<String>::new());
     }
 
     #[test]
     fn read_only_foreign_and_forbidden_folders_are_refused() {
         let good = Site::for_tests(Path::new("/mnt/stb-testdir"));
-        let read_only = Site { read_only: true, ..good.clone() };
+        let read_only = Site {
+            read_only: true,
+            ..good.clone()
+        };
         assert!(refusal(&read_only, &order()).contains("read-only"));
-        let foreign = Site { state: FolderState::Foreign, ..good.clone() };
+        let foreign = Site {
+            state: FolderState::Foreign,
+            ..good.clone()
+        };
         assert!(refusal(&foreign, &order()).contains("CACHEDIR.TAG"));
-        let forbidden = Site { writable: false, ..good };
+        let forbidden = Site {
+            writable: false,
+            ..good
+        };
         assert!(refusal(&forbidden, &order()).contains("cannot be written"));
     }
 
@@ -271,8 +293,10 @@ mod tests {
         site.direct = Some(false);
         assert!(site.examine(&order()).unwrap()[0].contains("every figure is memory's"));
         let group = order().group;
-        let reasons: Vec<Option<String>> =
-            group.tests().map(|test| site.reason_to_skip(&group, test)).collect();
+        let reasons: Vec<Option<String>> = group
+            .tests()
+            .map(|test| site.reason_to_skip(&group, test))
+            .collect();
         assert_eq!(reasons[0], None);
         assert_eq!(reasons[1].as_deref(), Some("no O_DIRECT on tmpfs"));
         assert_eq!(reasons.iter().flatten().count(), 12);
@@ -281,7 +305,10 @@ mod tests {
     #[test]
     fn an_engine_that_fio_lacks_is_a_reason_to_skip() {
         let mut site = Site::for_tests(Path::new("/mnt/stb-testdir"));
-        site.fio = Some(FioFacts { version: "fio-3.33".into(), engines: vec!["psync".into()] });
+        site.fio = Some(FioFacts {
+            version: "fio-3.33".into(),
+            engines: vec!["psync".into()],
+        });
         let group = order().group;
         let last = group.tests().last().unwrap();
         let reason = site.reason_to_skip(&group, last);
@@ -295,10 +322,16 @@ mod tests {
         order.only = Some("1 file, 1 thread, rnd 16k writes".into());
         let pre_exist = "Test directory must pre-exist to repeat a specific test";
         assert!(refusal(&site, &order).starts_with(pre_exist));
-        site.state = FolderState::Ours { held_bytes: 0, files: vec![] };
+        site.state = FolderState::Ours {
+            held_bytes: 0,
+            files: vec![],
+        };
         assert!(refusal(&site, &order).starts_with(pre_exist));
         let short = vec![("1file.0".to_owned(), 64 << 20)];
-        site.state = FolderState::Ours { held_bytes: 64 << 20, files: short };
+        site.state = FolderState::Ours {
+            held_bytes: 64 << 20,
+            files: short,
+        };
         assert!(refusal(&site, &order).contains("--size of the full run"));
         order.size_bytes = Some(64 << 20);
         site.examine(&order).unwrap();

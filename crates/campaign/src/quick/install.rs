@@ -56,7 +56,10 @@ pub fn refusal(host: &str, may_install: bool) -> QuickError {
 #[must_use]
 pub fn parse_engines(text: &str) -> Vec<String> {
     let indented = |line: &&str| line.starts_with(char::is_whitespace);
-    text.lines().filter(indented).map(|line| line.trim().to_owned()).collect()
+    text.lines()
+        .filter(indented)
+        .map(|line| line.trim().to_owned())
+        .collect()
 }
 
 #[cfg(test)]
@@ -72,8 +75,18 @@ mod tests {
 
     #[test]
     fn a_machine_without_a_package_tool_is_told_so() {
-        assert!(judge(Some(90)).unwrap_err().to_string().contains("apt-get, dnf, yum and pkg"));
-        assert!(judge(Some(100)).unwrap_err().to_string().contains("installing it failed"));
+        assert!(
+            judge(Some(90))
+                .unwrap_err()
+                .to_string()
+                .contains("apt-get, dnf, yum and pkg")
+        );
+        assert!(
+            judge(Some(100))
+                .unwrap_err()
+                .to_string()
+                .contains("installing it failed")
+        );
         assert!(!INSTALL_FIO.contains('\n') && !INSTALL_FIO.contains('!'));
     }
 }

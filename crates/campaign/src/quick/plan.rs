@@ -7,9 +7,9 @@ use fathom_engine::jobfile;
 use fathom_model::{JobOption, JobSpec, Origin};
 use serde::{Deserialize, Serialize};
 
+use super::QuickError;
 use super::definition::{self, Group, NATIVE_AIO, Test};
 use super::host::Site;
-use super::QuickError;
 
 /// Name of the folder that holds the test files.
 pub const FOLDER: &str = "stb-testdir";
@@ -49,7 +49,8 @@ impl Order {
     /// Bytes that all sets of files take.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
-        self.size_bytes().saturating_mul(self.group.sets().len() as u64)
+        self.size_bytes()
+            .saturating_mul(self.group.sets().len() as u64)
     }
 
     /// The tests that are asked for.
@@ -63,7 +64,9 @@ impl Order {
     /// # Errors
     /// For a test that the group does not have, or a size too small for it.
     pub fn check(&self) -> Result<(), QuickError> {
-        self.group.check_size(self.size_bytes()).map_err(QuickError::Order)?;
+        self.group
+            .check_size(self.size_bytes())
+            .map_err(QuickError::Order)?;
         match &self.only {
             Some(only) if self.tests().next().is_none() => Err(no_test(&self.group, only)),
             _ => Ok(()),
@@ -120,13 +123,17 @@ impl Facts {
     pub fn new(order: &Order, site: &Site, warnings: Vec<String>) -> Self {
         let wanted = |test: &Test| order.only.as_ref().is_none_or(|only| *only == test.name);
         let tests = order.group.series.iter().flat_map(|series| {
-            series.tests.iter().filter(|test| wanted(test)).map(|test| PlannedTest {
-                series: series.title.clone(),
-                name: test.name.clone(),
-                options: options(order, test, &site.os),
-                cached_reads: test.reads_through_cache(),
-                skipped: site.reason_to_skip(&order.group, test),
-            })
+            series
+                .tests
+                .iter()
+                .filter(|test| wanted(test))
+                .map(|test| PlannedTest {
+                    series: series.title.clone(),
+                    name: test.name.clone(),
+                    options: options(order, test, &site.os),
+                    cached_reads: test.reads_through_cache(),
+                    skipped: site.reason_to_skip(&order.group, test),
+                })
         });
         Self {
             group: order.group.label(),
@@ -179,15 +186,24 @@ impl PlannedTest {
     }
 
     fn spec(&self) -> JobSpec {
-        let origin = Origin::Fathom { reason: "quick series".into() };
+        let origin = Origin::Fathom {
+            reason: "quick series".into(),
+        };
         let option = |text: &String| {
             let (name, value) = match text.split_once('=') {
                 Some((name, value)) => (name, Some(value.to_owned())),
                 None => (text.as_str(), None),
             };
-            JobOption { name: name.to_owned(), value, origin: origin.clone() }
+            JobOption {
+                name: name.to_owned(),
+                value,
+                origin: origin.clone(),
+            }
         };
-        JobSpec { name: self.name.clone(), options: self.options.iter().map(option).collect() }
+        JobSpec {
+            name: self.name.clone(),
+            options: self.options.iter().map(option).collect(),
+        }
     }
 }
 
@@ -202,7 +218,11 @@ pub(super) fn engine_on<'g>(group: &'g Group, test: &'g Test, os: &str) -> Optio
 
 /// Prefix of the names of a set's files.
 fn set_name(files: u32) -> String {
-    if files == 1 { "1file".into() } else { format!("{files}files") }
+    if files == 1 {
+        "1file".into()
+    } else {
+        format!("{files}files")
+    }
 }
 
 /// Names of the files of a set, as `filename_format` makes them.
@@ -263,7 +283,10 @@ mod tests {
     }
 
     fn facts(order: &Order, os: &str) -> Facts {
-        let site = Site { os: os.into(), ..Site::for_tests(Path::new("/mnt/stb-testdir")) };
+        let site = Site {
+            os: os.into(),
+            ..Site::for_tests(Path::new("/mnt/stb-testdir"))
+        };
         Facts::new(order, &site, vec![])
     }
 
@@ -278,10 +301,22 @@ mod tests {
              disable_clat=1\ndisable_slat=1\nclat_percentiles=0\nrefill_buffers\nrandrepeat=0\n"
         );
         let deep = &facts.tests[11];
-        assert_eq!(deep.name, "16 files, 16 threads each, rnd 16k writes, posixaio");
+        assert_eq!(
+            deep.name,
+            "16 files, 16 threads each, rnd 16k writes, posixaio"
+        );
         let command = deep.command(&facts.folder);
-        assert!(command.starts_with("cd /mnt/stb-testdir && fio "), "{command}");
-        for part in ["--size=32M", "--numjobs=16", "--iodepth=16", "--runtime=5", "--time_based"] {
+        assert!(
+            command.starts_with("cd /mnt/stb-testdir && fio "),
+            "{command}"
+        );
+        for part in [
+            "--size=32M",
+            "--numjobs=16",
+            "--iodepth=16",
+            "--runtime=5",
+            "--time_based",
+        ] {
             assert!(command.contains(part), "{part} in {command}");
         }
     }
@@ -291,8 +326,15 @@ mod tests {
         let order = order("current");
         let native = |os: &str| facts(&order, os).tests[22].clone();
         assert!(native("Linux").options.contains(&"ioengine=libaio".into()));
-        assert!(native("SunOS").options.contains(&"ioengine=solarisaio".into()));
-        assert_eq!(native("FreeBSD").skipped.as_deref(), Some("no native aio on FreeBSD"));
+        assert!(
+            native("SunOS")
+                .options
+                .contains(&"ioengine=solarisaio".into())
+        );
+        assert_eq!(
+            native("FreeBSD").skipped.as_deref(),
+            Some("no native aio on FreeBSD")
+        );
     }
 
     #[test]
@@ -308,7 +350,13 @@ mod tests {
         assert!(facts.tests[8].options.contains(&"runtime=1".into()));
         assert_eq!(order.total_bytes(), 128 << 20);
         order.size_bytes = Some(8 << 20);
-        assert!(order.check().unwrap_err().to_string().contains("smallest size is 16M"));
+        assert!(
+            order
+                .check()
+                .unwrap_err()
+                .to_string()
+                .contains("smallest size is 16M")
+        );
     }
 
     #[test]
@@ -316,6 +364,9 @@ mod tests {
         let mut order = order("current");
         order.only = Some("1 file, 1 thread, rnd 16k writes, simpel".into());
         let message = order.check().unwrap_err().to_string();
-        assert!(message.ends_with("did you mean \"1 file, 1 thread, rnd 16k writes, simple\"?"), "{message}");
+        assert!(
+            message.ends_with("did you mean \"1 file, 1 thread, rnd 16k writes, simple\"?"),
+            "{message}"
+        );
     }
 }

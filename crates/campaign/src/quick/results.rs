@@ -60,8 +60,11 @@ impl QuickRun {
             .ok_or_else(|| QuickError::Input(format!("run {} is no quick series", record.id())))?;
         let status = record.status().unwrap_or(RunStatus::Interrupted);
         let mut teller = Teller::new(facts.clone());
-        let mut lines: Vec<Line> =
-            record.entries.iter().flat_map(|entry| teller.event(&entry.event)).collect();
+        let mut lines: Vec<Line> = record
+            .entries
+            .iter()
+            .flat_map(|entry| teller.event(&entry.event))
+            .collect();
         lines.extend(teller.end(status));
         let figures = |wanted: &str| {
             lines.iter().find_map(|line| match line {
@@ -78,7 +81,10 @@ impl QuickRun {
             skipped: test.skipped.clone(),
         });
         let started_ms = record.header.started_ms;
-        let last_ms = record.entries.last().map_or(started_ms, |entry| entry.at_ms);
+        let last_ms = record
+            .entries
+            .last()
+            .map_or(started_ms, |entry| entry.at_ms);
         Ok(Self {
             id: record.id(),
             status,
@@ -106,9 +112,9 @@ impl QuickRun {
 
 fn engine_version(record: &Record) -> Option<String> {
     record.entries.iter().find_map(|entry| match &entry.event {
-        Event::EngineStarted { engine, version, .. } => {
-            Some(version.clone().unwrap_or_else(|| engine.clone()))
-        }
+        Event::EngineStarted {
+            engine, version, ..
+        } => Some(version.clone().unwrap_or_else(|| engine.clone())),
         _ => None,
     })
 }
@@ -153,12 +159,17 @@ pub struct Compared {
 /// Puts two runs side by side.
 #[must_use]
 pub fn compare(before: &QuickRun, after: &QuickRun) -> Comparison {
-    let only_before = before.tests.iter().filter(|test| after.test(&test.name).is_none());
+    let only_before = before
+        .tests
+        .iter()
+        .filter(|test| after.test(&test.name).is_none());
     let tests = after.tests.iter().chain(only_before);
     Comparison {
         before: before.id.clone(),
         after: after.id.clone(),
-        tests: tests.map(|test| compare_test(&test.name, before, after)).collect(),
+        tests: tests
+            .map(|test| compare_test(&test.name, before, after))
+            .collect(),
         notes: doubts(before, after),
     }
 }
@@ -196,18 +207,28 @@ fn doubts(before: &QuickRun, after: &QuickRun) -> Vec<String> {
         }
     };
     let unknown = || "unknown".to_owned();
-    differ("the group", before.facts.group.clone(), after.facts.group.clone());
+    differ(
+        "the group",
+        before.facts.group.clone(),
+        after.facts.group.clone(),
+    );
     let size = |run: &QuickRun| super::definition::format_size(run.facts.size_bytes);
     differ("the size of the files", size(before), size(after));
     let runtime = |run: &QuickRun| format!("{} s", run.facts.runtime_s);
     differ("the run time of a test", runtime(before), runtime(after));
     let engine = |run: &QuickRun| run.engine.clone().unwrap_or_else(unknown);
     differ("the engine", engine(before), engine(after));
-    differ("the host", before.facts.host.clone(), after.facts.host.clone());
+    differ(
+        "the host",
+        before.facts.host.clone(),
+        after.facts.host.clone(),
+    );
     let folder = |run: &QuickRun| run.facts.folder.display().to_string();
     differ("the folder", folder(before), folder(after));
     let kernel = |run: &QuickRun| {
-        run.environment.as_ref().map_or_else(unknown, |found| found.kernel.clone())
+        run.environment
+            .as_ref()
+            .map_or_else(unknown, |found| found.kernel.clone())
     };
     differ("the kernel", kernel(before), kernel(after));
     for run in [before, after] {
@@ -215,7 +236,10 @@ fn doubts(before: &QuickRun, after: &QuickRun) -> Vec<String> {
             notes.push(format!("run {} is {}", run.id, run.status));
         }
         if let Some(only) = &run.facts.only {
-            notes.push(format!("run {} repeats only \"{only}\": compare full runs", run.id));
+            notes.push(format!(
+                "run {} repeats only \"{only}\": compare full runs",
+                run.id
+            ));
         }
     }
     notes

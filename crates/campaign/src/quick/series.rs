@@ -53,10 +53,16 @@ impl Figures {
     fn add(&mut self, results: &Results) {
         let sum = |reads: bool| {
             let directions = results.jobs.iter().filter_map(|job| {
-                if reads { job.read.as_ref() } else { job.write.as_ref() }
+                if reads {
+                    job.read.as_ref()
+                } else {
+                    job.write.as_ref()
+                }
             });
-            let iops: Vec<f64> =
-                directions.filter(|found| found.total_ios > 0).map(|found| found.iops).collect();
+            let iops: Vec<f64> = directions
+                .filter(|found| found.total_ios > 0)
+                .map(|found| found.iops)
+                .collect();
             // Rounded down, as fio's own short output does, so that a percentage is
             // the percentage of the figure beside it.
             (!iops.is_empty()).then(|| iops.iter().sum::<f64>() as u64)
@@ -77,7 +83,8 @@ impl Figures {
     /// The figure, when the test ran to its end and nothing went wrong.
     #[must_use]
     pub fn good_iops(&self) -> Option<u64> {
-        self.total_iops().filter(|_| self.failures.is_empty() && !self.interrupted)
+        self.total_iops()
+            .filter(|_| self.failures.is_empty() && !self.interrupted)
     }
 }
 
@@ -94,7 +101,12 @@ impl Teller {
     /// A teller of the run with these facts.
     #[must_use]
     pub fn new(facts: Facts) -> Self {
-        Self { facts, next: 0, series: None, open: None }
+        Self {
+            facts,
+            next: 0,
+            series: None,
+            open: None,
+        }
     }
 
     /// Takes an event; gives what is to be told because of it.
@@ -160,7 +172,10 @@ impl Teller {
                 break;
             }
             if let Some(reason) = test.skipped.clone() {
-                lines.push(Line::Skipped { name: test.name.clone(), reason });
+                lines.push(Line::Skipped {
+                    name: test.name.clone(),
+                    reason,
+                });
             }
         }
         lines
@@ -206,19 +221,35 @@ mod tests {
     }
 
     fn step(name: &str) -> Event {
-        Event::Step { step: 1, of: 1, name: name.into() }
+        Event::Step {
+            step: 1,
+            of: 1,
+            name: name.into(),
+        }
     }
 
     fn finished(read_iops: &[f64], write_iops: &[f64]) -> Event {
         let direction = |iops: &f64| {
-            Some(DirectionResult { iops: *iops, total_ios: (*iops > 0.0).into(), ..DirectionResult::default() })
+            Some(DirectionResult {
+                iops: *iops,
+                total_ios: (*iops > 0.0).into(),
+                ..DirectionResult::default()
+            })
         };
-        let jobs = read_iops.iter().zip(write_iops).map(|(read, write)| JobResult {
-            read: direction(read),
-            write: direction(write),
-            ..JobResult::default()
-        });
-        Event::Finished { results: Box::new(Results { jobs: jobs.collect(), ..Results::default() }) }
+        let jobs = read_iops
+            .iter()
+            .zip(write_iops)
+            .map(|(read, write)| JobResult {
+                read: direction(read),
+                write: direction(write),
+                ..JobResult::default()
+            });
+        Event::Finished {
+            results: Box::new(Results {
+                jobs: jobs.collect(),
+                ..Results::default()
+            }),
+        }
     }
 
     #[test]
@@ -232,16 +263,23 @@ mod tests {
         let mut teller = Teller::new(facts);
         assert_eq!(
             teller.event(&step("a")),
-            [Line::Series("1 file series".into()), Line::Begins { name: "a".into() }]
+            [
+                Line::Series("1 file series".into()),
+                Line::Begins { name: "a".into() }
+            ]
         );
         assert_eq!(teller.event(&finished(&[0.0, 0.0], &[190.9, 0.5])), []);
         let lines = teller.event(&step("c"));
-        let Line::Ends { figures, .. } = &lines[0] else { panic!("{lines:?}") };
+        let Line::Ends { figures, .. } = &lines[0] else {
+            panic!("{lines:?}")
+        };
         assert_eq!((figures.read_iops, figures.write_iops), (None, Some(191)));
         assert_eq!(lines[1], Line::Series("native aio series".into()));
         assert!(matches!(&lines[2], Line::Skipped { name, .. } if name == "b"));
         assert_eq!(lines[3], Line::Begins { name: "c".into() });
-        let lines = teller.event(&Event::Ended { status: RunStatus::Complete });
+        let lines = teller.event(&Event::Ended {
+            status: RunStatus::Complete,
+        });
         assert!(matches!(&lines[0], Line::Ends { name, .. } if name == "c"));
         assert!(matches!(&lines[1], Line::Skipped { name, .. } if name == "d"));
     }
@@ -251,15 +289,21 @@ mod tests {
         let mut teller = Teller::new(facts(&[("s", "a", None), ("s", "b", None)]));
         teller.event(&step("a"));
         teller.event(&finished(&[10.0], &[12.0]));
-        teller.event(&Event::Failure(Failure::new(FailureKind::NoSpace, "disk full").about("a")));
+        teller.event(&Event::Failure(
+            Failure::new(FailureKind::NoSpace, "disk full").about("a"),
+        ));
         let lines = teller.event(&step("b"));
-        let Line::Ends { figures, .. } = &lines[0] else { panic!("{lines:?}") };
+        let Line::Ends { figures, .. } = &lines[0] else {
+            panic!("{lines:?}")
+        };
         assert_eq!(figures.total_iops(), Some(22));
         assert_eq!(figures.good_iops(), None);
         assert_eq!(figures.failures, ["a: disk full"]);
         teller.event(&finished(&[10.0], &[0.0]));
         let lines = teller.end(RunStatus::Interrupted);
-        let [Line::Ends { figures, .. }] = &lines[..] else { panic!("{lines:?}") };
+        let [Line::Ends { figures, .. }] = &lines[..] else {
+            panic!("{lines:?}")
+        };
         assert!(figures.interrupted && figures.good_iops().is_none());
     }
 }

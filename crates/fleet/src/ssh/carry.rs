@@ -136,7 +136,12 @@ pub fn carry(
         stdin
     });
     let lines = read_lines(stdout);
-    let mut inbox = Inbox { session, runs_dir, writer: None, stray: None };
+    let mut inbox = Inbox {
+        session,
+        runs_dir,
+        writer: None,
+        stray: None,
+    };
     let mut sender = Some(sender);
     let mut asked: Option<Instant> = None;
     let result = loop {
@@ -183,7 +188,11 @@ fn finish(child: &mut std::process::Child) {
 /// This program's file; on Linux the one that runs, even if it was replaced.
 fn own_program() -> PathBuf {
     let proc = Path::new("/proc/self/exe");
-    if proc.exists() { proc.into() } else { std::env::current_exe().unwrap_or_default() }
+    if proc.exists() {
+        proc.into()
+    } else {
+        std::env::current_exe().unwrap_or_default()
+    }
 }
 
 fn read_lines(stdout: ChildStdout) -> Receiver<String> {
@@ -192,12 +201,18 @@ fn read_lines(stdout: ChildStdout) -> Receiver<String> {
         let mut reader = BufReader::new(stdout);
         loop {
             let mut line = Vec::new();
-            let read = reader.by_ref().take(LINE_LIMIT_BYTES).read_until(b'\n', &mut line);
+            let read = reader
+                .by_ref()
+                .take(LINE_LIMIT_BYTES)
+                .read_until(b'\n', &mut line);
             // A line without an end was cut.
             if read.is_err() || line.last() != Some(&b'\n') {
                 return;
             }
-            if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+            if sender
+                .send(String::from_utf8_lossy(&line).into_owned())
+                .is_err()
+            {
                 let _ = io::copy(&mut reader, &mut io::sink());
                 return;
             }
@@ -225,7 +240,8 @@ impl Inbox<'_> {
             Ok(wire) => wire,
             Err(_) => {
                 // Login scripts may print; that is not part of the stream.
-                self.stray.get_or_insert_with(|| line.trim().chars().take(200).collect());
+                self.stray
+                    .get_or_insert_with(|| line.trim().chars().take(200).collect());
                 return Ok(None);
             }
         };
@@ -255,7 +271,10 @@ impl Inbox<'_> {
             let writer = self.writer.take().expect("checked above");
             let dir = writer.finish(*status)?;
             told(Told::Event(event));
-            return Ok(Some(Carried::Ran { dir, status: *status }));
+            return Ok(Some(Carried::Ran {
+                dir,
+                status: *status,
+            }));
         }
         writer.append(event)?;
         told(Told::Event(event));
@@ -274,9 +293,13 @@ impl Inbox<'_> {
             [Component::Normal(dir), Component::Normal(_)] if dir == "raw" => writer.raw_dir()?,
             _ => return Err(self.nonsense(&format!("a file named {path:?}"))),
         };
-        let name = Path::new(path).file_name().expect("the last component is a name");
-        fs::write(dir.join(name), text)
-            .map_err(|source| SshError::Local { what: "keeping a file of the record", source })
+        let name = Path::new(path)
+            .file_name()
+            .expect("the last component is a name");
+        fs::write(dir.join(name), text).map_err(|source| SshError::Local {
+            what: "keeping a file of the record",
+            source,
+        })
     }
 
     /// The stream ended before the run did.
@@ -298,6 +321,9 @@ impl Inbox<'_> {
     }
 
     fn nonsense(&self, answer: &str) -> SshError {
-        SshError::Answer { target: self.session.target().to_owned(), answer: answer.to_owned() }
+        SshError::Answer {
+            target: self.session.target().to_owned(),
+            answer: answer.to_owned(),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! An engine that drives the fio of another machine over ssh with plain POSIX
 //! sh: for hosts where Fathom itself cannot run.
 
+use std::cell::RefCell;
 use std::fs;
 use std::io::Read;
 use std::process::{Child, Stdio};
@@ -36,20 +37,30 @@ const OUTPUT_LIMIT_BYTES: u64 = 64 << 20;
 #[derive(Debug)]
 pub struct RemoteFio<'s> {
     session: &'s Session,
-    version: Option<String>,
+    version: RefCell<Option<String>>,
 }
 
 impl<'s> RemoteFio<'s> {
-    /// The fio at the other end of `session`; `version` as it says itself.
+    /// The fio at the other end of `session`.
     #[must_use]
-    pub fn new(session: &'s Session, version: Option<String>) -> Self {
-        Self { session, version }
+    pub fn new(session: &'s Session) -> Self {
+        Self {
+            session,
+            version: RefCell::default(),
+        }
+    }
+
+    /// Names the version of that fio, once it is known.
+    pub fn set_version(&self, version: Option<String>) {
+        self.version.replace(version);
     }
 
     fn argv(&self, request: &Request) -> Result<Vec<String>, EngineError> {
         let path = &request.job_file;
-        let checked = JobFile::read(path, &|_| None)
-            .map_err(|source| EngineError::File { path: path.clone(), source })?;
+        let checked = JobFile::read(path, &|_| None).map_err(|source| EngineError::File {
+            path: path.clone(),
+            source,
+        })?;
         let mut argv = vec!["--output-format=json".to_owned()];
         argv.extend(jobfile::cmdline(&checked.file.jobs()));
         argv.extend(request.extra_args.iter().cloned());
@@ -57,7 +68,10 @@ impl<'s> RemoteFio<'s> {
     }
 
     fn lost(&self) -> EngineError {
-        EngineError::Failed(Failure::new(FailureKind::Other, self.session.lose().to_string()))
+        EngineError::Failed(Failure::new(
+            FailureKind::Other,
+            self.session.lose().to_string(),
+        ))
     }
 }
 
@@ -76,13 +90,16 @@ impl Engine for RemoteFio<'_> {
         let work_dir = request.work_dir.to_string_lossy();
         let mut args: Vec<&str> = vec![&work_dir];
         args.extend(argv.iter().map(String::as_str));
-        let mut child = self.session.spawn(RUN_FIO, &args, Stdio::piped()).map_err(|error| {
-            EngineError::Failed(Failure::new(FailureKind::Other, error.to_string()))
-        })?;
+        let mut child = self
+            .session
+            .spawn(RUN_FIO, &args, Stdio::piped())
+            .map_err(|error| {
+                EngineError::Failed(Failure::new(FailureKind::Other, error.to_string()))
+            })?;
         let full_argv = ["ssh", self.session.target(), "fio"].map(str::to_owned);
         sink.event(Event::EngineStarted {
             engine: self.name().to_owned(),
-            version: self.version.clone(),
+            version: self.version.borrow().clone(),
             argv: full_argv.into_iter().chain(argv).collect(),
             pid: None,
         });
@@ -103,12 +120,18 @@ impl Engine for RemoteFio<'_> {
             return Err(EngineError::Failed(no_report(code, &stderr)));
         };
         let stopped = control.stop_requests() > 0;
-        let failures = if stopped { vec![] } else { judge(&document.results, code, &stderr) };
+        let failures = if stopped {
+            vec![]
+        } else {
+            judge(&document.results, code, &stderr)
+        };
         let is_good = failures.is_empty();
         for failure in failures {
             sink.event(Event::Failure(failure));
         }
-        sink.event(Event::Finished { results: Box::new(document.results) });
+        sink.event(Event::Finished {
+            results: Box::new(document.results),
+        });
         Ok(match (stopped, is_good) {
             (true, _) => Outcome::Interrupted,
             (false, true) => Outcome::Complete,
@@ -121,14 +144,19 @@ fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         // What came before an error is still fio's.
-        let _ = from.by_ref().take(OUTPUT_LIMIT_BYTES).read_to_end(&mut bytes);
+        let _ = from
+            .by_ref()
+            .take(OUTPUT_LIMIT_BYTES)
+            .read_to_end(&mut bytes);
         let _ = std::io::copy(&mut from, &mut std::io::sink());
         bytes
     })
 }
 
 fn join(handle: Option<JoinHandle<Vec<u8>>>) -> Vec<u8> {
-    handle.and_then(|handle| handle.join().ok()).unwrap_or_default()
+    handle
+        .and_then(|handle| handle.join().ok())
+        .unwrap_or_default()
 }
 
 /// Waits for the client's end; gives its exit status, or `None` when a signal
@@ -156,7 +184,11 @@ fn wait(child: &mut Child, control: &Control, deadline: Option<Duration>) -> Opt
 }
 
 fn keep_raw(request: &Request, stdout: &[u8], stderr: &[u8]) -> Result<(), EngineError> {
-    let stem = request.job_file.file_stem().unwrap_or_default().to_string_lossy();
+    let stem = request
+        .job_file
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy();
     for (extension, bytes) in [("json", stdout), ("stderr", stderr)] {
         let path = request.raw_dir.join(format!("{stem}.{extension}"));
         if !bytes.is_empty() {
@@ -177,14 +209,23 @@ fn no_report(code: Option<i32>, stderr: &[u8]) -> Failure {
 
 /// What is wrong with a report; fio's exit status alone tells too little.
 fn judge(results: &Results, code: Option<i32>, stderr: &[u8]) -> Vec<Failure> {
-    let moved = |job: &fathom_model::JobResult| job.directions().any(|(_, found)| found.total_ios > 0);
+    let moved =
+        |job: &fathom_model::JobResult| job.directions().any(|(_, found)| found.total_ios > 0);
     let mut failures = Vec::new();
     for job in &results.jobs {
         if job.error != 0 {
-            let kind = if job.error == libc::ENOSPC { FailureKind::NoSpace } else { FailureKind::Io };
+            let kind = if job.error == libc::ENOSPC {
+                FailureKind::NoSpace
+            } else {
+                FailureKind::Io
+            };
             let words = last_line(stderr).map_or(String::new(), |words| format!(": {words}"));
             let message = format!("fio reports error {}{words}", job.error);
-            failures.push(Failure::new(kind, message).about(&job.name).with_errno(job.error));
+            failures.push(
+                Failure::new(kind, message)
+                    .about(&job.name)
+                    .with_errno(job.error),
+            );
         } else if !moved(job) {
             failures.push(Failure::new(FailureKind::NoIo, "no data was moved").about(&job.name));
         }
@@ -194,12 +235,18 @@ fn judge(results: &Results, code: Option<i32>, stderr: &[u8]) -> Vec<Failure> {
     }
     if failures.is_empty() && code != Some(0) {
         let words = last_line(stderr).unwrap_or("it did not say why");
-        failures.push(Failure::new(FailureKind::Other, format!("fio failed: {words}")));
+        failures.push(Failure::new(
+            FailureKind::Other,
+            format!("fio failed: {words}"),
+        ));
     }
     failures
 }
 
 fn last_line(stderr: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(stderr).ok()?;
-    text.lines().rev().map(str::trim).find(|line| !line.is_empty())
+    text.lines()
+        .rev()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
 }

@@ -12,7 +12,8 @@ use super::SshError;
 
 /// Folders where fio and system programs stand on hosts whose non-login PATH
 /// lacks them: FreeBSD packages, pkgsrc, OpenCSW and OmniOS extra.
-const MORE_PATH: &str = "/usr/sbin:/sbin:/usr/local/bin:/usr/local/sbin:/opt/local/bin:/opt/csw/bin:/opt/ooce/bin";
+const MORE_PATH: &str =
+    "/usr/sbin:/sbin:/usr/local/bin:/usr/local/sbin:/opt/local/bin:/opt/csw/bin:/opt/ooce/bin";
 /// ssh's own exit status when the connection fails (ssh(1), EXIT STATUS).
 const SSH_FAILED: i32 = 255;
 
@@ -52,10 +53,21 @@ impl Session {
         }
         let control = tempfile::Builder::new()
             .prefix("fathom-")
-            .tempdir_in(if Path::new("/tmp").is_dir() { "/tmp".into() } else { std::env::temp_dir() })
-            .map_err(|source| SshError::Local { what: "a folder for the connection", source })?;
-        let session =
-            Self { target: target.to_owned(), program, control, lost: Cell::new(false) };
+            .tempdir_in(if Path::new("/tmp").is_dir() {
+                "/tmp".into()
+            } else {
+                std::env::temp_dir()
+            })
+            .map_err(|source| SshError::Local {
+                what: "a folder for the connection",
+                source,
+            })?;
+        let session = Self {
+            target: target.to_owned(),
+            program,
+            control,
+            lost: Cell::new(false),
+        };
         let status = session
             .command("exit 0", &[])
             .stdin(Stdio::null())
@@ -63,7 +75,9 @@ impl Session {
             .status()
             .map_err(|source| session.no_client(source))?;
         if !status.success() {
-            return Err(SshError::NotConnected { target: target.to_owned() });
+            return Err(SshError::NotConnected {
+                target: target.to_owned(),
+            });
         }
         Ok(session)
     }
@@ -123,11 +137,17 @@ impl Session {
     /// Notes that the connection is gone; gives the error that says so.
     pub fn lose(&self) -> SshError {
         self.lost.set(true);
-        SshError::Lost { target: self.target.clone() }
+        SshError::Lost {
+            target: self.target.clone(),
+        }
     }
 
     fn refuse_when_lost(&self) -> Result<(), SshError> {
-        if self.is_lost() { Err(self.lose()) } else { Ok(()) }
+        if self.is_lost() {
+            Err(self.lose())
+        } else {
+            Ok(())
+        }
     }
 
     fn ssh(&self) -> Command {
@@ -154,7 +174,9 @@ impl Session {
         // single quotes and start sh.
         let mut line = format!(
             "exec sh -c {} sh",
-            shell_quote(&format!("PATH=$PATH:{MORE_PATH}; export PATH; {script}"))
+            shell_quote(&format!(
+                "PATH=$PATH:{MORE_PATH} LC_ALL=C; export PATH LC_ALL; {script}"
+            ))
         );
         for arg in args {
             line.push(' ');
@@ -166,7 +188,10 @@ impl Session {
     }
 
     fn no_client(&self, source: io::Error) -> SshError {
-        SshError::NoClient { command: self.program.join(" "), source }
+        SshError::NoClient {
+            command: self.program.join(" "),
+            source,
+        }
     }
 }
 
