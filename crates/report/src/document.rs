@@ -1,10 +1,8 @@
 //! From a record to the one document of its run.
 
-use std::time::Duration;
-
 use fathom_model::{Entry, Event, Failure, Results, RunDocument, RunStatus};
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
-use fathom_record::Record;
+use fathom_record::{Header, Record};
 use jiff::Timestamp;
 
 use crate::samples::Tally;
@@ -25,18 +23,23 @@ pub fn document(record: &Record) -> RunDocument {
 /// As [`document`], with the histograms where the engine gave them.
 #[must_use]
 pub fn with_histograms(record: &Record) -> RunDocument {
-    let mut run = Run::default();
-    for entry in &record.entries {
+    let status = record.status().unwrap_or(RunStatus::Running);
+    compose(record.id(), status, &record.header, &record.entries)
+}
+
+/// The document of what a record holds.
+pub(crate) fn compose(
+    id: String,
+    status: RunStatus,
+    header: &Header,
+    entries: &[Entry],
+) -> RunDocument {
+    let mut run = Run::new(id, status, header);
+    for entry in entries {
         run.take(entry);
     }
     run.end_step();
     let mut doc = run.doc;
-    doc.schema = RUN_SCHEMA.into();
-    doc.id = record.id();
-    doc.name.clone_from(&record.header.name);
-    doc.status = record.status().unwrap_or(RunStatus::Running);
-    doc.started = rfc3339(record.header.started_ms);
-    doc.environment.clone_from(&record.header.environment);
     if doc.engine.is_empty() {
         // An import starts no engine: `fio-3.33` names both.
         let version = doc.engine_version.as_deref().unwrap_or("unknown");
@@ -59,14 +62,6 @@ pub fn with_histograms(record: &Record) -> RunDocument {
     doc
 }
 
-/// How long the run took, ms: to its end, or, of one without an end, to the
-/// last thing that is known of it.
-#[must_use]
-pub fn elapsed(record: &Record) -> Duration {
-    let last = record.entries.last().map_or(0, |entry| entry.at_ms);
-    Duration::from_millis(last.saturating_sub(record.header.started_ms))
-}
-
 /// A time as RFC 3339 in UTC with milliseconds.
 #[must_use]
 pub fn rfc3339(ms: u64) -> String {
@@ -84,15 +79,15 @@ struct Run {
     tally: Tally,
 }
 
-impl Default for Run {
-    fn default() -> Self {
+impl Run {
+    fn new(id: String, status: RunStatus, header: &Header) -> Self {
         Self {
             doc: RunDocument {
-                schema: String::new(),
-                id: String::new(),
-                name: String::new(),
-                status: RunStatus::Running,
-                started: String::new(),
+                schema: RUN_SCHEMA.into(),
+                id,
+                name: header.name.clone(),
+                status,
+                started: rfc3339(header.started_ms),
                 ended: None,
                 engine: String::new(),
                 engine_version: None,
@@ -102,16 +97,14 @@ impl Default for Run {
                 disks: Vec::new(),
                 failures: Vec::new(),
                 notes: Vec::new(),
-                environment: None,
+                environment: header.environment.clone(),
             },
             step: None,
             results: Vec::new(),
             tally: Tally::default(),
         }
     }
-}
 
-impl Run {
     fn take(&mut self, entry: &Entry) {
         match &entry.event {
             Event::Step { of, name, .. } => {

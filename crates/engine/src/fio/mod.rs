@@ -1,8 +1,7 @@
 //! The engine fio: started as a process, watched while it runs, read at its end.
 //!
-//! - [`run`]: spawn, guard, interval documents, stop, failures
-//! - [`json`], [`terse`], [`normal`]: fio's outputs of any age into [`fathom_model::Results`]
-//! - [`import`]: which of them a file holds
-//! - [`inventory`]: engines and options this fio has
+//! - [`guard`]: nothing of fio outlives Fathom
+//! - [`json`]: fio's outputs of any age into [`fathom_model::Results`]
 
+pub mod guard;
 pub mod json;

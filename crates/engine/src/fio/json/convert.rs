@@ -143,9 +143,7 @@ fn cpu(user: raw::Number, system: raw::Number, counts: [raw::Number; 3]) -> Opti
 
 fn disk(raw: raw::Disk) -> DiskUse {
     let count = |number: raw::Number| number.count().unwrap_or(0);
-    DiskUse {
-        step: None,
-        host: raw.hostname,
+    let mut disk = DiskUse {
         name: raw.name.unwrap_or_default(),
         read_ios: count(raw.read_ios),
         write_ios: count(raw.write_ios),
@@ -155,7 +153,10 @@ fn disk(raw: raw::Disk) -> DiskUse {
         write_ticks_ms: count(raw.write_ticks),
         in_queue_ms: count(raw.in_queue),
         util_percent: raw.util.decimal().unwrap_or(0.0),
-    }
+        ..DiskUse::default()
+    };
+    disk.host = raw.hostname;
+    disk
 }
 
 /// What a latency's numbers are counted in.
@@ -211,8 +212,7 @@ impl Convert<'_> {
             .decimal()
             .unwrap_or_else(|| per_second(io_bytes));
         let iops = raw.iops.decimal().unwrap_or_else(|| per_second(total_ios));
-        let priorities = self.priorities(name, raw.prios, raw.clat_high_prio, raw.clat_low_prio);
-        Some(DirectionResult {
+        let mut result = DirectionResult {
             total_ios,
             io_bytes,
             bw_bytes,
@@ -223,8 +223,6 @@ impl Convert<'_> {
             slat: self.either(name, "slat", raw.slat_ns, raw.slat),
             clat: self.either(name, "clat", raw.clat_ns, raw.clat),
             lat: self.either(name, "lat", raw.lat_ns, raw.lat),
-            priorities,
-            doubts: Vec::new(),
             // Bandwidths of intervals are in KiB/s in every version.
             bw_intervals: spread(
                 [
@@ -246,7 +244,10 @@ impl Convert<'_> {
                 ],
                 1.0,
             ),
-        })
+            ..DirectionResult::default()
+        };
+        result.priorities = self.priorities(name, raw.prios, raw.clat_high_prio, raw.clat_low_prio);
+        Some(result)
     }
 
     /// fio before 2.1.5 does not say how many I/Os there were.

@@ -1,0 +1,67 @@
+//! What the fuzzer does with its input, one function a target. The test
+//! `fuzz_seeds` of `fathom-engine` runs the same functions over their seeds, so
+//! that they keep compiling and holding where there is no fuzzer.
+//!
+//! None may panic, hang, or take memory without bound.
+#![allow(dead_code)] // each fuzz target is a program that uses one of them
+
+use std::path::Path;
+
+use fathom_engine::fio::json;
+use fathom_engine::jobfile::JobFile;
+use fathom_model::Histogram;
+
+/// Every target by its name.
+pub const ALL: &[(&str, fn(&[u8]))] = &[
+    ("jobfile", jobfile),
+    ("cmdline", cmdline),
+    ("fio_json", fio_json),
+    ("histogram", histogram),
+];
+
+/// A variable that expands to more than its name, as a mean environment would.
+fn env(name: &str) -> Option<String> {
+    (name == "A").then(|| "${A}=[x]\n;#:\\".to_owned())
+}
+
+/// A job file: read, resolved, written again; what was written reads the same.
+pub fn jobfile(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    // What an include names is another input, and may be a device.
+    if text.contains("include") {
+        return;
+    }
+    let checked = JobFile::parse(&text, Path::new("fuzz.fio"), &env);
+    for diagnostic in &checked.diagnostics {
+        let _ = diagnostic.to_string();
+    }
+    let _ = (checked.file.jobs(), checked.file.render());
+}
+
+/// A fio command line, one argument a line.
+pub fn cmdline(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let args: Vec<String> = text.lines().map(str::to_owned).collect();
+    let checked = JobFile::from_cmdline(&args);
+    let _ = (checked.file.jobs(), checked.file.render());
+}
+
+/// fio's JSON, with whatever stands around it.
+pub fn fio_json(data: &[u8]) {
+    let scan = json::scan(data);
+    for document in &scan.documents {
+        assert!(data.get(document.raw.clone()).is_some());
+    }
+    let _ = json::parse_document(data);
+}
+
+/// A stored histogram: what is accepted is written and read as the same again.
+pub fn histogram(data: &[u8]) {
+    let Ok(histogram) = serde_json::from_slice::<Histogram>(data) else {
+        return;
+    };
+    let _ = (histogram.percentile_ns(99.9), histogram.mean_ns());
+    let text = serde_json::to_string(&histogram).expect("a histogram can be written");
+    let again: Histogram = serde_json::from_str(&text).expect("and read");
+    assert_eq!(again.percentile_ns(50.0), histogram.percentile_ns(50.0));
+}
