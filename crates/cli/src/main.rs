@@ -6,6 +6,7 @@ use clap::Parser;
 
 mod cmd;
 mod out;
+mod signals;
 
 fn main() -> ExitCode {
     let cli = cmd::Cli::parse();

@@ -115,7 +115,9 @@ fn crates_know_only_whom_the_architecture_allows() {
         let name = crate_of(&path);
         let manifest: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
         let Some(knows) = allowed.get(&name) else {
-            wrong.push(format!("{name} is not in the table of docs/ARCHITECTURE.md"));
+            wrong.push(format!(
+                "{name} is not in the table of docs/ARCHITECTURE.md"
+            ));
             continue;
         };
         for other in dependencies(&manifest, "dependencies").difference(knows) {
@@ -135,7 +137,14 @@ fn crates_know_only_whom_the_architecture_allows() {
 
 #[test]
 fn only_the_command_prints_and_only_main_ends_the_process() {
-    let printing = ["println!", "print!(", "eprint!(", "dbg!", "io::stdout()", "io::stderr()"];
+    let printing = [
+        "println!",
+        "print!(",
+        "eprint!(",
+        "dbg!",
+        "io::stdout()",
+        "io::stderr()",
+    ];
     let mut wrong = Vec::new();
     for path in sources().into_iter().filter(|path| is_shipped(path)) {
         let is_out = path.ends_with("cli/src/out.rs");
@@ -195,17 +204,25 @@ fn every_stored_format_is_described() {
 
 #[test]
 fn no_file_names_a_place_on_somebodys_machine() {
-    let endings = [".rs", ".md", ".toml", ".sh", ".svg", ".json", "Makefile", "run"];
+    let endings = [
+        ".rs", ".md", ".toml", ".sh", ".svg", ".json", "Makefile", "run",
+    ];
     let homes = ["/root/", "/home/", "/Users/", "/work/"];
     let this = Path::new("cli/tests/architecture.rs");
     let mut wrong = Vec::new();
     for path in files(&root(), &endings) {
         // Captured outputs say what the machine of their time said.
-        let captured = path.iter().any(|part| part == "fixtures" || part == "quick");
+        let captured = path
+            .iter()
+            .any(|part| part == "fixtures" || part == "quick");
         if path.ends_with(this) || captured {
             continue;
         }
-        for (n, line) in fs::read_to_string(&path).unwrap_or_default().lines().enumerate() {
+        for (n, line) in fs::read_to_string(&path)
+            .unwrap_or_default()
+            .lines()
+            .enumerate()
+        {
             if homes.iter().any(|home| line.contains(home)) {
                 wrong.push(format!("{}:{}: {}", path.display(), n + 1, line.trim()));
             }

@@ -44,7 +44,10 @@ pub trait Host {
     fn folder(&self, path: Option<&Path>) -> Result<PathBuf, QuickError>;
 
     /// What runs the tests there.
-    fn engine(&self) -> &dyn Engine;
+    ///
+    /// # Errors
+    /// When the engine is not there.
+    fn engine(&self) -> Result<Box<dyn Engine + '_>, QuickError>;
 }
 
 /// Keeps other runs out of a folder for as long as it lives.

@@ -33,7 +33,7 @@ pub use host::{FioFacts, FolderState, Hold, Host, Site};
 pub use plan::{FACTS_KEY, FOLDER, Facts, Order, PlannedTest};
 pub use results::{Compared, Comparison, QuickRun, TestResult, compare};
 pub use series::{Figures, Line, Teller};
-pub use there::{RemoteMode, There, send};
+pub use there::{RemoteMode, There, run_there};
 
 /// Name of the command in a record's header.
 pub const COMMAND: &str = "quick";
@@ -220,22 +220,19 @@ pub fn run(
     if control.stop_requests() > 0 {
         return Err(QuickError::Interrupted);
     }
+    let engine = host.engine()?;
     let _hold = host.prepare(&facts.folder)?;
     let header = Header {
-        format: fathom_record::FORMAT.into(),
-        version: fathom_record::VERSION,
-        name: COMMAND.into(),
-        command: COMMAND.into(),
-        started_ms: now_ms(),
         environment: Some(site.environment),
         facts: facts.to_header(),
+        ..Header::new(COMMAND, COMMAND)
     };
     let writer = Writer::create(runs_dir, &header)?;
     let steps = steps(&facts, &writer)?;
     observer(Notice::Begins(&header));
     let mut on_event = |event: &Event| observer(Notice::Event(event));
     Ok(local::run(
-        host.engine(),
+        engine.as_ref(),
         &steps,
         writer,
         control,
@@ -272,8 +269,4 @@ fn steps(facts: &Facts, writer: &Writer) -> Result<Vec<StepRequest>, QuickError>
         });
     }
     Ok(steps)
-}
-
-pub(crate) fn now_ms() -> u64 {
-    u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0)
 }

@@ -103,6 +103,41 @@ impl QuickRun {
         Conditions::of(&self.facts)
     }
 
+    /// What makes its figures doubtful, a sentence each.
+    #[must_use]
+    pub fn doubts(&self) -> Vec<String> {
+        let mut doubts = self.facts.warnings.clone();
+        if self.facts.shortened {
+            doubts.push(format!(
+                "a shortened trial ({} s a test, {} a set of files): \
+                 not comparable to the shipped baselines",
+                self.facts.runtime_s,
+                super::definition::format_size(self.facts.size_bytes),
+            ));
+        }
+        if self
+            .tests
+            .iter()
+            .any(|test| test.cached_reads && test.figures.is_some())
+        {
+            doubts.push(
+                "reads go through the page cache, which cannot be flushed reliably: \
+                 high figures are memory's, only low ones tell"
+                    .into(),
+            );
+        }
+        if let Some(only) = &self.facts.only {
+            doubts.push(format!(
+                "only \"{only}\" was repeated: compare and share full runs"
+            ));
+        }
+        for test in &self.tests {
+            let failures = test.figures.iter().flat_map(|figures| &figures.failures);
+            doubts.extend(failures.map(|failure| format!("\"{}\" failed: {failure}", test.name)));
+        }
+        doubts
+    }
+
     /// The result of a test by its name.
     #[must_use]
     pub fn test(&self, name: &str) -> Option<&TestResult> {

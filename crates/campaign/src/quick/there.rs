@@ -1,6 +1,7 @@
 //! Another machine as a [`Host`], reached over ssh: its own fio is driven with
 //! POSIX sh ([`There`]), or Fathom sends itself ([`send`]).
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use fathom_engine::{Control, Engine};
@@ -9,11 +10,12 @@ use fathom_fleet::ssh::fio::RemoteFio;
 use fathom_fleet::ssh::{Session, SshError};
 use fathom_model::environment::{FileSystem, Target};
 use fathom_model::{Environment, Exit, RunStatus};
+use fathom_record::Header;
 
 use super::host::{FioFacts, FolderState, Hold, Host, Site};
 use super::install::{self, INSTALL_FIO};
 use super::plan::{FOLDER, Facts};
-use super::{Notice, Observer, Order, QuickError, SIGNATURE, TAG};
+use super::{COMMAND, Notice, Observer, Order, QuickError, SIGNATURE, TAG};
 
 /// How the series runs on another machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +83,8 @@ fn clean_script() -> String {
 #[derive(Debug)]
 pub struct There<'s> {
     session: &'s Session,
-    engine: RemoteFio<'s>,
+    /// As [`Host::look`] saw it last.
+    fio_version: RefCell<Option<String>>,
 }
 
 impl<'s> There<'s> {
@@ -90,7 +93,7 @@ impl<'s> There<'s> {
     pub fn new(session: &'s Session) -> Self {
         Self {
             session,
-            engine: RemoteFio::new(session),
+            fio_version: RefCell::default(),
         }
     }
 
@@ -125,8 +128,8 @@ impl Host for There<'_> {
         let path = parent_argument(path);
         let answer = Answer(self.ask(&look_script(), &[&path, FOLDER, TAG, SIGNATURE])?);
         let site = answer.site(&path, self.session)?;
-        self.engine
-            .set_version(site.fio.as_ref().map(|fio| fio.version.clone()));
+        self.fio_version
+            .replace(site.fio.as_ref().map(|fio| fio.version.clone()));
         Ok(site)
     }
 
@@ -145,8 +148,9 @@ impl Host for There<'_> {
         Ok(self.change(&clean_script(), folder)? == "removed")
     }
 
-    fn engine(&self) -> &dyn Engine {
-        &self.engine
+    fn engine(&self) -> Result<Box<dyn Engine + '_>, QuickError> {
+        let version = self.fio_version.borrow().clone();
+        Ok(Box::new(RemoteFio::new(self.session, version)))
     }
 }
 
@@ -329,13 +333,77 @@ fn unescape(word: &str) -> String {
         .replace("\\134", "\\")
 }
 
+/// Runs the series on another machine, in the way that `mode` asks for.
+///
+/// # Errors
+/// As [`super::run`]; [`QuickError::Cut`] when the connection was lost.
+pub fn run_there(
+    session: &Session,
+    mode: RemoteMode,
+    order: &Order,
+    runs_dir: &Path,
+    control: &Control,
+    observer: &mut Observer,
+) -> Result<(PathBuf, RunStatus), QuickError> {
+    let host = session.target().to_owned();
+    if mode != RemoteMode::Fio {
+        let reason = match reason_not_to_send(session)? {
+            Some(reason) => reason,
+            None => match send(session, order, runs_dir, control, observer)? {
+                Some(ran) => return Ok(ran),
+                None => format!(
+                    "this fathom does not start on {host} (a static build does: make musl), \
+                     or its temporary folder has no room or runs no programs"
+                ),
+            },
+        };
+        if mode == RemoteMode::Itself {
+            return Err(QuickError::Missing(format!(
+                "{reason}; --remote-mode fio needs no fathom there"
+            )));
+        }
+        observer(Notice::Text(&format!(
+            "{reason}: driving its own fio instead"
+        )));
+    }
+    let ran = super::run(&There::new(session), order, runs_dir, control, observer)?;
+    if session.is_lost() {
+        return Err(QuickError::Cut {
+            host,
+            record: ran.0,
+        });
+    }
+    Ok(ran)
+}
+
+/// Why this program cannot run on the other machine, as far as names tell.
+fn reason_not_to_send(session: &Session) -> Result<Option<String>, QuickError> {
+    let answer = session
+        .output("echo \"system=$(uname -s) $(uname -m)\"", &[])?
+        .stdout;
+    let answer = Answer(answer);
+    let theirs = answer.value("system").unwrap_or("unknown");
+    let ours = rustix::system::uname();
+    let ours = format!(
+        "{} {}",
+        ours.sysname().to_string_lossy(),
+        ours.machine().to_string_lossy()
+    );
+    Ok((theirs != ours || !cfg!(target_os = "linux")).then(|| {
+        format!(
+            "{} is {theirs} and this fathom is for {ours}",
+            session.target()
+        )
+    }))
+}
+
 /// Sends this program to the other machine and runs the series there. `None`
 /// when the program does not run on it.
 ///
 /// # Errors
 /// As [`super::run`], with the refusals of the other side; [`QuickError::Cut`]
 /// when the connection was lost.
-pub fn send(
+fn send(
     session: &Session,
     order: &Order,
     runs_dir: &Path,
@@ -348,7 +416,7 @@ pub fn send(
         Told::Text(text) => observer(Notice::Text(text)),
         Told::Header(header) => {
             // Later entries carry this machine's clock; the group may be a file here.
-            header.started_ms = super::now_ms();
+            header.started_ms = Header::new(COMMAND, COMMAND).started_ms;
             if let Some(mut facts) = Facts::of(header) {
                 facts.group.clone_from(&label);
                 header.facts = facts.to_header();

@@ -4,7 +4,11 @@ use clap::{Parser, Subcommand};
 use fathom_model::Exit;
 use std::path::PathBuf;
 
+use crate::out::Color;
+
+pub mod baseline;
 pub mod job;
+pub mod quick;
 
 /// Measures storage: what a device, file system or cluster can do, and when that number is true.
 #[derive(Debug, Parser)]
@@ -28,17 +32,24 @@ pub struct Global {
     /// No progress
     #[arg(short, long, global = true)]
     pub quiet: bool,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    pub color: Color,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Baseline(baseline::Args),
     Job(job::Args),
+    Quick(quick::Args),
 }
 
 /// Calls the command.
 pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
+        Command::Baseline(args) => baseline::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
+        Command::Quick(args) => quick::run(&cli.global, args),
     }
 }
 

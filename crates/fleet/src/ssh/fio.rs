@@ -1,7 +1,6 @@
 //! An engine that drives the fio of another machine over ssh with plain POSIX
 //! sh: for hosts where Fathom itself cannot run.
 
-use std::cell::RefCell;
 use std::fs;
 use std::io::Read;
 use std::process::{Child, Stdio};
@@ -37,22 +36,14 @@ const OUTPUT_LIMIT_BYTES: u64 = 64 << 20;
 #[derive(Debug)]
 pub struct RemoteFio<'s> {
     session: &'s Session,
-    version: RefCell<Option<String>>,
+    version: Option<String>,
 }
 
 impl<'s> RemoteFio<'s> {
-    /// The fio at the other end of `session`.
+    /// The fio at the other end of `session`; `version` as it says itself.
     #[must_use]
-    pub fn new(session: &'s Session) -> Self {
-        Self {
-            session,
-            version: RefCell::default(),
-        }
-    }
-
-    /// Names the version of that fio, once it is known.
-    pub fn set_version(&self, version: Option<String>) {
-        self.version.replace(version);
+    pub fn new(session: &'s Session, version: Option<String>) -> Self {
+        Self { session, version }
     }
 
     fn argv(&self, request: &Request) -> Result<Vec<String>, EngineError> {
@@ -99,7 +90,7 @@ impl Engine for RemoteFio<'_> {
         let full_argv = ["ssh", self.session.target(), "fio"].map(str::to_owned);
         sink.event(Event::EngineStarted {
             engine: self.name().to_owned(),
-            version: self.version.borrow().clone(),
+            version: self.version.clone(),
             argv: full_argv.into_iter().chain(argv).collect(),
             pid: None,
         });

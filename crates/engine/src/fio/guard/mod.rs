@@ -209,7 +209,11 @@ impl Leash {
         match (&self.line).read(&mut chunk) {
             Ok(0) => return Ok(None),
             Ok(n) => self.unread.extend_from_slice(&chunk[..n]),
-            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                ) => {}
             Err(e) => return Err(e),
         }
         let mut reports = Vec::new();

@@ -29,7 +29,10 @@ pub fn supervise(line: &UnixStream, mut command: Command, place: Place) {
     let child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
-            tell(line, &Report::CannotStart(error.raw_os_error().unwrap_or(0)));
+            tell(
+                line,
+                &Report::CannotStart(error.raw_os_error().unwrap_or(0)),
+            );
             return;
         }
     };
