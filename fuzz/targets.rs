@@ -7,15 +7,21 @@
 
 use std::path::Path;
 
-use fathom_engine::fio::json;
+use fathom_engine::fio::{import, json, normal, terse};
 use fathom_engine::jobfile::JobFile;
 use fathom_model::Histogram;
 
+/// What a target does with an input.
+pub type Target = fn(&[u8]);
+
 /// Every target by its name.
-pub const ALL: &[(&str, fn(&[u8]))] = &[
+pub const ALL: &[(&str, Target)] = &[
     ("jobfile", jobfile),
     ("cmdline", cmdline),
     ("fio_json", fio_json),
+    ("terse", terse),
+    ("normal", normal),
+    ("import", import),
     ("histogram", histogram),
 ];
 
@@ -53,6 +59,38 @@ pub fn fio_json(data: &[u8]) {
         assert!(data.get(document.raw.clone()).is_some());
     }
     let _ = json::parse_document(data);
+}
+
+/// fio's terse output, with whatever stands around it.
+pub fn terse(data: &[u8]) {
+    if let Some(terse) = terse::parse(data) {
+        assert!((2..=5).contains(&terse.version));
+    }
+}
+
+/// fio's normal output.
+pub fn normal(data: &[u8]) {
+    if let Some(normal) = normal::parse(data) {
+        assert!(
+            normal
+                .results
+                .iter()
+                .all(|results| !results.jobs.is_empty())
+        );
+    }
+}
+
+/// Any file: what is read can be stored and compared.
+pub fn import(data: &[u8]) {
+    if let Ok((_, results, _)) = import::read(data) {
+        for pair in results.windows(2) {
+            let _ = import::is_later_state(&pair[0], &pair[1]);
+        }
+        for results in &results {
+            let _ = import::failures(results);
+            serde_json::to_string(results).expect("results can be written");
+        }
+    }
 }
 
 /// A stored histogram: what is accepted is written and read as the same again.

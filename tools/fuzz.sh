@@ -11,10 +11,22 @@ if ! cargo +nightly --version >/dev/null 2>&1 || ! cargo +nightly fuzz --version
     exec cargo test -p fathom-engine --test fuzz_seeds
 fi
 
+# The seeds are every captured output and every job file, whatever the target.
+seeds=
+for dir in fuzz/seeds crates/engine/tests/fixtures crates/engine/tests/corpus; do
+    [ ! -d "$dir" ] || seeds="$seeds $dir"
+done
+
+mkdir -p fuzz/target
 for source in fuzz/fuzz_targets/*.rs; do
     target=$(basename "$source" .rs)
-    echo "== $target"
+    log=fuzz/target/$target.log
     mkdir -p "fuzz/corpus/$target"
-    cargo +nightly fuzz run "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" -- \
-        -max_total_time="$seconds" -max_len=65536 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1
+    # shellcheck disable=SC2086  # a list of words is meant
+    cargo +nightly fuzz run "$target" "fuzz/corpus/$target" $seeds -- -max_total_time="$seconds" \
+        -max_len=65536 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 >"$log" 2>&1 || {
+        cat "$log"
+        exit 1
+    }
+    echo "$target: $(awk '/number_of_executed_units/ { print $2 }' "$log") inputs, no crash"
 done

@@ -42,6 +42,7 @@ command -v cargo >/dev/null 2>&1 || {
     exit 1
 }
 
+# shellcheck disable=SC2086  # a list of words is meant
 missing=$(printf '%s\n' $missing | sort -u | tr '\n' ' ')
 [ -n "${missing% }" ] || exit 0
 

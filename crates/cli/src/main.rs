@@ -5,12 +5,15 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod cmd;
+#[allow(dead_code)] // until a command runs jobs
+mod live;
 mod out;
 mod signals;
 
 fn main() -> ExitCode {
     let cli = cmd::Cli::parse();
-    let exit = cmd::dispatch(&cli).unwrap_or_else(|error| {
+    let done = cmd::dispatch(&cli).and_then(|exit| out::end().map(|()| exit));
+    let exit = done.unwrap_or_else(|error| {
         out::error(&error);
         cmd::exit_for(&error)
     });

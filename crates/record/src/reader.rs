@@ -163,6 +163,12 @@ impl Entries {
         Ok(entries)
     }
 
+    /// Name of the record's folder.
+    #[must_use]
+    pub fn id(&self) -> String {
+        self.path.parent().map(id_of).unwrap_or_default()
+    }
+
     /// Reads the next line, without its end, into `self.line`.
     fn read_line(&mut self) -> Result<Read, RecordError> {
         self.line.clear();

@@ -1,8 +1,10 @@
 //! From a record to the one document of its run.
 
+use std::path::Path;
+
 use fathom_model::{Entry, Event, Failure, Results, RunDocument, RunStatus};
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
-use fathom_record::{Header, Record};
+use fathom_record::{Entries, Header, Record, RecordError};
 use jiff::Timestamp;
 
 use crate::samples::Tally;
@@ -14,17 +16,43 @@ use crate::{clean, doubts, groups, samples};
 /// job of it was killed) are counted from the samples.
 #[must_use]
 pub fn document(record: &Record) -> RunDocument {
-    let mut doc = with_histograms(record);
-    let latencies = doc.jobs.iter_mut().flat_map(clean::latencies_mut);
-    latencies.for_each(|latency| latency.histogram = None);
+    let status = record.status().unwrap_or(RunStatus::Running);
+    let mut doc = compose(record.id(), status, &record.header, &record.entries);
+    drop_histograms(&mut doc);
     doc
 }
 
-/// As [`document`], with the histograms where the engine gave them.
-#[must_use]
-pub fn with_histograms(record: &Record) -> RunDocument {
-    let status = record.status().unwrap_or(RunStatus::Running);
-    compose(record.id(), status, &record.header, &record.entries)
+/// The document of a record folder, with the histograms where the engine gave
+/// them. Takes memory for the jobs, not for the samples.
+///
+/// A damaged line ends the reading; the figures are those of the lines before
+/// it, and a note says so.
+///
+/// # Errors
+/// When the folder is no record, is of a newer Fathom, or cannot be read.
+pub fn read(dir: &Path) -> Result<RunDocument, RecordError> {
+    let mut entries = Entries::open(dir)?;
+    let status = entries.status.unwrap_or(RunStatus::Running);
+    let mut run = Run::new(entries.id(), status, &entries.header);
+    for entry in &mut entries {
+        match entry {
+            Ok(entry) => run.take(&entry),
+            Err(damage) => run.note(&damage.to_string()),
+        }
+    }
+    if entries.unknown_events > 0 {
+        run.note(&format!(
+            "{} events of kinds this Fathom does not know were passed over: a newer one wrote them",
+            entries.unknown_events
+        ));
+    }
+    Ok(run.finish())
+}
+
+/// Takes the histograms out: they are long, and their percentiles stay.
+pub fn drop_histograms(doc: &mut RunDocument) {
+    let latencies = doc.jobs.iter_mut().flat_map(clean::latencies_mut);
+    latencies.for_each(|latency| latency.histogram = None);
 }
 
 /// The document of what a record holds.
@@ -38,28 +66,14 @@ pub(crate) fn compose(
     for entry in entries {
         run.take(entry);
     }
-    run.end_step();
-    let mut doc = run.doc;
-    if doc.engine.is_empty() {
-        // An import starts no engine: `fio-3.33` names both.
-        let version = doc.engine_version.as_deref().unwrap_or("unknown");
-        doc.engine = version.split('-').next().unwrap_or(version).to_owned();
-    }
-    for job in &mut doc.jobs {
-        clean::job(job);
-    }
-    doc.disks.iter_mut().for_each(clean::disk);
-    doc.groups = groups(&doc.jobs);
-    for doubt in doubts(&doc) {
-        doubt.mark(&mut doc.jobs);
-    }
-    let said = std::mem::take(&mut doc.notes);
-    doc.notes = doubts::sentences(&doc.jobs)
-        .into_iter()
-        .map(|(_, sentence)| sentence)
-        .chain(said)
-        .collect();
-    doc
+    run.finish()
+}
+
+/// The document of figures alone, as an engine gives them while it runs.
+pub(crate) fn of_results(results: &Results) -> RunDocument {
+    let mut run = Run::new(String::new(), RunStatus::Running, &Header::new("", ""));
+    run.results.push(results.clone());
+    run.finish()
 }
 
 /// A time as RFC 3339 in UTC with milliseconds.
@@ -138,6 +152,30 @@ impl Run {
         if !self.doc.failures.contains(failure) {
             self.doc.failures.push(failure.clone());
         }
+    }
+
+    /// Cleans and judges what was read.
+    fn finish(mut self) -> RunDocument {
+        self.end_step();
+        let mut doc = self.doc;
+        if doc.engine.is_empty() {
+            // An import starts no engine: `fio-3.33` names both.
+            let version = doc.engine_version.as_deref().unwrap_or("unknown");
+            doc.engine = version.split('-').next().unwrap_or(version).to_owned();
+        }
+        doc.jobs.iter_mut().for_each(clean::job);
+        doc.disks.iter_mut().for_each(clean::disk);
+        doc.groups = groups(&doc.jobs);
+        for doubt in doubts(&doc) {
+            doubt.mark(&mut doc.jobs);
+        }
+        let said = std::mem::take(&mut doc.notes);
+        doc.notes = doubts::sentences(&doc.jobs)
+            .into_iter()
+            .map(|(_, sentence)| sentence)
+            .chain(said)
+            .collect();
+        doc
     }
 
     /// Takes over what the step in progress brought.

@@ -15,11 +15,11 @@ pub mod samples;
 pub mod style;
 pub mod table;
 
-pub use document::{document, with_histograms};
+pub use document::{document, drop_histograms, read};
 pub use doubts::doubts;
 pub use groups::groups;
 pub use style::Style;
-pub use table::table;
+pub use table::{figures_so_far, table};
 
 #[cfg(test)]
 mod tests;

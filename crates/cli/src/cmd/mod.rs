@@ -1,18 +1,44 @@
 //! The commands, one file each.
 
+use std::path::PathBuf;
+
 use clap::{Parser, Subcommand};
 use fathom_model::Exit;
-use std::path::PathBuf;
 
 use crate::out::Color;
 
 pub mod baseline;
 pub mod job;
 pub mod quick;
+pub mod completions;
+pub mod doctor;
+pub mod job;
+pub mod man;
+pub mod runs;
+pub mod show;
+
+/// What stands below the list of commands; the exit codes are those of [`Exit`].
+const AFTER_HELP: &str = "\
+Examples:
+  fathom doctor                      what works on this machine, what is missing
+  fathom quick here /mnt/disk        the quick series on a file system
+  fathom job run randread.fio        a fio job file, recorded
+  fathom show                        the last run
+  fathom show 2026 --json            one run as a document
+
+Exit codes:
+    0  everything asked for was done
+    1  it ran, and at least one job or check failed; the record says which
+    2  the command line is wrong
+    3  a job file or another input is wrong; nothing was run
+    4  refused for the safety of data, or because the figure would mislead
+    5  something needed is missing: an engine, a privilege, a host, a run
+    6  the record cannot be written
+  130  ended by SIGINT or SIGTERM; what was measured is kept";
 
 /// Measures storage: what a device, file system or cluster can do, and when that number is true.
 #[derive(Debug, Parser)]
-#[command(name = "fathom", version, max_term_width = 100)]
+#[command(name = "fathom", version, max_term_width = 100, after_help = AFTER_HELP)]
 pub struct Cli {
     #[command(flatten)]
     pub global: Global,
@@ -42,6 +68,12 @@ pub enum Command {
     Baseline(baseline::Args),
     Job(job::Args),
     Quick(quick::Args),
+    Completions(completions::Args),
+    Doctor(doctor::Args),
+    Job(job::Args),
+    Man(man::Args),
+    Runs(runs::Args),
+    Show(show::Args),
 }
 
 /// Calls the command.
@@ -50,6 +82,12 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Baseline(args) => baseline::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
         Command::Quick(args) => quick::run(&cli.global, args),
+        Command::Completions(args) => completions::run(&cli.global, args),
+        Command::Doctor(args) => doctor::run(&cli.global, args),
+        Command::Job(args) => job::run(&cli.global, args),
+        Command::Man(args) => man::run(&cli.global, args),
+        Command::Runs(args) => runs::run(&cli.global, args),
+        Command::Show(args) => show::run(&cli.global, args),
     }
 }
 

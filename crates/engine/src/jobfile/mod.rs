@@ -173,6 +173,25 @@ impl JobFile {
         }
     }
 
+    /// Adds an option at the end of the `nth` job (counted from 0, as [`JobFile::jobs`]
+    /// gives them).
+    pub fn add(&mut self, nth: usize, option: &JobOption) {
+        let mut jobs = self
+            .sections
+            .iter_mut()
+            .filter(|section| !section.is_global());
+        if let Some(section) = jobs.nth(nth) {
+            let text = match &option.value {
+                Some(value) => format!("{}={value}", option.name),
+                None => option.name.clone(),
+            };
+            section.entries.push(Entry::Option {
+                option: option.clone(),
+                text,
+            });
+        }
+    }
+
     /// The file's text: lines as written, variables expanded, included files
     /// in their place, so that it means the same wherever it lies.
     #[must_use]

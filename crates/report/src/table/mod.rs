@@ -8,11 +8,11 @@ mod jobs;
 
 use std::collections::BTreeMap;
 
-use fathom_model::{Doubt, RunDocument, units};
+use fathom_model::{Doubt, Results, RunDocument, units};
 
-use crate::doubts;
 use crate::grid::{Cell, Grid, figures, words};
 use crate::style::{Style, Tone, wrap};
+use crate::{document, doubts};
 
 /// Up to this many jobs have a block of their own: more would not fit a screen.
 const BLOCKS: usize = 4;
@@ -21,14 +21,9 @@ const BLOCKS: usize = 4;
 #[must_use]
 pub fn table(doc: &RunDocument, style: Style) -> String {
     let marks = Marks::of(doc);
-    let jobs = if doc.jobs.len() <= BLOCKS {
-        jobs::blocks(doc, &marks, style)
-    } else {
-        jobs::lines(doc, &marks, style)
-    };
     let sections = [
         header::header(doc, style),
-        jobs,
+        job_figures(doc, &marks, style),
         group_lines(doc, style),
         disk_lines(doc, style),
         notes(doc, &marks, style),
@@ -36,6 +31,21 @@ pub fn table(doc: &RunDocument, style: Style) -> String {
     ];
     let filled: Vec<String> = sections.into_iter().filter(|s| !s.is_empty()).collect();
     filled.join("\n")
+}
+
+/// The figures alone, for a run that goes on.
+#[must_use]
+pub fn figures_so_far(results: &Results, style: Style) -> String {
+    let doc = document::of_results(results);
+    job_figures(&doc, &Marks::of(&doc), style)
+}
+
+fn job_figures(doc: &RunDocument, marks: &Marks, style: Style) -> String {
+    if doc.jobs.len() <= BLOCKS {
+        jobs::blocks(doc, marks, style)
+    } else {
+        jobs::lines(doc, marks, style)
+    }
 }
 
 /// The number that stands at a doubtful figure and before its note.
@@ -72,12 +82,13 @@ fn group_lines(doc: &RunDocument, style: Style) -> String {
     let mut grid = Grid::new([
         words("group", 0),
         words("", 0),
+        figures("IOPS", 0),
         figures("bandwidth", 0),
-        figures("moved", 0),
-        figures("slowest job", 0),
-        figures("fastest job", 0),
-        figures("shortest", 0),
-        figures("longest", 0),
+        figures("moved", 1),
+        figures("min job", 0),
+        figures("max job", 0),
+        figures("min time", 0),
+        figures("max time", 0),
     ]);
     let mut step = None;
     for group in &doc.groups {
@@ -88,7 +99,8 @@ fn group_lines(doc: &RunDocument, style: Style) -> String {
         grid.line([
             Cell::from(group.group.to_string()),
             Cell::from(group.dir.name()),
-            Cell::new(Tone::Strong, units::bytes_per_second(group.bw_bytes)),
+            Cell::new(Tone::Strong, units::count(group.iops)),
+            Cell::from(units::bytes_per_second(group.bw_bytes)),
             Cell::from(units::bytes(group.io_bytes as f64)),
             Cell::from(units::bytes_per_second(group.bw_bytes_min)),
             Cell::from(units::bytes_per_second(group.bw_bytes_max)),

@@ -25,7 +25,9 @@ fn a_complete_run_shows_what_the_engine_reported() {
 
 #[test]
 fn every_job_has_three_directions_in_json() {
-    let doc = complete(vec![reader("r")], Vec::new());
+    let mut job = reader("r");
+    job.write = None;
+    let doc = complete(vec![job], Vec::new());
     let json = serde_json::to_value(&doc).unwrap();
     let job = &json["jobs"][0];
     assert_eq!(job["read"]["total_ios"], 4_200_000);
@@ -33,6 +35,7 @@ fn every_job_has_three_directions_in_json() {
     assert_eq!(job["read"]["clat"]["percentiles_ns"]["99.9"], 2_037_600);
     assert_eq!(job["write"]["total_ios"], 0);
     assert_eq!(job["trim"]["iops"], 0.0);
+    // One without any figures has none: missing is not zero.
     let doc = complete(vec![JobResult::default()], Vec::new());
     let json = serde_json::to_value(&doc).unwrap();
     assert!(json["jobs"][0].as_object().unwrap()["read"].is_null());
@@ -195,7 +198,11 @@ fn groups_add_up_as_fio_does() {
     let doc = complete(vec![reader("fast"), slow, other], Vec::new());
     assert_eq!(doc.groups.len(), 2);
     let group = &doc.groups[0];
-    assert_eq!(group.io_bytes, 4_230_000 * 4096);
+    assert_eq!(
+        (group.total_ios, group.io_bytes),
+        (4_230_000, 4_230_000 * 4096)
+    );
+    assert_eq!(group.iops, 70_500.0);
     // Bytes of the group over its longest run time, not the sum of the two.
     assert_eq!(group.bw_bytes, 4_230_000.0 * 4096.0 / 60.0);
     assert_eq!(

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 
 use fathom_model::histogram::FIO_SATURATION_NS;
-use fathom_model::result::{CpuUse, PriorityResult, Spread};
-use fathom_model::{DirectionResult, DiskUse, JobResult, Latency, Results};
+use fathom_model::result::{ALL_CLIENTS, CpuUse, PriorityResult, Spread};
+use fathom_model::{DirectionResult, DiskUse, Doubt, JobResult, Latency, Results};
 
 use super::raw;
-
-/// fio's name for the sum over all clients.
-pub const ALL_CLIENTS: &str = "All clients";
+use crate::fio::terse;
 
 /// fio 2.x's histogram ends at 2^24 µs (`stat.h`: 19 groups of 64 buckets).
 const FIO2_SATURATION_NS: u64 = (1 << 24) * 1000;
@@ -98,26 +96,32 @@ fn job(
         cpu: cpu(raw.usr_cpu, raw.sys_cpu, [raw.ctx, raw.majf, raw.minf]),
         ..JobResult::default()
     };
-    job.runtime_ms = runtime(&job, raw.job_runtime, is_sum, global_options);
     job.name = name;
+    let (reported, elapsed) = (raw.job_runtime.count(), raw.elapsed.count());
+    job.runtime_ms = runtime(&job, global_options, reported, elapsed);
     job
 }
 
 /// `job_runtime`, which fio sums over the members of a reported group
-/// (`stat.c`, `sum_thread_stats`); there the longest direction's run time holds.
+/// (`stat.c`, `sum_thread_stats`); of a sum the longest direction's run time holds.
+///
+/// Nothing in the document says how many members there were: more than one
+/// when the job has `numjobs`, and when its time is longer than fio itself ran.
 fn runtime(
     job: &JobResult,
-    reported: raw::Number,
-    is_sum: bool,
     global_options: &BTreeMap<String, String>,
+    reported: Option<u64>,
+    elapsed_s: Option<u64>,
 ) -> Option<u64> {
-    let has_option =
-        |name: &str| job.options.contains_key(name) || global_options.contains_key(name);
     let longest = job.directions().map(|(_, dir)| dir.runtime_ms).max();
-    if is_sum || has_option("group_reporting") {
+    let numjobs = job.options.get("numjobs").or(global_options.get("numjobs"));
+    let is_sum = job.is_sum_of_clients()
+        || numjobs.is_some_and(|n| n.trim() != "1")
+        || elapsed_s.is_some_and(|s| reported > Some(s.saturating_add(1).saturating_mul(1000)));
+    if is_sum {
         longest
     } else {
-        reported.count().or(longest)
+        reported.or(longest)
     }
 }
 
@@ -199,7 +203,10 @@ impl Convert<'_> {
     fn direction(&mut self, name: &str, raw: raw::Direction) -> Option<DirectionResult> {
         let runtime_ms = raw.runtime.count().unwrap_or(0);
         let io_bytes = io_bytes(&raw);
-        let total_ios = self.total_ios(name, &raw, runtime_ms, io_bytes);
+        // fio before 2.1.5 does not say how many I/Os there were, and cuts the IOPS.
+        let counted = raw.total_ios.count();
+        let total_ios =
+            counted.unwrap_or_else(|| terse::fewest_ios(raw.iops.count().unwrap_or(0), runtime_ms));
         if total_ios == 0 && io_bytes == 0 && runtime_ms == 0 {
             return None;
         }
@@ -246,29 +253,11 @@ impl Convert<'_> {
             ),
             ..DirectionResult::default()
         };
+        if counted.is_none() {
+            result.doubts.push(Doubt::RoundedCounts);
+        }
         result.priorities = self.priorities(name, raw.prios, raw.clat_high_prio, raw.clat_low_prio);
         Some(result)
-    }
-
-    /// fio before 2.1.5 does not say how many I/Os there were.
-    fn total_ios(
-        &mut self,
-        name: &str,
-        raw: &raw::Direction,
-        runtime_ms: u64,
-        io_bytes: u64,
-    ) -> u64 {
-        if let Some(total) = raw.total_ios.count() {
-            return total;
-        }
-        let from_rate = raw.iops.decimal().unwrap_or(0.0) * runtime_ms as f64 / 1000.0;
-        if io_bytes > 0 {
-            self.warn(
-                name,
-                "this fio does not count I/Os; taken from its rounded IOPS",
-            );
-        }
-        from_rate.round() as u64
     }
 
     fn either(

@@ -15,8 +15,6 @@ mod convert;
 mod raw;
 mod repair;
 
-pub use convert::ALL_CLIENTS;
-
 /// What a file holds.
 #[derive(Debug, Default)]
 pub struct Scan {

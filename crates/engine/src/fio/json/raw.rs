@@ -42,6 +42,7 @@ pub struct Job {
     pub mixed: Option<Direction>,
     pub sync: Option<Direction>,
     pub job_runtime: Number,
+    pub elapsed: Number,
     pub usr_cpu: Number,
     pub sys_cpu: Number,
     pub ctx: Number,
