@@ -8,12 +8,11 @@ use fathom_model::Exit;
 use crate::out::Color;
 
 pub mod baseline;
-pub mod job;
-pub mod quick;
 pub mod completions;
 pub mod doctor;
 pub mod job;
 pub mod man;
+pub mod quick;
 pub mod runs;
 pub mod show;
 
@@ -66,12 +65,11 @@ pub struct Global {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Baseline(baseline::Args),
-    Job(job::Args),
-    Quick(quick::Args),
     Completions(completions::Args),
     Doctor(doctor::Args),
     Job(job::Args),
     Man(man::Args),
+    Quick(quick::Args),
     Runs(runs::Args),
     Show(show::Args),
 }
@@ -80,12 +78,11 @@ pub enum Command {
 pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Baseline(args) => baseline::run(&cli.global, args),
-        Command::Job(args) => job::run(&cli.global, args),
-        Command::Quick(args) => quick::run(&cli.global, args),
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
+        Command::Quick(args) => quick::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),
     }
