@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use fathom_engine::Engine;
+use fathom_engine::fio::version::Program;
+use fathom_engine::fio::{Fio, guard, inventory};
 use fathom_model::environment::FileSystem;
 
 use super::host::{FioFacts, FolderState, Hold, Host, Site};
@@ -14,8 +16,18 @@ use super::plan::FOLDER;
 use super::{QuickError, folder};
 
 /// The machine Fathom runs on.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Here;
+#[derive(Debug, Clone, Copy)]
+pub struct Here {
+    guard: guard::Place,
+}
+
+impl Here {
+    /// This machine; `guard` is where the guard of its fio lives.
+    #[must_use]
+    pub fn new(guard: guard::Place) -> Self {
+        Self { guard }
+    }
+}
 
 impl Host for Here {
     fn folder(&self, path: Option<&Path>) -> Result<PathBuf, QuickError> {
@@ -52,8 +64,8 @@ impl Host for Here {
             .targets
             .first()
             .and_then(|target| target.file_system.as_ref());
-        let room = rustix::fs::statvfs(&parent)
-            .map_err(|errno| QuickError::file(&parent, errno.into()))?;
+        let room = fathom_device::space::of(&parent)
+            .map_err(|source| QuickError::file(&parent, source))?;
         let written = if matches!(state, FolderState::Ours { .. }) {
             &folder
         } else {
@@ -61,8 +73,8 @@ impl Host for Here {
         };
         Ok(Site {
             os: os_name(),
-            free_bytes: Some(room.f_bavail.saturating_mul(room.f_frsize)),
-            read_only: room.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY),
+            free_bytes: Some(room.free_bytes),
+            read_only: room.read_only,
             writable: rustix::fs::access(written, rustix::fs::Access::WRITE_OK).is_ok(),
             file_system: file_system.map(|found| found.kind.clone()),
             direct: opens_direct(&parent),
@@ -94,7 +106,9 @@ impl Host for Here {
     }
 
     fn engine(&self) -> Result<Box<dyn Engine + '_>, QuickError> {
-        Err(QuickError::Interrupted)
+        let program =
+            Program::find(None).map_err(|failure| QuickError::Missing(failure.to_string()))?;
+        Ok(Box::new(Fio::new(program, self.guard)))
     }
 }
 
@@ -126,20 +140,9 @@ fn opens_direct(_dir: &Path) -> Option<bool> {
 }
 
 fn fio_facts() -> Option<FioFacts> {
-    let say = |argument: &str| {
-        let output = Command::new("fio")
-            .arg(argument)
-            .stdin(Stdio::null())
-            .output()
-            .ok()?;
-        output
-            .status
-            .success()
-            .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
-    };
-    let version = say("--version")?.trim().to_owned();
+    let program = Program::find(None).ok()?;
     Some(FioFacts {
-        version,
-        engines: install::parse_engines(&say("--enghelp").unwrap_or_default()),
+        version: program.version.to_string(),
+        engines: inventory::engine_names(&program).unwrap_or_default(),
     })
 }

@@ -252,7 +252,8 @@ fn steps(facts: &Facts, writer: &Writer) -> Result<Vec<StepRequest>, QuickError>
         if test.skipped.is_some() {
             continue;
         }
-        let job_file = jobs_dir.join(format!("{:02}.fio", place + 1));
+        let number = format!("{:02}", place + 1);
+        let job_file = jobs_dir.join(format!("{number}.fio"));
         std::fs::write(&job_file, test.job_file())
             .map_err(|source| QuickError::file(&job_file, source))?;
         steps.push(StepRequest {
@@ -262,7 +263,7 @@ fn steps(facts: &Facts, writer: &Writer) -> Result<Vec<StepRequest>, QuickError>
                 sections: vec![],
                 extra_args: vec![],
                 work_dir: facts.folder.clone(),
-                raw_dir: raw_dir.clone(),
+                raw_dir: raw_dir.join(number),
                 interval: INTERVAL,
                 deadline: None,
             },

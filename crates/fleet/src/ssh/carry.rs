@@ -281,25 +281,29 @@ impl Inbox<'_> {
         Ok(None)
     }
 
-    /// Keeps a file of the record. The name comes from another machine: only a
-    /// plain name in the two folders of a record is taken.
+    /// Keeps a file of the record. The name comes from another machine: only
+    /// plain names in the two folders of a record are taken.
     fn keep(&self, path: &str, text: &str) -> Result<(), SshError> {
         let Some(writer) = &self.writer else {
             return Err(self.nonsense("a file before the header"));
         };
         let parts: Vec<Component> = Path::new(path).components().collect();
-        let dir = match parts[..] {
-            [Component::Normal(dir), Component::Normal(_)] if dir == "jobs" => writer.jobs_dir()?,
-            [Component::Normal(dir), Component::Normal(_)] if dir == "raw" => writer.raw_dir()?,
+        let is_plain = parts
+            .iter()
+            .all(|part| matches!(part, Component::Normal(_)));
+        let dir = match parts.first().and_then(|part| part.as_os_str().to_str()) {
+            Some("jobs") if is_plain && parts.len() == 2 => writer.jobs_dir()?,
+            Some("raw") if is_plain && matches!(parts.len(), 2 | 3) => writer.raw_dir()?,
             _ => return Err(self.nonsense(&format!("a file named {path:?}"))),
         };
-        let name = Path::new(path)
-            .file_name()
-            .expect("the last component is a name");
-        fs::write(dir.join(name), text).map_err(|source| SshError::Local {
-            what: "keeping a file of the record",
-            source,
-        })
+        let kept = dir.join(parts[1..].iter().collect::<PathBuf>());
+        let folder = kept.parent().unwrap_or(&dir);
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&kept, text))
+            .map_err(|source| SshError::Local {
+                what: "keeping a file of the record",
+                source,
+            })
     }
 
     /// The stream ended before the run did.

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use fathom_engine::fio::json;
+use fathom_engine::fio::{json, raw};
 use fathom_engine::jobfile::{self, JobFile};
 use fathom_engine::{Control, Engine, EngineError, Outcome, Request, Sink};
 use fathom_model::{Event, Failure, FailureKind, Results};
@@ -175,18 +175,14 @@ fn wait(child: &mut Child, control: &Control, deadline: Option<Duration>) -> Opt
 }
 
 fn keep_raw(request: &Request, stdout: &[u8], stderr: &[u8]) -> Result<(), EngineError> {
-    let stem = request
-        .job_file
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy();
-    for (extension, bytes) in [("json", stdout), ("stderr", stderr)] {
-        let path = request.raw_dir.join(format!("{stem}.{extension}"));
-        if !bytes.is_empty() {
-            fs::write(&path, bytes).map_err(|source| EngineError::File { path, source })?;
-        }
-    }
-    Ok(())
+    let keep = |name: &str, bytes: &[u8]| {
+        let path = request.raw_dir.join(name);
+        fs::create_dir_all(&request.raw_dir)
+            .and_then(|()| fs::write(&path, bytes))
+            .map_err(|source| EngineError::File { path, source })
+    };
+    keep(raw::OUT, stdout)?;
+    keep(raw::ERR, stderr)
 }
 
 fn no_report(code: Option<i32>, stderr: &[u8]) -> Failure {

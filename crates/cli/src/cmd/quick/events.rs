@@ -5,11 +5,12 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use fathom_campaign::quick::{self, Here, Notice, QuickError};
+use fathom_campaign::quick::{self, Notice, QuickError};
 use fathom_engine::Control;
 use fathom_fleet::ssh::carry::Wire;
 use fathom_model::{Event, Exit};
 
+use super::run::here;
 use super::{Global, SeriesArgs, Wanted};
 use crate::out;
 
@@ -38,7 +39,9 @@ pub fn run(global: &Global, args: &SeriesArgs) -> anyhow::Result<Exit> {
         send(&wire);
     };
     let ran = match args.order() {
-        Ok(Wanted::Run(order)) => quick::run(&Here, &order, &global.runs, &control, &mut observer),
+        Ok(Wanted::Run(order)) => {
+            quick::run(&here(), &order, &global.runs, &control, &mut observer)
+        }
         Ok(Wanted::Cleanup(_)) => Err(QuickError::Order("cleanup has no events".into())),
         Err(error) => Err(error),
     };
@@ -77,16 +80,23 @@ fn send(wire: &Wire) {
     }
 }
 
+/// The files of the record beside its events: job files and raw outputs, which
+/// lie in a folder for each test.
 fn send_files(dir: &Path) -> anyhow::Result<()> {
-    for folder in ["jobs", "raw"] {
-        let Ok(entries) = fs::read_dir(dir.join(folder)) else {
+    let mut folders = vec![dir.join("jobs"), dir.join("raw")];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(folder) else {
             continue;
         };
         for entry in entries {
-            let entry = entry?;
-            let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
-            let text = String::from_utf8_lossy(&fs::read(entry.path())?).into_owned();
-            send(&Wire::File { path, text });
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
+            let name = path.strip_prefix(dir)?.to_string_lossy().into_owned();
+            send(&Wire::File { path: name, text });
         }
     }
     Ok(())

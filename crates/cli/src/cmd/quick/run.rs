@@ -6,6 +6,7 @@ use fathom_campaign::quick::{
     self, Baseline, Here, Host, Notice, Order, QuickError, RemoteMode, There,
 };
 use fathom_engine::Control;
+use fathom_engine::fio::guard;
 use fathom_fleet::ssh::Session;
 use fathom_model::{Exit, RunStatus};
 
@@ -41,7 +42,7 @@ fn series(global: &Global, args: &SeriesArgs, target: &str, order: &Order) -> an
     let mut observer = |notice: Notice| screen.notice(&notice);
     let control = crate::signals::control()?;
     let ran = if target == "here" {
-        quick::run(&Here, order, &global.runs, &control, &mut observer)
+        quick::run(&here(), order, &global.runs, &control, &mut observer)
     } else {
         there(
             target,
@@ -104,6 +105,11 @@ fn there(
     }
 }
 
+/// This machine; the guard of its fio is this program again (see `main`).
+pub fn here() -> Here {
+    Here::new(guard::Place::Process)
+}
+
 fn connect(target: &str, control: &Control) -> Result<Session, QuickError> {
     match Session::open(target) {
         Err(_) if control.stop_requests() > 0 => Err(QuickError::Interrupted),
@@ -113,7 +119,7 @@ fn connect(target: &str, control: &Control) -> Result<Session, QuickError> {
 
 fn cleanup(global: &Global, target: &str, path: Option<&Path>) -> anyhow::Result<Exit> {
     let (folder, removed) = if target == "here" {
-        clean(&Here, path)
+        clean(&here(), path)
     } else {
         connect(target, &Control::default()).and_then(|session| clean(&There::new(&session), path))
     }
