@@ -140,9 +140,8 @@ impl QuickError {
             Self::Refused(_) | Self::NotOurs(_) => Exit::Refused,
             Self::NoFullRun(_) | Self::Missing(_) => Exit::Missing,
             Self::Ssh(SshError::NoClient { .. } | SshError::NotConnected { .. }) => Exit::Missing,
-            Self::Ssh(SshError::Record(_)) | Self::Record(_) => Exit::Record,
+            Self::Ssh(SshError::Record(_)) | Self::Record(_) | Self::Run(_) => Exit::Record,
             Self::Ssh(_) | Self::Cut { .. } => Exit::Failed,
-            Self::Run(error) => error.exit(),
             Self::Interrupted => Exit::Interrupted,
             Self::There { exit, .. } => *exit,
         }

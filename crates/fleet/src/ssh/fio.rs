@@ -3,14 +3,16 @@
 
 use std::fs;
 use std::io::Read;
+use std::ops::Range;
 use std::process::{Child, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use fathom_engine::fio::failures::{End, Evidence, judge};
 use fathom_engine::fio::{json, raw};
 use fathom_engine::jobfile::{self, JobFile};
 use fathom_engine::{Control, Engine, EngineError, Outcome, Request, Sink};
-use fathom_model::{Event, Failure, FailureKind, Results};
+use fathom_model::{Event, Failure, FailureKind};
 
 use super::Session;
 use super::session::close_stdin;
@@ -58,11 +60,52 @@ impl<'s> RemoteFio<'s> {
         Ok(argv)
     }
 
-    fn lost(&self) -> EngineError {
-        EngineError::Failed(Failure::new(
-            FailureKind::Other,
-            self.session.lose().to_string(),
-        ))
+    /// What `stdout` and `stderr` say of a run that ended with `code`.
+    fn conclude(
+        &self,
+        (code, stdout, stderr): (Option<i32>, &[u8], &[u8]),
+        control: &Control,
+        sink: &mut dyn Sink,
+    ) -> Outcome {
+        let stopped = control.stop_requests() > 0;
+        let Some(document) = json::scan(stdout).documents.into_iter().last() else {
+            // ssh's own status, and no report of fio's: the line was cut.
+            let is_cut = code.is_none_or(|code| code == 255);
+            if is_cut && !stopped {
+                let lost = self.session.lose().to_string();
+                sink.event(Event::Failure(Failure::new(FailureKind::Other, lost)));
+                // No later test can reach that machine: the run ends here.
+                return Outcome::Interrupted;
+            }
+            if !stopped {
+                sink.event(Event::Failure(no_report(code, stderr)));
+            }
+            return if stopped { Outcome::Interrupted } else { Outcome::Failed };
+        };
+        let results = document.results;
+        let mut outcome = if stopped { Outcome::Interrupted } else { Outcome::Complete };
+        if !stopped {
+            let messages: Vec<String> = text_lines(stdout, &document.raw).chain(lines(stderr)).collect();
+            let verdict = judge(&Evidence {
+                end: code.map_or(End::Unknown, End::Exited),
+                stopped,
+                messages: &messages,
+                results: Some(&results),
+                normal: "",
+                cut: false,
+                unreadable: None,
+                expected: &[],
+            });
+            for text in verdict.notes {
+                sink.event(Event::Note { text });
+            }
+            for failure in verdict.failures {
+                sink.event(Event::Failure(failure));
+                outcome = Outcome::Failed;
+            }
+        }
+        sink.event(Event::Finished { results: Box::new(results) });
+        outcome
     }
 }
 
@@ -77,21 +120,21 @@ impl Engine for RemoteFio<'_> {
         control: &Control,
         sink: &mut dyn Sink,
     ) -> Result<Outcome, EngineError> {
+        if control.stop_requests() > 0 {
+            return Ok(Outcome::Interrupted);
+        }
         let argv = self.argv(request)?;
         let work_dir = request.work_dir.to_string_lossy();
         let mut args: Vec<&str> = vec![&work_dir];
         args.extend(argv.iter().map(String::as_str));
-        let mut child = self
-            .session
-            .spawn(RUN_FIO, &args, Stdio::piped())
-            .map_err(|error| {
-                EngineError::Failed(Failure::new(FailureKind::Other, error.to_string()))
-            })?;
-        let full_argv = ["ssh", self.session.target(), "fio"].map(str::to_owned);
+        let mut child = self.session.spawn(RUN_FIO, &args, Stdio::piped()).map_err(|error| {
+            EngineError::Failed(Failure::new(FailureKind::Other, error.to_string()))
+        })?;
+        let there = ["ssh", self.session.target(), "fio"].map(str::to_owned);
         sink.event(Event::EngineStarted {
             engine: self.name().to_owned(),
             version: self.version.clone(),
-            argv: full_argv.into_iter().chain(argv).collect(),
+            argv: there.into_iter().chain(argv).collect(),
             pid: None,
         });
         let stdout = child.stdout.take().map(collect);
@@ -99,36 +142,21 @@ impl Engine for RemoteFio<'_> {
         let code = wait(&mut child, control, request.deadline);
         let (stdout, stderr) = (join(stdout), join(stderr));
         keep_raw(request, &stdout, &stderr)?;
-        // ssh's 255 without a report of fio's: the line was cut.
-        let scan = json::scan(&stdout);
-        let Some(document) = scan.documents.into_iter().last() else {
-            if code.is_none_or(|code| code == 255) && control.stop_requests() == 0 {
-                // What follows would be measured by nobody.
-                let lost = self.lost();
-                control.stop();
-                return Err(lost);
-            }
-            return Err(EngineError::Failed(no_report(code, &stderr)));
-        };
-        let stopped = control.stop_requests() > 0;
-        let failures = if stopped {
-            vec![]
-        } else {
-            judge(&document.results, code, &stderr)
-        };
-        let is_good = failures.is_empty();
-        for failure in failures {
-            sink.event(Event::Failure(failure));
-        }
-        sink.event(Event::Finished {
-            results: Box::new(document.results),
-        });
-        Ok(match (stopped, is_good) {
-            (true, _) => Outcome::Interrupted,
-            (false, true) => Outcome::Complete,
-            (false, false) => Outcome::Failed,
-        })
+        Ok(self.conclude((code, &stdout, &stderr), control, sink))
     }
+}
+
+/// Lines of stdout outside fio's report.
+fn text_lines(stdout: &[u8], report: &Range<usize>) -> impl Iterator<Item = String> {
+    let (before, after) = (&stdout[..report.start], &stdout[report.end..]);
+    lines(before).chain(lines(after)).collect::<Vec<_>>().into_iter()
+}
+
+fn lines(bytes: &[u8]) -> impl Iterator<Item = String> {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let lines: Vec<String> =
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    lines.into_iter()
 }
 
 fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
@@ -192,42 +220,6 @@ fn no_report(code: Option<i32>, stderr: &[u8]) -> Failure {
         _ => FailureKind::NoReport,
     };
     Failure::new(kind, format!("fio ended without a report: {words}"))
-}
-
-/// What is wrong with a report; fio's exit status alone tells too little.
-fn judge(results: &Results, code: Option<i32>, stderr: &[u8]) -> Vec<Failure> {
-    let moved =
-        |job: &fathom_model::JobResult| job.directions().any(|(_, found)| found.total_ios > 0);
-    let mut failures = Vec::new();
-    for job in &results.jobs {
-        if job.error != 0 {
-            let kind = if job.error == libc::ENOSPC {
-                FailureKind::NoSpace
-            } else {
-                FailureKind::Io
-            };
-            let words = last_line(stderr).map_or(String::new(), |words| format!(": {words}"));
-            let message = format!("fio reports error {}{words}", job.error);
-            failures.push(
-                Failure::new(kind, message)
-                    .about(&job.name)
-                    .with_errno(job.error),
-            );
-        } else if !moved(job) {
-            failures.push(Failure::new(FailureKind::NoIo, "no data was moved").about(&job.name));
-        }
-    }
-    if results.jobs.is_empty() {
-        failures.push(Failure::new(FailureKind::JobsMissing, "fio reports no job"));
-    }
-    if failures.is_empty() && code != Some(0) {
-        let words = last_line(stderr).unwrap_or("it did not say why");
-        failures.push(Failure::new(
-            FailureKind::Other,
-            format!("fio failed: {words}"),
-        ));
-    }
-    failures
 }
 
 fn last_line(stderr: &[u8]) -> Option<&str> {
