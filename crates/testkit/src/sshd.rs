@@ -33,7 +33,10 @@ impl Sshd {
         let dir = TempDir::with_prefix("fathom-sshd-").map_err(|e| e.to_string())?;
         for key in ["host", "user", "stranger"] {
             let file = dir.path().join(key);
-            run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", text(&file)])?;
+            run(
+                "ssh-keygen",
+                &["-q", "-t", "ed25519", "-N", "", "-f", text(&file)],
+            )?;
         }
         let port = free_port()?;
         let user = run("id", &["-un"])?;
@@ -73,7 +76,7 @@ impl Sshd {
     /// As [`Sshd::command`], with a key that is not let in.
     #[must_use]
     pub fn command_of_a_stranger(&self) -> String {
-        format!("{} -i {} -o IdentityFile=none", self.command(), text(&self.dir.path().join("stranger")))
+        format!("ssh -F {}", text(&self.dir.path().join("stranger-client")))
     }
 
     /// Kills every session, as a crash of the network would end it.
@@ -113,21 +116,29 @@ fn write_configuration(
         keys = text(&file("user.pub")),
     );
     if !environment.is_empty() {
-        let pairs: Vec<String> =
-            environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let pairs: Vec<String> = environment
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
         server.push_str(&format!("SetEnv {}\n", pairs.join(" ")));
     }
     fs::write(file("sshd_config"), server)?;
     let host_key = fs::read_to_string(file("host.pub"))?;
-    fs::write(file("known_hosts"), format!("[127.0.0.1]:{port} {host_key}"))?;
-    let client = format!(
-        "Host bench1\nHostName 127.0.0.1\nPort {port}\nUser {user}\nIdentityFile {key}\n\
-         IdentitiesOnly yes\nIdentityAgent none\nUserKnownHostsFile {known}\n\
-         GlobalKnownHostsFile /dev/null\nStrictHostKeyChecking yes\nBatchMode yes\n",
-        key = text(&file("user")),
-        known = text(&file("known_hosts")),
-    );
-    fs::write(file("client"), client)
+    fs::write(
+        file("known_hosts"),
+        format!("[127.0.0.1]:{port} {host_key}"),
+    )?;
+    for (name, key) in [("client", "user"), ("stranger-client", "stranger")] {
+        let client = format!(
+            "Host bench1\nHostName 127.0.0.1\nPort {port}\nUser {user}\nIdentityFile {key}\n\
+             IdentitiesOnly yes\nIdentityAgent none\nUserKnownHostsFile {known}\n\
+             GlobalKnownHostsFile /dev/null\nStrictHostKeyChecking yes\nBatchMode yes\n",
+            key = text(&file(key)),
+            known = text(&file("known_hosts")),
+        );
+        fs::write(file(name), client)?;
+    }
+    Ok(())
 }
 
 fn free_port() -> Result<u16, String> {
@@ -139,5 +150,8 @@ fn free_port() -> Result<u16, String> {
 fn children(pid: u32) -> Vec<u32> {
     let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
     let listed = listed.unwrap_or_default();
-    listed.split_whitespace().filter_map(|child| child.parse().ok()).collect()
+    listed
+        .split_whitespace()
+        .filter_map(|child| child.parse().ok())
+        .collect()
 }

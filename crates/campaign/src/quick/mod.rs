@@ -112,10 +112,10 @@ pub enum QuickError {
         message: String,
     },
     /// The connection was cut while the series ran.
-    #[error("the connection to {host} was lost; what was measured until then is in {record}")]
+    #[error("{reason}; what was measured until then is in {record}")]
     Cut {
-        /// The host as given.
-        host: String,
+        /// What happened.
+        reason: String,
         /// The record's folder.
         record: PathBuf,
     },

@@ -369,7 +369,7 @@ pub fn run_there(
     let ran = super::run(&There::new(session), order, runs_dir, control, observer)?;
     if session.is_lost() {
         return Err(QuickError::Cut {
-            host,
+            reason: session.lose().to_string(),
             record: ran.0,
         });
     }
@@ -425,13 +425,19 @@ fn send(
         }
         Told::Event(event) => observer(Notice::Event(event)),
     };
-    let host = session.target().to_owned();
-    match carry::carry(session, &arguments(order), runs_dir, control, &mut told)? {
+    let carried = carry::carry(session, &arguments(order), runs_dir, control, &mut told)?;
+    let stopped = control.stop_requests() > 0;
+    match carried {
         Carried::Ran { dir, status } => Ok(Some((dir, status))),
-        Carried::CannotRun => Ok(None),
-        _ if control.stop_requests() > 0 => Err(QuickError::Interrupted),
-        Carried::Cut { dir: Some(record) } => Err(QuickError::Cut { host, record }),
-        Carried::Cut { dir: None } => Err(session.lose().into()),
+        Carried::CannotRun if !stopped => Ok(None),
+        // A second request to stop cuts the line.
+        Carried::Cut { dir: Some(dir), .. } if stopped => Ok(Some((dir, RunStatus::Interrupted))),
+        Carried::Cut {
+            dir: Some(record),
+            reason,
+        } => Err(QuickError::Cut { reason, record }),
+        _ if stopped => Err(QuickError::Interrupted),
+        Carried::Cut { dir: None, .. } | Carried::CannotRun => Err(session.lose().into()),
         Carried::Refused { exit, message } => Err(QuickError::There {
             exit: Exit::from_code(exit).unwrap_or(Exit::Failed),
             message,

@@ -4,9 +4,9 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Component, Path, PathBuf};
-use std::process::{ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use fathom_engine::Control;
@@ -14,7 +14,7 @@ use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{Header, Writer};
 use serde::{Deserialize, Serialize};
 
-use super::session::close_stdin;
+use super::session::SSH_FAILED;
 use super::{Session, SshError};
 
 /// One line of what the Fathom over there writes to stdout.
@@ -64,10 +64,13 @@ pub enum Carried {
         /// How the run ended.
         status: RunStatus,
     },
-    /// The connection was cut; what had come until then is in the record.
+    /// The connection was cut, or the other side died; what had come until then
+    /// is in the record.
     Cut {
-        /// The record's folder; `None` when nothing had come yet.
+        /// The record's folder; `None` when it was stopped before anything came.
         dir: Option<PathBuf>,
+        /// What happened to the connection.
+        reason: String,
     },
     /// This program does not run on that machine.
     CannotRun,
@@ -121,68 +124,103 @@ pub fn carry(
     control: &Control,
     told: &mut dyn FnMut(Told),
 ) -> Result<Carried, SshError> {
-    let local = |what| move |source| SshError::Local { what, source };
-    let program = fs::read(own_program()).map_err(local("reading this program to send it"))?;
+    let program = fs::read(own_program()).map_err(|source| SshError::Local {
+        what: "reading this program to send it",
+        source,
+    })?;
     let length = program.len().to_string();
     let mut script_args: Vec<&str> = vec![&length];
     script_args.extend(args.iter().map(String::as_str));
     let mut child = session.spawn(RECEIVE, &script_args, Stdio::inherit())?;
-    let mut stdin = child.stdin.take().expect("spawned with a pipe");
     let stdout = child.stdout.take().expect("spawned with a pipe");
-    // The pipe is given back after the program: its end is the request to end.
-    let sender = thread::spawn(move || {
-        let _ = stdin.write_all(&program);
-        let _ = stdin.flush();
-        stdin
-    });
     let lines = read_lines(stdout);
+    let mut far = Far::new(child, program);
     let mut inbox = Inbox {
         session,
         runs_dir,
         writer: None,
         stray: None,
     };
-    let mut sender = Some(sender);
-    let mut asked: Option<Instant> = None;
-    let result = loop {
-        if control.stop_requests() > 0 && asked.is_none() {
-            asked = Some(Instant::now());
-            child.stdin = sender.take().and_then(|sender| sender.join().ok());
-            close_stdin(&mut child);
-        }
-        let is_hopeless = asked.is_some_and(|asked| asked.elapsed() > PATIENCE);
-        if is_hopeless || control.stop_requests() > 1 {
-            let _ = child.kill();
-        }
+    loop {
+        far.obey(control);
         match lines.recv_timeout(TICK) {
-            Ok(line) => match inbox.take(&line, told) {
-                Ok(None) => {}
-                Ok(Some(end)) => break Ok(end),
-                Err(error) => break Err(error),
-            },
+            Ok(line) => {
+                if let Some(end) = inbox.take(&line, told)? {
+                    return Ok(end);
+                }
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
-                break inbox.cut(control.stop_requests() > 0, told);
+                let code = far.finish();
+                return inbox.cut(code, control.stop_requests() > 0, told);
             }
         }
-    };
-    child.stdin = sender.and_then(|sender| sender.join().ok());
-    close_stdin(&mut child);
-    finish(&mut child);
-    result
+    }
 }
 
-/// Waits for the client's end, so that the other side has removed its folder.
-fn finish(child: &mut std::process::Child) {
-    let started = Instant::now();
-    while started.elapsed() < PATIENCE {
-        match child.try_wait() {
-            Ok(None) => thread::sleep(TICK),
-            _ => return,
+/// The client process, and through it the program on the other side.
+struct Far {
+    child: Child,
+    /// Gives the pipe back after the program: its end is the request to end.
+    sender: Option<JoinHandle<ChildStdin>>,
+    asked: Option<Instant>,
+}
+
+impl Far {
+    fn new(mut child: Child, program: Vec<u8>) -> Self {
+        let mut stdin = child.stdin.take().expect("spawned with a pipe");
+        let sender = thread::spawn(move || {
+            // A far side that takes no more of it says so on stdout.
+            let _ = stdin.write_all(&program);
+            let _ = stdin.flush();
+            stdin
+        });
+        Self {
+            child,
+            sender: Some(sender),
+            asked: None,
         }
     }
-    let _ = child.kill();
-    let _ = child.wait();
+
+    /// Hands a request to stop on; a second one, or one that is not followed,
+    /// cuts the line, which ends the other side too.
+    fn obey(&mut self, control: &Control) {
+        if control.stop_requests() == 0 {
+            return;
+        }
+        let asked = *self.asked.get_or_insert_with(Instant::now);
+        if self.sender.as_ref().is_some_and(JoinHandle::is_finished) {
+            drop(self.sender.take().map(JoinHandle::join));
+        }
+        if asked.elapsed() > PATIENCE || control.stop_requests() > 1 {
+            let _ = self.child.kill();
+        }
+    }
+
+    /// Waits for the end, so that the other side has removed its folder; gives
+    /// the exit status.
+    fn finish(&mut self) -> Option<i32> {
+        let started = Instant::now();
+        while started.elapsed() < PATIENCE {
+            if self.sender.as_ref().is_some_and(JoinHandle::is_finished) {
+                drop(self.sender.take().map(JoinHandle::join));
+            }
+            match self.child.try_wait() {
+                Ok(None) => thread::sleep(TICK),
+                Ok(Some(status)) => return status.code(),
+                Err(_) => return None,
+            }
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        None
+    }
+}
+
+impl Drop for Far {
+    fn drop(&mut self) {
+        self.finish();
+    }
 }
 
 /// This program's file; on Linux the one that runs, even if it was replaced.
@@ -307,21 +345,42 @@ impl Inbox<'_> {
     }
 
     /// The stream ended before the run did.
-    fn cut(mut self, stopped: bool, told: &mut dyn FnMut(Told)) -> Result<Carried, SshError> {
-        let lost = self.session.lose();
+    fn cut(
+        mut self,
+        code: Option<i32>,
+        stopped: bool,
+        told: &mut dyn FnMut(Told),
+    ) -> Result<Carried, SshError> {
+        let is_lost = code.is_none_or(|code| code == SSH_FAILED);
+        let error = match code {
+            Some(code) if !is_lost => {
+                let stray = self
+                    .stray
+                    .take()
+                    .map_or(String::new(), |stray| format!(": {stray}"));
+                self.nonsense(&format!(
+                    "fathom ended there with status {code} and no word{stray}"
+                ))
+            }
+            _ => self.session.lose(),
+        };
+        let reason = error.to_string();
         let Some(mut writer) = self.writer.take() else {
-            return match self.stray.take() {
-                Some(stray) if !stopped => Err(self.nonsense(&stray)),
-                _ => Ok(Carried::Cut { dir: None }),
+            return if stopped {
+                Ok(Carried::Cut { dir: None, reason })
+            } else {
+                Err(error)
             };
         };
-        let failure = Event::Failure(Failure::new(FailureKind::Other, lost.to_string()));
-        writer.append(&failure)?;
-        told(Told::Event(&failure));
+        if !stopped {
+            let failure = Event::Failure(Failure::new(FailureKind::Other, reason.as_str()));
+            writer.append(&failure)?;
+            told(Told::Event(&failure));
+        }
         let status = RunStatus::Interrupted;
-        let dir = writer.finish(status)?;
+        let dir = Some(writer.finish(status)?);
         told(Told::Event(&Event::Ended { status }));
-        Ok(Carried::Cut { dir: Some(dir) })
+        Ok(Carried::Cut { dir, reason })
     }
 
     fn nonsense(&self, answer: &str) -> SshError {

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io::Read;
-use std::ops::Range;
 use std::process::{Child, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -15,7 +14,7 @@ use fathom_engine::{Control, Engine, EngineError, Outcome, Request, Sink};
 use fathom_model::{Event, Failure, FailureKind};
 
 use super::Session;
-use super::session::close_stdin;
+use super::session::{SSH_FAILED, close_stdin};
 
 /// Runs fio in the folder `$1` with the other arguments as its own. Its jobs end
 /// with their connection: a watcher ends fio as soon as stdin closes. It asks
@@ -60,52 +59,56 @@ impl<'s> RemoteFio<'s> {
         Ok(argv)
     }
 
-    /// What `stdout` and `stderr` say of a run that ended with `code`.
+    /// What fio's outputs say of a run that ended with `code`.
     fn conclude(
         &self,
         (code, stdout, stderr): (Option<i32>, &[u8], &[u8]),
-        control: &Control,
+        stopped: bool,
         sink: &mut dyn Sink,
     ) -> Outcome {
-        let stopped = control.stop_requests() > 0;
-        let Some(document) = json::scan(stdout).documents.into_iter().last() else {
-            // ssh's own status, and no report of fio's: the line was cut.
-            let is_cut = code.is_none_or(|code| code == 255);
-            if is_cut && !stopped {
-                let lost = self.session.lose().to_string();
-                sink.event(Event::Failure(Failure::new(FailureKind::Other, lost)));
-                // No later test can reach that machine: the run ends here.
-                return Outcome::Interrupted;
-            }
-            if !stopped {
-                sink.event(Event::Failure(no_report(code, stderr)));
-            }
-            return if stopped { Outcome::Interrupted } else { Outcome::Failed };
-        };
-        let results = document.results;
-        let mut outcome = if stopped { Outcome::Interrupted } else { Outcome::Complete };
+        let document = json::scan(stdout).documents.into_iter().last();
+        // ssh's own status, and no report of fio's: the line was cut.
+        if document.is_none() && !stopped && code.is_none_or(|code| code == SSH_FAILED) {
+            let lost = self.session.lose().to_string();
+            sink.event(Event::Failure(Failure::new(FailureKind::Other, lost)));
+            // No later test can reach that machine: the run ends here.
+            return Outcome::Interrupted;
+        }
+        let report = document
+            .as_ref()
+            .map_or(0..0, |document| document.raw.clone());
+        let around = [&stdout[..report.start], &stdout[report.end..], stderr];
+        let messages: Vec<String> = around.into_iter().flat_map(lines).collect();
+        let results = document.map(|document| document.results);
+        let verdict = judge(&Evidence {
+            end: code.map_or(End::Unknown, End::Exited),
+            stopped,
+            messages: &messages,
+            results: results.as_ref(),
+            normal: "",
+            cut: false,
+            unreadable: None,
+            expected: &[],
+        });
+        let is_good = verdict.failures.is_empty();
+        for text in verdict.notes {
+            sink.event(Event::Note { text });
+        }
         if !stopped {
-            let messages: Vec<String> = text_lines(stdout, &document.raw).chain(lines(stderr)).collect();
-            let verdict = judge(&Evidence {
-                end: code.map_or(End::Unknown, End::Exited),
-                stopped,
-                messages: &messages,
-                results: Some(&results),
-                normal: "",
-                cut: false,
-                unreadable: None,
-                expected: &[],
-            });
-            for text in verdict.notes {
-                sink.event(Event::Note { text });
-            }
             for failure in verdict.failures {
                 sink.event(Event::Failure(failure));
-                outcome = Outcome::Failed;
             }
         }
-        sink.event(Event::Finished { results: Box::new(results) });
-        outcome
+        if let Some(results) = results {
+            sink.event(Event::Finished {
+                results: Box::new(results),
+            });
+        }
+        match (stopped, is_good) {
+            (true, _) => Outcome::Interrupted,
+            (false, true) => Outcome::Complete,
+            (false, false) => Outcome::Failed,
+        }
     }
 }
 
@@ -127,9 +130,12 @@ impl Engine for RemoteFio<'_> {
         let work_dir = request.work_dir.to_string_lossy();
         let mut args: Vec<&str> = vec![&work_dir];
         args.extend(argv.iter().map(String::as_str));
-        let mut child = self.session.spawn(RUN_FIO, &args, Stdio::piped()).map_err(|error| {
-            EngineError::Failed(Failure::new(FailureKind::Other, error.to_string()))
-        })?;
+        let mut child = self
+            .session
+            .spawn(RUN_FIO, &args, Stdio::piped())
+            .map_err(|error| {
+                EngineError::Failed(Failure::new(FailureKind::Other, error.to_string()))
+            })?;
         let there = ["ssh", self.session.target(), "fio"].map(str::to_owned);
         sink.event(Event::EngineStarted {
             engine: self.name().to_owned(),
@@ -142,21 +148,15 @@ impl Engine for RemoteFio<'_> {
         let code = wait(&mut child, control, request.deadline);
         let (stdout, stderr) = (join(stdout), join(stderr));
         keep_raw(request, &stdout, &stderr)?;
-        Ok(self.conclude((code, &stdout, &stderr), control, sink))
+        let stopped = control.stop_requests() > 0;
+        Ok(self.conclude((code, &stdout, &stderr), stopped, sink))
     }
 }
 
-/// Lines of stdout outside fio's report.
-fn text_lines(stdout: &[u8], report: &Range<usize>) -> impl Iterator<Item = String> {
-    let (before, after) = (&stdout[..report.start], &stdout[report.end..]);
-    lines(before).chain(lines(after)).collect::<Vec<_>>().into_iter()
-}
-
-fn lines(bytes: &[u8]) -> impl Iterator<Item = String> {
-    let text = String::from_utf8_lossy(bytes).into_owned();
-    let lines: Vec<String> =
-        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
-    lines.into_iter()
+fn lines(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let full = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    full.map(str::to_owned).collect()
 }
 
 fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
@@ -211,21 +211,4 @@ fn keep_raw(request: &Request, stdout: &[u8], stderr: &[u8]) -> Result<(), Engin
     };
     keep(raw::OUT, stdout)?;
     keep(raw::ERR, stderr)
-}
-
-fn no_report(code: Option<i32>, stderr: &[u8]) -> Failure {
-    let words = last_line(stderr).unwrap_or("it said nothing");
-    let kind = match code {
-        Some(127) => FailureKind::FioMissing,
-        _ => FailureKind::NoReport,
-    };
-    Failure::new(kind, format!("fio ended without a report: {words}"))
-}
-
-fn last_line(stderr: &[u8]) -> Option<&str> {
-    let text = std::str::from_utf8(stderr).ok()?;
-    text.lines()
-        .rev()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
 }

@@ -15,7 +15,7 @@ use super::SshError;
 const MORE_PATH: &str =
     "/usr/sbin:/sbin:/usr/local/bin:/usr/local/sbin:/opt/local/bin:/opt/csw/bin:/opt/ooce/bin";
 /// ssh's own exit status when the connection fails (ssh(1), EXIT STATUS).
-const SSH_FAILED: i32 = 255;
+pub(super) const SSH_FAILED: i32 = 255;
 
 /// What a script on the other side answered.
 #[derive(Debug, Clone)]

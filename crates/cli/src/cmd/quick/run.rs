@@ -56,9 +56,9 @@ fn series(global: &Global, args: &SeriesArgs, target: &str, order: &Order) -> an
     let (dir, status) = match ran {
         Ok(ran) => ran,
         // A cut connection: what was measured is shown, then the reason.
-        Err(QuickError::Cut { host, record }) => {
+        Err(QuickError::Cut { reason, record }) => {
             summary::show(global, &record, &baselines)?;
-            return Err(failed(QuickError::Cut { host, record }));
+            return Err(failed(QuickError::Cut { reason, record }));
         }
         Err(error) => return Err(failed(error)),
     };
