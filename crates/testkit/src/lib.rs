@@ -1,7 +1,7 @@
 //! What tests need of a machine: loop devices ([`LoopDevice`]), small file
 //! systems ([`SmallFs`]), a file system with faults ([`FaultFs`]), an sshd
-//! ([`Sshd`]), and a way to
-//! skip with a reason ([`skip`]). For tests only; knows no other crate.
+//! ([`Sshd`]), and a way to skip with a reason ([`skip`]). For tests only; knows
+//! no other crate.
 //!
 //! Everything here is undone when it is dropped, also when a test panics. What
 //! a machine cannot do is an `Err` with the reason in words:

@@ -6,7 +6,9 @@ use std::process::Command;
 
 use fathom_testkit::{SmallFs, skip};
 
-use crate::support::{Ended, Place, SECOND, SMALL_GROUP, programs_without, script, signal};
+use crate::support::{
+    Ended, Place, SECOND, SMALL_GROUP, programs_without, script, signal, wait_until,
+};
 
 const SERIES: [&str; 6] = [
     "Testgroup \"small (GROUP)\"",
@@ -272,14 +274,14 @@ fn an_interrupt_keeps_the_record_and_leaves_no_fio() {
         "--runtime",
         "60",
     ]);
-    place.wait_for_log("\"sample\"");
+    place.wait_for_second("\"event\":\"sample\"");
     signal(&child, "INT");
     let ended = Ended::of(child.wait_with_output().unwrap()).code(130);
     ended
         .says("write iops (interrupted)")
         .says("Interrupted on ")
         .says("2 files, seq 64k writes: ");
-    place.wait_for_no_fio();
+    wait_until("no fio is left", || !place.fio_runs());
     assert!(place.log().contains("\"interrupted\""));
 }
 
@@ -287,7 +289,7 @@ fn an_interrupt_keeps_the_record_and_leaves_no_fio() {
 fn a_folder_in_use_is_refused_a_second_run() {
     let place = Place::new();
     let first = place.start(&["quick", "here", "target", "--group", "small.toml"]);
-    place.wait_for_log("\"step\"");
+    place.wait_for_second("");
     let args = ["quick", "here", "target", "--group", "small.toml"];
     place.run(&args).code(4).complains("another run uses");
     place

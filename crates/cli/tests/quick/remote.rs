@@ -1,7 +1,6 @@
 //! Over ssh, against a real sshd on a loopback port.
 
 use std::fs;
-use std::path::Path;
 
 use fathom_testkit::{SmallFs, Sshd, skip};
 use serde_json::Value;
@@ -38,7 +37,7 @@ impl There {
 
     /// Nothing of Fathom or fio is left over there.
     fn wait_for_nothing_left(&self) {
-        self.place.wait_for_no_fio();
+        wait_until("no fio is left", || !self.place.fio_runs());
         let tmp = self.place.path().join("tmp");
         wait_until("the temporary folder is empty", || {
             fs::read_dir(&tmp).unwrap().next().is_none()
@@ -281,10 +280,8 @@ fn an_interrupt_ends_the_other_side_too() {
         let target = there.place.target();
         let args = [&there.quick(&target, mode)[..], &["--runtime", "60"]].concat();
         let child = there.place.start(&args);
-        there
-            .place
-            .wait_for_log(&format!("\"name\":\"{SECOND}\"}}"));
-        wait_until("fio runs", || fio_runs(&there.place.test_folder()));
+        there.place.wait_for_second("");
+        wait_until("fio runs", || there.place.fio_runs());
         signal(&child, "INT");
         let ended = Ended::of(child.wait_with_output().unwrap()).code(130);
         ended
@@ -307,10 +304,8 @@ fn a_lost_connection_keeps_what_was_measured() {
         let target = there.place.target();
         let args = [&there.quick(&target, mode)[..], &["--runtime", "60"]].concat();
         let child = there.place.start(&args);
-        there
-            .place
-            .wait_for_log(&format!("\"name\":\"{SECOND}\"}}"));
-        wait_until("fio runs", || fio_runs(&there.place.test_folder()));
+        there.place.wait_for_second("");
+        wait_until("fio runs", || there.place.fio_runs());
         there.server.kill_sessions();
         let ended = Ended::of(child.wait_with_output().unwrap()).code(1);
         let ended =
@@ -323,11 +318,4 @@ fn a_lost_connection_keeps_what_was_measured() {
             "{mode}: {log}"
         );
     }
-}
-
-/// Whether a process works in the folder of the test files.
-fn fio_runs(folder: &Path) -> bool {
-    fs::read_dir("/proc").unwrap().any(|entry| {
-        fs::read_link(entry.unwrap().path().join("cwd")).is_ok_and(|cwd| cwd == *folder)
-    })
 }
