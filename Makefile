@@ -12,7 +12,7 @@ FUZZ_SECONDS ?= 20
 # Where cargo builds, wherever it was told to.
 target_dir = $(shell $(CARGO) metadata --no-deps --offline --format-version 1 2>/dev/null | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
 musl_target = $(shell uname -m)-unknown-linux-musl
-scripts = .ci/run tools/*.sh bench/*.sh
+scripts = .ci/run tools/*.sh
 
 .PHONY: help
 help: ## this list
@@ -22,7 +22,7 @@ help: ## this list
 .PHONY: quick
 quick: ## build, run the quick series in ./quick, show and record its results
 	@tools/setup.sh quick
-	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked -p fathom-cli
 	@mkdir -p quick
 	"$(target_dir)/release/fathom" --runs quick/fathom-runs quick here quick
 	"$(target_dir)/release/fathom" --runs quick/fathom-runs runs
@@ -63,17 +63,19 @@ deny: ## licences, bans and sources of the dependencies; advisories where they c
 .PHONY: musl
 musl: ## the static binary
 	rustup target add $(musl_target)
-	$(CARGO) build --release --locked --target $(musl_target)
+	$(CARGO) build --release --locked -p fathom-cli --target $(musl_target)
 	@ls -l "$(target_dir)/$(musl_target)/release/fathom"
 
 .PHONY: install
 install: ## binary, man pages and shell completions under DESTDIR and PREFIX
-	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked -p fathom-cli
 	@tools/install.sh "$(target_dir)/release/fathom" "$(DESTDIR)$(PREFIX)"
 
 .PHONY: bench
-bench: ## Fathom's own cost, side by side with plain fio; writes bench/results
-	@bench/run.sh
+bench: ## Fathom's own cost, side by side with plain fio; writes bench/results.md and .json
+	@tools/setup.sh quick
+	rustup target add $(musl_target)
+	$(CARGO) bench --locked -p fathom-cli --bench cost --target $(musl_target)
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZ_SECONDS (20); without nightly and cargo-fuzz its seeds only

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use fathom_model::{Direction, Event, Failure, Histogram, Sample, units};
-use fathom_report::style::{Style, Tone, cut};
+use fathom_report::style::{Style, Tone, cut, wrap};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::out::{self, Color};
@@ -128,23 +128,32 @@ impl Live {
         }
         self.step = format!("{step}/{of} {name}");
         match &self.bar {
-            Some(_) => self.draw(&[self.step.clone()]),
+            Some(_) => self.draw(std::slice::from_ref(&self.step)),
             None => self.line(&format!("step {step} of {of}: {name}")),
         }
     }
 
     fn preparing(&self, what: &str) {
         match &self.bar {
-            Some(_) => self.draw(&[[self.step.as_str(), what].join(" ").trim().to_owned()]),
+            Some(_) => self.draw(&[format!("{}  {what}", self.step).trim().to_owned()]),
             None => self.line(what),
         }
     }
 
     fn failure(&self, failure: &Failure) {
-        let text = format!("✗ {failure}");
-        let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
-        let first = self.options.style.paint(Tone::Bad, first);
-        self.say(format!("{first}\n{rest}").trim_end());
+        let style = self.options.style;
+        let room = usize::from(style.width.unwrap_or(u16::MAX)).saturating_sub(2);
+        let mut lead = style.paint(Tone::Bad, "✗");
+        let mut lines = Vec::new();
+        for line in failure
+            .to_string()
+            .lines()
+            .flat_map(|line| wrap(line, room))
+        {
+            lines.push(format!("{lead} {line}"));
+            lead = " ".into();
+        }
+        self.say(&lines.join("\n"));
     }
 
     fn interval(&mut self, t_ms: u64, remaining_ms: Option<u64>) {
@@ -279,15 +288,15 @@ mod tests {
     fn a_line_of_an_interval_has_rates_and_latencies() {
         assert_eq!(
             rate(1000, true).text(Direction::Read),
-            "read 4.00k IOPS 15.6 MiB/s clat 100 µs p99 100 µs"
+            "read 4k IOPS 15.6 MiB/s clat 99.8 µs p99 99.8 µs"
         );
         assert_eq!(
             rate(1000, false).text(Direction::Write),
-            "write 4.00k IOPS 15.6 MiB/s"
+            "write 4k IOPS 15.6 MiB/s"
         );
         assert_eq!(
             rate(7, true).aligned(Direction::Write),
-            "write     28 IOPS   112 KiB/s  clat  100 µs  p99  100 µs"
+            "write     28 IOPS   112 KiB/s  clat 99.8 µs  p99 99.8 µs"
         );
     }
 

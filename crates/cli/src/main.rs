@@ -3,17 +3,16 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use fathom_engine::fio::guard;
 
 mod cmd;
-#[allow(dead_code)] // until a command runs jobs
 mod live;
 mod out;
 mod signals;
 
 fn main() -> ExitCode {
-    // The guard of a running fio is this program with an argument of its own.
-    if let Some(exit) = fathom_engine::fio::guard::entry(std::env::args_os()) {
-        return exit;
+    if let Some(ended) = guard::entry(std::env::args_os()) {
+        return ended;
     }
     let cli = cmd::Cli::parse();
     let done = cmd::dispatch(&cli).and_then(|exit| out::end().map(|()| exit));

@@ -26,16 +26,22 @@ pub enum Color {
 /// What ended the output to stdout.
 static STOPPED: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// Writes text as it is to stdout.
-pub fn text(text: impl Display) {
+/// Writes bytes as they are to stdout.
+pub fn bytes(bytes: &[u8]) {
+    // A poisoned lock: some thread has panicked, and its message says more.
     let Ok(mut stopped) = STOPPED.lock() else {
         return;
     };
     if stopped.is_none() {
         let mut stdout = io::stdout().lock();
-        let written = write!(stdout, "{text}").and_then(|()| stdout.flush());
+        let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
         *stopped = written.err();
     }
+}
+
+/// Writes text as it is to stdout.
+pub fn text(text: impl Display) {
+    bytes(text.to_string().as_bytes());
 }
 
 /// Writes a line to stdout.

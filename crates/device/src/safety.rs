@@ -25,6 +25,26 @@ use crate::usage::{self, Use};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Confirmations(pub Vec<String>);
 
+impl Confirmations {
+    /// Whether one of them names the device that answers to `words` (see [`words`]).
+    #[must_use]
+    pub fn name(&self, sys: &Sys, node: &Node, words: &[String]) -> bool {
+        // `PATH=SIZE`, where that is the word: by any of its paths, in any unit.
+        let by_size = |word: &str| {
+            matches!(words, [only] if only.contains('='))
+                && word.rsplit_once('=').is_some_and(|(path, size)| {
+                    sys.by_path(Path::new(path)).as_ref() == Some(node)
+                        && size_in_bytes(size) == Some(node.size_bytes())
+                })
+        };
+        self.0.iter().any(|word| {
+            let word = word.trim();
+            let bare = word.strip_prefix("/dev/disk/by-id/").unwrap_or(word);
+            words.iter().any(|known| known == bare || known == word) || by_size(word)
+        })
+    }
+}
+
 /// Why a target may not be written to. Nothing was written.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -94,7 +114,12 @@ pub struct Unconfirmed {
 
 impl fmt::Display for InUse {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{} is in use; nothing was written", self.path.display())?;
+        let data_only = |found: &Use| matches!(found, Use::Signature { .. });
+        let why = match self.uses.iter().all(data_only) {
+            true => "carries what may still be wanted",
+            false => "is in use",
+        };
+        write!(f, "{} {why}; nothing was written", self.path.display())?;
         for found in &self.uses {
             write!(f, "\n  - {found}")?;
         }
@@ -255,10 +280,7 @@ fn check_block(
     }
     let uses = find_uses(sys, path, &node)?;
     let words = words(sys, path, &node);
-    let named = confirmed
-        .0
-        .iter()
-        .any(|word| names(sys, word, &node, &words));
+    let named = confirmed.name(sys, &node, &words);
     if !uses.is_empty() {
         return Err(Refusal::InUse(Box::new(InUse {
             path: path.to_owned(),
@@ -277,35 +299,44 @@ fn check_block(
     })))
 }
 
-/// Everything that speaks against writing to a device.
+/// Everything that speaks against writing to a device. That it cannot be read
+/// is the refusal only when nothing else is known.
 fn find_uses(sys: &Sys, path: &Path, node: &Node) -> Result<Vec<Use>, Refusal> {
     let mut uses = usage::of_device(sys, node);
+    let mut unread = None;
     // Asked last: every use above is an exclusive one as well.
-    let exclusive = is_exclusive(path).map_err(|e| unknown(path, &cannot_read(&e)))?;
-    if exclusive && uses.is_empty() {
-        uses.push(Use::Exclusive {
+    match is_exclusive(path) {
+        Ok(exclusive) if exclusive && uses.is_empty() => uses.push(Use::Exclusive {
             device: node.dev_path(),
-        });
+        }),
+        Ok(_) => {}
+        Err(e) => unread = Some(cannot_read(path, &e)),
     }
-    let mut examined = vec![(path.to_owned(), node.clone())];
-    examined.extend(node.partitions().into_iter().map(|p| (p.dev_path(), p)));
+    // Partitions first: wiping the table makes their devices go away.
+    let partitions = node.partitions().into_iter();
+    let mut examined: Vec<_> = partitions.map(|p| (p.dev_path(), p)).collect();
+    examined.push((path.to_owned(), node.clone()));
     for (path, node) in examined {
-        let found = File::open(&path)
-            .and_then(|file| signature::read(&file, node.size_bytes()))
-            .map_err(|e| unknown(&path, &cannot_read(&e)))?;
-        uses.extend(found.into_iter().map(|signature| Use::Signature {
-            device: node.dev_path(),
-            signature,
-        }));
+        match File::open(&path).and_then(|file| signature::read(&file, node.size_bytes())) {
+            Ok(found) => uses.extend(found.into_iter().map(|signature| Use::Signature {
+                device: node.dev_path(),
+                signature,
+            })),
+            Err(e) => unread = unread.or_else(|| Some(cannot_read(&path, &e))),
+        }
     }
-    Ok(uses)
+    match unread {
+        Some(refusal) if uses.is_empty() => Err(refusal),
+        _ => Ok(uses),
+    }
 }
 
-fn cannot_read(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::PermissionDenied => "it may not be read (run as root)".to_owned(),
-        _ => format!("it cannot be read ({error})"),
-    }
+fn cannot_read(path: &Path, error: &io::Error) -> Refusal {
+    let hint = match error.kind() {
+        io::ErrorKind::PermissionDenied => "; devices are read as root",
+        _ => "",
+    };
+    unknown(path, &format!("it cannot be read ({error}{hint})"))
 }
 
 /// Whether somebody has claimed a block device: file systems, swap, device
@@ -325,7 +356,8 @@ fn is_exclusive(path: &Path) -> io::Result<bool> {
 /// The words that confirm a device, the best first: its serial, its name in
 /// sysfs (`wwid`) and its names in /dev/disk/by-id; a device that has none of
 /// these: its path and exact size.
-fn words(sys: &Sys, path: &Path, node: &Node) -> Vec<String> {
+#[must_use]
+pub fn words(sys: &Sys, path: &Path, node: &Node) -> Vec<String> {
     let disk = node.whole();
     // A serial that several devices answer to (the namespaces of one NVMe
     // drive, the paths to one LUN, cheap USB bridges) names none of them.
@@ -353,22 +385,6 @@ fn words(sys: &Sys, path: &Path, node: &Node) -> Vec<String> {
         ));
     }
     words
-}
-
-/// Whether a word given by the user names the device.
-fn names(sys: &Sys, word: &str, node: &Node, words: &[String]) -> bool {
-    let word = word.trim();
-    let bare = word.strip_prefix("/dev/disk/by-id/").unwrap_or(word);
-    if words.iter().any(|known| known == bare || known == word) {
-        return true;
-    }
-    // `PATH=SIZE`, where that is the word: by any of its paths, in any unit.
-    let by_path = matches!(words, [only] if only.contains('='));
-    by_path
-        && word.rsplit_once('=').is_some_and(|(path, size)| {
-            sys.by_path(Path::new(path)).as_ref() == Some(node)
-                && size_in_bytes(size) == Some(node.size_bytes())
-        })
 }
 
 const UNITS: [(&str, u32); 5] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10), ("", 0)];

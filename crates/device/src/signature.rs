@@ -46,13 +46,13 @@ pub struct Signature {
 impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let class = match self.class {
-            Class::FileSystem => "file system",
-            Class::PartitionTable => "partition table",
-            Class::Member => "member",
-            Class::Swap => "swap space",
-            Class::Encrypted => "encrypted volume",
+            Class::FileSystem => " file system",
+            Class::PartitionTable => " partition table",
+            Class::Member => " member",
+            Class::Encrypted => " encrypted volume",
+            Class::Swap => "",
         };
-        write!(f, "{} {class} (byte {})", self.kind, self.offset)
+        write!(f, "{}{class} (byte {})", self.kind, self.offset)
     }
 }
 
@@ -216,9 +216,15 @@ fn find(ends: &Ends) -> Vec<Signature> {
         }));
     };
     add("ext2/3/4", Class::FileSystem, ext(ends));
-    add("swap", Class::Swap, swap(ends));
+    add(
+        "nilfs2 (second superblock)",
+        Class::FileSystem,
+        nilfs_second(ends),
+    );
+    add("swap space", Class::Swap, swap(ends));
     add("LUKS2 (second header)", Class::Encrypted, luks_second(ends));
     add("GPT (backup)", Class::PartitionTable, gpt_backup(ends));
+    add("Sun", Class::PartitionTable, sun(ends));
     add("Linux RAID 0.90", Class::Member, md_0_90(ends));
     add("Linux RAID 1.0", Class::Member, md_1_0(ends));
     add("Intel RAID", Class::Member, intel_raid(ends));
@@ -245,6 +251,14 @@ fn find(ends: &Ends) -> Vec<Signature> {
 fn ext(ends: &Ends) -> Option<u64> {
     let sane = ends.le32(1024 + 0x18)? <= 6 && ends.le32(1024 + 0x4c)? <= 1;
     (sane && ends.has(1024 + 0x38, b"\x53\xef")).then_some(1024 + 0x38)
+}
+
+/// The copy of nilfs2's superblock in the last whole 4 KiB
+/// (kernel, include/uapi/linux/nilfs2_ondisk.h, `NILFS_SB2_OFFSET_BYTES`).
+fn nilfs_second(ends: &Ends) -> Option<u64> {
+    let offset = (ends.size & !0xfff).checked_sub(4096)?;
+    ends.has(offset, b"\x02\0\0\0\0\0\x34\x34")
+        .then_some(offset)
 }
 
 /// Swap space, and a system suspended into it: the last 10 bytes of the first
@@ -284,6 +298,14 @@ fn mbr(ends: &Ends) -> Option<u64> {
     let entries = ends.at(446, 64)?;
     let plausible = entries.chunks(16).all(|entry| entry[0] & 0x7f == 0);
     (plausible && ends.has(510, b"\x55\xaa")).then_some(510)
+}
+
+/// Sun's disk label: DA BE at 508, and the exclusive or of all its 16-bit words
+/// is 0 (kernel, block/partitions/sun.c).
+fn sun(ends: &Ends) -> Option<u64> {
+    let words = ends.at(0, 512)?.chunks_exact(2);
+    let sum = words.fold([0, 0], |sum, word| [sum[0] ^ word[0], sum[1] ^ word[1]]);
+    (ends.has(508, b"\xda\xbe") && sum == [0, 0]).then_some(508)
 }
 
 /// MD 0.90: in the last whole 64 KiB, in the byte order of the machine that
@@ -410,9 +432,14 @@ mod tests {
             kinds(&[(4 << 20, b"SKUL\xba\xbe")]),
             ["LUKS2 (second header)"]
         );
+        let nilfs: &[u8] = b"\x02\0\0\0\0\0\x34\x34";
+        let second = ["nilfs2 (second superblock)"];
+        assert_eq!(kinds(&[(SIZE - 4096, nilfs)]), second);
+        assert_eq!(kinds(&[(508, b"\xda\xbe\xda\xbe")]), ["Sun"]);
+        assert_eq!(kinds(&[(508, b"\xda\xbe\xda\xbf")]), [""; 0]);
         for page in [4096u64, 65_536] {
-            assert_eq!(kinds(&[(page - 10, b"SWAPSPACE2")]), ["swap"]);
-            assert_eq!(kinds(&[(page - 10, b"S1SUSPEND")]), ["swap"]);
+            assert_eq!(kinds(&[(page - 10, b"SWAPSPACE2")]), ["swap space"]);
+            assert_eq!(kinds(&[(page - 10, b"S1SUSPEND")]), ["swap space"]);
         }
     }
 

@@ -103,6 +103,9 @@ impl Use {
     #[must_use]
     pub fn remedy(&self) -> String {
         match self {
+            Self::Mounted { point, .. } if point == Path::new("/") => {
+                "choose another device, for this one holds the system".to_owned()
+            }
             Self::Mounted { point, .. } => format!("umount {}", point.display()),
             Self::Swap { device } => format!("swapoff {}", device.display()),
             Self::Held { by, .. } => format!(
@@ -130,8 +133,10 @@ enum Backing {
     Elsewhere(PathBuf),
 }
 
-/// The uses that are known of a device and of all that is stacked on it.
-pub(crate) fn of_device(sys: &Sys, node: &Node) -> Vec<Use> {
+/// The uses that are known of a device and of all that is stacked on it;
+/// signatures and exclusive opening are not asked for here.
+#[must_use]
+pub fn of_device(sys: &Sys, node: &Node) -> Vec<Use> {
     let mut walk = Walk::new(sys);
     walk.visit(node);
     if node.is_partition() {

@@ -23,7 +23,7 @@ pub enum Doubt {
     SaturatedPercentiles,
     /// Less than a second of I/O.
     Short,
-    /// The number of I/Os is worked out from a rounded rate.
+    /// The number of I/Os is worked out from a rounded rate; latencies are rounded too.
     RoundedCounts,
     /// Neither IOPS nor the number of I/Os are known; both stand as 0.
     UnknownCounts,
@@ -69,7 +69,7 @@ impl Doubt {
             }
             Self::Short => "less than a second of I/O: start and end weigh heavily; run longer",
             Self::RoundedCounts => {
-                "this output does not count I/Os: their number is worked out from the rounded IOPS"
+                "this output rounds: the number of I/Os is worked out from its IOPS, and latencies are cut to whole units"
             }
             Self::UnknownCounts => {
                 "this output knows neither IOPS nor the number of I/Os: they stand as 0"

@@ -1,57 +1,34 @@
 //! A full disk under the records: the run is told, and what is there stays readable.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a test fails by panicking and says what it skips"
-)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use fathom_model::{Event, FailureKind, Results, RunStatus};
 use fathom_record::{Header, Record, RecordError, Writer};
+use fathom_testkit::{SmallFs, root, skip};
 
-/// A small file system, unmounted at the end.
-struct Small {
-    dir: tempfile::TempDir,
-    /// Holds the image of one that is no tmpfs.
-    _image: Option<tempfile::NamedTempFile>,
-}
+/// A small tmpfs, unmounted at the end.
+struct Tmpfs(tempfile::TempDir);
 
-impl Small {
-    fn tmpfs(test: &str, kib: u32) -> Option<Self> {
+impl Tmpfs {
+    fn new(kib: u32) -> Result<Self, String> {
+        root()?;
         let dir = tempfile::tempdir().unwrap();
         let size = format!("size={kib}k");
-        let args = ["-t", "tmpfs", "-o", &size, "fathom-test"];
-        run(test, Command::new("mount").args(args).arg(dir.path()))?;
-        Some(Self { dir, _image: None })
-    }
-
-    /// ext4 allocates late: a write is accepted before its blocks are chosen.
-    fn ext4(test: &str, mib: u64) -> Option<Self> {
-        let dir = tempfile::tempdir().unwrap();
-        let image = tempfile::NamedTempFile::new().unwrap();
-        image.as_file().set_len(mib << 20).unwrap();
-        run(
-            test,
-            Command::new("mkfs.ext4")
-                .args(["-q", "-F"])
-                .arg(image.path()),
-        )?;
         let mut mount = Command::new("mount");
-        run(
-            test,
-            mount.args(["-o", "loop"]).arg(image.path()).arg(dir.path()),
-        )?;
-        let _image = Some(image);
-        Some(Self { dir, _image })
+        mount.args(["-t", "tmpfs", "-o", &size, "fathom-test"]);
+        match mount.arg(dir.path()).output() {
+            Ok(output) if output.status.success() => Ok(Self(dir)),
+            other => Err(format!("a tmpfs cannot be mounted: {other:?}")),
+        }
     }
 
     fn path(&self) -> &Path {
-        self.dir.path()
+        self.0.path()
     }
 
     /// Takes every free byte.
@@ -63,33 +40,9 @@ impl Small {
     }
 }
 
-impl Drop for Small {
+impl Drop for Tmpfs {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(self.path()).status();
-    }
-}
-
-/// Runs a command; `None`, and the test is skipped, when it fails.
-fn run(test: &str, command: &mut Command) -> Option<()> {
-    match command.output() {
-        Ok(output) if output.status.success() => Some(()),
-        other => {
-            skip(test, &format!("{command:?}: {other:?}"));
-            None
-        }
-    }
-}
-
-fn skip(test: &str, reason: &str) {
-    let line = format!("SKIP {test}: {reason}");
-    eprintln!("{line}");
-    if let Some(log) = std::env::var_os("FATHOM_SKIP_LOG") {
-        let mut file = fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(log)
-            .unwrap();
-        writeln!(file, "{line}").unwrap();
     }
 }
 
@@ -120,16 +73,19 @@ fn intervals(record: &Record) -> Vec<u64> {
 #[test]
 fn a_full_disk_ends_the_record_readably() {
     let test = "a_full_disk_ends_the_record_readably";
-    for small in [Small::tmpfs(test, 512), Small::ext4(test, 3)]
-        .iter()
-        .flatten()
-    {
-        end_on_a_full_disk(small);
+    match Tmpfs::new(512) {
+        Ok(small) => end_on_a_full_disk(small.path()),
+        Err(reason) => skip(test, &reason),
+    }
+    // ext4 accepts a write before it chooses its blocks.
+    match SmallFs::new(3 << 20, "") {
+        Ok(small) => end_on_a_full_disk(small.path()),
+        Err(reason) => skip(test, &reason),
     }
 }
 
-fn end_on_a_full_disk(small: &Small) {
-    let mut writer = Writer::create(small.path(), &Header::new("full", "test")).unwrap();
+fn end_on_a_full_disk(runs: &Path) {
+    let mut writer = Writer::create(runs, &Header::new("full", "test")).unwrap();
     let (written, error) = write_until_full(&mut writer);
     assert!(error.to_string().contains("No space left"), "{error}");
     assert!(written > 100);
@@ -164,11 +120,14 @@ fn end_on_a_full_disk(small: &Small) {
 
 #[test]
 fn a_last_line_that_does_not_fit_is_reported_and_the_rest_stays() {
-    let Some(small) = Small::tmpfs(
-        "a_last_line_that_does_not_fit_is_reported_and_the_rest_stays",
-        512,
-    ) else {
-        return;
+    let small = match Tmpfs::new(512) {
+        Ok(small) => small,
+        Err(reason) => {
+            return skip(
+                "a_last_line_that_does_not_fit_is_reported_and_the_rest_stays",
+                &reason,
+            );
+        }
     };
     let mut writer = Writer::create(small.path(), &Header::new("full", "test")).unwrap();
     let (written, _) = write_until_full(&mut writer);
@@ -192,11 +151,14 @@ fn a_last_line_that_does_not_fit_is_reported_and_the_rest_stays() {
 
 #[test]
 fn results_too_large_for_the_reserve_leave_room_for_the_last_line() {
-    let Some(small) = Small::tmpfs(
-        "results_too_large_for_the_reserve_leave_room_for_the_last_line",
-        512,
-    ) else {
-        return;
+    let small = match Tmpfs::new(512) {
+        Ok(small) => small,
+        Err(reason) => {
+            return skip(
+                "results_too_large_for_the_reserve_leave_room_for_the_last_line",
+                &reason,
+            );
+        }
     };
     let mut writer = Writer::create(small.path(), &Header::new("full", "test")).unwrap();
     write_until_full(&mut writer);
@@ -216,8 +178,9 @@ fn results_too_large_for_the_reserve_leave_room_for_the_last_line() {
 
 #[test]
 fn a_run_does_not_begin_on_a_full_disk() {
-    let Some(small) = Small::tmpfs("a_run_does_not_begin_on_a_full_disk", 64) else {
-        return;
+    let small = match Tmpfs::new(64) {
+        Ok(small) => small,
+        Err(reason) => return skip("a_run_does_not_begin_on_a_full_disk", &reason),
     };
     small.fill();
     let error = Writer::create(small.path(), &Header::new("full", "test")).unwrap_err();
@@ -226,9 +189,8 @@ fn a_run_does_not_begin_on_a_full_disk() {
 }
 
 fn left_in(dir: &Path) -> Vec<String> {
-    let name = |path: PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
     fs::read_dir(dir)
         .unwrap()
-        .map(|entry| name(entry.unwrap().path()))
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect()
 }

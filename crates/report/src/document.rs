@@ -100,6 +100,7 @@ impl Run {
                 schema: RUN_SCHEMA.into(),
                 id,
                 name: header.name.clone(),
+                command: header.command.clone(),
                 status,
                 started: rfc3339(header.started_ms),
                 ended: None,
@@ -160,7 +161,12 @@ impl Run {
         let mut doc = self.doc;
         if doc.engine.is_empty() {
             // An import starts no engine: `fio-3.33` names both.
-            let version = doc.engine_version.as_deref().unwrap_or("unknown");
+            let unknown = if doc.command == "import" {
+                "fio"
+            } else {
+                "unknown"
+            };
+            let version = doc.engine_version.as_deref().unwrap_or(unknown);
             doc.engine = version.split('-').next().unwrap_or(version).to_owned();
         }
         doc.jobs.iter_mut().for_each(clean::job);

@@ -7,15 +7,17 @@ use tempfile::TempDir;
 
 use crate::{root, run, text};
 
-/// A loop device over a sparse file of its own; detached when dropped.
+/// A loop device; detached when dropped.
 #[derive(Debug)]
 pub struct LoopDevice {
     path: PathBuf,
-    _dir: TempDir,
+    /// The folder of its image, when that is its own.
+    _dir: Option<TempDir>,
+    behind: PathBuf,
 }
 
 impl LoopDevice {
-    /// Attaches a device of `bytes`.
+    /// Attaches a device of `bytes` over a sparse file of its own.
     ///
     /// # Errors
     /// Why this machine cannot.
@@ -26,11 +28,29 @@ impl LoopDevice {
         File::create(&image)
             .and_then(|file| file.set_len(bytes))
             .map_err(|e| format!("loop image: {e}"))?;
-        let path = run("losetup", &["-f", "--show", text(&image)])?;
+        let mut device = Self::over(&image)?;
+        device._dir = Some(dir);
+        Ok(device)
+    }
+
+    /// Attaches a device over a file or block device, and looks for partitions on it.
+    ///
+    /// # Errors
+    /// Why this machine cannot.
+    pub fn over(behind: &Path) -> Result<Self, String> {
+        root()?;
+        let path = run("losetup", &["-P", "-f", "--show", text(behind)])?;
         Ok(Self {
             path: PathBuf::from(path.trim()),
-            _dir: dir,
+            _dir: None,
+            behind: behind.to_owned(),
         })
+    }
+
+    /// The file or device behind it.
+    #[must_use]
+    pub fn behind(&self) -> &Path {
+        &self.behind
     }
 
     /// The device, for example `/dev/loop3`.

@@ -10,6 +10,7 @@ use crate::out::Color;
 pub mod baseline;
 pub mod completions;
 pub mod doctor;
+pub mod import;
 pub mod job;
 pub mod man;
 pub mod quick;
@@ -47,6 +48,7 @@ pub struct Cli {
 
 /// Options of every command.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Options of every command")]
 pub struct Global {
     /// Folder that holds the runs
     #[arg(long, global = true, value_name = "DIR", default_value = "fathom-runs")]
@@ -57,8 +59,9 @@ pub struct Global {
     /// No progress
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// When to use colours
+    /// Use colours: auto (on a terminal, unless NO_COLOR is set), always, never
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    #[arg(hide_possible_values = true)]
     pub color: Color,
 }
 
@@ -67,6 +70,7 @@ pub enum Command {
     Baseline(baseline::Args),
     Completions(completions::Args),
     Doctor(doctor::Args),
+    Import(import::Args),
     Job(job::Args),
     Man(man::Args),
     Quick(quick::Args),
@@ -80,6 +84,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Baseline(args) => baseline::run(&cli.global, args),
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
+        Command::Import(args) => import::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
         Command::Quick(args) => quick::run(&cli.global, args),

@@ -95,6 +95,8 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 fn entry(global: &Global, summary: Summary) -> Entry {
     let figure = figure(&global.runs.join(&summary.id));
     let duration = |end: u64| end.saturating_sub(summary.started_ms);
+    // How long an import took says nothing of the run.
+    let ended_ms = summary.ended_ms.filter(|_| summary.command != "import");
     Entry {
         figure,
         name: summary.name,
@@ -102,7 +104,7 @@ fn entry(global: &Global, summary: Summary) -> Entry {
         status: summary.status.unwrap_or(RunStatus::Running),
         started: rfc3339(summary.started_ms),
         ended: summary.ended_ms.map(rfc3339),
-        duration_ms: summary.ended_ms.map(duration),
+        duration_ms: ended_ms.map(duration),
         id: summary.id,
     }
 }
@@ -148,7 +150,11 @@ fn table(runs: &[Entry]) -> Grid {
             Cell::new(tone, run.status.to_string()),
             run.duration_ms
                 .map_or_else(Cell::default, |ms| units::duration(ms).into()),
-            figure(|figure| units::count(figure.iops)),
+            // Outputs of some ages, imported, do not tell how many I/Os there were.
+            figure(|figure| match figure.iops {
+                0.0 => "–".to_owned(),
+                iops => units::count(iops),
+            }),
             figure(|figure| units::bytes_per_second(figure.bw_bytes)),
         ]);
     }

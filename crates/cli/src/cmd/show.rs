@@ -1,5 +1,6 @@
 //! `fathom show`: one recorded run, ended or not.
 
+mod raw;
 mod samples;
 
 use fathom_model::Exit;
@@ -18,7 +19,8 @@ Examples:
   fathom show                              the last run
   fathom show 20261121T130737Z-randread    that one; the beginning of its name is enough
   fathom show --json | jq '.jobs[].read.iops'
-  fathom show --samples=csv > run.csv      one line per interval, job and direction")]
+  fathom show --samples=csv > run.csv      one line per interval, job and direction
+  fathom show --output-format=terse        what fio itself would have printed")]
 pub struct Args {
     /// A record folder, or its name or the beginning of it; without, the last run
     run: Option<String>,
@@ -29,9 +31,13 @@ pub struct Args {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "table",
-        value_enum
+        value_enum,
+        conflicts_with = "output_format"
     )]
     samples: Option<samples::Form>,
+    /// Print exactly what fio wrote, in one of its formats
+    #[arg(long, value_name = "FORMAT", value_enum, conflicts_with = "json")]
+    output_format: Option<raw::Format>,
     /// With --json: add the latency histograms, where there are any
     #[arg(long)]
     histograms: bool,
@@ -40,6 +46,9 @@ pub struct Args {
 /// Shows one run.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let dir = fathom_record::find(&global.runs, args.run.as_deref()).map_err(missing)?;
+    if let Some(format) = args.output_format {
+        return raw::show(&dir, format);
+    }
     if let Some(form) = args.samples {
         let form = if global.json {
             samples::Form::Json

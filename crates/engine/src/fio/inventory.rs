@@ -61,12 +61,12 @@ pub fn options(
     engine: &str,
 ) -> Result<Option<Vec<EngineOption>>, InventoryError> {
     let output = enghelp(program, Some(engine))?;
-    if !output.status.success() {
-        return Ok(None);
+    let text = String::from_utf8_lossy(&output.stdout);
+    if output.status.success() {
+        return Ok(Some(parse_options(&text)));
     }
-    Ok(Some(parse_options(&String::from_utf8_lossy(
-        &output.stdout,
-    ))))
+    // An engine without options of its own fails too (ioengines.c, fio_show_ioengine_help).
+    Ok(text.contains("has no options").then(Vec::new))
 }
 
 /// One option of an engine with everything fio says of it; `None` when there is none.
@@ -153,6 +153,18 @@ fn parse_option(text: &str) -> Option<EngineOption> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_engine_without_options_is_there_all_the_same() {
+        let Ok(fio) = Program::find(None) else {
+            return fathom_testkit::skip(
+                "an_engine_without_options_is_there_all_the_same",
+                "fio is not installed",
+            );
+        };
+        assert_eq!(options(&fio, "null").unwrap(), Some(Vec::new()));
+        assert_eq!(options(&fio, "nonesuch").unwrap(), None);
+    }
 
     #[test]
     fn a_list_of_options_is_read() {

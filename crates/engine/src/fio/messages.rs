@@ -75,6 +75,8 @@ fn other(line: &str) -> Message {
         || line.contains(": (g=")
         || line.contains(": Laying out IO file")
         || line.starts_with("fio: file hash not empty")
+        // What follows these says the same better.
+        || line.contains("func=dlopen")
         || line.starts_with("fio: failed to load engine")
         || line.starts_with("fio: job ") && line.ends_with(" dropped");
     if ignored {

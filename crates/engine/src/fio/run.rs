@@ -1,18 +1,19 @@
 //! One run of fio, from its start to the verdict.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use fathom_model::{Event, Failure, FailureKind, Results};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::failures::{End, Evidence, judge};
+use super::failures::{End, Evidence, errno_text_of, judge};
 use super::guard::{Leash, Order, Report};
 use super::intervals::{Intervals, eta_s};
 use super::raw::Raw;
 use super::stream::{OUTPUT_FORMAT, Piece, Stream};
+use super::version::Version;
 use super::{Fio, expect, json};
 use crate::{Control, EngineError, Flow, Outcome, Request, Sink};
 
@@ -53,6 +54,7 @@ pub(super) fn run(
         raw,
         started: Instant::now(),
         pid: None,
+        announced: false,
         end: None,
         stop: Stop::No,
         sink_is_full: false,
@@ -137,6 +139,8 @@ struct Run<'r> {
     raw: Raw,
     started: Instant,
     pid: Option<u32>,
+    /// fio's start has been told.
+    announced: bool,
     end: Option<End>,
     stop: Stop,
     sink_is_full: bool,
@@ -253,7 +257,25 @@ impl Run<'_> {
         }
     }
 
+    /// Says once that fio has started: when it has told its version, which
+    /// costs less than to ask for it, or has something else to tell.
+    fn announce(&mut self, version: Option<Version>) {
+        if std::mem::replace(&mut self.announced, true) {
+            return;
+        }
+        let argv = self.argv.iter().map(|arg| arg.to_string_lossy());
+        self.emit(Event::EngineStarted {
+            engine: "fio".into(),
+            version: version.map(|version| version.to_string()),
+            argv: argv.map(Cow::into_owned).collect(),
+            pid: self.pid,
+        });
+    }
+
     fn message(&mut self, line: &str) {
+        if let Some(version) = Version::parse(line) {
+            self.announce(Some(version));
+        }
         if line.starts_with("Starting ") {
             // Printed once the handlers are installed (run_threads in backend.c).
             self.ready = true;
@@ -270,6 +292,7 @@ impl Run<'_> {
     }
 
     fn document(&mut self, bytes: &[u8]) {
+        self.announce(None);
         self.ready = true;
         let now = Instant::now();
         let results = match json::parse_document(bytes) {
@@ -319,19 +342,7 @@ impl Run<'_> {
         };
         for report in reports {
             match report {
-                Report::Started(pid) => {
-                    self.pid = Some(pid);
-                    let argv = self
-                        .argv
-                        .iter()
-                        .map(|arg| arg.to_string_lossy().into_owned());
-                    self.emit(Event::EngineStarted {
-                        engine: "fio".into(),
-                        version: Some(self.fio.program.version.to_string()),
-                        argv: argv.collect(),
-                        pid: Some(pid),
-                    });
-                }
+                Report::Started(pid) => self.pid = Some(pid),
                 Report::CannotStart(errno) => return Err(self.cannot_start(errno)),
                 Report::Orphan(pid) => {
                     let what = "this process of fio outlived it and was killed";
@@ -351,13 +362,14 @@ impl Run<'_> {
     }
 
     fn cannot_start(&self, errno: i32) -> EngineError {
-        let error = io::Error::from_raw_os_error(errno);
-        let failure = Failure::new(
-            FailureKind::FioMissing,
-            format!("cannot be executed: {error}"),
-        );
+        let kind = if errno == rustix::io::Errno::NOENT.raw_os_error() {
+            FailureKind::FioMissing
+        } else {
+            FailureKind::Open
+        };
+        let what = format!("cannot be executed: {}", errno_text_of(errno));
         let program = self.fio.program.path.display().to_string();
-        EngineError::Failed(failure.about(program).with_errno(errno))
+        EngineError::Failed(Failure::new(kind, what).about(program).with_errno(errno))
     }
 
     /// Passes on what was asked of the run, and keeps its deadlines.
@@ -396,6 +408,9 @@ impl Run<'_> {
 
     /// fio has ended: keeps its report, judges, and says how it went.
     fn conclude(mut self) -> Result<Outcome, EngineError> {
+        if !self.announced {
+            self.announce(self.fio.program.version().ok());
+        }
         let end = self.end.unwrap_or(End::Unknown);
         let reported = matches!(end, End::Exited(_));
         let results = self.results.take().filter(|_| reported);

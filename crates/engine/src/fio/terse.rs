@@ -47,11 +47,6 @@ pub fn parse(input: &[u8]) -> Option<Terse> {
     while at < lines.len() {
         at += terse.take(&lines[at..], at + 1);
     }
-    if terse.version > 0 {
-        terse
-            .warnings
-            .push("terse output cuts IOPS to whole numbers and latencies to whole µs".to_owned());
-    }
     (terse.version > 0).then_some(terse)
 }
 

@@ -9,13 +9,11 @@ use fathom_model::{Failure, FailureKind};
 /// The environment's name for the fio to use; an option on the command line goes first.
 pub const PROGRAM_VARIABLE: &str = "FATHOM_FIO";
 
-/// A fio that was found and asked for its version.
+/// The executable to run as fio.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// The executable.
+    /// Its path.
     pub path: PathBuf,
-    /// Its version.
-    pub version: Version,
 }
 
 /// fio's version as it tells it, for example `fio-3.33` or `fio-3.39-12-g7c2f`.
@@ -53,54 +51,56 @@ impl fmt::Display for Version {
 }
 
 impl Program {
-    /// Finds fio: `asked` if given, else `$FATHOM_FIO`, else in `PATH`; and
-    /// asks it for its version.
+    /// Finds fio: `asked` if given, else `$FATHOM_FIO`, else in `PATH`.
     ///
     /// # Errors
-    /// A [`Failure`] when it is not there or is no fio.
+    /// A [`Failure`] when it is not there.
     pub fn find(asked: Option<&Path>) -> Result<Self, Failure> {
-        let path = match asked {
-            Some(path) => path.to_owned(),
-            None => match std::env::var_os(PROGRAM_VARIABLE).filter(|name| !name.is_empty()) {
-                Some(path) => PathBuf::from(path),
-                None => in_path("fio").ok_or_else(|| {
-                    Failure::new(
-                        FailureKind::FioMissing,
-                        "fio is not installed: it is in no folder of PATH",
-                    )
-                })?,
-            },
+        let variable = std::env::var_os(PROGRAM_VARIABLE).filter(|name| !name.is_empty());
+        let path = match asked.map(Path::to_owned).or(variable.map(PathBuf::from)) {
+            // A bare name is looked for as a shell would.
+            Some(name) if name.components().count() == 1 => in_path(&name).unwrap_or(name),
+            Some(path) => path,
+            None => in_path(Path::new("fio")).ok_or_else(|| {
+                let what = "fio is not installed: it is in no folder of PATH";
+                Failure::new(FailureKind::FioMissing, what)
+            })?,
         };
-        let version = ask_version(&path)?;
-        Ok(Self { path, version })
+        if !path.is_file() {
+            return Err(missing(&path, "there is no such program"));
+        }
+        Ok(Self { path })
+    }
+
+    /// Asks it for its version, which takes it about 15 ms; a run tells its
+    /// version by itself.
+    ///
+    /// # Errors
+    /// A [`Failure`] when it cannot be run or is no fio.
+    pub fn version(&self) -> Result<Version, Failure> {
+        let output = Command::new(&self.path)
+            .arg("--version")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|e| missing(&self.path, &format!("cannot be run: {e}")))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let first = text.lines().next().unwrap_or("").trim();
+        Version::parse(first).ok_or_else(|| {
+            let what = format!("is not fio: --version says \"{first}\"");
+            missing(&self.path, &what)
+        })
     }
 }
 
-fn in_path(name: &str) -> Option<PathBuf> {
+fn missing(path: &Path, what: &str) -> Failure {
+    Failure::new(FailureKind::FioMissing, what).about(path.display().to_string())
+}
+
+fn in_path(name: &Path) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     std::env::split_paths(&folders)
         .map(|folder| folder.join(name))
         .find(|path| path.is_file())
-}
-
-fn ask_version(path: &Path) -> Result<Version, Failure> {
-    let missing = |what: String| {
-        Failure::new(FailureKind::FioMissing, what).about(path.display().to_string())
-    };
-    let output = Command::new(path)
-        .arg("--version")
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| {
-            let failure = missing(format!("cannot be run as fio: {e}"));
-            match e.raw_os_error() {
-                Some(errno) => failure.with_errno(errno),
-                None => failure,
-            }
-        })?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let first = text.lines().next().unwrap_or("").trim();
-    Version::parse(first).ok_or_else(|| missing(format!("is not fio: --version says \"{first}\"")))
 }
 
 #[cfg(test)]

@@ -1,3 +1,5 @@
+//! What the document of a run says.
+
 use fathom_model::result::Spread;
 use fathom_model::{Direction, Doubt, Failure, FailureKind, JobResult, RunStatus};
 

@@ -1,11 +1,13 @@
 //! Runs to look at, as an engine would have recorded them.
 
 mod document;
+mod doubts;
+mod schema;
 mod table;
 
 use std::path::PathBuf;
 
-use fathom_model::environment::{BlockDevice, Target};
+use fathom_model::environment::{BlockDevice, Partition, Target};
 use fathom_model::result::CpuUse;
 use fathom_model::{
     Direction, DirectionResult, DiskUse, Entry, Environment, Event, Histogram, JobResult, Latency,

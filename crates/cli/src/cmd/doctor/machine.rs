@@ -7,41 +7,33 @@ use fathom_model::units;
 use super::{State, Topic, read};
 
 pub fn look(topic: &mut Topic) {
-    let uname = rustix::system::uname();
+    let machine = fathom_device::environment(&[]);
     topic.ok(
         "kernel",
-        format!(
-            "{} {} {}",
-            uname.sysname().to_string_lossy(),
-            uname.release().to_string_lossy(),
-            uname.machine().to_string_lossy()
-        ),
+        format!("{} {} {}", machine.os, machine.kernel, machine.arch),
     );
-    processors(topic);
-    privileges(topic);
-    cgroup(topic);
-}
-
-fn processors(topic: &mut Topic) {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let model = read("/proc/cpuinfo").and_then(|text| {
-        let line = text.lines().find(|line| line.starts_with("model name"))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    });
-    let model = model.unwrap_or_else(|| "unnamed".to_owned());
-    topic.ok("processors", format!("{cpus} × {model}"));
-
-    match read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") {
-        Some(governor) if governor != "performance" => topic.add(
+    let model = machine.cpu_model.as_deref().unwrap_or("unnamed");
+    topic.ok("processors", format!("{} × {model}", machine.cpus));
+    match machine.cpu_governor.as_deref() {
+        Some("performance") => topic.ok("governor", "performance"),
+        Some(governor) => topic.add(
             "governor",
             State::Note,
             format!("{governor}: the clock follows the load, latencies vary with it"),
             Some("cpupower frequency-set -g performance".to_owned()),
         ),
-        Some(governor) => topic.ok("governor", governor),
-        None => topic.ok("governor", "the machine does not let one choose"),
+        None => topic.ok("governor", "not for this system to choose"),
     }
-    // fio reads the clock several times per I/O; without TSC each is a system call or worse.
+    if let Some(bytes) = machine.memory_bytes {
+        topic.ok("memory", units::bytes(bytes as f64));
+    }
+    clock(topic);
+    privileges(topic);
+    cgroup(topic);
+}
+
+/// fio reads the clock several times per I/O; without TSC each is a system call or worse.
+fn clock(topic: &mut Topic) {
     match read("/sys/devices/system/clocksource/clocksource0/current_clocksource") {
         Some(clock) if clock == "hpet" || clock == "acpi_pm" => topic.add(
             "clock",
@@ -119,36 +111,23 @@ fn cgroup(topic: &mut Topic) {
 const ROOM_BYTES: u64 = 1 << 30;
 
 pub fn room_for_runs(topic: &mut Topic, runs: &Path) {
-    let absolute = std::path::absolute(runs).unwrap_or_else(|_| runs.to_owned());
-    // The folder is made by the first run: until then its parent counts.
-    let there = absolute.ancestors().find(|path| path.exists());
-    let Some((there, stat)) = there.and_then(|path| Some((path, rustix::fs::statvfs(path).ok()?)))
-    else {
-        return;
-    };
-    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-    let found = format!("{} free in {}", units::bytes(free as f64), there.display());
     let other = Some("choose another folder with --runs DIR".to_owned());
-    if rustix::fs::access(there, rustix::fs::Access::WRITE_OK).is_err() {
-        let found = format!("{} cannot be written to", there.display());
+    let space = match fathom_device::space::of(runs) {
+        Ok(space) => space,
+        Err(error) => return topic.add("room", State::Note, error.to_string(), other),
+    };
+    let free = units::bytes(space.free_bytes as f64);
+    let place = runs.display();
+    if space.read_only {
+        let found = format!("{place} lies on a read-only file system");
         topic.add("room", State::Note, found, other);
-    } else if free < ROOM_BYTES {
+    } else if space.free_bytes < ROOM_BYTES {
+        let found = format!("only {free} free for {place}");
         topic.add("room", State::Note, found, other);
-    } else if is_tmpfs(there) {
-        let found = format!("{found}, which is memory: records do not survive a restart");
+    } else if space.in_memory {
+        let found = format!("{place} lies in memory: records do not survive a restart");
         topic.add("room", State::Note, found, other);
     } else {
-        topic.ok("room", found);
+        topic.ok("room", format!("{free} free for {place}"));
     }
-}
-
-#[cfg(target_os = "linux")]
-fn is_tmpfs(path: &Path) -> bool {
-    // TMPFS_MAGIC of include/uapi/linux/magic.h.
-    rustix::fs::statfs(path).is_ok_and(|stat| stat.f_type == 0x0102_1994)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_tmpfs(_path: &Path) -> bool {
-    false
 }

@@ -1,31 +1,31 @@
 //! Programs beside Fathom: fio and its engines, ssh, what talks to drives.
 
 use std::path::PathBuf;
-use std::process::Command;
+
+use fathom_engine::fio::inventory;
+use fathom_engine::fio::version::Program;
 
 use super::{State, Topic};
 
-/// fio's engines for data on Linux that need something that may not be there.
+/// fio's engines for devices and files that not every fio can load.
 const ENGINES: [&str; 3] = ["io_uring", "libaio", "posixaio"];
 
 pub fn engines(topic: &mut Topic) {
-    if program("fio").is_none() {
-        topic.add("fio", State::Missing, "not installed", Some(install("fio")));
-        return;
-    }
-    let Some(version) = output("fio", &["--version"]) else {
-        let fix = Some(install("fio"));
-        topic.add("fio", State::Missing, "is here and cannot be run", fix);
-        return;
+    let found = Program::find(None).and_then(|fio| Ok((fio.version()?, fio)));
+    let (version, fio) = match found {
+        Ok(found) => found,
+        Err(failure) => {
+            let fix = Some(install("fio"));
+            return topic.add("fio", State::Missing, failure.message, fix);
+        }
     };
-    topic.ok("fio", version.trim());
-    let list = output("fio", &["--enghelp"]).unwrap_or_default();
-    let has = |engine: &str| list.lines().any(|line| line.trim() == engine);
+    topic.ok("fio", format!("{version} ({})", fio.path.display()));
     for engine in ENGINES {
-        if has(engine) {
-            topic.ok(engine, "built in or loadable");
+        // Asked for its options, an engine must be loaded.
+        if matches!(inventory::options(&fio, engine), Ok(Some(_))) {
+            topic.ok(engine, "can be loaded");
         } else {
-            topic.add(engine, State::Absent, "this fio does not have it", None);
+            topic.add(engine, State::Absent, "this fio cannot load it", None);
         }
     }
 }
@@ -61,15 +61,6 @@ fn program(name: &str) -> Option<PathBuf> {
         .chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from))
         .map(|dir| dir.join(name))
         .find(|file| file.is_file())
-}
-
-/// What a program writes to stdout; `None` when it fails.
-fn output(name: &str, args: &[&str]) -> Option<String> {
-    let output = Command::new(name).args(args).output().ok()?;
-    output
-        .status
-        .success()
-        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The command that installs a package (Debian's name) on this system.

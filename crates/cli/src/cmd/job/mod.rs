@@ -7,6 +7,7 @@ use super::Global;
 
 mod check;
 mod from_cmdline;
+mod run;
 mod show;
 
 /// Check, show, translate and run fio job files
@@ -20,6 +21,7 @@ pub struct Args {
 enum Command {
     Check(check::Args),
     FromCmdline(from_cmdline::Args),
+    Run(Box<run::Args>),
     Show(show::Args),
 }
 
@@ -28,6 +30,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
         Command::Check(args) => check::run(global, args),
         Command::FromCmdline(args) => from_cmdline::run(global, args),
+        Command::Run(args) => run::run(global, args),
         Command::Show(args) => show::run(global, args),
     }
 }

@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(three("4096B"), Some(4096.0));
         assert_eq!(three("12XB"), None);
         assert_eq!(count("1577.6K"), Some(1_577_600.0));
-        assert_eq!(count("16.1k"), Some(16_100.0));
+        assert_eq!(count("16.5k"), Some(16_500.0));
         assert_eq!(count("-nan"), None);
         assert_eq!(msec("72001msec"), Some(72001));
     }
