@@ -317,10 +317,9 @@ fn check_test(test: &Test) -> Result<(), String> {
     if parse_size(&test.bs).is_none() {
         return Err(bad_size(test, "bs", &test.bs));
     }
-    let good_engine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if test.engine != NATIVE_AIO
-        && !(test.engine.chars().all(good_engine) && !test.engine.is_empty())
-    {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let is_a_name = !test.engine.is_empty() && test.engine.chars().all(plain);
+    if test.engine != NATIVE_AIO && !is_a_name {
         return wrong(format!(
             "engine \"{}\" is not an engine's name",
             test.engine

@@ -142,7 +142,7 @@ fn opens_direct(_dir: &Path) -> Option<bool> {
 fn fio_facts() -> Option<FioFacts> {
     let program = Program::find(None).ok()?;
     Some(FioFacts {
-        version: program.version.to_string(),
+        version: program.version().ok()?.to_string(),
         engines: inventory::engine_names(&program).unwrap_or_default(),
     })
 }

@@ -145,12 +145,20 @@ impl QuickRun {
     }
 }
 
+/// The engine as its own reports name it, or as it was called when it started.
 fn engine_version(record: &Record) -> Option<String> {
-    record.entries.iter().find_map(|entry| match &entry.event {
-        Event::EngineStarted {
-            engine, version, ..
-        } => Some(version.clone().unwrap_or_else(|| engine.clone())),
+    let events = || record.entries.iter().map(|entry| &entry.event);
+    let reported = events().find_map(|event| match event {
+        Event::Finished { results } => results.engine_version.clone(),
         _ => None,
+    });
+    reported.or_else(|| {
+        events().find_map(|event| match event {
+            Event::EngineStarted {
+                engine, version, ..
+            } => Some(version.clone().unwrap_or_else(|| engine.clone())),
+            _ => None,
+        })
     })
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use fathom_testkit::{SmallFs, skip};
+use serde_json::Value;
 
 use crate::support::{
     Ended, Place, SECOND, SMALL_GROUP, programs_without, script, signal, wait_until,
@@ -225,7 +226,15 @@ fn percentages_of_saved_baselines_stand_beside_each_other() {
     place.run(&["baseline", "remove", "other"]).code(0);
     let json = place.run(&["baseline", "list", "--json"]).code(0).json();
     assert_eq!(json["baselines"].as_array().unwrap().len(), 2);
+}
 
+#[test]
+fn two_runs_stand_side_by_side() {
+    let place = Place::new();
+    let args = ["quick", "here", "target", "--group", "small.toml", "-q"];
+    place.run(&args).code(0);
+    place.run(&args).code(0);
+    place.run(&[&args[..], &["--size", "1M"]].concat()).code(0);
     let records = place.records();
     let id = |at: usize| records[at].file_name().unwrap().to_str().unwrap();
     let compared = place.run(&["quick", "compare", id(0), id(1)]).code(0);
@@ -385,38 +394,42 @@ fn a_missing_fio_is_installed_or_refused() {
 fn every_shipped_test_is_one_that_fio_takes() {
     let place = Place::new();
     for group in ["current", "v1"] {
-        let json = place
-            .run(&["quick", "list", "--group", group, "--json"])
-            .code(0)
-            .json();
+        let args = ["quick", "list", "--group", group, "--json"];
+        let json = place.run(&args).code(0).json();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let lines = |options: &Value| -> String {
+            let options = options.as_array().unwrap().iter();
+            options
+                .map(|option| format!("{}\n", text(option)))
+                .collect()
+        };
+        let mut jobs = format!("[global]\nfilename=x\nsize=1M\n{}", lines(&json["options"]));
         let series = json["series"].as_array().unwrap();
-        let tests = series
+        for test in series
             .iter()
-            .flat_map(|series| series["tests"].as_array().unwrap());
-        for test in tests {
-            let text = |key: &str| test[key].as_str().unwrap().to_owned();
-            let engine = text("engine").replace("native aio", "libaio");
-            let words = |value: &serde_json::Value| -> Vec<String> {
-                let list = value.as_array().unwrap().iter();
-                list.map(|option| format!("--{}", option.as_str().unwrap()))
-                    .collect()
-            };
-            let output = Command::new("fio")
-                .args(["--parse-only", "--size=1M", "--filename=x"])
-                .arg(format!("--name={}", text("name")))
-                .arg(format!("--ioengine={engine}"))
-                .arg(format!("--bs={}", text("bs")))
-                .arg(format!("--rw={}", text("rw")))
-                .args(words(&test["options"]))
-                .args(words(&json["options"]))
-                .output()
-                .unwrap();
-            assert!(
-                output.status.success(),
-                "{test}: {}",
-                String::from_utf8_lossy(&output.stderr)
-            );
+            .flat_map(|one| one["tests"].as_array().unwrap())
+        {
+            jobs.push_str(&format!(
+                "[{}]\nioengine={}\nbs={}\nrw={}\n{}",
+                text(&test["name"]),
+                text(&test["engine"]).replace("native aio", "libaio"),
+                text(&test["bs"]),
+                text(&test["rw"]),
+                lines(&test["options"]),
+            ));
         }
+        let file = place.path().join("all.fio");
+        fs::write(&file, jobs).unwrap();
+        let output = Command::new("fio")
+            .arg("--parse-only")
+            .arg(&file)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && !said.contains("Bad option"),
+            "{said}"
+        );
     }
 }
 

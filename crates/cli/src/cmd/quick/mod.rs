@@ -171,19 +171,19 @@ impl SeriesArgs {
                 self.target.as_deref().unwrap_or("here"),
             )));
         }
-        Ok(Wanted::Run(Order {
+        Ok(Wanted::Run(Box::new(Order {
             path: self.path.clone(),
             group,
             only: self.test.clone(),
             runtime_s: self.runtime,
             size_bytes: self.size,
             may_install: !self.no_install,
-        }))
+        })))
     }
 }
 
 enum Wanted {
-    Run(Order),
+    Run(Box<Order>),
     Cleanup(Option<PathBuf>),
 }
 

@@ -224,10 +224,10 @@ mod tests {
         let hdd = Shelf::new(PathBuf::from("/nonexistent"))
             .find("HDD")
             .unwrap();
-        let mine = Baseline {
-            name: "mydisk".into(),
-            ..hdd.clone()
-        };
+        let mut mine = hdd.clone();
+        mine.name = "mydisk".into();
+        let both_baselines = [hdd.clone(), mine];
+        let hdd = [hdd];
         let plain = Style::default();
         let name = "1 file, 1 thread, seq 1M writes, simple";
         let write = Figures {
@@ -236,9 +236,9 @@ mod tests {
         };
         let shown =
             |figures: &Figures, baselines: &[Baseline]| figure(name, figures, baselines, plain);
-        assert_eq!(shown(&write, &[hdd.clone()]), "191 write iops (105% HDD)");
+        assert_eq!(shown(&write, &hdd), "191 write iops (105% HDD)");
         assert_eq!(
-            shown(&write, &[hdd.clone(), mine]),
+            shown(&write, &both_baselines),
             "191 write iops (105% HDD, 105% mydisk)"
         );
         assert_eq!(shown(&write, &[]), "191 write iops");
@@ -249,27 +249,21 @@ mod tests {
         };
         assert_eq!(shown(&both, &[]), "12 read iops, 11 write iops");
         let none = Figures::default();
-        assert_eq!(
-            shown(&none, &[hdd.clone()]),
-            "0 read iops, 0 write iops (FAIL!)"
-        );
+        assert_eq!(shown(&none, &hdd), "0 read iops, 0 write iops (FAIL!)");
         let failed = Figures {
             failures: vec!["disk full".into()],
             ..write.clone()
         };
-        assert_eq!(shown(&failed, &[hdd.clone()]), "191 write iops (FAIL!)");
+        assert_eq!(shown(&failed, &hdd), "191 write iops (FAIL!)");
         let stopped = Figures {
             interrupted: true,
             ..write.clone()
         };
-        assert_eq!(
-            shown(&stopped, &[hdd.clone()]),
-            "191 write iops (interrupted)"
-        );
+        assert_eq!(shown(&stopped, &hdd), "191 write iops (interrupted)");
         let colored = Style {
             color: true,
             width: None,
         };
-        assert!(figure(name, &write, &[hdd], colored).contains("\x1b[32m105% HDD\x1b[0m"));
+        assert!(figure(name, &write, &hdd, colored).contains("\x1b[32m105% HDD\x1b[0m"));
     }
 }
