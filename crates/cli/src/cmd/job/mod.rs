@@ -21,7 +21,8 @@ mod show;
 Examples:
   fathom job check nightly.fio
   fathom job show nightly.fio --cmdline
-  fathom job from-cmdline -- --name=a --rw=randread --bs=4k --size=1g > a.fio")]
+  fathom job from-cmdline -- --name=a --rw=randread --bs=4k --size=1g > a.fio
+  fathom job run nightly.fio")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,

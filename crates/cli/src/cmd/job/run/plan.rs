@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use fathom_device::safety::{Confirmations, check_write};
 use fathom_engine::fio::preflight;
-use fathom_engine::jobfile::{Checked, JobFile, Replay, TargetUse, replay, targets};
+use fathom_engine::jobfile::{Checked, JobFile, Severity, TargetUse, targets};
 use fathom_model::{Exit, JobSpec};
 
-use super::super::present::diagnostics_for_stderr;
 use super::{Args, globals};
 use crate::cmd::ExitError;
-use crate::out;
+use crate::cmd::job::{accept, apply, variable};
 
 /// What is to run.
 pub struct Plan {
@@ -69,8 +68,8 @@ impl Plan {
         for path in &args.files {
             let bytes = fs::read(path)
                 .map_err(|e| exit(Exit::Input, format!("{}: {e}", path.display())))?;
-            let checked = JobFile::read(path, &|name| std::env::var(name).ok())
-                .with_context(|| path.display().to_string())?;
+            let checked =
+                JobFile::read(path, &variable).with_context(|| path.display().to_string())?;
             plan.add(args, checked, Some(bytes))?;
         }
         plan.name_files();
@@ -80,19 +79,17 @@ impl Plan {
     fn add(
         &mut self,
         args: &Args,
-        checked: Checked,
+        mut checked: Checked,
         written: Option<Vec<u8>>,
     ) -> anyhow::Result<()> {
-        if !checked.diagnostics.is_empty() {
-            out::note(diagnostics_for_stderr(&checked.diagnostics));
-        }
         let path = checked.file.path().to_owned();
-        if checked.has_errors() || (args.strict && !checked.diagnostics.is_empty()) {
-            let what = format!("{}: nothing was run", path.display());
-            return Err(exit(Exit::Input, what));
+        if args.strict {
+            for diagnostic in &mut checked.diagnostics {
+                diagnostic.severity = Severity::Error;
+            }
         }
-        let mut file = checked.file;
-        super::super::apply(&mut file, &args.set)?;
+        let mut file = accept(checked, false)?;
+        apply(&mut file, &args.set)?;
         for job in preflight::forbid_creation(&mut file) {
             self.notes.push(format!(
                 "{job}: added allow_file_create=0, so that a device that vanishes is not created as a file"
@@ -198,13 +195,12 @@ impl Plan {
             for failure in preflight::refusals(&step.jobs, work_dir) {
                 refuse(failure.to_string());
             }
-            let mut uses: Vec<TargetUse> = step.jobs.iter().flat_map(targets).collect();
-            for job in &step.jobs {
-                match replayed(job, work_dir) {
-                    Ok(files) => uses.extend(files),
-                    Err(refusal) => refuse(refusal),
-                }
-            }
+            // What cannot be told is among the refusals already.
+            let uses = step
+                .jobs
+                .iter()
+                .filter_map(|job| preflight::uses(job, work_dir).ok());
+            let uses: Vec<TargetUse> = uses.flatten().collect();
             for target in uses.iter().filter(|target| target.writes) {
                 if let Err(refusal) = check_write(&work_dir.join(&target.path), &confirmed) {
                     refuse(refusal.to_string());
@@ -215,25 +211,6 @@ impl Plan {
             [] => Ok(()),
             _ => Err(exit(Exit::Refused, refusals.join("\n"))),
         }
-    }
-}
-
-/// What a job replays, or why that cannot be told.
-fn replayed(job: &JobSpec, work_dir: &Path) -> Result<Vec<TargetUse>, String> {
-    let open = |path: &Path| -> std::io::Result<Box<dyn std::io::Read>> {
-        Ok(Box::new(fs::File::open(work_dir.join(path))?))
-    };
-    match replay(job, &open) {
-        Ok(Replay::None) => Ok(Vec::new()),
-        Ok(Replay::Files(files)) => Ok(files),
-        Ok(Replay::Unknown) => Err(format!(
-            "{}: the log it replays names its devices itself, and Fathom cannot read which\n  to do: say with replay_redirect= where it is to be replayed",
-            job.name
-        )),
-        Err(error) => Err(format!(
-            "{}: the log it replays cannot be read: {error}",
-            job.name
-        )),
     }
 }
 
