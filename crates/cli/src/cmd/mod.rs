@@ -10,6 +10,7 @@ use crate::out::Color;
 pub mod baseline;
 pub mod completions;
 pub mod doctor;
+pub mod engines;
 pub mod import;
 pub mod job;
 pub mod man;
@@ -70,6 +71,7 @@ pub enum Command {
     Baseline(baseline::Args),
     Completions(completions::Args),
     Doctor(doctor::Args),
+    Engines(engines::Args),
     Import(import::Args),
     Job(job::Args),
     Man(man::Args),
@@ -84,6 +86,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Baseline(args) => baseline::run(&cli.global, args),
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
+        Command::Engines(args) => engines::run(&cli.global, args),
         Command::Import(args) => import::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),

@@ -9,35 +9,21 @@ use std::path::Path;
 
 use fathom_model::{Failure, FailureKind, JobOption, JobSpec, Origin};
 
-use crate::jobfile::{JobFile, targets};
-
-/// I/O engines whose `filename` is no path (a host, a pool, a command, nothing).
-const NO_PATHS: [&str; 17] = [
-    "cpuio",
-    "exec",
-    "gfapi",
-    "gfapi_async",
-    "http",
-    "libhdfs",
-    "nbd",
-    "net",
-    "netsplice",
-    "nfs",
-    "null",
-    "rados",
-    "rbd",
-    "rdma",
-    "libblkio",
-    "guasi",
-    "librpma_apm_client",
-];
+use crate::jobfile::{JobFile, names_targets_elsewhere, spec, targets};
 
 /// What keeps `jobs` from measuring what they name; relative names are meant
 /// from `work_dir`.
 #[must_use]
 pub fn refusals(jobs: &[JobSpec], work_dir: &Path) -> Vec<Failure> {
     let mut refusals: Vec<Failure> = Vec::new();
-    for job in jobs.iter().filter(|job| names_paths(job)) {
+    for job in jobs {
+        if let Some(option) = names_targets_elsewhere(job) {
+            let what = format!(
+                "{} replays writes to whatever devices the log names, which cannot be checked: add replay_redirect=DEVICE",
+                option.name
+            );
+            refusals.push(Failure::new(FailureKind::BadOption, what).about(&job.name));
+        }
         for target in targets(job) {
             if let Some(refusal) = refusal(&target.path, work_dir)
                 && !refusals.contains(&refusal)
@@ -49,14 +35,9 @@ pub fn refusals(jobs: &[JobSpec], work_dir: &Path) -> Vec<Failure> {
     refusals
 }
 
-fn names_paths(job: &JobSpec) -> bool {
-    !job.value("ioengine")
-        .is_some_and(|engine| NO_PATHS.contains(&engine))
-}
-
 fn refusal(named: &Path, work_dir: &Path) -> Option<Failure> {
     let path = work_dir.join(named);
-    if named == Path::new("-") || path.exists() {
+    if path.exists() {
         return None;
     }
     let shown = named.display().to_string();
@@ -85,7 +66,7 @@ pub fn forbid_creation(file: &mut JobFile) -> Vec<String> {
         .jobs()
         .iter()
         .enumerate()
-        .filter(|(_, job)| names_paths(job) && job.option("allow_file_create").is_none())
+        .filter(|(_, job)| spec::option(job, "allow_file_create").is_none())
         .filter(|(_, job)| {
             let targets = targets(job);
             !targets.is_empty() && targets.iter().all(|target| is_in_dev(&target.path))

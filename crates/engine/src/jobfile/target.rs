@@ -108,7 +108,7 @@ impl Targets {
     /// options of a job and its globals; of `directory` the last one counts.
     fn files(&mut self, job: &JobSpec) {
         let directory = spec::option(job, "directory");
-        let folders = directory.map_or_else(Vec::new, |option| names(option));
+        let folders = directory.map_or_else(Vec::new, names);
         let mut named = false;
         for option in &job.options {
             match option.name.as_str() {
