@@ -319,23 +319,17 @@ impl Inbox<'_> {
         Ok(None)
     }
 
-    /// Keeps a file of the record. The name comes from another machine: only
-    /// plain names in the two folders of a record are taken.
+    /// Keeps a file of the record.
     fn keep(&self, path: &str, text: &str) -> Result<(), SshError> {
         let Some(writer) = &self.writer else {
             return Err(self.nonsense("a file before the header"));
         };
-        let parts: Vec<Component> = Path::new(path).components().collect();
-        let is_plain = parts
-            .iter()
-            .all(|part| matches!(part, Component::Normal(_)));
-        let dir = match parts.first().and_then(|part| part.as_os_str().to_str()) {
-            Some("jobs") if is_plain && parts.len() == 2 => writer.jobs_dir()?,
-            Some("raw") if is_plain && matches!(parts.len(), 2 | 3) => writer.raw_dir()?,
-            _ => return Err(self.nonsense(&format!("a file named {path:?}"))),
+        let kept = match place(path) {
+            Some((Folder::Jobs, rest)) => writer.jobs_dir()?.join(rest),
+            Some((Folder::Raw, rest)) => writer.raw_dir()?.join(rest),
+            None => return Err(self.nonsense(&format!("a file named {path:?}"))),
         };
-        let kept = dir.join(parts[1..].iter().collect::<PathBuf>());
-        let folder = kept.parent().unwrap_or(&dir);
+        let folder = kept.parent().unwrap_or(&kept);
         fs::create_dir_all(folder)
             .and_then(|()| fs::write(&kept, text))
             .map_err(|source| SshError::Local {
@@ -388,5 +382,66 @@ impl Inbox<'_> {
             target: self.session.target().to_owned(),
             answer: answer.to_owned(),
         }
+    }
+}
+
+/// The two folders of a record that take files.
+#[derive(Debug, PartialEq, Eq)]
+enum Folder {
+    Jobs,
+    Raw,
+}
+
+/// Where a file belongs. The path comes from another machine: only plain names
+/// in the two folders are taken, in `raw` also in a folder of theirs.
+fn place(path: &str) -> Option<(Folder, PathBuf)> {
+    let parts: Vec<Component> = Path::new(path).components().collect();
+    let (first, rest) = parts.split_first()?;
+    let is_plain = parts
+        .iter()
+        .all(|part| matches!(part, Component::Normal(_)));
+    let folder = match (first.as_os_str().to_str()?, rest.len()) {
+        ("jobs", 1) => Folder::Jobs,
+        ("raw", 1 | 2) => Folder::Raw,
+        _ => return None,
+    };
+    is_plain.then(|| (folder, rest.iter().collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_other_side_stay_in_their_folders() {
+        assert_eq!(place("jobs/01.fio"), Some((Folder::Jobs, "01.fio".into())));
+        assert_eq!(
+            place("raw/01/fio.out"),
+            Some((Folder::Raw, "01/fio.out".into()))
+        );
+        for bad in [
+            "events.jsonl",
+            "jobs",
+            "/etc/passwd",
+            "jobs/../events.jsonl",
+            "raw/../../x",
+            "jobs/a/b",
+            "raw/a/b/c",
+            "",
+            "raw/./../../x",
+        ] {
+            assert_eq!(place(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_script_passes_through_any_login_shell() {
+        assert!(!RECEIVE.contains('\n') && !RECEIVE.contains('!'));
+    }
+
+    #[test]
+    fn what_the_script_says_is_understood() {
+        let wire: Wire = serde_json::from_str("{\"wire\":\"cannot_run\"}").unwrap();
+        assert_eq!(wire, Wire::CannotRun);
     }
 }
