@@ -87,11 +87,9 @@ impl Host for Here {
     }
 
     fn install_fio(&self) -> Result<(), QuickError> {
-        // What the package tool says goes to stderr: stdout may carry a document.
         let status = Command::new("sh")
             .args(["-c", INSTALL_FIO])
             .stdin(Stdio::null())
-            .stdout(std::io::stderr())
             .status()
             .map_err(|source| QuickError::file(Path::new("sh"), source))?;
         install::judge(status.code())
