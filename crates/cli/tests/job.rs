@@ -1,5 +1,7 @@
 //! `fathom job check`, `show` and `from-cmdline` as a person uses them.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 use std::path::Path;
 
 use assert_cmd::Command;

@@ -6,10 +6,11 @@
 //! exit code 0 and figures that are nonsense.
 
 use std::path::Path;
+use std::{fs, io};
 
 use fathom_model::{Failure, FailureKind, JobOption, JobSpec, Origin};
 
-use crate::jobfile::{JobFile, names_targets_elsewhere, spec, targets};
+use crate::jobfile::{JobFile, Replay, TargetUse, replay, spec, targets};
 
 /// What keeps `jobs` from measuring what they name; relative names are meant
 /// from `work_dir`.
@@ -17,14 +18,14 @@ use crate::jobfile::{JobFile, names_targets_elsewhere, spec, targets};
 pub fn refusals(jobs: &[JobSpec], work_dir: &Path) -> Vec<Failure> {
     let mut refusals: Vec<Failure> = Vec::new();
     for job in jobs {
-        if let Some(option) = names_targets_elsewhere(job) {
-            let what = format!(
-                "{} replays writes to whatever devices the log names, which cannot be checked: add replay_redirect=DEVICE",
-                option.name
-            );
-            refusals.push(Failure::new(FailureKind::BadOption, what).about(&job.name));
-        }
-        for target in targets(job) {
+        let uses = match uses(job, work_dir) {
+            Ok(uses) => uses,
+            Err(failure) => {
+                refusals.push(failure);
+                continue;
+            }
+        };
+        for target in uses {
             if let Some(refusal) = refusal(&target.path, work_dir)
                 && !refusals.contains(&refusal)
             {
@@ -33,6 +34,31 @@ pub fn refusals(jobs: &[JobSpec], work_dir: &Path) -> Vec<Failure> {
         }
     }
     refusals
+}
+
+/// Everything a job uses: what it names, and what the log names that it replays.
+///
+/// # Errors
+/// When the log does not tell, or cannot be read.
+pub fn uses(job: &JobSpec, work_dir: &Path) -> Result<Vec<TargetUse>, Failure> {
+    let open = |path: &Path| -> io::Result<Box<dyn io::Read>> {
+        Ok(Box::new(fs::File::open(work_dir.join(path))?))
+    };
+    let refused = |what: String| Failure::new(FailureKind::BadOption, what).about(&job.name);
+    let mut uses = targets(job);
+    match replay(job, &open) {
+        Ok(Replay::None) => {}
+        Ok(Replay::Files(files)) => uses.extend(files),
+        Ok(Replay::Unknown) => {
+            let what = "the log that read_iolog replays names its devices itself, and cannot be understood here: add replay_redirect=DEVICE";
+            return Err(refused(what.to_owned()));
+        }
+        Err(error) => {
+            let what = format!("the log that read_iolog replays cannot be read: {error}");
+            return Err(refused(what));
+        }
+    }
+    Ok(uses)
 }
 
 fn refusal(named: &Path, work_dir: &Path) -> Option<Failure> {

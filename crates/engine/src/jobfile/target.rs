@@ -26,7 +26,8 @@ pub struct TargetUse {
 /// Generated names beyond this many are represented by their folder.
 const MOST_NAMES: u64 = 4096;
 
-/// Every path the job uses, each once. Generated file names stand as the
+/// Every path the job file tells the job uses, each once (a log that is
+/// replayed names more: [`super::replay()`]). Generated file names stand as the
 /// folder they fall in, unless `filename_format` or the job's name could lead
 /// them elsewhere: then as themselves.
 #[must_use]
@@ -69,14 +70,6 @@ pub fn is_write(job: &JobSpec) -> bool {
     let trims = spec::option(job, "trim_percentage").is_some()
         && spec::number(job, "trim_percentage") != Some(0);
     direction || changes || trims || table().engine(spec::engine(job)).is_none()
-}
-
-/// The option by which the job takes over files or devices that only its
-/// content names: these are not among [`targets`], so the job cannot be told
-/// to be safe.
-#[must_use]
-pub fn names_targets_elsewhere(job: &JobSpec) -> Option<&JobOption> {
-    spec::option(job, "read_iolog").filter(|_| spec::option(job, "replay_redirect").is_none())
 }
 
 /// An engine that is not known may do anything to files.
@@ -226,7 +219,7 @@ impl Targets {
 }
 
 /// The names in a list joined by `:`; `\:` is a colon of a name.
-fn names(option: &JobOption) -> Vec<String> {
+pub(super) fn names(option: &JobOption) -> Vec<String> {
     let mut list = vec![String::new()];
     let mut letters = option
         .value

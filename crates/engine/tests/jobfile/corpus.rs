@@ -170,8 +170,10 @@ fn fio_takes_the_command_lines() {
     }
 }
 
-/// Options without their places.
-fn plain(jobs: &[JobSpec]) -> Vec<(String, Vec<(String, Option<String>)>)> {
+type NameValue = (String, Option<String>);
+
+/// Jobs without the places of their options.
+fn plain(jobs: &[JobSpec]) -> Vec<(String, Vec<NameValue>)> {
     let option = |option: &JobOption| (option.name.clone(), option.value.clone());
     jobs.iter()
         .map(|job| (job.name.clone(), job.options.iter().map(option).collect()))

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use fathom_testkit::skip;
+
 /// Variables of the corpus.
 pub const VARIABLES: [(&str, &str); 4] = [
     ("FATHOM_SIZE", "1m"),
@@ -66,20 +68,6 @@ pub fn is_the_tables(test: &str) -> bool {
     }
     skip(test, &format!("needs fio 3.33, this is {version}"));
     false
-}
-
-fn skip(test: &str, reason: &str) {
-    use std::io::Write;
-    let line = format!("SKIP {test}: {reason}");
-    eprintln!("{line}");
-    if let Some(path) = std::env::var_os("FATHOM_SKIP_LOG")
-        && let Ok(mut log) = std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(path)
-    {
-        let _ = writeln!(log, "{line}");
-    }
 }
 
 /// stdout and stderr as text.

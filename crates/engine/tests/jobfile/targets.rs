@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fathom_engine::jobfile::{self, JobFile, spec, value::Amount};
+use fathom_engine::jobfile::{self, JobFile, Replay, spec, value::Amount};
 use fathom_model::JobSpec;
 
 use crate::fio;
@@ -116,11 +116,69 @@ fn only_what_is_known_to_read_is_no_write() {
 
 #[test]
 fn a_replayed_log_names_its_targets_itself() {
-    assert!(jobfile::names_targets_elsewhere(&job("read_iolog=x")).is_some());
-    assert!(
-        jobfile::names_targets_elsewhere(&job("read_iolog=x\nreplay_redirect=/dev/sda")).is_none()
+    let replay = |text: &str, log: &'static [u8]| {
+        jobfile::replay(&job(text), &|_| Ok(Box::new(log))).unwrap()
+    };
+    let log = b"fio version 2 iolog\n/dev/sda add\n/tmp/x add\n/dev/sda open\n\
+        /dev/sda read 0 4096\n/tmp/x trim 0 4096\n/dev/sda close\n";
+    let Replay::Files(files) = replay("read_iolog=log", log) else {
+        panic!();
+    };
+    let files: Vec<_> = files
+        .iter()
+        .map(|f| (f.path.to_str().unwrap(), f.writes))
+        .collect();
+    assert_eq!(files, [("/dev/sda", false), ("/tmp/x", true)]);
+
+    let timed = b"fio version 3 iolog\n0 /dev/sdb add\n5 /dev/sdb write 0 4096\n";
+    let Replay::Files(files) = replay("read_iolog=log", timed) else {
+        panic!();
+    };
+    assert!(files[0].writes && files[0].path == Path::new("/dev/sdb"));
+
+    // A block trace, an unknown word, a line without end.
+    let odd: [&[u8]; 4] = [
+        b"\x07aTa\0\0",
+        b"",
+        b"fio version 2 iolog\nx zap 1 2\n",
+        &[b'x'; 10_000],
+    ];
+    for log in odd {
+        assert_eq!(replay("read_iolog=log", log), Replay::Unknown);
+    }
+    assert_eq!(replay("read_iolog=-", b""), Replay::Unknown);
+    assert_eq!(
+        replay("read_iolog=x\nreplay_redirect=/dev/sda", b""),
+        Replay::None
     );
-    assert!(jobfile::names_targets_elsewhere(&job("rw=write")).is_none());
+    assert_eq!(replay("rw=write", b""), Replay::None);
+}
+
+/// The log that fio itself writes is understood.
+#[test]
+fn a_log_of_fio_is_understood() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = [
+        "--output=/dev/null",
+        "--name=a",
+        "--thread",
+        "--size=64k",
+        "--rw=randrw",
+        "--filename=data",
+        "--write_iolog=log",
+    ];
+    if fio::run("a_log_of_fio_is_understood", &args, folder.path()).is_none() {
+        return;
+    }
+    let open = |path: &Path| -> std::io::Result<Box<dyn std::io::Read>> {
+        Ok(Box::new(std::fs::File::open(folder.path().join(path))?))
+    };
+    let Replay::Files(files) = jobfile::replay(&job("read_iolog=log"), &open).unwrap() else {
+        panic!();
+    };
+    assert_eq!(files.len(), 1);
+    assert!(files[0].writes && files[0].path == Path::new("data"));
+    assert!(jobfile::replay(&job("read_iolog=none"), &open).is_err());
 }
 
 #[test]

@@ -58,13 +58,13 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     };
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     if global.json {
-        out::line(serde_json::to_string_pretty(&Document {
+        out::json(&Document {
             schema: "fathom.job-check/1",
             files: &args.files,
             errors,
             warnings,
             diagnostics: &diagnostics,
-        })?);
+        })?;
     } else {
         if !diagnostics.is_empty() {
             out::line(present::diagnostics(&diagnostics));

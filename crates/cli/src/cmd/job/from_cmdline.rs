@@ -32,7 +32,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             "schema": "fathom.job-file/1",
             "text": text,
         });
-        out::line(serde_json::to_string_pretty(&document)?);
+        out::json(&document)?;
     } else {
         out::line(text.trim_end());
     }

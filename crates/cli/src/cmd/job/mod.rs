@@ -82,6 +82,22 @@ pub fn accept(checked: Checked, quiet: bool) -> anyhow::Result<JobFile> {
     Ok(checked.file)
 }
 
+/// Sets options in every job, and refuses what would be refused in a file.
+pub fn apply(file: &mut JobFile, settings: &[Setting]) -> anyhow::Result<()> {
+    if settings.is_empty() {
+        return Ok(());
+    }
+    for setting in settings {
+        file.set(&setting.key, setting.value.as_deref());
+    }
+    let with = format!("{} with --set", file.path().display());
+    accept(
+        JobFile::parse(&file.render(), with.as_ref(), &variable),
+        true,
+    )?;
+    Ok(())
+}
+
 /// `key=value` of `--set`.
 #[derive(Debug, Clone)]
 pub struct Setting {

@@ -62,17 +62,7 @@ struct Target {
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let mut file = super::read(&args.file, global.quiet)?;
     select(&mut file, &args.section)?;
-    for setting in &args.set {
-        file.set(&setting.key, setting.value.as_deref());
-    }
-    // What was set is checked like what was written.
-    if !args.set.is_empty() {
-        let with = PathBuf::from(format!("{} with --set", args.file.display()));
-        super::accept(
-            JobFile::parse(&file.render(), &with, &super::variable),
-            true,
-        )?;
-    }
+    super::apply(&mut file, &args.set)?;
     let jobs = file.jobs();
     if global.json {
         let document = Document {
@@ -81,7 +71,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             cmdline: command(&jobs),
             jobs: jobs.into_iter().map(job).collect(),
         };
-        out::line(serde_json::to_string_pretty(&document)?);
+        out::json(&document)?;
     } else if args.cmdline {
         let words: Vec<String> = command(&jobs)
             .iter()

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use fathom_device::safety::{Confirmations, check_write};
 use fathom_engine::fio::preflight;
-use fathom_engine::jobfile::{Checked, JobFile, Severity, targets};
+use fathom_engine::jobfile::{Checked, JobFile, Severity, TargetUse, targets};
 use fathom_model::{Exit, JobSpec};
 
 use super::{Args, globals};
 use crate::cmd::ExitError;
-use crate::cmd::job::{Setting, accept, variable};
+use crate::cmd::job::{accept, apply, variable};
 
 /// What is to run.
 pub struct Plan {
@@ -89,9 +89,7 @@ impl Plan {
             }
         }
         let mut file = accept(checked, false)?;
-        for Setting { key, value } in &args.set {
-            file.set(key, value.as_deref());
-        }
+        apply(&mut file, &args.set)?;
         for job in preflight::forbid_creation(&mut file) {
             self.notes.push(format!(
                 "{job}: added allow_file_create=0, so that a device that vanishes is not created as a file"
@@ -197,12 +195,13 @@ impl Plan {
             for failure in preflight::refusals(&step.jobs, work_dir) {
                 refuse(failure.to_string());
             }
-            for target in step
+            // What cannot be told is among the refusals already.
+            let uses = step
                 .jobs
                 .iter()
-                .flat_map(targets)
-                .filter(|target| target.writes)
-            {
+                .filter_map(|job| preflight::uses(job, work_dir).ok());
+            let uses: Vec<TargetUse> = uses.flatten().collect();
+            for target in uses.iter().filter(|target| target.writes) {
                 if let Err(refusal) = check_write(&work_dir.join(&target.path), &confirmed) {
                     refuse(refusal.to_string());
                 }
