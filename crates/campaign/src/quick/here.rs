@@ -1,7 +1,6 @@
 //! This machine as a [`Host`].
 
-use std::fs::{self, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -121,8 +120,9 @@ fn os_name() -> String {
 /// it up in Linux 6.6, FUSE file systems differ). The file never gets a name.
 #[cfg(target_os = "linux")]
 fn opens_direct(dir: &Path) -> Option<bool> {
+    use std::os::unix::fs::OpenOptionsExt;
     let open = |flags: i32| {
-        OpenOptions::new()
+        fs::OpenOptions::new()
             .read(true)
             .write(true)
             .custom_flags(libc::O_TMPFILE | flags)
