@@ -1,7 +1,6 @@
 //! This machine as a [`Host`].
 
-use std::fs::{self, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -87,11 +86,9 @@ impl Host for Here {
     }
 
     fn install_fio(&self) -> Result<(), QuickError> {
-        // What the package tool says goes to stderr: stdout may carry a document.
         let status = Command::new("sh")
             .args(["-c", INSTALL_FIO])
             .stdin(Stdio::null())
-            .stdout(std::io::stderr())
             .status()
             .map_err(|source| QuickError::file(Path::new("sh"), source))?;
         install::judge(status.code())
@@ -123,8 +120,9 @@ fn os_name() -> String {
 /// it up in Linux 6.6, FUSE file systems differ). The file never gets a name.
 #[cfg(target_os = "linux")]
 fn opens_direct(dir: &Path) -> Option<bool> {
+    use std::os::unix::fs::OpenOptionsExt;
     let open = |flags: i32| {
-        OpenOptions::new()
+        fs::OpenOptions::new()
             .read(true)
             .write(true)
             .custom_flags(libc::O_TMPFILE | flags)

@@ -9,7 +9,8 @@ const NO_TOOL: i32 = 90;
 /// it also travels through login shells that are none. The lists of apt may be
 /// empty on a fresh machine: they are fetched when the first attempt fails.
 /// SunOS has a `pkg` of its own that asks nothing and knows no `-y`.
-pub const INSTALL_FIO: &str = "if command -v apt-get >/dev/null 2>&1; then \
+/// What the tools say goes to stderr: stdout may carry a document.
+pub const INSTALL_FIO: &str = "exec >&2; if command -v apt-get >/dev/null 2>&1; then \
     DEBIAN_FRONTEND=noninteractive; export DEBIAN_FRONTEND; \
     apt-get install -y fio || { apt-get update && apt-get install -y fio; }; \
     elif command -v dnf >/dev/null 2>&1; then dnf install -y fio; \

@@ -138,7 +138,9 @@ impl QuickError {
             }
             Self::File { .. } => Exit::Input,
             Self::Refused(_) | Self::NotOurs(_) => Exit::Refused,
-            Self::NoFullRun(_) | Self::Missing(_) => Exit::Missing,
+            Self::NoFullRun(_) | Self::Missing(_) | Self::Record(RecordError::NotFound(_)) => {
+                Exit::Missing
+            }
             Self::Ssh(SshError::NoClient { .. } | SshError::NotConnected { .. }) => Exit::Missing,
             Self::Ssh(SshError::Record(_)) | Self::Record(_) | Self::Run(_) => Exit::Record,
             Self::Ssh(_) | Self::Cut { .. } => Exit::Failed,

@@ -134,9 +134,7 @@ impl Host for There<'_> {
     }
 
     fn install_fio(&self) -> Result<(), QuickError> {
-        // What the package tool says goes to stderr, which ssh hands on.
-        let script = format!("{{ {INSTALL_FIO}; }} >&2");
-        install::judge(self.session.output(&script, &[])?.code)
+        install::judge(self.session.output(INSTALL_FIO, &[])?.code)
     }
 
     fn prepare(&self, folder: &Path) -> Result<Hold, QuickError> {

@@ -3,13 +3,12 @@
 use clap::Subcommand;
 use fathom_campaign::quick::{Baseline, format_size};
 use fathom_model::Exit;
-use fathom_record::Record;
 use fathom_report::grid::{Cell, Grid, figures, words};
 use fathom_report::style::Tone;
 use serde_json::json;
 
 use super::Global;
-use super::quick::{failed, shelf};
+use super::quick::{failed, record, shelf};
 use crate::out;
 
 /// Save, list, show and remove baselines of the quick series
@@ -69,7 +68,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 }
 
 fn save(global: &Global, name: &str, run: &str) -> anyhow::Result<()> {
-    let record = Record::open(&fathom_record::find(&global.runs, Some(run))?)?;
+    let record = record(global, run)?;
     let baseline = Baseline::from_record(name, &record).map_err(failed)?;
     let path = shelf()?.save(&baseline).map_err(failed)?;
     done(global, "saved", name, &path)

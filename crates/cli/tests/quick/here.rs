@@ -88,7 +88,7 @@ fn one_test_repeats_only_after_a_full_run() {
         .code(0);
     let ended = place.run(&args).code(0);
     let command = format!(
-        "cd {} && fio '--name={SECOND}' ",
+        "cd {} && fio --name='{SECOND}' ",
         place.test_folder().display()
     );
     let ended = ended.says(&command).says(" --rw=randwrite ");
@@ -180,6 +180,8 @@ fn percentages_of_saved_baselines_stand_beside_each_other() {
         .code(0)
         .says("Baseline mine saved");
     place.run(&["baseline", "save", "other", &before]).code(0);
+    let nowhere = ["baseline", "save", "mine", "nowhere"];
+    place.run(&nowhere).code(5).complains("nowhere");
     place
         .run(&["baseline", "save", "hdd", &before])
         .code(4)

@@ -95,7 +95,7 @@ fn both_modes_print_the_same_lines_and_bring_the_record_home() {
         place
             .run(&again)
             .code(0)
-            .says("&& fio '--name=")
+            .says("&& fio --name='")
             .says("2 files, rnd 4k writes: ");
         let host = there.server.host();
         let removed = format!("Removed \"{}\" on {host}.", place.test_folder().display());
@@ -317,5 +317,24 @@ fn a_lost_connection_keeps_what_was_measured() {
             log.contains("\"finished\"") && log.contains("was lost"),
             "{mode}: {log}"
         );
+    }
+}
+
+#[test]
+fn a_kill_of_fathom_ends_the_other_side_too() {
+    for mode in BOTH_MODES {
+        let there = there_or_skip!(
+            "a_kill_of_fathom_ends_the_other_side_too",
+            Place::new(),
+            &[]
+        );
+        let target = there.place.target();
+        let args = [&there.quick(&target, mode)[..], &["--runtime", "60"]].concat();
+        let mut child = there.place.start(&args);
+        there.place.wait_for_second("");
+        wait_until("fio runs", || there.place.fio_runs());
+        signal(&child, "KILL");
+        child.wait().unwrap();
+        there.wait_for_nothing_left();
     }
 }

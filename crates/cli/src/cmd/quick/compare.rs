@@ -2,13 +2,12 @@
 
 use fathom_campaign::quick::{self, Compared, Comparison, Figures, QuickRun};
 use fathom_model::Exit;
-use fathom_record::Record;
 use fathom_report::Style;
 use fathom_report::grid::{Cell, Grid, figures, words};
 use fathom_report::style::Tone;
 use serde::Serialize;
 
-use super::{Global, failed};
+use super::{Global, failed, record};
 use crate::out;
 
 /// Change from which a figure is coloured, percent: below it lies what two runs
@@ -33,8 +32,7 @@ pub struct Args {
 /// Runs the command.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let read = |name: &str| -> anyhow::Result<QuickRun> {
-        let record = Record::open(&fathom_record::find(&global.runs, Some(name))?)?;
-        QuickRun::of(&record).map_err(failed)
+        QuickRun::of(&record(global, name)?).map_err(failed)
     };
     let comparison = quick::compare(&read(&args.before)?, &read(&args.after)?);
     if global.json {

@@ -6,6 +6,7 @@ use anyhow::Context;
 use clap::{Subcommand, ValueEnum};
 use fathom_campaign::quick::{self, Group, Order, QuickError, RemoteMode};
 use fathom_model::Exit;
+use fathom_record::Record;
 
 use super::{ExitError, Global};
 
@@ -192,6 +193,13 @@ pub fn shelf() -> anyhow::Result<quick::Shelf> {
     let dir = xdg::baselines_dir()
         .context("there is no home directory to keep baselines in; set XDG_DATA_HOME")?;
     Ok(quick::Shelf::new(dir))
+}
+
+/// The record of a run: a folder, or a name under --runs.
+pub fn record(global: &Global, run: &str) -> anyhow::Result<Record> {
+    fathom_record::find(&global.runs, Some(run))
+        .and_then(|dir| Record::open(&dir))
+        .map_err(|error| failed(error.into()))
 }
 
 /// An error of the series with its exit code.
