@@ -1,5 +1,7 @@
 //! `fathom import` as a person and a program use it.
 
+#![allow(clippy::unwrap_used)] // a test that cannot go on fails
+
 use std::path::{Path, PathBuf};
 use std::process::Output;
 

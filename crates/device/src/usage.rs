@@ -103,6 +103,9 @@ impl Use {
     #[must_use]
     pub fn remedy(&self) -> String {
         match self {
+            Self::Mounted { point, .. } if point == Path::new("/") => {
+                "choose another device, for this one holds the system".to_owned()
+            }
             Self::Mounted { point, .. } => format!("umount {}", point.display()),
             Self::Swap { device } => format!("swapoff {}", device.display()),
             Self::Held { by, .. } => format!(

@@ -1,5 +1,7 @@
 //! fio's outputs: what is read from real ones, and from hostile ones.
 
+#![allow(clippy::unwrap_used)] // a test that cannot go on fails
+
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -150,6 +152,64 @@ fn assert_direction(what: &str, exact: &DirectionResult, rough: &DirectionResult
     );
 }
 
+/// What a real run of a second prints, in all formats at once.
+fn run_in_every_format(terse_version: u8) -> Vec<u8> {
+    let dir = tempfile::tempdir().unwrap();
+    let output = Command::new("fio")
+        .current_dir(&dir)
+        .args([
+            "--name=all",
+            "--rw=randrw",
+            "--bs=4k,8k",
+            "--size=2m",
+            "--runtime=1",
+        ])
+        .args([
+            "--time_based",
+            "--rate_iops=500",
+            "--ioengine=libaio",
+            "--iodepth=4",
+        ])
+        .args([
+            "--fsync=32",
+            "--continue_on_error=all",
+            "--description=one; two",
+        ])
+        .arg("--output-format=normal,terse,json+")
+        .arg(format!("--terse-version={terse_version}"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    output.stdout
+}
+
+/// The text for people alone: no document, no terse lines.
+fn without_terse(text: &[u8]) -> Vec<u8> {
+    let lines = String::from_utf8(without_json(text)).unwrap();
+    let is_terse = |line: &&str| line.matches(';').count() > 50 || line.starts_with(';');
+    let kept: Vec<_> = lines.lines().filter(|line| !is_terse(line)).collect();
+    kept.join("\n").into_bytes()
+}
+
+fn assert_job(what: &str, exact: &JobResult, rough: &JobResult) {
+    assert_eq!((&exact.name, exact.error), (&rough.name, rough.error));
+    assert_eq!(exact.description, rough.description);
+    assert_eq!(exact.total_errors, rough.total_errors);
+    assert_eq!(exact.directions().count(), rough.directions().count());
+    for ((dir, a), (_, b)) in exact.directions().zip(rough.directions()) {
+        assert_direction(&format!("{what} {}", dir.name()), a, b, 1000.0);
+    }
+    let cpu = |job: &JobResult| job.cpu.clone().unwrap();
+    assert_eq!(cpu(exact).context_switches, cpu(rough).context_switches);
+    assert!(near(
+        cpu(exact).user_percent,
+        cpu(rough).user_percent,
+        0.0,
+        0.01
+    ));
+    assert_eq!(exact.iodepth_percent.len(), rough.iodepth_percent.len());
+}
+
 #[test]
 fn one_run_reads_the_same_in_every_format() {
     if Command::new("fio").arg("--version").output().is_err() {
@@ -158,93 +218,31 @@ fn one_run_reads_the_same_in_every_format() {
             "fio is not installed",
         );
     }
-    let dir = tempfile::tempdir().unwrap();
     for version in 2..=5u8 {
-        let output = Command::new("fio")
-            .current_dir(&dir)
-            .args([
-                "--name=all",
-                "--rw=randrw",
-                "--bs=4k,8k",
-                "--size=2m",
-                "--runtime=1",
-            ])
-            .args([
-                "--time_based",
-                "--rate_iops=500",
-                "--ioengine=libaio",
-                "--iodepth=4",
-            ])
-            .args([
-                "--fsync=32",
-                "--continue_on_error=all",
-                "--description=one; two",
-            ])
-            .args([
-                "--output-format=normal,terse,json+",
-                &format!("--terse-version={version}"),
-            ])
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{output:?}");
-        let all = output.stdout;
+        let all = run_in_every_format(version);
         let json = read_as(&all, "json");
         let terse = read_as(&without_json(&all), &format!("terse v{version}"));
-        let lines = String::from_utf8(without_json(&all)).unwrap();
-        let kept: Vec<_> = lines
-            .lines()
-            .filter(|line| line.matches(';').count() < 50)
-            .collect();
-        let normal = read_as(
-            kept.join("\n").replace("\n;one; two", "").as_bytes(),
-            "normal",
-        );
+        let normal = read_as(&without_terse(&all), "normal");
         let job = &json.jobs[0];
-        for (other, unit_ns) in [(&terse.jobs[0], 1000.0), (&normal.jobs[0], 1000.0)] {
-            assert_eq!((&job.name, job.error), (&other.name, other.error));
-            assert_eq!(job.description, other.description);
-            assert_eq!(job.total_errors, other.total_errors);
-            assert_eq!(job.directions().count(), other.directions().count());
-            for ((dir, a), (_, b)) in job.directions().zip(other.directions()) {
-                assert_direction(&format!("v{version} {}", dir.name()), a, b, unit_ns);
-            }
-            let cpu = |job: &JobResult| job.cpu.clone().unwrap();
-            assert_eq!(cpu(job).context_switches, cpu(other).context_switches);
-            assert!(near(
-                cpu(job).user_percent,
-                cpu(other).user_percent,
-                0.0,
-                0.01
-            ));
-        }
-        let sync = |job: &JobResult| job.sync.clone();
-        assert_latency(
-            "sync",
-            sync(job).as_ref(),
-            sync(&normal.jobs[0]).as_ref(),
-            1000.0,
-        );
-        assert_eq!(
-            job.iodepth_percent.len(),
-            normal.jobs[0].iodepth_percent.len()
-        );
+        assert_job(&format!("v{version}"), job, &terse.jobs[0]);
+        assert_job("normal", job, &normal.jobs[0]);
+        let (a, b) = (job.sync.as_ref(), normal.jobs[0].sync.as_ref());
+        assert_latency("sync", a, b, 1000.0);
         if version > 2 {
             let names = |r: &Results| r.disks.iter().map(|d| d.name.clone()).collect::<Vec<_>>();
             assert_eq!(names(&json), names(&terse));
             assert_eq!(json.engine_version, terse.engine_version);
         }
-        let histogram = job.read.as_ref().unwrap().clat.as_ref().unwrap();
-        assert_eq!(
-            histogram.histogram.as_ref().unwrap().total(),
-            histogram.n.unwrap()
-        );
+        let clat = job.read.as_ref().unwrap().clat.as_ref().unwrap();
+        let histogram = clat.histogram.as_ref().unwrap();
+        assert_eq!(histogram.total(), clat.n.unwrap());
     }
 }
 
 /// Tells that a test could not run, where the run's summary looks for it.
 fn skip(test: &str, reason: &str) {
     let line = format!("SKIP {test}: {reason}\n");
-    eprint!("{line}");
+    std::io::stderr().write_all(line.as_bytes()).unwrap();
     if let Some(log) = std::env::var_os("FATHOM_SKIP_LOG") {
         let file = std::fs::OpenOptions::new()
             .append(true)

@@ -7,11 +7,14 @@ use fathom_model::Exit;
 
 use crate::out::Color;
 
+pub mod baseline;
 pub mod completions;
 pub mod doctor;
+pub mod engines;
 pub mod import;
 pub mod job;
 pub mod man;
+pub mod quick;
 pub mod runs;
 pub mod show;
 
@@ -65,11 +68,14 @@ pub struct Global {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Baseline(baseline::Args),
     Completions(completions::Args),
     Doctor(doctor::Args),
+    Engines(engines::Args),
     Import(import::Args),
     Job(job::Args),
     Man(man::Args),
+    Quick(quick::Args),
     Runs(runs::Args),
     Show(show::Args),
 }
@@ -77,11 +83,14 @@ pub enum Command {
 /// Calls the command.
 pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
+        Command::Baseline(args) => baseline::run(&cli.global, args),
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
+        Command::Engines(args) => engines::run(&cli.global, args),
         Command::Import(args) => import::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
+        Command::Quick(args) => quick::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),
     }

@@ -150,7 +150,11 @@ fn table(runs: &[Entry]) -> Grid {
             Cell::new(tone, run.status.to_string()),
             run.duration_ms
                 .map_or_else(Cell::default, |ms| units::duration(ms).into()),
-            figure(|figure| units::count(figure.iops)),
+            // Outputs of some ages, imported, do not tell how many I/Os there were.
+            figure(|figure| match figure.iops {
+                0.0 => "–".to_owned(),
+                iops => units::count(iops),
+            }),
             figure(|figure| units::bytes_per_second(figure.bw_bytes)),
         ]);
     }

@@ -38,8 +38,8 @@ pub fn header(doc: &RunDocument, style: Style) -> String {
     if let Some(environment) = &doc.environment {
         line("host", &host(environment));
         let mut label = "target";
-        for target in &environment.targets {
-            line(label, &target_line(target));
+        for targets in by_disk(&environment.targets) {
+            line(label, &target_line(&targets));
             label = "";
         }
     }
@@ -98,7 +98,40 @@ fn host(environment: &Environment) -> String {
     format!("{}: {}", environment.hostname, style::facts(&facts))
 }
 
-fn target_line(target: &Target) -> String {
+/// Targets that lie on the same, together, in the order of the first of each.
+fn by_disk(targets: &[Target]) -> Vec<Vec<&Target>> {
+    let place = |target: &Target| {
+        let fs = target.file_system.as_ref().map(|fs| fs.mount_point.clone());
+        (target.device.as_ref().map(|device| device.name.clone()), fs)
+    };
+    let mut groups: Vec<Vec<&Target>> = Vec::new();
+    for target in targets {
+        match groups
+            .iter_mut()
+            .find(|group| place(group[0]) == place(target))
+        {
+            Some(group) => group.push(target),
+            None => groups.push(vec![target]),
+        }
+    }
+    groups
+}
+
+/// The paths of targets that lie on the same, and what that is.
+fn target_line(targets: &[&Target]) -> String {
+    /// Paths that are named before the others are counted.
+    const NAMED: usize = 3;
+    let named = targets
+        .iter()
+        .take(NAMED)
+        .map(|target| target.path.display().to_string());
+    let mut paths = named.collect::<Vec<_>>().join(", ");
+    if targets.len() > NAMED {
+        paths += &format!(" and {} more", targets.len() - NAMED);
+    }
+    let Some(target) = targets.first() else {
+        return paths;
+    };
     let mut facts = Vec::new();
     if let Some(fs) = &target.file_system {
         facts.extend(file_system(fs));
@@ -110,11 +143,10 @@ fn target_line(target: &Target) -> String {
     if let Some(device) = target.device.as_ref().or(disk) {
         facts.extend(block_device(device, target.device.is_none()));
     }
-    let path = target.path.display();
     if facts.is_empty() {
-        return path.to_string();
+        return paths;
     }
-    format!("{path}: {}", style::facts(&facts))
+    format!("{paths}: {}", style::facts(&facts))
 }
 
 fn file_system(fs: &FileSystem) -> [String; 2] {
@@ -154,6 +186,13 @@ fn block_device(device: &BlockDevice, named: bool) -> Vec<String> {
         device.nr_requests.map(|n| format!("nr_requests {n}")),
         labelled("cache ", &device.write_cache),
         labelled("PCIe ", &device.pcie_link),
+        device.partition.as_ref().map(|partition| {
+            format!(
+                "{}: {} of it",
+                partition.name,
+                units::bytes(partition.size_bytes as f64)
+            )
+        }),
     ]
     .into_iter()
     .flatten()

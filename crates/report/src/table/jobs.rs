@@ -233,8 +233,12 @@ pub fn active(job: &JobResult) -> impl Iterator<Item = (&'static str, &Direction
 }
 
 /// How many I/Os failed, where that is known; else the error that ended the job.
+/// Samples tell of no errors: that there were none is not known then.
 fn errors(job: &JobResult) -> Cell {
+    let sampled = |(_, r): (_, &DirectionResult)| r.doubts.contains(&Doubt::FromSamples);
+    let unknown = job.directions().next().is_none() || job.directions().any(sampled);
     match (job.total_errors, job.error) {
+        (None, 0) if unknown => Cell::default(),
         (None | Some(0), 0) => Cell::from("0"),
         (None | Some(0), errno) => Cell::new(Tone::Bad, format!("errno {errno}")),
         (Some(count), _) => Cell::new(Tone::Bad, count.to_string()),
@@ -355,11 +359,11 @@ impl Unit {
         },
     ];
 
-    /// The largest unit in which the smallest of the means is at least a half.
+    /// The largest unit in which the smallest of the means is at least 1.
     fn fitting<'l>(latencies: impl IntoIterator<Item = &'l Latency>) -> Self {
         let means = latencies.into_iter().map(|latency| latency.mean_ns);
         let least = means.fold(f64::INFINITY, f64::min);
-        let fits = |unit: &&Self| least.is_finite() && least >= 0.5 * unit.ns;
+        let fits = |unit: &&Self| least.is_finite() && least >= unit.ns;
         *Self::ALL.iter().find(fits).unwrap_or(&Self::ALL[3])
     }
 

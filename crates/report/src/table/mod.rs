@@ -99,7 +99,11 @@ fn group_lines(doc: &RunDocument, style: Style) -> String {
         grid.line([
             Cell::from(group.group.to_string()),
             Cell::from(group.dir.name()),
-            Cell::new(Tone::Strong, units::count(group.iops)),
+            match group.total_ios {
+                // What moved bytes did I/O: how much is not known.
+                0 => Cell::from("–"),
+                _ => Cell::new(Tone::Strong, units::count(group.iops)),
+            },
             Cell::from(units::bytes_per_second(group.bw_bytes)),
             Cell::from(units::bytes(group.io_bytes as f64)),
             Cell::from(units::bytes_per_second(group.bw_bytes_min)),

@@ -51,6 +51,15 @@ fn buffered_reads_that_no_disk_served_are_marked() {
     );
 }
 
+/// Found with a run of 50 ms on a loop device: fio had not read the disk's
+/// counters even once, and direct reads looked as if they had come from memory.
+#[test]
+fn the_disk_figures_of_a_short_run_are_no_evidence() {
+    let mut job = buffered(&[]);
+    job.read.as_mut().unwrap().runtime_ms = 50;
+    assert_eq!(doubts(job, vec![disk(0)]), [Doubt::Short]);
+}
+
 #[test]
 fn sequential_reads_come_in_larger_requests() {
     // 16 GiB in 131,072 requests of 128 KiB: read-ahead, not the cache.

@@ -7,7 +7,7 @@ mod table;
 
 use std::path::PathBuf;
 
-use fathom_model::environment::{BlockDevice, Target};
+use fathom_model::environment::{BlockDevice, Partition, Target};
 use fathom_model::result::CpuUse;
 use fathom_model::{
     Direction, DirectionResult, DiskUse, Entry, Environment, Event, Histogram, JobResult, Latency,

@@ -120,6 +120,11 @@ fn documents_keep_to_the_schema() {
     let mut doc = document_of(RunStatus::Failed, complete);
     valid(&doc).unwrap();
     // And with everything that is seldom there.
+    doc.jobs[0].port = Some(8765);
+    doc.disks[0].host = Some("h".into());
+    doc.jobs[0].read.as_mut().unwrap().doubts = fathom_model::Doubt::ALL.to_vec();
+    let device = &mut doc.environment.as_mut().unwrap().targets[0].device;
+    device.as_mut().unwrap().partition = Some(Partition::default());
     let clat = doc.jobs[0].read.as_mut().unwrap().clat.as_mut().unwrap();
     clat.histogram = Some(Histogram::new());
     valid(&doc).unwrap();

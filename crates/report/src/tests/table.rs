@@ -183,3 +183,28 @@ fn colours_change_no_text() {
         )
     );
 }
+
+#[test]
+fn files_on_one_disk_share_its_description() {
+    let mut doc = one_job();
+    let targets = &mut doc.environment.as_mut().unwrap().targets;
+    let disk = targets[0].clone();
+    for n in 0..4 {
+        let path = PathBuf::from(format!("/dev/nvme0n1p{n}"));
+        targets.push(Target {
+            path,
+            ..disk.clone()
+        });
+    }
+    let other = PathBuf::from("/srv/f");
+    targets.push(Target {
+        path: other,
+        ..Target::default()
+    });
+    let text = plain(&doc, 120);
+    assert!(
+        text.contains("target  /dev/nvme0n1, /dev/nvme0n1p0, /dev/nvme0n1p1 and 2 more: Samsung")
+    );
+    assert_eq!(text.matches("Samsung").count(), 1);
+    assert!(text.contains("\n        /srv/f\n"), "{text}");
+}

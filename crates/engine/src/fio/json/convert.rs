@@ -21,12 +21,8 @@ pub fn results(document: raw::Document, warnings: &mut Vec<String>) -> Results {
     let global_options = merge_options(document.global_options.0, warnings);
     let mut disks: Vec<DiskUse> = document.disk_util.into_iter().map(disk).collect();
     let mut jobs = Vec::new();
-    for raw in document
-        .jobs
-        .into_iter()
-        .chain(document.client_stats)
-        .flatten()
-    {
+    let lists = [document.jobs, document.client_stats];
+    for raw in lists.into_iter().flatten().flat_map(|list| list.0) {
         jobs.push(job(raw, &global_options, &mut disks, warnings));
     }
     Results {
@@ -86,11 +82,11 @@ fn job(
         error: errno(raw.error).or(errno(raw.first_error)).unwrap_or(0),
         total_errors: raw.total_err.count(),
         options: raw.options.0,
-        read: raw.read.and_then(|raw| convert.direction("read", raw)),
-        write: raw.write.and_then(|raw| convert.direction("write", raw)),
-        trim: raw.trim.and_then(|raw| convert.direction("trim", raw)),
-        mixed: raw.mixed.and_then(|raw| convert.direction("mixed", raw)),
-        sync: raw.sync.and_then(|raw| convert.sync(raw)),
+        read: raw.read.and_then(|raw| convert.direction("read", *raw)),
+        write: raw.write.and_then(|raw| convert.direction("write", *raw)),
+        trim: raw.trim.and_then(|raw| convert.direction("trim", *raw)),
+        mixed: raw.mixed.and_then(|raw| convert.direction("mixed", *raw)),
+        sync: raw.sync.and_then(|raw| convert.sync(*raw)),
         iodepth_percent: raw.iodepth_level.0,
         fio_steady_state: raw.steadystate,
         cpu: cpu(raw.usr_cpu, raw.sys_cpu, [raw.ctx, raw.majf, raw.minf]),

@@ -368,3 +368,48 @@ pub fn placed(job: &mut JobResult, dir: Direction, kind: Kind) -> Option<&mut La
         Kind::Sync => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disks_of_every_age_are_read() {
+        let plain = "vda: ios=178/263, merge=1/2, ticks=12/28, in_queue=41, util=0.50%";
+        let newer =
+            "vda: ios=178/263, sectors=9/8, merge=1/2, ticks=12/28, in_queue=41, util=0.50%";
+        let over_others = format!("{plain}, aggrios=7/7, aggrmerge=7/7, aggrutil=7.00%");
+        let expected = disk(plain).unwrap();
+        assert_eq!((expected.read_ios, expected.write_merges), (178, 2));
+        assert_eq!(disk(newer).as_ref(), Some(&expected));
+        assert_eq!(disk(&over_others).as_ref(), Some(&expected));
+    }
+
+    #[test]
+    fn priorities_of_every_age_are_read() {
+        let kinds = [
+            ("clat prio 0/0", 0),
+            ("lat prio 1/3", 0x2003),
+            ("clat prio 2/4/5", 0x4000 | 5 << 3 | 4),
+            ("clat prio 1/3 (26.75% of IOs)", 0x2003),
+            ("high prio_clat", 0x2000),
+            ("low prio (70.00%) lat", 0),
+        ];
+        for (label, value) in kinds {
+            assert_eq!(kind(label), Some(Kind::Priority(value)), "{label}");
+        }
+        assert_eq!(kind("block lifetime"), None);
+    }
+
+    #[test]
+    fn groups_of_every_age_are_read() {
+        let two = "READ: io=4768.1MB, aggrb=67823KB/s, minb=67823KB/s, maxb=67823KB/s, mint=72001msec, maxt=72002msec";
+        let (dir, result) = group(two).unwrap();
+        assert_eq!((dir, result.runtime_ms), (Direction::Read, 72002));
+        assert_eq!(result.bw_bytes, 67823.0 * 1024.0);
+        let three = "WRITE: bw=803KiB/s (822kB/s), 401KiB/s-401KiB/s (411kB/s-411kB/s), io=804KiB (823kB), run=1001-1002msec";
+        let (dir, result) = group(three).unwrap();
+        assert_eq!((dir, result.runtime_ms), (Direction::Write, 1002));
+        assert_eq!(result.io_bytes, 804 * 1024);
+    }
+}

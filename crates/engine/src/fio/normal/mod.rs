@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fathom_model::{Direction, DirectionResult, Doubt, JobResult, Results};
 
+use super::json::most_jobs;
+
 mod figures;
 mod lines;
 
@@ -26,7 +28,10 @@ pub struct Normal {
 #[must_use]
 pub fn parse(input: &[u8]) -> Option<Normal> {
     let text = String::from_utf8_lossy(input);
-    let mut reader = Reader::default();
+    let mut reader = Reader {
+        jobs_left: most_jobs(input.len()),
+        ..Reader::default()
+    };
     for line in text.lines() {
         // Progress is overwritten with a carriage return.
         let line = line
@@ -57,6 +62,8 @@ struct Reader {
     group: Option<u32>,
     groups_with_jobs: BTreeSet<u32>,
     lone_groups: BTreeMap<u32, JobResult>,
+    /// How many more jobs are believed.
+    jobs_left: usize,
     /// Host of the next job, in client mode.
     host: Option<String>,
     is_client: bool,
@@ -201,7 +208,21 @@ impl Reader {
         count_ios(&mut job, issued);
         job.runtime_ms = job.directions().map(|(_, dir)| dir.runtime_ms).max();
         self.groups_with_jobs.insert(job.group);
-        self.results.jobs.push(job);
+        if self.may_add_job() {
+            self.results.jobs.push(job);
+        }
+    }
+
+    fn may_add_job(&mut self) -> bool {
+        if self.jobs_left == 0 {
+            return false;
+        }
+        self.jobs_left -= 1;
+        if self.jobs_left == 0 {
+            let text = "more jobs than fio can have written; the rest is left out";
+            self.normal.warnings.push(text.to_owned());
+        }
+        true
     }
 
     /// A line of a group. Its figures are made from its jobs; where the text
@@ -211,6 +232,9 @@ impl Reader {
             return;
         };
         if self.groups_with_jobs.contains(&group) {
+            return;
+        }
+        if !self.lone_groups.contains_key(&group) && !self.may_add_job() {
             return;
         }
         let name = match self.announced.get(&group) {

@@ -11,12 +11,14 @@ use fathom_engine::fio::stream::{OutputFormat, select};
 use fathom_engine::fio::version::Program;
 use fathom_engine::fio::{Fio, raw};
 use fathom_engine::jobfile::shell_quote;
+use fathom_engine::jobfile::value::{self, TimeUnit};
 use fathom_engine::{Engine, Request};
 use fathom_fleet::local::{self, FleetError, StepRequest};
 use fathom_model::{Event, Exit, RunStatus};
 use fathom_record::{Header, Writer};
 use serde_json::json;
 
+use crate::cmd::job::Setting;
 use crate::cmd::{ExitError, Global};
 use crate::live::{Live, LiveOptions};
 use crate::{out, signals};
@@ -56,7 +58,7 @@ pub struct Args {
     pub section: Vec<String>,
     /// Set an option in every job (may be repeated)
     #[arg(long, value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
+    pub set: Vec<Setting>,
     /// Name of the run [default: the first file's, or the job's]
     #[arg(long)]
     pub name: Option<String>,
@@ -315,26 +317,11 @@ fn dry_run(
     Ok(())
 }
 
-/// Reads a time with a unit: `500ms`, `10s`, `2m`, `1h`; without one it is seconds.
+/// Reads a time as fio does, in seconds without a unit: `500ms`, `10s`, `2m`, `1h`.
 fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let seconds = match unit {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        _ => return Err(format!("'{unit}' is no unit of time; use ms, s, m, h or d")),
-    };
-    let number: f64 = number
-        .parse()
-        .map_err(|_| "give a number and a unit, as in 500ms".to_owned())?;
-    match Duration::try_from_secs_f64(number * seconds) {
+    let time_us = value::time_us(text, TimeUnit::Seconds).map_err(|fault| fault.to_string())?;
+    match u64::try_from(time_us).map(Duration::from_micros) {
         Ok(time) if time >= Duration::from_millis(1) => Ok(time),
-        Ok(_) => Err("it must be at least 1ms".to_owned()),
-        Err(error) => Err(error.to_string()),
+        _ => Err("it must be at least 1ms".to_owned()),
     }
 }
