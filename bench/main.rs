@@ -22,6 +22,9 @@ struct Lab {
     full: bool,
 }
 
+/// Measures one thing.
+type Measurement = fn(&Lab) -> results::Row;
+
 impl Lab {
     /// Rounds of a measurement: `n`, or one in a trial.
     fn rounds(&self, n: usize) -> usize {
@@ -45,7 +48,7 @@ fn main() {
         println!("fio is not installed: nothing to measure against");
         return;
     }
-    let measurements: [(&str, fn(&Lab) -> results::Row); 5] = [
+    let measurements: [(&str, Measurement); 5] = [
         ("start", measurements::start_up),
         ("cost", measurements::cost_per_run),
         ("memory", measurements::memory),
