@@ -1,13 +1,83 @@
 //! The only place that writes to stdout and stderr.
 //!
-//! A closed pipe ends output quietly: the reader has seen enough.
+//! A closed pipe ends output quietly: the reader has seen enough. Anything else
+//! that keeps a result from being written (a full disk) makes the command fail.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::sync::Mutex;
+
+use anyhow::Context;
+use fathom_report::Style;
+use serde::Serialize;
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set; CLICOLOR_FORCE overrides both
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// What ended the output to stdout.
+static STOPPED: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// Writes bytes as they are to stdout.
+pub fn bytes(bytes: &[u8]) {
+    // A poisoned lock: some thread has panicked, and its message says more.
+    let Ok(mut stopped) = STOPPED.lock() else {
+        return;
+    };
+    if stopped.is_none() {
+        let mut stdout = io::stdout().lock();
+        let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
+        *stopped = written.err();
+    }
+}
+
+/// Writes text as it is to stdout.
+pub fn text(text: impl Display) {
+    bytes(text.to_string().as_bytes());
+}
 
 /// Writes a line to stdout.
-pub fn line(text: impl Display) {
-    let _ = writeln!(io::stdout().lock(), "{text}");
+pub fn line(line: impl Display) {
+    text(format_args!("{line}\n"));
+}
+
+/// Writes the one JSON document of a command to stdout.
+///
+/// # Errors
+/// When it cannot be written as JSON.
+pub fn json(document: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(document).context("cannot write JSON")?;
+    line(text);
+    Ok(())
+}
+
+/// Whether nobody reads stdout any more, or it cannot be written: more output
+/// would be in vain.
+pub fn is_stopped() -> bool {
+    STOPPED.lock().is_ok_and(|stopped| stopped.is_some())
+}
+
+/// Ends output: an error if stdout could not be written for another reason
+/// than that its reader has left.
+///
+/// # Errors
+/// What the system said.
+pub fn end() -> anyhow::Result<()> {
+    let stopped = STOPPED.lock().ok().and_then(|mut stopped| stopped.take());
+    match stopped {
+        Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(anyhow::Error::new(error).context("cannot write to stdout"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Writes a line to stderr.
@@ -15,7 +85,84 @@ pub fn note(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
+/// Brings the cursor of a terminal to the begin of its line.
+///
+/// indicatif leaves it at the right edge. The `^C` that the terminal echoes
+/// would stand on the next line then, and taking the lines away would miss the
+/// first of them.
+pub fn park() {
+    let _ = io::stderr().lock().write_all(b"\r");
+}
+
 /// Writes an error with its causes to stderr.
 pub fn error(error: &anyhow::Error) {
     note(format_args!("fathom: {error:#}"));
+}
+
+/// How tables on stdout are to look.
+pub fn style(color: Color) -> Style {
+    style_of(color, io::stdout().is_terminal().then(io::stdout))
+}
+
+/// How progress on stderr is to look; without a width it is no terminal.
+pub fn progress_style(color: Color) -> Style {
+    style_of(color, io::stderr().is_terminal().then(io::stderr))
+}
+
+fn style_of(color: Color, terminal: Option<impl std::os::fd::AsFd>) -> Style {
+    Style {
+        color: wants_color(color, terminal.is_some(), &|name| std::env::var(name).ok()),
+        width: terminal.map(|terminal| columns(terminal)),
+    }
+}
+
+/// The terminal's width; 80 where it does not tell, as serial consoles do not.
+fn columns(terminal: impl std::os::fd::AsFd) -> u16 {
+    match rustix::termios::tcgetwinsize(terminal) {
+        Ok(size) if size.ws_col > 0 => size.ws_col,
+        _ => 80,
+    }
+}
+
+/// <https://no-color.org> and <https://bixense.com/clicolors>: variables count
+/// when they are set and not empty; the command line overrides them.
+fn wants_color(color: Color, terminal: bool, env: &dyn Fn(&str) -> Option<String>) -> bool {
+    let set = |name| env(name).filter(|value| !value.is_empty());
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto if set("NO_COLOR").is_some() => false,
+        Color::Auto if set("CLICOLOR_FORCE").is_some_and(|value| value != "0") => true,
+        Color::Auto if set("CLICOLOR").as_deref() == Some("0") => false,
+        Color::Auto => terminal && set("TERM").as_deref() != Some("dumb"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_follow_the_command_line_then_the_environment_then_the_terminal() {
+        let env = |pairs: &'static [(&str, &str)]| {
+            move |name: &str| {
+                let found = pairs.iter().find(|(key, _)| *key == name)?;
+                Some(found.1.to_owned())
+            }
+        };
+        let auto = |terminal, pairs| wants_color(Color::Auto, terminal, &env(pairs));
+        assert!(auto(true, &[]) && !auto(false, &[]));
+        assert!(!auto(true, &[("NO_COLOR", "1")]));
+        assert!(
+            auto(true, &[("NO_COLOR", "")]),
+            "set but empty does not count"
+        );
+        assert!(auto(false, &[("CLICOLOR_FORCE", "1")]));
+        assert!(!auto(false, &[("CLICOLOR_FORCE", "0")]));
+        assert!(!auto(true, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+        assert!(!auto(true, &[("TERM", "dumb")]) && !auto(true, &[("CLICOLOR", "0")]));
+        let no_color = env(&[("NO_COLOR", "1")]);
+        assert!(wants_color(Color::Always, false, &no_color));
+        assert!(!wants_color(Color::Never, true, &no_color));
+    }
 }

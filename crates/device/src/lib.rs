@@ -1,5 +1,22 @@
 //! What a storage target is, and what it may be used for.
 //!
-//! Identity ([`identity`]) and the machine's description are read from /proc
-//! and /sys; [`safety`] decides whether a target may be written to. Knows only
-//! `model`. What Linux alone can tell is absent elsewhere.
+//! [`identity`] names a target: the device with its serial and settings, or the
+//! file system with the disk under it. [`environment`] describes the machine.
+//! [`safety`] decides whether a target may be written to, from what [`usage`]
+//! (mounts, swap, holders, loop devices) and [`signature`] (file systems,
+//! partition tables) find. [`space`] tells what room a folder has. Everything
+//! is read from /proc, /sys and /dev under a [`Sys`], which can be a recorded
+//! tree; what a system does not have there is absent, never invented. Knows
+//! only `model`.
+
+pub mod environment;
+pub mod identity;
+pub mod mounts;
+pub mod safety;
+pub mod signature;
+pub mod space;
+mod sys;
+pub mod usage;
+
+pub use environment::capture as environment;
+pub use sys::{Node, Sys};

@@ -46,6 +46,10 @@ pub struct RunDocument {
     pub id: String,
     /// The run's name: the job file's or the command's.
     pub name: String,
+    /// The command that made the run: `job run`, `quick`, `import`. An import's
+    /// start and end are those of the import, not of the measurement.
+    #[serde(default)]
+    pub command: String,
     /// How it ended.
     pub status: RunStatus,
     /// Start, RFC 3339 UTC with milliseconds.

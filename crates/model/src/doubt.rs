@@ -23,11 +23,15 @@ pub enum Doubt {
     SaturatedPercentiles,
     /// Less than a second of I/O.
     Short,
+    /// The number of I/Os is worked out from a rounded rate; latencies are rounded too.
+    RoundedCounts,
+    /// Neither IOPS nor the number of I/Os are known; both stand as 0.
+    UnknownCounts,
 }
 
 impl Doubt {
     /// Every kind, in the order in which they are told.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::FromSamples,
         Self::FailedIosCounted,
         Self::CachedReads,
@@ -36,6 +40,8 @@ impl Doubt {
         Self::CpuBound,
         Self::SaturatedPercentiles,
         Self::Short,
+        Self::RoundedCounts,
+        Self::UnknownCounts,
     ];
 
     /// What it means for the figures, and what would give better ones.
@@ -62,6 +68,12 @@ impl Doubt {
                 "fio's histogram ends at 17.18 s: percentiles there are lower bounds; the maximum is exact"
             }
             Self::Short => "less than a second of I/O: start and end weigh heavily; run longer",
+            Self::RoundedCounts => {
+                "this output rounds: the number of I/Os is worked out from its IOPS, and latencies are cut to whole units"
+            }
+            Self::UnknownCounts => {
+                "this output knows neither IOPS nor the number of I/Os: they stand as 0"
+            }
         }
     }
 }

@@ -88,6 +88,20 @@ pub struct BlockDevice {
     /// What stands behind a loop device, or the kind of a virtual one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backing: Option<String>,
+    /// The partition of it that is used, when it is not the whole device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<Partition>,
+}
+
+/// The place of a partition on its device.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Partition {
+    /// Kernel name, for example `nvme0n1p2`.
+    pub name: String,
+    /// Where it begins, in bytes.
+    pub start_bytes: u64,
+    /// Its size in bytes.
+    pub size_bytes: u64,
 }
 
 /// The file system a file or folder lies on.

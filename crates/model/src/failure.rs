@@ -42,6 +42,8 @@ pub enum FailureKind {
     Orphan,
     /// The engine did not end when told to.
     Hung,
+    /// The run took longer than it was allowed to.
+    TimeLimit,
     /// The record could not be written.
     Record,
     /// Anything else; the text says what.
@@ -84,6 +86,7 @@ impl FailureKind {
             Self::Hung => {
                 "a device that does not answer leaves processes in state D until it does; see the kernel log"
             }
+            Self::TimeLimit => "allow more with --timeout, or lower runtime and size",
             Self::Record => "free space where the record lies, or choose another place with --runs",
             Self::Other => "see the engine's own words in the record's raw folder",
         }

@@ -37,6 +37,10 @@ impl Direction {
     }
 }
 
+/// Name under which fio's client mode adds the sums of all hosts as if they
+/// were one more job (`client.c`).
+pub const ALL_CLIENTS: &str = "All clients";
+
 /// Everything an engine reports at its end (or, of a running job, so far).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
@@ -89,16 +93,13 @@ pub struct JobResult {
     /// Options of the job, where the engine reports them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
-    /// Reads; `None` (stored as null) where the engine does not tell them apart.
-    /// A direction that did nothing is an object with `total_ios` 0.
+    /// Reads; stored as null when there are no figures.
     #[serde(default)]
     pub read: Option<DirectionResult>,
-    /// Writes; `None` (stored as null) where the engine does not tell them apart.
-    /// A direction that did nothing is an object with `total_ios` 0.
+    /// Writes; stored as null when there are no figures.
     #[serde(default)]
     pub write: Option<DirectionResult>,
-    /// Trims; `None` (stored as null) where the engine does not tell them apart.
-    /// A direction that did nothing is an object with `total_ios` 0.
+    /// Trims; stored as null when there are no figures.
     #[serde(default)]
     pub trim: Option<DirectionResult>,
     /// All directions as one (`unified_rw_reporting`).
@@ -129,6 +130,12 @@ impl JobResult {
         ]
         .into_iter()
         .filter_map(|(dir, result)| result.as_ref().map(|result| (dir, result)))
+    }
+
+    /// Whether this is fio's sum over all hosts: its parts stand beside it.
+    #[must_use]
+    pub fn is_sum_of_clients(&self) -> bool {
+        self.name == ALL_CLIENTS
     }
 
     /// The place of one direction's result; `None` for syncs, which carry latencies only.
@@ -284,6 +291,10 @@ pub struct GroupResult {
     pub group: u32,
     /// Direction.
     pub dir: Direction,
+    /// I/Os completed by all jobs of the group.
+    pub total_ios: u64,
+    /// I/Os of the group per second of its longest run time.
+    pub iops: f64,
     /// Bytes moved by all jobs of the group.
     pub io_bytes: u64,
     /// Bytes moved by the group per second of its longest run time.

@@ -163,6 +163,12 @@ impl Entries {
         Ok(entries)
     }
 
+    /// Name of the record's folder.
+    #[must_use]
+    pub fn id(&self) -> String {
+        self.path.parent().map(id_of).unwrap_or_default()
+    }
+
     /// Reads the next line, without its end, into `self.line`.
     fn read_line(&mut self) -> Result<Read, RecordError> {
         self.line.clear();
@@ -334,4 +340,40 @@ pub(crate) fn id_of(dir: &Path) -> String {
     name(dir)
         .or_else(|| name(&dir.canonicalize().ok()?))
         .unwrap_or_else(|| dir.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails to compile when an event is added that [`KINDS`] may lack.
+    fn kind_of(event: &Event) -> &'static str {
+        match event {
+            Event::Step { .. } => "step",
+            Event::EngineStarted { .. } => "engine_started",
+            Event::Jobs { .. } => "jobs",
+            Event::Preparing { .. } => "preparing",
+            Event::Sample(_) => "sample",
+            Event::Interval { .. } => "interval",
+            Event::Status { .. } => "status",
+            Event::Note { .. } => "note",
+            Event::Failure(_) => "failure",
+            Event::Finished { .. } => "finished",
+            Event::Ended { .. } => "ended",
+        }
+    }
+
+    #[test]
+    fn kinds_are_the_tags_of_events() {
+        for kind in KINDS {
+            let lines = [
+                r#""step":1,"of":1,"name":"x","engine":"x","argv":[],"names":[],"what":"x","text":"x""#,
+                r#""t_ms":1,"span_ms":1,"job":0,"dir":"read","ios":1,"bytes":1"#,
+                r#""results":{"jobs":[]},"kind":"io","message":"x","status":"complete""#,
+            ];
+            let line = format!(r#"{{"at_ms":1,"event":"{kind}",{}}}"#, lines.join(","));
+            let entry = parse(line.as_bytes()).unwrap().unwrap();
+            assert_eq!(kind_of(&entry.event), kind);
+        }
+    }
 }

@@ -6,8 +6,15 @@ use fathom_model::{DirectionResult, DiskUse, JobResult, Latency};
 
 use crate::document::fill_percentiles;
 
-/// Cleans every figure of a job.
+/// Cleans every figure of a job. One that has figures has them for reads,
+/// writes and trims: what it did not do is 0 I/Os, which is a fact. One that
+/// has none keeps none.
 pub fn job(job: &mut JobResult) {
+    if job.mixed.is_none() && job.directions().next().is_some() {
+        for direction in [&mut job.read, &mut job.write, &mut job.trim] {
+            direction.get_or_insert_default();
+        }
+    }
     for direction in [&mut job.read, &mut job.write, &mut job.trim, &mut job.mixed]
         .into_iter()
         .flatten()

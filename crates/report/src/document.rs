@@ -1,10 +1,10 @@
 //! From a record to the one document of its run.
 
-use std::time::Duration;
+use std::path::Path;
 
 use fathom_model::{Entry, Event, Failure, Results, RunDocument, RunStatus};
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
-use fathom_record::Record;
+use fathom_record::{Entries, Header, Record, RecordError};
 use jiff::Timestamp;
 
 use crate::samples::Tally;
@@ -16,55 +16,64 @@ use crate::{clean, doubts, groups, samples};
 /// job of it was killed) are counted from the samples.
 #[must_use]
 pub fn document(record: &Record) -> RunDocument {
-    let mut doc = with_histograms(record);
+    let status = record.status().unwrap_or(RunStatus::Running);
+    let mut doc = compose(record.id(), status, &record.header, &record.entries);
+    drop_histograms(&mut doc);
+    doc
+}
+
+/// The document of a record folder, with the histograms where the engine gave
+/// them. Takes memory for the jobs, not for the samples.
+///
+/// A damaged line ends the reading; the figures are those of the lines before
+/// it, and a note says so.
+///
+/// # Errors
+/// When the folder is no record, is of a newer Fathom, or cannot be read.
+pub fn read(dir: &Path) -> Result<RunDocument, RecordError> {
+    let mut entries = Entries::open(dir)?;
+    let status = entries.status.unwrap_or(RunStatus::Running);
+    let mut run = Run::new(entries.id(), status, &entries.header);
+    for entry in &mut entries {
+        match entry {
+            Ok(entry) => run.take(&entry),
+            Err(damage) => run.note(&damage.to_string()),
+        }
+    }
+    if entries.unknown_events > 0 {
+        run.note(&format!(
+            "{} events of kinds this Fathom does not know were passed over: a newer one wrote them",
+            entries.unknown_events
+        ));
+    }
+    Ok(run.finish())
+}
+
+/// Takes the histograms out: they are long, and their percentiles stay.
+pub fn drop_histograms(doc: &mut RunDocument) {
     let latencies = doc.jobs.iter_mut().flat_map(clean::latencies_mut);
     latencies.for_each(|latency| latency.histogram = None);
-    doc
 }
 
-/// As [`document`], with the histograms where the engine gave them.
-#[must_use]
-pub fn with_histograms(record: &Record) -> RunDocument {
-    let mut run = Run::default();
-    for entry in &record.entries {
+/// The document of what a record holds.
+pub(crate) fn compose(
+    id: String,
+    status: RunStatus,
+    header: &Header,
+    entries: &[Entry],
+) -> RunDocument {
+    let mut run = Run::new(id, status, header);
+    for entry in entries {
         run.take(entry);
     }
-    run.end_step();
-    let mut doc = run.doc;
-    doc.schema = RUN_SCHEMA.into();
-    doc.id = record.id();
-    doc.name.clone_from(&record.header.name);
-    doc.status = record.status().unwrap_or(RunStatus::Running);
-    doc.started = rfc3339(record.header.started_ms);
-    doc.environment.clone_from(&record.header.environment);
-    if doc.engine.is_empty() {
-        // An import starts no engine: `fio-3.33` names both.
-        let version = doc.engine_version.as_deref().unwrap_or("unknown");
-        doc.engine = version.split('-').next().unwrap_or(version).to_owned();
-    }
-    for job in &mut doc.jobs {
-        clean::job(job);
-    }
-    doc.disks.iter_mut().for_each(clean::disk);
-    doc.groups = groups(&doc.jobs);
-    for doubt in doubts(&doc) {
-        doubt.mark(&mut doc.jobs);
-    }
-    let said = std::mem::take(&mut doc.notes);
-    doc.notes = doubts::sentences(&doc.jobs)
-        .into_iter()
-        .map(|(_, sentence)| sentence)
-        .chain(said)
-        .collect();
-    doc
+    run.finish()
 }
 
-/// How long the run took, ms: to its end, or, of one without an end, to the
-/// last thing that is known of it.
-#[must_use]
-pub fn elapsed(record: &Record) -> Duration {
-    let last = record.entries.last().map_or(0, |entry| entry.at_ms);
-    Duration::from_millis(last.saturating_sub(record.header.started_ms))
+/// The document of figures alone, as an engine gives them while it runs.
+pub(crate) fn of_results(results: &Results) -> RunDocument {
+    let mut run = Run::new(String::new(), RunStatus::Running, &Header::new("", ""));
+    run.results.push(results.clone());
+    run.finish()
 }
 
 /// A time as RFC 3339 in UTC with milliseconds.
@@ -84,15 +93,16 @@ struct Run {
     tally: Tally,
 }
 
-impl Default for Run {
-    fn default() -> Self {
+impl Run {
+    fn new(id: String, status: RunStatus, header: &Header) -> Self {
         Self {
             doc: RunDocument {
-                schema: String::new(),
-                id: String::new(),
-                name: String::new(),
-                status: RunStatus::Running,
-                started: String::new(),
+                schema: RUN_SCHEMA.into(),
+                id,
+                name: header.name.clone(),
+                command: header.command.clone(),
+                status,
+                started: rfc3339(header.started_ms),
                 ended: None,
                 engine: String::new(),
                 engine_version: None,
@@ -102,16 +112,14 @@ impl Default for Run {
                 disks: Vec::new(),
                 failures: Vec::new(),
                 notes: Vec::new(),
-                environment: None,
+                environment: header.environment.clone(),
             },
             step: None,
             results: Vec::new(),
             tally: Tally::default(),
         }
     }
-}
 
-impl Run {
     fn take(&mut self, entry: &Entry) {
         match &entry.event {
             Event::Step { of, name, .. } => {
@@ -145,6 +153,35 @@ impl Run {
         if !self.doc.failures.contains(failure) {
             self.doc.failures.push(failure.clone());
         }
+    }
+
+    /// Cleans and judges what was read.
+    fn finish(mut self) -> RunDocument {
+        self.end_step();
+        let mut doc = self.doc;
+        if doc.engine.is_empty() {
+            // An import starts no engine: `fio-3.33` names both.
+            let unknown = if doc.command == "import" {
+                "fio"
+            } else {
+                "unknown"
+            };
+            let version = doc.engine_version.as_deref().unwrap_or(unknown);
+            doc.engine = version.split('-').next().unwrap_or(version).to_owned();
+        }
+        doc.jobs.iter_mut().for_each(clean::job);
+        doc.disks.iter_mut().for_each(clean::disk);
+        doc.groups = groups(&doc.jobs);
+        for doubt in doubts(&doc) {
+            doubt.mark(&mut doc.jobs);
+        }
+        let said = std::mem::take(&mut doc.notes);
+        doc.notes = doubts::sentences(&doc.jobs)
+            .into_iter()
+            .map(|(_, sentence)| sentence)
+            .chain(said)
+            .collect();
+        doc
     }
 
     /// Takes over what the step in progress brought.

@@ -14,6 +14,10 @@ const CPU_BOUND_PERCENT: f64 = 95.0;
 /// Largest request the kernel makes of adjacent reads unless told otherwise:
 /// `BLK_DEF_MAX_SECTORS_CAP` (include/linux/blkdev.h), 2560 sectors.
 const LARGEST_REQUEST_BYTES: u64 = 1280 * 1024;
+/// fio reads the disks' counters every 250 ms (`DISK_UTIL_MSEC`, diskutil.h) and
+/// not once more at the end, so that up to that much of a run is missing in
+/// them. From this run time on that is a quarter at the most.
+const DISK_FIGURES_MS: u64 = 1000;
 /// fio's engines whose unsynced writes stay in the page cache.
 const BUFFERED_ENGINES: [&str; 12] = [
     "sync",
@@ -177,6 +181,13 @@ fn cached_reads(job: &JobResult, doc: &RunDocument) -> bool {
     let Some(pattern) = pattern(job).filter(|_| buffered(job)) else {
         return false;
     };
+    if job
+        .read
+        .as_ref()
+        .is_none_or(|read| read.runtime_ms < DISK_FIGURES_MS)
+    {
+        return false;
+    }
     let disks: Vec<&DiskUse> = doc.disks.iter().filter(|d| d.step == job.step).collect();
     if disks.is_empty() {
         return false;

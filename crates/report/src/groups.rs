@@ -4,10 +4,6 @@ use std::collections::BTreeMap;
 
 use fathom_model::{Direction, DirectionResult, GroupResult, JobResult};
 
-/// Name under which fio's client mode adds the sums of all hosts as if they
-/// were one more job (`client.c`).
-const ALL_CLIENTS: &str = "All clients";
-
 /// One entry per step, group and direction that moved data, in that order.
 ///
 /// As fio computes them (`stat.c`, `__show_run_stats`): the aggregate is the
@@ -18,7 +14,7 @@ pub fn groups(jobs: &[JobResult]) -> Vec<GroupResult> {
     let mut steps: Vec<Option<&str>> = Vec::new();
     let mut found: BTreeMap<(usize, u32, Direction), GroupResult> = BTreeMap::new();
     for job in jobs {
-        if job.name == ALL_CLIENTS && job.hostname.is_some() {
+        if job.is_sum_of_clients() {
             continue;
         }
         let step = job.step.as_deref();
@@ -38,7 +34,9 @@ pub fn groups(jobs: &[JobResult]) -> Vec<GroupResult> {
     }
     let mut groups: Vec<_> = found.into_values().collect();
     for group in &mut groups {
-        group.bw_bytes = group.io_bytes as f64 * 1000.0 / group.runtime_ms_max as f64;
+        let seconds = group.runtime_ms_max as f64 / 1000.0;
+        group.iops = group.total_ios as f64 / seconds;
+        group.bw_bytes = group.io_bytes as f64 / seconds;
     }
     groups
 }
@@ -48,6 +46,8 @@ fn first(job: &JobResult, dir: Direction, result: &DirectionResult) -> GroupResu
         step: job.step.clone(),
         group: job.group,
         dir,
+        total_ios: result.total_ios,
+        iops: 0.0,
         io_bytes: result.io_bytes,
         bw_bytes: 0.0,
         bw_bytes_min: result.bw_bytes,
@@ -58,6 +58,7 @@ fn first(job: &JobResult, dir: Direction, result: &DirectionResult) -> GroupResu
 }
 
 fn add(group: &mut GroupResult, result: &DirectionResult) {
+    group.total_ios = group.total_ios.saturating_add(result.total_ios);
     group.io_bytes = group.io_bytes.saturating_add(result.io_bytes);
     group.bw_bytes_min = group.bw_bytes_min.min(result.bw_bytes);
     group.bw_bytes_max = group.bw_bytes_max.max(result.bw_bytes);

@@ -3,14 +3,23 @@
 //! [`document()`] makes the [`fathom_model::RunDocument`] of a record, finished
 //! or not: the same one that `--json` prints. [`table()`] is that document as a
 //! person reads it. [`groups()`] and [`doubts()`] are the judgements in between,
-//! pure functions of the figures. Knows `record` and `model`.
+//! pure functions of the figures. [`grid`] and [`style`] set text for every
+//! table there is. Knows `record` and `model`.
 
 mod clean;
 pub mod document;
 pub mod doubts;
+pub mod grid;
 pub mod groups;
 pub mod samples;
+pub mod style;
+pub mod table;
 
-pub use document::{document, with_histograms};
+pub use document::{document, drop_histograms, read};
 pub use doubts::doubts;
 pub use groups::groups;
+pub use style::Style;
+pub use table::{figures_so_far, table};
+
+#[cfg(test)]
+mod tests;

@@ -28,8 +28,8 @@ struct Sum {
     ios: u64,
     bytes: u64,
     clat: Histogram,
-    iops: Vec<f64>,
-    bw_bytes: Vec<f64>,
+    iops: Moments,
+    bw_bytes: Moments,
 }
 
 impl Tally {
@@ -59,8 +59,10 @@ impl Tally {
         if let Some(clat) = &sample.clat {
             sum.clat.merge(clat);
         }
-        sum.iops.extend(sample.iops());
-        sum.bw_bytes.extend(sample.bw_bytes());
+        if let (Some(iops), Some(bw_bytes)) = (sample.iops(), sample.bw_bytes()) {
+            sum.iops.add(iops);
+            sum.bw_bytes.add(bw_bytes);
+        }
     }
 }
 
@@ -141,8 +143,8 @@ impl Sum {
                 vec![Doubt::FromSamples]
             },
             clat: latency(&self.clat),
-            bw_intervals: spread(&self.bw_bytes),
-            iops_intervals: spread(&self.iops),
+            bw_intervals: self.bw_bytes.spread(),
+            iops_intervals: self.iops.spread(),
             ..DirectionResult::default()
         }
     }
@@ -178,18 +180,38 @@ pub fn latency(histogram: &Histogram) -> Option<Latency> {
     })
 }
 
-fn spread(values: &[f64]) -> Option<Spread> {
-    let n = values.len();
-    if n == 0 {
-        return None;
+/// Mean and deviation of values seen once each, in constant memory.
+///
+/// Welford, Note on a method for calculating corrected sums of squares and
+/// products, Technometrics 4 (1962): no large sums are subtracted from another.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moments {
+    n: u64,
+    min: f64,
+    max: f64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    fn add(&mut self, value: f64) {
+        self.n += 1;
+        (self.min, self.max) = match self.n {
+            1 => (value, value),
+            _ => (self.min.min(value), self.max.max(value)),
+        };
+        let distance = value - self.mean;
+        self.mean += distance / self.n as f64;
+        self.squares += distance * (value - self.mean);
     }
-    let mean = values.iter().sum::<f64>() / n as f64;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    Some(Spread {
-        n: Some(n as u64),
-        min: values.iter().copied().fold(f64::INFINITY, f64::min),
-        max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        mean,
-        stddev: (n > 1).then(|| (squares / (n - 1) as f64).sqrt()),
-    })
+
+    fn spread(self) -> Option<Spread> {
+        (self.n > 0).then(|| Spread {
+            n: Some(self.n),
+            min: self.min,
+            max: self.max,
+            mean: self.mean,
+            stddev: (self.n > 1).then(|| (self.squares / (self.n - 1) as f64).sqrt()),
+        })
+    }
 }

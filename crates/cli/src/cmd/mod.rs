@@ -1,14 +1,45 @@
 //! The commands, one file each.
 
-use clap::{Parser, Subcommand};
-use fathom_model::Exit;
 use std::path::PathBuf;
 
+use clap::{Parser, Subcommand};
+use fathom_model::Exit;
+
+use crate::out::Color;
+
+pub mod baseline;
+pub mod completions;
+pub mod doctor;
+pub mod engines;
+pub mod import;
 pub mod job;
+pub mod man;
+pub mod quick;
+pub mod runs;
+pub mod show;
+
+/// What stands below the list of commands; the exit codes are those of [`Exit`].
+const AFTER_HELP: &str = "\
+Examples:
+  fathom doctor                      what works on this machine, what is missing
+  fathom quick here /mnt/disk        the quick series on a file system
+  fathom job run randread.fio        a fio job file, recorded
+  fathom show                        the last run
+  fathom show 2026 --json            one run as a document
+
+Exit codes:
+    0  everything asked for was done
+    1  it ran, and at least one job or check failed; the record says which
+    2  the command line is wrong
+    3  a job file or another input is wrong; nothing was run
+    4  refused for the safety of data, or because the figure would mislead
+    5  something needed is missing: an engine, a privilege, a host, a run
+    6  the record cannot be written
+  130  ended by SIGINT or SIGTERM; what was measured is kept";
 
 /// Measures storage: what a device, file system or cluster can do, and when that number is true.
 #[derive(Debug, Parser)]
-#[command(name = "fathom", version, max_term_width = 100)]
+#[command(name = "fathom", version, max_term_width = 100, after_help = AFTER_HELP)]
 pub struct Cli {
     #[command(flatten)]
     pub global: Global,
@@ -18,6 +49,7 @@ pub struct Cli {
 
 /// Options of every command.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Options of every command")]
 pub struct Global {
     /// Folder that holds the runs
     #[arg(long, global = true, value_name = "DIR", default_value = "fathom-runs")]
@@ -28,17 +60,39 @@ pub struct Global {
     /// No progress
     #[arg(short, long, global = true)]
     pub quiet: bool,
+    /// Use colours: auto (on a terminal, unless NO_COLOR is set), always, never
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    #[arg(hide_possible_values = true)]
+    pub color: Color,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Baseline(baseline::Args),
+    Completions(completions::Args),
+    Doctor(doctor::Args),
+    Engines(engines::Args),
+    Import(import::Args),
     Job(job::Args),
+    Man(man::Args),
+    Quick(quick::Args),
+    Runs(runs::Args),
+    Show(show::Args),
 }
 
 /// Calls the command.
 pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
+        Command::Baseline(args) => baseline::run(&cli.global, args),
+        Command::Completions(args) => completions::run(&cli.global, args),
+        Command::Doctor(args) => doctor::run(&cli.global, args),
+        Command::Engines(args) => engines::run(&cli.global, args),
+        Command::Import(args) => import::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
+        Command::Man(args) => man::run(&cli.global, args),
+        Command::Quick(args) => quick::run(&cli.global, args),
+        Command::Runs(args) => runs::run(&cli.global, args),
+        Command::Show(args) => show::run(&cli.global, args),
     }
 }
 

@@ -1,8 +1,71 @@
 //! The engine fio: started as a process, watched while it runs, read at its end.
 //!
-//! - [`run`]: spawn, guard, interval documents, stop, failures
+//! - [`Fio`]: runs a job file; [`guard`]: nothing of fio outlives Fathom
+//! - [`preflight`]: what is refused before fio starts; [`failures`]: what went wrong
+//! - [`stream`]: fio's output while it arrives, and the formats it was written in
 //! - [`json`], [`terse`], [`normal`]: fio's outputs of any age into [`fathom_model::Results`]
 //! - [`import`]: which of them a file holds
-//! - [`inventory`]: engines and options this fio has
+//! - [`version`]: which fio is here; [`inventory`]: its engines and options
 
+use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
+
+mod expect;
+pub mod failures;
+pub mod guard;
+pub mod import;
+pub mod intervals;
+pub mod inventory;
 pub mod json;
+mod messages;
+pub mod normal;
+pub mod preflight;
+pub mod raw;
+mod run;
+pub mod stream;
+pub mod terse;
+pub mod version;
+
+/// The engine.
+#[derive(Debug, Clone)]
+pub struct Fio {
+    program: version::Program,
+    guard: guard::Place,
+}
+
+impl Fio {
+    /// The engine with this fio; where its guard lives decides what is promised
+    /// after a kill of Fathom ([`guard::Place`]).
+    #[must_use]
+    pub fn new(program: version::Program, guard: guard::Place) -> Self {
+        Self { program, guard }
+    }
+
+    /// The fio it runs.
+    #[must_use]
+    pub fn program(&self) -> &version::Program {
+        &self.program
+    }
+
+    /// The command that [`Engine::run`] would execute.
+    ///
+    /// # Errors
+    /// When the current folder, which relative paths are meant from, is gone.
+    pub fn command(&self, request: &Request) -> Result<Vec<String>, EngineError> {
+        run::command(self, request)
+    }
+}
+
+impl Engine for Fio {
+    fn name(&self) -> &'static str {
+        "fio"
+    }
+
+    fn run(
+        &self,
+        request: &Request,
+        control: &Control,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome, EngineError> {
+        run::run(self, request, control, sink)
+    }
+}

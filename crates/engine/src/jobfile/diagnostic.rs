@@ -1,6 +1,7 @@
 //! What is wrong with a job file, and where.
 
 use std::fmt;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -29,39 +30,70 @@ impl fmt::Display for Severity {
 pub struct Diagnostic {
     /// Error or warning.
     pub severity: Severity,
-    /// The file.
+    /// The file; `command line` for options given there.
     pub path: PathBuf,
-    /// Line, counted from 1.
+    /// Line, counted from 1; on a command line the argument's place.
     pub line: u32,
     /// Column in characters, counted from 1.
     pub column: u32,
     /// What is wrong.
     pub message: String,
-    /// What was probably meant: a name or a value.
+    /// What was probably meant: a name, a value or a whole option.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
     /// The line itself, to show.
-    #[serde(skip)]
     pub text: String,
-    /// How many characters from `column` on are meant; 0 when it is the whole line.
-    #[serde(skip)]
+    /// How many characters from `column` on are meant.
     pub width: u32,
 }
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let (path, line, column) = (self.path.display(), self.line, self.column);
         write!(
             f,
-            "{}:{}:{}: {}: {}",
-            self.path.display(),
-            self.line,
-            self.column,
-            self.severity,
-            self.message
+            "{path}:{line}:{column}: {}: {}",
+            self.severity, self.message
         )?;
         if let Some(suggestion) = &self.suggestion {
             write!(f, "; did you mean {suggestion}?")?;
         }
         Ok(())
+    }
+}
+
+impl Diagnostic {
+    /// The line with the meant part marked under it, two lines; long lines are
+    /// cut around the mark.
+    #[must_use]
+    pub fn excerpt(&self) -> String {
+        const BEFORE: usize = 60;
+        const SHOWN: usize = 100;
+        let column = self.column.saturating_sub(1) as usize;
+        let first = column.saturating_sub(BEFORE);
+        let clean = |c: char| if c.is_control() { ' ' } else { c };
+        let shown: String = self
+            .text
+            .chars()
+            .map(clean)
+            .skip(first)
+            .take(SHOWN)
+            .collect();
+        let (cut, more) = (
+            if first > 0 { "…" } else { "" },
+            if self.text.chars().count() > first + SHOWN {
+                "…"
+            } else {
+                ""
+            },
+        );
+        let indent = column - first + cut.chars().count();
+        let room = (shown.chars().count() + cut.chars().count()).saturating_sub(indent);
+        let width = (self.width as usize).clamp(1, room.max(1));
+        let number = self.line.to_string();
+        let mut text = String::new();
+        let _ = writeln!(text, "{number:>5} | {cut}{}{more}", shown.trim_end());
+        let _ = write!(text, "{:>5} | {:indent$}{}", "", "", "^".repeat(width));
+        text
     }
 }

@@ -10,15 +10,26 @@ use std::path::{Path, PathBuf};
 
 use fathom_model::{JobOption, JobSpec, Origin};
 
+mod check;
 mod cmdline;
-pub mod diagnostic;
+mod diagnostic;
+mod expand;
+mod kind;
+mod parameter;
+mod replay;
 mod source;
+pub mod spec;
 mod syntax;
+pub mod table;
 mod target;
+pub mod value;
+mod written;
 
 pub use cmdline::{cmdline, shell_quote};
 pub use diagnostic::{Diagnostic, Severity};
-pub use source::Sources;
+pub use replay::{Replay, replay};
+pub use source::{Keyword, Sources};
+pub(crate) use target::split_names;
 pub use target::{TargetUse, is_write, targets};
 
 /// A job file as written.
@@ -92,12 +103,20 @@ impl Checked {
 }
 
 impl JobFile {
+    fn empty(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            preamble: Vec::new(),
+            sections: Vec::new(),
+        }
+    }
+
     /// Reads a job file and what it includes; `env` gives the variables.
     ///
     /// # Errors
     /// When `path` itself cannot be read; everything else is a diagnostic.
     pub fn read(path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Result<Checked, io::Error> {
-        let bytes = std::fs::read(path)?;
+        let bytes = source::read_limited(path)?;
         Ok(syntax::parse(&bytes, path, &source::Disk { env }))
     }
 
@@ -149,27 +168,60 @@ impl JobFile {
         jobs
     }
 
-    /// Sets an option in every job, in place of what was written for it.
+    /// Sets an option in every job, in place of all that was written for it
+    /// under any of its names (fio would add a second `filename` to the first).
     pub fn set(&mut self, key: &str, value: Option<&str>) {
+        let option = JobOption {
+            name: key.to_owned(),
+            value: value.map(str::to_owned),
+            origin: Origin::Fathom {
+                reason: "--set".to_owned(),
+            },
+        };
         let text = match value {
             Some(value) => format!("{key}={value}"),
             None => key.to_owned(),
         };
-        let option = JobOption {
-            name: key.to_owned(),
-            value: value.map(str::to_owned),
-            origin: Origin::CommandLine { argument: 0 },
-        };
+        let name = table::table().canonical(key);
         for section in &mut self.sections {
-            section.entries.retain(
-                |entry| !matches!(entry, Entry::Option { option, .. } if option.name == key),
-            );
+            section.entries.retain(|entry| match entry {
+                Entry::Option { option, .. } => table::table().canonical(&option.name) != name,
+                Entry::Comment(_) => true,
+            });
             if !section.is_global() {
                 section.entries.push(Entry::Option {
                     option: option.clone(),
                     text: text.clone(),
                 });
             }
+        }
+    }
+
+    /// Adds an option at the end of the `nth` job (counted from 0, as [`JobFile::jobs`]
+    /// gives them).
+    pub fn add(&mut self, nth: usize, option: &JobOption) {
+        let mut jobs = self
+            .sections
+            .iter_mut()
+            .filter(|section| !section.is_global());
+        if let Some(section) = jobs.nth(nth) {
+            let text = match &option.value {
+                Some(value) => format!("{}={value}", option.name),
+                None => option.name.clone(),
+            };
+            section.entries.push(Entry::Option {
+                option: option.clone(),
+                text,
+            });
+        }
+    }
+
+    /// Keeps only the job sections with these names (all when there are none
+    /// given) and the globals.
+    pub fn keep_sections(&mut self, names: &[String]) {
+        if !names.is_empty() {
+            self.sections
+                .retain(|section| section.is_global() || names.contains(&section.name));
         }
     }
 

@@ -1,44 +1,250 @@
 //! What a job touches, and whether it writes there: the ground of every check
-//! for the safety of data, so everything unknown counts as a write.
+//! for the safety of data, so what is not understood counts as a write.
 
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
-use fathom_model::{JobSpec, Origin};
+use fathom_model::{JobOption, JobSpec, Origin};
+
+use super::spec;
+use super::table::{Access, table};
 
 /// A path a job uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetUse {
-    /// File, device or folder, as the job names it.
+    /// File, device or folder, as the job names it (with its `directory`).
     pub path: PathBuf,
-    /// Whether the job may change what is there.
+    /// Whether the job may change or delete data that is there.
     pub writes: bool,
-    /// Where the path was written.
+    /// Whether the job makes the file when it is missing, and makes it longer
+    /// when it is too short for its size: reading jobs do that, too.
+    pub creates: bool,
+    /// Where the path was written; for generated names what they come from.
     pub named_by: Origin,
 }
 
-/// Every path the job uses; generated file names as the folder they fall in.
+/// Generated names beyond this many are represented by their folder.
+const MOST_NAMES: u64 = 4096;
+
+/// Every path the job file tells the job uses, each once (a log that is
+/// replayed names more: [`super::replay()`]). Generated file names stand as the
+/// folder they fall in, unless `filename_format` or the job's name could lead
+/// them elsewhere: then as themselves.
 #[must_use]
 pub fn targets(job: &JobSpec) -> Vec<TargetUse> {
-    let Some(option) = job.option("filename") else {
-        return Vec::new();
+    let mut found = Targets {
+        writes: is_write(job),
+        creates: spec::option(job, "allow_file_create").is_none()
+            || spec::is_on(job, "allow_file_create"),
+        list: Vec::new(),
+        seen: HashSet::new(),
     };
-    option
-        .value
+    if matches!(access(job), Access::Sync | Access::Async | Access::Always) {
+        found.files(job);
+    }
+    found.others(job);
+    found.list
+}
+
+/// Whether the job may change its targets. A reading job does not, even where
+/// it lays out a missing file first ([`TargetUse::creates`]).
+#[must_use]
+pub fn is_write(job: &JobSpec) -> bool {
+    // A log that is replayed decides itself what is written, and where; a
+    // profile brings options of its own.
+    if ["read_iolog", "profile"]
         .iter()
-        .flat_map(|value| value.split(':'))
-        .map(|path| TargetUse {
-            path: PathBuf::from(path),
-            writes: is_write(job),
-            named_by: option.origin.clone(),
-        })
+        .any(|name| spec::option(job, name).is_some())
+    {
+        return true;
+    }
+    match access(job) {
+        Access::None => return false,
+        Access::Always => return true,
+        Access::Sync | Access::Async | Access::Remote => {}
+    }
+    let direction = spec::rw(job).is_none_or(|rw| rw.writes || rw.trims);
+    let changes = ["unlink", "unlink_each_loop"]
+        .iter()
+        .any(|name| spec::is_on(job, name));
+    let trims = spec::option(job, "trim_percentage").is_some()
+        && spec::number(job, "trim_percentage") != Some(0);
+    direction || changes || trims || table().engine(spec::engine(job)).is_none()
+}
+
+/// An engine that is not known may do anything to files.
+fn access(job: &JobSpec) -> Access {
+    table().engine(spec::engine(job)).unwrap_or(Access::Sync)
+}
+
+struct Targets {
+    writes: bool,
+    creates: bool,
+    list: Vec<TargetUse>,
+    seen: HashSet<(PathBuf, bool)>,
+}
+
+impl Targets {
+    fn add(&mut self, path: impl Into<PathBuf>, writes: bool, named_by: &Origin) {
+        let path = path.into();
+        if self.seen.insert((path.clone(), writes)) {
+            self.list.push(TargetUse {
+                path,
+                writes,
+                creates: self.creates,
+                named_by: named_by.clone(),
+            });
+        }
+    }
+
+    /// The files of the I/O itself. fio adds up all `filename` and `opendir`
+    /// options of a job and its globals; of `directory` the last one counts.
+    fn files(&mut self, job: &JobSpec) {
+        let directory = spec::option(job, "directory");
+        let folders = directory.map_or_else(Vec::new, names);
+        let mut named = false;
+        for option in &job.options {
+            match option.name.as_str() {
+                "filename" => {
+                    named = true;
+                    let block_device = spec::engine(job) == "pmemblk";
+                    for name in names(option) {
+                        // pmemblk: PATH,BLOCKSIZE,SIZE
+                        let name = if block_device {
+                            name.split(',').next().unwrap_or_default()
+                        } else {
+                            &name
+                        };
+                        // "-" is standard input or output.
+                        if name != "-" {
+                            self.in_folders(&folders, name, &option.origin);
+                        }
+                    }
+                }
+                "opendir" => {
+                    named = true;
+                    for name in names(option) {
+                        self.add(name, self.writes, &option.origin);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if !named && spec::option(job, "read_iolog").is_none() {
+            self.generated(job, &folders, directory);
+        }
+    }
+
+    /// fio puts a directory before every name, an absolute one, too.
+    fn in_folders(&mut self, folders: &[String], name: &str, named_by: &Origin) {
+        if folders.is_empty() {
+            self.add(name, self.writes, named_by);
+        }
+        for folder in folders {
+            let path = Path::new(folder).join(name.trim_start_matches('/'));
+            self.add(path, self.writes, named_by);
+        }
+    }
+
+    fn generated(&mut self, job: &JobSpec, folders: &[String], directory: Option<&JobOption>) {
+        const DEFAULT: &str = "$jobname.$jobnum.$filenum";
+        let format = spec::option(job, "filename_format");
+        let pattern = format
+            .and_then(|option| option.value.as_deref())
+            .unwrap_or(DEFAULT);
+        let origin = format
+            .or(directory)
+            .or_else(|| job.options.first())
+            .map_or_else(
+                || Origin::Fathom {
+                    reason: "names made from the job's".to_owned(),
+                },
+                |o| o.origin.clone(),
+            );
+        let plain = pattern == DEFAULT && !job.name.contains('/');
+        let files = spec::number(job, "nrfiles").unwrap_or(1).max(1);
+        let jobs = spec::numjobs(job).max(1);
+        if !plain {
+            let jobs = jobs.min(MOST_NAMES);
+            for (job_number, file) in (0..jobs)
+                .flat_map(|job| (0..files.min(MOST_NAMES / jobs)).map(move |file| (job, file)))
+            {
+                let name = pattern
+                    .replace("$jobname", &job.name)
+                    .replace("$jobnum", &job_number.to_string())
+                    .replace("$filenum", &file.to_string())
+                    .replace("$clientuid", "");
+                self.in_folders(folders, &name, &origin);
+            }
+        }
+        if plain || jobs.saturating_mul(files) > MOST_NAMES {
+            let writes = self.writes;
+            if folders.is_empty() {
+                self.add(".", writes, &origin);
+            }
+            for folder in folders {
+                self.add(folder.as_str(), writes, &origin);
+            }
+        }
+    }
+
+    /// Paths that are opened beside the I/O.
+    fn others(&mut self, job: &JobSpec) {
+        for option in &job.options {
+            let value = option.value.as_deref().unwrap_or_default();
+            match table().canonical(&option.name) {
+                "replay_redirect" | "write_iolog" | "merge_blktrace_file" => {
+                    self.add(value, true, &option.origin);
+                }
+                // The file that backs the buffers is written to when it is shared.
+                "mem" => {
+                    if let Some((kind, path)) = value.split_once(':')
+                        && kind.starts_with("mmap")
+                    {
+                        self.add(path, true, &option.origin);
+                    }
+                }
+                // Of the profiles tiobench and act.
+                "dir" => self.add(value, true, &option.origin),
+                "device-names" => {
+                    for device in value.split(',') {
+                        self.add(device, true, &option.origin);
+                    }
+                }
+                "donorname" => self.add(value, true, &option.origin),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The names in an option's value.
+pub(super) fn names(option: &JobOption) -> Vec<String> {
+    split_names(option.value.as_deref().unwrap_or_default())
+}
+
+/// The names in a list joined by `:`; `\:` is a colon of a name.
+pub(crate) fn split_names(text: &str) -> Vec<String> {
+    let mut list = vec![String::new()];
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' if letters.peek() == Some(&':') => {
+                letters.next();
+                push(&mut list, ':');
+            }
+            ':' => list.push(String::new()),
+            other => push(&mut list, other),
+        }
+    }
+    list.iter()
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
         .collect()
 }
 
-/// Whether the job may change its targets.
-#[must_use]
-pub fn is_write(job: &JobSpec) -> bool {
-    !matches!(
-        job.value("rw").or_else(|| job.value("readwrite")),
-        None | Some("read" | "randread")
-    )
+fn push(list: &mut [String], letter: char) {
+    if let Some(last) = list.last_mut() {
+        last.push(letter);
+    }
 }

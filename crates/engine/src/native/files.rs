@@ -83,11 +83,11 @@ fn names(job: &Job, clone: u32, work_dir: &Path) -> Vec<PathBuf> {
     let relative: Vec<PathBuf> = if names.is_empty() {
         (0..*count)
             .map(|file| {
-                // init.c, make_filename: a slash of the job's name is no folder.
                 let name = format
-                    .replace("$jobname", &job.name.replace('/', "."))
+                    .replace("$jobname", &job.name)
                     .replace("$jobnum", &clone.to_string())
-                    .replace("$filenum", &file.to_string());
+                    .replace("$filenum", &file.to_string())
+                    .replace("$clientuid", "");
                 PathBuf::from(name)
             })
             .collect()

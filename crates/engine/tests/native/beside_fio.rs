@@ -23,19 +23,6 @@ fn fio(dir: &std::path::Path, text: &str) -> Option<fathom_model::Results> {
     Some(json::scan(&output.stdout).documents.remove(0).results)
 }
 
-fn skip(test: &str) {
-    let line = format!("SKIP {test}: fio is not installed\n");
-    eprint!("{line}");
-    if let Some(path) = std::env::var_os("FATHOM_SKIP_LOG") {
-        use std::io::Write;
-        let file = std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(path);
-        file.unwrap().write_all(line.as_bytes()).unwrap();
-    }
-}
-
 #[test]
 fn a_fixed_size_gives_the_same_bytes_ios_and_file_sizes() {
     let jobs = [
@@ -56,7 +43,10 @@ fn a_fixed_size_gives_the_same_bytes_ios_and_file_sizes() {
         let (ours, theirs) = (folder(), folder());
         let text = format!("[j]\nioengine=psync\n{options}\n");
         let Some(fio) = fio(theirs.path(), &text) else {
-            return skip("a_fixed_size_gives_the_same_bytes_ios_and_file_sizes");
+            return fathom_testkit::skip(
+                "a_fixed_size_gives_the_same_bytes_ios_and_file_sizes",
+                "fio is not installed",
+            );
         };
         let native = run(ours.path(), &text);
         for dir in [

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 
 use fathom_model::histogram::FIO_SATURATION_NS;
-use fathom_model::result::{CpuUse, PriorityResult, Spread};
-use fathom_model::{DirectionResult, DiskUse, JobResult, Latency, Results};
+use fathom_model::result::{ALL_CLIENTS, CpuUse, PriorityResult, Spread};
+use fathom_model::{DirectionResult, DiskUse, Doubt, JobResult, Latency, Results};
 
 use super::raw;
-
-/// fio's name for the sum over all clients.
-pub const ALL_CLIENTS: &str = "All clients";
+use crate::fio::terse;
 
 /// fio 2.x's histogram ends at 2^24 µs (`stat.h`: 19 groups of 64 buckets).
 const FIO2_SATURATION_NS: u64 = (1 << 24) * 1000;
@@ -23,12 +21,8 @@ pub fn results(document: raw::Document, warnings: &mut Vec<String>) -> Results {
     let global_options = merge_options(document.global_options.0, warnings);
     let mut disks: Vec<DiskUse> = document.disk_util.into_iter().map(disk).collect();
     let mut jobs = Vec::new();
-    for raw in document
-        .jobs
-        .into_iter()
-        .chain(document.client_stats)
-        .flatten()
-    {
+    let lists = [document.jobs, document.client_stats];
+    for raw in lists.into_iter().flatten().flat_map(|list| list.0) {
         jobs.push(job(raw, &global_options, &mut disks, warnings));
     }
     Results {
@@ -88,36 +82,42 @@ fn job(
         error: errno(raw.error).or(errno(raw.first_error)).unwrap_or(0),
         total_errors: raw.total_err.count(),
         options: raw.options.0,
-        read: raw.read.and_then(|raw| convert.direction("read", raw)),
-        write: raw.write.and_then(|raw| convert.direction("write", raw)),
-        trim: raw.trim.and_then(|raw| convert.direction("trim", raw)),
-        mixed: raw.mixed.and_then(|raw| convert.direction("mixed", raw)),
-        sync: raw.sync.and_then(|raw| convert.sync(raw)),
+        read: raw.read.and_then(|raw| convert.direction("read", *raw)),
+        write: raw.write.and_then(|raw| convert.direction("write", *raw)),
+        trim: raw.trim.and_then(|raw| convert.direction("trim", *raw)),
+        mixed: raw.mixed.and_then(|raw| convert.direction("mixed", *raw)),
+        sync: raw.sync.and_then(|raw| convert.sync(*raw)),
         iodepth_percent: raw.iodepth_level.0,
         fio_steady_state: raw.steadystate,
         cpu: cpu(raw.usr_cpu, raw.sys_cpu, [raw.ctx, raw.majf, raw.minf]),
         ..JobResult::default()
     };
-    job.runtime_ms = runtime(&job, raw.job_runtime, is_sum, global_options);
     job.name = name;
+    let (reported, elapsed) = (raw.job_runtime.count(), raw.elapsed.count());
+    job.runtime_ms = runtime(&job, global_options, reported, elapsed);
     job
 }
 
 /// `job_runtime`, which fio sums over the members of a reported group
-/// (`stat.c`, `sum_thread_stats`); there the longest direction's run time holds.
+/// (`stat.c`, `sum_thread_stats`); of a sum the longest direction's run time holds.
+///
+/// Nothing in the document says how many members there were: more than one
+/// when the job has `numjobs`, and when its time is longer than fio itself ran.
 fn runtime(
     job: &JobResult,
-    reported: raw::Number,
-    is_sum: bool,
     global_options: &BTreeMap<String, String>,
+    reported: Option<u64>,
+    elapsed_s: Option<u64>,
 ) -> Option<u64> {
-    let has_option =
-        |name: &str| job.options.contains_key(name) || global_options.contains_key(name);
     let longest = job.directions().map(|(_, dir)| dir.runtime_ms).max();
-    if is_sum || has_option("group_reporting") {
+    let numjobs = job.options.get("numjobs").or(global_options.get("numjobs"));
+    let is_sum = job.is_sum_of_clients()
+        || numjobs.is_some_and(|n| n.trim() != "1")
+        || elapsed_s.is_some_and(|s| reported > Some(s.saturating_add(1).saturating_mul(1000)));
+    if is_sum {
         longest
     } else {
-        reported.count().or(longest)
+        reported.or(longest)
     }
 }
 
@@ -143,9 +143,7 @@ fn cpu(user: raw::Number, system: raw::Number, counts: [raw::Number; 3]) -> Opti
 
 fn disk(raw: raw::Disk) -> DiskUse {
     let count = |number: raw::Number| number.count().unwrap_or(0);
-    DiskUse {
-        step: None,
-        host: raw.hostname,
+    let mut disk = DiskUse {
         name: raw.name.unwrap_or_default(),
         read_ios: count(raw.read_ios),
         write_ios: count(raw.write_ios),
@@ -155,7 +153,10 @@ fn disk(raw: raw::Disk) -> DiskUse {
         write_ticks_ms: count(raw.write_ticks),
         in_queue_ms: count(raw.in_queue),
         util_percent: raw.util.decimal().unwrap_or(0.0),
-    }
+        ..DiskUse::default()
+    };
+    disk.host = raw.hostname;
+    disk
 }
 
 /// What a latency's numbers are counted in.
@@ -198,7 +199,10 @@ impl Convert<'_> {
     fn direction(&mut self, name: &str, raw: raw::Direction) -> Option<DirectionResult> {
         let runtime_ms = raw.runtime.count().unwrap_or(0);
         let io_bytes = io_bytes(&raw);
-        let total_ios = self.total_ios(name, &raw, runtime_ms, io_bytes);
+        // fio before 2.1.5 does not say how many I/Os there were, and cuts the IOPS.
+        let counted = raw.total_ios.count();
+        let total_ios =
+            counted.unwrap_or_else(|| terse::fewest_ios(raw.iops.count().unwrap_or(0), runtime_ms));
         if total_ios == 0 && io_bytes == 0 && runtime_ms == 0 {
             return None;
         }
@@ -211,8 +215,7 @@ impl Convert<'_> {
             .decimal()
             .unwrap_or_else(|| per_second(io_bytes));
         let iops = raw.iops.decimal().unwrap_or_else(|| per_second(total_ios));
-        let priorities = self.priorities(name, raw.prios, raw.clat_high_prio, raw.clat_low_prio);
-        Some(DirectionResult {
+        let mut result = DirectionResult {
             total_ios,
             io_bytes,
             bw_bytes,
@@ -223,8 +226,6 @@ impl Convert<'_> {
             slat: self.either(name, "slat", raw.slat_ns, raw.slat),
             clat: self.either(name, "clat", raw.clat_ns, raw.clat),
             lat: self.either(name, "lat", raw.lat_ns, raw.lat),
-            priorities,
-            doubts: Vec::new(),
             // Bandwidths of intervals are in KiB/s in every version.
             bw_intervals: spread(
                 [
@@ -246,28 +247,13 @@ impl Convert<'_> {
                 ],
                 1.0,
             ),
-        })
-    }
-
-    /// fio before 2.1.5 does not say how many I/Os there were.
-    fn total_ios(
-        &mut self,
-        name: &str,
-        raw: &raw::Direction,
-        runtime_ms: u64,
-        io_bytes: u64,
-    ) -> u64 {
-        if let Some(total) = raw.total_ios.count() {
-            return total;
+            ..DirectionResult::default()
+        };
+        if counted.is_none() {
+            result.doubts.push(Doubt::RoundedCounts);
         }
-        let from_rate = raw.iops.decimal().unwrap_or(0.0) * runtime_ms as f64 / 1000.0;
-        if io_bytes > 0 {
-            self.warn(
-                name,
-                "this fio does not count I/Os; taken from its rounded IOPS",
-            );
-        }
-        from_rate.round() as u64
+        result.priorities = self.priorities(name, raw.prios, raw.clat_high_prio, raw.clat_low_prio);
+        Some(result)
     }
 
     fn either(

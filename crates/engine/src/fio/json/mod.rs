@@ -15,8 +15,6 @@ mod convert;
 mod raw;
 mod repair;
 
-pub use convert::ALL_CLIENTS;
-
 /// What a file holds.
 #[derive(Debug, Default)]
 pub struct Scan {
@@ -53,8 +51,14 @@ pub enum JsonError {
     /// It is JSON, but not of fio.
     #[error("JSON, but not of fio: there is neither \"jobs\" nor \"client_stats\" in it")]
     NotFio,
+    /// There are more jobs in the file than its size can hold.
+    #[error("more jobs than fio can have written in {bytes} bytes")]
+    TooManyJobs {
+        /// Length of the file.
+        bytes: usize,
+    },
     /// It is no JSON.
-    #[error("not JSON in line {line}, column {column} of the document: {reason}")]
+    #[error("the JSON document cannot be read: {reason}")]
     Syntax {
         /// Line within the document, from 1.
         line: usize,
@@ -72,11 +76,28 @@ pub fn scan(input: &[u8]) -> Scan {
     let mut scan = Scan::default();
     let first = starts.first().copied().unwrap_or(input.len());
     scan.add_text(&input[..first]);
+    let mut jobs = 0;
     for (nth, &start) in starts.iter().enumerate() {
         let end = starts.get(nth + 1).copied().unwrap_or(input.len());
         scan.add_segment(input, start..end);
+        jobs += scan
+            .documents
+            .last()
+            .map_or(0, |last| last.results.jobs.len());
+        if jobs > most_jobs(input.len()) {
+            scan.documents.pop();
+            let bytes = input.len();
+            scan.malformed.push(JsonError::TooManyJobs { bytes });
+            break;
+        }
     }
     scan
+}
+
+/// Most jobs that an output of so many bytes can tell of: one takes hundreds of
+/// bytes in each of fio's formats. Keeps hostile input from filling the memory.
+pub(super) fn most_jobs(bytes: usize) -> usize {
+    64 + bytes / 100
 }
 
 /// Reads one document; text around it is not allowed.
@@ -90,10 +111,11 @@ pub fn parse_document(bytes: &[u8]) -> Result<Results, JsonError> {
         None => Ok(parsed.results),
         Some(at) => {
             let before = &bytes[..parsed.end + at];
+            let line = 1 + memchr::memchr_iter(b'\n', before).count();
             Err(JsonError::Syntax {
-                line: 1 + memchr::memchr_iter(b'\n', before).count(),
+                line,
                 column: before.len() - memchr::memrchr(b'\n', before).map_or(0, |at| at + 1) + 1,
-                reason: "text after the document".to_owned(),
+                reason: format!("text after it, in line {line}"),
             })
         }
     }
@@ -205,11 +227,15 @@ fn read_strict(bytes: &[u8]) -> Result<(raw::Document, usize), serde_json::Error
 
 /// Reads a whole document in which a name may stand twice; the last one holds.
 fn read_tolerant(bytes: &[u8]) -> Result<raw::Document, JsonError> {
+    let once = |first: serde_json::Error| {
+        let value: Option<serde_json::Value> = serde_json::from_slice(bytes).ok();
+        value
+            .and_then(|value| raw::Document::deserialize(value).ok())
+            .ok_or(first)
+    };
     serde_json::from_slice(bytes)
-        .or_else(|_| {
-            raw::Document::deserialize(serde_json::from_slice::<serde_json::Value>(bytes)?)
-        })
-        .map_err(|error: serde_json::Error| JsonError::Syntax {
+        .or_else(once)
+        .map_err(|error| JsonError::Syntax {
             line: error.line(),
             column: error.column(),
             reason: error.to_string(),
@@ -361,6 +387,25 @@ mod tests {
             assert_eq!(bucket_of(value) as u64, bucket, "value {value}");
             assert_eq!(middle_of(bucket as usize), value, "bucket {bucket}");
         }
+    }
+
+    #[test]
+    fn a_few_bytes_do_not_become_gigabytes() {
+        let many = format!(
+            "{{\"fio version\":\"x\",\"jobs\":[{}{{}}]}}",
+            "{},".repeat(70_000)
+        );
+        assert!(matches!(
+            parse_document(many.as_bytes()),
+            Err(JsonError::Syntax { .. })
+        ));
+        let few = "{\"fio version\":\"x\",\"jobs\":[{}]}".repeat(10_000);
+        let scan = scan(few.as_bytes());
+        assert!(scan.documents.len() < 5_000);
+        assert!(matches!(
+            scan.malformed[..],
+            [JsonError::TooManyJobs { .. }]
+        ));
     }
 
     #[test]

@@ -17,10 +17,42 @@ pub struct Document {
     pub timestamp_ms: Number,
     #[serde(rename = "global options")]
     pub global_options: GlobalOptions,
-    pub jobs: Option<Vec<Job>>,
+    pub jobs: Option<Jobs>,
     /// Client mode, instead of `jobs`.
-    pub client_stats: Option<Vec<Job>>,
+    pub client_stats: Option<Jobs>,
     pub disk_util: Vec<Disk>,
+}
+
+/// Most jobs of one document: fio runs at most 4096 (`REAL_MAX_JOBS`, init.c) on
+/// each of its hosts. A bound, because a job is larger in memory than `{}`.
+const MOST_JOBS: usize = 1 << 16;
+
+/// `jobs`, `client_stats`.
+#[derive(Debug, Default)]
+pub struct Jobs(pub Vec<Job>);
+
+impl<'de> Deserialize<'de> for Jobs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List;
+        impl<'de> Visitor<'de> for List {
+            type Value = Jobs;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a list of jobs")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Jobs, A::Error> {
+                let mut jobs = Vec::new();
+                while let Some(job) = seq.next_element()? {
+                    if jobs.len() == MOST_JOBS {
+                        let text = format!("more than {MOST_JOBS} jobs");
+                        return Err(serde::de::Error::custom(text));
+                    }
+                    jobs.push(job);
+                }
+                Ok(Jobs(jobs))
+            }
+        }
+        deserializer.deserialize_seq(List)
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -36,12 +68,13 @@ pub struct Job {
     pub port: Number,
     #[serde(rename = "job options")]
     pub options: Options,
-    pub read: Option<Direction>,
-    pub write: Option<Direction>,
-    pub trim: Option<Direction>,
-    pub mixed: Option<Direction>,
-    pub sync: Option<Direction>,
+    pub read: Option<Box<Direction>>,
+    pub write: Option<Box<Direction>>,
+    pub trim: Option<Box<Direction>>,
+    pub mixed: Option<Box<Direction>>,
+    pub sync: Option<Box<Direction>>,
     pub job_runtime: Number,
+    pub elapsed: Number,
     pub usr_cpu: Number,
     pub sys_cpu: Number,
     pub ctx: Number,
@@ -343,7 +376,10 @@ impl<'de> Deserialize<'de> for GlobalOptions {
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<GlobalOptions, A::Error> {
                 let mut all = Vec::new();
-                while let Some(options) = seq.next_element::<Options>()? {
+                while let Some(mut options) = seq.next_element::<Options>()? {
+                    // Whose options they are (client.c), not options themselves.
+                    options.0.remove("hostname");
+                    options.0.remove("port");
                     // Clients of one job file repeat the same options.
                     if all.last() != Some(&options) {
                         all.push(options);

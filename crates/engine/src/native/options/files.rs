@@ -1,18 +1,20 @@
 //! The files: names, how they are made, opened and synced.
 
-use std::path::PathBuf;
-
+use crate::jobfile::split_names;
 use crate::native::job::{Fallocate, OpenSync, Service};
 
 use super::{Row, differs, same};
 
 pub(super) const FILES: &[Row] = &[
     same(&["filename"], |job, v| {
-        job.files.names = split_names(v.text()?);
+        // fio adds up the names of all filename options, globals included.
+        job.files
+            .names
+            .extend(split_names(v.text()?).into_iter().map(Into::into));
         Ok(())
     }),
     same(&["directory"], |job, v| {
-        job.files.directories = split_names(v.text()?);
+        job.files.directories = split_names(v.text()?).into_iter().map(Into::into).collect();
         Ok(())
     }),
     same(&["filename_format"], |job, v| {
@@ -119,24 +121,3 @@ pub(super) const FILES: &[Row] = &[
         Ok(())
     }),
 ];
-
-/// Names between colons; `\:` is a colon of the name (filesetup.c, get_next_str).
-fn split_names(text: &str) -> Vec<PathBuf> {
-    let mut names = vec![String::new()];
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' if chars.peek() == Some(&':') => {
-                chars.next();
-                names.last_mut().into_iter().for_each(|name| name.push(':'));
-            }
-            ':' => names.push(String::new()),
-            c => names.last_mut().into_iter().for_each(|name| name.push(c)),
-        }
-    }
-    names
-        .into_iter()
-        .filter(|name| !name.is_empty())
-        .map(PathBuf::from)
-        .collect()
-}

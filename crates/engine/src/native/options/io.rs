@@ -21,11 +21,13 @@ pub(super) const PATTERN: &[Row] = &[
         Ok(())
     }),
     same(&["bs", "blocksize"], |job, v| {
-        job.pattern.sizes = v.triple(value::block)?.map(Sizes::Fixed);
+        job.pattern.sizes = v.triple(&job.pattern.sizes, |text| {
+            Ok(Sizes::Fixed(value::block(text)?))
+        })?;
         Ok(())
     }),
     same(&["bsrange", "blocksize_range"], |job, v| {
-        job.pattern.sizes = v.triple(|text| {
+        job.pattern.sizes = v.triple(&job.pattern.sizes, |text| {
             let (low, high) = text
                 .split_once(['-', ':'])
                 .ok_or_else(|| format!("'{text}' is not a range such as 4k-64k"))?;
@@ -34,11 +36,11 @@ pub(super) const PATTERN: &[Row] = &[
         Ok(())
     }),
     same(&["bssplit"], |job, v| {
-        job.pattern.sizes = v.triple(split)?;
+        job.pattern.sizes = v.triple(&job.pattern.sizes, split)?;
         Ok(())
     }),
     same(&["blockalign", "ba"], |job, v| {
-        job.pattern.align = v.triple(value::block)?.map(Some);
+        job.pattern.align = v.triple(&job.pattern.align, |text| Ok(Some(value::block(text)?)))?;
         Ok(())
     }),
     same(&["norandommap"], |job, v| {
@@ -150,7 +152,7 @@ fn distribution(text: &str) -> Outcome<[Distribution; 3]> {
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
     if name == "zoned" {
         return Value(Some(rest))
-            .triple(zoned)
+            .triple(&Job::new("").pattern.distribution, zoned)
             .map_err(|e| format!("{text}: {e}"));
     }
     let parameter = || value::plain::<f64>(rest);

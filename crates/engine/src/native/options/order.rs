@@ -1,18 +1,18 @@
 //! How much, how long, how fast; the order of jobs; errors, priorities; what is shown.
 
-use std::time::Duration;
-
 use super::value::{self, Outcome, Value};
 use super::{Row, differs, same};
-
-const SECOND: Duration = Duration::from_secs(1);
-const MICROSECOND: Duration = Duration::from_micros(1);
+use crate::jobfile::value::TimeUnit;
 
 pub(super) const TIMES: &[Row] = &[
-    same(&["size"], |job, v| {
-        job.extent.size = Some(v.amount()?);
-        Ok(())
-    }),
+    differs(
+        &["size"],
+        "beyond a device's end it is refused, not cut",
+        |job, v| {
+            job.extent.size = Some(v.amount()?);
+            Ok(())
+        },
+    ),
     same(&["io_size", "io_limit"], |job, v| {
         job.extent.io_size = Some(v.amount()?);
         Ok(())
@@ -38,7 +38,7 @@ pub(super) const TIMES: &[Row] = &[
         Ok(())
     }),
     same(&["runtime", "timeout"], |job, v| {
-        job.times.runtime = Some(v.time(SECOND)?).filter(|time| !time.is_zero());
+        job.times.runtime = Some(v.time(TimeUnit::Seconds)?).filter(|time| !time.is_zero());
         Ok(())
     }),
     same(&["time_based"], |job, v| {
@@ -46,11 +46,11 @@ pub(super) const TIMES: &[Row] = &[
         Ok(())
     }),
     same(&["ramp_time"], |job, v| {
-        job.times.ramp = v.time(SECOND)?;
+        job.times.ramp = v.time(TimeUnit::Seconds)?;
         Ok(())
     }),
     differs(&["startdelay"], "one time, no range", |job, v| {
-        job.times.start_delay = v.time(SECOND)?;
+        job.times.start_delay = v.time(TimeUnit::Seconds)?;
         Ok(())
     }),
     differs(
@@ -74,7 +74,7 @@ pub(super) const TIMES: &[Row] = &[
         Ok(())
     }),
     same(&["thinktime"], |job, v| {
-        job.pace.think = v.time(MICROSECOND)?;
+        job.pace.think = v.time(TimeUnit::Micros)?;
         Ok(())
     }),
     same(&["thinktime_blocks"], |job, v| {
@@ -197,23 +197,23 @@ pub(super) const ORDER: &[Row] = &[
         Ok(())
     }),
     same(&["cmdprio_percentage"], |job, v| {
-        job.priority.percent = v.triple(value::percent)?;
+        job.priority.percent = v.triple(&job.priority.percent, value::percent)?;
         Ok(())
     }),
     same(&["cmdprio_class"], |job, v| {
-        job.priority.class = v.triple(class)?;
+        job.priority.class = v.triple(&job.priority.class, class)?;
         Ok(())
     }),
     same(&["cmdprio"], |job, v| {
-        job.priority.level = v.triple(level)?;
+        job.priority.level = v.triple(&job.priority.level, level)?;
         Ok(())
     }),
     same(&["cmdprio_hint"], |job, v| {
-        job.priority.hint = v.triple(hint)?;
+        job.priority.hint = v.triple(&job.priority.hint, hint)?;
         Ok(())
     }),
     same(&["cmdprio_bssplit"], |job, v| {
-        job.priority.split = v.triple(prio_split)?;
+        job.priority.split = v.triple(&job.priority.split, prio_split)?;
         Ok(())
     }),
 ];

@@ -114,7 +114,7 @@ fn what_is_refused_is_named_with_its_place() {
         text[0].starts_with("a.fio:2:1: job j: rw: 'randread:8'"),
         "{text:?}"
     );
-    assert!(text[1].contains("'4q' is not a size"), "{text:?}");
+    assert!(text[1].contains("unknown unit 'q'"), "{text:?}");
     assert!(
         text[2].contains("zonemode: the native engine does not have this option"),
         "{text:?}"

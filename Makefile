@@ -1,0 +1,87 @@
+# Fathom. `make` alone lists what there is to make.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+CARGO ?= cargo
+FUZZ_SECONDS ?= 20
+
+# Where cargo builds, wherever it was told to.
+target_dir = $(shell $(CARGO) metadata --no-deps --offline --format-version 1 2>/dev/null | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
+musl_target = $(shell uname -m)-unknown-linux-musl
+scripts = .ci/run tools/*.sh
+
+.PHONY: help
+help: ## this list
+	@echo "Fathom measures storage. make targets:"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+
+.PHONY: quick
+quick: ## build, run the quick series in ./quick, show and record its results
+	@tools/setup.sh quick
+	$(CARGO) build --release --locked -p fathom-cli
+	@mkdir -p quick
+	"$(target_dir)/release/fathom" --runs quick/fathom-runs quick here quick
+	"$(target_dir)/release/fathom" --runs quick/fathom-runs runs
+
+.PHONY: test
+test: setup fmt lint unit docs deny ## everything a change must pass; installs what is missing
+	@$(MAKE) -s summary
+
+.PHONY: setup
+setup: ## install the Debian packages that the tests need and that are missing
+	@tools/setup.sh build quick test
+
+.PHONY: fmt
+fmt: ## check the formatting
+	$(CARGO) fmt --all --check
+
+.PHONY: lint
+lint: ## clippy and shellcheck, warnings denied
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	shellcheck $(wildcard $(scripts))
+
+.PHONY: unit
+unit: ## all tests, documentation examples included
+	@tools/test.sh
+
+.PHONY: summary
+summary:
+	@tools/test.sh --summary
+
+.PHONY: docs
+docs: ## the API documentation, broken links denied
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
+
+.PHONY: deny
+deny: ## licences, bans and sources of the dependencies; advisories where they can be fetched
+	@tools/deny.sh
+
+.PHONY: musl
+musl: ## the static binary
+	rustup target add $(musl_target)
+	$(CARGO) build --release --locked -p fathom-cli --target $(musl_target)
+	@ls -l "$(target_dir)/$(musl_target)/release/fathom"
+
+.PHONY: install
+install: ## binary, man pages and shell completions under DESTDIR and PREFIX
+	$(CARGO) build --release --locked -p fathom-cli
+	@tools/install.sh "$(target_dir)/release/fathom" "$(DESTDIR)$(PREFIX)"
+
+.PHONY: bench
+bench: ## Fathom's own cost, side by side with plain fio; writes bench/results.md and .json
+	@tools/setup.sh quick
+	rustup target add $(musl_target)
+	$(CARGO) bench --locked -p fathom-cli --bench cost --target $(musl_target)
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZ_SECONDS (20); without nightly and cargo-fuzz its seeds only
+	@tools/fuzz.sh $(FUZZ_SECONDS)
+
+.PHONY: clean
+clean: ## remove what was built
+	$(CARGO) clean
+	rm -rf fuzz/target

@@ -1,0 +1,122 @@
+//! What is read and run: job files, a document of 300 clients, a long record.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fathom_model::{Direction, Event, Histogram, RunStatus, Sample};
+use fathom_record::{Header, Writer};
+use serde_json::{Value, json};
+
+use crate::Lab;
+
+/// A job of one second on a file of its own.
+pub fn one_second(lab: &Lab) -> PathBuf {
+    let seconds = if lab.full { "1" } else { "200ms" };
+    let file = lab.path("one-second.file");
+    job(
+        lab,
+        "one-second",
+        &format!(
+            "[randread]\nfilename={}\nsize=16m\nrw=randread\nbs=4k\nioengine=psync\n\
+             time_based\nruntime={seconds}\n",
+            file.display()
+        ),
+    )
+}
+
+/// Sixteen jobs for some seconds: many samples, large documents.
+pub fn many_jobs(lab: &Lab) -> PathBuf {
+    let seconds = if lab.full { "10" } else { "1" };
+    job(
+        lab,
+        "many-jobs",
+        &format!(
+            "[randrw]\nfilename={}\nsize=16m\nrw=randrw\nbs=4k\nioengine=psync\nnumjobs=16\n\
+             time_based\nruntime={seconds}\n",
+            lab.path("many-jobs.file").display()
+        ),
+    )
+}
+
+fn job(lab: &Lab, name: &str, text: &str) -> PathBuf {
+    let path = lab.path(&format!("{name}.fio"));
+    fs::write(&path, text).unwrap();
+    path
+}
+
+/// A json+ document as fio's client mode writes it, from `clients` hosts: made of
+/// a real run of a mixed job, whose figures every host repeats.
+pub fn clients(lab: &Lab, clients: usize) -> PathBuf {
+    let output = Command::new("fio")
+        .args(["--name=mixed", "--rw=randrw", "--bs=4k", "--size=16m"])
+        .args(["--ioengine=libaio", "--iodepth=8", "--time_based"])
+        .args(["--runtime=1", "--output-format=json+"])
+        .arg(format!("--filename={}", lab.path("clients.file").display()))
+        .output()
+        .unwrap();
+    let mut document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let job = document["jobs"][0].take();
+    let host = |n: usize| {
+        let mut job = job.clone();
+        job["hostname"] = json!(format!("node{n:03}"));
+        job["port"] = json!(8765);
+        job
+    };
+    document["client_stats"] = (1..=clients).map(host).collect();
+    document.as_object_mut().unwrap().remove("jobs");
+    let path = lab.path("clients.json");
+    fs::write(&path, serde_json::to_vec_pretty(&document).unwrap()).unwrap();
+    path
+}
+
+/// The record of a job that read and wrote for `seconds`, a sample of each a second.
+pub fn long_record(runs: &Path, seconds: u64) -> PathBuf {
+    let mut writer = Writer::create(runs, &Header::new("long", "job run")).unwrap();
+    let mut write = |event: &Event| writer.append(event).unwrap();
+    write(&Event::Step {
+        step: 1,
+        of: 1,
+        name: "long".to_owned(),
+    });
+    write(&Event::EngineStarted {
+        engine: "fio".to_owned(),
+        version: Some("fio-3.33".to_owned()),
+        argv: vec!["fio".to_owned()],
+        pid: Some(1),
+    });
+    write(&Event::Jobs {
+        names: vec!["randrw".to_owned()],
+    });
+    for second in 1..=seconds {
+        for dir in [Direction::Read, Direction::Write] {
+            write(&Event::Sample(sample(second, dir)));
+        }
+        write(&Event::Interval {
+            t_ms: second * 1000,
+            remaining_ms: Some((seconds - second) * 1000),
+        });
+    }
+    // No report of the engine: the figures have to be counted from the samples.
+    writer.finish(RunStatus::Interrupted).unwrap()
+}
+
+/// Latencies of a drive: most between 80 and 200 µs, some to 4 ms; about a
+/// hundred buckets hold something.
+fn sample(second: u64, dir: Direction) -> Sample {
+    let mut clat = Histogram::new();
+    for step in 0..100u64 {
+        let value_ns = 80_000 + step * step * 400;
+        clat.add(value_ns, 1 + (100 - step) * (second % 7 + 1));
+    }
+    let ios = clat.total();
+    Sample {
+        t_ms: second * 1000,
+        span_ms: 1000,
+        job: 0,
+        dir,
+        ios,
+        bytes: ios * 4096,
+        clat: Some(clat),
+    }
+}

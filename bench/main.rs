@@ -1,0 +1,71 @@
+//! What Fathom itself costs, measured side by side with the plain tools.
+//!
+//! `make bench` runs it in full and writes `bench/results.md` and
+//! `bench/results.json`. `cargo test` runs every measurement once, short, and
+//! writes nothing: so that it does not rot.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a program for developers
+
+use std::path::{Path, PathBuf};
+
+mod inputs;
+mod measurements;
+mod results;
+mod timing;
+
+/// Where and how often things are measured.
+struct Lab {
+    /// The binary under test.
+    fathom: PathBuf,
+    /// Folder for everything that is written.
+    dir: tempfile::TempDir,
+    /// Whether this is the real thing or a trial.
+    full: bool,
+}
+
+impl Lab {
+    /// Rounds of a measurement: `n`, or one in a trial.
+    fn rounds(&self, n: usize) -> usize {
+        if self.full { n } else { 1 }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+}
+
+fn main() {
+    let lab = Lab {
+        fathom: std::env::var_os("FATHOM_BENCH_BINARY")
+            .map_or_else(|| env!("CARGO_BIN_EXE_fathom").into(), PathBuf::from),
+        dir: tempfile::tempdir().unwrap(),
+        // cargo bench says so; cargo test does not.
+        full: std::env::args().any(|arg| arg == "--bench"),
+    };
+    if timing::which("fio").is_none() {
+        println!("fio is not installed: nothing to measure against");
+        return;
+    }
+    let rows = [
+        measurements::start_up,
+        measurements::cost_per_run,
+        measurements::memory,
+        measurements::parse_clients,
+        measurements::show_long_record,
+    ]
+    .map(|measure| measure(&lab));
+    let machine = results::Machine::here(&lab.fathom);
+    println!("\n{}", results::markdown(&machine, &rows));
+    if lab.full {
+        let bench = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench");
+        results::write(&bench, &machine, &rows).unwrap();
+    }
+    let over: Vec<&str> = rows
+        .iter()
+        .filter(|r| r.is_over())
+        .map(|r| r.what)
+        .collect();
+    if lab.full && !over.is_empty() {
+        println!("over the limit: {}", over.join(", "));
+        std::process::exit(1);
+    }
+}

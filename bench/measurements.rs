@@ -1,0 +1,128 @@
+//! The measurements, one function each.
+
+use std::fs;
+use std::process::Command;
+
+use fathom_engine::fio::json;
+
+use crate::results::{Beside, Row};
+use crate::timing::{peak_rss_kib, take_turns, time_of, wall_ms, which};
+use crate::{Lab, inputs};
+
+fn fathom(lab: &Lab, args: &[&str]) -> Command {
+    let mut command = Command::new(&lab.fathom);
+    command.args(["--runs".as_ref(), lab.path("runs").as_os_str()]);
+    command.args(args);
+    command
+}
+
+/// `fathom --version`, beside the shortest program there is.
+pub fn start_up(lab: &Lab) -> Row {
+    let rounds = lab.rounds(101);
+    let mut version = Command::new("fio");
+    version.arg("--version");
+    let mut own = Command::new(&lab.fathom);
+    own.arg("--version");
+    let times = take_turns(rounds, &mut [own, Command::new("true"), version]);
+    Row {
+        what: "start-up of `fathom --version`",
+        unit: "ms",
+        value: times[0],
+        limit: Some(5.0),
+        rounds,
+        beside: vec![
+            Beside::new("`true`", times[1]),
+            Beside::new("`fio --version`", times[2]),
+        ],
+    }
+}
+
+/// Wall time of a recorded run beyond the plain fio command.
+pub fn cost_per_run(lab: &Lab) -> Row {
+    let rounds = lab.rounds(15);
+    let job = inputs::one_second(lab);
+    let job = job.to_str().unwrap();
+    let mut plain = Command::new("fio");
+    plain.args(["--output-format=json+", job]);
+    // The file is laid out once, outside of what is measured.
+    wall_ms(&mut plain);
+    let recorded = fathom(lab, &["job", "run", "--quiet", job]);
+    let times = take_turns(rounds, &mut [recorded, plain]);
+    Row {
+        what: "cost of `fathom job run` beyond `fio`",
+        unit: "ms",
+        value: times[0] - times[1],
+        limit: Some(30.0),
+        rounds,
+        beside: vec![
+            Beside::new("`fathom job run`, whole", times[0]),
+            Beside::new("`fio`, whole", times[1]),
+        ],
+    }
+}
+
+/// Memory of Fathom and its guard while sixteen jobs run.
+pub fn memory(lab: &Lab) -> Row {
+    let job = inputs::many_jobs(lab);
+    let args = ["job", "run", "--quiet", job.to_str().unwrap()];
+    Row {
+        what: "peak memory while 16 jobs run",
+        unit: "MiB",
+        value: peak_rss_kib(&mut fathom(lab, &args)) / 1024.0,
+        limit: Some(30.0),
+        rounds: 1,
+        beside: Vec::new(),
+    }
+}
+
+/// Reading fio's document of 300 clients, beside what scripts use for it.
+pub fn parse_clients(lab: &Lab) -> Row {
+    let rounds = lab.rounds(15);
+    let path = inputs::clients(lab, if lab.full { 300 } else { 3 });
+    let document = fs::read(&path).unwrap();
+    let value = time_of(rounds, || {
+        let scan = json::scan(&document);
+        assert_eq!(scan.documents.len(), 1);
+    });
+    let mut beside = Vec::new();
+    for (name, program, args) in [
+        (
+            "`python3 -c json.load`",
+            "python3",
+            ["-c", "import json, sys; json.load(open(sys.argv[1]))"],
+        ),
+        ("`jq .`", "jq", ["-e", ".client_stats[0].jobname"]),
+    ] {
+        if which(program).is_some() {
+            let mut command = Command::new(program);
+            command.args(args).arg(&path);
+            beside.push(Beside::new(name, take_turns(rounds, &mut [command])[0]));
+        }
+    }
+    beside.push(Beside::new("size in MB", document.len() as f64 / 1e6));
+    Row {
+        what: "parsing a 300-client json+ document",
+        unit: "ms",
+        value,
+        limit: Some(30.0),
+        rounds,
+        beside,
+    }
+}
+
+/// `fathom show` of a day at one sample a second and direction.
+pub fn show_long_record(lab: &Lab) -> Row {
+    let rounds = lab.rounds(5);
+    let seconds = if lab.full { 86_400 } else { 60 };
+    let record = inputs::long_record(&lab.path("runs"), seconds);
+    let log = fs::metadata(record.join(fathom_record::EVENTS)).unwrap();
+    let show = fathom(lab, &["show", record.to_str().unwrap()]);
+    Row {
+        what: "`fathom show` of a day, a sample a second",
+        unit: "ms",
+        value: take_turns(rounds, &mut [show])[0],
+        limit: None,
+        rounds,
+        beside: vec![Beside::new("size in MB", log.len() as f64 / 1e6)],
+    }
+}

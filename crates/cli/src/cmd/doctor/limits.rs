@@ -1,0 +1,116 @@
+//! Limits of the kernel that stop large jobs.
+
+use fathom_model::units;
+use rustix::process::{Resource, getrlimit};
+
+use super::{State, Topic, read};
+
+/// libaio contexts of a large job: numjobs 64 × iodepth 1024.
+const AIO_COMFORTABLE: u64 = 64 * 1024;
+/// Files of a large job, and what fio opens besides.
+const FILES_COMFORTABLE: u64 = 1024;
+
+pub fn look(topic: &mut Topic) {
+    aio(topic);
+    io_uring(topic);
+    resources(topic);
+    block_devices(topic);
+}
+
+fn aio(topic: &mut Topic) {
+    let number = |name: &str| read(&format!("/proc/sys/fs/{name}"))?.parse::<u64>().ok();
+    let (Some(used), Some(max)) = (number("aio-nr"), number("aio-max-nr")) else {
+        return;
+    };
+    let found = format!("{used} of {max} in use (fs.aio-max-nr)");
+    if max.saturating_sub(used) < AIO_COMFORTABLE {
+        let fix = Some("sysctl -w fs.aio-max-nr=1048576".to_owned());
+        let found = format!("{found}: less than 64 jobs of iodepth 1024 need");
+        topic.add("libaio requests", State::Note, found, fix);
+    } else {
+        topic.ok("libaio requests", found);
+    }
+}
+
+/// Whether io_uring may be used, asked of the kernel itself: a container's
+/// system call filter is not visible in sysctl.
+#[cfg(target_os = "linux")]
+fn io_uring(topic: &mut Topic) {
+    // SAFETY: with no entries and no parameters the kernel refuses the call before it
+    // reads or writes any memory of ours (io_uring/io_uring.c, io_uring_setup).
+    let status = unsafe {
+        libc::syscall(
+            libc::SYS_io_uring_setup,
+            0,
+            std::ptr::null_mut::<libc::c_void>(),
+        )
+    };
+    let errno = std::io::Error::last_os_error().raw_os_error();
+    let disabled = read("/proc/sys/kernel/io_uring_disabled").unwrap_or_default();
+    match errno {
+        _ if status >= 0 => topic.ok("io_uring", "allowed"),
+        Some(libc::EFAULT | libc::EINVAL) => topic.ok("io_uring", "allowed"),
+        Some(libc::ENOSYS) => topic.add(
+            "io_uring",
+            State::Note,
+            "this kernel, or the container around, does not have it: use libaio",
+            None,
+        ),
+        _ if disabled == "1" || disabled == "2" => topic.add(
+            "io_uring",
+            State::Note,
+            format!("switched off (kernel.io_uring_disabled = {disabled})"),
+            Some("sysctl -w kernel.io_uring_disabled=0".to_owned()),
+        ),
+        _ => topic.add(
+            "io_uring",
+            State::Note,
+            "not permitted here (a container's system call filter): use libaio",
+            None,
+        ),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn io_uring(_topic: &mut Topic) {}
+
+fn resources(topic: &mut Topic) {
+    let files = getrlimit(Resource::Nofile).current;
+    let found = files.map_or("no limit".to_owned(), |n| format!("{n} at once"));
+    if files.is_some_and(|n| n < FILES_COMFORTABLE) {
+        let fix = Some("ulimit -n 65536".to_owned());
+        topic.add("open files", State::Note, found, fix);
+    } else {
+        topic.ok("open files", found);
+    }
+    // io_uring's registered buffers (fio: fixedbufs) and lockmem= count against it.
+    let locked = getrlimit(Resource::Memlock).current;
+    let found = locked.map_or("no limit".to_owned(), |n| units::bytes(n as f64));
+    if locked.is_some_and(|n| n < 8 << 20) && !rustix::process::geteuid().is_root() {
+        let fix = Some("ulimit -l unlimited (as root)".to_owned());
+        let found = format!("{found}: too little for fixedbufs of a deep queue");
+        topic.add("locked memory", State::Note, found, fix);
+    } else {
+        topic.ok("locked memory", found);
+    }
+}
+
+/// Devices to try things on without a drive.
+fn block_devices(topic: &mut Topic) {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let there = |path: &str| std::path::Path::new(path).exists();
+    for (name, path, module) in [
+        ("loop devices", "/dev/loop-control", "loop"),
+        ("zram devices", "/sys/class/zram-control", "zram"),
+        ("FUSE", "/dev/fuse", "fuse"),
+    ] {
+        if there(path) {
+            topic.ok(name, "can be made");
+        } else {
+            let fix = Some(format!("modprobe {module}"));
+            topic.add(name, State::Absent, "not here; for trials only", fix);
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! `fathom import`: fio's outputs of any age become a record.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use fathom_engine::fio::import::{self, Format, ImportError};
+use fathom_model::{Event, Exit, Results, RunStatus};
+use fathom_record::{Header, RecordError, Writer};
+use serde_json::json;
+
+use super::{ExitError, Global};
+use crate::out;
+
+/// Larger files are refused: they are no reports of fio.
+const MOST_BYTES: u64 = 1 << 30;
+/// More files in one import are refused: every one becomes a step of one run.
+const MOST_FILES: usize = 10_000;
+
+/// Turn outputs of fio into a record
+///
+/// Reads json and json+ (fio 2.x to 3.x, client mode too, also with other text
+/// around it), terse v2 to v5, and the normal text output. Of a folder, every
+/// file in it and below that fio wrote. Every file becomes a step of one run.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  fathom import result.json                 one output of fio
+  fathom import before.json after.json      two steps of one run
+  fathom import results/ --name qualify     every output in a folder
+  fio --output-format=json+ job.fio | fathom import - --name job
+
+The run is 'failed' when a job in it reported an error, and 'interrupted' when
+fio was told to stop; both are imported, with exit code 0.")]
+pub struct Args {
+    /// Outputs of fio, or folders of them; '-' reads stdin
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Name of the run [default: that of the first path]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+}
+
+/// More files than this are summed up.
+const MOST_LINES: usize = 8;
+
+/// One file that fio wrote.
+struct Source {
+    /// Path as given, or found in a folder.
+    path: PathBuf,
+    /// What it is called as a step.
+    step: String,
+    bytes: Vec<u8>,
+    format: Format,
+    results: Vec<Results>,
+    warnings: Vec<String>,
+}
+
+/// Imports.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    let sources = read_all(&args.paths)?;
+    let first = &args.paths[0];
+    let name = args.name.clone().unwrap_or_else(|| name_of(first));
+    let dir = write_record(global, &name, &sources).map_err(|error| ExitError {
+        exit: Exit::Record,
+        message: error.to_string(),
+    })?;
+    let mut document = fathom_report::read(&dir)?;
+    if global.json {
+        fathom_report::drop_histograms(&mut document);
+        out::json(&document)?;
+    } else {
+        out::text(fathom_report::table(&document, out::style(global.color)));
+    }
+    if !global.quiet {
+        summary(&sources).iter().for_each(out::note);
+        out::note(format_args!("recorded as {}", dir.display()));
+    }
+    Ok(Exit::Success)
+}
+
+/// A line a file: `imported result.json: json of fio-3.33, 2 jobs`; of many
+/// files a line for each kind there is.
+fn summary(sources: &[Source]) -> Vec<String> {
+    let kind = |source: &Source| {
+        let version = source
+            .results
+            .iter()
+            .find_map(|r| r.engine_version.as_deref());
+        let version = version.map_or_else(String::new, |version| format!(" of {version}"));
+        format!("{}{version}", source.format)
+    };
+    let jobs = |source: &Source| -> usize {
+        let last = reports(source)
+            .into_iter()
+            .map(|report| report.last.jobs.len());
+        last.sum()
+    };
+    if sources.len() > MOST_LINES {
+        let mut kinds = BTreeMap::<String, (usize, usize)>::new();
+        for source in sources {
+            let (files, all) = kinds.entry(kind(source)).or_default();
+            *files += 1;
+            *all += jobs(source);
+        }
+        let line = |(kind, (files, jobs))| {
+            format!(
+                "imported {}: {kind}, {}",
+                counted(files, "file"),
+                counted(jobs, "job")
+            )
+        };
+        return kinds.into_iter().map(line).collect();
+    }
+    let line = |source: &Source| {
+        let (path, jobs) = (source.path.display(), counted(jobs(source), "job"));
+        format!("imported {path}: {}, {jobs}", kind(source))
+    };
+    sources.iter().map(line).collect()
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
+/// The file's name without its ending.
+fn name_of(path: &Path) -> String {
+    if path == Path::new("-") {
+        return "stdin".to_owned();
+    }
+    let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let stem = absolute.file_stem().unwrap_or(absolute.as_os_str());
+    stem.to_string_lossy().into_owned()
+}
+
+fn input_error(message: String) -> anyhow::Error {
+    ExitError {
+        exit: Exit::Input,
+        message,
+    }
+    .into()
+}
+
+/// Reads every source before anything is written.
+fn read_all(paths: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
+    let mut sources = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            sources.extend(read_folder(path)?);
+        } else {
+            let bytes = read_file(path)
+                .map_err(|error| input_error(format!("{}: {error}", path.display())))?;
+            let source = parse(path.clone(), name_of(path), bytes)
+                .map_err(|error| input_error(format!("{}: {error}", path.display())))?;
+            sources.push(source);
+        }
+    }
+    Ok(sources)
+}
+
+/// Every file of fio in a folder and below, by name; others are passed over.
+fn read_folder(folder: &Path) -> anyhow::Result<Vec<Source>> {
+    let mut files = Vec::new();
+    files_below(folder, &mut files)
+        .map_err(|error| input_error(format!("{}: {error}", folder.display())))?;
+    files.sort();
+    if files.len() > MOST_FILES {
+        let path = folder.display();
+        let message = format!("{path}: {} files; import at most {MOST_FILES}", files.len());
+        return Err(input_error(message));
+    }
+    let mut sources = Vec::new();
+    let mut passed_over = Vec::new();
+    for path in files {
+        let step = path
+            .strip_prefix(folder)
+            .unwrap_or(&path)
+            .with_extension("");
+        let step = step.to_string_lossy().into_owned();
+        let bytes = read_file(&path);
+        match bytes
+            .map_err(|error| error.to_string())
+            .and_then(|bytes| parse(path.clone(), step, bytes).map_err(|error| error.to_string()))
+        {
+            Ok(source) => sources.push(source),
+            Err(error) => passed_over.push(format!("{}: {error}", path.display())),
+        }
+    }
+    if sources.is_empty() {
+        let reason = match passed_over.as_slice() {
+            [] => "it has no files".to_owned(),
+            [first, ..] => format!("{} files were looked at; {first}", passed_over.len()),
+        };
+        let path = folder.display();
+        return Err(input_error(format!(
+            "{path}: no output of fio in this folder; {reason}"
+        )));
+    }
+    if !passed_over.is_empty() {
+        out::note(format_args!(
+            "passed over {} in {} that fio did not write",
+            counted(passed_over.len(), "file"),
+            folder.display()
+        ));
+    }
+    Ok(sources)
+}
+
+/// Plain files below a folder; links to folders are not followed, nor hidden names.
+fn files_below(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let entry = entry?;
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            let path = entry.path();
+            if entry.file_type()?.is_dir() {
+                folders.push(path);
+            } else if path.is_file() {
+                files.push(path);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let limit = MOST_BYTES + 1;
+    if path == Path::new("-") {
+        io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
+    } else {
+        fs::File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    }
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(io::Error::other(
+            "larger than 1 GiB: this is no report of fio",
+        ));
+    }
+    Ok(bytes)
+}
+
+fn parse(path: PathBuf, step: String, bytes: Vec<u8>) -> Result<Source, ImportError> {
+    let (format, results, warnings) = import::read(&bytes)?;
+    Ok(Source {
+        path,
+        step,
+        bytes,
+        format,
+        results,
+        warnings,
+    })
+}
+
+/// A report and those that came before it while its run went on.
+struct Report<'r> {
+    name: String,
+    states: Vec<&'r Results>,
+    last: &'r Results,
+}
+
+/// The runs that a file tells of.
+fn reports(source: &Source) -> Vec<Report<'_>> {
+    let mut all: Vec<Report> = Vec::new();
+    for results in &source.results {
+        match all.last_mut() {
+            Some(report) if import::is_later_state(report.last, results) => {
+                report.states.push(report.last);
+                report.last = results;
+            }
+            _ => all.push(Report {
+                name: source.step.clone(),
+                states: Vec::new(),
+                last: results,
+            }),
+        }
+    }
+    let several = all.len() > 1;
+    for (nth, report) in all.iter_mut().enumerate().filter(|_| several) {
+        report.name = format!("{} #{}", source.step, nth + 1);
+    }
+    all
+}
+
+fn write_record(global: &Global, name: &str, sources: &[Source]) -> Result<PathBuf, RecordError> {
+    let mut header = Header::new(name, "import");
+    header.facts.insert("files".to_owned(), facts(sources));
+    let mut writer = Writer::create(&global.runs, &header)?;
+    let mut status = RunStatus::Complete;
+    let reports: Vec<(&Source, Vec<Report>)> = sources
+        .iter()
+        .map(|source| (source, reports(source)))
+        .collect();
+    let of = reports
+        .iter()
+        .map(|(_, reports)| reports.len())
+        .sum::<usize>() as u32;
+    let mut step = 0;
+    for (nth, (source, reports)) in reports.into_iter().enumerate() {
+        keep_raw(&writer, nth, source)?;
+        for report in reports {
+            step += 1;
+            let name = report.name;
+            writer.append(&Event::Step { step, of, name })?;
+            for state in report.states {
+                let results = Box::new(state.clone());
+                writer.append(&Event::Status { results })?;
+            }
+            for failure in import::failures(report.last) {
+                status = RunStatus::Failed;
+                writer.append(&Event::Failure(failure))?;
+            }
+            let results = Box::new(report.last.clone());
+            writer.append(&Event::Finished { results })?;
+        }
+        for warning in &source.warnings {
+            if warning.contains("terminating on signal") && status == RunStatus::Complete {
+                status = RunStatus::Interrupted;
+            }
+            let text = if sources.len() > 1 {
+                format!("{}: {warning}", source.step)
+            } else {
+                warning.clone()
+            };
+            writer.append(&Event::Note { text })?;
+        }
+    }
+    writer.finish(status)
+}
+
+/// Where the figures came from, for the record's header.
+fn facts(sources: &[Source]) -> serde_json::Value {
+    let fact = |source: &Source| {
+        let last = source.results.last();
+        json!({
+            "path": source.path,
+            "format": source.format.to_string(),
+            "bytes": source.bytes.len(),
+            "engine_version": last.and_then(|r| r.engine_version.clone()),
+            "timestamp_ms": last.and_then(|r| r.timestamp_ms),
+        })
+    };
+    sources.iter().map(fact).collect()
+}
+
+/// Keeps the file itself: what is read from it can be read again.
+fn keep_raw(writer: &Writer, nth: usize, source: &Source) -> Result<(), RecordError> {
+    let name = match source.path.file_name() {
+        Some(name) if source.path != Path::new("-") => name.to_string_lossy().into_owned(),
+        _ => "stdin".to_owned(),
+    };
+    let path = writer.raw_dir()?.join(format!("{:04}-{name}", nth + 1));
+    fs::write(&path, &source.bytes).map_err(|source| RecordError::File { path, source })
+}

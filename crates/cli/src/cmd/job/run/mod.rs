@@ -1,0 +1,327 @@
+//! `fathom job run`: runs job files, or a job given as fio options, and records it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::ValueEnum;
+use fathom_engine::fio::guard::Place;
+use fathom_engine::fio::stream::{OutputFormat, select};
+use fathom_engine::fio::version::Program;
+use fathom_engine::fio::{Fio, raw};
+use fathom_engine::jobfile::shell_quote;
+use fathom_engine::jobfile::value::{self, TimeUnit};
+use fathom_engine::{Engine, Request};
+use fathom_fleet::local::{self, FleetError, StepRequest};
+use fathom_model::{Event, Exit, RunStatus};
+use fathom_record::{Header, Writer};
+use serde_json::json;
+
+use crate::cmd::job::Setting;
+use crate::cmd::{ExitError, Global};
+use crate::live::{Live, LiveOptions};
+use crate::{out, signals};
+
+mod globals;
+mod plan;
+
+use plan::Plan;
+
+/// Run job files, or a job given as fio options, and record the run
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The run's record holds the samples of every interval, fio's own output, the job files as run and
+the machine. Ctrl-C ends the run and keeps what was measured; a second Ctrl-C kills it. SIGUSR1, or
+a file fathom-dump-status in $TMPDIR (else $TEMP, else /tmp), prints the state so far.
+
+Examples:
+  fathom job run randread.fio                          one job file
+  fathom job run fill.fio read.fio                     two, one after the other
+  fathom job run -- --name=a --rw=randread --size=64m  a job as fio options
+  fathom job run mix.fio --section=reads --set runtime=10
+  fathom job run disk.fio --destroy nvme-ACME_1234     writes to a device: name it
+  fathom job run disk.fio --dry-run                    what would be executed
+  fathom job run a.fio --output-format=json > a.json   exactly what fio writes")]
+pub struct Args {
+    /// Job files, run one after the other
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Options of fio's own, or a whole job instead of a file
+    #[arg(last = true, value_name = "FIO OPTIONS")]
+    pub fio_options: Vec<String>,
+    /// Which engine runs the jobs
+    #[arg(long, value_enum, default_value_t)]
+    pub engine: EngineChoice,
+    /// Run only this section (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    pub section: Vec<String>,
+    /// Set an option in every job (may be repeated)
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<Setting>,
+    /// Name of the run [default: the first file's, or the job's]
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Time between two samples
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
+    pub interval: Duration,
+    /// Stop the run after this time
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// Confirm that a device may be overwritten: its serial number, its name in
+    /// /dev/disk/by-id, or PATH=SIZE where it has neither (may be repeated)
+    #[arg(long, value_name = "WORDS")]
+    pub destroy: Vec<String>,
+    /// Show every command that would be executed, and run nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Take unknown options and other warnings as errors
+    #[arg(long)]
+    pub strict: bool,
+    /// Print what fio wrote instead of a table
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    pub output_format: Option<Format>,
+    /// Write what fio wrote to this file instead of stdout
+    #[arg(long, value_name = "FILE", requires = "output_format")]
+    pub output: Option<PathBuf>,
+    /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
+    #[arg(long, value_name = "PATH")]
+    pub fio: Option<PathBuf>,
+}
+
+/// The engines to choose from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum EngineChoice {
+    /// The one that is here and has every option the jobs need
+    #[default]
+    Auto,
+    /// fio
+    Fio,
+}
+
+/// fio's formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Text for people
+    Normal,
+    /// Semicolons
+    Terse,
+    /// JSON
+    Json,
+    /// JSON with histograms
+    #[value(name = "json+")]
+    JsonPlus,
+}
+
+impl From<Format> for OutputFormat {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Normal => Self::Normal,
+            Format::Terse => Self::Terse,
+            Format::Json => Self::Json,
+            Format::JsonPlus => Self::JsonPlus,
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    let plan = Plan::make(args)?;
+    let work_dir = std::env::current_dir().context("the current folder is gone")?;
+    let fio = find_fio(args)?;
+    if args.dry_run {
+        dry_run(global, args, &plan, &fio, &work_dir)?;
+        plan.check_targets(&work_dir, &args.destroy)?;
+        return Ok(Exit::Success);
+    }
+    plan.check_targets(&work_dir, &args.destroy)?;
+    // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
+    let control = signals::control()?;
+    let writer = begin_record(global, args, &plan)?;
+    let dir = writer.dir().to_owned();
+    let steps = store_jobs(args, &plan, &writer, &work_dir)?;
+    let mut live = Live::new(LiveOptions::new(global.quiet, global.color));
+    for note in &plan.notes {
+        live.observe(&Event::Note { text: note.clone() });
+    }
+    let told_by_table = table_follows_at_once(global, args, &steps);
+    let done = local::run(&fio, &steps, writer, &control, &mut |event| {
+        if !(told_by_table && matches!(event, Event::Note { .. } | Event::Failure(_))) {
+            live.observe(event);
+        }
+    });
+    live.finish();
+    show(global, args, &dir, &steps)?;
+    match done {
+        Ok((_, RunStatus::Complete)) => Ok(Exit::Success),
+        Ok((_, RunStatus::Interrupted)) => Ok(Exit::Interrupted),
+        Ok((_, RunStatus::Failed | RunStatus::Running)) => Ok(Exit::Failed),
+        Err(error @ FleetError::Record { .. }) => Err(record_error(error)),
+    }
+}
+
+/// Whether the person who sees the progress reads the same from the table a
+/// moment later: failures of a single step come at its end.
+fn table_follows_at_once(global: &Global, args: &Args, steps: &[StepRequest]) -> bool {
+    let on_terminal = out::style(global.color).width.is_some();
+    on_terminal && steps.len() == 1 && !global.json && args.output_format.is_none()
+}
+
+fn find_fio(args: &Args) -> anyhow::Result<Fio> {
+    match args.engine {
+        EngineChoice::Auto | EngineChoice::Fio => {}
+    }
+    let program = Program::find(args.fio.as_deref()).map_err(|failure| ExitError {
+        exit: Exit::Missing,
+        message: failure.to_string(),
+    })?;
+    Ok(Fio::new(program, Place::Process))
+}
+
+fn record_error(error: impl std::fmt::Display) -> anyhow::Error {
+    ExitError {
+        exit: Exit::Record,
+        message: error.to_string(),
+    }
+    .into()
+}
+
+fn begin_record(global: &Global, args: &Args, plan: &Plan) -> anyhow::Result<Writer> {
+    let first = plan.steps.first().map_or("job", |step| step.name.as_str());
+    let name = args.name.as_deref().unwrap_or(first);
+    let mut header = Header::new(name, "job run");
+    header.environment = Some(fathom_device::environment(&plan.targets()));
+    let command: Vec<_> = std::env::args_os()
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect();
+    header.facts.insert("command".into(), json!(command));
+    Writer::create(&global.runs, &header).map_err(record_error)
+}
+
+/// Puts the job files into the record, from where they are run.
+fn store_jobs(
+    args: &Args,
+    plan: &Plan,
+    writer: &Writer,
+    work_dir: &Path,
+) -> anyhow::Result<Vec<StepRequest>> {
+    let jobs_dir = writer.jobs_dir().map_err(record_error)?;
+    let raw_dir = writer.raw_dir().map_err(record_error)?;
+    let keep = |path: &Path, bytes: &[u8]| {
+        fs::write(path, bytes).map_err(|e| record_error(format!("{}: {e}", path.display())))
+    };
+    let mut requests = Vec::new();
+    for step in &plan.steps {
+        let job_file = jobs_dir.join(&step.file_name);
+        keep(&job_file, step.text.as_bytes())?;
+        if let Some(written) = step
+            .written
+            .as_ref()
+            .filter(|w| **w != step.text.as_bytes())
+        {
+            keep(
+                &jobs_dir.join(format!("{}.as-written", step.file_name)),
+                written,
+            )?;
+        }
+        let raw_dir = match plan.steps.len() {
+            1 => raw_dir.clone(),
+            _ => raw_dir.join(step.file_name.trim_end_matches(".fio")),
+        };
+        requests.push(request(args, plan, step, job_file, raw_dir, work_dir));
+    }
+    Ok(requests)
+}
+
+fn request(
+    args: &Args,
+    plan: &Plan,
+    step: &plan::Step,
+    job_file: PathBuf,
+    raw_dir: PathBuf,
+    work_dir: &Path,
+) -> StepRequest {
+    StepRequest {
+        name: step.name.clone(),
+        request: Request {
+            job_file,
+            sections: args.section.clone(),
+            extra_args: plan.passed.clone(),
+            work_dir: work_dir.to_owned(),
+            raw_dir,
+            interval: args.interval,
+            deadline: args.timeout,
+        },
+    }
+}
+
+/// Prints the result: fio's own words, a document, or a table.
+fn show(global: &Global, args: &Args, dir: &Path, steps: &[StepRequest]) -> anyhow::Result<()> {
+    let Some(format) = args.output_format else {
+        return show_report(global, dir);
+    };
+    let mut written = Vec::new();
+    for step in steps {
+        // A step that failed early left nothing; its failure was told.
+        let kept = fs::read(step.request.raw_dir.join(raw::OUT)).unwrap_or_default();
+        written.extend(select(&kept, format.into()));
+    }
+    match &args.output {
+        Some(path) => fs::write(path, written).with_context(|| path.display().to_string()),
+        None => {
+            out::bytes(&written);
+            Ok(())
+        }
+    }
+}
+
+fn show_report(global: &Global, dir: &Path) -> anyhow::Result<()> {
+    let mut doc = fathom_report::read(dir)?;
+    if global.json {
+        fathom_report::drop_histograms(&mut doc);
+        out::json(&doc)
+    } else {
+        out::text(fathom_report::table(&doc, out::style(global.color)));
+        Ok(())
+    }
+}
+
+/// Shows each command and the job file that it would read.
+fn dry_run(
+    global: &Global,
+    args: &Args,
+    plan: &Plan,
+    fio: &Fio,
+    work_dir: &Path,
+) -> anyhow::Result<()> {
+    let jobs_dir = global.runs.join("RUN").join("jobs");
+    let mut steps = Vec::new();
+    for step in &plan.steps {
+        let job_file = jobs_dir.join(&step.file_name);
+        let request = request(args, plan, step, job_file.clone(), PathBuf::new(), work_dir).request;
+        let command = fio.command(&request)?;
+        if global.json {
+            steps.push(json!({ "name": step.name, "command": command, "job_file": step.text }));
+            continue;
+        }
+        let quoted: Vec<String> = command.iter().map(|arg| shell_quote(arg)).collect();
+        out::line(quoted.join(" "));
+        out::line(format_args!("# {}:", job_file.display()));
+        for line in step.text.lines() {
+            out::line(format_args!("#   {line}"));
+        }
+    }
+    if global.json {
+        out::json(&json!({ "schema": "fathom.dry-run/1", "engine": fio.name(), "steps": steps }))?;
+    }
+    Ok(())
+}
+
+/// Reads a time as fio does, in seconds without a unit: `500ms`, `10s`, `2m`, `1h`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let time_us = value::time_us(text, TimeUnit::Seconds).map_err(|fault| fault.to_string())?;
+    match u64::try_from(time_us).map(Duration::from_micros) {
+        Ok(time) if time >= Duration::from_millis(1) => Ok(time),
+        _ => Err("it must be at least 1ms".to_owned()),
+    }
+}

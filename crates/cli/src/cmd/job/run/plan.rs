@@ -1,0 +1,236 @@
+//! From the command line to the steps of a run, everything checked that can be
+//! checked before anything is opened.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use fathom_device::safety::{Confirmations, check_write};
+use fathom_engine::fio::preflight;
+use fathom_engine::jobfile::{Checked, JobFile, Severity, TargetUse, targets};
+use fathom_model::{Exit, JobSpec};
+
+use super::{Args, globals};
+use crate::cmd::ExitError;
+use crate::cmd::job::{accept, apply, variable};
+
+/// What is to run.
+pub struct Plan {
+    /// One a job file.
+    pub steps: Vec<Step>,
+    /// fio's own options.
+    pub passed: Vec<String>,
+    /// What Fathom added or wants known.
+    pub notes: Vec<String>,
+}
+
+/// One job file.
+pub struct Step {
+    /// Name: the file's without its ending, or the first job's.
+    pub name: String,
+    /// Name of the file in the record.
+    pub file_name: String,
+    /// The text as it will run: variables and included files resolved.
+    pub text: String,
+    /// The bytes as the user wrote them; `None` for a command line.
+    pub written: Option<Vec<u8>>,
+    /// The jobs that run.
+    pub jobs: Vec<JobSpec>,
+}
+
+impl Plan {
+    /// Reads and checks what the command line names.
+    ///
+    /// # Errors
+    /// An [`ExitError`] that says what is wrong; nothing was opened for writing.
+    pub fn make(args: &Args) -> anyhow::Result<Self> {
+        let split = globals::split(&args.fio_options).map_err(|m| exit(Exit::Usage, m))?;
+        let mut plan = Self {
+            steps: Vec::new(),
+            passed: split.passed,
+            notes: Vec::new(),
+        };
+        if args.files.is_empty() {
+            if split.job.is_empty() {
+                let what = "nothing to run: give a job file, or a job as fio options after --\n  \
+                            to do: fathom job run -- --name=a --rw=randread --size=64m";
+                return Err(exit(Exit::Usage, what));
+            }
+            let checked = JobFile::from_cmdline(&split.job);
+            plan.add(args, checked, None)?;
+        } else if let Some(stray) = split.job.first() {
+            let bare = stray.trim_start_matches('-');
+            let what = format!(
+                "{stray} belongs to a job, and the jobs are those of the file\n  to do: --set {bare} changes it in every job"
+            );
+            return Err(exit(Exit::Usage, what));
+        }
+        for path in &args.files {
+            let bytes = fs::read(path)
+                .map_err(|e| exit(Exit::Input, format!("{}: {e}", path.display())))?;
+            let checked =
+                JobFile::read(path, &variable).with_context(|| path.display().to_string())?;
+            plan.add(args, checked, Some(bytes))?;
+        }
+        plan.name_files();
+        Ok(plan)
+    }
+
+    fn add(
+        &mut self,
+        args: &Args,
+        mut checked: Checked,
+        written: Option<Vec<u8>>,
+    ) -> anyhow::Result<()> {
+        let path = checked.file.path().to_owned();
+        if args.strict {
+            for diagnostic in &mut checked.diagnostics {
+                diagnostic.severity = Severity::Error;
+            }
+        }
+        let mut file = accept(checked, false)?;
+        apply(&mut file, &args.set)?;
+        for job in preflight::forbid_creation(&mut file) {
+            self.notes.push(format!(
+                "{job}: added allow_file_create=0, so that a device that vanishes is not created as a file"
+            ));
+        }
+        let mut jobs = file.jobs();
+        let sections = self.sections(args);
+        for wanted in &sections {
+            if !jobs.iter().any(|job| job.name == *wanted) {
+                let what = format!("{}: there is no section [{wanted}]", path.display());
+                return Err(exit(Exit::Input, what));
+            }
+        }
+        if !sections.is_empty() {
+            jobs.retain(|job| sections.contains(&job.name));
+        }
+        let Some(first) = jobs.first() else {
+            return Err(exit(
+                Exit::Input,
+                format!("{}: there is no job in it", path.display()),
+            ));
+        };
+        let stem = path
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
+        let name = match &written {
+            Some(_) => stem.unwrap_or_else(|| first.name.clone()),
+            None => first.name.clone(),
+        };
+        self.steps.push(Step {
+            file_name: format!("{}.fio", file_name_of(&name)),
+            name,
+            text: file.render(),
+            written,
+            jobs,
+        });
+        Ok(())
+    }
+
+    /// Sections asked for on either side of the `--`.
+    fn sections(&self, args: &Args) -> Vec<String> {
+        let mut sections = args.section.clone();
+        let mut passed = self.passed.iter();
+        while let Some(arg) = passed.next() {
+            match arg.trim_start_matches('-').split_once('=') {
+                Some(("section", value)) => sections.push(value.to_owned()),
+                None if arg.trim_start_matches('-') == "section" => {
+                    sections.extend(passed.next().cloned())
+                }
+                _ => {}
+            }
+        }
+        sections
+    }
+
+    /// Several files get their place in front, which also tells namesakes apart.
+    fn name_files(&mut self) {
+        if self.steps.len() < 2 {
+            return;
+        }
+        for (place, step) in (1..).zip(&mut self.steps) {
+            step.file_name = format!("{place:02}-{}", step.file_name);
+        }
+    }
+
+    /// Every path the jobs use, each once; the folder the run is in where a
+    /// job names none.
+    pub fn targets(&self) -> Vec<PathBuf> {
+        let mut paths = Vec::new();
+        for job in self.steps.iter().flat_map(|step| &step.jobs) {
+            let named = targets(job).into_iter().map(|target| target.path);
+            for path in named.map(|path| {
+                if path.as_os_str().is_empty() {
+                    PathBuf::from(".")
+                } else {
+                    path
+                }
+            }) {
+                if !paths.contains(&path) {
+                    paths.push(path);
+                }
+            }
+        }
+        if paths.is_empty() {
+            paths.push(PathBuf::from("."));
+        }
+        paths
+    }
+
+    /// Whether all targets are what they seem and may be written to.
+    ///
+    /// # Errors
+    /// Exit 4 with everything that stands against it.
+    pub fn check_targets(&self, work_dir: &Path, destroy: &[String]) -> anyhow::Result<()> {
+        let mut refusals = Vec::new();
+        let mut refuse = |refusal: String| {
+            if !refusals.contains(&refusal) {
+                refusals.push(refusal);
+            }
+        };
+        let confirmed = Confirmations(destroy.to_vec());
+        for step in &self.steps {
+            for failure in preflight::refusals(&step.jobs, work_dir) {
+                refuse(failure.to_string());
+            }
+            // What cannot be told is among the refusals already.
+            let uses = step
+                .jobs
+                .iter()
+                .filter_map(|job| preflight::uses(job, work_dir).ok());
+            let uses: Vec<TargetUse> = uses.flatten().collect();
+            for target in uses.iter().filter(|target| target.writes) {
+                if let Err(refusal) = check_write(&work_dir.join(&target.path), &confirmed) {
+                    refuse(refusal.to_string());
+                }
+            }
+        }
+        match refusals[..] {
+            [] => Ok(()),
+            _ => Err(exit(Exit::Refused, refusals.join("\n"))),
+        }
+    }
+}
+
+/// A name without slashes and spaces.
+fn file_name_of(name: &str) -> String {
+    name.chars()
+        .map(|c| {
+            if c.is_alphanumeric() || "._-+".contains(c) {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect()
+}
+
+fn exit(exit: Exit, message: impl Into<String>) -> anyhow::Error {
+    ExitError {
+        exit,
+        message: message.into(),
+    }
+    .into()
+}

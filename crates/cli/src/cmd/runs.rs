@@ -1,0 +1,162 @@
+//! `fathom runs`: what has been recorded.
+
+use std::path::Path;
+
+use fathom_model::{Exit, RunStatus, units};
+use fathom_record::Summary;
+use fathom_report::document::rfc3339;
+use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::style::Tone;
+use serde::Serialize;
+
+use super::Global;
+use crate::out;
+
+/// A list is to come at once: of a longer event log no figure is made.
+const LOG_BYTES_MAX: u64 = 32 << 20;
+
+/// List the recorded runs, newest last
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  fathom runs                        the runs under ./fathom-runs
+  fathom --runs /data/runs runs      those of another folder
+  fathom runs --json | jq -r '.runs[] | select(.status == \"failed\") | .id'")]
+pub struct Args {
+    /// Show only the last N runs
+    #[arg(short = 'n', long, value_name = "N")]
+    last: Option<usize>,
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Document {
+    /// `fathom.runs/1`
+    schema: &'static str,
+    runs: Vec<Entry>,
+}
+
+/// One run of the list.
+#[derive(Debug, Serialize)]
+struct Entry {
+    id: String,
+    name: String,
+    command: String,
+    status: RunStatus,
+    /// RFC 3339 UTC.
+    started: String,
+    /// Absent for a run that was killed or still goes on.
+    ended: Option<String>,
+    duration_ms: Option<u64>,
+    /// Absent where no one figure stands for the run.
+    #[serde(flatten)]
+    figure: Option<Figure>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Figure {
+    iops: f64,
+    bw_bytes: f64,
+}
+
+/// Lists the runs.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    let mut listing = fathom_record::scan(&global.runs)?;
+    for error in &listing.unreadable {
+        out::note(format_args!("fathom: {error}"));
+    }
+    if let Some(last) = args.last {
+        let old = listing.runs.len().saturating_sub(last);
+        listing.runs.drain(..old);
+    }
+    let runs: Vec<Entry> = listing
+        .runs
+        .into_iter()
+        .map(|run| entry(global, run))
+        .collect();
+    if global.json {
+        out::json(&Document {
+            schema: "fathom.runs/1",
+            runs,
+        })?;
+        return Ok(Exit::Success);
+    }
+    if runs.is_empty() {
+        out::note(format_args!(
+            "There are no runs under {}.",
+            global.runs.display()
+        ));
+        return Ok(Exit::Success);
+    }
+    out::text(table(&runs).render(out::style(global.color)));
+    Ok(Exit::Success)
+}
+
+fn entry(global: &Global, summary: Summary) -> Entry {
+    let figure = figure(&global.runs.join(&summary.id));
+    let duration = |end: u64| end.saturating_sub(summary.started_ms);
+    // How long an import took says nothing of the run.
+    let ended_ms = summary.ended_ms.filter(|_| summary.command != "import");
+    Entry {
+        figure,
+        name: summary.name,
+        command: summary.command,
+        status: summary.status.unwrap_or(RunStatus::Running),
+        started: rfc3339(summary.started_ms),
+        ended: summary.ended_ms.map(rfc3339),
+        duration_ms: ended_ms.map(duration),
+        id: summary.id,
+    }
+}
+
+/// What all jobs did together. None of a run of several steps or groups: they
+/// did different things, one after the other, and no one figure stands for them.
+fn figure(dir: &Path) -> Option<Figure> {
+    let log = std::fs::metadata(dir.join(fathom_record::EVENTS)).ok()?;
+    if log.len() > LOG_BYTES_MAX {
+        return None;
+    }
+    let groups = fathom_report::read(dir).ok()?.groups;
+    let first = groups.first()?;
+    let one = groups
+        .iter()
+        .all(|g| (&g.step, g.group) == (&first.step, first.group));
+    one.then(|| Figure {
+        iops: groups.iter().map(|group| group.iops).sum(),
+        bw_bytes: groups.iter().map(|group| group.bw_bytes).sum(),
+    })
+}
+
+fn table(runs: &[Entry]) -> Grid {
+    let mut grid = Grid::new([
+        words("run", 0),
+        words("command", 2),
+        words("status", 0),
+        figures("duration", 1),
+        figures("IOPS", 0),
+        figures("bandwidth", 0),
+    ]);
+    for run in runs {
+        let tone = match run.status {
+            RunStatus::Complete => Tone::Good,
+            RunStatus::Interrupted | RunStatus::Running => Tone::Doubtful,
+            RunStatus::Failed => Tone::Bad,
+        };
+        let figure =
+            |text: fn(Figure) -> String| run.figure.map_or_else(Cell::default, |f| text(f).into());
+        grid.line([
+            Cell::from(run.id.as_str()),
+            Cell::from(run.command.as_str()),
+            Cell::new(tone, run.status.to_string()),
+            run.duration_ms
+                .map_or_else(Cell::default, |ms| units::duration(ms).into()),
+            // Outputs of some ages, imported, do not tell how many I/Os there were.
+            figure(|figure| match figure.iops {
+                0.0 => "–".to_owned(),
+                iops => units::count(iops),
+            }),
+            figure(|figure| units::bytes_per_second(figure.bw_bytes)),
+        ]);
+    }
+    grid
+}

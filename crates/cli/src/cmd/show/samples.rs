@@ -1,0 +1,242 @@
+//! The time series of a run: one line per interval, job and direction.
+
+use std::path::Path;
+
+use fathom_model::{Event, Exit, Sample, units};
+use fathom_record::{Entries, RecordError};
+use fathom_report::Style;
+use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::style::Tone;
+use serde::Serialize;
+
+use crate::out;
+
+/// How the series is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Form {
+    /// Aligned, with units
+    Table,
+    /// Comma-separated, plain numbers, with a line of titles
+    Csv,
+    /// One JSON object a line
+    Jsonl,
+    /// One JSON document
+    #[value(skip)]
+    Json,
+}
+
+/// Percentiles that a line of the series has.
+const PERCENTS: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
+/// Titles of the comma-separated form; the fields of [`Point`] in their order.
+const TITLES: &str = "t_ms,span_ms,step,job,name,dir,ios,bytes,iops,bw_bytes,clat_n,clat_mean_ns,\
+                      clat_p50_ns,clat_p90_ns,clat_p99_ns,clat_p99.9_ns";
+
+/// One line. What was not measured is null, or empty between commas.
+#[derive(Debug, Serialize)]
+struct Point<'s> {
+    /// End of the interval, ms since the run's start.
+    t_ms: u64,
+    span_ms: u64,
+    step: Option<&'s str>,
+    /// Place of the job, counted from 0, and its name.
+    job: u32,
+    name: &'s str,
+    dir: &'static str,
+    ios: u64,
+    bytes: u64,
+    iops: Option<f64>,
+    bw_bytes: Option<f64>,
+    clat_n: Option<u64>,
+    clat_mean_ns: Option<f64>,
+    clat_p50_ns: Option<u64>,
+    clat_p90_ns: Option<u64>,
+    clat_p99_ns: Option<u64>,
+    #[serde(rename = "clat_p99.9_ns")]
+    clat_p99_9_ns: Option<u64>,
+}
+
+impl<'s> Point<'s> {
+    fn new(sample: &Sample, step: Option<&'s str>, names: &'s [String]) -> Self {
+        let clat = sample.clat.as_ref();
+        let [p50, p90, p99, p99_9] = PERCENTS.map(|percent| clat?.percentile_ns(percent));
+        Self {
+            t_ms: sample.t_ms,
+            span_ms: sample.span_ms,
+            step,
+            job: sample.job,
+            name: names.get(sample.job as usize).map_or("", String::as_str),
+            dir: sample.dir.name(),
+            ios: sample.ios,
+            bytes: sample.bytes,
+            iops: sample.iops(),
+            bw_bytes: sample.bw_bytes(),
+            clat_n: clat.map(|clat| clat.total()),
+            clat_mean_ns: clat.and_then(|clat| clat.mean_ns()),
+            clat_p50_ns: p50,
+            clat_p90_ns: p90,
+            clat_p99_ns: p99,
+            clat_p99_9_ns: p99_9,
+        }
+    }
+}
+
+/// Writes the samples of a record.
+pub fn show(dir: &Path, form: Form, style: Style) -> anyhow::Result<Exit> {
+    match form {
+        Form::Table => out::text(table(dir)?.render(style)),
+        Form::Csv => {
+            out::line(TITLES);
+            each(dir, |point| {
+                out::line(csv(point));
+                Ok(())
+            })?;
+        }
+        Form::Jsonl => each(dir, |point| {
+            out::line(serde_json::to_string(point)?);
+            Ok(())
+        })?,
+        Form::Json => {
+            out::text("{\"schema\":\"fathom.samples/1\",\"samples\":[");
+            let mut comma = "";
+            each(dir, |point| {
+                out::text(format_args!("{comma}\n{}", serde_json::to_string(point)?));
+                comma = ",";
+                Ok(())
+            })?;
+            out::line("\n]}");
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// Calls `take` with every sample in order, as long as anybody reads the output.
+fn each(dir: &Path, mut take: impl FnMut(&Point) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let mut step = None;
+    let mut names = Vec::new();
+    for entry in Entries::open(dir)? {
+        let event = match entry {
+            Ok(entry) => entry.event,
+            Err(damage @ RecordError::Damaged { .. }) => {
+                out::note(format_args!("fathom: {damage}"));
+                break;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        match event {
+            Event::Step { of, name, .. } => step = (of > 1).then_some(name),
+            Event::Jobs { names: all } => names = all,
+            Event::Sample(sample) => take(&Point::new(&sample, step.as_deref(), &names))?,
+            _ => {}
+        }
+        if out::is_stopped() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn csv(point: &Point) -> String {
+    fn field(value: Option<impl ToString>) -> String {
+        value.map_or_else(String::new, |value| value.to_string())
+    }
+    [
+        point.t_ms.to_string(),
+        point.span_ms.to_string(),
+        point.step.map_or_else(String::new, quoted),
+        point.job.to_string(),
+        quoted(point.name),
+        point.dir.to_owned(),
+        point.ios.to_string(),
+        point.bytes.to_string(),
+        field(point.iops),
+        field(point.bw_bytes),
+        field(point.clat_n),
+        field(point.clat_mean_ns),
+        field(point.clat_p50_ns),
+        field(point.clat_p90_ns),
+        field(point.clat_p99_ns),
+        field(point.clat_p99_9_ns),
+    ]
+    .join(",")
+}
+
+/// A text as RFC 4180 has it: in quotes where it holds a separator.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+fn table(dir: &Path) -> anyhow::Result<Grid> {
+    let mut grid = Grid::new([
+        words("job", 0),
+        words("", 0),
+        figures("time", 0),
+        figures("IOPS", 0),
+        figures("bandwidth", 0),
+        figures("clat mean", 0),
+        figures("p50", 1),
+        figures("p90", 3),
+        figures("p99", 0),
+        figures("p99.9", 2),
+    ]);
+    let rate = |value: Option<f64>, text: fn(f64) -> String| {
+        value.map_or_else(Cell::default, |v| text(v).into())
+    };
+    let latency = |ns: Option<u64>| rate(ns.map(|ns| ns as f64), units::latency);
+    let mut step: Option<String> = None;
+    each(dir, |point| {
+        if point.step != step.as_deref() {
+            step = point.step.map(str::to_owned);
+            grid.heading(point.step.unwrap_or_default());
+        }
+        let iops = point.iops.map_or_else(String::new, units::count);
+        grid.line([
+            Cell::from(point.name),
+            Cell::from(point.dir),
+            Cell::from(format!("{:.1} s", point.t_ms as f64 / 1000.0)),
+            Cell::new(Tone::Strong, iops),
+            rate(point.bw_bytes, units::bytes_per_second),
+            rate(point.clat_mean_ns, units::latency),
+            latency(point.clat_p50_ns),
+            latency(point.clat_p90_ns),
+            latency(point.clat_p99_ns),
+            latency(point.clat_p99_9_ns),
+        ]);
+        Ok(())
+    })?;
+    Ok(grid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_a_field_for_each_title() {
+        let sample = Sample {
+            t_ms: 1000,
+            span_ms: 1000,
+            job: 0,
+            dir: fathom_model::Direction::Write,
+            ios: 3,
+            bytes: 12288,
+            clat: None,
+        };
+        let names = ["16 files, \"fast\"".to_owned()];
+        let point = Point::new(&sample, Some("one"), &names);
+        let line = csv(&point);
+        assert_eq!(
+            line,
+            "1000,1000,one,0,\"16 files, \"\"fast\"\"\",write,3,12288,3,12288,,,,,,"
+        );
+        // The name holds one comma of its own.
+        assert_eq!(line.matches(',').count(), TITLES.matches(',').count() + 1);
+        let json = serde_json::to_value(&point).unwrap();
+        let mut titles: Vec<_> = TITLES.split(',').collect();
+        titles.sort_unstable();
+        assert_eq!(json.as_object().unwrap().keys().collect::<Vec<_>>(), titles);
+    }
+}

@@ -1,0 +1,325 @@
+//! The observer of a run: what a person sees while it goes on.
+//!
+//! On a terminal a few lines that stay in place; elsewhere a plain line per
+//! interval; nothing at all when told to be quiet. Always on stderr: stdout is
+//! for the result.
+
+use std::collections::BTreeMap;
+
+use fathom_model::{Direction, Event, Failure, Histogram, Sample, units};
+use fathom_report::style::{Style, Tone, cut, wrap};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::out::{self, Color};
+
+/// Columns of the progress bar.
+const BAR: u32 = 24;
+/// Columns of the head line beside the step's name: the bar, both times, gaps.
+const HEAD: usize = BAR as usize + 24;
+/// The step's name keeps at least this much of its columns.
+const STEP_MIN: usize = 12;
+/// Redraws a second, at the most: the machine that is measured has other work.
+const REDRAWS_HZ: u8 = 5;
+
+/// How a run is to be shown.
+#[derive(Debug, Clone, Copy)]
+pub struct LiveOptions {
+    /// Show nothing but failures.
+    pub quiet: bool,
+    /// Colours, and the width of the terminal; without a width it is none, and
+    /// lines are written one below the other.
+    pub style: Style,
+}
+
+impl LiveOptions {
+    /// As the command line and the terminal have it.
+    pub fn new(quiet: bool, color: Color) -> Self {
+        Self {
+            quiet,
+            style: out::progress_style(color),
+        }
+    }
+}
+
+/// Shows a run while it goes on.
+#[derive(Debug)]
+pub struct Live {
+    options: LiveOptions,
+    /// The lines that stay in place, on a terminal.
+    bar: Option<ProgressBar>,
+    /// Place and name of the step in progress, when there are several.
+    step: String,
+    /// When it began, ms since the run's start.
+    step_t_ms: u64,
+    /// Now, ms since the run's start.
+    t_ms: u64,
+    /// The interval in progress.
+    rates: BTreeMap<Direction, Rate>,
+}
+
+/// One direction of all jobs in one interval.
+#[derive(Debug, Default)]
+struct Rate {
+    iops: f64,
+    bw_bytes: f64,
+    clat: Histogram,
+}
+
+impl Live {
+    /// Shows nothing yet.
+    pub fn new(options: LiveOptions) -> Self {
+        let in_place = !options.quiet && options.style.width.is_some();
+        let bar = in_place.then(|| {
+            let target = ProgressDrawTarget::stderr_with_hz(REDRAWS_HZ);
+            let bar = ProgressBar::with_draw_target(None, target);
+            // The template has no part that could be wrong.
+            if let Ok(template) = ProgressStyle::with_template("{msg}") {
+                bar.set_style(template);
+            }
+            bar
+        });
+        Self {
+            options,
+            bar,
+            step: String::new(),
+            step_t_ms: 0,
+            t_ms: 0,
+            rates: BTreeMap::new(),
+        }
+    }
+
+    /// Takes the next event of the run.
+    pub fn observe(&mut self, event: &Event) {
+        match event {
+            Event::Step { step, of, name } => self.step(*step, *of, name),
+            Event::Preparing { what } => self.preparing(what),
+            Event::Sample(sample) => self.rates.entry(sample.dir).or_default().add(sample),
+            Event::Interval { t_ms, remaining_ms } => self.interval(*t_ms, *remaining_ms),
+            Event::Note { text } if !self.options.quiet => self.say(&format!("- {text}")),
+            Event::Failure(failure) => self.failure(failure),
+            Event::Status { results } => {
+                self.say(fathom_report::figures_so_far(results, self.options.style).trim_end());
+            }
+            Event::EngineStarted { .. } | Event::Jobs { .. } => self.rates.clear(),
+            Event::Note { .. } | Event::Finished { .. } | Event::Ended { .. } => {}
+        }
+    }
+
+    /// Writes text that stays, above the lines in place.
+    pub fn say(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => {
+                bar.suspend(|| out::note(text));
+                out::park();
+            }
+            None => out::note(text),
+        }
+    }
+
+    /// Takes the lines in place away; what was said stays.
+    pub fn finish(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn step(&mut self, step: u32, of: u32, name: &str) {
+        self.step_t_ms = self.t_ms;
+        self.rates.clear();
+        if of < 2 {
+            return;
+        }
+        self.step = format!("{step}/{of} {name}");
+        match &self.bar {
+            Some(_) => self.draw(std::slice::from_ref(&self.step)),
+            None => self.line(&format!("step {step} of {of}: {name}")),
+        }
+    }
+
+    fn preparing(&self, what: &str) {
+        match &self.bar {
+            Some(_) => self.draw(&[format!("{}  {what}", self.step).trim().to_owned()]),
+            None => self.line(what),
+        }
+    }
+
+    fn failure(&self, failure: &Failure) {
+        let style = self.options.style;
+        let room = usize::from(style.width.unwrap_or(u16::MAX)).saturating_sub(2);
+        let mut lead = style.paint(Tone::Bad, "✗");
+        let mut lines = Vec::new();
+        for line in failure
+            .to_string()
+            .lines()
+            .flat_map(|line| wrap(line, room))
+        {
+            lines.push(format!("{lead} {line}"));
+            lead = " ".into();
+        }
+        self.say(&lines.join("\n"));
+    }
+
+    fn interval(&mut self, t_ms: u64, remaining_ms: Option<u64>) {
+        self.t_ms = t_ms;
+        let rates = std::mem::take(&mut self.rates);
+        let elapsed_ms = t_ms.saturating_sub(self.step_t_ms);
+        let left = remaining_ms.map(|ms| format!("{} left", clock(ms)));
+        if self.bar.is_none() {
+            let mut parts = vec![clock(elapsed_ms)];
+            parts.extend(rates.iter().map(|(dir, rate)| rate.text(*dir)));
+            parts.extend(left);
+            self.line(&parts.join("  "));
+            return;
+        }
+        let mut head = Vec::new();
+        if !self.step.is_empty() {
+            let room = usize::from(self.options.style.width.unwrap_or(80)).saturating_sub(HEAD);
+            let step = cut(&self.step, room.max(STEP_MIN));
+            head.push(self.options.style.paint(Tone::Strong, &step));
+        }
+        if let Some(remaining_ms) = remaining_ms {
+            head.push(self.progress(elapsed_ms, remaining_ms));
+        }
+        head.push(clock(elapsed_ms));
+        head.extend(left);
+        let mut lines = vec![head.join("  ")];
+        lines.extend(rates.iter().map(|(dir, rate)| rate.aligned(*dir)));
+        self.draw(&lines);
+    }
+
+    /// A bar of the time that has passed and the time that is left.
+    fn progress(&self, elapsed_ms: u64, remaining_ms: u64) -> String {
+        let whole = elapsed_ms.saturating_add(remaining_ms).max(1) as f64;
+        let share = elapsed_ms as f64 / whole;
+        let done = (share * f64::from(BAR)) as usize;
+        let (done, left) = (done, (BAR as usize).saturating_sub(done));
+        let style = self.options.style;
+        let rest = if style.color { "━" } else { "·" };
+        let rest = style.paint(Tone::Faint, &rest.repeat(left));
+        style.paint(Tone::Good, &"━".repeat(done)) + &rest
+    }
+
+    fn draw(&self, lines: &[String]) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(lines.join("\n"));
+            out::park();
+        }
+    }
+
+    fn line(&self, text: &str) {
+        if !self.options.quiet {
+            out::note(text);
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl Rate {
+    fn add(&mut self, sample: &Sample) {
+        self.iops += sample.iops().unwrap_or(0.0);
+        self.bw_bytes += sample.bw_bytes().unwrap_or(0.0);
+        if let Some(clat) = &sample.clat {
+            self.clat.merge(clat);
+        }
+    }
+
+    /// Mean and 99th percentile of the completion latencies, when there are any.
+    fn latencies(&self) -> Option<(String, String)> {
+        let mean = units::latency(self.clat.mean_ns()?);
+        Some((mean, units::latency(self.clat.percentile_ns(99.0)? as f64)))
+    }
+
+    fn text(&self, dir: Direction) -> String {
+        let iops = units::count(self.iops);
+        let bandwidth = units::bytes_per_second(self.bw_bytes);
+        let rate = format!("{} {iops} IOPS {bandwidth}", dir.name());
+        match self.latencies() {
+            Some((mean, p99)) => format!("{rate} clat {mean} p99 {p99}"),
+            None => rate,
+        }
+    }
+
+    fn aligned(&self, dir: Direction) -> String {
+        let iops = units::count(self.iops);
+        let bandwidth = units::bytes_per_second(self.bw_bytes);
+        let rate = format!("{:<5}  {iops:>5} IOPS  {bandwidth:>10}", dir.name());
+        match self.latencies() {
+            Some((mean, p99)) => format!("{rate}  clat {mean:>7}  p99 {p99:>7}"),
+            None => rate,
+        }
+    }
+}
+
+/// Whole seconds, then as durations are written.
+fn clock(ms: u64) -> String {
+    let seconds = ms.saturating_add(500) / 1000;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        _ => units::duration(seconds * 1000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(ios: u64, clat: bool) -> Rate {
+        let mut histogram = Histogram::new();
+        histogram.add(100_000, ios);
+        let mut rate = Rate::default();
+        // Two jobs side by side: rates add up, histograms are merged.
+        for job in 0..2 {
+            rate.add(&Sample {
+                t_ms: 1000,
+                span_ms: 500,
+                job,
+                dir: Direction::Read,
+                ios,
+                bytes: ios * 4096,
+                clat: clat.then(|| histogram.clone()),
+            });
+        }
+        rate
+    }
+
+    #[test]
+    fn a_line_of_an_interval_has_rates_and_latencies() {
+        assert_eq!(
+            rate(1000, true).text(Direction::Read),
+            "read 4k IOPS 15.6 MiB/s clat 99.8 µs p99 99.8 µs"
+        );
+        assert_eq!(
+            rate(1000, false).text(Direction::Write),
+            "write 4k IOPS 15.6 MiB/s"
+        );
+        assert_eq!(
+            rate(7, true).aligned(Direction::Write),
+            "write     28 IOPS   112 KiB/s  clat 99.8 µs  p99 99.8 µs"
+        );
+    }
+
+    #[test]
+    fn the_bar_is_as_long_with_no_time_left_and_with_no_time_passed() {
+        let live = Live::new(LiveOptions {
+            quiet: true,
+            style: Style::default(),
+        });
+        assert_eq!(live.progress(0, 0).chars().count(), BAR as usize);
+        assert_eq!(live.progress(5000, 0), "━".repeat(24));
+        assert_eq!(
+            live.progress(1000, 2000),
+            format!("{}{}", "━".repeat(8), "·".repeat(16))
+        );
+    }
+
+    #[test]
+    fn seconds_are_whole() {
+        assert_eq!(clock(12_004), "12 s");
+        assert_eq!(clock(59_600), "1m00s");
+    }
+}

@@ -1,0 +1,53 @@
+//! Signals and the trigger file, as requests to a running engine.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use fathom_engine::Control;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::iterator::Signals;
+
+/// How often fio itself looks for its trigger file (`DISK_UTIL_MSEC`, diskutil.h).
+const TRIGGER_LOOK: Duration = Duration::from_millis(250);
+
+/// A control that SIGINT, SIGTERM and SIGHUP stop (a second one stops harder),
+/// and that SIGUSR1 or the [`trigger_file`] ask for a status.
+///
+/// # Errors
+/// When the signals cannot be taken over.
+pub fn control() -> anyhow::Result<Control> {
+    let control = Control::default();
+    let asked = control.clone();
+    let mut signals =
+        Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1]).context("cannot watch for signals")?;
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            match signal {
+                SIGUSR1 => asked.request_status(),
+                _ => asked.stop(),
+            }
+        }
+    });
+    let asked = control.clone();
+    std::thread::spawn(move || {
+        let trigger = trigger_file();
+        loop {
+            std::thread::sleep(TRIGGER_LOOK);
+            if std::fs::remove_file(&trigger).is_ok() {
+                asked.request_status();
+            }
+        }
+    });
+    Ok(control)
+}
+
+/// The file whose appearance asks for a status: `fathom-dump-status` in the
+/// folder where fio looks for its `fio-dump-status` (`check_status_file` in
+/// stat.c): `$TMPDIR`, else `$TEMP`, else /tmp.
+pub fn trigger_file() -> PathBuf {
+    let folder = ["TMPDIR", "TEMP"].iter().find_map(std::env::var_os);
+    folder
+        .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
+        .join("fathom-dump-status")
+}

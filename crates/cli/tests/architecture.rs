@@ -1,0 +1,236 @@
+//! The rules of docs/ARCHITECTURE.md, checked on the sources themselves.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Test support: any crate may use it in its tests, none in what is shipped.
+const TEST_SUPPORT: &str = "testkit";
+/// A file that is longer can no longer be read in one sitting.
+const MAX_LINES: usize = 800;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("the crate lies two folders below the workspace")
+        .to_path_buf()
+}
+
+/// Every file below `dir` whose name ends with one of `endings`, in order.
+fn files(dir: &Path, endings: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![dir.to_path_buf()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).unwrap() {
+            let entry = entry.unwrap();
+            let (path, name) = (entry.path(), entry.file_name());
+            let name = name.to_string_lossy();
+            if entry.file_type().unwrap().is_dir() {
+                let built = matches!(
+                    &*name,
+                    "target" | ".git" | "quick-runs" | "fathom-runs" | "corpus" | "artifacts"
+                );
+                if !built {
+                    open.push(path);
+                }
+            } else if endings.iter().any(|ending| name.ends_with(ending)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn sources() -> Vec<PathBuf> {
+    files(&root().join("crates"), &[".rs"])
+}
+
+/// The crate that a source belongs to, for example `engine`.
+fn crate_of(path: &Path) -> String {
+    let below = path.strip_prefix(root().join("crates")).unwrap();
+    below.iter().next().unwrap().to_string_lossy().into_owned()
+}
+
+/// The code of a file that is shipped: without comments and without the tests
+/// at its end.
+fn shipped_code(path: &Path) -> Vec<(usize, String)> {
+    fs::read_to_string(path)
+        .unwrap()
+        .lines()
+        .enumerate()
+        .take_while(|(_, line)| line.trim() != "#[cfg(test)]")
+        .filter(|(_, line)| !line.trim_start().starts_with("//"))
+        .map(|(n, line)| (n + 1, line.to_owned()))
+        .collect()
+}
+
+fn is_shipped(path: &Path) -> bool {
+    let below = path.strip_prefix(root().join("crates")).unwrap();
+    let for_tests = below
+        .iter()
+        .any(|part| part == "tests" || part == "tests.rs");
+    crate_of(path) != TEST_SUPPORT && !for_tests && below.iter().any(|part| part == "src")
+}
+
+/// The table of docs/ARCHITECTURE.md: crate → what it may know.
+fn allowed_edges() -> BTreeMap<String, BTreeSet<String>> {
+    let text = fs::read_to_string(root().join("docs/ARCHITECTURE.md")).unwrap();
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .skip_while(|line| !line.starts_with("| crate |"))
+        .skip(2)
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    let all: BTreeSet<String> = rows.iter().map(|row| row[0].to_owned()).collect();
+    rows.iter()
+        .map(|row| {
+            let knows = match row[2] {
+                "all" => all.clone(),
+                "–" => BTreeSet::new(),
+                some => some.split(',').map(|name| name.trim().to_owned()).collect(),
+            };
+            (row[0].to_owned(), knows)
+        })
+        .collect()
+}
+
+/// The workspace's crates among the dependencies of one kind.
+fn dependencies(manifest: &toml::Table, kind: &str) -> BTreeSet<String> {
+    manifest
+        .get(kind)
+        .and_then(toml::Value::as_table)
+        .into_iter()
+        .flat_map(toml::Table::keys)
+        .filter_map(|name| name.strip_prefix("fathom-"))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn crates_know_only_whom_the_architecture_allows() {
+    let allowed = allowed_edges();
+    assert!(allowed.len() >= 8, "the table was not found: {allowed:?}");
+    let mut wrong = Vec::new();
+    for path in files(&root().join("crates"), &["Cargo.toml"]) {
+        let name = crate_of(&path);
+        let manifest: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
+        let Some(knows) = allowed.get(&name) else {
+            wrong.push(format!(
+                "{name} is not in the table of docs/ARCHITECTURE.md"
+            ));
+            continue;
+        };
+        for other in dependencies(&manifest, "dependencies").difference(knows) {
+            wrong.push(format!("{name} → {other}"));
+        }
+        let mut in_tests = knows.clone();
+        in_tests.insert(TEST_SUPPORT.to_owned());
+        for other in dependencies(&manifest, "dev-dependencies").difference(&in_tests) {
+            wrong.push(format!("{name} → {other} (in its tests)"));
+        }
+        if dependencies(&manifest, "dependencies").contains(TEST_SUPPORT) {
+            wrong.push(format!("{name} ships {TEST_SUPPORT}"));
+        }
+    }
+    assert!(wrong.is_empty(), "edges that are not allowed: {wrong:#?}");
+}
+
+#[test]
+fn only_the_command_prints_and_only_main_ends_the_process() {
+    let printing = [
+        "println!",
+        "print!(",
+        "eprint!(",
+        "dbg!",
+        "io::stdout()",
+        "io::stderr()",
+    ];
+    let mut wrong = Vec::new();
+    for path in sources().into_iter().filter(|path| is_shipped(path)) {
+        let is_out = path.ends_with("cli/src/out.rs");
+        for (n, line) in shipped_code(&path) {
+            // Asking whether it is a terminal writes nothing.
+            let asks = line.contains("is_terminal");
+            let prints = printing.iter().any(|word| line.contains(word)) && !asks && !is_out;
+            let exits = line.contains("process::exit(");
+            if prints || exits {
+                wrong.push(format!("{}:{n}: {}", path.display(), line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn files_can_be_read_in_one_sitting() {
+    let long: Vec<String> = sources()
+        .iter()
+        .map(|path| (path, fs::read_to_string(path).unwrap().lines().count()))
+        .filter(|&(_, lines)| lines > MAX_LINES)
+        .map(|(path, lines)| format!("{}: {lines} lines", path.display()))
+        .collect();
+    assert!(long.is_empty(), "longer than {MAX_LINES} lines: {long:#?}");
+}
+
+#[test]
+fn every_file_says_first_what_it_is() {
+    let silent: Vec<PathBuf> = sources()
+        .into_iter()
+        .filter(|path| is_shipped(path))
+        .filter(|path| !fs::read_to_string(path).unwrap().starts_with("//!"))
+        .collect();
+    assert!(silent.is_empty(), "no //! at the top: {silent:#?}");
+}
+
+#[test]
+fn every_stored_format_is_described() {
+    let format = fs::read_to_string(root().join("docs/FORMAT.md")).unwrap();
+    let mut missing = BTreeSet::new();
+    for path in sources().into_iter().filter(|path| is_shipped(path)) {
+        for (_, line) in shipped_code(&path) {
+            for text in line.split('"').skip(1).step_by(2) {
+                let names_a_format = text
+                    .strip_prefix("fathom.")
+                    .and_then(|rest| rest.split_once('/'))
+                    .is_some_and(|(_, version)| version.parse::<u32>().is_ok());
+                if names_a_format && !format.contains(text) {
+                    missing.insert(text.to_owned());
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "not in docs/FORMAT.md: {missing:#?}");
+}
+
+#[test]
+fn no_file_names_a_place_on_somebodys_machine() {
+    let endings = [
+        ".rs", ".md", ".toml", ".sh", ".svg", ".json", "Makefile", "run",
+    ];
+    let homes = ["/root/", "/Users/"];
+    let this = Path::new("cli/tests/architecture.rs");
+    let mut wrong = Vec::new();
+    for path in files(&root(), &endings) {
+        // Captured outputs say what the machine of their time said.
+        let captured = path
+            .iter()
+            .any(|part| part == "fixtures" || part == "quick");
+        if path.ends_with(this) || captured {
+            continue;
+        }
+        for (n, line) in fs::read_to_string(&path)
+            .unwrap_or_default()
+            .lines()
+            .enumerate()
+        {
+            if homes.iter().any(|home| line.contains(home)) {
+                wrong.push(format!("{}:{}: {}", path.display(), n + 1, line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

@@ -1,0 +1,189 @@
+//! What every command owes its user: help with examples, quiet ends, a manual.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+use std::fs;
+use std::process::{Command, Output, Stdio};
+
+use fathom_model::Exit;
+
+fn fathom(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .args(args)
+        .stdin(Stdio::null())
+        .env("COLUMNS", "200")
+        .output()
+        .unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn help(command: &[String]) -> String {
+    let mut args: Vec<&str> = command.iter().map(String::as_str).collect();
+    args.push("--help");
+    let output = fathom(&args);
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    stdout(&output)
+}
+
+/// Every command, found as a reader finds them: from the lists in the help texts.
+fn commands() -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    let mut open = vec![Vec::new()];
+    while let Some(command) = open.pop() {
+        let text = help(&command);
+        let list = text
+            .lines()
+            .skip_while(|line| *line != "Commands:")
+            .skip(1)
+            .take_while(|line| !line.is_empty());
+        for line in list {
+            // Deeper lines go on with the description above.
+            let Some(name) = line
+                .strip_prefix("  ")
+                .filter(|rest| !rest.starts_with(' '))
+            else {
+                continue;
+            };
+            let name = name.split_whitespace().next().unwrap();
+            if name != "help" {
+                let mut below: Vec<String> = command.clone();
+                below.push(name.to_owned());
+                open.push(below);
+            }
+        }
+        found.push(command);
+    }
+    found
+}
+
+#[test]
+fn every_help_has_examples_and_fits_a_terminal() {
+    let commands = commands();
+    assert!(commands.len() > 5, "{commands:?}");
+    let mut wrong = Vec::new();
+    for command in commands {
+        let (name, text) = (command.join(" "), help(&command));
+        if !text.contains("\nExamples:\n") {
+            wrong.push(format!("fathom {name}: no examples"));
+        }
+        if let Some(line) = text.lines().find(|line| line.chars().count() > 100) {
+            wrong.push(format!("fathom {name}: longer than 100 columns: {line}"));
+        }
+        if text.contains('\u{1b}') {
+            wrong.push(format!("fathom {name}: colour into a pipe"));
+        }
+        let call = format!("fathom {name}");
+        let examples = text.split("\nExamples:\n").nth(1).unwrap_or_default();
+        if !examples.contains(call.trim()) {
+            wrong.push(format!("{call}: the examples do not call it"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_exit_code_is_documented() {
+    let text = help(&[]);
+    let codes = text.split("\nExit codes:\n").nth(1).unwrap();
+    let documented: Vec<u8> = codes
+        .lines()
+        .filter_map(|line| line.split_whitespace().next()?.parse().ok())
+        .collect();
+    let all = [
+        Exit::Success,
+        Exit::Failed,
+        Exit::Usage,
+        Exit::Input,
+        Exit::Refused,
+        Exit::Missing,
+        Exit::Record,
+        Exit::Interrupted,
+    ];
+    assert_eq!(documented, all.map(Exit::code));
+}
+
+#[test]
+fn the_version_is_the_package_s() {
+    let output = fathom(&["--version"]);
+    assert_eq!(
+        stdout(&output),
+        concat!("fathom ", env!("CARGO_PKG_VERSION"), "\n")
+    );
+}
+
+#[test]
+fn a_wrong_command_line_is_told_apart() {
+    assert_eq!(fathom(&["--nonsense"]).status.code(), Some(2));
+    assert_eq!(fathom(&[]).status.code(), Some(2));
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = fathom(&["man", dir.path().to_str().unwrap()]);
+    assert!(output.status.success(), "{output:?}");
+    for command in commands() {
+        let mut name = vec!["fathom".to_owned()];
+        name.extend(command);
+        let path = dir.path().join(format!("{}.1", name.join("-")));
+        let page = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        assert!(page.contains(".SH EXAMPLES\n.nf\n"), "{}", path.display());
+        assert!(page.contains(".SH OPTIONS"), "{}", path.display());
+    }
+    let top = fs::read_to_string(dir.path().join("fathom.1")).unwrap();
+    assert!(top.contains(".SH EXIT CODES"), "{top}");
+}
+
+#[test]
+fn completions_know_the_commands() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = stdout(&fathom(&["completions", shell]));
+        assert!(script.contains("doctor"), "{shell}: {script}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_ends_output_quietly() {
+    // Larger than any pipe's buffer, so that the writer meets the closed end.
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .args(["completions", "zsh"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn doctor_names_what_it_looked_at() {
+    let output = fathom(&["doctor", "--json"]);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["schema"], "fathom.doctor/1");
+    let checks = document["checks"].as_array().unwrap();
+    let fio = checks.iter().find(|check| check["name"] == "fio").unwrap();
+    let ready = fio["state"] == "ok";
+    assert_eq!(document["ready"], ready);
+    assert_eq!(output.status.code(), Some(if ready { 0 } else { 5 }));
+    for check in checks.iter().filter(|check| check["state"] == "missing") {
+        assert!(check["fix"].is_string(), "{check}");
+    }
+}
+
+#[test]
+fn doctor_without_fio_says_how_to_get_it() {
+    let empty = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .arg("doctor")
+        .env("PATH", empty.path())
+        .output()
+        .unwrap();
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(5), "{text}");
+    assert!(text.contains("MISSING  fio"), "{text}");
+    assert!(text.contains("no job can be run here"), "{text}");
+}

@@ -1,0 +1,181 @@
+//! `fathom import` as a person and a program use it.
+
+#![allow(clippy::unwrap_used)] // a test that cannot go on fails
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../engine/tests/fixtures")
+        .join(name)
+}
+
+struct Import {
+    dir: tempfile::TempDir,
+}
+
+impl Import {
+    fn new() -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::cargo_bin("fathom").unwrap();
+        command.arg("--runs").arg(self.dir.path().join("runs"));
+        command
+    }
+
+    fn import(&self, paths: &[PathBuf], more: &[&str]) -> Output {
+        let mut command = self.command();
+        command.arg("import").args(paths).args(more);
+        command.output().unwrap()
+    }
+
+    /// The document of an import that must work.
+    fn document(&self, names: &[&str], more: &[&str]) -> Value {
+        let paths: Vec<_> = names.iter().map(|name| fixture(name)).collect();
+        let output = self.import(&paths, &[&["--json"], more].concat());
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    fn runs(&self) -> Vec<PathBuf> {
+        let Ok(runs) = std::fs::read_dir(self.dir.path().join("runs")) else {
+            return Vec::new();
+        };
+        runs.map(|entry| entry.unwrap().path()).collect()
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn an_import_is_a_run_that_show_shows_again() {
+    let import = Import::new();
+    let document = import.document(&["rw.plus.json"], &["--name", "mix"]);
+    assert_eq!(document["status"], "complete");
+    assert_eq!(document["name"], "mix");
+    assert_eq!(document["command"], "import");
+    assert_eq!(document["engine"], "fio");
+    assert_eq!(document["engine_version"], "fio-3.33");
+    assert_eq!(document["jobs"][0]["read"]["total_ios"], 401);
+    assert!(document.get("environment").is_none());
+    let output = import.command().args(["show", "--json"]).output().unwrap();
+    let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(shown, document);
+    // What was read lies in the record, to be read again.
+    let run = &import.runs()[0];
+    let raw = std::fs::read(run.join("raw/0001-rw.plus.json")).unwrap();
+    assert_eq!(raw, std::fs::read(fixture("rw.plus.json")).unwrap());
+    let events = std::fs::read_to_string(run.join("events.jsonl")).unwrap();
+    let header: Value = serde_json::from_str(events.lines().next().unwrap()).unwrap();
+    assert_eq!(header["facts"]["files"][0]["format"], "json");
+}
+
+#[test]
+fn several_files_are_steps_and_a_job_error_fails_the_run() {
+    let import = Import::new();
+    let document = import.document(&["rw.normal", "eio-on.v3.terse", "page-v2.terse"], &[]);
+    assert_eq!(document["status"], "failed");
+    let jobs = document["jobs"].as_array().unwrap();
+    let steps: Vec<_> = jobs
+        .iter()
+        .map(|job| job["step"].as_str().unwrap())
+        .collect();
+    assert_eq!(steps, ["rw", "eio-on.v3", "page-v2"]);
+    assert_eq!(document["failures"][0]["errno"], 5);
+    assert_eq!(document["failures"][0]["kind"], "io");
+    let doubts = &jobs[2]["read"]["doubts"];
+    assert_eq!(doubts[0], "unknown_counts");
+}
+
+#[test]
+fn a_run_that_was_told_to_stop_is_interrupted() {
+    let document = Import::new().document(&["int.json"], &[]);
+    assert_eq!(document["status"], "interrupted");
+}
+
+#[test]
+fn states_of_one_run_are_one_step() {
+    let document = Import::new().document(&["status.plus.json"], &[]);
+    let jobs = document["jobs"].as_array().unwrap();
+    assert_eq!(jobs.len(), 1);
+    assert_eq!(jobs[0]["read"]["total_ios"], 1200);
+}
+
+#[test]
+fn a_folder_gives_every_output_of_fio_in_it() {
+    let import = Import::new();
+    let folder = import.dir.path().join("results/deep");
+    std::fs::create_dir_all(&folder).unwrap();
+    for name in ["rw.normal", "rw.v2.terse", "rw.json"] {
+        std::fs::copy(fixture(name), folder.join(name)).unwrap();
+    }
+    std::fs::write(folder.join("notes.txt"), "nothing of fio\n").unwrap();
+    std::fs::write(folder.join(".hidden"), "").unwrap();
+    let output = import.import(&[import.dir.path().join("results")], &["--json"]);
+    assert!(output.status.success(), "{output:?}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["name"], "results");
+    assert_eq!(document["jobs"].as_array().unwrap().len(), 3);
+    assert!(
+        stderr(&output).contains("passed over 1 file "),
+        "{}",
+        stderr(&output)
+    );
+    let empty = import.import(&[import.dir.path().join("results/deep/notes.txt")], &[]);
+    assert_eq!(empty.status.code(), Some(3));
+}
+
+#[test]
+fn stdin_is_read_when_asked_for() {
+    let import = Import::new();
+    let mut command = import.command();
+    let json = std::fs::read(fixture("group.json")).unwrap();
+    let output = command
+        .args(["import", "-"])
+        .write_stdin(json)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let table = String::from_utf8(output.stdout.clone()).unwrap();
+    assert!(table.starts_with("stdin: complete\n"), "{table}");
+    assert!(stderr(&output).contains("json of fio-3.33, 2 jobs"));
+}
+
+#[test]
+fn what_fio_did_not_write_is_refused_before_anything_is_recorded() {
+    let import = Import::new();
+    let file = import.dir.path().join("file");
+    let cut = std::fs::read(fixture("rw.json")).unwrap()[..900].to_vec();
+    let cases: [(&[u8], &str); 4] = [
+        (b"", "the file is empty"),
+        (
+            b"\nhello\n",
+            "not an output of fio (json, terse or normal): line 2 is 'hello'",
+        ),
+        (b"{\"a\": 1}", "line 1 is '{\"a\": 1}'"),
+        (&cut, "the JSON document is cut off after 900 bytes"),
+    ];
+    for (content, message) in cases {
+        std::fs::write(&file, content).unwrap();
+        let output = import.import(&[fixture("rw.json"), file.clone()], &[]);
+        assert_eq!(output.status.code(), Some(3), "{message}");
+        assert!(stderr(&output).contains(message), "{}", stderr(&output));
+        assert!(output.stdout.is_empty());
+    }
+    let output = import.import(&[fixture("client-bad.json")], &[]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("Bad option <bogus=1>"));
+    let output = import.import(&[import.dir.path().join("missing")], &[]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(import.runs().is_empty());
+}

@@ -1,0 +1,232 @@
+//! What a target is: a block device with its identity and settings, or a file
+//! on a file system.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use fathom_model::environment::{BlockDevice, FileSystem, Partition, Target};
+
+use crate::mounts;
+use crate::sys::{Node, Sys, names_in, numbers, printable, text};
+
+/// Describes what stands behind a path. A path that does not exist yet is
+/// described by the folder that would hold it.
+#[must_use]
+pub fn target(sys: &Sys, path: &Path) -> Target {
+    let device = sys.by_path(path).map(|node| block_device(sys, &node));
+    let file_system = match device {
+        Some(_) => None,
+        None => file_system(sys, path),
+    };
+    Target {
+        path: path.to_owned(),
+        device,
+        file_system,
+    }
+}
+
+/// Identity and settings of a device. Of a partition, those of the disk it is
+/// on, and its own place there.
+#[must_use]
+pub fn block_device(sys: &Sys, node: &Node) -> BlockDevice {
+    let disk = node.whole();
+    let ata = ata_identity(&disk);
+    let (ata_model, ata_firmware) = ata.map_or((None, None), |a| (a.model, a.firmware));
+    BlockDevice {
+        model: ata_model.or_else(|| model(&disk)),
+        serial: serial(sys, &disk),
+        firmware: ata_firmware.or_else(|| first(&disk, &["firmware_rev", "rev", "fwrev"])),
+        by_id: by_id(sys, &disk),
+        capacity_bytes: disk.size_bytes(),
+        logical_block_bytes: disk.value("queue/logical_block_size").unwrap_or(512),
+        physical_block_bytes: disk.value("queue/physical_block_size").unwrap_or(512),
+        scheduler: disk.text("queue/scheduler").map(|all| chosen(&all)),
+        nr_requests: disk.value("queue/nr_requests"),
+        write_cache: disk.text("queue/write_cache"),
+        rotational: disk.value::<u8>("queue/rotational").map(|flag| flag != 0),
+        pcie_link: pcie_link(&disk),
+        backing: backing(&disk),
+        partition: node.is_partition().then(|| Partition {
+            name: node.name.clone(),
+            start_bytes: node.value::<u64>("start").unwrap_or(0).saturating_mul(512),
+            size_bytes: node.size_bytes(),
+        }),
+        name: disk.name,
+    }
+}
+
+/// The first of these attributes of the device behind the disk that is there.
+fn first(disk: &Node, names: &[&str]) -> Option<String> {
+    names
+        .iter()
+        .find_map(|name| disk.text(&format!("device/{name}")))
+}
+
+/// NVMe and SCSI name it `model`, MMC `name`. SCSI cuts it to 16 bytes and puts
+/// the maker beside it, which for ATA disks says only `ATA`.
+fn model(disk: &Node) -> Option<String> {
+    let model = first(disk, &["model"]).or_else(|| match disk.name.starts_with("mmcblk") {
+        true => first(disk, &["name"]),
+        false => None,
+    })?;
+    match disk.text("device/vendor") {
+        // The vendor of a PCI device is a number.
+        Some(vendor) if vendor != "ATA" && !vendor.starts_with("0x") => {
+            Some(format!("{vendor} {model}"))
+        }
+        _ => Some(model),
+    }
+}
+
+/// Serial number from where the kind of device keeps it: virtio in `serial`,
+/// NVMe and MMC in `device/serial`, SCSI and ATA in VPD page 80h (SPC-4 7.8.18:
+/// length in byte 3, text from byte 4); else what udev noted.
+#[must_use]
+pub fn serial(sys: &Sys, disk: &Node) -> Option<String> {
+    disk.text("serial")
+        .or_else(|| disk.text("device/serial"))
+        .or_else(|| {
+            let page = fs::read(disk.dir.join("device/vpd_pg80")).ok()?;
+            let length = usize::from(*page.get(3)?);
+            printable(page.get(4..)?.get(..length)?)
+        })
+        .or_else(|| {
+            let (major, minor) = disk.number()?;
+            let notes = fs::read(sys.path(format!("/run/udev/data/b{major}:{minor}"))).ok()?;
+            String::from_utf8_lossy(&notes)
+                .lines()
+                .find_map(|line| line.strip_prefix("E:ID_SERIAL_SHORT="))
+                .and_then(|serial| printable(serial.as_bytes()))
+        })
+}
+
+/// Names of a device that no other one has: its links in /dev/disk/by-id.
+#[must_use]
+pub fn by_id(sys: &Sys, node: &Node) -> Vec<String> {
+    let dir = sys.path("/dev/disk/by-id");
+    names_in(&dir)
+        .into_iter()
+        .filter(|name| {
+            let target = fs::read_link(dir.join(name)).unwrap_or_default();
+            target.file_name() == Some(OsStr::new(&node.name))
+        })
+        .collect()
+}
+
+struct AtaIdentity {
+    model: Option<String>,
+    firmware: Option<String>,
+}
+
+/// Model and firmware in full, which SCSI's fields cut: VPD page 89h holds the
+/// IDENTIFY DEVICE data from byte 60 (SAT-4 12.4.2); in it firmware is words
+/// 23–26, model words 27–46, the bytes of each word swapped (ACS-4 7.12.7).
+fn ata_identity(disk: &Node) -> Option<AtaIdentity> {
+    let page = fs::read(disk.dir.join("device/vpd_pg89")).ok()?;
+    let words = |from: usize, to: usize| {
+        let bytes = page.get(60 + 2 * from..60 + 2 * to + 2)?;
+        let swapped: Vec<u8> = bytes.chunks_exact(2).flat_map(|w| [w[1], w[0]]).collect();
+        printable(&swapped)
+    };
+    Some(AtaIdentity {
+        model: words(27, 46),
+        firmware: words(23, 26),
+    })
+}
+
+/// The scheduler in brackets: `none [mq-deadline] kyber`.
+fn chosen(all: &str) -> String {
+    let inside = all
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'));
+    inside.map_or(all, |(name, _)| name).to_owned()
+}
+
+/// The link of the nearest PCIe device above, `16.0 GT/s x4 of 16.0 GT/s x4`.
+/// Devices inside the chipset have no link and say `Unknown`.
+fn pcie_link(disk: &Node) -> Option<String> {
+    let pci = disk
+        .dir
+        .ancestors()
+        .find(|dir| dir.join("current_link_speed").exists())?;
+    let link = |which: &str| {
+        let speed = text(&pci.join(format!("{which}_link_speed")))?;
+        let width = text(&pci.join(format!("{which}_link_width")))?;
+        let speed = speed.trim_end_matches(" PCIe");
+        (speed != "Unknown" && width != "0").then(|| format!("{speed} x{width}"))
+    };
+    Some(match (link("current")?, link("max")) {
+        (now, Some(most)) => format!("{now} of {most}"),
+        (now, None) => now,
+    })
+}
+
+/// What stands behind a device that is not hardware.
+pub(crate) fn backing(disk: &Node) -> Option<String> {
+    if let Some(file) = disk.text("loop/backing_file") {
+        return Some(file);
+    }
+    let (kind, detail) = if disk.dir.join("dm").exists() {
+        // dm's uuid begins with the subsystem that made it: LVM-, CRYPT-, mpath-.
+        let uuid = disk.text("dm/uuid").unwrap_or_default();
+        let maker = uuid.split_once('-').map(|(maker, _)| maker.to_owned());
+        let name = disk.text("dm/name").unwrap_or_default();
+        let maker = maker.unwrap_or_else(|| "device mapper".to_owned());
+        (maker, name)
+    } else if disk.dir.join("md").exists() {
+        let level = disk.text("md/level").unwrap_or_default();
+        ("md".to_owned(), level)
+    } else if disk.dir.components().any(|c| c.as_os_str() == "virtual") {
+        let digit = |c: char| c.is_ascii_digit();
+        let kind = disk.name.trim_end_matches(digit).to_owned();
+        (kind, String::new())
+    } else {
+        return None;
+    };
+    let under: Vec<String> = disk.linked("slaves").into_iter().map(|n| n.name).collect();
+    let mut text = format!("{kind} {detail}").trim().to_owned();
+    if !under.is_empty() {
+        text = format!("{text} on {}", under.join(", "));
+    }
+    Some(text)
+}
+
+/// The file system a path lies on, or will lie on once it is made.
+#[must_use]
+pub fn file_system(sys: &Sys, path: &Path) -> Option<FileSystem> {
+    let path = existing(path)?;
+    let number = numbers(fs::metadata(&path).ok()?.dev());
+    let room = rustix::fs::statvfs(&path).ok()?;
+    let mounts = mounts::own(sys);
+    let mount = mounts::holding(&mounts, &path, number)?;
+    let disk = match mount.number {
+        (0, _) => sys.by_path(&mount.source),
+        (major, minor) => sys.by_number(major, minor),
+    };
+    Some(FileSystem {
+        kind: mount.kind.clone(),
+        mount_point: mount.point.clone(),
+        source: mount.source.to_string_lossy().into_owned(),
+        options: mount.options.clone(),
+        size_bytes: room.f_blocks.saturating_mul(room.f_frsize),
+        free_bytes: room.f_bavail.saturating_mul(room.f_frsize),
+        device: disk.map(|node| block_device(sys, &node)),
+    })
+}
+
+/// The path itself, or the nearest folder above it that exists, without links.
+pub(crate) fn existing(path: &Path) -> Option<PathBuf> {
+    let absolute = std::path::absolute(path).ok()?;
+    absolute
+        .ancestors()
+        .find_map(|above| fs::canonicalize(above).ok())
+}
+
+/// Whether the file at `path` is a block device, and its number.
+pub(crate) fn block_number(meta: &fs::Metadata) -> Option<(u32, u32)> {
+    meta.file_type()
+        .is_block_device()
+        .then(|| numbers(meta.rdev()))
+}

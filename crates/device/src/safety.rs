@@ -1,0 +1,443 @@
+//! Whether a target may be written to. Reading is free; writing is not.
+//!
+//! Ordinary files and folders may be written. A block device may when nothing
+//! uses it, nothing on it looks wanted, and the user has named it by a word
+//! that only it answers to. The checks open it for reading at most.
+//!
+//! Between the check and the first write another program can still take the
+//! device into use; nothing short of holding it exclusively, which would keep
+//! mkfs in a job's `exec_prerun` away too, could rule that out.
+
+use std::fmt;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use fathom_model::units;
+
+use crate::identity::{block_number, by_id, existing, serial};
+use crate::signature;
+use crate::sys::{Node, Sys, numbers};
+use crate::usage::{self, Use};
+
+/// The words given to `--destroy`, each of which names a device.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Confirmations(pub Vec<String>);
+
+impl Confirmations {
+    /// Whether one of them names the device that answers to `words` (see [`words`]).
+    #[must_use]
+    pub fn name(&self, sys: &Sys, node: &Node, words: &[String]) -> bool {
+        // `PATH=SIZE`, where that is the word: by any of its paths, in any unit.
+        let by_size = |word: &str| {
+            matches!(words, [only] if only.contains('='))
+                && word.rsplit_once('=').is_some_and(|(path, size)| {
+                    sys.by_path(Path::new(path)).as_ref() == Some(node)
+                        && size_in_bytes(size) == Some(node.size_bytes())
+                })
+        };
+        self.0.iter().any(|word| {
+            let word = word.trim();
+            let bare = word.strip_prefix("/dev/disk/by-id/").unwrap_or(word);
+            words.iter().any(|known| known == bare || known == word) || by_size(word)
+        })
+    }
+}
+
+/// Why a target may not be written to. Nothing was written.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The device does not exist; writing would make a file of that name.
+    #[error(
+        "{path} does not exist; writing to it would make a file in /dev\n  to do: check the name (ls -l /dev/disk/by-id)"
+    )]
+    NoSuchDevice {
+        /// The path as it was given.
+        path: PathBuf,
+    },
+    /// A file in /dev, most likely one that a mistyped name once made.
+    #[error(
+        "{path} is a file in /dev, not a device; it would fill memory\n  to do: remove it and check the name (ls -l /dev/disk/by-id)"
+    )]
+    FileAmongDevices {
+        /// The path as it was given.
+        path: PathBuf,
+    },
+    /// A character device: a controller, a generic SCSI node, memory.
+    #[error(
+        "{path} is a character device; Fathom writes to block devices and files only\n  to do: name the block device (for /dev/nvme0 or /dev/ng0n1: /dev/nvme0n1; for /dev/sg0: see lsscsi -g)"
+    )]
+    CharacterDevice {
+        /// The path as it was given.
+        path: PathBuf,
+    },
+    /// It is in use, or carries something that may be wanted.
+    #[error("{0}")]
+    InUse(Box<InUse>),
+    /// Nothing uses it, but it was not named in `--destroy`.
+    #[error("{0}")]
+    Unconfirmed(Box<Unconfirmed>),
+    /// It cannot be found out whether it is in use.
+    #[error("{path}: {reason}, so it cannot be checked whether it is in use; nothing was written")]
+    Unknown {
+        /// The path as it was given.
+        path: PathBuf,
+        /// What stood in the way.
+        reason: String,
+    },
+}
+
+/// What is known of a target that is in use.
+#[derive(Debug, PartialEq, Eq)]
+pub struct InUse {
+    /// The path as it was given.
+    pub path: PathBuf,
+    /// Everything that was found.
+    pub uses: Vec<Use>,
+    /// The word that would confirm it afterwards, when it is not confirmed yet.
+    pub word: Option<String>,
+}
+
+/// A device that would have been overwritten without having been named.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unconfirmed {
+    /// The path as it was given.
+    pub path: PathBuf,
+    /// Size in bytes.
+    pub size_bytes: u64,
+    /// Words that name it; the first is the shortest way.
+    pub words: Vec<String>,
+    /// The words that were given and do not name it.
+    pub given: Vec<String>,
+}
+
+impl fmt::Display for InUse {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let data_only = |found: &Use| matches!(found, Use::Signature { .. });
+        let why = match self.uses.iter().all(data_only) {
+            true => "carries what may still be wanted",
+            false => "is in use",
+        };
+        write!(f, "{} {why}; nothing was written", self.path.display())?;
+        for found in &self.uses {
+            write!(f, "\n  - {found}")?;
+        }
+        let mut remedies: Vec<String> = Vec::new();
+        for remedy in self.uses.iter().map(Use::remedy) {
+            if !remedies.contains(&remedy) {
+                remedies.push(remedy);
+            }
+        }
+        write!(
+            f,
+            "\n  to do: check that it is the right device; then {}",
+            remedies.join("; ")
+        )?;
+        match &self.word {
+            Some(word) => write!(f, "; and confirm with --destroy {}", quoted(word)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Unconfirmed {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let size = units::bytes(self.size_bytes as f64);
+        write!(
+            f,
+            "{} ({size}) would be overwritten, which needs to be confirmed; nothing was written",
+            self.path.display()
+        )?;
+        for word in &self.given {
+            write!(f, "\n  - '{word}' does not name it")?;
+        }
+        write!(
+            f,
+            "\n  to do: if all data on it may be lost, add --destroy "
+        )?;
+        let words: Vec<String> = self.words.iter().map(|word| quoted(word)).collect();
+        write!(f, "{}", words.join(", or --destroy "))
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=+,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Decides whether a target may be written to: `Ok` for ordinary files and
+/// folders (also those that do not exist yet), and for block devices that
+/// nothing uses and that one of the words names.
+///
+/// # Errors
+/// A [`Refusal`] that names everything that was found and what to do.
+pub fn check_write(path: &Path, confirmed: &Confirmations) -> Result<(), Refusal> {
+    let sys = Sys::live();
+    let meta = match fs::metadata(path) {
+        Ok(meta) => meta,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return check_missing(path),
+        Err(e) => return Err(unknown(path, &e.to_string())),
+    };
+    let kind = meta.file_type();
+    if kind.is_block_device() {
+        check_block(&sys, path, &meta, confirmed)
+    } else if kind.is_char_device() {
+        check_character(path, &meta)
+    } else if kind.is_file() {
+        check_file(&sys, path, &meta)
+    } else {
+        Ok(())
+    }
+}
+
+fn unknown(path: &Path, reason: &str) -> Refusal {
+    Refusal::Unknown {
+        path: path.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+/// Whether a path without links is where device nodes are, and not one of the
+/// file systems for files that are mounted there.
+fn among_devices(real: &Path) -> bool {
+    const FILES: [&str; 3] = ["/dev/shm", "/dev/mqueue", "/dev/hugepages"];
+    real.starts_with("/dev") && !FILES.iter().any(|files| real.starts_with(files))
+}
+
+/// A path that does not exist is made as a file, which among devices is never meant.
+fn check_missing(path: &Path) -> Result<(), Refusal> {
+    let mut real = path.to_owned();
+    // A link that leads nowhere is followed to where the file would be made.
+    // 40 is what the kernel follows (path_resolution(7)).
+    for _ in 0..40 {
+        let Ok(next) = fs::read_link(&real) else {
+            break;
+        };
+        real = real.parent().unwrap_or(Path::new("/")).join(next);
+    }
+    let above = real.parent().and_then(existing).unwrap_or_default();
+    if among_devices(&above) {
+        let path = path.to_owned();
+        return Err(Refusal::NoSuchDevice { path });
+    }
+    Ok(())
+}
+
+/// /dev/null and /dev/zero take every write and keep nothing
+/// (kernel, Documentation/admin-guide/devices.txt: 1:3 and 1:5).
+fn check_character(path: &Path, meta: &Metadata) -> Result<(), Refusal> {
+    let harmless = cfg!(target_os = "linux") && matches!(numbers(meta.rdev()), (1, 3 | 5));
+    if harmless {
+        return Ok(());
+    }
+    let path = path.to_owned();
+    Err(Refusal::CharacterDevice { path })
+}
+
+fn check_file(sys: &Sys, path: &Path, meta: &Metadata) -> Result<(), Refusal> {
+    let real = fs::canonicalize(path).map_err(|e| unknown(path, &e.to_string()))?;
+    if among_devices(&real) {
+        let path = path.to_owned();
+        return Err(Refusal::FileAmongDevices { path });
+    }
+    let (mut uses, loops) = usage::of_file(sys, &real, meta);
+    if uses.is_empty() {
+        let held = |node: &&Node| is_exclusive(&node.dev_path()).unwrap_or(false);
+        uses.extend(loops.iter().find(held).map(|node| Use::Exclusive {
+            device: node.dev_path(),
+        }));
+    }
+    if uses.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::InUse(Box::new(InUse {
+        path: path.to_owned(),
+        uses,
+        word: None,
+    })))
+}
+
+fn check_block(
+    sys: &Sys,
+    path: &Path,
+    meta: &Metadata,
+    confirmed: &Confirmations,
+) -> Result<(), Refusal> {
+    let node = block_number(meta)
+        .and_then(|(major, minor)| sys.by_number(major, minor))
+        .ok_or_else(|| unknown(path, "this system does not describe it in /sys"))?;
+    let size_bytes = node.size_bytes();
+    if size_bytes == 0 {
+        return Err(unknown(
+            path,
+            "it has no capacity (no medium, or not set up)",
+        ));
+    }
+    let uses = find_uses(sys, path, &node)?;
+    let words = words(sys, path, &node);
+    let named = confirmed.name(sys, &node, &words);
+    if !uses.is_empty() {
+        return Err(Refusal::InUse(Box::new(InUse {
+            path: path.to_owned(),
+            uses,
+            word: words.into_iter().next().filter(|_| !named),
+        })));
+    }
+    if named {
+        return Ok(());
+    }
+    Err(Refusal::Unconfirmed(Box::new(Unconfirmed {
+        path: path.to_owned(),
+        size_bytes,
+        words,
+        given: confirmed.0.clone(),
+    })))
+}
+
+/// Everything that speaks against writing to a device. That it cannot be read
+/// is the refusal only when nothing else is known.
+fn find_uses(sys: &Sys, path: &Path, node: &Node) -> Result<Vec<Use>, Refusal> {
+    let mut uses = usage::of_device(sys, node);
+    let mut unread = None;
+    // Asked last: every use above is an exclusive one as well.
+    match is_exclusive(path) {
+        Ok(exclusive) if exclusive && uses.is_empty() => uses.push(Use::Exclusive {
+            device: node.dev_path(),
+        }),
+        Ok(_) => {}
+        Err(e) => unread = Some(cannot_read(path, &e)),
+    }
+    // Partitions first: wiping the table makes their devices go away.
+    let partitions = node.partitions().into_iter();
+    let mut examined: Vec<_> = partitions.map(|p| (p.dev_path(), p)).collect();
+    examined.push((path.to_owned(), node.clone()));
+    for (path, node) in examined {
+        match File::open(&path).and_then(|file| signature::read(&file, node.size_bytes())) {
+            Ok(found) => uses.extend(found.into_iter().map(|signature| Use::Signature {
+                device: node.dev_path(),
+                signature,
+            })),
+            Err(e) => unread = unread.or_else(|| Some(cannot_read(&path, &e))),
+        }
+    }
+    match unread {
+        Some(refusal) if uses.is_empty() => Err(refusal),
+        _ => Ok(uses),
+    }
+}
+
+fn cannot_read(path: &Path, error: &io::Error) -> Refusal {
+    let hint = match error.kind() {
+        io::ErrorKind::PermissionDenied => "; devices are read as root",
+        _ => "",
+    };
+    unknown(path, &format!("it cannot be read ({error}{hint})"))
+}
+
+/// Whether somebody has claimed a block device: file systems, swap, device
+/// mapper and MD do, and programs that open it with O_EXCL, which without
+/// O_CREAT is defined for block devices only (open(2)).
+fn is_exclusive(path: &Path) -> io::Result<bool> {
+    let flags = rustix::fs::OFlags::EXCL | rustix::fs::OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    match opened {
+        Ok(_) => Ok(false),
+        Err(e) if e.kind() == io::ErrorKind::ResourceBusy => Ok(true),
+        Err(e) => Err(e),
+    }
+}
+
+/// The words that confirm a device, the best first: its serial, its name in
+/// sysfs (`wwid`) and its names in /dev/disk/by-id; a device that has none of
+/// these: its path and exact size.
+#[must_use]
+pub fn words(sys: &Sys, path: &Path, node: &Node) -> Vec<String> {
+    let disk = node.whole();
+    // A serial that several devices answer to (the namespaces of one NVMe
+    // drive, the paths to one LUN, cheap USB bridges) names none of them.
+    let alone = |of: &dyn Fn(&Node) -> Option<String>| {
+        let own = of(&disk)?;
+        let visible = |d: &Node| d.value::<u8>("hidden") != Some(1) && d.name != disk.name;
+        let shared = sys
+            .disks()
+            .iter()
+            .any(|other| visible(other) && of(other).as_ref() == Some(&own));
+        (!shared).then_some(own)
+    };
+    let wwid = |disk: &Node| disk.text("wwid").or_else(|| disk.text("device/wwid"));
+    let mut words: Vec<String> = alone(&|disk| serial(sys, disk)).into_iter().collect();
+    words.extend(by_id(sys, node));
+    if node.is_partition() {
+        words.extend(by_id(sys, &disk));
+    }
+    words.extend(alone(&wwid));
+    if words.is_empty() {
+        words.push(format!(
+            "{}={}",
+            path.display(),
+            exact_size(node.size_bytes())
+        ));
+    }
+    words
+}
+
+const UNITS: [(&str, u32); 5] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10), ("", 0)];
+
+/// A size as a whole number of the largest unit that fits: `512MiB`.
+fn exact_size(bytes: u64) -> String {
+    let fits = |shift: u32| bytes.trailing_zeros() >= shift;
+    let (unit, shift) = UNITS
+        .into_iter()
+        .find(|&(_, shift)| fits(shift))
+        .unwrap_or(("", 0));
+    format!("{}{unit}", bytes >> shift)
+}
+
+fn size_in_bytes(text: &str) -> Option<u64> {
+    let (unit, shift) = UNITS.into_iter().find(|(unit, _)| text.ends_with(unit))?;
+    let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+    number.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_exact_in_the_largest_unit() {
+        for (bytes, text) in [
+            (512 << 20, "512MiB"),
+            (3 << 40, "3TiB"),
+            (1_000_204_886_016, "976762584KiB"),
+            (513, "513"),
+        ] {
+            assert_eq!(exact_size(bytes), text);
+            assert_eq!(size_in_bytes(text), Some(bytes));
+        }
+        assert_eq!(size_in_bytes("536870912"), Some(512 << 20));
+        for wrong in [
+            "",
+            "MiB",
+            "-1MiB",
+            "0.5GiB",
+            "99999999TiB",
+            "512 MiB",
+            "512M",
+        ] {
+            assert_eq!(size_in_bytes(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(quoted("nvme-eui.0025_x"), "nvme-eui.0025_x");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}

@@ -1,0 +1,190 @@
+//! Reading /proc, /sys and /dev, of this machine or of a recorded tree.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Where /proc, /sys, /dev and /run are read from.
+#[derive(Debug, Clone)]
+pub struct Sys {
+    root: PathBuf,
+}
+
+/// A block device as sysfs has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Kernel name, for example `sda1`.
+    pub name: String,
+    /// Its folder in sysfs, without links.
+    pub dir: PathBuf,
+}
+
+impl Sys {
+    /// This machine.
+    #[must_use]
+    pub fn live() -> Self {
+        Self::recorded("/")
+    }
+
+    /// A tree under `root` that holds `sys/`, `proc/`, `dev/` of another machine.
+    #[must_use]
+    pub fn recorded(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The place of an absolute path in this tree.
+    #[must_use]
+    pub fn path(&self, absolute: impl AsRef<Path>) -> PathBuf {
+        let absolute = absolute.as_ref();
+        self.root
+            .join(absolute.strip_prefix("/").unwrap_or(absolute))
+    }
+
+    /// The block device of a number.
+    #[must_use]
+    pub fn by_number(&self, major: u32, minor: u32) -> Option<Node> {
+        Node::at(&self.path(format!("/sys/dev/block/{major}:{minor}")))
+    }
+
+    /// The block device of a kernel name. Slashes in it (`cciss/c0d0`) stand as
+    /// `!` in sysfs.
+    #[must_use]
+    pub fn by_name(&self, name: &str) -> Option<Node> {
+        let name = name.replace('/', "!");
+        Node::at(&self.path(format!("/sys/class/block/{name}")))
+    }
+
+    /// The block device behind a path such as /dev/sda or /dev/mapper/vg-lv;
+    /// `None` when it is none.
+    #[must_use]
+    pub fn by_path(&self, path: &Path) -> Option<Node> {
+        let real = fs::canonicalize(self.path(path)).ok()?;
+        let meta = fs::metadata(&real).ok()?;
+        if meta.file_type().is_block_device() {
+            let (major, minor) = numbers(meta.rdev());
+            return self.by_number(major, minor);
+        }
+        // A recorded tree has files in place of device nodes.
+        let name = real.strip_prefix(self.path("/dev")).ok()?;
+        (self.root != Path::new("/"))
+            .then(|| self.by_name(name.to_str()?))
+            .flatten()
+    }
+
+    /// All block devices that are no partitions.
+    #[must_use]
+    pub fn disks(&self) -> Vec<Node> {
+        names_in(&self.path("/sys/block"))
+            .iter()
+            .filter_map(|name| self.by_name(name))
+            .collect()
+    }
+}
+
+impl Node {
+    fn at(link: &Path) -> Option<Self> {
+        let dir = fs::canonicalize(link).ok()?;
+        // Names with a slash, see `Sys::by_name`.
+        let name = dir.file_name()?.to_str()?.replace('!', "/");
+        Some(Self { name, dir })
+    }
+
+    /// Whether it is a partition.
+    #[must_use]
+    pub fn is_partition(&self) -> bool {
+        self.dir.join("partition").exists()
+    }
+
+    /// The whole device: itself, or the disk a partition is on.
+    #[must_use]
+    pub fn whole(&self) -> Self {
+        match self.dir.parent() {
+            Some(disk) if self.is_partition() => Self::at(disk).unwrap_or_else(|| self.clone()),
+            _ => self.clone(),
+        }
+    }
+
+    /// Its partitions.
+    #[must_use]
+    pub fn partitions(&self) -> Vec<Self> {
+        names_in(&self.dir)
+            .iter()
+            .filter(|name| self.dir.join(name).join("partition").exists())
+            .filter_map(|name| Self::at(&self.dir.join(name)))
+            .collect()
+    }
+
+    /// The devices under `slaves` or over `holders` of it.
+    pub(crate) fn linked(&self, folder: &str) -> Vec<Self> {
+        let dir = self.dir.join(folder);
+        names_in(&dir)
+            .iter()
+            .filter_map(|name| Self::at(&dir.join(name)))
+            .collect()
+    }
+
+    /// Its device number.
+    #[must_use]
+    pub fn number(&self) -> Option<(u32, u32)> {
+        let text = self.text("dev")?;
+        let (major, minor) = text.split_once(':')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    }
+
+    /// Size in bytes; sysfs counts sectors of 512 bytes whatever the block size
+    /// is (Documentation/ABI/stable/sysfs-block).
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.value::<u64>("size").unwrap_or(0).saturating_mul(512)
+    }
+
+    /// Its usual path in /dev.
+    #[must_use]
+    pub fn dev_path(&self) -> PathBuf {
+        Path::new("/dev").join(&self.name)
+    }
+
+    /// An attribute as text without surrounding white space; `None` when it is
+    /// missing or empty.
+    #[must_use]
+    pub fn text(&self, attribute: &str) -> Option<String> {
+        text(&self.dir.join(attribute))
+    }
+
+    /// An attribute as a number.
+    #[must_use]
+    pub fn value<T: FromStr>(&self, attribute: &str) -> Option<T> {
+        self.text(attribute)?.parse().ok()
+    }
+}
+
+/// A small file's text without surrounding white space and control characters;
+/// `None` when it cannot be read or has none.
+pub(crate) fn text(path: &Path) -> Option<String> {
+    printable(&fs::read(path).ok()?)
+}
+
+/// Text of an identity field, which may be padded with blanks or zeros.
+pub(crate) fn printable(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// Names in a folder, sorted; none when it cannot be read.
+pub(crate) fn names_in(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Major and minor number of a device.
+pub(crate) fn numbers(device: u64) -> (u32, u32) {
+    (rustix::fs::major(device), rustix::fs::minor(device))
+}

@@ -1,0 +1,332 @@
+//! Who uses a device: mounts of every namespace, swap, device mapper, MD and
+//! bcache holders, loop devices, and whatever is stacked on those.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::identity::backing;
+use crate::mounts::{self, Namespace, unescape};
+use crate::signature::Signature;
+use crate::sys::{Node, Sys};
+
+/// One use of a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Use {
+    /// A file system on it is mounted.
+    Mounted {
+        /// Path of the device.
+        device: PathBuf,
+        /// Where.
+        point: PathBuf,
+        /// A process that sees the mount, when this one does not.
+        pid: Option<u32>,
+    },
+    /// Memory is swapped to it.
+    Swap {
+        /// Path of the device or file.
+        device: PathBuf,
+    },
+    /// Another device is made of it.
+    Held {
+        /// Path of the device.
+        device: PathBuf,
+        /// Path of the other one.
+        by: PathBuf,
+        /// What the other one is, for example `LVM vg-root on sda2`.
+        what: Option<String>,
+    },
+    /// A loop device stands on it.
+    Loop {
+        /// Path of the device.
+        device: PathBuf,
+        /// Path of the loop device.
+        by: PathBuf,
+    },
+    /// It carries something that may still be wanted.
+    Signature {
+        /// Path of the device.
+        device: PathBuf,
+        /// What.
+        signature: Signature,
+    },
+    /// Another program has it open for itself alone (O_EXCL).
+    Exclusive {
+        /// Path of the device.
+        device: PathBuf,
+    },
+}
+
+impl fmt::Display for Use {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Mounted { device, point, pid } => {
+                write!(f, "{} is mounted on {}", device.display(), point.display())?;
+                match pid {
+                    Some(pid) => write!(f, " (seen by process {pid}, in another mount namespace)"),
+                    None => Ok(()),
+                }
+            }
+            Self::Swap { device } => write!(f, "{} is in use as swap", device.display()),
+            Self::Held { device, by, what } => {
+                write!(f, "{} is held by {}", device.display(), by.display())?;
+                match what {
+                    Some(what) => write!(f, " ({what})"),
+                    None => Ok(()),
+                }
+            }
+            Self::Loop { device, by } => {
+                write!(
+                    f,
+                    "{} is behind loop device {}",
+                    device.display(),
+                    by.display()
+                )
+            }
+            Self::Signature { device, signature } => {
+                write!(f, "{} carries {signature}", device.display())
+            }
+            Self::Exclusive { device } => {
+                write!(
+                    f,
+                    "{} is open exclusively in another program",
+                    device.display()
+                )
+            }
+        }
+    }
+}
+
+impl Use {
+    /// What ends this use.
+    #[must_use]
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Mounted { point, .. } if point == Path::new("/") => {
+                "choose another device, for this one holds the system".to_owned()
+            }
+            Self::Mounted { point, .. } => format!("umount {}", point.display()),
+            Self::Swap { device } => format!("swapoff {}", device.display()),
+            Self::Held { by, .. } => format!(
+                "take {} down (vgchange -an, dmsetup remove, mdadm --stop)",
+                by.display()
+            ),
+            Self::Loop { by, .. } => format!("losetup -d {}", by.display()),
+            Self::Signature { device, .. } => {
+                format!("wipefs -a {} (gives up what it carries)", device.display())
+            }
+            Self::Exclusive { device } => format!(
+                "end the program that has it open (fuser -v {})",
+                device.display()
+            ),
+        }
+    }
+}
+
+/// What stands behind a loop device.
+enum Backing {
+    Device(Node),
+    /// A file, by device and inode number.
+    File(u64, u64),
+    /// A path that leads nowhere in this mount namespace.
+    Elsewhere(PathBuf),
+}
+
+/// The uses that are known of a device and of all that is stacked on it;
+/// signatures and exclusive opening are not asked for here.
+#[must_use]
+pub fn of_device(sys: &Sys, node: &Node) -> Vec<Use> {
+    let mut walk = Walk::new(sys);
+    walk.visit(node);
+    if node.is_partition() {
+        // Its neighbours may be in use, the disk as a whole may not.
+        walk.look_at(&node.whole());
+    }
+    walk.uses
+}
+
+/// The uses of a regular file: as swap, and of loop devices that stand on it.
+/// Gives the loop devices too.
+pub(crate) fn of_file(sys: &Sys, path: &Path, meta: &fs::Metadata) -> (Vec<Use>, Vec<Node>) {
+    let mut walk = Walk::new(sys);
+    let name = path.file_name().map(PathBuf::from).unwrap_or_default();
+    let loops = walk.loops_over_file((meta.dev(), meta.ino()), &name);
+    for node in &loops {
+        walk.visit(node);
+    }
+    let same = |swap: &PathBuf| {
+        fs::metadata(sys.path(swap)).is_ok_and(|m| (m.dev(), m.ino()) == (meta.dev(), meta.ino()))
+    };
+    if walk.swaps.iter().any(same) {
+        walk.uses.push(Use::Swap {
+            device: path.to_owned(),
+        });
+    }
+    (walk.uses, loops)
+}
+
+struct Walk<'s> {
+    sys: &'s Sys,
+    namespaces: Vec<Namespace>,
+    swaps: Vec<PathBuf>,
+    loops: Vec<(Node, Backing)>,
+    seen: Vec<Node>,
+    uses: Vec<Use>,
+}
+
+impl<'s> Walk<'s> {
+    fn new(sys: &'s Sys) -> Self {
+        Self {
+            sys,
+            namespaces: mounts::everywhere(sys),
+            swaps: swaps(sys),
+            loops: loops(sys),
+            seen: Vec::new(),
+            uses: Vec::new(),
+        }
+    }
+
+    /// A device, its partitions, and what is stacked on them.
+    fn visit(&mut self, node: &Node) {
+        if self.seen.contains(node) {
+            return;
+        }
+        self.look_at(node);
+        for partition in node.partitions() {
+            self.visit(&partition);
+        }
+        self.look_behind(node);
+    }
+
+    fn look_at(&mut self, node: &Node) {
+        self.seen.push(node.clone());
+        self.mounted(node);
+        let swapped = |swap: &PathBuf| self.sys.by_path(swap).as_ref() == Some(node);
+        let device = node.dev_path();
+        if self.swaps.iter().any(swapped) {
+            self.uses.push(Use::Swap {
+                device: device.clone(),
+            });
+        }
+        for holder in node.linked("holders") {
+            if self.seen.contains(&holder) {
+                continue;
+            }
+            self.uses.push(Use::Held {
+                device: device.clone(),
+                by: holder.dev_path(),
+                what: backing(&holder),
+            });
+            self.visit(&holder);
+        }
+        for over in self.loops_over(node) {
+            if self.seen.contains(&over) {
+                continue;
+            }
+            self.uses.push(Use::Loop {
+                device: device.clone(),
+                by: over.dev_path(),
+            });
+            self.visit(&over);
+        }
+    }
+
+    /// Writing to a loop device writes to what is behind it, which may be in
+    /// use by other ways.
+    fn look_behind(&mut self, node: &Node) {
+        let behind = self.loops.iter().find(|(over, _)| over == node);
+        match behind.map(|(_, backing)| backing) {
+            Some(Backing::Device(device)) => {
+                let device = device.clone();
+                self.visit(&device);
+            }
+            Some(&Backing::File(device, inode)) => {
+                for twin in self.loops_over_file((device, inode), Path::new("")) {
+                    self.visit(&twin);
+                }
+            }
+            Some(Backing::Elsewhere(_)) | None => {}
+        }
+    }
+
+    fn mounted(&mut self, node: &Node) {
+        let number = node.number();
+        let device = node.dev_path();
+        for namespace in &self.namespaces {
+            for mount in &namespace.mounts {
+                let same = match mount.number {
+                    // btrfs mounts have numbers of their own.
+                    (0, _) => {
+                        mount.source.starts_with("/dev")
+                            && self.sys.by_path(&mount.source).as_ref() == Some(node)
+                    }
+                    of_mount => Some(of_mount) == number,
+                };
+                let point = &mount.point;
+                let known = |known: &Use| matches!(known, Use::Mounted { device: d, point: p, .. } if *d == device && p == point);
+                if same && !self.uses.iter().any(known) {
+                    self.uses.push(Use::Mounted {
+                        device: device.clone(),
+                        point: point.clone(),
+                        pid: namespace.pid,
+                    });
+                }
+            }
+        }
+    }
+
+    fn loops_over(&self, node: &Node) -> Vec<Node> {
+        let over = |backing: &Backing| match backing {
+            Backing::Device(device) => device == node,
+            Backing::File(..) => false,
+            Backing::Elsewhere(path) => path.file_name() == Path::new(&node.name).file_name(),
+        };
+        self.loops_where(over)
+    }
+
+    /// A path of another namespace counts as this file when it has its name:
+    /// one refusal too many is better than one too few.
+    fn loops_over_file(&self, file: (u64, u64), name: &Path) -> Vec<Node> {
+        self.loops_where(|backing| match backing {
+            Backing::Device(_) => false,
+            &Backing::File(device, inode) => (device, inode) == file,
+            Backing::Elsewhere(path) => path.file_name() == Some(name.as_os_str()),
+        })
+    }
+
+    fn loops_where(&self, wanted: impl Fn(&Backing) -> bool) -> Vec<Node> {
+        self.loops
+            .iter()
+            .filter(|(_, backing)| wanted(backing))
+            .map(|(over, _)| over.clone())
+            .collect()
+    }
+}
+
+/// Active swap areas (proc_swaps(5)).
+fn swaps(sys: &Sys) -> Vec<PathBuf> {
+    use std::os::unix::ffi::OsStringExt as _;
+    let text = fs::read(sys.path("/proc/swaps")).unwrap_or_default();
+    text.split(|&b| b == b'\n')
+        .skip(1)
+        .filter_map(|line| line.split(|&b| b == b' ' || b == b'\t').next())
+        .filter(|path| !path.is_empty())
+        .map(|path| PathBuf::from(std::ffi::OsString::from_vec(unescape(path))))
+        .collect()
+}
+
+/// The loop devices that are set up, with what is behind them. sysfs does not
+/// list them among the holders of a device.
+fn loops(sys: &Sys) -> Vec<(Node, Backing)> {
+    let of = |node: Node| {
+        let path = PathBuf::from(node.text("loop/backing_file")?);
+        let backing = match (sys.by_path(&path), fs::metadata(sys.path(&path))) {
+            (Some(device), _) => Backing::Device(device),
+            (None, Ok(meta)) => Backing::File(meta.dev(), meta.ino()),
+            (None, Err(_)) => Backing::Elsewhere(path),
+        };
+        Some((node, backing))
+    };
+    sys.disks().into_iter().filter_map(of).collect()
+}

@@ -1,0 +1,411 @@
+//! Hardware that the machine of the test need not have, as a recorded tree: the
+//! folders, links and values are those the kernel makes.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use fathom_device::safety::{Confirmations, words};
+use fathom_device::usage::{Use, of_device};
+use fathom_device::{Node, Sys, environment, identity};
+
+struct Tree(tempfile::TempDir);
+
+const NVME: &str = "/sys/devices/pci0000:00/0000:00:1d.0/0000:02:00.0";
+const SATA: &str = "/sys/devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0";
+const SAS: &str = "/sys/devices/pci0000:00/0000:00:18.0/host1/target1:0:0/1:0:0:0";
+
+impl Tree {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn sys(&self) -> Sys {
+        Sys::recorded(self.0.path())
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.0.path().join(path.strip_prefix('/').unwrap())
+    }
+
+    fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    /// A link to another absolute path of the tree.
+    fn link(&self, path: &str, to: &str) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(self.at(to), path).unwrap();
+    }
+
+    /// A device at `dir`, with its links and its node in /dev.
+    fn block(&self, dir: &str, number: &str, sectors: u64) -> Node {
+        let name = dir.rsplit('/').next().unwrap();
+        self.write(&format!("{dir}/dev"), format!("{number}\n"));
+        self.write(&format!("{dir}/size"), format!("{sectors}\n"));
+        self.link(&format!("/sys/class/block/{name}"), dir);
+        self.link(&format!("/sys/dev/block/{number}"), dir);
+        self.write(&format!("/dev/{name}"), "");
+        self.sys().by_name(name).unwrap()
+    }
+
+    fn disk(&self, dir: &str, number: &str, sectors: u64) -> Node {
+        let node = self.block(dir, number, sectors);
+        self.link(&format!("/sys/block/{}", node.name), dir);
+        node
+    }
+
+    fn partition(&self, disk: &str, name: &str, number: &str, sectors: u64) -> Node {
+        self.write(&format!("{disk}/{name}/partition"), "1\n");
+        self.write(&format!("{disk}/{name}/start"), "2048\n");
+        self.block(&format!("{disk}/{name}"), number, sectors)
+    }
+
+    fn by_id(&self, name: &str, device: &str) {
+        let link = self.at(&format!("/dev/disk/by-id/{name}"));
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(format!("../../{device}"), link).unwrap();
+    }
+
+    /// An NVMe drive of `namespaces`, with a partition on the first.
+    fn nvme(&self, namespaces: u32) -> Vec<Node> {
+        let controller = format!("{NVME}/nvme/nvme0");
+        self.write(
+            &format!("{controller}/model"),
+            "SAMSUNG MZVL21T0HCLR-00B00              \n",
+        );
+        self.write(&format!("{controller}/serial"), "S676NX0R123456      \n");
+        self.write(&format!("{controller}/firmware_rev"), "GXA7801Q\n");
+        self.write(&format!("{NVME}/current_link_speed"), "8.0 GT/s PCIe\n");
+        self.write(&format!("{NVME}/current_link_width"), "4\n");
+        self.write(&format!("{NVME}/max_link_speed"), "16.0 GT/s PCIe\n");
+        self.write(&format!("{NVME}/max_link_width"), "4\n");
+        (1..=namespaces)
+            .map(|n| {
+                let dir = format!("{controller}/nvme0n{n}");
+                let node = self.disk(&dir, &format!("259:{}", n * 10), 2_000_409_264);
+                self.link(&format!("{dir}/device"), &controller);
+                self.write(&format!("{dir}/wwid"), format!("eui.00253{n}\n"));
+                self.write(&format!("{dir}/queue/logical_block_size"), "512\n");
+                self.write(&format!("{dir}/queue/physical_block_size"), "4096\n");
+                self.write(
+                    &format!("{dir}/queue/scheduler"),
+                    "[none] mq-deadline kyber\n",
+                );
+                self.write(&format!("{dir}/queue/nr_requests"), "1023\n");
+                self.write(&format!("{dir}/queue/write_cache"), "write back\n");
+                self.write(&format!("{dir}/queue/rotational"), "0\n");
+                node
+            })
+            .collect()
+    }
+
+    fn sata(&self) -> Node {
+        let dir = format!("{SATA}/block/sda");
+        let node = self.disk(&dir, "8:0", 11_721_045_168);
+        self.link(&format!("{dir}/device"), SATA);
+        self.write(&format!("{SATA}/vendor"), "ATA     \n");
+        self.write(&format!("{SATA}/model"), "HGST HUS726060AL\n");
+        self.write(&format!("{SATA}/rev"), "T517\n");
+        self.write(
+            &format!("{SATA}/vpd_pg80"),
+            b"\0\x80\0\x14            K1G2H3AB",
+        );
+        let mut page = vec![0; 60 + 512];
+        let mut words = |from: usize, text: &str| {
+            for (word, pair) in text.as_bytes().chunks(2).enumerate() {
+                page[60 + 2 * (from + word)] = pair[1];
+                page[60 + 2 * (from + word) + 1] = pair[0];
+            }
+        };
+        words(23, "APGNT517");
+        words(27, "HGST HUS726060ALE610                    ");
+        self.write(&format!("{SATA}/vpd_pg89"), page);
+        self.write(&format!("{dir}/queue/scheduler"), "none [mq-deadline]\n");
+        self.write(&format!("{dir}/queue/rotational"), "1\n");
+        node
+    }
+}
+
+#[test]
+fn an_nvme_drive_is_told_with_its_link_and_settings() {
+    let tree = Tree::new();
+    tree.nvme(1);
+    tree.by_id("nvme-eui.002531", "nvme0n1");
+    tree.by_id("nvme-eui.002531-part1", "nvme0n1p1");
+    let dir = format!("{NVME}/nvme/nvme0/nvme0n1");
+    let partition = tree.partition(&dir, "nvme0n1p1", "259:11", 4096);
+
+    let target = identity::target(&tree.sys(), Path::new("/dev/nvme0n1p1"));
+    let device = target.device.unwrap();
+    assert_eq!(device, identity::block_device(&tree.sys(), &partition));
+    assert_eq!(device.name, "nvme0n1");
+    assert_eq!(device.model.as_deref(), Some("SAMSUNG MZVL21T0HCLR-00B00"));
+    assert_eq!(device.serial.as_deref(), Some("S676NX0R123456"));
+    assert_eq!(device.firmware.as_deref(), Some("GXA7801Q"));
+    assert_eq!(device.by_id, ["nvme-eui.002531"]);
+    assert_eq!(device.capacity_bytes, 1_024_209_543_168);
+    assert_eq!(
+        (device.logical_block_bytes, device.physical_block_bytes),
+        (512, 4096)
+    );
+    assert_eq!(device.scheduler.as_deref(), Some("none"));
+    assert_eq!(device.nr_requests, Some(1023));
+    assert_eq!(device.write_cache.as_deref(), Some("write back"));
+    assert_eq!(device.rotational, Some(false));
+    assert_eq!(
+        device.pcie_link.as_deref(),
+        Some("8.0 GT/s x4 of 16.0 GT/s x4")
+    );
+    assert_eq!(device.backing, None);
+    let place = device.partition.unwrap();
+    assert_eq!(
+        (place.name.as_str(), place.start_bytes, place.size_bytes),
+        ("nvme0n1p1", 1 << 20, 2 << 20)
+    );
+}
+
+#[test]
+fn a_sata_disk_is_told_in_full_and_a_sas_disk_with_its_maker() {
+    let tree = Tree::new();
+    let sata = identity::block_device(&tree.sys(), &tree.sata());
+    assert_eq!(sata.model.as_deref(), Some("HGST HUS726060ALE610"));
+    assert_eq!(sata.firmware.as_deref(), Some("APGNT517"));
+    assert_eq!(sata.serial.as_deref(), Some("K1G2H3AB"));
+    assert_eq!(sata.scheduler.as_deref(), Some("mq-deadline"));
+    assert_eq!((sata.rotational, sata.pcie_link), (Some(true), None));
+
+    let dir = format!("{SAS}/block/sdb");
+    let node = tree.disk(&dir, "8:16", 100);
+    tree.link(&format!("{dir}/device"), SAS);
+    tree.write(&format!("{SAS}/vendor"), "SEAGATE \n");
+    tree.write(&format!("{SAS}/model"), "ST4000NM0023    \n");
+    tree.write(&format!("{SAS}/rev"), "0004\n");
+    tree.write(
+        "/run/udev/data/b8:16",
+        "S:disk/by-id/x\nE:ID_SERIAL_SHORT=5000c50\n",
+    );
+    let sas = identity::block_device(&tree.sys(), &node);
+    assert_eq!(sas.model.as_deref(), Some("SEAGATE ST4000NM0023"));
+    assert_eq!(
+        (sas.firmware.as_deref(), sas.serial.as_deref()),
+        (Some("0004"), Some("5000c50"))
+    );
+}
+
+#[test]
+fn devices_that_are_no_hardware_say_what_they_are() {
+    let tree = Tree::new();
+    let sys = tree.sys();
+    let at = |name: &str| format!("/sys/devices/virtual/block/{name}");
+    let looped = tree.disk(&at("loop3"), "7:3", 8);
+    tree.write(&at("loop3/loop/backing_file"), "/srv/a disk.img\n");
+    let zram = tree.disk(&at("zram0"), "251:0", 8);
+    let mapped = tree.disk(&at("dm-0"), "253:0", 8);
+    tree.write(&at("dm-0/dm/name"), "vg-root\n");
+    tree.write(&at("dm-0/dm/uuid"), "LVM-abcdef\n");
+    tree.link(&at("dm-0/slaves/loop3"), &at("loop3"));
+    let array = tree.disk(&at("md0"), "9:0", 8);
+    tree.write(&at("md0/md/level"), "raid1\n");
+    let backing = |node: &Node| identity::block_device(&sys, node).backing.unwrap();
+    assert_eq!(backing(&looped), "/srv/a disk.img");
+    assert_eq!(backing(&zram), "zram");
+    assert_eq!(backing(&mapped), "LVM vg-root on loop3");
+    assert_eq!(backing(&array), "md raid1");
+}
+
+#[test]
+fn a_serial_that_several_namespaces_share_names_none_of_them() {
+    let tree = Tree::new();
+    let sys = tree.sys();
+    let path = Path::new("/dev/nvme0n1");
+    let one = tree.nvme(1).remove(0);
+    assert_eq!(words(&sys, path, &one), ["S676NX0R123456", "eui.002531"]);
+
+    let tree = Tree::new();
+    let sys = tree.sys();
+    let both = tree.nvme(2);
+    assert_eq!(words(&sys, path, &both[0]), ["eui.002531"]);
+    tree.by_id("nvme-eui.002532", "nvme0n2");
+    let second = words(&sys, Path::new("/dev/nvme0n2"), &both[1]);
+    assert_eq!(second, ["nvme-eui.002532", "eui.002532"]);
+
+    let given = |word: &str| Confirmations(vec![word.into()]);
+    for right in [
+        "nvme-eui.002532",
+        "/dev/disk/by-id/nvme-eui.002532",
+        " eui.002532\n",
+    ] {
+        assert!(given(right).name(&sys, &both[1], &second), "{right}");
+    }
+    // A device that has a name of its own is not confirmed by path and size.
+    for wrong in [
+        "S676NX0R123456",
+        "eui.002531",
+        "/dev/nvme0n2=1000204632KiB",
+        "nvme-eui",
+        "",
+    ] {
+        assert!(!given(wrong).name(&sys, &both[1], &second), "{wrong}");
+    }
+}
+
+#[test]
+fn a_partition_answers_to_its_own_names_and_its_disks() {
+    let tree = Tree::new();
+    tree.sata();
+    let partition = tree.partition(&format!("{SATA}/block/sda"), "sda1", "8:1", 4096);
+    tree.by_id("ata-HGST_K1G2H3AB", "sda");
+    tree.by_id("ata-HGST_K1G2H3AB-part1", "sda1");
+    let words = words(&tree.sys(), Path::new("/dev/sda1"), &partition);
+    assert_eq!(
+        words,
+        ["K1G2H3AB", "ata-HGST_K1G2H3AB-part1", "ata-HGST_K1G2H3AB"]
+    );
+}
+
+/// A disk: sda1 is mounted; sda2 is LVM, on it dm-0, mounted as / and, under
+/// another number, by btrfs; sda3 is swap.
+fn busy() -> (Tree, Node) {
+    let tree = Tree::new();
+    let disk = tree.sata();
+    let at = format!("{SATA}/block/sda");
+    for n in 1..=4 {
+        tree.partition(&at, &format!("sda{n}"), &format!("8:{n}"), 4096);
+    }
+    let mapped = "/sys/devices/virtual/block/dm-0";
+    tree.disk(mapped, "253:0", 8);
+    tree.write(&format!("{mapped}/dm/name"), "vg-root\n");
+    tree.write(&format!("{mapped}/dm/uuid"), "LVM-abcdef\n");
+    tree.link(&format!("{at}/sda2/holders/dm-0"), mapped);
+    tree.write("/dev/mapper/x", "");
+    fs::remove_file(tree.at("/dev/mapper/x")).unwrap();
+    tree.link("/dev/mapper/vg-root", "/dev/dm-0");
+    tree.write(
+        "/proc/self/mountinfo",
+        "1 0 8:1 / /boot rw - ext4 /dev/sda1 rw\n\
+         2 0 0:40 / / rw - btrfs /dev/mapper/vg-root rw\n\
+         3 0 0:5 / /proc rw - proc proc rw\n",
+    );
+    tree.write(
+        "/proc/77/mountinfo",
+        "1 0 8:4 / /data rw - xfs /dev/sda4 rw\n2 0 8:1 / /boot rw - ext4 /dev/sda1 rw\n",
+    );
+    fs::create_dir_all(tree.at("/proc/77/ns")).unwrap();
+    symlink("mnt:[2]", tree.at("/proc/77/ns/mnt")).unwrap();
+    tree.write(
+        "/proc/swaps",
+        "Filename\tType\tSize\tUsed\tPriority\n/dev/sda3   partition\t2097148\t0\t-2\n",
+    );
+    (tree, disk)
+}
+
+fn told(uses: &[Use]) -> Vec<String> {
+    uses.iter().map(Use::to_string).collect()
+}
+
+#[test]
+fn everything_stacked_on_a_disk_is_found() {
+    let (tree, disk) = busy();
+    assert_eq!(
+        told(&of_device(&tree.sys(), &disk)),
+        [
+            "/dev/sda1 is mounted on /boot",
+            "/dev/sda2 is held by /dev/dm-0 (LVM vg-root)",
+            "/dev/dm-0 is mounted on /",
+            "/dev/sda3 is in use as swap",
+            "/dev/sda4 is mounted on /data (seen by process 77, in another mount namespace)",
+        ]
+    );
+}
+
+#[test]
+fn a_partition_is_free_while_its_neighbours_are_in_use() {
+    let (tree, _) = busy();
+    let at = format!("{SATA}/block/sda");
+    let free = tree.partition(&at, "sda5", "8:5", 4096);
+    assert_eq!(told(&of_device(&tree.sys(), &free)), [""; 0]);
+    // Unless something holds the disk as a whole.
+    tree.disk("/sys/devices/virtual/block/md0", "9:0", 8);
+    tree.link(
+        &format!("{at}/holders/md0"),
+        "/sys/devices/virtual/block/md0",
+    );
+    let uses = told(&of_device(&tree.sys(), &free));
+    assert_eq!(uses, ["/dev/sda is held by /dev/md0 (md)"]);
+}
+
+#[test]
+fn a_loop_device_set_up_in_another_namespace_counts_by_its_files_name() {
+    let tree = Tree::new();
+    let disk = tree.sata();
+    let looped = "/sys/devices/virtual/block/loop3";
+    tree.disk(looped, "7:3", 8);
+    tree.write(&format!("{looped}/loop/backing_file"), "/host/dev/sda\n");
+    let uses = told(&of_device(&tree.sys(), &disk));
+    assert_eq!(uses, ["/dev/sda is behind loop device /dev/loop3"]);
+}
+
+#[test]
+fn the_machine_is_described_from_what_it_says() {
+    let tree = Tree::new();
+    tree.write(
+        "/proc/cpuinfo",
+        "processor\t: 0\nmodel name\t: Xeon(R) Gold 6230\n",
+    );
+    tree.write(
+        "/proc/meminfo",
+        "MemTotal:       16319808 kB\nMemFree: 1 kB\n",
+    );
+    for (cpu, governor) in [(0, "performance"), (1, "performance"), (2, "powersave")] {
+        tree.write(
+            &format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"),
+            governor,
+        );
+    }
+    let machine = fathom_device::environment::capture_from(&tree.sys(), &[]);
+    assert_eq!(machine.cpu_model.as_deref(), Some("Xeon(R) Gold 6230"));
+    assert_eq!(
+        machine.cpu_governor.as_deref(),
+        Some("performance, powersave")
+    );
+    assert_eq!(machine.memory_bytes, Some(16_319_808 << 10));
+    assert!(machine.cpus > 0 && !machine.kernel.is_empty());
+
+    let nothing = fathom_device::environment::capture_from(&Tree::new().sys(), &[]);
+    assert_eq!(
+        (
+            nothing.cpu_model,
+            nothing.cpu_governor,
+            nothing.memory_bytes
+        ),
+        (None, None, None)
+    );
+}
+
+#[test]
+fn files_are_told_by_their_file_system_and_a_missing_one_by_its_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("not/yet");
+    let machine = environment(&[path.clone(), PathBuf::from("/dev/shm")]);
+    let first = machine.targets[0].clone();
+    assert_eq!((first.path, first.device), (path.clone(), None));
+    let file_system = first.file_system.unwrap();
+    assert!(dir.path().starts_with(&file_system.mount_point));
+    assert!(file_system.size_bytes >= file_system.free_bytes && file_system.free_bytes > 0);
+    let shared = machine.targets[1].file_system.clone().unwrap();
+    assert_eq!(shared.kind, "tmpfs");
+    assert_eq!(shared.device, None);
+
+    let space = fathom_device::space::of(&path).unwrap();
+    assert_eq!(space.size_bytes, file_system.size_bytes);
+    assert!(!space.read_only);
+    let shared = fathom_device::space::of(Path::new("/dev/shm/x")).unwrap();
+    assert!(shared.in_memory);
+    assert!(fathom_device::space::of(Path::new("/proc/1")).is_ok());
+}

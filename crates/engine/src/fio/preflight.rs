@@ -1,0 +1,167 @@
+//! What is refused before fio starts, because fio would not refuse it.
+//!
+//! fio takes the name of a device that does not exist for the name of a file,
+//! creates it in memory (/dev is a tmpfs) and measures that; it creates missing
+//! folders and measures whatever file system lies under them. Both end with
+//! exit code 0 and figures that are nonsense.
+
+use std::path::Path;
+use std::{fs, io};
+
+use fathom_model::{Failure, FailureKind, JobOption, JobSpec, Origin};
+
+use crate::jobfile::{JobFile, Replay, TargetUse, replay, spec, targets};
+
+/// What keeps `jobs` from measuring what they name; relative names are meant
+/// from `work_dir`.
+#[must_use]
+pub fn refusals(jobs: &[JobSpec], work_dir: &Path) -> Vec<Failure> {
+    let mut refusals: Vec<Failure> = Vec::new();
+    for job in jobs {
+        let uses = match uses(job, work_dir) {
+            Ok(uses) => uses,
+            Err(failure) => {
+                refusals.push(failure);
+                continue;
+            }
+        };
+        for target in uses {
+            if let Some(refusal) = refusal(&target.path, work_dir)
+                && !refusals.contains(&refusal)
+            {
+                refusals.push(refusal);
+            }
+        }
+    }
+    refusals
+}
+
+/// Everything a job uses: what it names, and what the log names that it replays.
+///
+/// # Errors
+/// When the log does not tell, or cannot be read.
+pub fn uses(job: &JobSpec, work_dir: &Path) -> Result<Vec<TargetUse>, Failure> {
+    let open = |path: &Path| -> io::Result<Box<dyn io::Read>> {
+        Ok(Box::new(fs::File::open(work_dir.join(path))?))
+    };
+    let refused = |what: String| Failure::new(FailureKind::BadOption, what).about(&job.name);
+    let mut uses = targets(job);
+    match replay(job, &open) {
+        Ok(Replay::None) => {}
+        Ok(Replay::Files(files)) => uses.extend(files),
+        Ok(Replay::Unknown) => {
+            let what = "the log that read_iolog replays names its devices itself, and cannot be understood here: add replay_redirect=DEVICE";
+            return Err(refused(what.to_owned()));
+        }
+        Err(error) => {
+            let what = format!("the log that read_iolog replays cannot be read: {error}");
+            return Err(refused(what));
+        }
+    }
+    Ok(uses)
+}
+
+fn refusal(named: &Path, work_dir: &Path) -> Option<Failure> {
+    let path = work_dir.join(named);
+    if path.exists() {
+        return None;
+    }
+    let shown = named.display().to_string();
+    if is_in_dev(&path) {
+        let what = "there is no such device; fio would create a file of this name in memory and measure that";
+        return Some(Failure::new(FailureKind::NoDevice, what).about(shown));
+    }
+    let folder = path.parent().filter(|folder| !folder.exists())?;
+    let what = format!(
+        "the folder {} does not exist; fio would create it and measure the file system above it: make it, or mount what belongs there, first",
+        folder.display()
+    );
+    Some(Failure::new(FailureKind::Open, what).about(shown))
+}
+
+/// /dev holds devices; only these folders in it are for files.
+fn is_in_dev(path: &Path) -> bool {
+    let for_files = ["/dev/shm", "/dev/mqueue", "/dev/hugepages"];
+    path.starts_with("/dev") && !for_files.iter().any(|folder| path.starts_with(folder))
+}
+
+/// Forbids fio to create what a job that uses devices alone names: a device
+/// may vanish between the check and the start. Gives the jobs it was added to.
+pub fn forbid_creation(file: &mut JobFile) -> Vec<String> {
+    let on_devices: Vec<usize> = file
+        .jobs()
+        .iter()
+        .enumerate()
+        .filter(|(_, job)| spec::option(job, "allow_file_create").is_none())
+        .filter(|(_, job)| {
+            let targets = targets(job);
+            !targets.is_empty() && targets.iter().all(|target| is_in_dev(&target.path))
+        })
+        .map(|(nth, _)| nth)
+        .collect();
+    let option = JobOption {
+        name: "allow_file_create".into(),
+        value: Some("0".into()),
+        origin: Origin::Fathom {
+            reason: "a device that vanishes must not be created as a file".into(),
+        },
+    };
+    for nth in &on_devices {
+        file.add(*nth, &option);
+    }
+    let jobs = file.jobs();
+    on_devices
+        .iter()
+        .map(|&nth| jobs[nth].name.clone())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> JobFile {
+        JobFile::parse(text, Path::new("test.fio"), &|_| None).file
+    }
+
+    fn kinds(text: &str) -> Vec<FailureKind> {
+        let refusals = refusals(&parsed(text).jobs(), Path::new("/tmp"));
+        refusals.iter().map(|failure| failure.kind).collect()
+    }
+
+    #[test]
+    fn a_mistyped_device_is_refused_and_a_file_is_not() {
+        assert_eq!(
+            kinds("[a]\nfilename=/dev/nvme99n9\n"),
+            [FailureKind::NoDevice]
+        );
+        assert_eq!(
+            kinds("[a]\nfilename=/dev/disk/by-id/x\n"),
+            [FailureKind::NoDevice]
+        );
+        assert_eq!(
+            kinds("[a]\nfilename=/dev/null\n[b]\nfilename=/dev/shm/fathom-new\n"),
+            []
+        );
+        assert_eq!(kinds("[a]\nfilename=fathom-new\n"), []);
+        assert_eq!(kinds("[a]\nioengine=net\nfilename=localhost\n"), []);
+    }
+
+    #[test]
+    fn a_folder_that_is_missing_is_refused() {
+        assert_eq!(
+            kinds("[a]\nfilename=/mnt/fathom-no/x\n"),
+            [FailureKind::Open]
+        );
+    }
+
+    #[test]
+    fn jobs_on_devices_may_not_create_files() {
+        let mut file = parsed("[a]\nfilename=/dev/null\n[b]\nfilename=/tmp/x\n");
+        assert_eq!(forbid_creation(&mut file), ["a"]);
+        assert_eq!(file.jobs()[0].value("allow_file_create"), Some("0"));
+        assert_eq!(file.jobs()[1].value("allow_file_create"), None);
+        let again = parsed(&file.render());
+        assert_eq!(again.jobs()[0].value("allow_file_create"), Some("0"));
+    }
+}

@@ -1,0 +1,492 @@
+//! One run of fio, from its start to the verdict.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use fathom_model::{Event, Failure, FailureKind, Results};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::failures::{End, Evidence, errno_text_of, judge};
+use super::guard::{Leash, Order, Report};
+use super::intervals::{Intervals, eta_s};
+use super::raw::Raw;
+use super::stream::{OUTPUT_FORMAT, Piece, Stream};
+use super::version::Version;
+use super::{Fio, expect, json};
+use crate::{Control, EngineError, Flow, Outcome, Request, Sink};
+
+/// How long fio may take to end after SIGINT: its jobs wait for the I/O in
+/// flight, and a disk may need its own timeout (30 s in Linux's SCSI layer).
+const GRACE: Duration = Duration::from_secs(35);
+/// How long after the order to kill everything must be gone; the guard itself
+/// gives up a little earlier and says what is left.
+const KILL_WAIT: Duration = Duration::from_secs(3);
+/// How long outputs may stay open after fio's end.
+const OUTPUTS_WAIT: Duration = Duration::from_secs(1);
+/// How often a stop, a status request and the deadlines are looked at. fio's
+/// output wakes the loop by itself.
+const TICK: Duration = Duration::from_millis(100);
+/// Most messages of fio that are kept for the verdict.
+const MESSAGES_MAX: usize = 1000;
+
+/// Runs one job file with fio; see [`crate::Engine::run`].
+pub(super) fn run(
+    fio: &Fio,
+    request: &Request,
+    control: &Control,
+    sink: &mut dyn Sink,
+) -> Result<Outcome, EngineError> {
+    let argv = argv(fio, request)?;
+    let raw = Raw::new(&request.raw_dir);
+    let leash = Leash::start(fio.guard, &argv, &request.work_dir).map_err(|e| {
+        let what = format!("the guard process of fio cannot be started: {e}");
+        EngineError::Failed(Failure::new(FailureKind::Other, what))
+    })?;
+    let mut run = Run {
+        fio,
+        request,
+        control,
+        sink,
+        argv,
+        leash,
+        raw,
+        started: Instant::now(),
+        pid: None,
+        announced: false,
+        end: None,
+        stop: Stop::No,
+        sink_is_full: false,
+        timed_out: false,
+        ready: false,
+        stream: Stream::default(),
+        intervals: Intervals::default(),
+        messages: Vec::new(),
+        failures: Vec::new(),
+        results: None,
+        unreadable: None,
+        status: Status::default(),
+    };
+    run.watch()?;
+    run.conclude()
+}
+
+/// The command: fio's own status-interval is what Fathom's samples come from.
+fn argv(fio: &Fio, request: &Request) -> Result<Vec<OsString>, EngineError> {
+    let job_file = std::path::absolute(&request.job_file).map_err(|source| EngineError::File {
+        path: request.job_file.clone(),
+        source,
+    })?;
+    let mut argv: Vec<OsString> = vec![
+        fio.program.path.clone().into(),
+        format!("--output-format={OUTPUT_FORMAT}").into(),
+        format!(
+            "--status-interval={}ms",
+            request.interval.as_millis().max(1)
+        )
+        .into(),
+        "--eta=never".into(),
+    ];
+    argv.extend(
+        request
+            .sections
+            .iter()
+            .map(|section| format!("--section={section}").into()),
+    );
+    argv.extend(request.extra_args.iter().map(OsString::from));
+    argv.push(job_file.into());
+    Ok(argv)
+}
+
+/// The command as [`run`] would execute it.
+pub(super) fn command(fio: &Fio, request: &Request) -> Result<Vec<String>, EngineError> {
+    let argv = argv(fio, request)?;
+    Ok(argv
+        .iter()
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect())
+}
+
+/// How far the end has been ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    No,
+    Interrupted(Instant),
+    Killed(Instant),
+}
+
+/// Which documents somebody has asked for.
+#[derive(Debug, Default)]
+struct Status {
+    /// Orders that wait for fio to be ready for signals.
+    wanted: bool,
+    /// The next document is the answer.
+    awaited: bool,
+    /// A document that came too early to be an interval's; who follows it
+    /// decides whether it was fio's last.
+    early: Option<Box<Results>>,
+    last_document: Option<Instant>,
+}
+
+struct Run<'r> {
+    fio: &'r Fio,
+    request: &'r Request,
+    control: &'r Control,
+    sink: &'r mut dyn Sink,
+    argv: Vec<OsString>,
+    leash: Leash,
+    raw: Raw,
+    started: Instant,
+    pid: Option<u32>,
+    /// fio's start has been told.
+    announced: bool,
+    end: Option<End>,
+    stop: Stop,
+    sink_is_full: bool,
+    timed_out: bool,
+    /// fio has installed its signal handlers.
+    ready: bool,
+    stream: Stream,
+    intervals: Intervals,
+    messages: Vec<String>,
+    failures: Vec<Failure>,
+    /// Figures of the last document.
+    results: Option<Results>,
+    unreadable: Option<String>,
+    status: Status,
+}
+
+impl Run<'_> {
+    fn emit(&mut self, event: Event) {
+        if self.sink.event(event) == Flow::Stop {
+            self.sink_is_full = true;
+        }
+    }
+
+    /// Takes everything in until fio has ended and its outputs are read.
+    fn watch(&mut self) -> Result<(), EngineError> {
+        let mut outputs = Outputs::default();
+        let mut chunk = vec![0; 1 << 16];
+        let mut ended_at = None;
+        while !(self.end.is_some() && outputs.closed()) {
+            let ready = self.wait(&outputs);
+            if ready.stdout {
+                outputs.stdout_closed = self.read_stdout(&mut chunk);
+            }
+            if ready.stderr {
+                outputs.stderr_closed = self.read_stderr(&mut chunk);
+            }
+            if ready.line {
+                self.hear_guard()?;
+            }
+            self.obey();
+            if self.end.is_some() {
+                let since = *ended_at.get_or_insert_with(Instant::now);
+                if since.elapsed() > OUTPUTS_WAIT {
+                    break;
+                }
+            } else if matches!(self.stop, Stop::Killed(since) if since.elapsed() > KILL_WAIT) {
+                let what = "fio did not die after SIGKILL";
+                self.failures.push(Failure::new(FailureKind::Hung, what));
+                self.end = Some(End::Unknown);
+                break;
+            }
+        }
+        let mut stream = std::mem::take(&mut self.stream);
+        stream.finish(&mut |piece| self.piece(piece));
+        self.stream = stream;
+        Ok(())
+    }
+
+    fn wait(&self, outputs: &Outputs) -> Ready {
+        let flags = |closed: bool| {
+            if closed {
+                PollFlags::empty()
+            } else {
+                PollFlags::IN
+            }
+        };
+        let line = self.leash.line();
+        let mut fds = [
+            PollFd::new(&self.leash.stdout, flags(outputs.stdout_closed)),
+            PollFd::new(&self.leash.stderr, flags(outputs.stderr_closed)),
+            PollFd::new(&line, flags(self.end.is_some())),
+        ];
+        let tick = Timespec {
+            tv_sec: 0,
+            tv_nsec: i64::from(TICK.subsec_nanos()),
+        };
+        if poll(&mut fds, Some(&tick)).is_err() {
+            return Ready::default(); // a signal came in between
+        }
+        let is = |at: usize, closed: bool| !closed && !fds[at].revents().is_empty();
+        Ready {
+            stdout: is(0, outputs.stdout_closed),
+            stderr: is(1, outputs.stderr_closed),
+            line: is(2, self.end.is_some()),
+        }
+    }
+
+    /// Reads what is there; whether the output has ended.
+    fn read_stdout(&mut self, chunk: &mut [u8]) -> bool {
+        let Some(n) = read_some(&self.leash.stdout, chunk) else {
+            return true;
+        };
+        let mut stream = std::mem::take(&mut self.stream);
+        stream.push(&chunk[..n], &mut |piece| self.piece(piece));
+        self.stream = stream;
+        false
+    }
+
+    fn read_stderr(&mut self, chunk: &mut [u8]) -> bool {
+        let Some(n) = read_some(&self.leash.stderr, chunk) else {
+            return true;
+        };
+        let lines = self.raw.stderr(&chunk[..n]);
+        for line in lines {
+            self.message(&line);
+        }
+        false
+    }
+
+    fn piece(&mut self, piece: Piece) {
+        match piece {
+            Piece::Message(line) => self.message(line),
+            Piece::Document(json) => self.document(json),
+        }
+    }
+
+    /// Says once that fio has started: when it has told its version, which
+    /// costs less than to ask for it, or has something else to tell.
+    fn announce(&mut self, version: Option<Version>) {
+        if std::mem::replace(&mut self.announced, true) {
+            return;
+        }
+        let argv = self.argv.iter().map(|arg| arg.to_string_lossy());
+        self.emit(Event::EngineStarted {
+            engine: "fio".into(),
+            version: version.map(|version| version.to_string()),
+            argv: argv.map(Cow::into_owned).collect(),
+            pid: self.pid,
+        });
+    }
+
+    fn message(&mut self, line: &str) {
+        if let Some(version) = Version::parse(line) {
+            self.announce(Some(version));
+        }
+        if line.starts_with("Starting ") {
+            // Printed once the handlers are installed (run_threads in backend.c).
+            self.ready = true;
+        } else if line.contains(": Laying out IO file") {
+            self.emit(Event::Preparing {
+                what: line.to_owned(),
+            });
+        }
+        if self.messages.len() < MESSAGES_MAX
+            && self.messages.last().is_none_or(|last| last != line)
+        {
+            self.messages.push(line.to_owned());
+        }
+    }
+
+    fn document(&mut self, bytes: &[u8]) {
+        self.announce(None);
+        self.ready = true;
+        let now = Instant::now();
+        let results = match json::parse_document(bytes) {
+            Ok(results) => results,
+            Err(error) => {
+                self.unreadable = Some(error.to_string());
+                self.results = None;
+                return;
+            }
+        };
+        self.unreadable = None;
+        if let Some(results) = self.status.early.take() {
+            self.emit(Event::Status { results });
+        }
+        let before = self.status.last_document.replace(now);
+        for event in self
+            .intervals
+            .document(&results, now - self.started, eta_s(bytes))
+        {
+            self.emit(event);
+        }
+        if std::mem::take(&mut self.status.awaited) {
+            // The interval's own document may follow at once and is not an answer.
+            self.status.last_document = before;
+            self.emit(Event::Status {
+                results: Box::new(results.clone()),
+            });
+        } else if before.is_some_and(|before| now - before < self.request.interval / 2) {
+            // Nobody asked Fathom, so fio was asked: by SIGUSR1 or fio-dump-status.
+            self.status.early = Some(Box::new(results.clone()));
+        }
+        self.results = Some(results);
+    }
+
+    fn hear_guard(&mut self) -> Result<(), EngineError> {
+        let reports = self.leash.reports().unwrap_or(None);
+        let Some(reports) = reports else {
+            // Only a guard that was killed itself leaves without a last report.
+            if let Some(pid) = self.pid {
+                Leash::kill_below(pid);
+            }
+            if self.stop == Stop::No {
+                let what = "the guard process of fio ended; fio was killed";
+                self.failures
+                    .push(Failure::new(FailureKind::EngineKilled, what));
+            }
+            self.end = Some(End::Unknown);
+            return Ok(());
+        };
+        for report in reports {
+            match report {
+                Report::Started(pid) => self.pid = Some(pid),
+                Report::CannotStart(errno) => return Err(self.cannot_start(errno)),
+                Report::Orphan(pid) => {
+                    let what = "this process of fio outlived it and was killed";
+                    let failure = Failure::new(FailureKind::Orphan, what);
+                    self.failures.push(failure.about(format!("process {pid}")));
+                }
+                Report::Stuck(pid) => {
+                    let what = "this process of fio does not die: it waits in the kernel";
+                    let failure = Failure::new(FailureKind::Hung, what);
+                    self.failures.push(failure.about(format!("process {pid}")));
+                }
+                Report::Exited(code) => self.end = Some(End::Exited(code)),
+                Report::Signaled(signal) => self.end = Some(End::Signaled(signal)),
+            }
+        }
+        Ok(())
+    }
+
+    fn cannot_start(&self, errno: i32) -> EngineError {
+        let kind = if errno == rustix::io::Errno::NOENT.raw_os_error() {
+            FailureKind::FioMissing
+        } else {
+            FailureKind::Open
+        };
+        let what = format!("cannot be executed: {}", errno_text_of(errno));
+        let program = self.fio.program.path.display().to_string();
+        EngineError::Failed(Failure::new(kind, what).about(program).with_errno(errno))
+    }
+
+    /// Passes on what was asked of the run, and keeps its deadlines.
+    fn obey(&mut self) {
+        if self.end.is_some() {
+            return;
+        }
+        if self
+            .request
+            .deadline
+            .is_some_and(|limit| self.started.elapsed() > limit)
+        {
+            self.timed_out = true;
+        }
+        let asked = self.control.stop_requests();
+        let stop_wanted = asked > 0 || self.sink_is_full || self.timed_out;
+        match self.stop {
+            Stop::No if stop_wanted => {
+                self.leash.order(Order::Interrupt);
+                self.stop = Stop::Interrupted(Instant::now());
+            }
+            Stop::Interrupted(since) if asked > 1 || since.elapsed() > GRACE => {
+                self.leash.order(Order::Kill);
+                self.stop = Stop::Killed(Instant::now());
+            }
+            _ => {}
+        }
+        self.status.wanted |= self.control.take_status_request();
+        // Before it has installed its handlers the signal would kill fio.
+        if self.status.wanted && self.ready && self.stop == Stop::No {
+            self.status.wanted = false;
+            self.status.awaited = true;
+            self.leash.order(Order::Status);
+        }
+    }
+
+    /// fio has ended: keeps its report, judges, and says how it went.
+    fn conclude(mut self) -> Result<Outcome, EngineError> {
+        if !self.announced {
+            self.announce(self.fio.program.version().ok());
+        }
+        let end = self.end.unwrap_or(End::Unknown);
+        let reported = matches!(end, End::Exited(_));
+        let results = self.results.take().filter(|_| reported);
+        if let Err(error) = self.raw.finish(&self.stream) {
+            let what = format!("fio's output cannot be kept: {error}");
+            self.failures.push(Failure::new(FailureKind::Record, what));
+        }
+        let verdict = judge(&Evidence {
+            end,
+            stopped: self.stop != Stop::No,
+            messages: &self.messages,
+            results: results.as_ref(),
+            normal: &String::from_utf8_lossy(&self.stream.last_set().normal),
+            cut: self.stream.is_cut(),
+            unreadable: self.unreadable.take(),
+            expected: &expect::reporting_jobs(self.request),
+        });
+        if self.timed_out {
+            let limit = self.request.deadline.unwrap_or_default().as_secs_f64();
+            let what = format!("the time limit of {limit} s was reached");
+            self.failures
+                .push(Failure::new(FailureKind::TimeLimit, what));
+        }
+        if let Some(results) = results {
+            self.emit(Event::Finished {
+                results: Box::new(results),
+            });
+        }
+        for text in verdict.notes {
+            self.emit(Event::Note { text });
+        }
+        self.failures.extend(verdict.failures);
+        let failed = !self.failures.is_empty();
+        for failure in std::mem::take(&mut self.failures) {
+            self.emit(Event::Failure(failure));
+        }
+        let interrupted = self.control.stop_requests() > 0 || self.sink_is_full;
+        Ok(if interrupted {
+            Outcome::Interrupted
+        } else if failed {
+            Outcome::Failed
+        } else if verdict.ended_from_outside {
+            Outcome::Interrupted
+        } else {
+            Outcome::Complete
+        })
+    }
+}
+
+#[derive(Debug, Default)]
+struct Outputs {
+    stdout_closed: bool,
+    stderr_closed: bool,
+}
+
+impl Outputs {
+    fn closed(&self) -> bool {
+        self.stdout_closed && self.stderr_closed
+    }
+}
+
+#[derive(Debug, Default)]
+struct Ready {
+    stdout: bool,
+    stderr: bool,
+    line: bool,
+}
+
+/// Bytes that were read, `None` at the end.
+fn read_some(from: &OwnedFd, chunk: &mut [u8]) -> Option<usize> {
+    match rustix::io::read(from.as_fd(), &mut *chunk) {
+        Ok(0) => None,
+        Ok(n) => Some(n),
+        Err(rustix::io::Errno::INTR) => Some(0),
+        Err(_) => None,
+    }
+}

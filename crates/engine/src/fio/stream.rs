@@ -1,0 +1,333 @@
+//! fio's standard output, cut while it arrives.
+//!
+//! fio is started with [`OUTPUT_FORMAT`], so that each status (one an interval,
+//! one at the end) is written as a *set*: the terse lines, the JSON document,
+//! the normal text, in this order (`__show_run_stats` in stat.c flushes its
+//! outputs so). Only the last set is kept: a run of days needs no more memory
+//! and no more disk than a short one.
+
+/// What fio is asked to write: everything a person may want to have at the end.
+pub const OUTPUT_FORMAT: &str = "normal,terse,json+";
+
+/// Most bytes of text outside of sets that are kept; a job that goes on after
+/// errors may write a line for each.
+const TEXT_MAX: usize = 1 << 20;
+/// Longest set: 4096 jobs (fio's usual limit) of json+ take about 120 MB.
+const SET_MAX: usize = 512 << 20;
+
+/// One status of fio in its three formats, as written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StatusSet {
+    /// Terse lines.
+    pub terse: Vec<u8>,
+    /// The JSON document, format json+.
+    pub json: Vec<u8>,
+    /// Text for people.
+    pub normal: Vec<u8>,
+}
+
+/// Something whole that has arrived.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Piece<'s> {
+    /// A line outside of the sets: a message.
+    Message(&'s str),
+    /// A JSON document is whole.
+    Document(&'s [u8]),
+}
+
+/// Cuts fio's standard output.
+#[derive(Debug, Default)]
+pub struct Stream {
+    /// The line that is not whole yet.
+    line: Vec<u8>,
+    place: Place,
+    /// What stands before the first set, and messages between sets.
+    text: Vec<u8>,
+    set: StatusSet,
+    /// Whether bytes had to be left out.
+    overflowed: bool,
+}
+
+#[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
+enum Place {
+    /// Before the first set.
+    #[default]
+    Preamble,
+    /// In the terse lines of a set whose document has not begun.
+    Terse,
+    /// In the JSON document.
+    Json,
+    /// After the document.
+    Normal,
+}
+
+impl Stream {
+    /// Takes what was read and tells each thing that became whole by it.
+    pub fn push(&mut self, mut bytes: &[u8], take: &mut dyn FnMut(Piece)) {
+        while let Some(end) = memchr::memchr(b'\n', bytes) {
+            let (head, tail) = bytes.split_at(end + 1);
+            self.line.extend_from_slice(head);
+            bytes = tail;
+            let line = std::mem::take(&mut self.line);
+            self.take_line(&line, take);
+            if self.line.is_empty() {
+                // Keep the allocation for the next line.
+                self.line = line;
+                self.line.clear();
+            }
+        }
+        self.line.extend_from_slice(bytes);
+    }
+
+    /// The output has ended: what is left counts as a line.
+    pub fn finish(&mut self, take: &mut dyn FnMut(Piece)) {
+        let line = std::mem::take(&mut self.line);
+        if !line.is_empty() {
+            self.take_line(&line, take);
+        }
+    }
+
+    /// Whether the last document has begun and not ended.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.place == Place::Json
+    }
+
+    /// Text before the first set and messages between sets.
+    #[must_use]
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// The last set, whole or not.
+    #[must_use]
+    pub fn last_set(&self) -> &StatusSet {
+        &self.set
+    }
+
+    /// Whether something was left out because it was too much to keep.
+    #[must_use]
+    pub fn overflowed(&self) -> bool {
+        self.overflowed
+    }
+
+    fn take_line(&mut self, line: &[u8], take: &mut dyn FnMut(Piece)) {
+        match self.place {
+            Place::Json => self.json_line(line, take),
+            _ if line.trim_ascii_end() == b"{" => {
+                self.begin_set(Place::Terse);
+                self.place = Place::Json;
+                append(&mut self.set.json, line, SET_MAX, &mut self.overflowed);
+            }
+            _ if is_terse(line) => {
+                self.begin_set(Place::Terse);
+                append(&mut self.set.terse, line, SET_MAX, &mut self.overflowed);
+            }
+            // Terse version 2 puts a job's description on a line of its own.
+            Place::Terse if !is_message(line) => {
+                append(&mut self.set.terse, line, SET_MAX, &mut self.overflowed);
+            }
+            Place::Normal if !is_message(line) => {
+                append(
+                    &mut self.set.normal,
+                    line,
+                    TEXT_MAX.max(self.set.json.len()),
+                    &mut self.overflowed,
+                );
+            }
+            Place::Preamble | Place::Terse | Place::Normal => self.message(line, take),
+        }
+    }
+
+    /// Forgets the last set when another one begins.
+    fn begin_set(&mut self, place: Place) {
+        if self.place != place {
+            self.set.terse.clear();
+            self.set.json.clear();
+            self.set.normal.clear();
+            self.place = place;
+        }
+    }
+
+    fn json_line(&mut self, line: &[u8], take: &mut dyn FnMut(Piece)) {
+        // A job process shares this pipe; its message can fall between two
+        // blocks of the document, in the middle of a line.
+        if let Some(at) = memchr::memmem::find(line, b"fio: pid=") {
+            self.message(&line[at..], take);
+            self.line.extend_from_slice(&line[..at]);
+            return;
+        }
+        append(&mut self.set.json, line, SET_MAX, &mut self.overflowed);
+        if line.trim_ascii_end() == b"}" {
+            self.place = Place::Normal;
+            take(Piece::Document(&self.set.json));
+        }
+    }
+
+    fn message(&mut self, line: &[u8], take: &mut dyn FnMut(Piece)) {
+        // fio puts an empty line before some messages; it is the message's.
+        if self.place == Place::Normal && self.set.normal.ends_with(b"\n\n") {
+            self.set.normal.pop();
+            append(&mut self.text, b"\n", TEXT_MAX, &mut self.overflowed);
+        }
+        append(&mut self.text, line, TEXT_MAX, &mut self.overflowed);
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim_end();
+        if !text.is_empty() {
+            take(Piece::Message(text));
+        }
+    }
+}
+
+fn append(to: &mut Vec<u8>, bytes: &[u8], most: usize, overflowed: &mut bool) {
+    if to.len() + bytes.len() <= most {
+        to.extend_from_slice(bytes);
+    } else {
+        *overflowed = true;
+    }
+}
+
+/// Terse versions 3 to 5 begin with their number and fio's version, version 2
+/// with its number alone.
+fn is_terse(line: &[u8]) -> bool {
+    matches!(line, [b'3'..=b'5', b';', rest @ ..] if rest.starts_with(b"fio-"))
+        || line.starts_with(b"2;")
+}
+
+/// Lines that fio or a job writes whenever it happens, not as a part of a status.
+fn is_message(line: &[u8]) -> bool {
+    line.starts_with(b"fio: ")
+        || memchr::memmem::find(line, b": Laying out IO file").is_some()
+        || line.starts_with(b"note: ")
+        || line.starts_with(b"verify: ")
+}
+
+/// What `--output-format` may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// Text for people.
+    Normal,
+    /// Semicolons.
+    Terse,
+    /// JSON without histograms.
+    Json,
+    /// JSON with histograms.
+    JsonPlus,
+}
+
+/// The part of a kept output that fio itself would have written in `format`.
+#[must_use]
+pub fn select(kept: &[u8], format: OutputFormat) -> Vec<u8> {
+    let mut stream = Stream::default();
+    stream.push(kept, &mut |_| ());
+    stream.finish(&mut |_| ());
+    let set = stream.set;
+    match format {
+        OutputFormat::Normal => [stream.text, set.normal].concat(),
+        OutputFormat::Terse => set.terse,
+        OutputFormat::Json => without_bins(&set.json),
+        OutputFormat::JsonPlus => set.json,
+    }
+}
+
+/// json+ without its `bins` members: byte for byte what fio writes as json.
+fn without_bins(json: &[u8]) -> Vec<u8> {
+    let mut kept: Vec<u8> = Vec::with_capacity(json.len());
+    let mut inside = false;
+    for line in json.split_inclusive(|&byte| byte == b'\n') {
+        let text = line.trim_ascii();
+        if inside {
+            inside = text != b"}" && text != b"},";
+            // The last member of an object has no comma behind it.
+            if text == b"}" && kept.ends_with(b",\n") {
+                kept.truncate(kept.len() - 2);
+                kept.push(b'\n');
+            }
+        } else if text.starts_with(b"\"bins\" : {") {
+            inside = true;
+        } else {
+            kept.extend_from_slice(line);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEPT: &str = "a: (g=0): rw=read\nStarting 1 process\n\
+        3;fio-3.33;a;0;0;4\n{\n  \"jobs\" : [\n  ]\n}\n\na: (groupid=0, jobs=1): err= 0\n\nDisk stats\n\
+        \nfio: terminating on signal 2\n\
+        3;fio-3.33;a;0;0;8\n{\n  \"jobs\" : 2\n}\n\na: (groupid=0, jobs=1): err= 0 last\n";
+
+    fn cut(input: &[u8], step: usize) -> (Stream, Vec<String>) {
+        let mut stream = Stream::default();
+        let mut pieces = Vec::new();
+        let mut take = |piece: Piece| {
+            pieces.push(match piece {
+                Piece::Message(text) => text.to_owned(),
+                Piece::Document(json) => format!("document {}", json.len()),
+            });
+        };
+        for chunk in input.chunks(step) {
+            stream.push(chunk, &mut take);
+        }
+        stream.finish(&mut take);
+        (stream, pieces)
+    }
+
+    #[test]
+    fn sets_are_cut_wherever_the_reads_end() {
+        for step in 1..40 {
+            let (stream, pieces) = cut(KEPT.as_bytes(), step);
+            assert_eq!(
+                pieces,
+                [
+                    "a: (g=0): rw=read",
+                    "Starting 1 process",
+                    "document 21",
+                    "fio: terminating on signal 2",
+                    "document 17",
+                ]
+            );
+            assert!(!stream.is_cut());
+        }
+    }
+
+    #[test]
+    fn each_format_gets_its_part() {
+        let text = |format| String::from_utf8(select(KEPT.as_bytes(), format)).unwrap();
+        assert_eq!(text(OutputFormat::Terse), "3;fio-3.33;a;0;0;8\n");
+        assert_eq!(text(OutputFormat::JsonPlus), "{\n  \"jobs\" : 2\n}\n");
+        assert_eq!(
+            text(OutputFormat::Normal),
+            "a: (g=0): rw=read\nStarting 1 process\n\nfio: terminating on signal 2\n\
+             \na: (groupid=0, jobs=1): err= 0 last\n"
+        );
+    }
+
+    #[test]
+    fn a_message_of_a_job_inside_a_document_is_taken_out() {
+        let input = "{\n  \"a\" : 1fio: pid=7, err=28/file:x\n2,\n  \"b\" : 3\n}\n";
+        let (stream, pieces) = cut(input.as_bytes(), 5);
+        assert_eq!(pieces, ["fio: pid=7, err=28/file:x", "document 26"]);
+        assert_eq!(
+            stream.last_set().json,
+            b"{\n  \"a\" : 12,\n  \"b\" : 3\n}\n"
+        );
+    }
+
+    #[test]
+    fn a_document_that_never_ends_is_told() {
+        let (stream, pieces) = cut(b"{\n  \"jobs\" : [\n", 4);
+        assert!(stream.is_cut() && pieces.is_empty());
+    }
+
+    #[test]
+    fn text_that_floods_is_bounded() {
+        let flood = "fio: io_u error\n".repeat(100_000);
+        let (stream, _) = cut(flood.as_bytes(), 8192);
+        assert!(stream.overflowed() && stream.text().len() <= TEXT_MAX);
+    }
+}

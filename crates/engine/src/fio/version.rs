@@ -1,0 +1,118 @@
+//! Which fio is here.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use fathom_model::{Failure, FailureKind};
+
+/// The environment's name for the fio to use; an option on the command line goes first.
+pub const PROGRAM_VARIABLE: &str = "FATHOM_FIO";
+
+/// The executable to run as fio.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Its path.
+    pub path: PathBuf,
+}
+
+/// fio's version as it tells it, for example `fio-3.33` or `fio-3.39-12-g7c2f`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    text: String,
+    number: (u32, u32),
+}
+
+impl Version {
+    /// Reads what `fio --version` prints.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let mut numbers = text.strip_prefix("fio-")?.split(['.', '-']);
+        let major = numbers.next()?.parse().ok()?;
+        let minor = numbers.next().and_then(|n| n.parse().ok()).unwrap_or(0);
+        Some(Self {
+            text: text.to_owned(),
+            number: (major, minor),
+        })
+    }
+
+    /// Whether it is this version or a later one.
+    #[must_use]
+    pub fn is_at_least(&self, major: u32, minor: u32) -> bool {
+        self.number >= (major, minor)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Program {
+    /// Finds fio: `asked` if given, else `$FATHOM_FIO`, else in `PATH`.
+    ///
+    /// # Errors
+    /// A [`Failure`] when it is not there.
+    pub fn find(asked: Option<&Path>) -> Result<Self, Failure> {
+        let variable = std::env::var_os(PROGRAM_VARIABLE).filter(|name| !name.is_empty());
+        let path = match asked.map(Path::to_owned).or(variable.map(PathBuf::from)) {
+            // A bare name is looked for as a shell would.
+            Some(name) if name.components().count() == 1 => in_path(&name).unwrap_or(name),
+            Some(path) => path,
+            None => in_path(Path::new("fio")).ok_or_else(|| {
+                let what = "fio is not installed: it is in no folder of PATH";
+                Failure::new(FailureKind::FioMissing, what)
+            })?,
+        };
+        if !path.is_file() {
+            return Err(missing(&path, "there is no such program"));
+        }
+        Ok(Self { path })
+    }
+
+    /// Asks it for its version, which takes it about 15 ms; a run tells its
+    /// version by itself.
+    ///
+    /// # Errors
+    /// A [`Failure`] when it cannot be run or is no fio.
+    pub fn version(&self) -> Result<Version, Failure> {
+        let output = Command::new(&self.path)
+            .arg("--version")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|e| missing(&self.path, &format!("cannot be run: {e}")))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let first = text.lines().next().unwrap_or("").trim();
+        Version::parse(first).ok_or_else(|| {
+            let what = format!("is not fio: --version says \"{first}\"");
+            missing(&self.path, &what)
+        })
+    }
+}
+
+fn missing(path: &Path, what: &str) -> Failure {
+    Failure::new(FailureKind::FioMissing, what).about(path.display().to_string())
+}
+
+fn in_path(name: &Path) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_releases_and_of_trees_are_read_and_ordered() {
+        let old = Version::parse("fio-2.21\n").unwrap();
+        let tree = Version::parse("fio-3.39-12-g7c2f").unwrap();
+        assert!(!old.is_at_least(3, 0) && tree.is_at_least(3, 39));
+        assert_eq!(tree.to_string(), "fio-3.39-12-g7c2f");
+        assert_eq!(Version::parse("ls (GNU coreutils) 9.1"), None);
+    }
+}

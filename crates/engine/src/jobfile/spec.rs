@@ -1,0 +1,152 @@
+//! What a resolved job says, typed.
+
+use std::time::Duration;
+
+use fathom_model::{JobOption, JobSpec};
+
+use super::kind::engine_name;
+use super::table::table;
+use super::value::{self, Amount, Base, TimeUnit};
+
+/// The option in effect: the last one of this name or an alias of it.
+#[must_use]
+pub fn option<'j>(job: &'j JobSpec, name: &str) -> Option<&'j JobOption> {
+    let name = table().canonical(name);
+    job.options
+        .iter()
+        .rev()
+        .find(|option| table().canonical(&option.name) == name)
+}
+
+fn value<'j>(job: &'j JobSpec, name: &str) -> Option<&'j str> {
+    option(job, name)?.value.as_deref()
+}
+
+/// What `k` means in this job.
+#[must_use]
+pub fn base(job: &JobSpec) -> Base {
+    match value(job, "kb_base") {
+        Some("1000") => Base::Decimal,
+        _ => Base::Binary,
+    }
+}
+
+/// A whole number, `None` when it is not given or is none.
+#[must_use]
+pub fn number(job: &JobSpec, name: &str) -> Option<u64> {
+    u64::try_from(value::size(value(job, name)?, base(job)).ok()?).ok()
+}
+
+/// Whether an option without value, or of 0 and 1, is on.
+#[must_use]
+pub fn is_on(job: &JobSpec, name: &str) -> bool {
+    option(job, name).is_some_and(|option| match &option.value {
+        None => true,
+        // What is not understood may well be on.
+        Some(value) => !matches!(value::size(value, Base::Binary), Ok(0)),
+    })
+}
+
+/// The I/O engine; fio's default on Linux is `psync`.
+#[must_use]
+pub fn engine(job: &JobSpec) -> &str {
+    value(job, "ioengine").map_or("psync", engine_name)
+}
+
+/// Clones of the job, each a process or thread of its own.
+#[must_use]
+pub fn numjobs(job: &JobSpec) -> u64 {
+    number(job, "numjobs").unwrap_or(1)
+}
+
+/// I/Os kept in flight by each clone.
+#[must_use]
+pub fn iodepth(job: &JobSpec) -> u64 {
+    number(job, "iodepth").unwrap_or(1)
+}
+
+/// Longest time the job runs, if it has a limit.
+#[must_use]
+pub fn runtime(job: &JobSpec) -> Option<Duration> {
+    time(job, "runtime").filter(|time| !time.is_zero())
+}
+
+/// Time before the measurement begins.
+#[must_use]
+pub fn ramp_time(job: &JobSpec) -> Option<Duration> {
+    time(job, "ramp_time")
+}
+
+fn time(job: &JobSpec, name: &str) -> Option<Duration> {
+    let us = value::time_us(value(job, name)?, TimeUnit::Seconds).ok()?;
+    Some(Duration::from_micros(u64::try_from(us).ok()?))
+}
+
+/// Whether the job goes on until its runtime is over, however small its size.
+#[must_use]
+pub fn time_based(job: &JobSpec) -> bool {
+    is_on(job, "time_based")
+}
+
+/// Bytes (or a share of the file) that each clone covers.
+#[must_use]
+pub fn size(job: &JobSpec) -> Option<Amount> {
+    value::amount(value(job, "size")?, base(job)).ok()
+}
+
+/// Block sizes of reads, writes and trims in bytes, where `bs` is what gives
+/// them (`bsrange` and `bssplit` do not); 4096 is fio's default.
+#[must_use]
+pub fn bs(job: &JobSpec) -> Option<[u64; 3]> {
+    const DEFAULT: u64 = 4096;
+    if option(job, "bsrange").is_some() || option(job, "bssplit").is_some() {
+        return None;
+    }
+    let Some(text) = value(job, "bs") else {
+        return Some([DEFAULT; 3]);
+    };
+    let sizes = value::triple(text, |part| value::size(part, base(job))).ok()?;
+    let bytes = |size: Option<i64>| size.map_or(Some(DEFAULT), |n| u64::try_from(n).ok());
+    let [read, write, trim] = sizes.map(bytes);
+    Some([read?, write?, trim?])
+}
+
+/// What a job does to its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Workload {
+    /// It reads.
+    pub reads: bool,
+    /// It writes.
+    pub writes: bool,
+    /// It trims.
+    pub trims: bool,
+    /// In random order.
+    pub random: bool,
+}
+
+/// The option `rw`; `None` when its value is not understood. Reads in order
+/// are fio's default.
+#[must_use]
+pub fn rw(job: &JobSpec) -> Option<Workload> {
+    let Some(option) = option(job, "rw") else {
+        return workload("read");
+    };
+    workload(option.value.as_deref()?.split(':').next()?)
+}
+
+fn workload(word: &str) -> Option<Workload> {
+    let (reads, writes, trims) = match word {
+        "read" | "randread" => (true, false, false),
+        "write" | "randwrite" => (false, true, false),
+        "trim" | "randtrim" => (false, false, true),
+        "rw" | "readwrite" | "randrw" => (true, true, false),
+        "trimwrite" | "randtrimwrite" => (false, true, true),
+        _ => return None,
+    };
+    Some(Workload {
+        reads,
+        writes,
+        trims,
+        random: word.starts_with("rand"),
+    })
+}

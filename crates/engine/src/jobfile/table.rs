@@ -1,0 +1,339 @@
+//! What is known of fio's options and engines: `options.txt`, read once.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// What kind of value an option takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// None, or 0 or 1.
+    Flag,
+    /// 0 or 1.
+    Bool,
+    /// A whole number, with a size unit if wanted.
+    Int,
+    /// A time.
+    Time,
+    /// Decimal numbers, joined by `:`.
+    Floats,
+    /// A range of sizes.
+    Range,
+    /// One of several words.
+    Choice,
+    /// Block sizes with shares.
+    BsSplit,
+    /// CPU numbers and ranges.
+    Cpus,
+    /// An I/O engine.
+    Engine,
+    /// Taken and ignored, or refused, by fio.
+    Deprecated,
+}
+
+/// Facts of one option.
+#[derive(Debug)]
+pub struct Spec {
+    /// Its name.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// Smallest number.
+    pub min: Option<f64>,
+    /// Largest number.
+    pub max: Option<f64>,
+    /// Words, each with the fio version that brought it, if later than 3.33.
+    pub choices: Vec<(&'static str, Option<&'static str>)>,
+    /// Engines it belongs to (`profile:P` for profiles); empty is all.
+    pub engines: Vec<&'static str>,
+    /// The fio version that brought it, if later than 3.33; `?` when unknown.
+    pub since: Option<&'static str>,
+    flags: Vec<&'static str>,
+}
+
+impl Spec {
+    /// Whether the table gives it this flag.
+    #[must_use]
+    pub fn has(&self, flag: &str) -> bool {
+        self.flags.contains(&flag)
+    }
+
+    /// Whether it applies to every engine.
+    #[must_use]
+    pub fn is_general(&self) -> bool {
+        self.engines.is_empty()
+    }
+}
+
+/// How an engine treats storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Its files, one I/O after the other.
+    Sync,
+    /// Its files, with a queue.
+    Async,
+    /// No storage.
+    None,
+    /// Storage that is no path of this machine.
+    Remote,
+    /// Changes its files whatever the direction is.
+    Always,
+}
+
+/// All that `options.txt` says.
+pub struct Table {
+    engines: Vec<(&'static str, Access)>,
+    options: Vec<Spec>,
+    by_name: HashMap<&'static str, Vec<usize>>,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(include_str!("options.txt")));
+
+/// The table.
+pub fn table() -> &'static Table {
+    &TABLE
+}
+
+impl Table {
+    fn read(text: &'static str) -> Self {
+        let mut table = Self {
+            engines: Vec::new(),
+            options: Vec::new(),
+            by_name: HashMap::new(),
+        };
+        for line in text.lines() {
+            let mut words = line.split_whitespace();
+            match (words.next(), words.next()) {
+                (Some("engine"), Some(name)) => {
+                    table
+                        .engines
+                        .push((name, access(words.next().unwrap_or_default())));
+                }
+                (Some(name), Some(kind)) if !name.starts_with('#') => {
+                    table.add(name, kind, words);
+                }
+                _ => {}
+            }
+        }
+        table
+    }
+
+    fn add(&mut self, name: &'static str, kind: &str, words: impl Iterator<Item = &'static str>) {
+        let place = self.options.len();
+        let mut spec = Spec {
+            name,
+            kind: parse_kind(kind),
+            min: None,
+            max: None,
+            choices: Vec::new(),
+            engines: Vec::new(),
+            since: None,
+            flags: Vec::new(),
+        };
+        self.by_name.entry(name).or_default().push(place);
+        for word in words {
+            match word.split_once('=') {
+                Some(("alias", aliases)) => {
+                    for alias in aliases.split(',') {
+                        self.by_name.entry(alias).or_default().push(place);
+                    }
+                }
+                Some(("min", n)) => spec.min = n.parse().ok(),
+                Some(("max", n)) => spec.max = n.parse().ok(),
+                Some(("choices", list)) => spec.choices = list.split(',').map(choice).collect(),
+                Some(("engine", list)) => spec.engines = list.split(',').collect(),
+                Some(("since", version)) => spec.since = Some(version),
+                _ => spec.flags.push(word),
+            }
+        }
+        self.options.push(spec);
+    }
+
+    /// The options of this name or alias; several when engines share a name.
+    pub fn find(&self, name: &str) -> impl Iterator<Item = &Spec> {
+        self.by_name
+            .get(name)
+            .into_iter()
+            .flatten()
+            .map(|&place| &self.options[place])
+    }
+
+    /// The name an option is known by, aliases resolved; itself when unknown.
+    pub fn canonical<'n>(&'n self, name: &'n str) -> &'n str {
+        self.find(name).next().map_or(name, |spec| spec.name)
+    }
+
+    /// Every name and alias.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.by_name.keys().copied()
+    }
+
+    /// All options.
+    pub fn options(&self) -> &[Spec] {
+        &self.options
+    }
+
+    /// How an engine treats storage; `None` when it is not known.
+    pub fn engine(&self, name: &str) -> Option<Access> {
+        self.engines
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|&(_, access)| access)
+    }
+
+    /// Names of the engines.
+    pub fn engine_names(&self) -> impl Iterator<Item = &'static str> {
+        self.engines.iter().map(|&(name, _)| name)
+    }
+}
+
+fn choice(word: &'static str) -> (&'static str, Option<&'static str>) {
+    match word.split_once(">=") {
+        Some((word, version)) => (word, Some(version)),
+        None => (word, None),
+    }
+}
+
+fn parse_kind(word: &str) -> Kind {
+    match word {
+        "flag" => Kind::Flag,
+        "bool" => Kind::Bool,
+        "int" => Kind::Int,
+        "time" => Kind::Time,
+        "floats" => Kind::Floats,
+        "range" => Kind::Range,
+        "choice" => Kind::Choice,
+        "bssplit" => Kind::BsSplit,
+        "cpus" => Kind::Cpus,
+        "engine" => Kind::Engine,
+        "deprecated" => Kind::Deprecated,
+        // The test of the table allows no other word than `text` here.
+        _ => Kind::Text,
+    }
+}
+
+fn access(word: &str) -> Access {
+    match word {
+        "sync" => Access::Sync,
+        "async" => Access::Async,
+        "none" => Access::None,
+        "remote" => Access::Remote,
+        _ => Access::Always,
+    }
+}
+
+/// The nearest of `names`, if it is near enough to be meant.
+pub fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    /// Longer words are no option, and the distance takes quadratic time.
+    const LONGEST: usize = 40;
+    let word: Vec<char> = word.to_lowercase().chars().take(LONGEST + 1).collect();
+    if word.is_empty() || word.len() > LONGEST {
+        return None;
+    }
+    let limit = (word.len() / 3).clamp(1, 3);
+    names
+        .map(|name| (distance(&word, name), name))
+        .filter(|(distance, _)| *distance <= limit)
+        // The same distance: the name that begins alike, then the alphabet.
+        .min_by_key(|&(distance, name)| {
+            (
+                distance,
+                !name.starts_with(word[0]),
+                name.len().abs_diff(word.len()),
+                name,
+            )
+        })
+        .map(|(_, name)| name)
+}
+
+/// Edits (insert, delete, replace, swap neighbours) between two words.
+fn distance(a: &[char], b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut before: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut next = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let replace = row[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            next[j] = replace.min(row[j] + 1).min(next[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                next[j] = next[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut row, next);
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_table_is_understood() {
+        let kinds = [
+            "text",
+            "flag",
+            "bool",
+            "int",
+            "time",
+            "floats",
+            "range",
+            "choice",
+            "bssplit",
+            "cpus",
+            "engine",
+            "deprecated",
+        ];
+        let flags = [
+            "triple", "pair", "percent", "zones", "suffix", "many", "optional", "adds", "file",
+            "unit=us", "one", "wide",
+        ];
+        for line in include_str!("options.txt").lines() {
+            let words: Vec<_> = line.split_whitespace().collect();
+            match words[..] {
+                [] | ["#", ..] => {}
+                ["engine", _, access] => {
+                    assert!(
+                        ["sync", "async", "none", "remote", "always"].contains(&access),
+                        "{line}"
+                    );
+                }
+                [_, kind, ref rest @ ..] => {
+                    assert!(kinds.contains(&kind), "{line}");
+                    for word in rest {
+                        let key = word.split_once('=').map(|(key, _)| key);
+                        let known = matches!(
+                            key,
+                            Some("alias" | "min" | "max" | "choices" | "engine" | "since")
+                        );
+                        assert!(known || flags.contains(word), "{line}: {word}");
+                    }
+                }
+                _ => panic!("{line}"),
+            }
+        }
+        for spec in table().options() {
+            for engine in &spec.engines {
+                assert!(
+                    engine.starts_with("profile:") || table().engine(engine).is_some(),
+                    "{}: {engine}",
+                    spec.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn near_misses_are_found() {
+        let near = |word| nearest(word, table().names());
+        assert_eq!(near("iodepht"), Some("iodepth"));
+        assert_eq!(near("io_depth"), Some("iodepth"));
+        assert_eq!(near("blocksze"), Some("blocksize"));
+        assert_eq!(near("numjob"), Some("numjobs"));
+        assert_eq!(near("RW"), Some("rw"));
+        assert_eq!(near("completely_else"), None);
+        assert_eq!(near(&"x".repeat(100_000)), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! Lines as written, and the reports about them.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use fathom_model::{JobOption, Origin};
+
+use super::diagnostic::{Diagnostic, Severity};
+use super::value::Fault;
+
+/// A line of a file, or an argument of a command line.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) path: Rc<PathBuf>,
+    /// Counted from 1.
+    pub(super) number: u32,
+    pub(super) text: String,
+    /// Place in the order of reading, over all included files.
+    pub(super) order: usize,
+    pub(super) on_command_line: bool,
+}
+
+impl Line {
+    /// The column of a byte, in characters, counted from 1.
+    pub(super) fn column(&self, at: usize) -> u32 {
+        let before = self.text.get(..at).unwrap_or(&self.text);
+        u32::try_from(before.chars().count() + 1).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn origin(&self, at: usize) -> Origin {
+        if self.on_command_line {
+            Origin::CommandLine {
+                argument: self.number,
+            }
+        } else {
+            Origin::File {
+                path: self.path.as_ref().clone(),
+                line: self.number,
+                column: self.column(at),
+            }
+        }
+    }
+}
+
+/// An option with the place it was written at.
+#[derive(Debug, Clone)]
+pub(super) struct Written {
+    pub(super) option: JobOption,
+    pub(super) line: Rc<Line>,
+    /// Bytes of the name in the line.
+    pub(super) name: Range<usize>,
+    /// Bytes of the value in the line.
+    pub(super) value: Range<usize>,
+    /// Whether the value stands in the line as it is used (nothing expanded).
+    pub(super) verbatim: bool,
+}
+
+impl Written {
+    /// Where a part of the value stands; the whole value when it was expanded.
+    pub(super) fn part(&self, fault: &Fault) -> Range<usize> {
+        if self.value.is_empty() {
+            return self.name.clone();
+        }
+        if !self.verbatim {
+            return self.value.clone();
+        }
+        let start = (self.value.start + fault.at).min(self.value.end);
+        let end = if fault.len == 0 {
+            self.value.end
+        } else {
+            (start + fault.len).min(self.value.end)
+        };
+        start..end
+    }
+}
+
+/// Collects what is found; more than anyone reads is counted, not kept.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    found: Vec<(usize, Diagnostic)>,
+    left_out: usize,
+}
+
+impl Report {
+    const MOST: usize = 500;
+
+    /// Whether further reports would only be counted.
+    pub(super) fn is_full(&self) -> bool {
+        self.found.len() >= Self::MOST
+    }
+
+    pub(super) fn add(
+        &mut self,
+        severity: Severity,
+        line: &Line,
+        at: Range<usize>,
+        message: impl Into<String>,
+        suggestion: Option<String>,
+    ) {
+        if self.is_full() {
+            self.left_out += 1;
+            return;
+        }
+        let width = line
+            .text
+            .get(at.clone())
+            .map_or(1, |part| part.chars().count());
+        let diagnostic = Diagnostic {
+            severity,
+            path: line.path.as_ref().clone(),
+            line: line.number,
+            column: line.column(at.start),
+            message: message.into(),
+            suggestion,
+            text: line.text.clone(),
+            width: u32::try_from(width.max(1)).unwrap_or(u32::MAX),
+        };
+        self.found.push((line.order, diagnostic));
+    }
+
+    pub(super) fn error(&mut self, line: &Line, at: Range<usize>, message: impl Into<String>) {
+        self.add(Severity::Error, line, at, message, None);
+    }
+
+    pub(super) fn warning(&mut self, line: &Line, at: Range<usize>, message: impl Into<String>) {
+        self.add(Severity::Warning, line, at, message, None);
+    }
+
+    /// Everything found, in the order of the lines.
+    pub(super) fn finish(mut self) -> Vec<Diagnostic> {
+        self.found.sort_by_key(|(order, _)| *order);
+        let mut found: Vec<Diagnostic> = self.found.into_iter().map(|(_, it)| it).collect();
+        if let (Some(last), 1..) = (found.last(), self.left_out) {
+            let message = format!("{} more are not shown", self.left_out);
+            found.push(Diagnostic {
+                severity: Severity::Error,
+                message,
+                suggestion: None,
+                ..last.clone()
+            });
+        }
+        found
+    }
+}

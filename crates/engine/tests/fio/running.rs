@@ -1,0 +1,270 @@
+//! Runs that go well, are stopped, or are asked for their state.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use fathom_engine::fio::stream::{OutputFormat, select};
+use fathom_engine::{Control, Flow, Outcome};
+use fathom_model::{Direction, Event, FailureKind, Histogram};
+
+use crate::bench::Bench;
+
+const TIMED: &str = "[global]\nsize=4m\ntime_based\nrate_iops=2000\nfilename=data\n";
+
+#[test]
+fn the_samples_add_up_to_the_report() {
+    let bench = Bench::new();
+    let told = bench.run(&format!(
+        "{TIMED}runtime=1\n[r]\nrw=randread\n[w]\nrw=randwrite\nfilename=other\n"
+    ));
+    assert_eq!(told.outcome, Outcome::Complete, "{:?}", told.failures());
+    let results = told.results().expect("fio reports at its end");
+    let names: Vec<_> = results.jobs.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(names, ["r", "w"]);
+    for (place, dir) in [(0, Direction::Read), (1, Direction::Write)] {
+        let (_, whole) = results.jobs[place]
+            .directions()
+            .find(|(d, _)| *d == dir)
+            .unwrap();
+        let mut ios = 0;
+        let mut clat = Histogram::new();
+        for sample in told.samples().filter(|s| s.job as usize == place) {
+            assert_eq!(sample.dir, dir);
+            ios += sample.ios;
+            clat.merge(sample.clat.as_ref().unwrap());
+        }
+        assert!(ios > 1000, "{ios} I/Os at 2000 a second");
+        assert_eq!(ios, whole.total_ios);
+        assert_eq!(
+            &clat,
+            whole.clat.as_ref().unwrap().histogram.as_ref().unwrap()
+        );
+    }
+    let intervals = told
+        .events
+        .iter()
+        .filter(|e| matches!(e, Event::Interval { .. }))
+        .count();
+    assert!(
+        intervals >= 4,
+        "{intervals} intervals of 200 ms in a second"
+    );
+}
+
+#[test]
+fn a_job_shorter_than_an_interval_has_its_samples() {
+    let bench = Bench::new();
+    let told = bench.run("[short]\nrw=read\nsize=64k\nbs=4k\n");
+    assert_eq!(told.outcome, Outcome::Complete, "{:?}", told.failures());
+    assert_eq!(told.samples().map(|s| s.ios).sum::<u64>(), 16);
+    assert!(
+        told.events
+            .iter()
+            .any(|e| matches!(e, Event::Preparing { .. })),
+        "it laid out a file"
+    );
+}
+
+#[test]
+fn a_ramp_gives_no_samples_and_a_job_that_waits_none_either() {
+    let bench = Bench::new();
+    let told = bench.run(&format!(
+        "{TIMED}rw=randread\n[ramp]\nramp_time=1\nruntime=1\n[late]\nstonewall\nruntime=500ms\n"
+    ));
+    assert_eq!(told.outcome, Outcome::Complete, "{:?}", told.failures());
+    let results = told.results().unwrap();
+    for (place, job) in results.jobs.iter().enumerate() {
+        let ios: u64 = told
+            .samples()
+            .filter(|s| s.job as usize == place)
+            .map(|s| s.ios)
+            .sum();
+        assert_eq!(ios, job.read.as_ref().unwrap().total_ios, "{}", job.name);
+    }
+    let ramp = Event::Preparing {
+        what: "ramp of ramp".into(),
+    };
+    assert!(told.events.contains(&ramp));
+}
+
+#[test]
+fn a_stop_ends_fio_and_keeps_the_figures() {
+    let bench = Bench::new();
+    let control = Control::default();
+    let request = bench.request(&format!("{TIMED}runtime=60\n[a]\nrw=randread\nnumjobs=2\n"));
+    let told = bench.run_with(&request, &control, &mut |event| {
+        if matches!(event, Event::Interval { .. }) && control.stop_requests() == 0 {
+            control.stop();
+        }
+        Flow::Continue
+    });
+    assert_eq!(told.outcome, Outcome::Interrupted);
+    assert!(told.failures().is_empty(), "{:?}", told.failures());
+    assert_eq!(
+        told.results().expect("fio reports what it has").jobs.len(),
+        2
+    );
+}
+
+#[test]
+fn a_second_stop_kills_forked_jobs_too() {
+    let bench = Bench::new();
+    let control = Control::default();
+    let request = bench.request(&format!("{TIMED}runtime=60\n[a]\nrw=randread\nnumjobs=4\n"));
+    let told = bench.run_with(&request, &control, &mut |event| {
+        if matches!(event, Event::Interval { .. }) {
+            control.stop();
+            control.stop();
+        }
+        Flow::Continue
+    });
+    assert_eq!(told.outcome, Outcome::Interrupted);
+    let job_file = request.job_file.to_str().unwrap();
+    let pgrep = Command::new("pgrep")
+        .args(["-f", job_file])
+        .output()
+        .unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&pgrep.stdout),
+        "",
+        "processes of fio are left"
+    );
+}
+
+#[test]
+fn a_sink_that_is_full_stops_the_run() {
+    let bench = Bench::new();
+    let request = bench.request(&format!("{TIMED}runtime=60\n[a]\nrw=randread\n"));
+    let told = bench.run_with(&request, &Control::default(), &mut |event| match event {
+        Event::Interval { .. } => Flow::Stop,
+        _ => Flow::Continue,
+    });
+    assert_eq!(told.outcome, Outcome::Interrupted);
+}
+
+#[test]
+fn a_time_limit_stops_the_run_and_says_so() {
+    let bench = Bench::new();
+    let mut request = bench.request(&format!("{TIMED}runtime=60\n[a]\nrw=randread\n"));
+    request.deadline = Some(Duration::from_millis(700));
+    let begun = Instant::now();
+    let told = bench.run_with(&request, &Control::default(), &mut |_| Flow::Continue);
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    told.failure(FailureKind::TimeLimit);
+    assert!(told.results().is_some());
+}
+
+#[test]
+fn a_status_is_given_while_the_run_goes_on() {
+    let bench = Bench::new();
+    let control = Control::default();
+    let mut request = bench.request(&format!("{TIMED}runtime=2\n[a]\nrw=randread\n"));
+    request.interval = Duration::from_secs(1);
+    // Asked at once: fio would die of the signal before it is ready for it.
+    control.request_status();
+    let told = bench.run_with(&request, &control, &mut |_| Flow::Continue);
+    assert_eq!(told.outcome, Outcome::Complete, "{:?}", told.failures());
+    let statuses = told
+        .events
+        .iter()
+        .filter(|e| matches!(e, Event::Status { .. }))
+        .count();
+    assert_eq!(statuses, 1);
+}
+
+#[test]
+fn a_status_that_fio_itself_was_asked_for_is_told() {
+    let bench = Bench::new();
+    let mut request = bench.request(&format!("{TIMED}runtime=3\n[a]\nrw=randread\n"));
+    request.interval = Duration::from_secs(1);
+    let mut pid = None;
+    let told = bench.run_with(&request, &Control::default(), &mut |event| {
+        pid = pid.or(crate::bench::pid_of(event));
+        if let (Event::Interval { t_ms: 0..1900, .. }, Some(pid)) = (event, pid) {
+            let kill = Command::new("kill")
+                .args(["-USR1", &pid.to_string()])
+                .status();
+            assert!(kill.unwrap().success());
+        }
+        Flow::Continue
+    });
+    assert_eq!(told.outcome, Outcome::Complete, "{:?}", told.failures());
+    assert!(
+        told.events
+            .iter()
+            .any(|e| matches!(e, Event::Status { .. }))
+    );
+}
+
+#[test]
+fn what_is_kept_is_what_fio_writes() {
+    let bench = Bench::new();
+    let job = "[a]\nrw=randrw\nsize=256k\n[b]\nrw=trimwrite\nsize=64k\nioengine=null\nclat_percentiles=0\n";
+    let told = bench.run(job);
+    assert_eq!(told.outcome, Outcome::Complete, "{:?}", told.failures());
+    let kept = bench.raw("fio.out");
+    let formats = [
+        ("normal", OutputFormat::Normal),
+        ("terse", OutputFormat::Terse),
+        ("json", OutputFormat::Json),
+        ("json+", OutputFormat::JsonPlus),
+    ];
+    for (name, format) in formats {
+        let plain = Command::new("fio")
+            .arg(format!("--output-format={name}"))
+            .arg("test.fio")
+            .current_dir(bench.path())
+            .output()
+            .unwrap();
+        let ours = shape(&select(kept.as_bytes(), format), name);
+        let theirs = shape(&plain.stdout, name);
+        assert_eq!(ours, theirs, "{name}");
+    }
+}
+
+/// A text without what differs from run to run: numbers and dates, the lines
+/// that only one kind of disk or a busy machine has, histogram bins.
+fn shape(text: &[u8], format: &str) -> Vec<String> {
+    let text = String::from_utf8_lossy(text);
+    let mut in_bins = false;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let varies = match format {
+            "normal" => {
+                line.contains("Laying out")
+                    || line.starts_with("  lat (")
+                    || line.starts_with("   bw (")
+                    || line.starts_with("   iops ")
+                    || line.contains("ios=")
+                    || line.starts_with("     |")
+                    || line.starts_with("    clat")
+            }
+            "json+" if in_bins => {
+                in_bins = !line.trim().starts_with('}');
+                in_bins
+            }
+            _ => false,
+        };
+        in_bins |= line.contains("\"bins\" : {");
+        if varies {
+            continue;
+        }
+        let words = line.split_whitespace().map(|word| {
+            if word.chars().any(|c| c.is_ascii_digit()) {
+                "#"
+            } else {
+                word
+            }
+        });
+        let mut words: Vec<&str> = if format == "terse" {
+            line.split(';').map(|_| "#").collect()
+        } else {
+            words.collect()
+        };
+        if line.contains("\"time\" : ") || line.contains("err=") {
+            words.truncate(3);
+        }
+        lines.push(words.join(" "));
+    }
+    lines
+}

@@ -1,0 +1,302 @@
+//! Aligned columns that give way to the width there is.
+
+use crate::style::{Style, Tone, cut, width};
+
+/// Between two columns.
+const GAP: usize = 2;
+/// The first column keeps at least this much of its text.
+const LABEL_MIN: usize = 16;
+
+/// One column.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    title: &'static str,
+    left: bool,
+    spare: u8,
+}
+
+/// A column of figures, aligned right; the higher `spare`, the sooner it goes
+/// when there is no room, 0 stays always.
+#[must_use]
+pub const fn figures(title: &'static str, spare: u8) -> Column {
+    Column {
+        title,
+        left: false,
+        spare,
+    }
+}
+
+/// A column of words, aligned left; `spare` as for [`figures`].
+#[must_use]
+pub const fn words(title: &'static str, spare: u8) -> Column {
+    Column {
+        title,
+        left: true,
+        spare,
+    }
+}
+
+/// One field: its text, and a mark behind it that does not disturb the alignment.
+#[derive(Debug, Clone, Default)]
+pub struct Cell {
+    text: String,
+    tone: Tone,
+    mark: String,
+    mark_tone: Tone,
+}
+
+impl Cell {
+    /// A field in a tone.
+    pub fn new(tone: Tone, text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            tone,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a mark behind the text.
+    #[must_use]
+    pub fn marked(mut self, tone: Tone, mark: impl Into<String>) -> Self {
+        self.mark = mark.into();
+        self.mark_tone = tone;
+        self
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::new(Tone::Plain, text)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::new(Tone::Plain, text)
+    }
+}
+
+/// A line of a grid.
+#[derive(Debug, Clone)]
+enum Line {
+    Cells(Vec<Cell>),
+    Heading(String),
+}
+
+/// Columns, their titles and lines.
+#[derive(Debug, Clone)]
+pub struct Grid {
+    columns: Vec<Column>,
+    lines: Vec<Line>,
+}
+
+/// Widths of one column.
+#[derive(Debug, Clone, Copy)]
+struct Measure {
+    text: usize,
+    mark: usize,
+}
+
+impl Measure {
+    fn whole(self) -> usize {
+        self.text + self.mark
+    }
+}
+
+impl Grid {
+    /// An empty grid.
+    pub fn new(columns: impl Into<Vec<Column>>) -> Self {
+        Self {
+            columns: columns.into(),
+            lines: Vec::new(),
+        }
+    }
+
+    /// Adds a line; it has a cell for each column.
+    pub fn line(&mut self, cells: impl Into<Vec<Cell>>) {
+        let cells = cells.into();
+        debug_assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
+        self.lines.push(Line::Cells(cells));
+    }
+
+    /// Adds a line of text over the whole width.
+    pub fn heading(&mut self, text: impl Into<String>) {
+        self.lines.push(Line::Heading(text.into()));
+    }
+
+    /// The grid as text, a newline after every line. Columns that hold nothing
+    /// are left out; those that do not fit go by their order.
+    #[must_use]
+    pub fn render(&self, style: Style) -> String {
+        if self.lines.is_empty() {
+            return String::new();
+        }
+        let measures: Vec<Measure> = (0..self.columns.len()).map(|c| self.measure(c)).collect();
+        let mut shown: Vec<usize> = (0..self.columns.len())
+            .filter(|&column| column == 0 || measures[column].whole() > 0)
+            .collect();
+        let needed = |shown: &[usize], label: usize| {
+            let rest = shown
+                .iter()
+                .skip(1)
+                .map(|&c| GAP + measures[c].whole().max(self.title(c)));
+            label + rest.sum::<usize>()
+        };
+        let label = measures[0].whole().max(self.title(0));
+        while needed(&shown, label.min(LABEL_MIN)) > style.columns() {
+            let Some(least) = shown
+                .iter()
+                .copied()
+                .max_by_key(|&c| (self.columns[c].spare, c))
+            else {
+                break;
+            };
+            if self.columns[least].spare == 0 {
+                break;
+            }
+            shown.retain(|&c| c != least);
+        }
+        let room = style.columns().saturating_sub(needed(&shown, 0));
+        let mut measures = measures;
+        for &column in &shown {
+            let title = self.title(column);
+            let measure = &mut measures[column];
+            measure.text = measure.text.max(title.saturating_sub(measure.mark));
+        }
+        measures[0].text = measures[0].text.min(room);
+        self.lines_of(&shown, &measures, style)
+    }
+
+    fn title(&self, column: usize) -> usize {
+        width(self.columns[column].title)
+    }
+
+    fn measure(&self, column: usize) -> Measure {
+        let mut measure = Measure { text: 0, mark: 0 };
+        for line in &self.lines {
+            if let Line::Cells(cells) = line {
+                measure.text = measure.text.max(width(&cells[column].text));
+                measure.mark = measure.mark.max(width(&cells[column].mark));
+            }
+        }
+        measure
+    }
+
+    fn lines_of(&self, shown: &[usize], measures: &[Measure], style: Style) -> String {
+        let mut text = String::new();
+        let titles: Vec<Cell> = self
+            .columns
+            .iter()
+            .map(|column| Cell::new(Tone::Faint, column.title))
+            .collect();
+        if self.columns.iter().any(|column| !column.title.is_empty()) {
+            text += &self.line_of(&titles, shown, measures, style, true);
+        }
+        for line in &self.lines {
+            match line {
+                Line::Cells(cells) => text += &self.line_of(cells, shown, measures, style, false),
+                Line::Heading(heading) => {
+                    text += &style.paint(Tone::Strong, &cut(heading, style.columns()));
+                    text.push('\n');
+                }
+            }
+        }
+        text
+    }
+
+    fn line_of(
+        &self,
+        cells: &[Cell],
+        shown: &[usize],
+        measures: &[Measure],
+        style: Style,
+        title: bool,
+    ) -> String {
+        let mut line = String::new();
+        let mut pending = 0;
+        for &column in shown {
+            let cell = &cells[column];
+            // Titles stand over the figures and may reach into the marks' room.
+            let (room, mark_room) = match (title, measures[column]) {
+                (true, measure) if width(&cell.text) > measure.text => (measure.whole(), 0),
+                (_, measure) => (measure.text, measure.mark),
+            };
+            let shown_text = cut(&cell.text, room);
+            let fill = room - width(&shown_text);
+            if !self.columns[column].left {
+                pending += fill;
+            }
+            if !cell.text.is_empty() || !cell.mark.is_empty() {
+                line.push_str(&" ".repeat(pending));
+                pending = 0;
+                line += &style.paint(cell.tone, &shown_text);
+                line += &style.paint(cell.mark_tone, &cell.mark);
+                pending += mark_room - width(&cell.mark).min(mark_room);
+            } else {
+                pending += width(&shown_text) + mark_room;
+            }
+            if self.columns[column].left {
+                pending += fill;
+            }
+            pending += GAP;
+        }
+        line.push('\n');
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Grid {
+        let mut grid = Grid::new([words("job", 0), figures("IOPS", 0), figures("moved", 1)]);
+        grid.line([
+            Cell::from("a"),
+            Cell::from("140k").marked(Tone::Doubtful, "¹"),
+            Cell::from("1 GiB"),
+        ]);
+        grid.line([
+            Cell::from("quite a long name"),
+            Cell::from("7"),
+            Cell::from("20 GiB"),
+        ]);
+        grid
+    }
+
+    #[test]
+    fn marks_do_not_disturb_the_alignment() {
+        assert_eq!(
+            sample().render(Style::default()),
+            "job                IOPS    moved\n\
+             a                  140k¹   1 GiB\n\
+             quite a long name     7   20 GiB\n"
+        );
+    }
+
+    #[test]
+    fn columns_give_way_before_the_name_is_cut() {
+        let narrow = |width| {
+            sample().render(Style {
+                color: false,
+                width: Some(width),
+            })
+        };
+        assert_eq!(
+            narrow(31).lines().last(),
+            Some("quite a long na…     7   20 GiB")
+        );
+        assert_eq!(narrow(28).lines().last(), Some("quite a long name     7"));
+        assert_eq!(narrow(20).lines().last(), Some("quite a long…     7"));
+        for line in narrow(20).lines() {
+            assert!(width(line) <= 20);
+        }
+    }
+
+    #[test]
+    fn a_column_of_nothing_is_left_out() {
+        let mut grid = Grid::new([words("job", 0), figures("trims", 0), figures("IOPS", 0)]);
+        grid.line([Cell::from("a"), Cell::default(), Cell::from("1")]);
+        assert_eq!(grid.render(Style::default()), "job  IOPS\na       1\n");
+    }
+}

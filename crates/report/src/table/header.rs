@@ -1,0 +1,200 @@
+//! What ran, where, on what.
+
+use fathom_model::environment::{BlockDevice, FileSystem, Target};
+use fathom_model::{Environment, RunDocument, RunStatus, units};
+use jiff::Timestamp;
+
+use super::{BLOCKS, jobs};
+use crate::style::{self, Style, Tone, width, wrap};
+
+/// Columns of the labels.
+const LABELS: usize = 8;
+
+/// Name and status, then a line for each thing that is known of the run.
+pub fn header(doc: &RunDocument, style: Style) -> String {
+    let tone = match doc.status {
+        RunStatus::Complete => Tone::Good,
+        RunStatus::Interrupted | RunStatus::Running => Tone::Doubtful,
+        RunStatus::Failed => Tone::Bad,
+    };
+    let name = style.paint(Tone::Strong, &doc.name);
+    let mut text = format!("{name}: {}", style.paint(tone, &doc.status.to_string()));
+    // Of an import only the time of the import is known.
+    let is_import = doc.command == "import";
+    match duration_ms(doc) {
+        Some(_) if is_import => {}
+        Some(ms) => text += &format!(", {}", units::duration(ms)),
+        None => text += &seen(doc),
+    }
+    text.push('\n');
+    let mut line = |label, value: &str| text += &labelled(label, value, style);
+    let version = doc.engine_version.as_deref().unwrap_or(&doc.engine);
+    // 2026-11-21T13:07:37.250Z is for programs.
+    let started = doc.started.replace('T', " ");
+    let started = started.split('.').next().unwrap_or(&started);
+    line("run", &doc.id);
+    let label = if is_import { "read" } else { "started" };
+    line(label, &format!("{started} UTC, {version}"));
+    if let Some(environment) = &doc.environment {
+        line("host", &host(environment));
+        let mut label = "target";
+        for targets in by_disk(&environment.targets) {
+            line(label, &target_line(&targets));
+            label = "";
+        }
+    }
+    if doc.jobs.len() > BLOCKS {
+        let shared = jobs::shared_settings(&doc.jobs);
+        let count = doc.jobs.len();
+        match shared.as_str() {
+            "" => line("jobs", &count.to_string()),
+            shared => line("jobs", &format!("{count}, each {shared}")),
+        }
+    }
+    text
+}
+
+/// From start to end, for a run that ended.
+fn duration_ms(doc: &RunDocument) -> Option<u64> {
+    let started: Timestamp = doc.started.parse().ok()?;
+    let ended: Timestamp = doc.ended.as_ref()?.parse().ok()?;
+    u64::try_from(ended.as_millisecond() - started.as_millisecond()).ok()
+}
+
+/// How much was seen of a run that has not ended, or was killed.
+fn seen(doc: &RunDocument) -> String {
+    let longest = doc.jobs.iter().filter_map(|job| job.runtime_ms).max();
+    longest.map_or_else(String::new, |ms| format!(", {} seen", units::duration(ms)))
+}
+
+/// A label and a value that hangs beside it.
+fn labelled(label: &str, value: &str, style: Style) -> String {
+    let mut lead = format!(
+        "{}{}",
+        style.paint(Tone::Faint, label),
+        " ".repeat(LABELS.saturating_sub(width(label)))
+    );
+    let mut lines = String::new();
+    for line in wrap(value, style.columns().saturating_sub(LABELS)) {
+        lines += &format!("{lead}{line}\n");
+        lead = " ".repeat(LABELS);
+    }
+    lines
+}
+
+fn host(environment: &Environment) -> String {
+    let mut facts = vec![format!("{} {}", environment.os, environment.kernel)];
+    let cpus = environment.cpus;
+    facts.push(match &environment.cpu_model {
+        Some(model) => format!("{cpus} × {model}"),
+        None => format!("{cpus} CPUs"),
+    });
+    if let Some(governor) = &environment.cpu_governor {
+        facts.push(format!("governor {governor}"));
+    }
+    if let Some(memory) = environment.memory_bytes {
+        facts.push(units::bytes(memory as f64));
+    }
+    format!("{}: {}", environment.hostname, style::facts(&facts))
+}
+
+/// Targets that lie on the same, together, in the order of the first of each.
+fn by_disk(targets: &[Target]) -> Vec<Vec<&Target>> {
+    let place = |target: &Target| {
+        let fs = target.file_system.as_ref().map(|fs| fs.mount_point.clone());
+        (target.device.as_ref().map(|device| device.name.clone()), fs)
+    };
+    let mut groups: Vec<Vec<&Target>> = Vec::new();
+    for target in targets {
+        match groups
+            .iter_mut()
+            .find(|group| place(group[0]) == place(target))
+        {
+            Some(group) => group.push(target),
+            None => groups.push(vec![target]),
+        }
+    }
+    groups
+}
+
+/// The paths of targets that lie on the same, and what that is.
+fn target_line(targets: &[&Target]) -> String {
+    /// Paths that are named before the others are counted.
+    const NAMED: usize = 3;
+    let named = targets
+        .iter()
+        .take(NAMED)
+        .map(|target| target.path.display().to_string());
+    let mut paths = named.collect::<Vec<_>>().join(", ");
+    if targets.len() > NAMED {
+        paths += &format!(" and {} more", targets.len() - NAMED);
+    }
+    let Some(target) = targets.first() else {
+        return paths;
+    };
+    let mut facts = Vec::new();
+    if let Some(fs) = &target.file_system {
+        facts.extend(file_system(fs));
+    }
+    let disk = target
+        .file_system
+        .as_ref()
+        .and_then(|fs| fs.device.as_ref());
+    if let Some(device) = target.device.as_ref().or(disk) {
+        facts.extend(block_device(device, target.device.is_none()));
+    }
+    if facts.is_empty() {
+        return paths;
+    }
+    format!("{paths}: {}", style::facts(&facts))
+}
+
+fn file_system(fs: &FileSystem) -> [String; 2] {
+    [
+        format!("{} on {}", fs.kind, fs.source),
+        format!(
+            "{} of {} free",
+            units::bytes(fs.free_bytes as f64),
+            units::bytes(fs.size_bytes as f64)
+        ),
+    ]
+}
+
+fn block_device(device: &BlockDevice, named: bool) -> Vec<String> {
+    let named = named.then(|| device.name.clone());
+    let labelled = |label: &str, value: &Option<String>| {
+        let value = value.as_ref().filter(|value| !value.is_empty())?;
+        Some(format!("{label}{value}"))
+    };
+    let turning = match device.rotational {
+        Some(true) => Some("rotational".to_owned()),
+        _ => None,
+    };
+    [
+        named,
+        labelled("", &device.model),
+        labelled("serial ", &device.serial),
+        labelled("firmware ", &device.firmware),
+        labelled("", &device.backing),
+        Some(units::bytes(device.capacity_bytes as f64)),
+        Some(format!(
+            "blocks {}/{}",
+            device.logical_block_bytes, device.physical_block_bytes
+        )),
+        turning,
+        labelled("scheduler ", &device.scheduler),
+        device.nr_requests.map(|n| format!("nr_requests {n}")),
+        labelled("cache ", &device.write_cache),
+        labelled("PCIe ", &device.pcie_link),
+        device.partition.as_ref().map(|partition| {
+            format!(
+                "{}: {} of it",
+                partition.name,
+                units::bytes(partition.size_bytes as f64)
+            )
+        }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

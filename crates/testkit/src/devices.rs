@@ -1,0 +1,111 @@
+//! Loop devices and small file systems on them.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::{root, run, text};
+
+/// A loop device; detached when dropped.
+#[derive(Debug)]
+pub struct LoopDevice {
+    path: PathBuf,
+    /// The folder of its image, when that is its own.
+    _dir: Option<TempDir>,
+    behind: PathBuf,
+}
+
+impl LoopDevice {
+    /// Attaches a device of `bytes` over a sparse file of its own.
+    ///
+    /// # Errors
+    /// Why this machine cannot.
+    pub fn new(bytes: u64) -> Result<Self, String> {
+        root()?;
+        let dir = TempDir::with_prefix("fathom-loop-").map_err(|e| e.to_string())?;
+        let image = dir.path().join("image");
+        File::create(&image)
+            .and_then(|file| file.set_len(bytes))
+            .map_err(|e| format!("loop image: {e}"))?;
+        let mut device = Self::over(&image)?;
+        device._dir = Some(dir);
+        Ok(device)
+    }
+
+    /// Attaches a device over a file or block device, and looks for partitions on it.
+    ///
+    /// # Errors
+    /// Why this machine cannot.
+    pub fn over(behind: &Path) -> Result<Self, String> {
+        root()?;
+        let path = run("losetup", &["-P", "-f", "--show", text(behind)])?;
+        Ok(Self {
+            path: PathBuf::from(path.trim()),
+            _dir: None,
+            behind: behind.to_owned(),
+        })
+    }
+
+    /// The file or device behind it.
+    #[must_use]
+    pub fn behind(&self) -> &Path {
+        &self.behind
+    }
+
+    /// The device, for example `/dev/loop3`.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let _ = run("losetup", &["-d", text(&self.path)]);
+    }
+}
+
+/// An ext4 file system on a [`LoopDevice`]; unmounted when dropped.
+#[derive(Debug)]
+pub struct SmallFs {
+    // Order matters: unmounted (by drop), then detached, then the folder goes.
+    device: LoopDevice,
+    dir: TempDir,
+}
+
+impl SmallFs {
+    /// Mounts a file system on a device of `bytes`, with `options` (`""` for none).
+    ///
+    /// # Errors
+    /// Why this machine cannot.
+    pub fn new(bytes: u64, options: &str) -> Result<Self, String> {
+        let device = LoopDevice::new(bytes)?;
+        run("mkfs.ext4", &["-q", "-F", "-m", "0", text(device.path())])?;
+        let dir = TempDir::with_prefix("fathom-small-").map_err(|e| e.to_string())?;
+        let options = if options.is_empty() { "rw" } else { options };
+        run(
+            "mount",
+            &["-o", options, text(device.path()), text(dir.path())],
+        )?;
+        Ok(Self { device, dir })
+    }
+
+    /// Where it is mounted.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The device under it.
+    #[must_use]
+    pub fn device(&self) -> &Path {
+        self.device.path()
+    }
+}
+
+impl Drop for SmallFs {
+    fn drop(&mut self) {
+        let _ = run("umount", &["-l", text(self.dir.path())]);
+    }
+}

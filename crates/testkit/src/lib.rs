@@ -1,0 +1,87 @@
+//! What tests need of a machine: loop devices ([`LoopDevice`]), small file
+//! systems ([`SmallFs`]), a file system with faults ([`FaultFs`]), an sshd
+//! ([`Sshd`]), and a way to skip with a reason ([`skip`]). For tests only; knows
+//! no other crate.
+//!
+//! Everything here is undone when it is dropped, also when a test panics. What
+//! a machine cannot do is an `Err` with the reason in words:
+//!
+//! ```no_run
+//! # fn fio_survives_a_broken_disk() {
+//! let disk = match fathom_testkit::LoopDevice::new(64 << 20) {
+//!     Ok(disk) => disk,
+//!     Err(reason) => return fathom_testkit::skip("fio_survives_a_broken_disk", &reason),
+//! };
+//! # let _ = disk;
+//! # }
+//! ```
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+mod devices;
+mod faultfs;
+mod sshd;
+
+pub use devices::{LoopDevice, SmallFs};
+pub use faultfs::{FaultFs, Op};
+pub use sshd::Sshd;
+
+/// Says that a test was skipped and why: on stderr, and as a line of the file
+/// that `FATHOM_SKIP_LOG` names, from which CI judges whether that was right.
+pub fn skip(test: &str, reason: &str) {
+    let line = format!("SKIP {test}: {reason}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    if let Some(log) = std::env::var_os("FATHOM_SKIP_LOG") {
+        OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&log)
+            .and_then(|mut file| file.write_all(line.as_bytes()))
+            .expect("FATHOM_SKIP_LOG names a file that can be written");
+    }
+}
+
+/// The program of this name in `PATH` or where administrators' programs lie.
+///
+/// # Errors
+/// When it is in none of them.
+pub fn program(name: &str) -> Result<PathBuf, String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from))
+        .map(|dir| dir.join(name))
+        .find(|file| file.is_file())
+        .ok_or_else(|| format!("the program {name} is not installed"))
+}
+
+/// Whether this process is root.
+///
+/// # Errors
+/// When it is not.
+pub fn root() -> Result<(), String> {
+    match run("id", &["-u"])?.trim() {
+        "0" => Ok(()),
+        _ => Err("this needs root".to_owned()),
+    }
+}
+
+/// Runs a program to its end and gives what it wrote to stdout.
+fn run(name: &str, args: &[&str]) -> Result<String, String> {
+    let output = Command::new(program(name)?)
+        .args(args)
+        .output()
+        .map_err(|error| format!("{name}: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{name} {}: {}", args.join(" "), said.trim()))
+}
+
+/// A path as an argument.
+fn text(path: &Path) -> &str {
+    path.to_str().expect("test paths are UTF-8")
+}

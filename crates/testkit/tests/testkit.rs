@@ -1,0 +1,78 @@
+//! The test support itself: a fault that does not come would make other tests lie.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use fathom_testkit::{FaultFs, LoopDevice, Op, SmallFs, skip};
+
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+
+#[test]
+fn faults_come_when_they_are_asked_for() {
+    let faultfs = match FaultFs::new() {
+        Ok(faultfs) => faultfs,
+        Err(reason) => return skip("faults_come_when_they_are_asked_for", &reason),
+    };
+    let path = faultfs.path().join("file");
+    let mut file = File::create(&path).unwrap();
+    let mut write = || file.write(&[7; 512]).map_err(|e| e.raw_os_error().unwrap());
+
+    faultfs.fail_once(Op::Write, 2, EIO);
+    assert_eq!([write(), write(), write()], [Ok(512), Err(EIO), Ok(512)]);
+    faultfs.fail_from(Op::Write, 2, ENOSPC);
+    assert_eq!(
+        [write(), write(), write()],
+        [Ok(512), Err(ENOSPC), Err(ENOSPC)]
+    );
+    faultfs.clear();
+    faultfs.short_write(1);
+    assert_eq!([write(), write()], [Ok(256), Ok(512)]);
+
+    faultfs.fail_once(Op::Fsync, 1, EIO);
+    assert_eq!(file.sync_all().unwrap_err().raw_os_error(), Some(EIO));
+    faultfs.fail_once(Op::Open, 1, EIO);
+    assert_eq!(File::open(&path).unwrap_err().raw_os_error(), Some(EIO));
+    faultfs.fail_once(Op::Read, 1, EIO);
+    let mut read = File::open(&path).unwrap();
+    assert_eq!(
+        read.read(&mut [0; 8]).unwrap_err().raw_os_error(),
+        Some(EIO)
+    );
+    faultfs.delay(Duration::from_millis(1));
+    assert_eq!(read.read(&mut [0; 8]).unwrap(), 8);
+}
+
+#[test]
+fn a_small_file_system_fills_up() {
+    let small = match SmallFs::new(8 << 20, "") {
+        Ok(small) => small,
+        Err(reason) => return skip("a_small_file_system_fills_up", &reason),
+    };
+    let full = fs::write(small.path().join("file"), vec![0; 16 << 20]).unwrap_err();
+    assert_eq!(full.raw_os_error(), Some(ENOSPC));
+    assert!(small.device().starts_with("/dev"));
+}
+
+#[test]
+fn a_loop_device_has_its_size_and_goes_away() {
+    let device = match LoopDevice::new(1 << 20) {
+        Ok(device) => device,
+        Err(reason) => return skip("a_loop_device_has_its_size_and_goes_away", &reason),
+    };
+    assert_eq!(fs::read(device.path()).unwrap().len(), 1 << 20);
+    // The number may serve another test at once, the image behind it may not.
+    let name = device.path().file_name().unwrap();
+    let backing = Path::new("/sys/block").join(name).join("loop/backing_file");
+    let image = fs::read_to_string(&backing).unwrap();
+    drop(device);
+    // The kernel detaches when the last opener, udev for one, has closed it.
+    let gone = (0..500).any(|_| {
+        thread::sleep(Duration::from_millis(10));
+        fs::read_to_string(&backing).ok().as_ref() != Some(&image)
+    });
+    assert!(gone, "{image} is still attached");
+}

@@ -1,0 +1,46 @@
+#!/bin/sh
+# Judges the tests that were skipped: LOG holds lines "SKIP test: reason". A skip
+# is fine only when a probe made here shows that the machine cannot do it; what
+# the machine can do, and what no probe knows, fails.
+set -eu
+
+[ $# -eq 1 ] || { echo "usage: tools/skips.sh LOG" >&2; exit 2; }
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+
+has() { command -v "$1" >/dev/null 2>&1; }
+is_root() { [ "$(id -u)" -eq 0 ]; }
+
+loop_works() {
+    image=$(mktemp)
+    truncate -s 1M "$image"
+    device=$(losetup -f --show "$image" 2>/dev/null) || device=
+    [ -z "$device" ] || losetup -d "$device"
+    rm -f "$image"
+    [ -n "$device" ]
+}
+
+# can REASON: whether this machine can do what the reason says it cannot. The first
+# of its words that names a capability decides; the general ones come last.
+can() {
+    case $(printf '%s' "$1" | tr '[:upper:]' '[:lower:]') in
+        *zram*) is_root && { [ -e /sys/class/zram-control ] || modprobe -n zram 2>/dev/null; } ;;
+        *fuse*) is_root && [ -w /dev/fuse ] ;;
+        *loop*) is_root && loop_works ;;
+        *namespace*) is_root && unshare -n true 2>/dev/null ;;
+        *ssh*) has apt-get || has sshd ;;
+        *mount*) is_root && unshare -m mount -t tmpfs none /mnt 2>/dev/null ;;
+        *root*) is_root ;;
+        *) true ;;
+    esac
+}
+
+bad=0
+while IFS= read -r line; do
+    if can "${line#*: }"; then
+        echo "skipped although this machine can do it: $line" >&2
+        bad=1
+    else
+        echo "$line"
+    fi
+done <"$1"
+exit $bad

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Runs every test of the workspace and prints cargo's own closing lines, added up:
+# "N passed, N failed". With --summary only repeats that line for the last run.
+set -eu
+
+cd "$(dirname "$0")/.."
+target=$(cargo metadata --no-deps --offline --format-version 1 | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
+log=$target/tests.log
+
+summary() {
+    awk '
+        /^test result: / { runs++; passed += $4; failed += $6; ignored += $8 }
+        END {
+            if (!runs) { print "no test ran" > "/dev/stderr"; exit 1 }
+            if (ignored) printf "%d ignored\n", ignored
+            printf "%d passed, %d failed\n", passed, failed
+            exit failed > 0
+        }' "$log"
+}
+
+if [ "${1:-}" = --summary ]; then
+    summary
+    exit
+fi
+
+mkdir -p "$target"
+# tee would hide cargo's exit status: it is kept beside the log.
+{ cargo test --workspace --locked --no-fail-fast 2>&1 && echo 0 >"$log.status" || echo $? >"$log.status"; } | tee "$log"
+summary
+exit "$(cat "$log.status")"
