@@ -62,13 +62,17 @@ fn text(dir: &Path, run: &QuickRun, baselines: &[Baseline], style: Style) -> Str
     text
 }
 
-/// The baselines that hold for this run, and why the others do not.
+/// The baselines that hold for this run, and what is to know of them and the others.
 fn usable<'b>(run: &QuickRun, baselines: &'b [Baseline]) -> (Vec<&'b Baseline>, Vec<String>) {
     let conditions = run.conditions();
     let (mut used, mut refused) = (vec![], vec![]);
     for baseline in baselines {
         match baseline.reason_not_to_use(&conditions) {
-            None => used.push(baseline),
+            None => {
+                let tests = run.tests.iter().map(|test| test.name.as_str());
+                refused.extend(baseline.caveat(tests));
+                used.push(baseline);
+            }
             // The run says so itself when it is a shortened one.
             Some(_) if baseline.is_shipped => {}
             Some(reason) => refused.push(reason),
