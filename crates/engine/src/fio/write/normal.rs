@@ -368,7 +368,8 @@ impl Text {
         let criterion = text("criterion");
         let unit = if criterion.ends_with('%') { "%" } else { "" };
         let value: f64 = criterion.trim_end_matches('%').parse().unwrap_or(0.0);
-        let bw = mean("bw_mean");
+        // Cut to whole KiB/s. Of it fio prints the number of KiB as that of kB, too.
+        let bw = mean("bw_mean") / 1024 * 1024;
         put!(
             self.out,
             "  steadystate  : attained={}, bw={} ({}), iops={}, {rule}={:.3}{unit}\n",
