@@ -52,7 +52,10 @@ impl Context {
         let profile = self.profile.as_deref();
         spec.is_general()
             || spec.engines.iter().any(|&owner| {
-                owner == self.engine || owner.strip_prefix("profile:").is_some_and(|p| Some(p) == profile)
+                owner == self.engine
+                    || owner
+                        .strip_prefix("profile:")
+                        .is_some_and(|p| Some(p) == profile)
             })
     }
 }
@@ -68,7 +71,8 @@ pub(super) fn sections(
         let name = &file.sections[place].name;
         let first = headers[earlier].number;
         let line = &headers[place];
-        let message = format!("a second section [{name}], the first stands on line {first}: both run");
+        let message =
+            format!("a second section [{name}], the first stands on line {first}: both run");
         report.warning(line, whole(line), message);
     }
     let mut globals: Vec<&Written> = Vec::new();
@@ -117,7 +121,11 @@ fn option(written: &Written, context: &Context, report: &mut Report) {
         return;
     };
     if let Some(version) = spec.since {
-        let later = if version == "?" { "later than 3.33".to_owned() } else { format!("{version} or later") };
+        let later = if version == "?" {
+            "later than 3.33".to_owned()
+        } else {
+            format!("{version} or later")
+        };
         let message = format!("{name} needs a fio of version {later}");
         report.warning(&written.line, written.name.clone(), message);
     }
@@ -125,7 +133,13 @@ fn option(written: &Written, context: &Context, report: &mut Report) {
     for finding in kind::check(spec, name, value, context.base) {
         let at = written.part(&finding.fault);
         let fault = finding.fault;
-        report.add(finding.severity, &written.line, at, fault.message, fault.suggestion);
+        report.add(
+            finding.severity,
+            &written.line,
+            at,
+            fault.message,
+            fault.suggestion,
+        );
     }
 }
 
@@ -138,21 +152,41 @@ fn unknown(written: &Written, context: &Context, report: &mut Report) {
     }
     // Options of engines this table does not know cannot be told from mistakes.
     let custom = table().engine(&context.engine).is_none();
-    let meant = if report.is_full() { None } else { nearest(name, table().names()) };
+    let meant = if report.is_full() {
+        None
+    } else {
+        nearest(name, table().names())
+    };
     let message = match (custom, meant) {
-        (true, None) => format!("unknown option {name} (of the engine {}?); kept as it is", context.engine),
+        (true, None) => format!(
+            "unknown option {name} (of the engine {}?); kept as it is",
+            context.engine
+        ),
         _ => format!("unknown option {name}; kept as it is"),
     };
-    report.add(Severity::Warning, &written.line, at, message, meant.map(str::to_owned));
+    report.add(
+        Severity::Warning,
+        &written.line,
+        at,
+        message,
+        meant.map(str::to_owned),
+    );
 }
 
 /// An option of another engine or profile.
 fn foreign(written: &Written, context: &Context, report: &mut Report) {
     let name = &written.option.name;
-    let owners: Vec<&str> = table().find(name).flat_map(|spec| spec.engines.iter().copied()).collect();
+    let owners: Vec<&str> = table()
+        .find(name)
+        .flat_map(|spec| spec.engines.iter().copied())
+        .collect();
     let at = written.name.clone();
     if table().engine(&context.engine).is_none() {
-        let message = format!("{name} is an option of {}; kept for {}", listed(&owners), context.engine);
+        let message = format!(
+            "{name} is an option of {}; kept for {}",
+            listed(&owners),
+            context.engine
+        );
         report.warning(&written.line, at, message);
         return;
     }
@@ -194,7 +228,10 @@ fn repeats(section: &Section, options: &[Written], report: &mut Report) {
         let message = if spec.is_some_and(|spec| spec.has("adds")) {
             format!("{name} is given again: fio uses both, this one and that {then}")
         } else {
-            format!("set twice in [{}]: this overrides {} {then}", section.name, earlier.option.name)
+            format!(
+                "set twice in [{}]: this overrides {} {then}",
+                section.name, earlier.option.name
+            )
         };
         report.warning(&written.line, written.name.clone(), message);
     }
@@ -235,7 +272,12 @@ impl<'w> Job<'w> {
         self.files(report);
         let access = table().engine(&context.engine);
         if let (Some(depth), Some(Access::Sync)) = (self.last("iodepth"), access)
-            && depth.option.value.as_deref().and_then(|v| v.parse::<u64>().ok()).is_some_and(|n| n > 1)
+            && depth
+                .option
+                .value
+                .as_deref()
+                .and_then(|v| v.parse::<u64>().ok())
+                .is_some_and(|n| n > 1)
             && self.last("io_submit_mode").is_none()
             && told.insert(depth.line.order)
         {
@@ -250,10 +292,15 @@ impl<'w> Job<'w> {
             let message = "no effect without runtime";
             report.warning(&time_based.line, time_based.name.clone(), message);
         }
-        if let (Some(percentage), Some(split)) = (self.last("cmdprio_percentage"), self.last("cmdprio_bssplit"))
-            && told.insert(split.line.order)
+        if let (Some(percentage), Some(split)) = (
+            self.last("cmdprio_percentage"),
+            self.last("cmdprio_bssplit"),
+        ) && told.insert(split.line.order)
         {
-            let message = format!("cannot be combined with cmdprio_percentage {}", place(&percentage.line, &split.line));
+            let message = format!(
+                "cannot be combined with cmdprio_percentage {}",
+                place(&percentage.line, &split.line)
+            );
             report.error(&split.line, split.name.clone(), message);
         }
     }
@@ -262,8 +309,15 @@ impl<'w> Job<'w> {
     /// files of an earlier run.
     fn size(&self, context: &Context, report: &mut Report) {
         const SOURCES: [&str; 9] = [
-            "size", "filesize", "io_size", "filename", "opendir", "read_iolog", "fill_device",
-            "profile", "filename_format",
+            "size",
+            "filesize",
+            "io_size",
+            "filename",
+            "opendir",
+            "read_iolog",
+            "fill_device",
+            "profile",
+            "filename_format",
         ];
         let files = matches!(
             table().engine(&context.engine),
@@ -271,7 +325,9 @@ impl<'w> Job<'w> {
         );
         if files && !SOURCES.iter().any(|name| self.last(name).is_some()) {
             let name = &self.section.name;
-            let message = format!("[{name}] has neither size nor filename: fio fails unless the files of an earlier run are there");
+            let message = format!(
+                "[{name}] has neither size nor filename: fio fails unless the files of an earlier run are there"
+            );
             report.warning(self.header, whole(self.header), message);
         }
     }

@@ -28,7 +28,11 @@ pub(super) fn expand(line: &str, limit: usize, sources: &dyn Sources) -> Option<
     let mut unset = Vec::new();
     let text = variables(line, limit, sources, &mut unset)?;
     let (text, replaced) = keywords(text, limit, sources)?;
-    let (text, arithmetic) = if replaced { compute(text) } else { (text, None) };
+    let (text, arithmetic) = if replaced {
+        compute(text)
+    } else {
+        (text, None)
+    };
     Some(Expanded {
         text,
         unset,

@@ -43,7 +43,8 @@ pub(super) fn check(spec: &Spec, name: &str, value: Option<&str>, base: Base) ->
         return vec![error(Fault::new(0, 0, message))];
     }
     if value.trim_start().starts_with('(') && matches!(spec.kind, Kind::Int | Kind::Time) {
-        let message = "an expression: only a fio built with its arithmetic takes it (Debian's is not)";
+        let message =
+            "an expression: only a fio built with its arithmetic takes it (Debian's is not)";
         return vec![warning(Fault::new(0, 0, message))];
     }
     let checked = match spec.kind {
@@ -112,8 +113,16 @@ fn list(
             && at > 0
             && value[at + 1..].starts_with(|c: char| c.is_ascii_digit())
         {
-            let fault = Fault::new(0, 0, format!("{name} takes read,write,trim values, not a range"));
-            return Err(if spec.name == "bs" { fault.instead(format!("bsrange={value}")) } else { fault });
+            let fault = Fault::new(
+                0,
+                0,
+                format!("{name} takes read,write,trim values, not a range"),
+            );
+            return Err(if spec.name == "bs" {
+                fault.instead(format!("bsrange={value}"))
+            } else {
+                fault
+            });
         }
         return value::triple(value, parse).map(|_| ());
     }
@@ -134,14 +143,24 @@ fn int(spec: &Spec, name: &str, text: &str, base: Base) -> Result<i64, Fault> {
         Amount::Percent(n) => {
             let fault = Fault::new(0, text.len(), format!("{name} takes no percentage"));
             let is_percent = spec.max == Some(100.0);
-            return Err(if is_percent { fault.instead(n.to_string()) } else { fault });
+            return Err(if is_percent {
+                fault.instead(n.to_string())
+            } else {
+                fault
+            });
         }
-        Amount::Zones(_) => return Err(Fault::new(0, text.len(), format!("{name} counts no zones"))),
+        Amount::Zones(_) => {
+            return Err(Fault::new(0, text.len(), format!("{name} counts no zones")));
+        }
     };
     limits(spec, text, n as f64)?;
     // Engines' options take -1 for their default.
     if n < 0 && spec.min.is_none() && spec.is_general() {
-        return Err(Fault::new(0, text.len(), format!("{name} cannot be negative")));
+        return Err(Fault::new(
+            0,
+            text.len(),
+            format!("{name} cannot be negative"),
+        ));
     }
     narrow(spec, text, n)
 }
@@ -150,7 +169,10 @@ fn int(spec: &Spec, name: &str, text: &str, base: Base) -> Result<i64, Fault> {
 fn narrow(spec: &Spec, text: &str, n: i64) -> Result<i64, Fault> {
     if !spec.has("wide") && n > i64::from(u32::MAX) {
         let kept = n as u32;
-        let message = format!("{} is more than 32 bits hold: fio would take {kept}", text.trim());
+        let message = format!(
+            "{} is more than 32 bits hold: fio would take {kept}",
+            text.trim()
+        );
         return Err(Fault::new(0, text.len(), message));
     }
     Ok(n)
@@ -169,7 +191,11 @@ fn limits(spec: &Spec, text: &str, n: f64) -> Result<(), Fault> {
 }
 
 fn time(spec: &Spec, text: &str) -> Result<i64, Fault> {
-    let bare = if spec.has("unit=us") { TimeUnit::Micros } else { TimeUnit::Seconds };
+    let bare = if spec.has("unit=us") {
+        TimeUnit::Micros
+    } else {
+        TimeUnit::Seconds
+    };
     let us = value::time_us(text, bare)?;
     if us < 0 {
         return Err(Fault::new(0, text.len(), "a time cannot be negative"));
@@ -233,7 +259,9 @@ fn choice(spec: &Spec, name: &str, text: &str) -> Vec<Finding> {
             _ => findings.extend(
                 super::parameter::check(spec.name, word, parameter)
                     .err()
-                    .map(|fault| error(fault.shifted(if parameter.is_some() { offset } else { at }))),
+                    .map(|fault| {
+                        error(fault.shifted(if parameter.is_some() { offset } else { at }))
+                    }),
             ),
         }
     }
@@ -241,13 +269,14 @@ fn choice(spec: &Spec, name: &str, text: &str) -> Vec<Finding> {
 }
 
 fn wrong_word(spec: &Spec, name: &str, at: usize, word: &str) -> Fault {
-    let message = if word.trim() != word && spec.choices.iter().any(|(known, _)| *known == word.trim()) {
-        "fio takes no blank after the =".to_owned()
-    } else if word.contains(',') {
-        format!("{name} takes a single value; fio takes the last one")
-    } else {
-        format!("{name} cannot be '{word}'; it can be {}", words(spec))
-    };
+    let message =
+        if word.trim() != word && spec.choices.iter().any(|(known, _)| *known == word.trim()) {
+            "fio takes no blank after the =".to_owned()
+        } else if word.contains(',') {
+            format!("{name} takes a single value; fio takes the last one")
+        } else {
+            format!("{name} cannot be '{word}'; it can be {}", words(spec))
+        };
     let fault = Fault::new(at, word.len(), message);
     match nearest(word.trim(), spec.choices.iter().map(|&(word, _)| word)) {
         Some(meant) => fault.instead(meant),
@@ -261,7 +290,11 @@ fn engine(value: &str) -> Option<Fault> {
     if name == "external" || name.contains('/') || table().engine(name).is_some() {
         return None;
     }
-    let fault = Fault::new(0, 0, format!("unknown engine {name}; 'fathom engines' lists those of fio here"));
+    let fault = Fault::new(
+        0,
+        0,
+        format!("unknown engine {name}; 'fathom engines' lists those of fio here"),
+    );
     Some(match nearest(name, table().engine_names()) {
         Some(meant) => fault.instead(meant),
         None => fault,
@@ -277,7 +310,11 @@ fn cpus(text: &str) -> Result<(), Fault> {
                 return fault(format!("the range {part} is reversed"));
             }
             (Ok(_), Ok(_)) => {}
-            _ => return fault(format!("'{part}' is not a CPU or a range of CPUs (as 0-3,8)")),
+            _ => {
+                return fault(format!(
+                    "'{part}' is not a CPU or a range of CPUs (as 0-3,8)"
+                ));
+            }
         }
     }
     Ok(())

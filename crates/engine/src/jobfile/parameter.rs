@@ -10,10 +10,16 @@ pub(super) fn check(option: &str, word: &str, parameter: Option<&str>) -> Result
             word.len(),
             format!("{word} needs its limit, as {word}:5%"),
         )),
-        ("steadystate", Some(limit)) => number(limit.strip_suffix('%').unwrap_or(limit)).map(|_| ()),
+        ("steadystate", Some(limit)) => {
+            number(limit.strip_suffix('%').unwrap_or(limit)).map(|_| ())
+        }
         ("rw", Some(n)) => match value::size(n, Base::Binary) {
             Ok(_) => Ok(()),
-            Err(_) => Err(Fault::new(0, n.len(), format!("'{n}' is not a number; fio ignores it"))),
+            Err(_) => Err(Fault::new(
+                0,
+                n.len(),
+                format!("'{n}' is not a number; fio ignores it"),
+            )),
         },
         ("random_distribution", Some(parameter)) => distribution(word, parameter),
         ("file_service_type", Some(n)) => number(n.split(':').next().unwrap_or(n)).map(|_| ()),
@@ -37,7 +43,9 @@ fn distribution(word: &str, parameter: &str) -> Result<(), Fault> {
     match word {
         "zipf" if n == 1.0 => fault("zipf cannot be 1"),
         "pareto" if n <= 0.0 || n >= 1.0 => fault("pareto is between 0 and 1"),
-        "normal" if !(0.0..100.0).contains(&n) => fault("the deviation is 0 or more and below 100 %"),
+        "normal" if !(0.0..100.0).contains(&n) => {
+            fault("the deviation is 0 or more and below 100 %")
+        }
         "random" => fault("random takes no parameter; fio ignores it"),
         _ => Ok(()),
     }

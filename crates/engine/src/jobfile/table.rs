@@ -106,7 +106,9 @@ impl Table {
             let mut words = line.split_whitespace();
             match (words.next(), words.next()) {
                 (Some("engine"), Some(name)) => {
-                    table.engines.push((name, access(words.next().unwrap_or_default())));
+                    table
+                        .engines
+                        .push((name, access(words.next().unwrap_or_default())));
                 }
                 (Some(name), Some(kind)) if !name.starts_with('#') => {
                     table.add(name, kind, words);
@@ -235,7 +237,12 @@ pub fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&
         .filter(|(distance, _)| *distance <= limit)
         // The same distance: the name that begins alike, then the alphabet.
         .min_by_key(|&(distance, name)| {
-            (distance, !name.starts_with(word[0]), name.len().abs_diff(word.len()), name)
+            (
+                distance,
+                !name.starts_with(word[0]),
+                name.len().abs_diff(word.len()),
+                name,
+            )
         })
         .map(|(_, name)| name)
 }
@@ -266,8 +273,18 @@ mod tests {
     #[test]
     fn every_line_of_the_table_is_understood() {
         let kinds = [
-            "text", "flag", "bool", "int", "time", "floats", "range", "choice", "bssplit", "cpus",
-            "engine", "deprecated",
+            "text",
+            "flag",
+            "bool",
+            "int",
+            "time",
+            "floats",
+            "range",
+            "choice",
+            "bssplit",
+            "cpus",
+            "engine",
+            "deprecated",
         ];
         let flags = [
             "triple", "pair", "percent", "zones", "suffix", "many", "optional", "adds", "file",
@@ -278,7 +295,10 @@ mod tests {
             match words[..] {
                 [] | ["#", ..] | ["#"] => {}
                 ["engine", _, access] => {
-                    assert!(["sync", "async", "none", "remote", "always"].contains(&access), "{line}");
+                    assert!(
+                        ["sync", "async", "none", "remote", "always"].contains(&access),
+                        "{line}"
+                    );
                 }
                 [_, kind, ref rest @ ..] => {
                     assert!(kinds.contains(&kind), "{line}");

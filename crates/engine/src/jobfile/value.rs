@@ -130,7 +130,11 @@ fn split(text: &str) -> Result<Split<'_>, Fault> {
     let end = sign + prefix + count;
     let digits = &unsigned[prefix..prefix + count];
     if digits.is_empty() {
-        return Err(Fault::new(start, body.len(), format!("'{body}' is not a number")));
+        return Err(Fault::new(
+            start,
+            body.len(),
+            format!("'{body}' is not a number"),
+        ));
     }
     let too_large = || Fault::new(start, end, format!("{} is too large", &body[..end]));
     let value = i64::from_str_radix(digits, radix).map_err(|_| too_large())?;
@@ -155,11 +159,18 @@ pub fn size(text: &str, base: Base) -> Result<i64, Fault> {
         return Err(Fault::new(
             number.at,
             number.unit.len(),
-            format!("fio ignores the unit '{}' after a hexadecimal number", number.unit),
+            format!(
+                "fio ignores the unit '{}' after a hexadecimal number",
+                number.unit
+            ),
         ));
     }
     number.value.checked_mul(factor).ok_or_else(|| {
-        Fault::new(0, text.len(), format!("{} is more than 64 bits hold", text.trim()))
+        Fault::new(
+            0,
+            text.len(),
+            format!("{} is more than 64 bits hold", text.trim()),
+        )
     })
 }
 
@@ -231,8 +242,10 @@ pub fn time_us(text: &str, bare: TimeUnit) -> Result<i64, Fault> {
     let (digits, unit) = (number.digits, number.unit.to_ascii_lowercase());
     let fault = |message| Fault::new(number.at, number.unit.len(), message);
     if number.hex {
-        return Err(Fault::new(0, 0, "fio takes a hexadecimal time for microseconds")
-            .instead(number.value.to_string()));
+        return Err(
+            Fault::new(0, 0, "fio takes a hexadecimal time for microseconds")
+                .instead(number.value.to_string()),
+        );
     }
     let factor = match unit.as_str() {
         "" if bare == TimeUnit::Micros => 1,
@@ -251,8 +264,11 @@ pub fn time_us(text: &str, bare: TimeUnit) -> Result<i64, Fault> {
                 _ => None,
             };
             return Err(match meant {
-                Some(meant) => fault(format!("fio takes {} for {digits} microseconds", text.trim()))
-                    .instead(format!("{digits}{meant}")),
+                Some(meant) => fault(format!(
+                    "fio takes {} for {digits} microseconds",
+                    text.trim()
+                ))
+                .instead(format!("{digits}{meant}")),
                 None if unit.starts_with('.') => {
                     fault(format!("not a whole number: fio takes {digits}"))
                 }
@@ -264,7 +280,11 @@ pub fn time_us(text: &str, bare: TimeUnit) -> Result<i64, Fault> {
         }
     };
     number.value.checked_mul(factor).ok_or_else(|| {
-        Fault::new(0, text.len(), format!("{} is more than 64 bits hold", text.trim()))
+        Fault::new(
+            0,
+            text.len(),
+            format!("{} is more than 64 bits hold", text.trim()),
+        )
     })
 }
 
@@ -315,7 +335,11 @@ pub fn triple<T: Copy>(
     let mut given = 0;
     for (place, (at, part)) in parts(text, ',').enumerate() {
         let Some(slot) = values.get_mut(place) else {
-            return Err(Fault::new(at, part.len(), "more than three values (read,write,trim)"));
+            return Err(Fault::new(
+                at,
+                part.len(),
+                "more than three values (read,write,trim)",
+            ));
         };
         if !part.is_empty() || (place == 0 && !text.contains(',')) {
             last = Some(parse(part).map_err(|fault| fault.shifted(at))?);
@@ -339,7 +363,11 @@ pub fn range<T: PartialOrd + Copy>(
     parse: impl Fn(&str) -> Result<T, Fault>,
 ) -> Result<(T, T), Fault> {
     let Some(middle) = text.find(['-', ':']) else {
-        return Err(Fault::new(0, 0, format!("'{text}' is not a range (as 4k-64k)")));
+        return Err(Fault::new(
+            0,
+            0,
+            format!("'{text}' is not a range (as 4k-64k)"),
+        ));
     };
     let (first, second) = (&text[..middle], &text[middle + 1..]);
     let low = parse(first)?;
@@ -363,7 +391,11 @@ pub fn bssplit(text: &str, base: Base) -> Result<Vec<Split1>, Fault> {
     let mut directions = Vec::new();
     for (at, direction) in parts(text, ',') {
         if directions.len() == 3 {
-            return Err(Fault::new(at, direction.len(), "more than three directions"));
+            return Err(Fault::new(
+                at,
+                direction.len(),
+                "more than three directions",
+            ));
         }
         directions.push(split_one(direction, base).map_err(|fault| fault.shifted(at))?);
     }
@@ -385,9 +417,17 @@ fn split_one(text: &str, base: Base) -> Result<Split1, Fault> {
         let share = match share {
             None | Some("") => None,
             Some(share) => {
-                let percent = share.parse::<u8>().ok().filter(|&p| p <= 100).ok_or_else(|| {
-                    Fault::new(at + bs.len() + 1, share.len(), format!("'{share}' is not a percentage"))
-                })?;
+                let percent = share
+                    .parse::<u8>()
+                    .ok()
+                    .filter(|&p| p <= 100)
+                    .ok_or_else(|| {
+                        Fault::new(
+                            at + bs.len() + 1,
+                            share.len(),
+                            format!("'{share}' is not a percentage"),
+                        )
+                    })?;
                 sum += u32::from(percent);
                 Some(percent)
             }
@@ -395,11 +435,19 @@ fn split_one(text: &str, base: Base) -> Result<Split1, Fault> {
         entries.push((bytes, share));
     }
     if sum > 100 {
-        return Err(Fault::new(0, text.len(), format!("the shares add up to {sum} %")));
+        return Err(Fault::new(
+            0,
+            text.len(),
+            format!("the shares add up to {sum} %"),
+        ));
     }
     let open = entries.iter().any(|(_, share)| share.is_none());
     if sum < 100 && !open {
-        return Err(Fault::new(0, text.len(), format!("the shares add up to only {sum} %")));
+        return Err(Fault::new(
+            0,
+            text.len(),
+            format!("the shares add up to only {sum} %"),
+        ));
     }
     Ok(entries)
 }

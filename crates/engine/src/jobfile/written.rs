@@ -102,7 +102,10 @@ impl Report {
             self.left_out += 1;
             return;
         }
-        let width = line.text.get(at.clone()).map_or(1, |part| part.chars().count());
+        let width = line
+            .text
+            .get(at.clone())
+            .map_or(1, |part| part.chars().count());
         let diagnostic = Diagnostic {
             severity,
             path: line.path.as_ref().clone(),
