@@ -218,15 +218,15 @@ impl Targets {
     }
 }
 
-/// The names in a list joined by `:`; `\:` is a colon of a name.
+/// The names in an option's value.
 pub(super) fn names(option: &JobOption) -> Vec<String> {
+    split_names(option.value.as_deref().unwrap_or_default())
+}
+
+/// The names in a list joined by `:`; `\:` is a colon of a name.
+pub(crate) fn split_names(text: &str) -> Vec<String> {
     let mut list = vec![String::new()];
-    let mut letters = option
-        .value
-        .as_deref()
-        .unwrap_or_default()
-        .chars()
-        .peekable();
+    let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         match letter {
             '\\' if letters.peek() == Some(&':') => {

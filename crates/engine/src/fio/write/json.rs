@@ -321,13 +321,15 @@ impl Writer {
             json.decimal("mean", latency.mean_ns);
             json.decimal("stddev", latency.stddev_ns.unwrap_or(0.0));
             json.count("N", latency.n.unwrap_or(0));
-            if !latency.percentiles_ns.is_empty() {
-                json.object(Some("percentile"), |json| {
-                    for &(percent, ns) in &latency.percentiles_ns {
-                        json.count(&format!("{percent:.6}"), ns);
-                    }
-                });
+            // As in fio, there are bins where there are percentiles.
+            if latency.percentiles_ns.is_empty() {
+                return;
             }
+            json.object(Some("percentile"), |json| {
+                for &(percent, ns) in &latency.percentiles_ns {
+                    json.count(&format!("{percent:.6}"), ns);
+                }
+            });
             if let Some(histogram) = latency.histogram.as_ref().filter(|_| json.bins) {
                 json.object(Some("bins"), |json| {
                     for (value_ns, count) in bins(histogram) {
