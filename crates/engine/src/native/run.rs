@@ -14,9 +14,11 @@ use super::backend::Op;
 use super::clock::Clock;
 use super::disks::Disks;
 use super::files::{self, FilePlan, Layout};
+use super::logs::LogWriter;
 use super::members::{Member, Unit, units};
 use super::results::{self, Sources, Usage, measured_ns};
 use super::sampler::Sampler;
+use super::scheduler::Schedulers;
 use super::stats::Phase;
 use super::thread::{self, Gate, Told};
 use crate::{Control, Flow, Outcome, Request, Sink};
@@ -60,6 +62,8 @@ pub(super) struct Run<'a> {
     told: Receiver<(usize, Told)>,
     next_sample: Instant,
     named_stuck: Option<Instant>,
+    logs: LogWriter,
+    schedulers: Schedulers,
 }
 
 impl<'a> Run<'a> {
@@ -86,6 +90,8 @@ impl<'a> Run<'a> {
             failed: false,
             next_sample: begun + request.interval,
             named_stuck: None,
+            logs: LogWriter::default(),
+            schedulers: Schedulers::default(),
             request,
             control,
             sink,
@@ -103,6 +109,11 @@ impl<'a> Run<'a> {
     pub(super) fn go(mut self) -> Outcome {
         let names = self.units.iter().map(|unit| unit.name.clone()).collect();
         self.emit(Event::Jobs { names });
+        let opened = self.open_logs();
+        if let Err(failure) = opened.and_then(|()| self.schedulers.set(&self.members)) {
+            self.fail(failure);
+            self.end_all();
+        }
         self.lay_out();
         let paths: Vec<PathBuf> = self.file_plans().map(|file| file.path.clone()).collect();
         self.disks = Disks::under(paths.iter().map(PathBuf::as_path));
@@ -116,6 +127,14 @@ impl<'a> Run<'a> {
             }
         }
         self.sample();
+        self.drain_logs(true);
+        let waits = self.logs.waits();
+        if waits > 0 {
+            let text = format!(
+                "workers waited {waits} times for their logs to be written: the rates are too low"
+            );
+            self.emit(Event::Note { text });
+        }
         let results = Box::new(self.results());
         self.emit(Event::Finished { results });
         self.remove_files();
@@ -329,8 +348,24 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What must happen in time: stops, statuses, samples.
+    fn open_logs(&mut self) -> Result<(), Failure> {
+        let opened = LogWriter::new(&self.members, &self.request.work_dir);
+        self.logs =
+            opened.map_err(|(path, error)| log_failure(&path.display().to_string(), &error))?;
+        Ok(())
+    }
+
+    fn drain_logs(&mut self, end: bool) {
+        if let Err(error) = self.logs.drain(&self.members, &self.clock, end) {
+            self.logs = LogWriter::default();
+            self.fail(log_failure("the job's logs", &error));
+            self.end_all();
+        }
+    }
+
+    /// What must happen in time: logs, stops, statuses, samples.
     fn watch(&mut self) {
+        self.drain_logs(false);
         if self.control.stop_requests() > 0 && !self.interrupted {
             self.interrupted = true;
             self.end_all();
@@ -507,4 +542,12 @@ impl<'a> Run<'a> {
             }
         }
     }
+}
+
+fn log_failure(subject: &str, error: &std::io::Error) -> Failure {
+    let kind = match error.raw_os_error() {
+        Some(libc::ENOSPC | libc::EDQUOT) => FailureKind::NoSpace,
+        _ => FailureKind::Open,
+    };
+    Failure::new(kind, format!("the log cannot be written: {error}")).about(subject)
 }

@@ -89,6 +89,7 @@ pub(super) fn start_of(
             classes: Arc::clone(&member.classes),
             targets: Vec::new(),
             seed: member.seed,
+            ring: member.ring.clone(),
         },
         gate: Arc::clone(gate),
         stop: Arc::clone(stop),

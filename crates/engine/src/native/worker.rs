@@ -19,6 +19,7 @@ use super::files::Plan;
 use super::job::{IoEngine, Job};
 use super::pace::Pacer;
 use super::prio::Classes;
+use super::ring::{Logged, Ring};
 use super::rng::{Rng, mix};
 use super::source::Source;
 use super::stats::{DEPTH_CLASSES, Dir, Phase, Stats, bump};
@@ -78,6 +79,8 @@ pub(super) struct Worker {
     draining: bool,
     measuring: bool,
     failure: Option<Failure>,
+    ring: Option<Arc<Ring>>,
+    began: u64,
 }
 
 /// What a worker is made of, apart from the job.
@@ -90,6 +93,7 @@ pub(super) struct Parts {
     pub(super) classes: Arc<Classes>,
     pub(super) targets: Vec<Target>,
     pub(super) seed: u64,
+    pub(super) ring: Option<Arc<Ring>>,
 }
 
 impl Worker {
@@ -103,6 +107,7 @@ impl Worker {
             classes,
             targets,
             seed,
+            ring,
         } = parts;
         let depth = job.depth() as usize;
         let mut buffers = Buffers::new(depth, job.pattern.max_block() as usize)?;
@@ -145,6 +150,8 @@ impl Worker {
             draining: false,
             measuring: false,
             failure: None,
+            ring,
+            began: 0,
             depth,
             job,
             plan,
@@ -169,6 +176,7 @@ impl Worker {
         if let Some(pacer) = &mut self.pacer {
             pacer.start(now);
         }
+        self.began = now;
         self.stats.set_phase(Phase::Ramp);
         if self.job.times.ramp.is_zero() {
             self.measure_from(now);
@@ -555,6 +563,19 @@ impl Worker {
             stats.clat[usize::from(under.class)].add(clat, 1);
             stats.lat.add(lat, 1);
             bump(&stats.bytes, u64::from(under.len));
+            if let Some(ring) = &self.ring {
+                let entry = Logged {
+                    at_ns: self.clock.ns(now.saturating_sub(self.began)),
+                    slat_ns: lat - clat.min(lat),
+                    clat_ns: clat,
+                    lat_ns: lat,
+                    offset: under.offset,
+                    len: under.len,
+                    dir,
+                    priority: self.classes.values()[usize::from(under.class)],
+                };
+                ring.put(&entry, || self.stop.load(Relaxed));
+            }
         }
     }
 

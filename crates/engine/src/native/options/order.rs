@@ -3,6 +3,7 @@
 use super::value::{self, Outcome, Value};
 use super::{Row, differs, same};
 use crate::jobfile::value::TimeUnit;
+use crate::native::job::Job;
 
 pub(super) const TIMES: &[Row] = &[
     differs(
@@ -378,5 +379,53 @@ pub(super) const SHOW: &[Row] = &[
         job.show.percentiles = list;
         Ok(())
     }),
+    differs(
+        &["write_lat_log"],
+        "written while the job runs, not from memory at its end",
+        |job, v| {
+            job.logs.lat = Some(log_prefix(job, v));
+            Ok(())
+        },
+    ),
+    differs(&["write_bw_log"], "as write_lat_log", |job, v| {
+        job.logs.bw = Some(log_prefix(job, v));
+        Ok(())
+    }),
+    differs(&["write_iops_log"], "as write_lat_log", |job, v| {
+        job.logs.iops = Some(log_prefix(job, v));
+        Ok(())
+    }),
+    differs(&["write_hist_log"], "as write_lat_log", |job, v| {
+        job.logs.hist = Some(log_prefix(job, v));
+        Ok(())
+    }),
+    same(&["log_avg_msec"], |job, v| {
+        job.logs.avg_ms = v.number()?;
+        Ok(())
+    }),
+    same(&["log_hist_msec"], |job, v| {
+        job.logs.hist_ms = v.number()?;
+        Ok(())
+    }),
+    same(&["log_prio"], |job, v| {
+        job.logs.prio = v.flag()?;
+        Ok(())
+    }),
+    same(&["log_offset"], |job, v| {
+        job.logs.offset = v.flag()?;
+        Ok(())
+    }),
+    same(&["per_job_logs"], |job, v| {
+        job.logs.per_job = v.flag()?;
+        Ok(())
+    }),
     same(&["description"], |_, _| Ok(())),
 ];
+
+/// What log names begin with: the value, or the job's name.
+fn log_prefix(job: &Job, v: Value<'_>) -> String {
+    match v.0.map(str::trim) {
+        Some(prefix) if !prefix.is_empty() => prefix.to_owned(),
+        _ => job.name.clone(),
+    }
+}
