@@ -37,6 +37,7 @@ mod sampler;
 mod scheduler;
 mod source;
 mod stats;
+mod steady;
 mod thread;
 mod worker;
 

@@ -72,7 +72,6 @@ pub(super) fn start_of(
     member: &Member,
     plan: &Arc<files::Plan>,
     clock: Clock,
-    stop: &Arc<AtomicBool>,
     gate: &Arc<Gate>,
     tell: Sender<(usize, Told)>,
 ) -> Start {
@@ -84,7 +83,7 @@ pub(super) fn start_of(
             job: Arc::clone(&member.job),
             plan: Arc::clone(plan),
             stats: Arc::clone(&member.stats),
-            stop: Arc::clone(stop),
+            stop: Arc::clone(&member.stop),
             clock,
             classes: Arc::clone(&member.classes),
             targets: Vec::new(),
@@ -92,7 +91,7 @@ pub(super) fn start_of(
             ring: member.ring.clone(),
         },
         gate: Arc::clone(gate),
-        stop: Arc::clone(stop),
+        stop: Arc::clone(&member.stop),
         tell,
     }
 }
