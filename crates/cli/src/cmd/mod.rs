@@ -66,17 +66,28 @@ pub struct Global {
     pub color: Color,
 }
 
+/// In the order of the alphabet; shown in the order in which people need them.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    #[command(display_order = 2)]
     Baseline(baseline::Args),
+    #[command(display_order = 9)]
     Completions(completions::Args),
+    #[command(display_order = 8)]
     Doctor(doctor::Args),
+    #[command(display_order = 4)]
     Engines(engines::Args),
+    #[command(display_order = 5)]
     Import(import::Args),
+    #[command(display_order = 3)]
     Job(job::Args),
+    #[command(display_order = 10)]
     Man(man::Args),
+    #[command(display_order = 1)]
     Quick(quick::Args),
+    #[command(display_order = 6)]
     Runs(runs::Args),
+    #[command(display_order = 7)]
     Show(show::Args),
 }
 

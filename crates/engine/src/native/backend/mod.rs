@@ -1,7 +1,7 @@
 //! How I/O reaches the kernel: one small trait, a file for each way.
 //!
 //! `unsafe` is at home here. Its one invariant: an [`Io`] points to a slot of
-//! the worker's [`Buffers`], which outlive the backend, and nobody touches that
+//! the worker's [`Buffers`](super::buffer::Buffers), which outlive the backend, and nobody touches that
 //! slot between [`Backend::push`] and the slot's [`Done`].
 
 pub(super) mod calls;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::ValueEnum;
 use fathom_engine::fio::guard::Place;
-use fathom_engine::fio::stream::{OutputFormat, select};
+use fathom_engine::fio::stream::select;
 use fathom_engine::fio::version::Program;
 use fathom_engine::fio::{Fio, raw};
 use fathom_engine::jobfile::shell_quote;
@@ -20,6 +20,7 @@ use serde_json::json;
 
 use crate::cmd::job::Setting;
 use crate::cmd::{ExitError, Global};
+use crate::format::Format;
 use crate::live::{Live, LiveOptions};
 use crate::{out, signals};
 
@@ -97,31 +98,6 @@ pub enum EngineChoice {
     Auto,
     /// fio
     Fio,
-}
-
-/// fio's formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Text for people
-    Normal,
-    /// Semicolons
-    Terse,
-    /// JSON
-    Json,
-    /// JSON with histograms
-    #[value(name = "json+")]
-    JsonPlus,
-}
-
-impl From<Format> for OutputFormat {
-    fn from(format: Format) -> Self {
-        match format {
-            Format::Normal => Self::Normal,
-            Format::Terse => Self::Terse,
-            Format::Json => Self::Json,
-            Format::JsonPlus => Self::JsonPlus,
-        }
-    }
 }
 
 /// Runs the command.
