@@ -232,7 +232,7 @@ mod tests {
         }
         let report = steady.report();
         assert_eq!(report["ss"], "iops:30.000000%");
-        assert_eq!(report["criterion"], "9.686172%");
+        assert_eq!(report["criterion"], "9.686171%");
         assert_eq!(report["data"]["iops_mean"], 11_917);
         assert_eq!(report["attained"], 1);
     }
