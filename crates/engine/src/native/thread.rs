@@ -11,7 +11,6 @@ use std::time::Duration;
 use fathom_model::{Failure, FailureKind};
 
 use super::backend::{calls, mmap, null, posixaio};
-#[cfg(target_os = "linux")]
 use super::backend::{libaio, uring};
 use super::clock::Clock;
 use super::files;
@@ -201,12 +200,8 @@ fn with_backend(
         }
         IoEngine::Posixaio => go!(posixaio::PosixAio::new(targets, depth)?),
         IoEngine::Mmap => go!(mmap::Mmap::new(targets, job.writes(), job.files.direct)?),
-        #[cfg(target_os = "linux")]
         IoEngine::Libaio => go!(libaio::Libaio::new(files(), depth)?),
-        #[cfg(target_os = "linux")]
         IoEngine::IoUring => go!(uring::Uring::new(targets, worker.buffers(), &job.queue)?),
-        #[cfg(not(target_os = "linux"))]
-        IoEngine::Libaio | IoEngine::IoUring => Err(io::Error::from_raw_os_error(libc::ENOSYS)),
     }
 }
 
