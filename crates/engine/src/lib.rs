@@ -14,6 +14,7 @@ use fathom_model::Event;
 pub mod choice;
 pub mod fio;
 pub mod jobfile;
+#[cfg(target_os = "linux")]
 pub mod native;
 
 /// Takes the events of a run in order.

@@ -89,12 +89,11 @@ impl Filler {
     /// lanes. Good enough that nothing compresses it or finds a block twice.
     #[inline]
     pub(super) fn random(&mut self, buffer: &mut [u8]) {
-        #[cfg(target_arch = "x86_64")]
         if self.wide {
-            // SAFETY: `wide` is only set where the CPU has AVX2.
-            return unsafe { generate_wide(&mut self.lanes, buffer) };
+            generate_wide(&mut self.lanes, buffer);
+        } else {
+            generate(&mut self.lanes, buffer);
         }
-        generate(&mut self.lanes, buffer);
     }
 
     /// Marks every 512 bytes with the offset and a number of their own, so that
@@ -110,9 +109,18 @@ impl Filler {
 }
 
 /// The same with vectors of 256 bits: the whole reason why `refill_buffers` is
-/// not the limit on a fast device.
+/// not the limit on a fast device. Only for CPUs that have AVX2.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
+fn generate_wide(lanes: &mut [u64; LANES], buffer: &mut [u8]) {
+    #[target_feature(enable = "avx2")]
+    fn with_avx2(lanes: &mut [u64; LANES], buffer: &mut [u8]) {
+        generate(lanes, buffer);
+    }
+    // SAFETY: called only where `has_avx2` said so.
+    unsafe { with_avx2(lanes, buffer) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
 fn generate_wide(lanes: &mut [u64; LANES], buffer: &mut [u8]) {
     generate(lanes, buffer);
 }

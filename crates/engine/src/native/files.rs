@@ -338,7 +338,6 @@ pub(super) fn open(job: &Job, plan: &FilePlan) -> Result<File, Failure> {
 
 /// Drops clean pages. What is dirty stays, as with fio.
 fn invalidate(file: &File, plan: &FilePlan) {
-    #[cfg(target_os = "linux")]
     if plan.is_device {
         super::backend::flush_device_cache(file.as_raw_fd());
         return;

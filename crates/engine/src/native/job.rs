@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::offsets::Distribution;
 use super::stats::Dir;
+use super::steady::Rule;
 
 /// How I/O reaches the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -349,6 +350,10 @@ pub(super) struct Job {
     pub(super) cpus: Option<Vec<usize>>,
     pub(super) cpus_split: bool,
     pub(super) logs: Logs,
+    /// fio's steady-state rule: the rule, its window in s, the time before it.
+    pub(super) steady: Option<Rule>,
+    pub(super) steady_seconds: u64,
+    pub(super) steady_ramp: Duration,
     /// I/O scheduler that the devices get for the run.
     pub(super) scheduler: Option<String>,
     pub(super) show: Show,
@@ -379,6 +384,9 @@ impl Job {
             cpus: None,
             cpus_split: false,
             logs: Logs::default(),
+            steady: None,
+            steady_seconds: 0,
+            steady_ramp: Duration::ZERO,
             scheduler: None,
             show: Show::default(),
         }

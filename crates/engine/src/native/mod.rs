@@ -1,5 +1,5 @@
 //! The embedded engine: fio's job options on io_uring, libaio and plain calls,
-//! with nothing to install.
+//! with nothing to install. Linux only, as its ways to the kernel are.
 //!
 //! ```text
 //! JobSpec ── options ──▶ Job ── files ──▶ Plan ─┐
@@ -37,6 +37,7 @@ mod sampler;
 mod scheduler;
 mod source;
 mod stats;
+mod steady;
 mod thread;
 mod worker;
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,7 @@ use super::results::{self, Sources, Usage, measured_ns};
 use super::sampler::Sampler;
 use super::scheduler::Schedulers;
 use super::stats::Phase;
+use super::steady::Watched;
 use super::thread::{self, Gate, Told};
 use crate::{Control, Flow, Outcome, Request, Sink};
 
@@ -50,7 +51,7 @@ pub(super) struct Run<'a> {
     states: Vec<State>,
     usage: Vec<Option<Usage>>,
     errors: Vec<i32>,
-    stop: Arc<AtomicBool>,
+    steady: Vec<Option<Watched>>,
     sampler: Sampler,
     disks: Disks,
     begun: Instant,
@@ -84,7 +85,10 @@ impl<'a> Run<'a> {
             states: vec![State::Waiting; count],
             usage: vec![None; count],
             errors: vec![0; count],
-            stop: Arc::new(AtomicBool::new(false)),
+            steady: units
+                .iter()
+                .map(|unit| Watched::of(unit, &members))
+                .collect(),
             stopped_at: None,
             interrupted: false,
             failed: false,
@@ -160,7 +164,9 @@ impl<'a> Run<'a> {
     }
 
     fn end_all(&mut self) {
-        self.stop.store(true, Relaxed);
+        for member in &self.members {
+            member.stop.store(true, Relaxed);
+        }
         self.stopped_at.get_or_insert_with(Instant::now);
     }
 
@@ -201,8 +207,8 @@ impl<'a> Run<'a> {
             }
             let job = Arc::clone(&self.members[place].job);
             let control = self.control;
-            let stop = Arc::clone(&self.stop);
-            let stopped = move || control.stop_requests() > 0 || stop.load(Relaxed);
+            let interrupted = self.interrupted;
+            let stopped = move || control.stop_requests() > 0 || interrupted;
             if let Err(failure) = files::lay_out(&job, &file, &stopped) {
                 // Every member that uses the file fails with it, each in its turn.
                 for member in &mut self.members {
@@ -220,7 +226,7 @@ impl<'a> Run<'a> {
 
     /// Starts every member that need not wait any longer, together.
     fn start_ready(&mut self) {
-        if self.stop.load(Relaxed) {
+        if self.stopped_at.is_some() {
             for state in &mut self.states {
                 if *state == State::Waiting {
                     *state = State::Over;
@@ -246,7 +252,6 @@ impl<'a> Run<'a> {
                         &self.members[place],
                         &plan,
                         self.clock,
-                        &self.stop,
                         &gate,
                         self.tell.clone(),
                     );
@@ -334,7 +339,7 @@ impl<'a> Run<'a> {
             }
         }
         if ends_all {
-            self.stop.store(true, Relaxed);
+            self.end_all();
         }
     }
 
@@ -379,6 +384,7 @@ impl<'a> Run<'a> {
             self.fail(Failure::new(FailureKind::Hung, message).about("the run"));
             self.end_all();
         }
+        self.end_steady();
         while self.control.take_status_request() {
             let results = Box::new(self.results());
             self.emit(Event::Status { results });
@@ -390,6 +396,19 @@ impl<'a> Run<'a> {
                 self.next_sample += self.request.interval.max(LOOK);
             }
             self.name_stuck();
+        }
+    }
+
+    /// Ends the units that have become steady by fio's rule.
+    fn end_steady(&mut self) {
+        for (unit, watched) in self.units.iter().zip(&mut self.steady) {
+            if let Some(watched) = watched
+                && watched.look(unit, &self.members, &self.clock)
+            {
+                for &member in &unit.members {
+                    self.members[member].stop.store(true, Relaxed);
+                }
+            }
         }
     }
 
@@ -452,6 +471,7 @@ impl<'a> Run<'a> {
             errors: &self.errors,
             clock: &self.clock,
             disks: self.disks.since(),
+            steady: &self.steady,
         })
     }
 

@@ -260,3 +260,17 @@ fn averaged_logs_and_histogram_logs_add_up() {
     let all: u64 = histograms.iter().flat_map(|line| &line[3..]).sum();
     assert_eq!(all, seen.read(0).total_ios);
 }
+
+#[test]
+fn a_steady_job_ends_by_fios_rule_and_reports_it() {
+    let dir = folder();
+    let text = "[a]\nioengine=null\nrate_iops=1000\nrw=read\nsize=1g\nruntime=20\ntime_based\nss=iops:20%\nss_dur=2\n";
+    let seen = run(dir.path(), text);
+    let job = &seen.results().jobs[0];
+    assert!(job.runtime_ms.unwrap() < 10_000, "{:?}", job.runtime_ms);
+    let verdict = job.fio_steady_state.as_ref().unwrap();
+    assert_eq!(
+        (&verdict["attained"], &verdict["duration"]),
+        (&1.into(), &2.into())
+    );
+}

@@ -9,9 +9,7 @@ pub(super) mod mmap;
 pub(super) mod null;
 pub(super) mod posixaio;
 
-#[cfg(target_os = "linux")]
 pub(super) mod libaio;
-#[cfg(target_os = "linux")]
 pub(super) mod uring;
 
 use std::io;
@@ -112,7 +110,6 @@ fn result_of(value: isize) -> i64 {
 }
 
 /// Drops a block device's pages from the cache; needs root, and is left undone without.
-#[cfg(target_os = "linux")]
 pub(super) fn flush_device_cache(fd: RawFd) {
     /// include/uapi/linux/fs.h: _IO(0x12, 97).
     const BLKFLSBUF: libc::c_ulong = 0x1261;
@@ -121,7 +118,6 @@ pub(super) fn flush_device_cache(fd: RawFd) {
 }
 
 /// Sets the calling thread's I/O priority (ioprio_set(2)).
-#[cfg(target_os = "linux")]
 pub(super) fn set_thread_priority(priority: u16) -> io::Result<()> {
     /// include/uapi/linux/ioprio.h.
     const IOPRIO_WHO_PROCESS: libc::c_int = 1;
@@ -139,11 +135,6 @@ pub(super) fn set_thread_priority(priority: u16) -> io::Result<()> {
     } else {
         Ok(())
     }
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn set_thread_priority(_priority: u16) -> io::Result<()> {
-    Err(io::Error::from_raw_os_error(libc::ENOSYS))
 }
 
 /// CPU times, faults and switches of the calling thread.

@@ -4,6 +4,7 @@ use super::value::{self, Outcome, Value};
 use super::{Row, differs, same};
 use crate::jobfile::value::TimeUnit;
 use crate::native::job::Job;
+use crate::native::steady::{Metric, Rule};
 
 pub(super) const TIMES: &[Row] = &[
     differs(
@@ -105,6 +106,56 @@ fn rates(v: Value<'_>) -> Outcome<[Option<u64>; 3]> {
         }
     }
     Ok(rates)
+}
+
+pub(super) const STEADY: &[Row] = &[
+    differs(
+        &["steadystate", "ss"],
+        "iops, iops_slope, bw, bw_slope; a window without I/O is never steady",
+        |job, v| {
+            job.steady = Some(steady_rule(v.text()?)?);
+            Ok(())
+        },
+    ),
+    same(&["steadystate_duration", "ss_dur"], |job, v| {
+        job.steady_seconds = v.time(TimeUnit::Seconds)?.as_secs();
+        Ok(())
+    }),
+    same(&["steadystate_ramp_time", "ss_ramp"], |job, v| {
+        job.steady_ramp = v.time(TimeUnit::Seconds)?;
+        Ok(())
+    }),
+];
+
+/// `iops:5%`, `bw_slope:0.3`.
+fn steady_rule(text: &str) -> Outcome<Rule> {
+    let (name, limit) = text
+        .split_once(':')
+        .ok_or_else(|| format!("'{text}' has no limit, as iops:5%"))?;
+    let (metric, slope) = match name {
+        "iops" => (Metric::Iops, false),
+        "iops_slope" => (Metric::Iops, true),
+        "bw" => (Metric::Bw, false),
+        "bw_slope" => (Metric::Bw, true),
+        _ => {
+            return Err(format!(
+                "'{name}' is none of iops, iops_slope, bw, bw_slope"
+            ));
+        }
+    };
+    let (number, percent) = match limit.strip_suffix('%') {
+        Some(number) => (number, true),
+        None => (limit, false),
+    };
+    match value::plain::<f64>(number)? {
+        limit if limit >= 0.0 => Ok(Rule {
+            metric,
+            slope,
+            limit,
+            percent,
+        }),
+        limit => Err(format!("{limit} is no limit")),
+    }
 }
 
 pub(super) const ORDER: &[Row] = &[
