@@ -302,11 +302,7 @@ impl Tree {
         self.symbols.push(Symbol {
             name: name.to_owned(),
             constant,
-            kind: if constant {
-                Kind::String
-            } else {
-                Kind::Unknown
-            },
+            kind: Kind::Unknown,
             nodes: Vec::new(),
             choice: None,
             defaults: Vec::new(),
