@@ -17,7 +17,7 @@ const LARGEST_REQUEST_BYTES: u64 = 1280 * 1024;
 /// fio reads the disks' counters every 250 ms (`DISK_UTIL_MSEC`, diskutil.h) and
 /// not once more at the end, so that up to that much of a run is missing in
 /// them. From this run time on that is a quarter at the most.
-const DISK_FIGURES_MS: u64 = 1000;
+pub(crate) const DISK_FIGURES_MS: u64 = 1000;
 /// The engines that read and write files through the kernel, page cache included.
 const FILE_ENGINES: [&str; 12] = [
     "sync",
