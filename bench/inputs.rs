@@ -6,7 +6,6 @@ use std::process::Command;
 
 use fathom_model::{Direction, Event, Histogram, RunStatus, Sample};
 use fathom_record::{Header, Writer};
-use serde_json::{Value, json};
 
 use crate::Lab;
 
@@ -45,8 +44,8 @@ fn job(lab: &Lab, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// A json+ document as fio's client mode writes it, from `clients` hosts: made of
-/// a real run of a mixed job, whose figures every host repeats.
+/// A json+ document as fio's client mode writes it, from `clients` hosts: the text
+/// of a real run of a mixed job, whose figures every host repeats.
 pub fn clients(lab: &Lab, clients: usize) -> PathBuf {
     let output = Command::new("fio")
         .args(["--name=mixed", "--rw=randrw", "--bs=4k", "--size=16m"])
@@ -55,18 +54,18 @@ pub fn clients(lab: &Lab, clients: usize) -> PathBuf {
         .arg(format!("--filename={}", lab.path("clients.file").display()))
         .output()
         .unwrap();
-    let mut document: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let job = document["jobs"][0].take();
-    let host = |n: usize| {
-        let mut job = job.clone();
-        job["hostname"] = json!(format!("node{n:03}"));
-        job["port"] = json!(8765);
-        job
-    };
-    document["client_stats"] = (1..=clients).map(host).collect();
-    document.as_object_mut().unwrap().remove("jobs");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (head, rest) = text.split_once("\"jobs\" : [").unwrap();
+    let (job, tail) = rest.split_once("\n  ]").unwrap();
+    let hosts: Vec<String> = (1..=clients)
+        .map(|n| {
+            let host = format!("\"hostname\" : \"node{n:03}\", \"port\" : 8765, \"jobname\"");
+            job.replacen("\"jobname\"", &host, 1)
+        })
+        .collect();
     let path = lab.path("clients.json");
-    fs::write(&path, serde_json::to_vec_pretty(&document).unwrap()).unwrap();
+    let all = hosts.join(",");
+    fs::write(&path, format!("{head}\"client_stats\" : [{all}\n  ]{tail}")).unwrap();
     path
 }
 

@@ -22,6 +22,9 @@ struct Lab {
     full: bool,
 }
 
+/// Measures one thing.
+type Measurement = fn(&Lab) -> results::Row;
+
 impl Lab {
     /// Rounds of a measurement: `n`, or one in a trial.
     fn rounds(&self, n: usize) -> usize {
@@ -45,17 +48,26 @@ fn main() {
         println!("fio is not installed: nothing to measure against");
         return;
     }
-    let rows = [
-        measurements::start_up,
-        measurements::cost_per_run,
-        measurements::memory,
-        measurements::parse_clients,
-        measurements::show_long_record,
-    ]
-    .map(|measure| measure(&lab));
+    let measurements: [(&str, Measurement); 5] = [
+        ("start", measurements::start_up),
+        ("cost", measurements::cost_per_run),
+        ("memory", measurements::memory),
+        ("parse", measurements::parse_clients),
+        ("show", measurements::show_long_record),
+    ];
+    // `cargo bench … -- parse` measures that alone, and writes nothing.
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with('-'))
+        .collect();
+    let rows: Vec<results::Row> = measurements
+        .iter()
+        .filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name))
+        .map(|(_, measure)| measure(&lab))
+        .collect();
     let machine = results::Machine::here(&lab.fathom);
     println!("\n{}", results::markdown(&machine, &rows));
-    if lab.full {
+    if lab.full && wanted.is_empty() {
         let bench = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench");
         results::write(&bench, &machine, &rows).unwrap();
     }

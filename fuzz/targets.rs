@@ -8,7 +8,8 @@
 use std::path::Path;
 
 use fathom_engine::fio::{import, json, normal, terse};
-use fathom_engine::jobfile::JobFile;
+use fathom_engine::jobfile::value::{self, Base, TimeUnit};
+use fathom_engine::jobfile::{self, JobFile, Keyword, Sources};
 use fathom_model::Histogram;
 
 /// What a target does with an input.
@@ -23,25 +24,60 @@ pub const ALL: &[(&str, Target)] = &[
     ("normal", normal),
     ("import", import),
     ("histogram", histogram),
+    ("units", units),
 ];
 
-/// A variable that expands to more than its name, as a mean environment would.
-fn env(name: &str) -> Option<String> {
-    (name == "A").then(|| "${A}=[x]\n;#:\\".to_owned())
+/// No disk and no machine: what is included is always the same, and includes
+/// more; a variable expands to more than its name, as a mean environment would.
+struct Stub;
+
+impl Sources for Stub {
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "A").then(|| "${A}=[x]\n;#:\\".to_owned())
+    }
+
+    fn file(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        if path.as_os_str().len() > 8 {
+            return Err(std::io::ErrorKind::NotFound.into());
+        }
+        Ok(b"bs=4k\ninclude y\ninclude z\n".to_vec())
+    }
+
+    fn keyword(&self, _: Keyword) -> Option<u64> {
+        Some(4)
+    }
 }
 
 /// A job file: read, resolved, written again; what was written reads the same.
 pub fn jobfile(data: &[u8]) {
-    let text = String::from_utf8_lossy(data);
-    // What an include names is another input, and may be a device.
-    if text.contains("include") {
-        return;
-    }
-    let checked = JobFile::parse(&text, Path::new("fuzz.fio"), &env);
+    let path = Path::new("fuzz.fio");
+    let checked = JobFile::parse_with(data, path, &Stub);
     for diagnostic in &checked.diagnostics {
-        let _ = diagnostic.to_string();
+        let _ = (diagnostic.to_string(), diagnostic.excerpt());
     }
-    let _ = (checked.file.jobs(), checked.file.render());
+    for job in checked.file.jobs() {
+        let _ = (jobfile::targets(&job), jobfile::is_write(&job));
+    }
+    let text = checked.file.render();
+    if !checked.has_errors() {
+        let again = JobFile::parse_with(text.as_bytes(), path, &Stub);
+        assert_eq!(again.file.render(), text);
+    }
+}
+
+/// The numbers of job files.
+pub fn units(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    for base in [Base::Binary, Base::Decimal] {
+        let _ = value::amount(&text, base);
+        let _ = value::bssplit(&text, base);
+        let _ = value::surprising_unit(&text, base);
+        let _ = value::triple(&text, |part| value::size(part, base));
+        let _ = value::range(&text, |part| value::size(part, base));
+    }
+    for bare in [TimeUnit::Seconds, TimeUnit::Micros] {
+        let _ = value::time_us(&text, bare);
+    }
 }
 
 /// A fio command line, one argument a line.

@@ -11,7 +11,7 @@ import re
 import sys
 from html import escape
 
-CELL_W, CELL_H, PAD, BAR = 8.4, 19.0, 18.0, 30.0
+CELL_W, CELL_H, PAD, BAR = 8.43, 19.0, 18.0, 30.0
 FONT = 'ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace'
 # A palette of its own on a ground of its own: the picture looks the same on
 # light and on dark pages.

@@ -27,6 +27,7 @@ fn sample(t_ms: u64, dir: Direction, ios: u64, clat_ns: u64) -> Event {
     })
 }
 
+#[allow(clippy::print_stderr)] // plays the terminal
 fn main() {
     let mut live = live::Live::new(live::LiveOptions::new(false, out::Color::Auto));
     let pause = || std::thread::sleep(Duration::from_millis(300));
@@ -57,5 +58,7 @@ fn main() {
             pause();
         }
     }
+    // As after Ctrl-C: the terminal has echoed it.
+    eprint!("^C");
     live.finish();
 }

@@ -108,7 +108,10 @@ impl Live {
     /// Writes text that stays, above the lines in place.
     pub fn say(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| out::note(text)),
+            Some(bar) => {
+                bar.suspend(|| out::note(text));
+                out::park();
+            }
             None => out::note(text),
         }
     }
@@ -199,7 +202,7 @@ impl Live {
     fn draw(&self, lines: &[String]) {
         if let Some(bar) = &self.bar {
             bar.set_message(lines.join("\n"));
-            bar.tick();
+            out::park();
         }
     }
 

@@ -85,6 +85,15 @@ pub fn note(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
+/// Brings the cursor of a terminal to the begin of its line.
+///
+/// indicatif leaves it at the right edge. The `^C` that the terminal echoes
+/// would stand on the next line then, and taking the lines away would miss the
+/// first of them.
+pub fn park() {
+    let _ = io::stderr().lock().write_all(b"\r");
+}
+
 /// Writes an error with its causes to stderr.
 pub fn error(error: &anyhow::Error) {
     note(format_args!("fathom: {error:#}"));

@@ -1,5 +1,6 @@
-//! Where jobs run: on this machine ([`local`]).
+//! Where jobs run: on this machine ([`local`]) or over ssh ([`ssh`]).
 //!
 //! Knows `model`, `engine` and `record`: it joins an engine to a record.
 
 pub mod local;
+pub mod ssh;

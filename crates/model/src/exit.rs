@@ -28,4 +28,21 @@ impl Exit {
     pub fn code(self) -> u8 {
         self as u8
     }
+
+    /// The exit with this number; `None` when there is none.
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<Self> {
+        [
+            Self::Success,
+            Self::Failed,
+            Self::Usage,
+            Self::Input,
+            Self::Refused,
+            Self::Missing,
+            Self::Record,
+            Self::Interrupted,
+        ]
+        .into_iter()
+        .find(|exit| exit.code() == code)
+    }
 }

@@ -7,11 +7,14 @@ use fathom_model::Exit;
 
 use crate::out::Color;
 
+pub mod baseline;
 pub mod completions;
 pub mod doctor;
+pub mod engines;
 pub mod import;
 pub mod job;
 pub mod man;
+pub mod quick;
 pub mod runs;
 pub mod show;
 
@@ -63,25 +66,42 @@ pub struct Global {
     pub color: Color,
 }
 
+/// In the order of the alphabet; shown in the order in which people need them.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    #[command(display_order = 2)]
+    Baseline(baseline::Args),
+    #[command(display_order = 9)]
     Completions(completions::Args),
+    #[command(display_order = 8)]
     Doctor(doctor::Args),
+    #[command(display_order = 4)]
+    Engines(engines::Args),
+    #[command(display_order = 5)]
     Import(import::Args),
+    #[command(display_order = 3)]
     Job(job::Args),
+    #[command(display_order = 10)]
     Man(man::Args),
+    #[command(display_order = 1)]
+    Quick(quick::Args),
+    #[command(display_order = 6)]
     Runs(runs::Args),
+    #[command(display_order = 7)]
     Show(show::Args),
 }
 
 /// Calls the command.
 pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
+        Command::Baseline(args) => baseline::run(&cli.global, args),
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
+        Command::Engines(args) => engines::run(&cli.global, args),
         Command::Import(args) => import::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
+        Command::Quick(args) => quick::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),
     }

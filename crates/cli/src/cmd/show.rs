@@ -7,6 +7,7 @@ use fathom_model::Exit;
 use fathom_record::RecordError;
 
 use super::{ExitError, Global};
+use crate::format::Format;
 use crate::out;
 
 /// Show a recorded run: its figures, its samples, or what the engine wrote
@@ -37,7 +38,7 @@ pub struct Args {
     samples: Option<samples::Form>,
     /// Print exactly what fio wrote, in one of its formats
     #[arg(long, value_name = "FORMAT", value_enum, conflicts_with = "json")]
-    output_format: Option<raw::Format>,
+    output_format: Option<Format>,
     /// With --json: add the latency histograms, where there are any
     #[arg(long)]
     histograms: bool,

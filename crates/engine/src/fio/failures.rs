@@ -330,7 +330,7 @@ fn is_idle(results: &Results, job: &JobResult) -> bool {
 }
 
 /// The kind of an error by its number and fio's function that met it.
-fn kind_of(errno: i32, func: &str) -> FailureKind {
+pub(super) fn kind_of(errno: i32, func: &str) -> FailureKind {
     let is = |one: Errno| errno == one.raw_os_error();
     if is(Errno::AGAIN) && func.contains("io_queue_init") {
         FailureKind::AioLimit

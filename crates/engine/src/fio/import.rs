@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use fathom_model::{Failure, FailureKind, JobResult, Results};
+use fathom_model::{Failure, JobResult, Results};
 
+use super::failures::{errno_text_of, kind_of};
 use super::{json, normal, terse};
 
 /// Most messages of fio that are passed on, and the longest one in characters.
@@ -214,21 +215,12 @@ fn failure(job: &JobResult) -> Option<Failure> {
     if job.error == 0 {
         return None;
     }
-    let kind = match job.error {
-        libc::EIO => FailureKind::Io,
-        libc::ENOSPC | libc::EDQUOT => FailureKind::NoSpace,
-        libc::EPERM | libc::EACCES => FailureKind::Permission,
-        libc::ENOENT | libc::EBUSY | libc::ENXIO => FailureKind::Open,
-        _ => FailureKind::Other,
-    };
-    let reason = std::io::Error::from_raw_os_error(job.error).to_string();
-    // "Input/output error (os error 5)": the number stands in the failure.
-    let reason = reason.split(" (os error").next().unwrap_or(&reason);
+    let reason = errno_text_of(job.error);
     let message = match job.total_errors {
         Some(total) => format!("{reason}, {total} failed I/Os in all"),
-        None => reason.to_owned(),
+        None => reason,
     };
-    let failure = Failure::new(kind, message).about(format!("job '{}'", job.name));
+    let failure = Failure::new(kind_of(job.error, ""), message).about(&job.name);
     Some(failure.with_errno(job.error))
 }
 

@@ -6,39 +6,26 @@
 //! exit code 0 and figures that are nonsense.
 
 use std::path::Path;
+use std::{fs, io};
 
 use fathom_model::{Failure, FailureKind, JobOption, JobSpec, Origin};
 
-use crate::jobfile::{JobFile, targets};
-
-/// I/O engines whose `filename` is no path (a host, a pool, a command, nothing).
-const NO_PATHS: [&str; 17] = [
-    "cpuio",
-    "exec",
-    "gfapi",
-    "gfapi_async",
-    "http",
-    "libhdfs",
-    "nbd",
-    "net",
-    "netsplice",
-    "nfs",
-    "null",
-    "rados",
-    "rbd",
-    "rdma",
-    "libblkio",
-    "guasi",
-    "librpma_apm_client",
-];
+use crate::jobfile::{JobFile, Replay, TargetUse, replay, spec, targets};
 
 /// What keeps `jobs` from measuring what they name; relative names are meant
 /// from `work_dir`.
 #[must_use]
 pub fn refusals(jobs: &[JobSpec], work_dir: &Path) -> Vec<Failure> {
     let mut refusals: Vec<Failure> = Vec::new();
-    for job in jobs.iter().filter(|job| names_paths(job)) {
-        for target in targets(job) {
+    for job in jobs {
+        let uses = match uses(job, work_dir) {
+            Ok(uses) => uses,
+            Err(failure) => {
+                refusals.push(failure);
+                continue;
+            }
+        };
+        for target in uses {
             if let Some(refusal) = refusal(&target.path, work_dir)
                 && !refusals.contains(&refusal)
             {
@@ -49,14 +36,34 @@ pub fn refusals(jobs: &[JobSpec], work_dir: &Path) -> Vec<Failure> {
     refusals
 }
 
-fn names_paths(job: &JobSpec) -> bool {
-    !job.value("ioengine")
-        .is_some_and(|engine| NO_PATHS.contains(&engine))
+/// Everything a job uses: what it names, and what the log names that it replays.
+///
+/// # Errors
+/// When the log does not tell, or cannot be read.
+pub fn uses(job: &JobSpec, work_dir: &Path) -> Result<Vec<TargetUse>, Failure> {
+    let open = |path: &Path| -> io::Result<Box<dyn io::Read>> {
+        Ok(Box::new(fs::File::open(work_dir.join(path))?))
+    };
+    let refused = |what: String| Failure::new(FailureKind::BadOption, what).about(&job.name);
+    let mut uses = targets(job);
+    match replay(job, &open) {
+        Ok(Replay::None) => {}
+        Ok(Replay::Files(files)) => uses.extend(files),
+        Ok(Replay::Unknown) => {
+            let what = "the log that read_iolog replays names its devices itself, and cannot be understood here: add replay_redirect=DEVICE";
+            return Err(refused(what.to_owned()));
+        }
+        Err(error) => {
+            let what = format!("the log that read_iolog replays cannot be read: {error}");
+            return Err(refused(what));
+        }
+    }
+    Ok(uses)
 }
 
 fn refusal(named: &Path, work_dir: &Path) -> Option<Failure> {
     let path = work_dir.join(named);
-    if named == Path::new("-") || path.exists() {
+    if path.exists() {
         return None;
     }
     let shown = named.display().to_string();
@@ -85,7 +92,7 @@ pub fn forbid_creation(file: &mut JobFile) -> Vec<String> {
         .jobs()
         .iter()
         .enumerate()
-        .filter(|(_, job)| names_paths(job) && job.option("allow_file_create").is_none())
+        .filter(|(_, job)| spec::option(job, "allow_file_create").is_none())
         .filter(|(_, job)| {
             let targets = targets(job);
             !targets.is_empty() && targets.iter().all(|target| is_in_dev(&target.path))

@@ -315,6 +315,8 @@ impl Run<'_> {
             self.emit(event);
         }
         if std::mem::take(&mut self.status.awaited) {
+            // The interval's own document may follow at once and is not an answer.
+            self.status.last_document = before;
             self.emit(Event::Status {
                 results: Box::new(results.clone()),
             });

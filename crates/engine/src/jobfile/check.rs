@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::diagnostic::Severity;
 use super::kind;
 use super::syntax::repeated;
-use super::table::{Access, Spec, nearest, table};
+use super::table::{Access, Kind, Spec, nearest, table};
 use super::value::Base;
 use super::written::{Line, Report, Written};
 use super::{JobFile, Section};
@@ -131,7 +131,10 @@ fn option(written: &Written, context: &Context, report: &mut Report) {
     }
     let value = written.option.value.as_deref();
     for finding in kind::check(spec, name, value, context.base) {
-        let at = written.part(&finding.fault);
+        let at = match spec.kind {
+            Kind::Deprecated => written.name.clone(),
+            _ => written.part(&finding.fault),
+        };
         let fault = finding.fault;
         report.add(
             finding.severity,
@@ -285,7 +288,7 @@ impl<'w> Job<'w> {
             report.warning(&depth.line, depth.name.clone(), message);
         }
         if let Some(time_based) = self.last("time_based")
-            && time_based.option.value.as_deref() != Some("0")
+            && matches!(time_based.option.value.as_deref(), None | Some("1"))
             && self.last("runtime").is_none()
             && told.insert(time_based.line.order)
         {

@@ -71,7 +71,11 @@ pub fn cmdline(jobs: &[JobSpec]) -> Vec<String> {
             .filter(|option| option.name != "name" && is_effective(job, option))
             .collect();
         options.sort_by_key(|option| rank(&option.name));
-        args.extend(options.into_iter().map(argument));
+        args.extend(
+            options
+                .into_iter()
+                .filter_map(|option| job_argument(job, option)),
+        );
     }
     args
 }
@@ -101,6 +105,18 @@ fn is_effective(job: &JobSpec, option: &JobOption) -> bool {
                     .iter()
                     .any(|owner| *owner == engine || owner.starts_with("profile:"))
         })
+}
+
+/// On the command line fio wants a value even where a job file may leave it
+/// out: a log is then named after the job, and the others mean nothing.
+fn job_argument(job: &JobSpec, option: &JobOption) -> Option<String> {
+    let empty = option.value.as_deref().is_none_or(str::is_empty);
+    let optional = table().find(&option.name).any(|spec| spec.has("optional"));
+    if !(empty && optional) {
+        return Some(argument(option));
+    }
+    let is_log = option.name.starts_with("write_");
+    is_log.then(|| format!("--{}={}", option.name, job.name))
 }
 
 fn argument(option: &JobOption) -> String {
@@ -224,6 +240,9 @@ impl Reader {
     }
 
     fn begin(&mut self, line: &Rc<Line>, name: &str) {
+        if let Some(before) = self.file.sections.last_mut() {
+            before.entries.push(Entry::Comment(String::new()));
+        }
         self.file.sections.push(Section {
             name: name.to_owned(),
             origin: line.origin(0),

@@ -16,6 +16,7 @@ mod diagnostic;
 mod expand;
 mod kind;
 mod parameter;
+mod replay;
 mod source;
 pub mod spec;
 mod syntax;
@@ -26,8 +27,9 @@ mod written;
 
 pub use cmdline::{cmdline, shell_quote};
 pub use diagnostic::{Diagnostic, Severity};
+pub use replay::{Replay, replay};
 pub use source::{Keyword, Sources};
-pub use target::{TargetUse, is_write, names_targets_elsewhere, targets};
+pub use target::{TargetUse, is_write, split_names, targets};
 
 /// A job file as written.
 #[derive(Debug, Clone)]

@@ -148,23 +148,21 @@ impl Parser<'_> {
     /// Takes one line; `false` when a limit ends the reading.
     fn take(&mut self, line: &Rc<Line>) -> bool {
         let nothing = |c: char| c.is_ascii_whitespace() || c.is_ascii_control();
-        let all = line.text.trim_matches(nothing);
+        let mut all = line.text.trim_matches(nothing);
         if all.is_empty() || all.starts_with([';', '#']) {
             self.comment(all);
             return true;
         }
+        let mut start = line.text.len() - line.text.trim_start_matches(nothing).len();
+        if let Some(rest) = all.strip_prefix('\u{feff}').filter(|_| line.number == 1) {
+            let message = "a byte order mark, which fio does not take: save the file without it";
+            self.report.error(line, 0..3, message);
+            all = rest.trim_start_matches(nothing);
+            start = line.text.len() - line.text.trim_start_matches('\u{feff}').len();
+        }
         let content = all
             .find([';', '#'])
             .map_or(all, |end| all[..end].trim_end_matches(nothing));
-        let start = line.text.len() - line.text.trim_start_matches(nothing).len();
-        if line.number == 1 && content.starts_with('\u{feff}') {
-            self.report.error(
-                line,
-                0..3,
-                "a byte order mark before the first section: save the file without it",
-            );
-            return true;
-        }
         if content.starts_with('[') {
             return self.header(line, content, start);
         }
@@ -172,7 +170,7 @@ impl Parser<'_> {
             self.report.error(
                 line,
                 start..start + content.len(),
-                "an option outside of a section: put it under [global] or a job",
+                "a line outside of a section: put it under [global] or a job",
             );
             return true;
         }
@@ -295,7 +293,10 @@ impl Parser<'_> {
         };
         for name in &expanded.unset {
             let at = line.text.find(&format!("${{{name}}}")).unwrap_or(start);
-            let message = format!("{name} is not set: nothing stands in its place");
+            let message = match name.as_str() {
+                "" => "${} names no variable: nothing stands in its place".to_owned(),
+                name => format!("{name} is not set: nothing stands in its place"),
+            };
             self.report.warning(line, at..at + name.len() + 3, message);
         }
         let verbatim = expanded.text == content;

@@ -26,7 +26,8 @@ pub struct TargetUse {
 /// Generated names beyond this many are represented by their folder.
 const MOST_NAMES: u64 = 4096;
 
-/// Every path the job uses, each once. Generated file names stand as the
+/// Every path the job file tells the job uses, each once (a log that is
+/// replayed names more: [`super::replay()`]). Generated file names stand as the
 /// folder they fall in, unless `filename_format` or the job's name could lead
 /// them elsewhere: then as themselves.
 #[must_use]
@@ -71,14 +72,6 @@ pub fn is_write(job: &JobSpec) -> bool {
     direction || changes || trims || table().engine(spec::engine(job)).is_none()
 }
 
-/// The option by which the job takes over files or devices that only its
-/// content names: these are not among [`targets`], so the job cannot be told
-/// to be safe.
-#[must_use]
-pub fn names_targets_elsewhere(job: &JobSpec) -> Option<&JobOption> {
-    spec::option(job, "read_iolog").filter(|_| spec::option(job, "replay_redirect").is_none())
-}
-
 /// An engine that is not known may do anything to files.
 fn access(job: &JobSpec) -> Access {
     table().engine(spec::engine(job)).unwrap_or(Access::Sync)
@@ -108,7 +101,7 @@ impl Targets {
     /// options of a job and its globals; of `directory` the last one counts.
     fn files(&mut self, job: &JobSpec) {
         let directory = spec::option(job, "directory");
-        let folders = directory.map_or_else(Vec::new, |option| names(option));
+        let folders = directory.map_or_else(Vec::new, names);
         let mut named = false;
         for option in &job.options {
             match option.name.as_str() {
@@ -225,15 +218,16 @@ impl Targets {
     }
 }
 
+/// The names in an option's value.
+pub(super) fn names(option: &JobOption) -> Vec<String> {
+    split_names(option.value.as_deref().unwrap_or_default())
+}
+
 /// The names in a list joined by `:`; `\:` is a colon of a name.
-fn names(option: &JobOption) -> Vec<String> {
+#[must_use]
+pub fn split_names(text: &str) -> Vec<String> {
     let mut list = vec![String::new()];
-    let mut letters = option
-        .value
-        .as_deref()
-        .unwrap_or_default()
-        .chars()
-        .peekable();
+    let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         match letter {
             '\\' if letters.peek() == Some(&':') => {

@@ -204,7 +204,12 @@ fn bad_size_unit(number: &Split<'_>) -> Fault {
         return fault(format!("a blank before the unit: fio takes {digits}"))
             .instead(format!("{digits}{trimmed}"));
     }
-    fault(format!("unknown unit '{trimmed}' (k, m, g, t or p)"))
+    match trimmed.to_ascii_lowercase().as_str() {
+        "us" | "usec" | "ms" | "msec" | "s" | "sec" | "min" | "h" | "d" => fault(format!(
+            "a time unit where a plain number is meant; fio reads '{trimmed}' as it can"
+        )),
+        _ => fault(format!("unknown unit '{trimmed}' (k, m, g, t or p)")),
+    }
 }
 
 /// Whether a size is written with a unit that does not mean in fio what it

@@ -232,7 +232,7 @@ fn shape(text: &[u8], format: &str) -> Vec<String> {
         let varies = match format {
             "normal" => {
                 line.contains("Laying out")
-                    || line.starts_with("  lat (")
+                    || line.trim_start().starts_with("lat (")
                     || line.starts_with("   bw (")
                     || line.starts_with("   iops ")
                     || line.contains("ios=")

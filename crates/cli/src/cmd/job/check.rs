@@ -1,34 +1,108 @@
 //! `fathom job check`: everything that is wrong with a job file, and where.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use fathom_engine::jobfile::JobFile;
+use fathom_engine::jobfile::{Diagnostic, JobFile, Severity};
 use fathom_model::Exit;
 
+use super::present;
 use crate::cmd::Global;
 use crate::out;
 
-/// Report every error in job files, with its place
+/// Report everything that is wrong in job files, each with its place
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  fathom job check nightly.fio
+  fathom job check --strict jobs/*.fio     unknown and doubtful options are errors, too
+  fathom job check --json nightly.fio | jq '.diagnostics[].message'
+
+Ends with 0 when the jobs can run, with 3 when they cannot.")]
 pub struct Args {
     /// Job files
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Take unknown options as errors
+    /// Take warnings (unknown options among them) as errors
     #[arg(long)]
     strict: bool,
 }
 
-pub fn run(_global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let mut exit = Exit::Success;
+/// What `--json` prints.
+#[derive(serde::Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    files: &'a [PathBuf],
+    errors: usize,
+    warnings: usize,
+    diagnostics: &'a [Diagnostic],
+}
+
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    let mut diagnostics = Vec::new();
     for path in &args.files {
-        let checked = JobFile::read(path, &|name| std::env::var(name).ok())?;
-        for diagnostic in &checked.diagnostics {
-            out::line(diagnostic);
-        }
-        if checked.has_errors() || (args.strict && !checked.diagnostics.is_empty()) {
-            exit = Exit::Input;
+        match JobFile::read(path, &super::variable) {
+            Ok(checked) => diagnostics.extend(checked.diagnostics),
+            Err(error) => diagnostics.push(unreadable(path, &error)),
         }
     }
-    Ok(exit)
+    if args.strict {
+        for diagnostic in &mut diagnostics {
+            diagnostic.severity = Severity::Error;
+        }
+    }
+    let count = |severity| {
+        diagnostics
+            .iter()
+            .filter(|d| d.severity == severity)
+            .count()
+    };
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    if global.json {
+        out::json(&Document {
+            schema: "fathom.job-check/1",
+            files: &args.files,
+            errors,
+            warnings,
+            diagnostics: &diagnostics,
+        })?;
+    } else {
+        if !diagnostics.is_empty() {
+            out::line(present::diagnostics(&diagnostics));
+        }
+        if !global.quiet {
+            out::line(summary(args.files.len(), errors, warnings));
+        }
+    }
+    Ok(if errors > 0 {
+        Exit::Input
+    } else {
+        Exit::Success
+    })
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Error,
+        path: path.to_owned(),
+        line: 1,
+        column: 1,
+        message: format!("cannot be read: {error}"),
+        suggestion: None,
+        text: String::new(),
+        width: 0,
+    }
+}
+
+fn summary(files: usize, errors: usize, warnings: usize) -> String {
+    let files = present::count(files, "job file");
+    match (errors, warnings) {
+        (0, 0) => format!("{files}: nothing to complain about"),
+        (0, _) => format!("{files}: {}", present::count(warnings, "warning")),
+        (_, 0) => format!("{files}: {}", present::count(errors, "error")),
+        _ => format!(
+            "{files}: {}, {}",
+            present::count(errors, "error"),
+            present::count(warnings, "warning")
+        ),
+    }
 }

@@ -8,14 +8,33 @@ use crate::out;
 
 /// Turn a fio command line into a job file
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  fathom job from-cmdline -- --name=a --rw=randread --bs=4k --size=1g > a.fio
+  fathom job from-cmdline -- --name=global --rw=read --name=a --name=b --bs=8k
+
+Options before the first --name become a [global] section, as fio takes them.")]
 pub struct Args {
-    /// Options as given to fio
+    /// Options as given to fio (a leading word fio is left out)
     #[arg(last = true, required = true, value_name = "FIO OPTIONS")]
     options: Vec<String>,
 }
 
-pub fn run(_global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let checked = JobFile::from_cmdline(&args.options);
-    out::line(checked.file.render().trim_end());
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    let options = match args.options.split_first() {
+        Some((first, rest)) if first == "fio" || first.ends_with("/fio") => rest,
+        _ => &args.options,
+    };
+    let file = super::accept(JobFile::from_cmdline(options), global.quiet)?;
+    let text = file.render();
+    if global.json {
+        let document = serde_json::json!({
+            "schema": "fathom.job-file/1",
+            "text": text,
+        });
+        out::json(&document)?;
+    } else {
+        out::line(text.trim_end());
+    }
     Ok(Exit::Success)
 }

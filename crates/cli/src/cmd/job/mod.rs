@@ -1,17 +1,28 @@
 //! `fathom job`: job files checked, shown, translated and run.
 
+use anyhow::Context as _;
 use clap::Subcommand;
+use fathom_engine::jobfile::{Checked, JobFile};
 use fathom_model::Exit;
+use std::path::Path;
 
-use super::Global;
+use super::{ExitError, Global};
+use crate::out;
 
 mod check;
 mod from_cmdline;
+mod present;
 mod run;
 mod show;
 
 /// Check, show, translate and run fio job files
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  fathom job check nightly.fio
+  fathom job show nightly.fio --cmdline
+  fathom job from-cmdline -- --name=a --rw=randread --bs=4k --size=1g > a.fio
+  fathom job run nightly.fio")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,
@@ -32,5 +43,83 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         Command::FromCmdline(args) => from_cmdline::run(global, args),
         Command::Run(args) => run::run(global, args),
         Command::Show(args) => show::run(global, args),
+    }
+}
+
+/// The environment, for `${VAR}` in job files.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Reads a job file and refuses one with errors; warnings go to stderr.
+pub fn read(path: &Path, quiet: bool) -> anyhow::Result<JobFile> {
+    let checked = JobFile::read(path, &variable)
+        .with_context(|| format!("cannot read the job file {}", path.display()))
+        .map_err(|error| ExitError {
+            exit: Exit::Input,
+            message: format!("{error:#}"),
+        })?;
+    accept(checked, quiet)
+}
+
+/// Gives the file where nothing keeps it from running; says what is wrong on stderr.
+pub fn accept(checked: Checked, quiet: bool) -> anyhow::Result<JobFile> {
+    let errors = checked.has_errors();
+    if errors || (!quiet && !checked.diagnostics.is_empty()) {
+        out::note(present::diagnostics_for_stderr(&checked.diagnostics));
+    }
+    if errors {
+        let message = format!(
+            "{} has errors; nothing was done",
+            checked.file.path().display()
+        );
+        return Err(ExitError {
+            exit: Exit::Input,
+            message,
+        }
+        .into());
+    }
+    Ok(checked.file)
+}
+
+/// Sets options in every job, and refuses what would be refused in a file.
+pub fn apply(file: &mut JobFile, settings: &[Setting]) -> anyhow::Result<()> {
+    if settings.is_empty() {
+        return Ok(());
+    }
+    for setting in settings {
+        file.set(&setting.key, setting.value.as_deref());
+    }
+    let with = format!("{} with --set", file.path().display());
+    accept(
+        JobFile::parse(&file.render(), with.as_ref(), &variable),
+        true,
+    )?;
+    Ok(())
+}
+
+/// `key=value` of `--set`.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    pub key: String,
+    pub value: Option<String>,
+}
+
+impl std::str::FromStr for Setting {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (key, value) = match text.split_once('=') {
+            Some((key, value)) => (key.trim(), Some(value.to_owned())),
+            None => (text.trim(), None),
+        };
+        let holds = |text: &str| !text.contains([';', '#', '\n']);
+        if key.is_empty() || !holds(text) {
+            return Err("write key=value, without ; # and line ends".to_owned());
+        }
+        Ok(Self {
+            key: key.to_owned(),
+            value,
+        })
     }
 }

@@ -4,36 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use fathom_engine::fio::raw::ERR;
-use fathom_engine::fio::stream::{OutputFormat, select};
+use fathom_engine::fio::stream::select;
 use fathom_model::Exit;
 
 use crate::cmd::ExitError;
+use crate::format::Format;
 use crate::out;
-
-/// fio's formats, by fio's names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
-    /// For people
-    Normal,
-    /// Semicolons, a line per job
-    Terse,
-    /// JSON
-    Json,
-    /// JSON with histograms
-    #[value(name = "json+")]
-    JsonPlus,
-}
-
-impl From<Format> for OutputFormat {
-    fn from(format: Format) -> Self {
-        match format {
-            Format::Normal => Self::Normal,
-            Format::Terse => Self::Terse,
-            Format::Json => Self::Json,
-            Format::JsonPlus => Self::JsonPlus,
-        }
-    }
-}
 
 /// Writes what fio wrote in this format, step by step.
 pub fn show(dir: &Path, format: Format) -> anyhow::Result<Exit> {

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait, waitpid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use super::{Order, Place, Report, tree};
@@ -127,18 +127,21 @@ impl Watch<'_> {
     /// Collects ended children; fio's status when it is among them. As a
     /// thread it waits for fio alone: other children are not its own.
     fn reap(&self) -> Option<ExitStatus> {
-        let whom = match self.place {
-            Place::Process => None,
-            Place::Thread => Some(self.pid),
-        };
-        let mut found = None;
-        while let Ok(Some((pid, status))) = waitpid(whom, WaitOptions::NOHANG) {
+        while let Ok(Some((pid, status))) = self.wait() {
             if pid == self.pid {
-                found = Some(ExitStatus::from_raw(status.as_raw()));
-                break;
+                return Some(ExitStatus::from_raw(status.as_raw()));
             }
         }
-        found
+        None
+    }
+
+    /// An ended child, if there is one. (`waitpid(None)` would look into this
+    /// process group only, which orphans have left.)
+    fn wait(&self) -> rustix::io::Result<Option<(Pid, WaitStatus)>> {
+        match self.place {
+            Place::Process => wait(WaitOptions::NOHANG),
+            Place::Thread => waitpid(Some(self.pid), WaitOptions::NOHANG),
+        }
     }
 
     fn next_order(&self) -> Next {
@@ -191,7 +194,7 @@ impl Watch<'_> {
             return; // they are no longer below anything this thread could look at
         }
         // Without children there is nothing to look for, which is the rule.
-        if waitpid(None, WaitOptions::NOHANG).is_err() {
+        if self.wait().is_err() {
             return;
         }
         for pid in tree::alive(self.root()) {

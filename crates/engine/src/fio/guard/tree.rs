@@ -1,4 +1,4 @@
-//! Processes below a process, from /proc, and their end.
+//! Processes below a process, from /proc or ps(1), and their end.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -93,7 +93,29 @@ impl Tree {
     }
 }
 
-/// All processes; none where there is no /proc of Linux's kind.
+/// All processes, as ps(1) of POSIX tells them; when they started it does not.
+#[cfg(not(target_os = "linux"))]
+fn processes() -> Vec<Process> {
+    let listed = std::process::Command::new("ps")
+        .args(["-A", "-o", "pid=", "-o", "ppid=", "-o", "state="])
+        .output();
+    let text = listed.map(|output| output.stdout).unwrap_or_default();
+    String::from_utf8_lossy(&text)
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.split_whitespace();
+            Some(Process {
+                pid: fields.next()?.parse().ok()?,
+                parent: fields.next()?.parse().ok()?,
+                started: 0,
+                zombie: fields.next()?.starts_with('Z'),
+            })
+        })
+        .collect()
+}
+
+/// All processes.
+#[cfg(target_os = "linux")]
 fn processes() -> Vec<Process> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
@@ -107,6 +129,7 @@ fn processes() -> Vec<Process> {
 
 /// Reads `/proc/PID/stat` (proc_pid_stat(5)): the name in parentheses may hold
 /// anything, so the fields are counted from its last parenthesis.
+#[cfg(target_os = "linux")]
 fn read(pid: u32) -> Option<Process> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut fields = text.get(text.rfind(')')? + 1..)?.split_whitespace();

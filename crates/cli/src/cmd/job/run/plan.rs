@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use fathom_device::safety::{Confirmations, check_write};
+use fathom_engine::choice::Lack;
 use fathom_engine::fio::preflight;
-use fathom_engine::jobfile::{Checked, JobFile, targets};
+use fathom_engine::jobfile::{Checked, JobFile, Severity, TargetUse, targets};
 use fathom_model::{Exit, JobSpec};
 
 use super::{Args, globals};
 use crate::cmd::ExitError;
-use crate::out;
+use crate::cmd::job::{accept, apply, variable};
 
 /// What is to run.
 pub struct Plan {
@@ -68,8 +69,8 @@ impl Plan {
         for path in &args.files {
             let bytes = fs::read(path)
                 .map_err(|e| exit(Exit::Input, format!("{}: {e}", path.display())))?;
-            let checked = JobFile::read(path, &|name| std::env::var(name).ok())
-                .with_context(|| path.display().to_string())?;
+            let checked =
+                JobFile::read(path, &variable).with_context(|| path.display().to_string())?;
             plan.add(args, checked, Some(bytes))?;
         }
         plan.name_files();
@@ -79,25 +80,17 @@ impl Plan {
     fn add(
         &mut self,
         args: &Args,
-        checked: Checked,
+        mut checked: Checked,
         written: Option<Vec<u8>>,
     ) -> anyhow::Result<()> {
-        for diagnostic in &checked.diagnostics {
-            out::note(diagnostic);
-        }
         let path = checked.file.path().to_owned();
-        if checked.has_errors() || (args.strict && !checked.diagnostics.is_empty()) {
-            let what = format!("{}: nothing was run", path.display());
-            return Err(exit(Exit::Input, what));
+        if args.strict {
+            for diagnostic in &mut checked.diagnostics {
+                diagnostic.severity = Severity::Error;
+            }
         }
-        let mut file = checked.file;
-        for setting in &args.set {
-            let (key, value) = match setting.split_once('=') {
-                Some((key, value)) => (key, Some(value)),
-                None => (setting.as_str(), None),
-            };
-            file.set(key, value);
-        }
+        let mut file = accept(checked, false)?;
+        apply(&mut file, &args.set)?;
         for job in preflight::forbid_creation(&mut file) {
             self.notes.push(format!(
                 "{job}: added allow_file_create=0, so that a device that vanishes is not created as a file"
@@ -163,6 +156,19 @@ impl Plan {
         }
     }
 
+    /// Whether an engine runs every step.
+    ///
+    /// # Errors
+    /// Everything that it lacks for them.
+    pub fn all(&self, runs: impl Fn(&Step) -> Result<(), Lack>) -> Result<(), Lack> {
+        let lacks = self.steps.iter().filter_map(|step| runs(step).err());
+        let joined = lacks.reduce(|mut all, lack| {
+            all.reasons.extend(lack.reasons);
+            all
+        });
+        joined.map_or(Ok(()), Err)
+    }
+
     /// Every path the jobs use, each once; the folder the run is in where a
     /// job names none.
     pub fn targets(&self) -> Vec<PathBuf> {
@@ -203,12 +209,13 @@ impl Plan {
             for failure in preflight::refusals(&step.jobs, work_dir) {
                 refuse(failure.to_string());
             }
-            for target in step
+            // What cannot be told is among the refusals already.
+            let uses = step
                 .jobs
                 .iter()
-                .flat_map(targets)
-                .filter(|target| target.writes)
-            {
+                .filter_map(|job| preflight::uses(job, work_dir).ok());
+            let uses: Vec<TargetUse> = uses.flatten().collect();
+            for target in uses.iter().filter(|target| target.writes) {
                 if let Err(refusal) = check_write(&work_dir.join(&target.path), &confirmed) {
                     refuse(refusal.to_string());
                 }

@@ -1,0 +1,292 @@
+//! A recorded run of the series, and two of them side by side.
+
+use fathom_model::{Environment, Event, RunStatus};
+use fathom_record::Record;
+use serde::Serialize;
+
+use super::QuickError;
+use super::baseline::{Conditions, WITH_CARE, family};
+use super::plan::Facts;
+use super::series::{Figures, Line, Teller};
+
+/// A run of the series, read from its record.
+#[derive(Debug, Clone)]
+pub struct QuickRun {
+    /// Name of the record.
+    pub id: String,
+    /// How it ended; a run without an end was interrupted.
+    pub status: RunStatus,
+    /// What was asked.
+    pub facts: Facts,
+    /// Engine and version, for example `fio-3.33`.
+    pub engine: Option<String>,
+    /// Where it ran.
+    pub environment: Option<Environment>,
+    /// Start, ms since 1970 UTC.
+    pub started_ms: u64,
+    /// From the start to the last thing recorded, ms.
+    pub took_ms: u64,
+    /// Every test of the group (or the one that was asked for).
+    pub tests: Vec<TestResult>,
+}
+
+/// One test of a recorded run.
+#[derive(Debug, Clone, Serialize)]
+pub struct TestResult {
+    /// Headline of its series.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<String>,
+    /// Name.
+    pub name: String,
+    /// Its fio options.
+    pub options: Vec<String>,
+    /// Whether it reads through the page cache: then only a low figure tells.
+    pub cached_reads: bool,
+    /// What it measured; absent when it did not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub figures: Option<Figures>,
+    /// Why it was left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+}
+
+impl QuickRun {
+    /// Reads the run from its record.
+    ///
+    /// # Errors
+    /// When the record is not one of the quick series.
+    pub fn of(record: &Record) -> Result<Self, QuickError> {
+        let facts = Facts::of(&record.header)
+            .ok_or_else(|| QuickError::Input(format!("run {} is no quick series", record.id())))?;
+        let status = record.status().unwrap_or(RunStatus::Interrupted);
+        let mut teller = Teller::new(facts.clone());
+        let mut lines: Vec<Line> = record
+            .entries
+            .iter()
+            .flat_map(|entry| teller.event(&entry.event))
+            .collect();
+        lines.extend(teller.end(status));
+        let figures = |wanted: &str| {
+            lines.iter().find_map(|line| match line {
+                Line::Ends { name, figures } if name == wanted => Some(figures.clone()),
+                _ => None,
+            })
+        };
+        let tests = facts.tests.iter().map(|test| TestResult {
+            series: test.series.clone(),
+            name: test.name.clone(),
+            options: test.options.clone(),
+            cached_reads: test.cached_reads,
+            figures: figures(&test.name),
+            skipped: test.skipped.clone(),
+        });
+        let started_ms = record.header.started_ms;
+        let last_ms = record
+            .entries
+            .last()
+            .map_or(started_ms, |entry| entry.at_ms);
+        Ok(Self {
+            id: record.id(),
+            status,
+            engine: engine_version(record),
+            environment: record.header.environment.clone(),
+            started_ms,
+            took_ms: last_ms.saturating_sub(started_ms),
+            tests: tests.collect(),
+            facts,
+        })
+    }
+
+    /// What its figures depend on.
+    #[must_use]
+    pub fn conditions(&self) -> Conditions {
+        Conditions::of(&self.facts)
+    }
+
+    /// What makes its figures doubtful, a sentence each.
+    #[must_use]
+    pub fn doubts(&self) -> Vec<String> {
+        let mut doubts = self.facts.warnings.clone();
+        if self.facts.shortened {
+            doubts.push(format!(
+                "a shortened trial ({} s a test, {} a set of files): \
+                 not comparable to the shipped baselines",
+                self.facts.runtime_s,
+                super::definition::format_size(self.facts.size_bytes),
+            ));
+        }
+        if self
+            .tests
+            .iter()
+            .any(|test| test.cached_reads && test.figures.is_some())
+        {
+            doubts.push(
+                "reads go through the page cache, which cannot be flushed reliably: \
+                 high figures are memory's, only low ones tell"
+                    .into(),
+            );
+        }
+        if let Some(only) = &self.facts.only {
+            doubts.push(format!(
+                "only \"{only}\" was repeated: compare and share full runs"
+            ));
+        }
+        for test in &self.tests {
+            let failures = test.figures.iter().flat_map(|figures| &figures.failures);
+            doubts.extend(failures.map(|failure| format!("\"{}\" failed: {failure}", test.name)));
+        }
+        doubts
+    }
+
+    /// The result of a test by its name.
+    #[must_use]
+    pub fn test(&self, name: &str) -> Option<&TestResult> {
+        self.tests.iter().find(|test| test.name == name)
+    }
+}
+
+/// The engine as its own reports name it, or as it was called when it started.
+fn engine_version(record: &Record) -> Option<String> {
+    let events = || record.entries.iter().map(|entry| &entry.event);
+    let reported = events().find_map(|event| match event {
+        Event::Finished { results } => results.engine_version.clone(),
+        _ => None,
+    });
+    reported.or_else(|| {
+        events().find_map(|event| match event {
+            Event::EngineStarted {
+                engine, version, ..
+            } => Some(version.clone().unwrap_or_else(|| engine.clone())),
+            _ => None,
+        })
+    })
+}
+
+/// Two runs, test by test.
+#[derive(Debug, Clone, Serialize)]
+pub struct Comparison {
+    /// Name of the record before.
+    pub before: String,
+    /// Name of the record after.
+    pub after: String,
+    /// The tests in the order of the later run, then those only the earlier one has.
+    pub tests: Vec<Compared>,
+    /// What makes the comparison doubtful, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// One test of two runs.
+#[derive(Debug, Clone, Serialize)]
+pub struct Compared {
+    /// Headline of its series.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<String>,
+    /// Name.
+    pub name: String,
+    /// Figures before; absent when it did not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Figures>,
+    /// Figures after; absent when it did not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Figures>,
+    /// Change of reads and writes per second together, in percent; absent when
+    /// one side has no figure to rely on, or the tests were not the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change_percent: Option<f64>,
+    /// Whether both ran with the same options.
+    pub same_options: bool,
+    /// Whether it reads through the page cache.
+    pub cached_reads: bool,
+}
+
+/// Puts two runs side by side.
+#[must_use]
+pub fn compare(before: &QuickRun, after: &QuickRun) -> Comparison {
+    let only_before = before
+        .tests
+        .iter()
+        .filter(|test| after.test(&test.name).is_none());
+    let tests = after.tests.iter().chain(only_before);
+    Comparison {
+        before: before.id.clone(),
+        after: after.id.clone(),
+        tests: tests
+            .map(|test| compare_test(&test.name, before, after))
+            .collect(),
+        notes: doubts(before, after),
+    }
+}
+
+fn compare_test(name: &str, before: &QuickRun, after: &QuickRun) -> Compared {
+    let (old, new) = (before.test(name), after.test(name));
+    let known = new.or(old);
+    let same_options = match (old, new) {
+        (Some(old), Some(new)) => old.options == new.options,
+        _ => true,
+    };
+    let good = |test: Option<&TestResult>| test?.figures.as_ref()?.good_iops();
+    let change_percent = match (good(old), good(new)) {
+        (Some(old), Some(new)) if old > 0 && same_options => {
+            Some(100.0 * (new as f64 - old as f64) / old as f64)
+        }
+        _ => None,
+    };
+    Compared {
+        series: known.and_then(|test| test.series.clone()),
+        name: name.to_owned(),
+        before: old.and_then(|test| test.figures.clone()),
+        after: new.and_then(|test| test.figures.clone()),
+        change_percent,
+        same_options,
+        cached_reads: known.is_some_and(|test| test.cached_reads),
+    }
+}
+
+fn doubts(before: &QuickRun, after: &QuickRun) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut differ = |what: &str, old: String, new: String| {
+        if old != new {
+            notes.push(format!("{what} differs: {old} before, {new} after"));
+        }
+    };
+    let unknown = || "unknown".to_owned();
+    differ(
+        "the group",
+        before.facts.group.clone(),
+        after.facts.group.clone(),
+    );
+    let size = |run: &QuickRun| super::definition::format_size(run.facts.size_bytes);
+    differ("the size of the files", size(before), size(after));
+    let runtime = |run: &QuickRun| format!("{} s", run.facts.runtime_s);
+    differ("the run time of a test", runtime(before), runtime(after));
+    let engine = |run: &QuickRun| run.engine.clone().unwrap_or_else(unknown);
+    differ("the engine", engine(before), engine(after));
+    differ(
+        "the host",
+        before.facts.host.clone(),
+        after.facts.host.clone(),
+    );
+    let folder = |run: &QuickRun| run.facts.folder.display().to_string();
+    differ("the folder", folder(before), folder(after));
+    let kernel = |run: &QuickRun| {
+        run.environment
+            .as_ref()
+            .map_or_else(unknown, |found| found.kernel.clone())
+    };
+    differ("the kernel", kernel(before), kernel(after));
+    if family(&engine(before)) != family(&engine(after)) {
+        notes.push(WITH_CARE.to_owned());
+    }
+    for run in [before, after] {
+        if run.status != RunStatus::Complete {
+            notes.push(format!("run {} is {}", run.id, run.status));
+        }
+        if let Some(only) = &run.facts.only {
+            notes.push(format!(
+                "run {} repeats only \"{only}\": compare full runs",
+                run.id
+            ));
+        }
+    }
+    notes
+}

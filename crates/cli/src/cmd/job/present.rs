@@ -1,0 +1,56 @@
+//! How diagnostics look to a person.
+
+use std::io::IsTerminal;
+
+use fathom_engine::jobfile::{Diagnostic, Severity};
+
+/// Diagnostics with their lines, in colour on a terminal that wants it.
+pub fn diagnostics(list: &[Diagnostic]) -> String {
+    text(list, std::io::stdout().is_terminal())
+}
+
+/// The same for stderr.
+pub fn diagnostics_for_stderr(list: &[Diagnostic]) -> String {
+    text(list, std::io::stderr().is_terminal())
+}
+
+fn text(list: &[Diagnostic], terminal: bool) -> String {
+    let colours = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let blocks: Vec<String> = list.iter().map(|it| block(it, colours)).collect();
+    blocks.join("\n")
+}
+
+fn block(diagnostic: &Diagnostic, colours: bool) -> String {
+    let Diagnostic {
+        path, line, column, ..
+    } = diagnostic;
+    let (on, off) = match (colours, diagnostic.severity) {
+        (false, _) => ("", ""),
+        (true, Severity::Error) => ("\x1b[1;31m", "\x1b[0m"),
+        (true, Severity::Warning) => ("\x1b[1;33m", "\x1b[0m"),
+    };
+    let mut block = format!(
+        "{}:{line}:{column}: {on}{}{off}: {}\n",
+        path.display(),
+        diagnostic.severity,
+        diagnostic.message
+    );
+    // A finding about the file as a whole has no line to show.
+    if !diagnostic.text.trim().is_empty() {
+        for (place, row) in diagnostic.excerpt().lines().enumerate() {
+            let (on, off) = if place == 1 { (on, off) } else { ("", "") };
+            block.push_str(&format!("{on}{row}{off}"));
+            if let (1, Some(meant)) = (place, &diagnostic.suggestion) {
+                block.push_str(&format!(" {on}did you mean {meant}?{off}"));
+            }
+            block.push('\n');
+        }
+    }
+    block
+}
+
+/// `1 error`, `2 errors`.
+pub fn count(n: usize, noun: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {noun}{plural}")
+}

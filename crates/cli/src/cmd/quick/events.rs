@@ -1,0 +1,103 @@
+//! `fathom quick --events`: the far side of a run over ssh. stdout carries
+//! [`Wire`] lines; the end of stdin asks to stop.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use fathom_campaign::quick::{self, Notice, QuickError};
+use fathom_engine::Control;
+use fathom_fleet::ssh::carry::Wire;
+use fathom_model::{Event, Exit};
+
+use super::run::here;
+use super::{Global, SeriesArgs, Wanted};
+use crate::out;
+
+/// Runs here and writes what happens as lines.
+pub fn run(global: &Global, args: &SeriesArgs) -> anyhow::Result<Exit> {
+    let control = crate::signals::control()?;
+    stop_with_stdin(control.clone());
+    let mut last = None;
+    let mut observer = |notice: Notice| {
+        let wire = match notice {
+            Notice::Text(text) => Wire::Text {
+                text: text.to_owned(),
+            },
+            Notice::Begins(header) => Wire::Header {
+                header: Box::new(header.clone()),
+            },
+            // Held back until the files are sent: it ends the stream.
+            Notice::Event(event @ Event::Ended { .. }) => {
+                last = Some(event.clone());
+                return;
+            }
+            Notice::Event(event) => Wire::Event {
+                happened: Box::new(event.clone()),
+            },
+        };
+        send(&wire);
+    };
+    let ran = match args.order() {
+        Ok(Wanted::Run(order)) => {
+            quick::run(&here(), &order, &global.runs, &control, &mut observer)
+        }
+        Ok(Wanted::Cleanup(_)) => Err(QuickError::Order("cleanup has no events".into())),
+        Err(error) => Err(error),
+    };
+    match ran {
+        Ok((dir, status)) => {
+            send_files(&dir)?;
+            let event = last.unwrap_or(Event::Ended { status });
+            send(&Wire::Event {
+                happened: Box::new(event),
+            });
+            Ok(Exit::Success)
+        }
+        Err(error) => {
+            let exit = error.exit();
+            send(&Wire::Refused {
+                exit: exit.code(),
+                message: error.to_string(),
+            });
+            Ok(exit)
+        }
+    }
+}
+
+/// The connection's end, or anything on it, is the request to end.
+fn stop_with_stdin(control: Control) {
+    std::thread::spawn(move || {
+        let _ = std::io::stdin().lock().read(&mut [0]);
+        control.stop();
+    });
+}
+
+fn send(wire: &Wire) {
+    // Strings and numbers: there is nothing that JSON cannot hold.
+    if let Ok(line) = serde_json::to_string(wire) {
+        out::line(line);
+    }
+}
+
+/// The files of the record beside its events: job files and raw outputs, which
+/// lie in a folder for each test.
+fn send_files(dir: &Path) -> anyhow::Result<()> {
+    let mut folders = vec![dir.join("jobs"), dir.join("raw")];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(folder) else {
+            continue;
+        };
+        for entry in entries {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
+            let name = path.strip_prefix(dir)?.to_string_lossy().into_owned();
+            send(&Wire::File { path: name, text });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! `fathom quick list`: the groups and their tests.
+
+use fathom_campaign::quick::{self, Baseline, Group, format_size};
+use fathom_model::Exit;
+use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::style::Tone;
+use serde_json::json;
+
+use super::{Global, failed, shelf, xdg};
+use crate::out;
+
+/// List the tests of the series
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  fathom quick list                 the tests of the group that runs by default
+  fathom quick list --group v1      those of another group
+  fathom quick list --group my.toml those of a file")]
+pub struct Args {
+    /// Group of tests: a name, or a file
+    #[arg(long, value_name = "GROUP", default_value = quick::DEFAULT_GROUP)]
+    group: String,
+}
+
+/// Runs the command.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    let user_dir = xdg::groups_dir();
+    let group = Group::find(&args.group, user_dir.as_deref()).map_err(failed)?;
+    let mut baselines = shelf()?.list().map_err(failed)?;
+    baselines.retain(|one| one.conditions.group == group.label());
+    let known = quick::known(user_dir.as_deref());
+    if global.json {
+        out::json(&document(&group, &baselines, &known))?;
+        return Ok(Exit::Success);
+    }
+    let mut grid = Grid::new([
+        words("test", 0),
+        words("engine", 1),
+        figures("depth", 2),
+        figures("bs", 2),
+        words("rw", 2),
+        figures("HDD", 0),
+    ]);
+    let hdd = baselines
+        .iter()
+        .find(|one| one.name == quick::DEFAULT_BASELINE);
+    for series in &group.series {
+        if let Some(title) = &series.title {
+            grid.heading(title.clone());
+        }
+        for test in &series.tests {
+            let iops = hdd.and_then(|hdd| hdd.iops.get(&test.name));
+            grid.line([
+                Cell::from(test.name.as_str()),
+                Cell::from(test.engine.as_str()),
+                Cell::from(test.depth.to_string()),
+                Cell::from(test.bs.as_str()),
+                Cell::from(test.rw.as_str()),
+                Cell::new(Tone::Strong, iops.map(u64::to_string).unwrap_or_default()),
+            ]);
+        }
+    }
+    let style = out::style(global.color);
+    out::line(format_args!("Group \"{}\": {}", group.label(), group.about));
+    out::line(format_args!(
+        "{} a set of files, {} s a test (those that write a set first have no limit)\n",
+        format_size(group.size_bytes()),
+        group.runtime_s
+    ));
+    out::text(grid.render(style));
+    let names: Vec<&str> = baselines.iter().map(|one| one.name.as_str()).collect();
+    out::line(format_args!(
+        "\nGroups: {}. Baselines of this one: {}.",
+        known.join(", "),
+        or_none(&names)
+    ));
+    Ok(Exit::Success)
+}
+
+fn or_none(names: &[&str]) -> String {
+    if names.is_empty() {
+        "none".into()
+    } else {
+        names.join(", ")
+    }
+}
+
+fn document(group: &Group, baselines: &[Baseline], known: &[String]) -> serde_json::Value {
+    let tests = |series: &quick::Series| -> Vec<serde_json::Value> {
+        let test = |test: &quick::Test| {
+            let of = |one: &Baseline| Some((one.name.clone(), *one.iops.get(&test.name)?));
+            let iops: std::collections::BTreeMap<String, u64> =
+                baselines.iter().filter_map(of).collect();
+            json!({
+                "name": test.name, "files": test.files, "engine": test.engine,
+                "depth": test.depth, "bs": test.bs, "rw": test.rw,
+                "options": test.options, "init": test.init, "baseline_iops": iops,
+            })
+        };
+        series.tests.iter().map(test).collect()
+    };
+    let series = |series: &quick::Series| json!({ "title": series.title, "watch": series.watch, "tests": tests(series) });
+    json!({
+        "schema": "fathom.quick-list/1",
+        "group": group.label(),
+        "about": group.about,
+        "size_bytes": group.size_bytes(),
+        "runtime_s": group.runtime_s,
+        "options": group.options,
+        "series": group.series.iter().map(series).collect::<Vec<_>>(),
+        "groups": known,
+    })
+}

@@ -1,0 +1,546 @@
+//! `fathom job run` and `fathom engines` with the real fio, as a user meets them.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use fathom_testkit::{LoopDevice, SmallFs, skip};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const LONG: &str =
+    "[global]\nsize=1m\ntime_based\nruntime=60\nrw=randread\nrate_iops=500\n[a]\nnumjobs=4\n";
+
+/// A folder to run in, with its own folder for trigger files.
+struct Bench(TempDir);
+
+impl Bench {
+    fn new() -> Self {
+        let dir = TempDir::with_prefix("fathom-run-").unwrap();
+        fs::create_dir(dir.path().join("tmp")).unwrap();
+        Self(dir)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        command
+            .args(args)
+            .current_dir(self.path())
+            .env("TMPDIR", self.path().join("tmp"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let output = self.run(args);
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"))
+    }
+
+    /// The records, oldest first.
+    fn records(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(self.path().join("fathom-runs")) else {
+            return Vec::new();
+        };
+        let mut records: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        records.sort();
+        records
+    }
+
+    /// Starts a run and waits for its first interval, which it tells on stderr.
+    fn start(&self, args: &[&str]) -> (Child, BufReader<std::process::ChildStderr>) {
+        let mut child = self.command(args).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("IOPS") {
+            line.clear();
+            assert!(
+                stderr.read_line(&mut line).unwrap() > 0,
+                "the run ended early"
+            );
+        }
+        (child, stderr)
+    }
+
+    /// Command lines that name this folder.
+    fn processes(&self) -> Vec<String> {
+        let own = self.path().to_str().unwrap();
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let command = String::from_utf8_lossy(&command).replace('\0', " ");
+            if command.contains(own) {
+                found.push(command);
+            }
+        }
+        found
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn signal(child: &Child, name: &str) {
+    let kill = Command::new("kill")
+        .args([name, &child.id().to_string()])
+        .status();
+    assert!(kill.unwrap().success());
+}
+
+/// Waits for what must come, and says whether it came in time.
+fn within(time: Duration, come: impl Fn() -> bool) -> bool {
+    let end = Instant::now() + time;
+    while !come() {
+        if Instant::now() > end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+#[test]
+fn a_run_is_recorded_and_its_document_printed() {
+    let bench = Bench::new();
+    let written = "[global]\nsize=${SIZE}\n[a] ; the only one\nrw=randread\n";
+    bench.file("small.fio", written);
+    let output = bench
+        .command(&["job", "run", "small.fio", "--json"])
+        .env("SIZE", "256k")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let doc: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(doc["status"], "complete");
+    assert_eq!(doc["jobs"][0]["read"]["total_ios"], 64);
+    assert!(doc["jobs"][0]["read"]["iops"].is_number());
+    let [record] = &bench.records()[..] else {
+        panic!("one record")
+    };
+    let as_run = fs::read_to_string(record.join("jobs/small.fio")).unwrap();
+    assert!(
+        as_run.contains("size=256k"),
+        "variables are resolved: {as_run}"
+    );
+    let kept = fs::read_to_string(record.join("jobs/small.fio.as-written")).unwrap();
+    assert_eq!(kept, written);
+    assert!(record.join("raw/fio.out").exists());
+    assert_eq!(bench.json(&["show", "--json"])["status"], "complete");
+}
+
+#[test]
+fn several_files_are_steps_and_a_failed_one_does_not_keep_the_next() {
+    let bench = Bench::new();
+    bench.file("one.fio", "[a]\nrw=read\nsize=64k\nioengine=nosuch\n");
+    bench.file("two.fio", "[b]\nrw=read\nsize=64k\n");
+    let output = bench.run(&[
+        "job", "run", "--engine", "fio", "--json", "one.fio", "two.fio", "--name", "both",
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    let doc: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(doc["status"], "failed");
+    assert_eq!(doc["jobs"][0]["step"], "two");
+    assert_eq!(doc["failures"][0]["kind"], "engine_missing");
+    let record = &bench.records()[0];
+    assert!(record.to_str().unwrap().ends_with("-both"));
+    assert!(record.join("jobs/01-one.fio").exists());
+    assert!(record.join("raw/02-two/fio.out").exists());
+}
+
+#[test]
+fn a_job_given_as_fio_options_runs() {
+    let bench = Bench::new();
+    let args = [
+        "job",
+        "run",
+        "--json",
+        "--",
+        "--max-jobs=8",
+        "--name=a",
+        "--rw=read",
+        "--size=64k",
+    ];
+    let doc = bench.json(&args);
+    assert_eq!(doc["status"], "complete");
+    assert_eq!(
+        (&doc["name"], &doc["jobs"][0]["name"]),
+        (&"a".into(), &"a".into())
+    );
+}
+
+#[test]
+fn sections_and_settings_choose_what_runs() {
+    let bench = Bench::new();
+    bench.file(
+        "two.fio",
+        "[a]\nrw=read\nsize=64k\n[b]\nrw=read\nsize=64k\n",
+    );
+    let doc = bench.json(&[
+        "job",
+        "run",
+        "--json",
+        "two.fio",
+        "--section=b",
+        "--set",
+        "size=128k",
+    ]);
+    assert_eq!(doc["jobs"].as_array().unwrap().len(), 1);
+    assert_eq!(doc["jobs"][0]["name"], "b");
+    assert_eq!(doc["jobs"][0]["read"]["io_bytes"], 131_072);
+    let output = bench.run(&["job", "run", "two.fio", "--section=c"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+}
+
+#[test]
+fn what_fio_wrote_is_written_as_it_is() {
+    let bench = Bench::new();
+    bench.file("small.fio", "[a]\nrw=read\nsize=64k\n");
+    for (format, begin) in [
+        ("normal", "a: (g=0)"),
+        ("terse", "3;fio-"),
+        ("json+", "{\n"),
+    ] {
+        let output = bench.run(&["job", "run", "-q", "small.fio", "--output-format", format]);
+        assert!(
+            String::from_utf8_lossy(&output.stdout).starts_with(begin),
+            "{output:?}"
+        );
+    }
+    let args = [
+        "job",
+        "run",
+        "-q",
+        "small.fio",
+        "--output-format=json",
+        "--output=out.json",
+    ];
+    let output = bench.run(&args);
+    assert!(output.stdout.is_empty());
+    let text = fs::read_to_string(bench.path().join("out.json")).unwrap();
+    assert!(!text.contains("\"bins\""));
+    let doc: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(doc["jobs"][0]["read"]["total_ios"], 16);
+}
+
+#[test]
+fn nothing_survives_a_kill_of_fathom() {
+    let bench = Bench::new();
+    bench.file("long.fio", LONG);
+    let (mut child, _stderr) = bench.start(&["job", "run", "long.fio", "--interval=200ms"]);
+    let before = bench.processes();
+    assert!(
+        before.len() >= 5,
+        "fio and its four forked jobs: {before:?}"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let gone = within(Duration::from_secs(2), || bench.processes().is_empty());
+    assert!(gone, "left after 2 s: {:?}", bench.processes());
+    let doc = bench.json(&["show", "--json"]);
+    assert_eq!(doc["status"], "interrupted");
+    let jobs = doc["jobs"].as_array().unwrap();
+    assert!(
+        jobs.iter()
+            .any(|job| job["read"]["total_ios"].as_u64() > Some(0))
+    );
+}
+
+#[test]
+fn ctrl_c_keeps_the_record_and_ends_with_130() {
+    let bench = Bench::new();
+    bench.file("long.fio", LONG);
+    let (child, _stderr) = bench.start(&["job", "run", "long.fio", "--json", "--interval=200ms"]);
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let doc: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(doc["status"], "interrupted");
+    assert_eq!(doc["jobs"].as_array().unwrap().len(), 4);
+    assert!(bench.processes().is_empty(), "{:?}", bench.processes());
+}
+
+#[test]
+fn a_second_ctrl_c_does_not_wait_for_fio() {
+    let bench = Bench::new();
+    bench.file("long.fio", LONG);
+    let (child, _stderr) = bench.start(&["job", "run", "long.fio", "--interval=200ms"]);
+    let fio = fs::read_to_string(bench.records()[0].join("events.jsonl")).unwrap();
+    let started = fio
+        .lines()
+        .find(|line| line.contains("engine_started"))
+        .unwrap();
+    let pid = serde_json::from_str::<Value>(started).unwrap()["pid"].to_string();
+    // fio that does not answer: SIGINT stays pending.
+    assert!(
+        Command::new("kill")
+            .args(["-STOP", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    signal(&child, "-INT");
+    std::thread::sleep(Duration::from_millis(200));
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(bench.processes().is_empty(), "{:?}", bench.processes());
+}
+
+#[test]
+fn the_state_is_shown_on_demand_and_the_run_goes_on() {
+    let bench = Bench::new();
+    bench.file("long.fio", &LONG.replace("runtime=60", "runtime=4"));
+    let (child, mut told) = bench.start(&["job", "run", "long.fio"]);
+    let text = std::thread::spawn(move || {
+        let mut text = String::new();
+        told.read_to_string(&mut text).map(|_| text)
+    });
+    let log = bench.records()[0].join("events.jsonl");
+    let statuses = || {
+        let events = fs::read_to_string(&log).unwrap();
+        events.matches("\"event\":\"status\"").count()
+    };
+    signal(&child, "-USR1");
+    assert!(within(Duration::from_secs(2), || statuses() == 1));
+    let trigger = bench.path().join("tmp/fathom-dump-status");
+    fs::write(&trigger, "").unwrap();
+    assert!(within(Duration::from_secs(2), || statuses() == 2));
+    assert!(!trigger.exists(), "the trigger file is taken away");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = text.join().unwrap().unwrap();
+    assert_eq!(
+        text.matches("read clat").count(),
+        8,
+        "two states of four jobs: {text}"
+    );
+}
+
+#[test]
+fn a_closed_stdout_does_not_harm_the_record() {
+    let bench = Bench::new();
+    bench.file("small.fio", "[a]\nrw=read\nsize=64k\n");
+    let mut child = bench
+        .command(&["job", "run", "-q", "small.fio"])
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    drop(child.stderr.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(bench.json(&["show", "--json"])["status"], "complete");
+}
+
+#[test]
+fn a_process_that_outlives_fio_is_killed_and_told() {
+    let bench = Bench::new();
+    let script = bench.file("orphan.sh", "sleep 60\n: this line keeps the shell\n");
+    let job = format!(
+        "[a]\nrw=read\nsize=64k\nexec_prerun=setsid sh {} &\n",
+        script.display()
+    );
+    bench.file("orphan.fio", &job);
+    let output = bench.run(&["job", "run", "--json", "orphan.fio"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let doc: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(doc["failures"][0]["kind"], "orphan");
+    assert!(bench.processes().is_empty(), "{:?}", bench.processes());
+}
+
+#[test]
+fn a_device_is_written_to_only_when_it_was_named() {
+    let name = "a_device_is_written_to_only_when_it_was_named";
+    let disk = match LoopDevice::new(16 << 20) {
+        Ok(disk) => disk,
+        Err(reason) => return skip(name, &reason),
+    };
+    let bench = Bench::new();
+    let path = disk.path().to_str().unwrap();
+    bench.file(
+        "disk.fio",
+        &format!("[a]\nrw=write\nsize=1m\nfilename={path}\n"),
+    );
+    let output = bench.run(&["job", "run", "disk.fio"]);
+    assert_eq!(output.status.code(), Some(4));
+    assert!(
+        stderr(&output).contains(&format!("--destroy {path}=16MiB")),
+        "{}",
+        stderr(&output)
+    );
+    assert!(bench.records().is_empty(), "nothing was run");
+    assert_eq!(
+        bench
+            .run(&["job", "run", "disk.fio", "--dry-run"])
+            .status
+            .code(),
+        Some(4)
+    );
+    let words = format!("{path}=16MiB");
+    let output = bench.run(&["job", "run", "-q", "disk.fio", "--destroy", &words]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let as_run = fs::read_to_string(bench.records()[0].join("jobs/disk.fio")).unwrap();
+    assert!(as_run.contains("allow_file_create=0"), "{as_run}");
+    bench.file(
+        "read.fio",
+        &format!("[a]\nrw=read\nsize=1m\nfilename={path}\n"),
+    );
+    assert_eq!(
+        bench.run(&["job", "run", "-q", "read.fio"]).status.code(),
+        Some(0),
+        "reading is free"
+    );
+}
+
+#[test]
+fn a_mistyped_device_is_never_created() {
+    let bench = Bench::new();
+    bench.file(
+        "typo.fio",
+        "[a]\nrw=read\nsize=1m\nfilename=/dev/fathom-no-such\n",
+    );
+    let output = bench.run(&["job", "run", "typo.fio"]);
+    assert_eq!(output.status.code(), Some(4));
+    assert!(
+        stderr(&output).contains("no such device"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(!Path::new("/dev/fathom-no-such").exists());
+    bench.file(
+        "folder.fio",
+        "[a]\nrw=write\nsize=1m\nfilename=no/such/folder/data\n",
+    );
+    let output = bench.run(&["job", "run", "folder.fio"]);
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    assert!(!bench.path().join("no").exists());
+}
+
+#[test]
+fn a_dry_run_shows_the_commands_and_runs_nothing() {
+    let bench = Bench::new();
+    bench.file("small.fio", "[a]\nrw=read\nsize=64k\n");
+    let output = bench.run(&["job", "run", "small.fio", "--dry-run", "--", "--max-jobs=8"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        text.contains("--max-jobs=8") && text.contains("size=64k"),
+        "{text}"
+    );
+    assert!(bench.records().is_empty());
+    let doc = bench.json(&["job", "run", "small.fio", "--dry-run", "--json"]);
+    assert_eq!(doc["steps"][0]["name"], "small");
+}
+
+#[test]
+fn what_cannot_run_is_refused_before_it_starts() {
+    let bench = Bench::new();
+    bench.file("bad.fio", "[a]\nrw=read\nsize=64k\nbs=4q\n");
+    bench.file("odd.fio", "[a]\nrw=read\nsize=64k\nnosuchoption=1\n");
+    let cases: [(&[&str], i32); 7] = [
+        (&["bad.fio"], 3),
+        (&["odd.fio", "--strict"], 3),
+        (&["nosuch.fio"], 3),
+        (&["odd.fio", "--fio", "/nosuch/fio"], 5),
+        (&[], 2),
+        (&["odd.fio", "--", "--output-format=json"], 2),
+        (&["odd.fio", "--", "--runtime=1"], 2),
+    ];
+    for (args, code) in cases {
+        let output = bench.run(&[&["job", "run"], args].concat());
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{args:?}: {}",
+            stderr(&output)
+        );
+        assert!(output.stdout.is_empty(), "{args:?}");
+    }
+    assert!(bench.records().is_empty());
+}
+
+#[test]
+fn a_time_limit_ends_the_run() {
+    let bench = Bench::new();
+    bench.file("long.fio", LONG);
+    let output = bench.run(&["job", "run", "--json", "long.fio", "--timeout=800ms"]);
+    assert_eq!(output.status.code(), Some(1));
+    let doc: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(doc["failures"][0]["kind"], "time_limit");
+}
+
+#[test]
+fn a_full_disk_under_the_records_stops_the_run() {
+    let name = "a_full_disk_under_the_records_stops_the_run";
+    let small = match SmallFs::new(4 << 20, "") {
+        Ok(small) => small,
+        Err(reason) => return skip(name, &reason),
+    };
+    let bench = Bench::new();
+    bench.file("long.fio", LONG);
+    let runs = small.path().join("runs");
+    let args = [
+        "--runs",
+        runs.to_str().unwrap(),
+        "job",
+        "run",
+        "long.fio",
+        "--interval=100ms",
+    ];
+    let (child, mut told) = bench.start(&args);
+    let ballast = fs::File::create(small.path().join("ballast")).unwrap();
+    let mut ballast = std::io::BufWriter::new(ballast);
+    let filled = std::io::copy(&mut std::io::repeat(0), &mut ballast);
+    assert!(filled.is_err(), "the disk is full now");
+    std::thread::spawn(move || std::io::copy(&mut told, &mut std::io::sink()));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(6));
+    let output = bench.run(&["--runs", runs.to_str().unwrap(), "show", "--json"]);
+    let doc: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(
+        doc["jobs"][0]["read"]["total_ios"].as_u64().unwrap() > 0,
+        "what is there is kept"
+    );
+}
+
+#[test]
+fn engines_and_their_options_are_listed() {
+    let bench = Bench::new();
+    let doc = bench.json(&["engines", "--json"]);
+    let engines = doc["engines"].as_array().unwrap();
+    let psync = engines
+        .iter()
+        .find(|engine| engine["name"] == "psync")
+        .unwrap();
+    assert_eq!(psync["fio"], "yes");
+    let output = bench.run(&["engines", "net,protocol"]);
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("udpv6"),
+        "{output:?}"
+    );
+    for (what, near) in [("psnyc", "psync"), ("net,portocol", "protocol")] {
+        let output = bench.run(&["engines", what]);
+        assert_eq!(output.status.code(), Some(5));
+        assert!(
+            stderr(&output).contains(&format!("did you mean {near}?")),
+            "{}",
+            stderr(&output)
+        );
+    }
+}

@@ -1,0 +1,181 @@
+//! Synchronous calls: sync (lseek and read), psync (pread), pvsync2 (preadv2).
+
+use std::io;
+use std::os::fd::RawFd;
+use std::time::Duration;
+
+use super::{Backend, Done, Io, Op, Target, result_of};
+
+/// Which calls are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::native) enum Style {
+    Seek,
+    Positioned,
+    /// preadv2; with polling for the completion (RWF_HIPRI).
+    Vectored {
+        poll: bool,
+    },
+}
+
+/// One I/O at a time, done when it is submitted.
+#[derive(Debug)]
+pub(in crate::native) struct Calls {
+    files: Vec<Target>,
+    style: Style,
+    pending: Option<Io>,
+    done: Option<Done>,
+    /// Where each file's offset stands, so that lseek is left out as fio leaves it out.
+    positions: Vec<u64>,
+}
+
+impl Calls {
+    pub(in crate::native) fn new(files: Vec<Target>, style: Style) -> Self {
+        Self {
+            positions: vec![u64::MAX; files.len()],
+            files,
+            style,
+            pending: None,
+            done: None,
+        }
+    }
+
+    fn run(&mut self, io: &Io) -> i64 {
+        let file = &self.files[io.file as usize];
+        let is_data = matches!(io.op, Op::Read | Op::Write);
+        match self.style {
+            Style::Vectored { poll } if is_data => vectored(file.fd, io, poll),
+            Style::Seek if is_data => {
+                let position = &mut self.positions[io.file as usize];
+                let result = seek_and_call(file.fd, io, *position);
+                *position = if result >= 0 {
+                    io.offset + result as u64
+                } else {
+                    u64::MAX
+                };
+                result
+            }
+            _ => execute(file, io),
+        }
+    }
+}
+
+impl Backend for Calls {
+    const QUEUES_SYNCS: bool = true;
+
+    #[inline]
+    fn push(&mut self, io: Io) {
+        self.pending = Some(io);
+    }
+
+    #[inline]
+    fn submit(&mut self, _waiting: bool) -> io::Result<()> {
+        if let Some(io) = self.pending.take() {
+            let result = self.run(&io);
+            self.done = Some(Done {
+                slot: io.slot,
+                result,
+            });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn reap(
+        &mut self,
+        _min: usize,
+        _max: usize,
+        _wait: Option<Duration>,
+        done: &mut Vec<Done>,
+    ) -> io::Result<()> {
+        done.extend(self.done.take());
+        Ok(())
+    }
+}
+
+/// Repeats a call that a signal interrupted.
+fn uninterrupted(mut call: impl FnMut() -> isize) -> i64 {
+    loop {
+        let result = result_of(call());
+        if result != -i64::from(libc::EINTR) {
+            return result;
+        }
+    }
+}
+
+/// One positioned call of any kind, here and now.
+pub(in crate::native) fn execute(file: &Target, io: &Io) -> i64 {
+    let (fd, len) = (file.fd, io.len as usize);
+    uninterrupted(|| match io.op {
+        // SAFETY: `data` has room for `len` bytes of a slot nobody else uses.
+        Op::Read => unsafe { libc::pread(fd, io.data.cast(), len, io.offset as libc::off_t) },
+        // SAFETY: `data` holds `len` bytes of a slot nobody else uses.
+        Op::Write => unsafe { libc::pwrite(fd, io.data.cast(), len, io.offset as libc::off_t) },
+        // SAFETY: no memory is passed.
+        Op::Fsync => (unsafe { libc::fsync(fd) }) as isize,
+        // SAFETY: no memory is passed.
+        Op::Fdatasync => (unsafe { libc::fdatasync(fd) }) as isize,
+        Op::Trim => trim(file, io),
+    })
+}
+
+fn seek_and_call(fd: RawFd, io: &Io, position: u64) -> i64 {
+    uninterrupted(|| {
+        // SAFETY: no memory is passed.
+        if position != io.offset
+            && unsafe { libc::lseek(fd, io.offset as libc::off_t, libc::SEEK_SET) } < 0
+        {
+            return -1;
+        }
+        let len = io.len as usize;
+        if io.op == Op::Read {
+            // SAFETY: `data` has room for `len` bytes of a slot nobody else uses.
+            unsafe { libc::read(fd, io.data.cast(), len) }
+        } else {
+            // SAFETY: `data` holds `len` bytes of a slot nobody else uses.
+            unsafe { libc::write(fd, io.data.cast(), len) }
+        }
+    })
+}
+
+fn vectored(fd: RawFd, io: &Io, poll: bool) -> i64 {
+    let vector = libc::iovec {
+        iov_base: io.data.cast(),
+        iov_len: io.len as usize,
+    };
+    let number = if io.op == Op::Read {
+        libc::SYS_preadv2
+    } else {
+        libc::SYS_pwritev2
+    };
+    let flags = if poll { libc::RWF_HIPRI } else { 0 };
+    uninterrupted(|| {
+        // SAFETY: one vector of a slot nobody else uses. The raw call, because
+        // not every libc has a wrapper; it takes the offset as a low and a high
+        // half (64-bit kernels read the low one whole: fs/read_write.c).
+        (unsafe { libc::syscall(number, fd, &raw const vector, 1, io.offset, 0u64, flags) })
+            as isize
+    })
+}
+
+/// Discards a range: BLKDISCARD on a device, a hole in a file, as fio does.
+fn trim(file: &Target, io: &Io) -> isize {
+    /// include/uapi/linux/fs.h: _IO(0x12, 119).
+    const BLKDISCARD: libc::c_ulong = 0x1277;
+    let done = if file.is_device {
+        let range = [io.offset, u64::from(io.len)];
+        // SAFETY: the request reads two u64 at the pointer.
+        unsafe { libc::ioctl(file.fd, BLKDISCARD as _, range.as_ptr()) }
+    } else {
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: no memory is passed.
+        unsafe {
+            libc::fallocate(
+                file.fd,
+                mode,
+                io.offset as libc::off_t,
+                libc::off_t::from(io.len),
+            )
+        }
+    };
+    if done == 0 { io.len as isize } else { -1 }
+}

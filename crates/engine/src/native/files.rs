@@ -1,0 +1,356 @@
+//! The files of a job: what they are called, how large they are, which part
+//! the job uses, how they are made and opened.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use fathom_model::{Failure, FailureKind};
+
+use super::backend::Target;
+use super::data::Filler;
+use super::job::{Amount, Fallocate, Files, IoEngine, Job, OpenSync};
+
+/// Bytes written at once when a file is laid out.
+const LAYOUT_BLOCK: usize = 1 << 20;
+
+/// What must be done to a file before the job can use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// It is as it should be, or is made when it is opened.
+    Nothing,
+    /// Made anew with its space set aside.
+    Space,
+    /// Made anew and written once from start to end.
+    Data,
+}
+
+/// One file of one member.
+#[derive(Debug, Clone)]
+pub(super) struct FilePlan {
+    pub(super) path: PathBuf,
+    pub(super) is_device: bool,
+    /// Where the job's part begins and how long it is, in bytes.
+    pub(super) start: u64,
+    pub(super) len: u64,
+    pub(super) layout: Layout,
+}
+
+/// Everything one member (one clone of a job) uses.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    pub(super) files: Vec<FilePlan>,
+    /// Bytes after which the member has done its work.
+    pub(super) total_bytes: u64,
+}
+
+fn open_failure(path: &Path, error: &io::Error, what: &str) -> Failure {
+    let kind = match error.raw_os_error() {
+        Some(libc::ENOSPC | libc::EDQUOT) => FailureKind::NoSpace,
+        Some(libc::EACCES | libc::EPERM) => FailureKind::Permission,
+        _ => FailureKind::Open,
+    };
+    let message = match error.raw_os_error() {
+        Some(libc::EINVAL) if what == "open" => {
+            "cannot be opened: its file system or the direct=1 flag is not for it (O_DIRECT)"
+                .to_owned()
+        }
+        _ => format!("cannot {what}: {error}"),
+    };
+    let failure = Failure::new(kind, message).about(path.display().to_string());
+    match error.raw_os_error() {
+        Some(errno) => failure.with_errno(errno),
+        None => failure,
+    }
+}
+
+/// A share of a size; exact, and without overflow.
+fn percent_of(bytes: u64, percent: u64) -> u64 {
+    u64::try_from(u128::from(bytes) * u128::from(percent) / 100).unwrap_or(u64::MAX)
+}
+
+/// Names of the files of clone number `clone`.
+fn names(job: &Job, clone: u32, work_dir: &Path) -> Vec<PathBuf> {
+    let Files {
+        names,
+        directories,
+        format,
+        count,
+        ..
+    } = &job.files;
+    let relative: Vec<PathBuf> = if names.is_empty() {
+        (0..*count)
+            .map(|file| {
+                let name = format
+                    .replace("$jobname", &job.name)
+                    .replace("$jobnum", &clone.to_string())
+                    .replace("$filenum", &file.to_string())
+                    .replace("$clientuid", "");
+                PathBuf::from(name)
+            })
+            .collect()
+    } else {
+        names.clone()
+    };
+    let folder = directories.get(clone as usize % directories.len().max(1));
+    relative
+        .into_iter()
+        .map(|name| match folder {
+            Some(folder) => work_dir
+                .join(folder)
+                .join(name.strip_prefix("/").unwrap_or(&name)),
+            None => work_dir.join(name),
+        })
+        .collect()
+}
+
+/// What stands at a path now: its size and whether it is a device; `None`: nothing.
+fn present(path: &Path) -> Result<Option<(u64, bool)>, Failure> {
+    let meta = match std::fs::metadata(path) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(open_failure(path, &error, "look at it")),
+    };
+    if meta.file_type().is_block_device() {
+        let size = File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0)));
+        return Ok(Some((
+            size.map_err(|error| open_failure(path, &error, "open"))?,
+            true,
+        )));
+    }
+    if meta.is_dir() {
+        return Err(Failure::new(FailureKind::Open, "is a folder, not a file")
+            .about(path.display().to_string()));
+    }
+    if !meta.is_file() {
+        return Err(
+            Failure::new(FailureKind::Open, "is neither a file nor a block device")
+                .about(path.display().to_string()),
+        );
+    }
+    Ok(Some((meta.len(), false)))
+}
+
+/// Sizes and extents of clone number `clone`; looks, changes nothing.
+pub(super) fn plan(job: &Job, clone: u32, work_dir: &Path) -> Result<Plan, Failure> {
+    let names = names(job, clone, work_dir);
+    let count = names.len() as u64;
+    let block = u64::from(job.pattern.min_block()).max(1);
+    // filesetup.c, setup_files: an uneven rest makes the first files longer.
+    let (share, mut extra) = match job.extent.size {
+        Some(Amount::Bytes(size)) => {
+            let share = size / count / block * block;
+            (
+                share.max(size.min(block)),
+                (size - (share * count).min(size)) / block,
+            )
+        }
+        _ => (0, 0),
+    };
+    let mut files = Vec::new();
+    for path in names {
+        let one = if extra > 0 { share + block } else { share };
+        extra = extra.saturating_sub(1);
+        // One file takes the size as it is: its last part may be less than a block.
+        let one = match job.extent.size {
+            Some(Amount::Bytes(size)) if count == 1 => size,
+            _ => one,
+        };
+        files.push(plan_file(job, clone, path, one)?);
+    }
+    // Only whole blocks are done: of 10k with bs=4k, two.
+    let all: u64 = files.iter().map(|file| file.len / block * block).sum();
+    let size = match job.extent.size {
+        Some(Amount::Bytes(size)) if job.extent.file_size.is_some() => size.min(all),
+        _ => all,
+    };
+    let total_bytes = match job.extent.io_size {
+        Some(Amount::Bytes(bytes)) => bytes,
+        Some(Amount::Percent(percent)) => percent_of(size, percent),
+        None => size,
+    };
+    Ok(Plan {
+        files,
+        total_bytes: total_bytes.saturating_mul(job.extent.loops),
+    })
+}
+
+fn plan_file(job: &Job, clone: u32, path: PathBuf, share: u64) -> Result<FilePlan, Failure> {
+    let subject = || path.display().to_string();
+    let diskless = job.engine == IoEngine::Null;
+    let there = if diskless { None } else { present(&path)? };
+    if there.is_none() && !diskless {
+        if path.starts_with("/dev") && !path.starts_with("/dev/shm") {
+            let message = "is not there; it would be made as an ordinary file in memory";
+            return Err(Failure::new(FailureKind::NoDevice, message).about(subject()));
+        }
+        if !job.files.allow_create {
+            let message = "is not there and allow_file_create=0 forbids to make it";
+            return Err(Failure::new(FailureKind::Open, message).about(subject()));
+        }
+    }
+    let (real, is_device) = there.unwrap_or((0, false));
+    let block = u64::from(job.pattern.min_block()).max(1);
+    let base = if real > 0 { real } else { share };
+    let offset_of = |amount: Option<Amount>| match amount {
+        Some(Amount::Bytes(bytes)) => bytes,
+        Some(Amount::Percent(percent)) => percent_of(base, percent) / block * block,
+        None => 0,
+    };
+    let start =
+        offset_of(job.extent.offset) + u64::from(clone) * offset_of(job.extent.offset_increment);
+    let rest = |end: u64| end.saturating_sub(start);
+    let whole = match (job.extent.file_size, job.extent.size) {
+        (Some(file_size), _) => rest(file_size),
+        (None, Some(Amount::Bytes(_))) => share,
+        (None, _) => rest(real),
+    };
+    let len = match job.extent.size {
+        Some(Amount::Percent(percent)) => {
+            percent_of(whole + start, percent).min(whole) / block * block
+        }
+        _ => whole,
+    };
+    if len < block {
+        let message = match job.extent.size {
+            None if real == 0 => "has no size, and the job gives none".to_owned(),
+            _ => format!("{len} bytes from offset {start} on are less than one block of {block}"),
+        };
+        return Err(Failure::new(FailureKind::NoSize, message).about(subject()));
+    }
+    if is_device && start + len > real {
+        let message = format!("holds {real} bytes; the job asks for {len} from offset {start} on");
+        return Err(Failure::new(FailureKind::NoSize, message).about(subject()));
+    }
+    let short = !is_device && !diskless && start + len > real;
+    let needs_data = job.pattern.dirs[0] || job.files.overwrite || job.engine == IoEngine::Mmap;
+    let layout = match (short && !job.files.create_on_open, needs_data) {
+        (false, _) => Layout::Nothing,
+        (true, true) => Layout::Data,
+        (true, false) => Layout::Space,
+    };
+    Ok(FilePlan {
+        path,
+        is_device,
+        start,
+        len,
+        layout,
+    })
+}
+
+/// Makes a file as its plan says. `stop` is asked now and then.
+pub(super) fn lay_out(job: &Job, file: &FilePlan, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
+    if file.layout == Layout::Nothing {
+        return Ok(());
+    }
+    let bytes = file.start + file.len;
+    let fail = |what: &'static str| move |error: io::Error| open_failure(&file.path, &error, what);
+    match std::fs::remove_file(&file.path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(fail("replace")(error));
+        }
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    let mut out = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o644)
+        .open(&file.path)
+        .map_err(fail("make"))?;
+    allocate(job.files.fallocate, &out, bytes).map_err(fail("set aside the space of"))?;
+    if file.layout == Layout::Space {
+        return Ok(());
+    }
+    let mut filler = Filler::new(&job.content, 1);
+    let mut block = vec![0u8; LAYOUT_BLOCK];
+    let mut left = bytes;
+    while left > 0 {
+        if stop() {
+            return Ok(());
+        }
+        let part = left.min(LAYOUT_BLOCK as u64) as usize;
+        filler.random(&mut block[..part]);
+        out.write_all(&block[..part]).map_err(fail("lay out"))?;
+        left -= part as u64;
+    }
+    if job.files.create_fsync {
+        out.sync_all().map_err(fail("lay out"))?;
+    }
+    Ok(())
+}
+
+/// Sets space aside. A file system that cannot is no error, as with fio.
+fn allocate(how: Fallocate, file: &File, bytes: u64) -> io::Result<()> {
+    let flags = match how {
+        Fallocate::None => return Ok(()),
+        Fallocate::Truncate => return file.set_len(bytes),
+        Fallocate::Allocate => rustix::fs::FallocateFlags::empty(),
+        Fallocate::KeepSize => rustix::fs::FallocateFlags::KEEP_SIZE,
+    };
+    match rustix::fs::fallocate(file, flags, 0, bytes) {
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
+        other => other.map_err(Into::into),
+    }
+}
+
+/// Opens a file as the job wants it and drops its pages from the cache.
+pub(super) fn open(job: &Job, plan: &FilePlan) -> Result<File, Failure> {
+    let writes = job.writes() || job.trims();
+    let mut flags = 0;
+    if job.files.direct && job.engine != IoEngine::Mmap {
+        flags |= libc::O_DIRECT;
+    }
+    flags |= match job.files.open_sync {
+        OpenSync::No => 0,
+        OpenSync::Sync => libc::O_SYNC,
+        OpenSync::Dsync => libc::O_DSYNC,
+    };
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .write(writes)
+        .custom_flags(flags)
+        .mode(0o644);
+    if writes && !plan.is_device {
+        options.create(job.files.allow_create);
+    }
+    let file = options
+        .open(&plan.path)
+        .map_err(|error| open_failure(&plan.path, &error, "open"))?;
+    if job.files.invalidate {
+        invalidate(&file, plan);
+    }
+    if job.files.advise {
+        let advice = if job.pattern.random {
+            rustix::fs::Advice::Random
+        } else {
+            rustix::fs::Advice::Sequential
+        };
+        // A hint: a file system that does not take it is no error.
+        let _ = rustix::fs::fadvise(&file, plan.start, None, advice);
+    }
+    Ok(file)
+}
+
+/// Drops clean pages. What is dirty stays, as with fio.
+fn invalidate(file: &File, plan: &FilePlan) {
+    if plan.is_device {
+        super::backend::flush_device_cache(file.as_raw_fd());
+        return;
+    }
+    let len = std::num::NonZeroU64::new(plan.len);
+    let _ = rustix::fs::fadvise(file, plan.start, len, rustix::fs::Advice::DontNeed);
+}
+
+/// The file as backends see it.
+pub(super) fn target(file: &File, plan: &FilePlan) -> Target {
+    Target {
+        fd: file.as_raw_fd(),
+        is_device: plan.is_device,
+        bytes: plan.start + plan.len,
+    }
+}

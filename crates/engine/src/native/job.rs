@@ -1,0 +1,514 @@
+//! A job as this engine runs it: every option resolved to what it means.
+//!
+//! [`super::options`] fills it from a [`fathom_model::JobSpec`]; nothing below
+//! looks at an option's text again.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::offsets::Distribution;
+use super::stats::Dir;
+use super::steady::Rule;
+
+/// How I/O reaches the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IoEngine {
+    /// Nothing is done; what an I/O costs without a device.
+    Null,
+    /// lseek and read or write.
+    Sync,
+    /// pread and pwrite.
+    Psync,
+    /// preadv2 and pwritev2.
+    Pvsync2,
+    /// io_submit and io_getevents.
+    Libaio,
+    /// io_uring.
+    IoUring,
+    /// A thread for each file that serves it in order, as glibc's aio does.
+    Posixaio,
+    /// memcpy from and to a shared mapping.
+    Mmap,
+}
+
+impl IoEngine {
+    /// Names in job files.
+    pub(super) const NAMES: [(&'static str, Self); 8] = [
+        ("io_uring", Self::IoUring),
+        ("libaio", Self::Libaio),
+        ("mmap", Self::Mmap),
+        ("null", Self::Null),
+        ("posixaio", Self::Posixaio),
+        ("psync", Self::Psync),
+        ("pvsync2", Self::Pvsync2),
+        ("sync", Self::Sync),
+    ];
+
+    /// Whether an I/O is over when it has been submitted: the depth is then 1.
+    pub(super) fn is_synchronous(self) -> bool {
+        matches!(self, Self::Sync | Self::Psync | Self::Pvsync2 | Self::Mmap)
+    }
+}
+
+/// A size as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Amount {
+    Bytes(u64),
+    Percent(u64),
+}
+
+/// Sizes of the I/Os of one direction, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Sizes {
+    Fixed(u32),
+    /// Multiples of the smallest, both ends included.
+    Range(u32, u32),
+    /// (size, percent up to here), ascending in percent; the last is 100.
+    Split(Vec<(u32, u8)>),
+}
+
+impl Sizes {
+    pub(super) fn min(&self) -> u32 {
+        match self {
+            Self::Fixed(size) | Self::Range(size, _) => *size,
+            Self::Split(parts) => parts.iter().map(|part| part.0).min().unwrap_or(0),
+        }
+    }
+
+    pub(super) fn max(&self) -> u32 {
+        match self {
+            Self::Fixed(size) | Self::Range(_, size) => *size,
+            Self::Split(parts) => parts.iter().map(|part| part.0).max().unwrap_or(0),
+        }
+    }
+}
+
+/// What the I/Os are.
+#[derive(Debug, Clone)]
+pub(super) struct Pattern {
+    /// Which of read, write, trim.
+    pub(super) dirs: [bool; 3],
+    pub(super) random: bool,
+    /// Trim each block, then write it.
+    pub(super) trimwrite: bool,
+    /// Share of reads when reads and writes are mixed, in percent.
+    pub(super) read_percent: u8,
+    /// Sizes by direction.
+    pub(super) sizes: [Sizes; 3],
+    /// Alignment of random offsets by direction; `None` is the smallest block.
+    pub(super) align: [Option<u32>; 3],
+    pub(super) repetition: bool,
+    pub(super) distribution: [Distribution; 3],
+    pub(super) seed: u64,
+    /// The same sequence in every run.
+    pub(super) repeatable: bool,
+}
+
+impl Pattern {
+    pub(super) fn uses(&self, dir: Dir) -> bool {
+        self.dirs[dir as usize]
+    }
+
+    pub(super) fn max_block(&self) -> u32 {
+        let used = Dir::ALL.into_iter().filter(|&dir| self.uses(dir));
+        used.map(|dir| self.sizes[dir as usize].max())
+            .max()
+            .unwrap_or(0)
+    }
+
+    pub(super) fn min_block(&self) -> u32 {
+        let used = Dir::ALL.into_iter().filter(|&dir| self.uses(dir));
+        used.map(|dir| self.sizes[dir as usize].min())
+            .min()
+            .unwrap_or(0)
+    }
+}
+
+/// How much, and of what.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Extent {
+    pub(super) size: Option<Amount>,
+    pub(super) io_size: Option<Amount>,
+    pub(super) file_size: Option<u64>,
+    pub(super) offset: Option<Amount>,
+    pub(super) offset_increment: Option<Amount>,
+    pub(super) loops: u64,
+    pub(super) number_ios: Option<u64>,
+}
+
+/// Which of several files comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Service {
+    RoundRobin,
+    Sequential,
+    Random,
+}
+
+/// What `fallocate` does when a file is made for writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fallocate {
+    None,
+    Allocate,
+    KeepSize,
+    Truncate,
+}
+
+/// O_SYNC or O_DSYNC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OpenSync {
+    No,
+    Sync,
+    Dsync,
+}
+
+/// The files and how they are opened and synced.
+#[derive(Debug, Clone)]
+pub(super) struct Files {
+    /// As `filename` names them; empty: made from `format`.
+    pub(super) names: Vec<PathBuf>,
+    /// Folders; the clones of a job take them in turn.
+    pub(super) directories: Vec<PathBuf>,
+    pub(super) format: String,
+    pub(super) count: u32,
+    pub(super) service: Service,
+    pub(super) direct: bool,
+    pub(super) open_sync: OpenSync,
+    /// Writes between two fsync; 0 is never.
+    pub(super) fsync_every: u64,
+    pub(super) fdatasync_every: u64,
+    pub(super) end_fsync: bool,
+    pub(super) fsync_on_close: bool,
+    pub(super) create_on_open: bool,
+    pub(super) allow_create: bool,
+    pub(super) create_fsync: bool,
+    pub(super) fallocate: Fallocate,
+    pub(super) invalidate: bool,
+    pub(super) advise: bool,
+    pub(super) unlink: bool,
+    pub(super) overwrite: bool,
+}
+
+/// The content of written blocks.
+#[derive(Debug, Clone)]
+pub(super) struct Content {
+    pub(super) refill: bool,
+    pub(super) scramble: bool,
+    pub(super) zero: bool,
+    pub(super) pattern: Vec<u8>,
+    /// Share of each chunk that compresses away, in percent.
+    pub(super) compress_percent: u8,
+    pub(super) compress_chunk: u32,
+}
+
+/// How many at once, and in what batches.
+#[derive(Debug, Clone)]
+pub(super) struct Queue {
+    pub(super) depth: u32,
+    /// Most I/Os handed over at once; `None`: as many as there is room for.
+    pub(super) submit: Option<u32>,
+    /// Fewest completions waited for when the queue is full.
+    pub(super) complete_min: u32,
+    /// Most completions taken at once.
+    pub(super) complete_max: Option<u32>,
+    /// The queue is filled again when it has run down to this.
+    pub(super) low: Option<u32>,
+    pub(super) hipri: bool,
+    pub(super) sq_poll: bool,
+    pub(super) sq_poll_cpu: Option<u32>,
+    pub(super) fixed_buffers: bool,
+}
+
+/// When it begins and ends.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Times {
+    pub(super) runtime: Option<Duration>,
+    pub(super) time_based: bool,
+    pub(super) ramp: Duration,
+    pub(super) start_delay: Duration,
+}
+
+/// How fast, by direction.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pace {
+    pub(super) bytes_per_second: [Option<u64>; 3],
+    pub(super) ios_per_second: [Option<u64>; 3],
+    pub(super) poisson: bool,
+    pub(super) think: Duration,
+    pub(super) think_blocks: u64,
+}
+
+impl Pace {
+    pub(super) fn is_rated(&self) -> bool {
+        self.bytes_per_second
+            .iter()
+            .chain(&self.ios_per_second)
+            .any(Option::is_some)
+    }
+}
+
+/// Its place among the jobs.
+#[derive(Debug, Clone)]
+pub(super) struct Order {
+    pub(super) clones: u32,
+    pub(super) stonewall: bool,
+    pub(super) wait_for: Option<String>,
+    pub(super) new_group: bool,
+    pub(super) exit_all: bool,
+    pub(super) exit_all_on_error: bool,
+}
+
+/// Which errors a job goes past.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OnError {
+    /// By direction: read, write (trims with it), and syncs, which are writes.
+    pub(super) go_on: [bool; 3],
+    /// By direction; these are not even counted as the job's error.
+    pub(super) ignore: [Vec<i32>; 3],
+}
+
+/// I/O priorities: class << 13 | hint << 3 | level (include/uapi/linux/ioprio.h).
+#[derive(Debug, Clone, Default)]
+pub(super) struct Priority {
+    /// Of the thread.
+    pub(super) thread: Option<u16>,
+    /// Share of the I/Os with a priority of their own, in percent, by direction.
+    pub(super) percent: [u8; 3],
+    pub(super) class: [u8; 3],
+    pub(super) level: [u8; 3],
+    pub(super) hint: [u16; 3],
+    /// By direction: (block size, percent, priority).
+    pub(super) split: [Vec<(u32, u8, u16)>; 3],
+}
+
+/// fio's log files; the prefixes of those that are written.
+#[derive(Debug, Clone)]
+pub(super) struct Logs {
+    pub(super) lat: Option<String>,
+    pub(super) bw: Option<String>,
+    pub(super) iops: Option<String>,
+    pub(super) hist: Option<String>,
+    /// Averaging window in ms; 0: a line for each I/O.
+    pub(super) avg_ms: u64,
+    pub(super) hist_ms: u64,
+    pub(super) prio: bool,
+    pub(super) offset: bool,
+    /// A file for each member.
+    pub(super) per_job: bool,
+}
+
+impl Logs {
+    pub(super) fn any(&self) -> bool {
+        [&self.lat, &self.bw, &self.iops, &self.hist]
+            .iter()
+            .any(|prefix| prefix.is_some())
+    }
+}
+
+impl Default for Logs {
+    fn default() -> Self {
+        Self {
+            lat: None,
+            bw: None,
+            iops: None,
+            hist: None,
+            avg_ms: 0,
+            hist_ms: 1000,
+            prio: false,
+            offset: false,
+            per_job: true,
+        }
+    }
+}
+
+/// What the results show.
+#[derive(Debug, Clone)]
+pub(super) struct Show {
+    pub(super) group: bool,
+    pub(super) lat: bool,
+    pub(super) clat: bool,
+    pub(super) slat: bool,
+    pub(super) clat_percentiles: bool,
+    pub(super) lat_percentiles: bool,
+    pub(super) percentiles: Vec<f64>,
+}
+
+/// A job, whole.
+#[derive(Debug, Clone)]
+pub(super) struct Job {
+    pub(super) name: String,
+    pub(super) engine: IoEngine,
+    pub(super) pattern: Pattern,
+    pub(super) extent: Extent,
+    pub(super) files: Files,
+    pub(super) content: Content,
+    pub(super) queue: Queue,
+    pub(super) times: Times,
+    pub(super) pace: Pace,
+    pub(super) order: Order,
+    pub(super) errors: OnError,
+    pub(super) priority: Priority,
+    pub(super) cpus: Option<Vec<usize>>,
+    pub(super) cpus_split: bool,
+    pub(super) logs: Logs,
+    /// fio's steady-state rule: the rule, its window in s, the time before it.
+    pub(super) steady: Option<Rule>,
+    pub(super) steady_seconds: u64,
+    pub(super) steady_ramp: Duration,
+    /// I/O scheduler that the devices get for the run.
+    pub(super) scheduler: Option<String>,
+    pub(super) show: Show,
+}
+
+impl Job {
+    /// fio's defaults (options.c).
+    pub(super) fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            engine: IoEngine::Psync,
+            pattern: Pattern::default(),
+            extent: Extent {
+                loops: 1,
+                ..Extent::default()
+            },
+            files: Files::default(),
+            content: Content::default(),
+            queue: Queue::default(),
+            times: Times::default(),
+            pace: Pace {
+                think_blocks: 1,
+                ..Pace::default()
+            },
+            order: Order::default(),
+            errors: OnError::default(),
+            priority: Priority::default(),
+            cpus: None,
+            cpus_split: false,
+            logs: Logs::default(),
+            steady: None,
+            steady_seconds: 0,
+            steady_ramp: Duration::ZERO,
+            scheduler: None,
+            show: Show::default(),
+        }
+    }
+
+    /// The depth the engine can keep.
+    pub(super) fn depth(&self) -> u32 {
+        if self.engine.is_synchronous() {
+            1
+        } else {
+            self.queue.depth.max(1)
+        }
+    }
+
+    pub(super) fn writes(&self) -> bool {
+        self.pattern.uses(Dir::Write)
+    }
+
+    pub(super) fn trims(&self) -> bool {
+        self.pattern.uses(Dir::Trim)
+    }
+}
+
+impl Default for Pattern {
+    fn default() -> Self {
+        Self {
+            dirs: [true, false, false],
+            random: false,
+            trimwrite: false,
+            read_percent: 50,
+            sizes: [const { Sizes::Fixed(4096) }; 3],
+            align: [None; 3],
+            repetition: false,
+            distribution: [const { Distribution::Uniform }; 3],
+            seed: 0,
+            repeatable: true,
+        }
+    }
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        Self {
+            names: Vec::new(),
+            directories: Vec::new(),
+            format: "$jobname.$jobnum.$filenum".to_owned(),
+            count: 1,
+            service: Service::RoundRobin,
+            direct: false,
+            open_sync: OpenSync::No,
+            fsync_every: 0,
+            fdatasync_every: 0,
+            end_fsync: false,
+            fsync_on_close: false,
+            create_on_open: false,
+            allow_create: true,
+            create_fsync: true,
+            fallocate: Fallocate::Allocate,
+            invalidate: true,
+            advise: true,
+            unlink: false,
+            overwrite: false,
+        }
+    }
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self {
+            refill: false,
+            scramble: true,
+            zero: false,
+            pattern: Vec::new(),
+            compress_percent: 0,
+            compress_chunk: 512,
+        }
+    }
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self {
+            depth: 1,
+            submit: None,
+            complete_min: 1,
+            complete_max: None,
+            low: None,
+            hipri: false,
+            sq_poll: false,
+            sq_poll_cpu: None,
+            fixed_buffers: false,
+        }
+    }
+}
+
+impl Default for Order {
+    fn default() -> Self {
+        Self {
+            clones: 1,
+            stonewall: false,
+            wait_for: None,
+            new_group: false,
+            exit_all: false,
+            exit_all_on_error: false,
+        }
+    }
+}
+
+impl Default for Show {
+    fn default() -> Self {
+        Self {
+            group: false,
+            lat: true,
+            clat: true,
+            slat: true,
+            clat_percentiles: true,
+            lat_percentiles: false,
+            // stat.c, DEF_PERCENTILES.
+            percentiles: vec![
+                1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5,
+                99.9, 99.95, 99.99,
+            ],
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The jobs of a run as members: clones, their groups, what each waits for.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use fathom_model::{Failure, JobSpec};
+
+use super::files::{self, Plan};
+use super::job::Job;
+use super::prio::Classes;
+use super::ring::Ring;
+use super::rng::mix;
+use super::stats::Stats;
+
+/// One clone of one job: one worker.
+pub(super) struct Member {
+    pub(super) job: Arc<Job>,
+    pub(super) spec: Arc<JobSpec>,
+    /// Place of its section among the jobs, and its number among the clones.
+    pub(super) section: usize,
+    pub(super) clone: u32,
+    /// Reporting group, from 0.
+    pub(super) group: u32,
+    /// Members before this place must have ended before it starts (stonewall).
+    pub(super) after: usize,
+    pub(super) plan: Result<Arc<Plan>, Failure>,
+    pub(super) classes: Arc<Classes>,
+    pub(super) stats: Arc<Stats>,
+    pub(super) seed: u64,
+    /// Tells the worker to end.
+    pub(super) stop: Arc<AtomicBool>,
+    /// Where the worker leaves its I/Os for the logs.
+    pub(super) ring: Option<Arc<Ring>>,
+}
+
+/// Members that report as one.
+#[derive(Debug, Clone)]
+pub(super) struct Unit {
+    pub(super) name: String,
+    pub(super) members: Vec<usize>,
+}
+
+/// All members in the order of the job file.
+pub(super) fn expand(jobs: &[(JobSpec, Job)], work_dir: &Path, entropy: u64) -> Vec<Member> {
+    let mut members: Vec<Member> = Vec::new();
+    let (mut group, mut after) = (0, 0);
+    for (section, (spec, job)) in jobs.iter().enumerate() {
+        // init.c, add_job: a wall or new_group begins a group, unless it is the first job.
+        if (job.order.stonewall || job.order.new_group) && !members.is_empty() {
+            group += 1;
+        }
+        if job.order.stonewall {
+            after = members.len();
+        }
+        let (job, spec) = (Arc::new(job.clone()), Arc::new(spec.clone()));
+        let seed = if job.pattern.repeatable {
+            job.pattern.seed
+        } else {
+            entropy
+        };
+        for clone in 0..job.order.clones {
+            let classes = Arc::new(Classes::new(&job));
+            let stats = Stats::new(
+                job.pattern.dirs,
+                classes.values().len(),
+                job.depth() as usize,
+            );
+            members.push(Member {
+                plan: files::plan(&job, clone, work_dir).map(Arc::new),
+                seed: mix(mix(seed, section as u64), u64::from(clone)),
+                stop: Arc::default(),
+                ring: job.logs.any().then(|| Arc::new(Ring::new())),
+                job: Arc::clone(&job),
+                spec: Arc::clone(&spec),
+                section,
+                clone,
+                group,
+                after,
+                classes,
+                stats: Arc::new(stats),
+            });
+        }
+    }
+    members
+}
+
+/// What reports together: with group_reporting the members of a group.
+pub(super) fn units(members: &[Member]) -> Vec<Unit> {
+    let mut units: Vec<Unit> = Vec::new();
+    for (place, member) in members.iter().enumerate() {
+        let last = units.last_mut().filter(|unit| {
+            let first = &members[unit.members[0]];
+            member.job.show.group && first.job.show.group && first.group == member.group
+        });
+        match last {
+            Some(unit) => unit.members.push(place),
+            None => units.push(Unit {
+                name: member.job.name.clone(),
+                members: vec![place],
+            }),
+        }
+    }
+    units
+}

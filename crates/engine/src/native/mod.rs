@@ -1,0 +1,181 @@
+//! The embedded engine: fio's job options on io_uring, libaio and plain calls,
+//! with nothing to install. Linux only, as its ways to the kernel are.
+//!
+//! ```text
+//! JobSpec ── options ──▶ Job ── files ──▶ Plan ─┐
+//!   what was written       what it means        ├─▶ Worker (a thread each)
+//!                          source, data, pace ──┘      │ draws I/Os, hands them to a
+//!                                                      │ backend, counts in Stats
+//!            run ◀── sampler, results ◀── Stats ◀──────┘
+//!             └─ Events: samples every interval, results at the end
+//! ```
+//!
+//! [`options`] is the one table of what is supported; everything else is refused
+//! by name before anything is touched. [`worker`] is the loop: after its start it
+//! allocates nothing, takes no lock, writes nothing. [`stats`] is read by [`run`]
+//! while it is written. `unsafe` is in [`backend`], [`buffer`] and the counter
+//! read of [`clock`].
+
+mod backend;
+mod buffer;
+mod clock;
+mod data;
+mod disks;
+mod files;
+mod job;
+mod logs;
+mod members;
+mod offsets;
+mod options;
+mod pace;
+mod prio;
+mod results;
+mod ring;
+mod rng;
+mod run;
+mod sampler;
+mod scheduler;
+mod source;
+mod stats;
+mod steady;
+mod thread;
+mod worker;
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use fathom_model::{Event, Failure, FailureKind, JobSpec};
+
+use crate::jobfile::JobFile;
+use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
+use clock::Anchor;
+
+pub use options::{Unsupported, markdown, supports};
+
+/// What results name as the engine's version.
+#[must_use]
+pub fn version() -> String {
+    format!("native-{}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The embedded engine.
+#[derive(Debug)]
+pub struct Native {
+    anchor: Anchor,
+}
+
+impl Default for Native {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Native {
+    /// Reads the clocks a first time; by the first I/O they can be compared.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            anchor: Anchor::now(),
+        }
+    }
+}
+
+impl Engine for Native {
+    fn name(&self) -> &'static str {
+        "native"
+    }
+
+    fn run(
+        &self,
+        request: &Request,
+        control: &Control,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome, EngineError> {
+        let begun = Instant::now();
+        let specs = specs(request)?;
+        let jobs = resolve(&specs)?;
+        let entropy = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |time| time.as_nanos() as u64);
+        let members = members::expand(
+            &jobs,
+            &request.work_dir,
+            rng::mix(entropy, u64::from(std::process::id())),
+        );
+        let started = Event::EngineStarted {
+            engine: self.name().to_owned(),
+            version: Some(version()),
+            argv: Vec::new(),
+            pid: None,
+        };
+        if sink.event(started) == crate::Flow::Stop {
+            return Ok(Outcome::Interrupted);
+        }
+        let clock = self.anchor.clock();
+        Ok(run::Run::new(request, control, sink, clock, members, begun).go())
+    }
+}
+
+fn bad(message: String) -> EngineError {
+    EngineError::Failed(Failure::new(FailureKind::BadOption, message))
+}
+
+/// The jobs of the request's file, those of its sections only.
+fn specs(request: &Request) -> Result<Vec<JobSpec>, EngineError> {
+    if let Some(extra) = request.extra_args.first() {
+        return Err(bad(format!(
+            "'{extra}' is for fio's command line; the native engine has none"
+        )));
+    }
+    let env = |name: &str| std::env::var(name).ok();
+    let checked = JobFile::read(&request.job_file, &env).map_err(|source| EngineError::File {
+        path: request.job_file.clone(),
+        source,
+    })?;
+    if let Some(error) = checked
+        .diagnostics
+        .iter()
+        .find(|d| d.severity == crate::jobfile::Severity::Error)
+    {
+        return Err(bad(error.to_string()));
+    }
+    let mut specs = checked.file.jobs();
+    if !request.sections.is_empty() {
+        specs.retain(|spec| request.sections.contains(&spec.name));
+    }
+    if specs.is_empty() {
+        return Err(bad(format!(
+            "{} has no job to run",
+            request.job_file.display()
+        )));
+    }
+    Ok(specs)
+}
+
+/// All jobs resolved, or everything that keeps them from it.
+fn resolve(specs: &[JobSpec]) -> Result<Vec<(JobSpec, job::Job)>, EngineError> {
+    let mut jobs = Vec::new();
+    let mut refused = Vec::new();
+    for spec in specs {
+        match options::resolve(spec) {
+            Ok(job) => jobs.push((spec.clone(), job)),
+            Err(reasons) => refused.extend(reasons.iter().map(ToString::to_string)),
+        }
+    }
+    for (_, job) in &jobs {
+        if let Some(name) = &job.order.wait_for
+            && !specs
+                .iter()
+                .any(|spec| spec.name == *name && *name != job.name)
+        {
+            refused.push(format!(
+                "job {}: wait_for: there is no other job '{name}'",
+                job.name
+            ));
+        }
+    }
+    if refused.is_empty() {
+        Ok(jobs)
+    } else {
+        Err(bad(refused.join("\n")))
+    }
+}

@@ -1,0 +1,372 @@
+//! What the I/Os are, how they are queued, what they carry.
+
+use crate::native::job::{IoEngine, Job, Sizes};
+use crate::native::offsets::Distribution;
+
+use super::value::{self, Outcome, Value};
+use super::{Row, differs, same};
+
+pub(super) const PATTERN: &[Row] = &[
+    differs(
+        &["rw", "readwrite"],
+        "no sequence modifiers such as `randread:8`",
+        direction,
+    ),
+    same(&["rwmixread"], |job, v| {
+        job.pattern.read_percent = v.percent()?;
+        Ok(())
+    }),
+    same(&["rwmixwrite"], |job, v| {
+        job.pattern.read_percent = 100 - v.percent()?;
+        Ok(())
+    }),
+    same(&["bs", "blocksize"], |job, v| {
+        job.pattern.sizes = v.triple(&job.pattern.sizes, |text| {
+            Ok(Sizes::Fixed(value::block(text)?))
+        })?;
+        Ok(())
+    }),
+    same(&["bsrange", "blocksize_range"], |job, v| {
+        job.pattern.sizes = v.triple(&job.pattern.sizes, |text| {
+            let (low, high) = text
+                .split_once(['-', ':'])
+                .ok_or_else(|| format!("'{text}' is not a range such as 4k-64k"))?;
+            Ok(Sizes::Range(value::block(low)?, value::block(high)?))
+        })?;
+        Ok(())
+    }),
+    same(&["bssplit"], |job, v| {
+        job.pattern.sizes = v.triple(&job.pattern.sizes, split)?;
+        Ok(())
+    }),
+    same(&["blockalign", "ba"], |job, v| {
+        job.pattern.align = v.triple(&job.pattern.align, |text| Ok(Some(value::block(text)?)))?;
+        Ok(())
+    }),
+    same(&["norandommap"], |job, v| {
+        job.pattern.repetition = v.flag()?;
+        Ok(())
+    }),
+    differs(
+        &["softrandommap"],
+        "never needed: the map takes no memory for one block size",
+        |_, v| v.flag().map(|_| ()),
+    ),
+    differs(
+        &["randrepeat", "allrandrepeat"],
+        "repeats this engine's own sequence, not fio's",
+        |job, v| {
+            job.pattern.repeatable = v.flag()?;
+            Ok(())
+        },
+    ),
+    differs(
+        &["randseed"],
+        "seeds this engine's own sequence",
+        |job, v| {
+            job.pattern.seed = v.number()?;
+            Ok(())
+        },
+    ),
+    differs(
+        &["random_generator"],
+        "tausworthe, tausworthe64 and lfsr are taken; all mean the engine's own generators (xoshiro256++, and a keyed bijection where no block may come twice)",
+        |_, v| match v.text()? {
+            "tausworthe" | "tausworthe64" | "lfsr" => Ok(()),
+            other => Err(format!(
+                "'{other}' is none of tausworthe, tausworthe64, lfsr"
+            )),
+        },
+    ),
+    differs(
+        &["random_distribution"],
+        "random, zipf, pareto, normal and zoned; no centre, no zoned_abs",
+        |job, v| {
+            job.pattern.distribution = distribution(v.text()?)?;
+            Ok(())
+        },
+    ),
+];
+
+fn direction(job: &mut Job, v: Value<'_>) -> Outcome<()> {
+    let text = v.text()?;
+    let (random, dirs) = match text {
+        "read" => (false, [true, false, false]),
+        "write" => (false, [false, true, false]),
+        "trim" => (false, [false, false, true]),
+        "randread" => (true, [true, false, false]),
+        "randwrite" => (true, [false, true, false]),
+        "randtrim" => (true, [false, false, true]),
+        "rw" | "readwrite" => (false, [true, true, false]),
+        "randrw" => (true, [true, true, false]),
+        "trimwrite" => (false, [false, true, true]),
+        _ => {
+            return Err(format!(
+                "'{text}' is none of read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite"
+            ));
+        }
+    };
+    job.pattern.random = random;
+    job.pattern.dirs = dirs;
+    job.pattern.trimwrite = text == "trimwrite";
+    Ok(())
+}
+
+/// `4k/60:64k/30:1m` – sizes without a share divide what is left.
+fn split(text: &str) -> Outcome<Sizes> {
+    let mut parts: Vec<(u32, Option<u8>)> = Vec::new();
+    for part in text.split(':') {
+        let (size, share) = part.split_once('/').unwrap_or((part, ""));
+        let share = if share.is_empty() {
+            None
+        } else {
+            Some(value::percent(share)?)
+        };
+        parts.push((value::block(size)?, share));
+    }
+    let given: u32 = parts.iter().filter_map(|part| part.1).map(u32::from).sum();
+    if given > 100 {
+        return Err(format!("'{text}' adds up to {given} percent"));
+    }
+    let open = parts.iter().filter(|part| part.1.is_none()).count() as u32;
+    if open == 0 && given < 100 {
+        return Err(format!("'{text}' adds up to {given} percent only"));
+    }
+    let mut left = 100 - given;
+    let mut missing = open;
+    let mut upto = 0u8;
+    let parts = parts.into_iter().map(|(size, share)| {
+        let share = share.unwrap_or_else(|| {
+            let share = left / missing.max(1);
+            left -= share;
+            missing -= 1;
+            share as u8
+        });
+        upto += share;
+        (size, upto)
+    });
+    Ok(Sizes::Split(parts.collect()))
+}
+
+fn distribution(text: &str) -> Outcome<[Distribution; 3]> {
+    let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+    if name == "zoned" {
+        return Value(Some(rest))
+            .triple(&Job::new("").pattern.distribution, zoned)
+            .map_err(|e| format!("{text}: {e}"));
+    }
+    let parameter = || value::plain::<f64>(rest);
+    let one = match name {
+        "random" => Distribution::Uniform,
+        "zipf" => Distribution::Zipf(if rest.is_empty() { 1.1 } else { parameter()? }),
+        "pareto" => match if rest.is_empty() { 0.2 } else { parameter()? } {
+            h if h > 0.0 && h < 1.0 => Distribution::Pareto(h),
+            h => return Err(format!("pareto needs a value between 0 and 1, not {h}")),
+        },
+        "normal" => Distribution::Normal(parameter()?),
+        _ => {
+            return Err(format!(
+                "'{name}' is none of random, zipf, pareto, normal, zoned"
+            ));
+        }
+    };
+    if let Distribution::Zipf(v) | Distribution::Normal(v) = one
+        && (v.is_nan() || v <= 0.0 || v > 100.0)
+    {
+        return Err(format!(
+            "{name} needs a value above 0 and up to 100, not {v}"
+        ));
+    }
+    Ok([one.clone(), one.clone(), one])
+}
+
+fn zoned(text: &str) -> Outcome<Distribution> {
+    let mut zones = Vec::new();
+    for zone in text.split(':') {
+        let (access, size) = zone
+            .split_once('/')
+            .ok_or_else(|| format!("'{zone}' is not a zone such as 60/10"))?;
+        zones.push((value::percent(access)?, value::percent(size)?));
+    }
+    let sum = |of: fn(&(u8, u8)) -> u8| zones.iter().map(|zone| u32::from(of(zone))).sum::<u32>();
+    match (sum(|zone| zone.0), sum(|zone| zone.1)) {
+        (100, 100) => Ok(Distribution::Zoned(zones)),
+        (access, size) => Err(format!("the zones add up to {access}/{size}, not 100/100")),
+    }
+}
+
+pub(super) const QUEUE: &[Row] = &[
+    differs(
+        &["ioengine"],
+        "io_uring, libaio, posixaio, psync, sync, pvsync2, mmap, null",
+        |job, v| {
+            let text = v.text()?;
+            let known = IoEngine::NAMES.iter().find(|(name, _)| *name == text);
+            job.engine = known.map(|&(_, engine)| engine).ok_or_else(|| {
+                format!("the native engine has no '{text}'; use --engine fio for it")
+            })?;
+            Ok(())
+        },
+    ),
+    same(&["iodepth"], |job, v| {
+        job.queue.depth = v.number()?;
+        if job.queue.depth == 0 {
+            Err("at least 1".to_owned())
+        } else {
+            Ok(())
+        }
+    }),
+    differs(
+        &["iodepth_batch_submit", "iodepth_batch"],
+        "unset, as many as there is room for are handed over in one call; fio hands over one at a time",
+        |job, v| {
+            job.queue.submit = Some(v.number::<u32>()?.max(1));
+            Ok(())
+        },
+    ),
+    same(
+        &["iodepth_batch_complete_min", "iodepth_batch_complete"],
+        |job, v| {
+            job.queue.complete_min = v.number()?;
+            Ok(())
+        },
+    ),
+    same(&["iodepth_batch_complete_max"], |job, v| {
+        job.queue.complete_max = Some(v.number::<u32>()?.max(1));
+        Ok(())
+    }),
+    same(&["iodepth_low"], |job, v| {
+        job.queue.low = Some(v.number()?);
+        Ok(())
+    }),
+    same(&["hipri"], |job, v| {
+        job.queue.hipri = v.flag()?;
+        Ok(())
+    }),
+    same(&["sqthread_poll"], |job, v| {
+        job.queue.sq_poll = v.flag()?;
+        Ok(())
+    }),
+    same(&["sqthread_poll_cpu"], |job, v| {
+        job.queue.sq_poll_cpu = Some(v.number()?);
+        Ok(())
+    }),
+    same(&["fixedbufs"], |job, v| {
+        job.queue.fixed_buffers = v.flag()?;
+        Ok(())
+    }),
+    differs(&["registerfiles"], "always on", |_, v| v.flag().map(|_| ())),
+    differs(&["nonvectored"], "always on", |_, v| v.flag().map(|_| ())),
+    differs(
+        &["ioscheduler"],
+        "the device gets its own scheduler back at the end",
+        |job, v| {
+            job.scheduler = Some(v.text()?.to_owned());
+            Ok(())
+        },
+    ),
+    differs(
+        &["userspace_reap"],
+        "taken; libaio's completions are fetched by system call",
+        |_, v| v.flag().map(|_| ()),
+    ),
+    differs(&["thread"], "jobs are always threads", |_, v| {
+        v.flag().map(|_| ())
+    }),
+];
+
+pub(super) const CONTENT: &[Row] = &[
+    same(&["refill_buffers"], |job, v| {
+        job.content.refill = v.flag()?;
+        Ok(())
+    }),
+    same(&["scramble_buffers"], |job, v| {
+        job.content.scramble = v.flag()?;
+        Ok(())
+    }),
+    same(&["zero_buffers"], |job, v| {
+        job.content.zero = v.flag()?;
+        Ok(())
+    }),
+    differs(
+        &["buffer_pattern"],
+        "no `%o` and no file names",
+        |job, v| {
+            job.content.pattern = pattern(v.text()?)?;
+            Ok(())
+        },
+    ),
+    same(&["buffer_compress_percentage"], |job, v| {
+        job.content.compress_percent = v.percent()?;
+        // options.c: asking for compressible data means filling every buffer.
+        job.content.refill |= job.content.compress_percent > 0;
+        Ok(())
+    }),
+    same(&["buffer_compress_chunk"], |job, v| {
+        job.content.compress_chunk = v.block()?;
+        Ok(())
+    }),
+    differs(&["verify"], "only 0 (off)", |_, v| match v.text()? {
+        "0" | "none" => Ok(()),
+        other => Err(format!("'{other}': this engine does not verify")),
+    }),
+    differs(
+        &["do_verify"],
+        "only 0, there is nothing to verify",
+        |_, v| {
+            if v.flag()? {
+                Err("this engine does not verify".to_owned())
+            } else {
+                Ok(())
+            }
+        },
+    ),
+];
+
+/// `"text"`, `0xdeadbeef` (bytes as written), `-12` or `305419896` (little
+/// endian, as many bytes as it needs), one after the other.
+fn pattern(text: &str) -> Outcome<Vec<u8>> {
+    let wrong = || format!("'{text}' is not a pattern such as 0xdeadbeef or \"text\"");
+    let mut out = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let end = quoted.find('"').ok_or_else(wrong)?;
+            out.extend_from_slice(&quoted.as_bytes()[..end]);
+            rest = &quoted[end + 1..];
+        } else if let Some(hex) = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")) {
+            let end = hex
+                .find(|c: char| !c.is_ascii_hexdigit())
+                .unwrap_or(hex.len());
+            let digits = format!("{}{}", if end % 2 == 1 { "0" } else { "" }, &hex[..end]);
+            if end == 0 {
+                return Err(wrong());
+            }
+            for pair in digits.as_bytes().chunks(2) {
+                let byte = std::str::from_utf8(pair)
+                    .ok()
+                    .and_then(|p| u8::from_str_radix(p, 16).ok());
+                out.push(byte.ok_or_else(wrong)?);
+            }
+            rest = &hex[end..];
+        } else {
+            let end = rest[1..]
+                .find(|c: char| !c.is_ascii_digit())
+                .map_or(rest.len(), |end| end + 1);
+            let number: i64 = rest
+                .get(..end)
+                .ok_or_else(wrong)?
+                .parse()
+                .map_err(|_| wrong())?;
+            let used = (8 - number.unsigned_abs().leading_zeros() as usize / 8).max(1);
+            out.extend_from_slice(&number.to_le_bytes()[..used]);
+            rest = &rest[end..];
+        }
+    }
+    // parse.c, MAX_PATTERN_SIZE.
+    if out.is_empty() || out.len() > 512 {
+        Err(wrong())
+    } else {
+        Ok(out)
+    }
+}

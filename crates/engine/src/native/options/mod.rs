@@ -1,0 +1,221 @@
+//! fio's job options: the one table of what this engine takes.
+//!
+//! Each row holds an option's names, what differs from fio, and how its value
+//! becomes part of a [`Job`]. What has no row is refused by name. The table in
+//! the docs is made from the rows ([`markdown`]).
+
+mod files;
+mod io;
+mod order;
+pub(in crate::native) mod value;
+
+use std::fmt;
+
+use fathom_model::{JobSpec, Origin};
+
+use super::job::{Job, Sizes};
+use super::stats::Dir;
+pub(super) use order::{USE_CMDPRIO, priority};
+use value::{Outcome, Value};
+
+/// One option.
+pub(super) struct Row {
+    /// The name in the docs first, then fio's aliases.
+    names: &'static [&'static str],
+    /// What differs from fio; empty: nothing.
+    differs: &'static str,
+    set: fn(&mut Job, Value<'_>) -> Outcome<()>,
+}
+
+const fn same(names: &'static [&'static str], set: fn(&mut Job, Value<'_>) -> Outcome<()>) -> Row {
+    differs(names, "", set)
+}
+
+const fn differs(
+    names: &'static [&'static str],
+    differs: &'static str,
+    set: fn(&mut Job, Value<'_>) -> Outcome<()>,
+) -> Row {
+    Row {
+        names,
+        differs,
+        set,
+    }
+}
+
+/// Every option there is, by subject.
+const GROUPS: [(&str, &[Row]); 8] = [
+    ("I/O", io::PATTERN),
+    ("Queue and engines", io::QUEUE),
+    ("Data", io::CONTENT),
+    ("Files", files::FILES),
+    ("Amount and time", order::TIMES),
+    ("Steady state", order::STEADY),
+    ("Order, errors and priorities", order::ORDER),
+    ("What is shown", order::SHOW),
+];
+
+fn find(name: &str) -> Option<&'static Row> {
+    GROUPS
+        .iter()
+        .flat_map(|(_, rows)| rows.iter())
+        .find(|row| row.names.contains(&name))
+}
+
+/// An option this engine does not take, or not with this value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsupported {
+    /// The job.
+    pub job: String,
+    /// The option's name as written; the job's own when options do not fit together.
+    pub option: String,
+    /// Where it was written.
+    pub origin: Option<Origin>,
+    /// Why, without a full stop.
+    pub reason: String,
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if let Some(origin) = &self.origin {
+            write!(f, "{origin}: ")?;
+        }
+        write!(f, "job {}: {}: {}", self.job, self.option, self.reason)
+    }
+}
+
+/// A job as this engine runs it, or everything in it that it does not take.
+pub(super) fn resolve(spec: &JobSpec) -> Result<Job, Vec<Unsupported>> {
+    let mut job = Job::new(&spec.name);
+    let mut refused = Vec::new();
+    for option in &spec.options {
+        let outcome = match find(&option.name) {
+            Some(row) => (row.set)(&mut job, Value(option.value.as_deref())),
+            None => Err("the native engine does not have this option".to_owned()),
+        };
+        if let Err(reason) = outcome {
+            refused.push(Unsupported {
+                job: spec.name.clone(),
+                option: option.name.clone(),
+                origin: Some(option.origin.clone()),
+                reason,
+            });
+        }
+    }
+    for (option, reason) in contradictions(&job) {
+        refused.push(Unsupported {
+            job: spec.name.clone(),
+            option: option.to_owned(),
+            origin: spec.option(option).map(|option| option.origin.clone()),
+            reason,
+        });
+    }
+    if refused.is_empty() {
+        Ok(job)
+    } else {
+        Err(refused)
+    }
+}
+
+/// Options that do not go together, each named with the reason.
+fn contradictions(job: &Job) -> Vec<(&'static str, String)> {
+    let mut found = Vec::new();
+    if job.times.time_based && job.times.runtime.is_none() {
+        found.push(("time_based", "needs a runtime".to_owned()));
+    }
+    if job.steady.is_some() && job.steady_seconds == 0 {
+        found.push((
+            "ss",
+            "needs ss_dur, the seconds that must be steady".to_owned(),
+        ));
+    }
+    if job.pace.poisson && job.pace.bytes_per_second.iter().any(Option::is_some) {
+        found.push((
+            "rate_process",
+            "poisson needs rate_iops, not rate".to_owned(),
+        ));
+    }
+    let async_priorities = job.priority.percent.iter().any(|&p| p > 0)
+        || job.priority.split.iter().any(|split| !split.is_empty());
+    let has_split = job.priority.split.iter().any(|split| !split.is_empty());
+    if has_split && job.priority.percent.iter().any(|&p| p > 0) {
+        found.push((
+            "cmdprio_percentage",
+            "cmdprio_percentage and cmdprio_bssplit exclude each other".to_owned(),
+        ));
+    }
+    use super::job::IoEngine::{IoUring, Libaio, Null};
+    if async_priorities && !matches!(job.engine, IoUring | Libaio | Null) {
+        found.push((
+            if has_split {
+                "cmdprio_bssplit"
+            } else {
+                "cmdprio_percentage"
+            },
+            "only io_uring and libaio have a priority for each I/O".to_owned(),
+        ));
+    }
+    if job.queue.hipri && !matches!(job.engine, IoUring | super::job::IoEngine::Pvsync2) {
+        found.push(("hipri", "only io_uring and pvsync2 poll".to_owned()));
+    }
+    if job.trims() && job.engine == super::job::IoEngine::Mmap {
+        found.push(("rw", "a mapping cannot be trimmed".to_owned()));
+    }
+    for dir in Dir::ALL {
+        if let Sizes::Range(low, high) = &job.pattern.sizes[dir as usize]
+            && low > high
+        {
+            found.push(("bsrange", format!("{low} is more than {high}")));
+            break;
+        }
+    }
+    found
+}
+
+/// Checks jobs without touching anything: every option that this engine does not take.
+///
+/// # Errors
+/// All of them, in the order of the jobs and their options.
+pub fn supports(jobs: &[JobSpec]) -> Result<(), Vec<Unsupported>> {
+    let refused: Vec<_> = jobs
+        .iter()
+        .filter_map(|job| resolve(job).err())
+        .flatten()
+        .collect();
+    if refused.is_empty() {
+        Ok(())
+    } else {
+        Err(refused)
+    }
+}
+
+/// The table of options as Markdown, for the docs.
+#[must_use]
+pub fn markdown() -> String {
+    let mut text = String::from(
+        "# Options of the native engine\n\n\
+         Made from the engine's own table; `cargo test -p fathom-engine` checks that it is current.\n\
+         An option that is not here is refused by name, with its line, before anything is touched.\n",
+    );
+    for (title, rows) in GROUPS {
+        text.push_str(&format!(
+            "\n## {title}\n\n| option | difference from fio |\n|---|---|\n"
+        ));
+        for row in rows {
+            let names: Vec<_> = row.names.iter().map(|name| format!("`{name}`")).collect();
+            text.push_str(&format!(
+                "| {} | {} |\n",
+                names.join(", "),
+                if row.differs.is_empty() {
+                    "–"
+                } else {
+                    row.differs
+                }
+            ));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,482 @@
+//! How much, how long, how fast; the order of jobs; errors, priorities; what is shown.
+
+use super::value::{self, Outcome, Value};
+use super::{Row, differs, same};
+use crate::jobfile::value::TimeUnit;
+use crate::native::job::Job;
+use crate::native::steady::{Metric, Rule};
+
+pub(super) const TIMES: &[Row] = &[
+    differs(
+        &["size"],
+        "beyond a device's end it is refused, not cut",
+        |job, v| {
+            job.extent.size = Some(v.amount()?);
+            Ok(())
+        },
+    ),
+    same(&["io_size", "io_limit"], |job, v| {
+        job.extent.io_size = Some(v.amount()?);
+        Ok(())
+    }),
+    differs(&["filesize"], "one size, no range", |job, v| {
+        job.extent.file_size = Some(v.number()?);
+        Ok(())
+    }),
+    same(&["offset"], |job, v| {
+        job.extent.offset = Some(v.amount()?);
+        Ok(())
+    }),
+    same(&["offset_increment"], |job, v| {
+        job.extent.offset_increment = Some(v.amount()?);
+        Ok(())
+    }),
+    same(&["loops"], |job, v| {
+        job.extent.loops = v.number::<u64>()?.max(1);
+        Ok(())
+    }),
+    same(&["number_ios"], |job, v| {
+        job.extent.number_ios = Some(v.number::<u64>()?).filter(|&n| n > 0);
+        Ok(())
+    }),
+    same(&["runtime", "timeout"], |job, v| {
+        job.times.runtime = Some(v.time(TimeUnit::Seconds)?).filter(|time| !time.is_zero());
+        Ok(())
+    }),
+    same(&["time_based"], |job, v| {
+        job.times.time_based = v.flag()?;
+        Ok(())
+    }),
+    same(&["ramp_time"], |job, v| {
+        job.times.ramp = v.time(TimeUnit::Seconds)?;
+        Ok(())
+    }),
+    differs(&["startdelay"], "one time, no range", |job, v| {
+        job.times.start_delay = v.time(TimeUnit::Seconds)?;
+        Ok(())
+    }),
+    differs(
+        &["rate"],
+        "lat counts from the intended start of each I/O, clat from its issue; an I/O that is late is not skipped",
+        |job, v| {
+            job.pace.bytes_per_second = rates(v)?;
+            Ok(())
+        },
+    ),
+    differs(&["rate_iops"], "as rate", |job, v| {
+        job.pace.ios_per_second = rates(v)?;
+        Ok(())
+    }),
+    same(&["rate_process"], |job, v| {
+        job.pace.poisson = match v.text()? {
+            "linear" => false,
+            "poisson" => true,
+            other => return Err(format!("'{other}' is neither linear nor poisson")),
+        };
+        Ok(())
+    }),
+    same(&["thinktime"], |job, v| {
+        job.pace.think = v.time(TimeUnit::Micros)?;
+        Ok(())
+    }),
+    same(&["thinktime_blocks"], |job, v| {
+        job.pace.think_blocks = v.number::<u64>()?.max(1);
+        Ok(())
+    }),
+];
+
+/// `read,write,trim`; 0 and what is left out have no limit.
+fn rates(v: Value<'_>) -> Outcome<[Option<u64>; 3]> {
+    let text = v.text()?;
+    let mut rates = [None; 3];
+    let parts: Vec<_> = text.split(',').collect();
+    if parts.len() > 3 {
+        return Err(format!(
+            "'{text}' has more than the three values of read, write and trim"
+        ));
+    }
+    for (place, rate) in rates.iter_mut().enumerate() {
+        let part = if parts.len() == 1 {
+            Some(&parts[0])
+        } else {
+            parts.get(place)
+        };
+        if let Some(part) = part.filter(|part| !part.trim().is_empty()) {
+            *rate = Some(value::bytes(part)?).filter(|&rate| rate > 0);
+        }
+    }
+    Ok(rates)
+}
+
+pub(super) const STEADY: &[Row] = &[
+    differs(
+        &["steadystate", "ss"],
+        "iops, iops_slope, bw, bw_slope; a window without I/O is never steady",
+        |job, v| {
+            job.steady = Some(steady_rule(v.text()?)?);
+            Ok(())
+        },
+    ),
+    same(&["steadystate_duration", "ss_dur"], |job, v| {
+        job.steady_seconds = v.time(TimeUnit::Seconds)?.as_secs();
+        Ok(())
+    }),
+    same(&["steadystate_ramp_time", "ss_ramp"], |job, v| {
+        job.steady_ramp = v.time(TimeUnit::Seconds)?;
+        Ok(())
+    }),
+];
+
+/// `iops:5%`, `bw_slope:0.3`.
+fn steady_rule(text: &str) -> Outcome<Rule> {
+    let (name, limit) = text
+        .split_once(':')
+        .ok_or_else(|| format!("'{text}' has no limit, as iops:5%"))?;
+    let (metric, slope) = match name {
+        "iops" => (Metric::Iops, false),
+        "iops_slope" => (Metric::Iops, true),
+        "bw" => (Metric::Bw, false),
+        "bw_slope" => (Metric::Bw, true),
+        _ => {
+            return Err(format!(
+                "'{name}' is none of iops, iops_slope, bw, bw_slope"
+            ));
+        }
+    };
+    let (number, percent) = match limit.strip_suffix('%') {
+        Some(number) => (number, true),
+        None => (limit, false),
+    };
+    match value::plain::<f64>(number)? {
+        limit if limit >= 0.0 => Ok(Rule {
+            metric,
+            slope,
+            limit,
+            percent,
+        }),
+        limit => Err(format!("{limit} is no limit")),
+    }
+}
+
+pub(super) const ORDER: &[Row] = &[
+    same(&["numjobs"], |job, v| {
+        job.order.clones = v.number()?;
+        if job.order.clones == 0 {
+            Err("at least 1".to_owned())
+        } else {
+            Ok(())
+        }
+    }),
+    same(&["stonewall", "wait_for_previous"], |job, v| {
+        job.order.stonewall = v.flag()?;
+        Ok(())
+    }),
+    same(&["wait_for"], |job, v| {
+        job.order.wait_for = Some(v.text()?.to_owned());
+        Ok(())
+    }),
+    same(&["new_group"], |job, v| {
+        job.order.new_group = v.flag()?;
+        Ok(())
+    }),
+    same(&["exitall"], |job, v| {
+        job.order.exit_all = v.flag()?;
+        Ok(())
+    }),
+    same(&["exitall_on_error", "exit_all_on_error"], |job, v| {
+        job.order.exit_all_on_error = v.flag()?;
+        Ok(())
+    }),
+    differs(
+        &["continue_on_error"],
+        "a failed I/O is not counted as done",
+        |job, v| {
+            job.errors.go_on = match v.0.map(str::trim) {
+                None | Some("" | "1" | "all" | "io") => [true; 3],
+                Some("0" | "none" | "verify") => [false; 3],
+                Some("read") => [true, false, false],
+                Some("write") => [false, true, true],
+                Some(other) => {
+                    return Err(format!(
+                        "'{other}' is none of none, read, write, io, verify, all"
+                    ));
+                }
+            };
+            Ok(())
+        },
+    ),
+    differs(
+        &["ignore_error"],
+        "a failed I/O is not counted as done; errors by number or as EIO, ENOSPC, ETIME and the like",
+        |job, v| {
+            for (place, list) in v.text()?.split(',').take(2).enumerate() {
+                for error in list.split(':').filter(|error| !error.is_empty()) {
+                    job.errors.ignore[place].push(errno(error)?);
+                }
+            }
+            job.errors.ignore[2] = job.errors.ignore[1].clone();
+            Ok(())
+        },
+    ),
+    same(&["cpus_allowed"], |job, v| {
+        job.cpus = Some(cpus(v.text()?)?);
+        Ok(())
+    }),
+    same(&["cpus_allowed_policy"], |job, v| {
+        job.cpus_split = match v.text()? {
+            "shared" => false,
+            "split" => true,
+            other => return Err(format!("'{other}' is neither shared nor split")),
+        };
+        Ok(())
+    }),
+    same(&["prio"], |job, v| {
+        let level = level(v.text()?)?;
+        let old = job.priority.thread.unwrap_or(0);
+        job.priority.thread = Some(old & !7 | u16::from(level));
+        Ok(())
+    }),
+    same(&["prioclass"], |job, v| {
+        let class = class(v.text()?)?;
+        let old = job.priority.thread.unwrap_or(0);
+        job.priority.thread = Some(old & 0x1fff | u16::from(class) << 13);
+        Ok(())
+    }),
+    same(&["priohint"], |job, v| {
+        let hint = hint(v.text()?)?;
+        let old = job.priority.thread.unwrap_or(0);
+        job.priority.thread = Some(old & !(0x3ff << 3) | hint << 3);
+        Ok(())
+    }),
+    same(&["cmdprio_percentage"], |job, v| {
+        job.priority.percent = v.triple(&job.priority.percent, value::percent)?;
+        Ok(())
+    }),
+    same(&["cmdprio_class"], |job, v| {
+        job.priority.class = v.triple(&job.priority.class, class)?;
+        Ok(())
+    }),
+    same(&["cmdprio"], |job, v| {
+        job.priority.level = v.triple(&job.priority.level, level)?;
+        Ok(())
+    }),
+    same(&["cmdprio_hint"], |job, v| {
+        job.priority.hint = v.triple(&job.priority.hint, hint)?;
+        Ok(())
+    }),
+    same(&["cmdprio_bssplit"], |job, v| {
+        job.priority.split = v.triple(&job.priority.split, prio_split)?;
+        Ok(())
+    }),
+];
+
+fn errno(text: &str) -> Outcome<i32> {
+    let known = match text {
+        "EIO" => libc::EIO,
+        "ENOSPC" => libc::ENOSPC,
+        "EAGAIN" => libc::EAGAIN,
+        "EINVAL" => libc::EINVAL,
+        "ETIME" => libc::ETIME,
+        "ETIMEDOUT" => libc::ETIMEDOUT,
+        "ENODATA" => libc::ENODATA,
+        "EILSEQ" => libc::EILSEQ,
+        "EREMOTEIO" => libc::EREMOTEIO,
+        "ENOMEM" => libc::ENOMEM,
+        _ => value::plain(text)
+            .map_err(|_| format!("'{text}' is no error this engine knows; give its number"))?,
+    };
+    Ok(known)
+}
+
+fn cpus(text: &str) -> Outcome<Vec<usize>> {
+    let mut cpus = Vec::new();
+    for part in text.split([',', ':']) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (usize, usize) = (value::plain(first)?, value::plain(last)?);
+        // CPU_SETSIZE of the C library.
+        if first > last || last >= 1024 {
+            return Err(format!("'{part}' is not a range of CPUs"));
+        }
+        cpus.extend(first..=last);
+    }
+    Ok(cpus)
+}
+
+fn class(text: &str) -> Outcome<u8> {
+    match value::plain::<u8>(text)? {
+        class @ 0..=3 => Ok(class),
+        other => Err(format!("{other} is none of the classes 0 to 3")),
+    }
+}
+
+fn level(text: &str) -> Outcome<u8> {
+    match value::plain::<u8>(text)? {
+        level @ 0..=7 => Ok(level),
+        other => Err(format!("{other} is none of the levels 0 to 7")),
+    }
+}
+
+fn hint(text: &str) -> Outcome<u16> {
+    // CDL limits are hints 1 to 7 (include/uapi/linux/ioprio.h); DLDn is how fio's docs call them.
+    match value::plain::<u16>(text)? {
+        hint @ 0..=1023 => Ok(hint),
+        other => Err(format!("{other} is none of the hints 0 to 1023")),
+    }
+}
+
+/// The kernel's value of a priority.
+pub(in crate::native) fn priority(class: u8, level: u8, hint: u16) -> u16 {
+    u16::from(class) << 13 | hint << 3 | u16::from(level)
+}
+
+/// `bs/%`, `bs/%/class/level`, `bs/%/class/level/hint`, joined by colons. Without
+/// a class the class is 1, real time, as with `cmdprio_percentage`.
+fn prio_split(text: &str) -> Outcome<Vec<(u32, u8, u16)>> {
+    let mut parts = Vec::new();
+    for part in text.split(':') {
+        let fields: Vec<_> = part.split('/').collect();
+        let (class, level, hint) = match fields.len() {
+            2 => (None, 0, 0),
+            4 => (Some(class(fields[2])?), level(fields[3])?, 0),
+            5 => (Some(class(fields[2])?), level(fields[3])?, hint(fields[4])?),
+            _ => {
+                return Err(format!(
+                    "'{part}' is none of bs/%, bs/%/class/level, bs/%/class/level/hint"
+                ));
+            }
+        };
+        let value = class.map_or(USE_CMDPRIO, |class| priority(class, level, hint));
+        parts.push((value::block(fields[0])?, value::percent(fields[1])?, value));
+    }
+    for (size, ..) in &parts {
+        let sum: u32 = parts
+            .iter()
+            .filter(|part| part.0 == *size)
+            .map(|part| u32::from(part.1))
+            .sum();
+        if sum > 100 {
+            return Err(format!("block size {size} adds up to {sum} percent"));
+        }
+    }
+    Ok(parts)
+}
+
+/// In a split: the priority of `cmdprio_class`, `cmdprio` and `cmdprio_hint`.
+/// No priority has this value: the class has two bits that count, and level 7
+/// with all hints of class 7 does not exist.
+pub(in crate::native) const USE_CMDPRIO: u16 = u16::MAX;
+
+pub(super) const SHOW: &[Row] = &[
+    same(&["group_reporting"], |job, v| {
+        job.show.group = v.flag()?;
+        Ok(())
+    }),
+    differs(
+        &["disable_lat"],
+        "measured all the same, not shown",
+        |job, v| {
+            job.show.lat = !v.flag()?;
+            Ok(())
+        },
+    ),
+    differs(
+        &["disable_clat"],
+        "measured all the same, not shown at the end",
+        |job, v| {
+            job.show.clat = !v.flag()?;
+            Ok(())
+        },
+    ),
+    differs(
+        &["disable_slat"],
+        "measured all the same, not shown",
+        |job, v| {
+            job.show.slat = !v.flag()?;
+            Ok(())
+        },
+    ),
+    differs(
+        &["gtod_reduce"],
+        "disable_lat, disable_clat and disable_slat",
+        |job, v| {
+            if v.flag()? {
+                (job.show.lat, job.show.clat, job.show.slat) = (false, false, false);
+            }
+            Ok(())
+        },
+    ),
+    differs(
+        &["clocksource"],
+        "the engine chooses: TSC where the kernel trusts it, else CLOCK_MONOTONIC",
+        |_, v| v.text().map(|_| ()),
+    ),
+    same(&["clat_percentiles"], |job, v| {
+        job.show.clat_percentiles = v.flag()?;
+        Ok(())
+    }),
+    same(&["lat_percentiles"], |job, v| {
+        job.show.lat_percentiles = v.flag()?;
+        Ok(())
+    }),
+    same(&["percentile_list"], |job, v| {
+        let mut list = Vec::new();
+        for part in v.text()?.split([':', ',']) {
+            match value::plain::<f64>(part)? {
+                percent if (0.0..=100.0).contains(&percent) => list.push(percent),
+                other => return Err(format!("{other} is not a percentile")),
+            }
+        }
+        list.sort_by(f64::total_cmp);
+        job.show.percentiles = list;
+        Ok(())
+    }),
+    differs(
+        &["write_lat_log"],
+        "written while the job runs, not from memory at its end",
+        |job, v| {
+            job.logs.lat = Some(log_prefix(job, v));
+            Ok(())
+        },
+    ),
+    differs(&["write_bw_log"], "as write_lat_log", |job, v| {
+        job.logs.bw = Some(log_prefix(job, v));
+        Ok(())
+    }),
+    differs(&["write_iops_log"], "as write_lat_log", |job, v| {
+        job.logs.iops = Some(log_prefix(job, v));
+        Ok(())
+    }),
+    differs(&["write_hist_log"], "as write_lat_log", |job, v| {
+        job.logs.hist = Some(log_prefix(job, v));
+        Ok(())
+    }),
+    same(&["log_avg_msec"], |job, v| {
+        job.logs.avg_ms = v.number()?;
+        Ok(())
+    }),
+    same(&["log_hist_msec"], |job, v| {
+        job.logs.hist_ms = v.number()?;
+        Ok(())
+    }),
+    same(&["log_prio"], |job, v| {
+        job.logs.prio = v.flag()?;
+        Ok(())
+    }),
+    same(&["log_offset"], |job, v| {
+        job.logs.offset = v.flag()?;
+        Ok(())
+    }),
+    same(&["per_job_logs"], |job, v| {
+        job.logs.per_job = v.flag()?;
+        Ok(())
+    }),
+    same(&["description"], |_, _| Ok(())),
+];
+
+/// What log names begin with: the value, or the job's name.
+fn log_prefix(job: &Job, v: Value<'_>) -> String {
+    match v.0.map(str::trim) {
+        Some(prefix) if !prefix.is_empty() => prefix.to_owned(),
+        _ => job.name.clone(),
+    }
+}

@@ -1,0 +1,169 @@
+use std::path::PathBuf;
+
+use fathom_model::JobOption;
+
+use super::*;
+use crate::native::job::{Amount, IoEngine};
+use crate::native::offsets::Distribution;
+
+fn spec(options: &[(&str, &str)]) -> JobSpec {
+    JobSpec {
+        name: "j".to_owned(),
+        options: options
+            .iter()
+            .zip(2u32..)
+            .map(|(&(name, value), line)| JobOption {
+                name: name.to_owned(),
+                value: (!value.is_empty()).then(|| value.to_owned()),
+                origin: Origin::File {
+                    path: PathBuf::from("a.fio"),
+                    line,
+                    column: 1,
+                },
+            })
+            .collect(),
+    }
+}
+
+/// `name=value name …` as a job.
+fn words(text: &str) -> JobSpec {
+    let options: Vec<_> = text
+        .split_whitespace()
+        .map(|word| word.split_once('=').unwrap_or((word, "")))
+        .collect();
+    spec(&options)
+}
+
+#[test]
+fn the_options_of_the_quick_series_and_of_the_tools_are_taken() {
+    let quick = words(
+        "fallocate=none group_reporting verify=0 disable_lat=1 disable_clat=1 disable_slat=1 \
+         clat_percentiles=0 refill_buffers randrepeat=0 size=512M numjobs=1 iodepth=16 runtime=5 \
+         time_based ioengine=posixaio bs=16k rw=randwrite fdatasync=1 sync=1 invalidate=1 \
+         end_fsync=1 directory=d direct=0",
+    );
+    let fio_tests = words(
+        "ioengine=libaio rw=randrw rwmixread=70 bs=4k iodepth=128 iodepth_batch_submit=32 \
+         iodepth_batch_complete_min=1 iodepth_batch_complete_max=32 numjobs=64 size=100% runtime=4m \
+         ramp_time=0s direct=1 filename=/dev/nvme0n1 group_reporting=1 time_based norandommap \
+         randrepeat=0 loops=2",
+    );
+    let cdl = words(
+        "rw=randread ioengine=libaio iodepth=32 numjobs=1 direct=1 group_reporting bs=4k \
+         random_generator=tausworthe64 ioscheduler=none ramp_time=5 runtime=60 \
+         write_lat_log=out/randread per_job_logs=0 log_prio=1 \
+         cmdprio_bssplit=4k/10/2/0/1:4k/20/2/0/2",
+    );
+    let hints = words("ioengine=io_uring cmdprio_percentage=20 cmdprio_class=2 cmdprio_hint=3");
+    let kubuculum = words(
+        "rw=write create_on_open=1 end_fsync=1 ioengine=sync direct=0 bs=128k directory=/dataset \
+         filename_format=f.$jobnum.$filenum filesize=2g numjobs=2 rate_iops=256",
+    );
+    let jobs = [quick, fio_tests, cdl, hints, kubuculum];
+    assert_eq!(supports(&jobs), Ok(()));
+    let job = resolve(&jobs[1]).unwrap();
+    assert_eq!(
+        (job.engine, job.extent.size),
+        (IoEngine::Libaio, Some(Amount::Percent(100)))
+    );
+}
+
+#[test]
+fn what_is_refused_is_named_with_its_place() {
+    let refused = supports(&[spec(&[
+        ("rw", "randread:8"),
+        ("bs", "4q"),
+        ("zonemode", "zbd"),
+        ("time_based", ""),
+    ])])
+    .unwrap_err();
+    let text: Vec<_> = refused.iter().map(ToString::to_string).collect();
+    assert_eq!(refused.len(), 4, "{text:?}");
+    assert!(
+        text[0].starts_with("a.fio:2:1: job j: rw: 'randread:8'"),
+        "{text:?}"
+    );
+    assert!(text[1].contains("unknown unit 'q'"), "{text:?}");
+    assert!(
+        text[2].contains("zonemode: the native engine does not have this option"),
+        "{text:?}"
+    );
+    assert!(text[3].contains("time_based: needs a runtime"), "{text:?}");
+}
+
+#[test]
+fn values_that_cannot_be_are_refused() {
+    let wrong = [
+        ("bs", "0"),
+        ("bs", ""),
+        ("iodepth", "0"),
+        ("rwmixread", "101"),
+        ("bssplit", "4k/60:8k/60"),
+        ("bssplit", "4k/60:8k/30"),
+        ("random_distribution", "zoned:50/50"),
+        ("random_distribution", "pareto:1.5"),
+        ("cpus_allowed", "3-1"),
+        ("cmdprio_bssplit", "4k/60/1/0:4k/60/2/0"),
+        ("buffer_pattern", "0x"),
+        ("percentile_list", "101"),
+        ("ignore_error", "EWHAT"),
+        ("sync", "maybe"),
+        ("numjobs", "0"),
+    ];
+    for (name, value) in wrong {
+        assert!(
+            supports(&[spec(&[(name, value)])]).is_err(),
+            "{name}={value}"
+        );
+    }
+}
+
+#[test]
+fn splits_share_what_is_left() {
+    let job = resolve(&spec(&[("bssplit", "4k/50:64k:1m,8k")])).unwrap();
+    assert_eq!(
+        job.pattern.sizes[0],
+        Sizes::Split(vec![(4096, 50), (65_536, 75), (1 << 20, 100)])
+    );
+    assert_eq!(job.pattern.sizes[1], Sizes::Split(vec![(8192, 100)]));
+    let job = resolve(&spec(&[(
+        "random_distribution",
+        "zoned:60/10:40/90,50/50:50/50",
+    )]))
+    .unwrap();
+    assert_eq!(
+        job.pattern.distribution[0],
+        Distribution::Zoned(vec![(60, 10), (40, 90)])
+    );
+    assert_eq!(
+        job.pattern.distribution[2],
+        Distribution::Zoned(vec![(50, 50), (50, 50)])
+    );
+}
+
+#[test]
+fn the_table_in_the_docs_is_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/NATIVE-OPTIONS.md");
+    let text = markdown();
+    if std::env::var_os("FATHOM_BLESS").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        written == text,
+        "docs/NATIVE-OPTIONS.md is not current: run this test with FATHOM_BLESS=1"
+    );
+}
+
+#[test]
+fn no_option_stands_twice_in_the_table() {
+    let mut names: Vec<_> = GROUPS
+        .iter()
+        .flat_map(|(_, rows)| rows.iter())
+        .flat_map(|row| row.names)
+        .collect();
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all);
+}

@@ -1,0 +1,141 @@
+//! The text of an option's value into what a [`super::Job`] holds, by the job
+//! files' own number grammar ([`crate::jobfile::value`]).
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::jobfile::value::{self, Base, TimeUnit};
+use crate::native::job::Amount;
+
+/// What is wrong with a value, without its option's name.
+pub(super) type Outcome<T> = Result<T, String>;
+
+/// An option's value.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Value<'a>(pub(super) Option<&'a str>);
+
+impl<'a> Value<'a> {
+    /// The text; an option that needs a value and has none is an error.
+    pub(super) fn text(self) -> Outcome<&'a str> {
+        match self.0.map(str::trim) {
+            Some(text) if !text.is_empty() => Ok(text),
+            _ => Err("needs a value".to_owned()),
+        }
+    }
+
+    /// A switch: without a value it is on.
+    pub(super) fn flag(self) -> Outcome<bool> {
+        match self.0.map(str::trim) {
+            None | Some("" | "1") => Ok(true),
+            Some("0") => Ok(false),
+            Some(other) => Err(format!("'{other}' is neither 0 nor 1")),
+        }
+    }
+
+    /// A whole number, also with a size's unit (fio takes `iodepth=1k`).
+    pub(super) fn number<T: TryFrom<u64>>(self) -> Outcome<T> {
+        let text = self.text()?;
+        let number = bytes(text)?;
+        T::try_from(number).map_err(|_| format!("{text} is too large"))
+    }
+
+    /// A size of blocks: more than 0.
+    pub(super) fn block(self) -> Outcome<u32> {
+        block(self.text()?)
+    }
+
+    /// A size in bytes or percent.
+    pub(super) fn amount(self) -> Outcome<Amount> {
+        let text = self.text()?;
+        match value::amount(text, Base::Binary).map_err(|fault| fault.message)? {
+            value::Amount::Percent(percent) => Ok(Amount::Percent(u64::from(percent))),
+            value::Amount::Number(bytes) => Ok(Amount::Bytes(unsigned(text, bytes)?)),
+            value::Amount::Zones(_) => Err("zoned devices are not supported".to_owned()),
+        }
+    }
+
+    /// A percentage without a sign.
+    pub(super) fn percent(self) -> Outcome<u8> {
+        percent(self.text()?)
+    }
+
+    /// A time; `bare` is what a number alone counts.
+    pub(super) fn time(self, bare: TimeUnit) -> Outcome<Duration> {
+        let text = self.text()?;
+        let us = value::time_us(text, bare).map_err(|fault| fault.message)?;
+        Ok(Duration::from_micros(unsigned(text, us)?))
+    }
+
+    /// `read,write,trim`: what is left out is as the one before, the first as
+    /// in `default`; one value is for all.
+    pub(super) fn triple<T: Clone>(
+        self,
+        default: &[T; 3],
+        one: impl Fn(&str) -> Outcome<T>,
+    ) -> Outcome<[T; 3]> {
+        let text = self.text()?;
+        let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+        if parts.len() > 3 {
+            return Err(format!(
+                "'{text}' has more than the three values of read, write and trim"
+            ));
+        }
+        let mut values = default.clone();
+        for place in 0..3 {
+            match parts.get(place).filter(|part| !part.is_empty()) {
+                Some(part) => values[place] = one(part)?,
+                None if place > 0 => values[place] = values[place - 1].clone(),
+                None => {}
+            }
+        }
+        Ok(values)
+    }
+}
+
+/// A number without a unit.
+pub(super) fn plain<T: FromStr>(text: &str) -> Outcome<T> {
+    text.trim()
+        .parse()
+        .map_err(|_| format!("'{text}' is not a number"))
+}
+
+/// A percentage of 0 to 100.
+pub(super) fn percent(text: &str) -> Outcome<u8> {
+    match plain::<u8>(text.trim_end_matches('%'))? {
+        percent @ 0..=100 => Ok(percent),
+        other => Err(format!("{other} is more than 100 percent")),
+    }
+}
+
+/// A block size.
+pub(super) fn block(text: &str) -> Outcome<u32> {
+    match u32::try_from(bytes(text)?) {
+        Ok(0) => Err("a block has at least one byte".to_owned()),
+        Ok(size) => Ok(size),
+        Err(_) => Err(format!("{text} is too large for a block")),
+    }
+}
+
+/// A size in bytes: `4096`, `0x1000`, `4k`.
+pub(super) fn bytes(text: &str) -> Outcome<u64> {
+    let bytes = value::size(text, Base::Binary).map_err(|fault| fault.message)?;
+    unsigned(text, bytes)
+}
+
+fn unsigned(text: &str, number: i64) -> Outcome<u64> {
+    u64::try_from(number).map_err(|_| format!("{text} is negative"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn triples_fill_up_from_the_left_and_keep_the_first_default() {
+        let sizes = |text| Value(Some(text)).triple(&[1, 1, 1], block);
+        assert_eq!(sizes("4k"), Ok([4096; 3]));
+        assert_eq!(sizes("4k,8k"), Ok([4096, 8192, 8192]));
+        assert_eq!(sizes(",8k"), Ok([1, 8192, 8192]));
+        assert!(sizes("1,2,3,4").is_err());
+    }
+}

@@ -1,0 +1,307 @@
+//! What the workers counted as the results everything else speaks in.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fathom_model::histogram::middle_of;
+use fathom_model::result::{CpuUse, PriorityResult, Spread};
+use fathom_model::{DirectionResult, DiskUse, JobResult, Latency, Results};
+
+use super::clock::Clock;
+use super::members::{Member, Unit};
+use super::stats::{DEPTH_CLASSES, Dir, Phase, Reading};
+use super::steady::Watched;
+
+/// Scheduling figures of a worker's thread over its run.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Usage {
+    pub(super) user_us: u64,
+    pub(super) system_us: u64,
+    pub(super) switches: u64,
+    pub(super) major_faults: u64,
+    pub(super) minor_faults: u64,
+}
+
+/// Figures of one unit's intervals so far, by direction.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Intervals {
+    pub(super) bw: [Vec<f64>; 3],
+    pub(super) iops: [Vec<f64>; 3],
+}
+
+/// Everything results are made from.
+pub(super) struct Sources<'a> {
+    pub(super) members: &'a [Member],
+    pub(super) units: &'a [Unit],
+    pub(super) usage: &'a [Option<Usage>],
+    pub(super) intervals: &'a [Intervals],
+    /// Errno of members that failed before or outside their I/O.
+    pub(super) errors: &'a [i32],
+    pub(super) clock: &'a Clock,
+    pub(super) disks: Vec<DiskUse>,
+    pub(super) steady: &'a [Option<Watched>],
+}
+
+/// The results so far or at the end.
+pub(super) fn results(of: &Sources<'_>) -> Results {
+    Results {
+        engine_version: Some(super::version()),
+        timestamp_ms: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .ok()
+            .and_then(|time| u64::try_from(time.as_millis()).ok()),
+        global_options: BTreeMap::new(),
+        jobs: of
+            .units
+            .iter()
+            .enumerate()
+            .map(|(place, unit)| job_result(of, place, unit))
+            .collect(),
+        disks: of.disks.clone(),
+    }
+}
+
+/// How long a member has measured, in ns.
+pub(super) fn measured_ns(member: &Member, clock: &Clock) -> u64 {
+    let began = member.stats.began.load(Relaxed);
+    let ended = match member.stats.phase() {
+        Phase::Setup | Phase::Ramp => return 0,
+        Phase::Running => clock.now(),
+        Phase::Done => member.stats.ended.load(Relaxed),
+    };
+    if began == 0 {
+        0
+    } else {
+        clock.ns(ended.saturating_sub(began))
+    }
+}
+
+fn job_result(of: &Sources<'_>, place: usize, unit: &Unit) -> JobResult {
+    let intervals = &of.intervals[place];
+    let members: Vec<&Member> = unit
+        .members
+        .iter()
+        .map(|&place| &of.members[place])
+        .collect();
+    let first = members[0];
+    let runtime_ns = members
+        .iter()
+        .map(|member| measured_ns(member, of.clock))
+        .max()
+        .unwrap_or(0);
+    let errors: u64 = members
+        .iter()
+        .map(|member| member.stats.errors.load(Relaxed))
+        .sum();
+    let error = unit
+        .members
+        .iter()
+        .map(
+            |&place| match of.members[place].stats.first_error.load(Relaxed) {
+                0 => of.errors[place],
+                errno => errno,
+            },
+        )
+        .find(|&errno| errno != 0);
+    let mut result = JobResult {
+        name: unit.name.clone(),
+        group: first.group,
+        members: (members.len() > 1).then_some(members.len() as u32),
+        error: error.unwrap_or(0),
+        total_errors: (errors > 0).then_some(errors),
+        runtime_ms: Some(runtime_ns / 1_000_000),
+        options: options(first),
+        cpu: cpu(of, unit),
+        iodepth_percent: depths(&members),
+        fio_steady_state: of.steady[place]
+            .as_ref()
+            .map(|watched| watched.steady.report()),
+        ..JobResult::default()
+    };
+    let mut sync = Reading::default();
+    members
+        .iter()
+        .for_each(|member| sync.merge(&member.stats.sync.read()));
+    result.sync = latency(&sync, first, true, true);
+    for dir in Dir::ALL {
+        let direction = direction(of, &members, dir, intervals);
+        if let Some(place) = result.direction_mut(dir.model()) {
+            *place = Some(direction);
+        }
+    }
+    result
+}
+
+fn options(member: &Member) -> BTreeMap<String, String> {
+    let options = member.spec.options.iter();
+    options
+        .map(|option| {
+            (
+                option.name.clone(),
+                option.value.clone().unwrap_or_else(|| "1".to_owned()),
+            )
+        })
+        .collect()
+}
+
+fn direction(
+    of: &Sources<'_>,
+    members: &[&Member],
+    dir: Dir,
+    intervals: &Intervals,
+) -> DirectionResult {
+    let place = dir as usize;
+    let mut result = DirectionResult::default();
+    let (mut clat, mut lat, mut slat) =
+        (Reading::default(), Reading::default(), Reading::default());
+    let mut priorities: BTreeMap<u16, Reading> = BTreeMap::new();
+    let mut runtime_ns = 0;
+    for member in members {
+        let Some(stats) = &member.stats.dirs[place] else {
+            continue;
+        };
+        runtime_ns = runtime_ns.max(measured_ns(member, of.clock));
+        for (cells, &value) in stats.clat.iter().zip(member.classes.values()) {
+            let reading = cells.read();
+            clat.merge(&reading);
+            priorities.entry(value).or_default().merge(&reading);
+        }
+        lat.merge(&stats.lat.read());
+        slat.merge(&stats.slat.read());
+        result.io_bytes += stats.bytes.load(Relaxed);
+        *result.short_ios.get_or_insert(0) += stats.short.load(Relaxed);
+    }
+    result.total_ios = clat.histogram.total();
+    if result.total_ios == 0 {
+        return result;
+    }
+    let seconds = runtime_ns as f64 / 1e9;
+    result.runtime_ms = runtime_ns / 1_000_000;
+    if seconds > 0.0 {
+        result.bw_bytes = result.io_bytes as f64 / seconds;
+        result.iops = result.total_ios as f64 / seconds;
+    }
+    let show = &members[0].job.show;
+    let first = members[0];
+    result.slat = show
+        .slat
+        .then(|| latency(&slat, first, false, false))
+        .flatten();
+    result.clat = show
+        .clat
+        .then(|| latency(&clat, first, show.clat_percentiles, true))
+        .flatten();
+    result.lat = show
+        .lat
+        .then(|| latency(&lat, first, show.lat_percentiles, true))
+        .flatten();
+    priorities.retain(|_, reading| !reading.histogram.is_empty());
+    if priorities.len() > 1 {
+        result.priorities = priorities
+            .into_iter()
+            .filter_map(|(value, reading)| {
+                let clat = latency(&reading, first, true, true)?;
+                Some(PriorityResult { value, clat })
+            })
+            .collect();
+    }
+    result.bw_intervals = spread(&intervals.bw[place]);
+    result.iops_intervals = spread(&intervals.iops[place]);
+    result
+}
+
+/// Figures of a reading; `None` when it is empty.
+fn latency(
+    reading: &Reading,
+    member: &Member,
+    percentiles: bool,
+    histogram: bool,
+) -> Option<Latency> {
+    let n = reading.histogram.total();
+    if n == 0 {
+        return None;
+    }
+    let mean = reading.sum_ns as f64 / n as f64;
+    // From the buckets' middles: good to the histogram's 0.8 %.
+    let squares: f64 = reading
+        .histogram
+        .buckets()
+        .map(|(bucket, count)| (middle_of(bucket) as f64 - mean).powi(2) * count as f64)
+        .sum();
+    let wanted = &member.job.show.percentiles;
+    Some(Latency {
+        n: Some(n),
+        min_ns: reading.min_ns,
+        max_ns: reading.max_ns,
+        mean_ns: mean,
+        stddev_ns: (n > 1).then(|| (squares / (n - 1) as f64).sqrt()),
+        percentiles_ns: if percentiles {
+            let value = |&percent: &f64| {
+                let ns = reading.histogram.percentile_ns(percent)?;
+                Some((percent, ns.clamp(reading.min_ns, reading.max_ns)))
+            };
+            wanted.iter().filter_map(value).collect()
+        } else {
+            Vec::new()
+        },
+        histogram: histogram.then(|| reading.histogram.clone()),
+    })
+}
+
+fn spread(values: &[f64]) -> Option<Spread> {
+    if values.is_empty() {
+        return None;
+    }
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some(Spread {
+        n: Some(values.len() as u64),
+        min: values.iter().copied().fold(f64::INFINITY, f64::min),
+        max: values.iter().copied().fold(0.0, f64::max),
+        mean,
+        stddev: (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt()),
+    })
+}
+
+fn depths(members: &[&Member]) -> Vec<(String, f64)> {
+    let counts: Vec<u64> = (0..DEPTH_CLASSES.len())
+        .map(|class| {
+            members
+                .iter()
+                .map(|member| member.stats.depths[class].load(Relaxed))
+                .sum()
+        })
+        .collect();
+    let all: u64 = counts.iter().sum();
+    if all == 0 {
+        return Vec::new();
+    }
+    DEPTH_CLASSES
+        .iter()
+        .zip(counts)
+        .map(|(name, count)| ((*name).to_owned(), count as f64 * 100.0 / all as f64))
+        .collect()
+}
+
+/// As fio adds them up: times over the sum of the members' run times.
+fn cpu(of: &Sources<'_>, unit: &Unit) -> Option<CpuUse> {
+    let mut cpu = CpuUse::default();
+    let mut wall_us = 0.0;
+    let (mut user, mut system) = (0.0, 0.0);
+    for &place in &unit.members {
+        let usage = of.usage[place]?;
+        wall_us += measured_ns(&of.members[place], of.clock) as f64 / 1000.0;
+        user += usage.user_us as f64;
+        system += usage.system_us as f64;
+        cpu.context_switches += usage.switches;
+        cpu.major_faults += usage.major_faults;
+        cpu.minor_faults += usage.minor_faults;
+    }
+    if wall_us > 0.0 {
+        cpu.user_percent = user * 100.0 / wall_us;
+        cpu.system_percent = system * 100.0 / wall_us;
+    }
+    Some(cpu)
+}

@@ -1,0 +1,136 @@
+//! Interval figures of units while their workers run.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use fathom_model::{Histogram, Sample};
+
+use super::clock::Clock;
+use super::members::{Member, Unit};
+use super::results::Intervals;
+use super::stats::{Dir, Phase};
+
+/// One unit's state at the last sample.
+#[derive(Debug, Default, Clone)]
+struct Last {
+    /// Ticks of the last sample, or of the unit's beginning; 0: not begun.
+    at: u64,
+    clat: [Histogram; 3],
+    bytes: [u64; 3],
+    over: bool,
+}
+
+/// Takes samples of all units.
+pub(super) struct Sampler {
+    last: Vec<Last>,
+    /// What the intervals were, for the spreads of the results.
+    pub(super) intervals: Vec<Intervals>,
+}
+
+impl Sampler {
+    pub(super) fn new(units: usize) -> Self {
+        Self {
+            last: vec![Last::default(); units],
+            intervals: vec![Intervals::default(); units],
+        }
+    }
+
+    /// The samples of the interval that ends now, for the units that measure
+    /// or did so since the last call.
+    pub(super) fn take(
+        &mut self,
+        members: &[Member],
+        units: &[Unit],
+        clock: &Clock,
+        elapsed: Duration,
+    ) -> Vec<Sample> {
+        let t_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+        let mut samples = Vec::new();
+        for (place, unit) in units.iter().enumerate() {
+            let mut of_unit = self.unit(place, members, unit, clock);
+            for sample in &mut of_unit {
+                sample.t_ms = t_ms;
+            }
+            samples.extend(of_unit);
+        }
+        samples
+    }
+
+    fn unit(
+        &mut self,
+        place: usize,
+        members: &[Member],
+        unit: &Unit,
+        clock: &Clock,
+    ) -> Vec<Sample> {
+        let last = &mut self.last[place];
+        if last.over {
+            return Vec::new();
+        }
+        let members: Vec<&Member> = unit
+            .members
+            .iter()
+            .map(|&member| &members[member])
+            .collect();
+        let begun = members
+            .iter()
+            .map(|m| m.stats.began.load(Relaxed))
+            .filter(|&at| at > 0)
+            .min();
+        let Some(begun) = begun else {
+            return Vec::new();
+        };
+        last.over = members
+            .iter()
+            .all(|member| member.stats.phase() == Phase::Done);
+        let now = if last.over {
+            members
+                .iter()
+                .map(|member| member.stats.ended.load(Relaxed))
+                .max()
+                .unwrap_or(0)
+        } else {
+            clock.now()
+        };
+        let since = if last.at == 0 { begun } else { last.at };
+        let span_ns = clock.ns(now.saturating_sub(since));
+        last.at = now;
+        let mut samples = Vec::new();
+        for dir in Dir::ALL {
+            let of_dir = members
+                .iter()
+                .filter_map(|member| member.stats.dirs[dir as usize].as_ref());
+            let (mut clat, mut bytes, mut used) = (Histogram::new(), 0, false);
+            for stats in of_dir {
+                used = true;
+                bytes += stats.bytes.load(Relaxed);
+                clat.merge(&stats.clat().histogram);
+            }
+            if !used {
+                continue;
+            }
+            let delta = clat.since(&last.clat[dir as usize]);
+            let sample = Sample {
+                t_ms: 0,
+                span_ms: span_ns / 1_000_000,
+                job: place as u32,
+                dir: dir.model(),
+                ios: delta.total(),
+                bytes: bytes - last.bytes[dir as usize],
+                clat: Some(delta).filter(|delta| !delta.is_empty()),
+            };
+            // The rest after the last whole interval is no interval of its own.
+            if span_ns >= 100_000_000 {
+                let seconds = span_ns as f64 / 1e9;
+                self.intervals[place].iops[dir as usize].push(sample.ios as f64 / seconds);
+                self.intervals[place].bw[dir as usize].push(sample.bytes as f64 / seconds);
+            }
+            last.clat[dir as usize] = clat;
+            last.bytes[dir as usize] = bytes;
+            if !last.over || sample.ios > 0 {
+                samples.push(sample);
+            }
+        }
+        samples
+    }
+}

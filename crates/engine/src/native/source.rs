@@ -1,0 +1,259 @@
+//! What comes next: direction, file, offset and size of each I/O of a worker.
+
+use super::files::Plan;
+use super::job::{Job, Pattern, Service, Sizes};
+use super::offsets::{Distribution, Draw, FreeMap, Permutation};
+use super::rng::{Rng, mix};
+use super::stats::Dir;
+
+/// One I/O to make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Next {
+    pub(super) dir: Dir,
+    pub(super) file: u32,
+    pub(super) offset: u64,
+    pub(super) len: u32,
+}
+
+/// How random offsets of a file are found.
+#[derive(Debug)]
+enum Picker {
+    Sequential,
+    /// One block size, no block twice.
+    Once {
+        blocks: Permutation,
+        size: u32,
+    },
+    /// Several block sizes, no block twice; counted in blocks of `unit`.
+    Free {
+        map: FreeMap,
+        unit: u32,
+    },
+    /// With repetition, by direction: blocks of a unit.
+    Again(Box<[(Draw, u64); 3]>),
+}
+
+#[derive(Debug)]
+struct FileState {
+    start: u64,
+    len: u64,
+    /// Where each direction goes on when it is sequential.
+    positions: [u64; 3],
+    /// Bytes of this pass.
+    issued: u64,
+    picker: Picker,
+}
+
+/// The I/Os of one worker, one after the other.
+#[derive(Debug)]
+pub(super) struct Source {
+    pattern: Pattern,
+    service: Service,
+    files: Vec<FileState>,
+    current: usize,
+    rng: Rng,
+    /// `trimwrite`: the block that was trimmed and is to be written.
+    rewrite: Option<Next>,
+}
+
+impl Source {
+    pub(super) fn new(job: &Job, plan: &Plan, seed: u64) -> Self {
+        let files = plan
+            .files
+            .iter()
+            .enumerate()
+            .map(|(place, file)| FileState {
+                start: file.start,
+                len: file.len,
+                positions: [0; 3],
+                issued: 0,
+                picker: picker(&job.pattern, file.len, mix(seed, place as u64)),
+            })
+            .collect();
+        Self {
+            pattern: job.pattern.clone(),
+            service: job.files.service,
+            files,
+            current: 0,
+            rng: Rng::new(mix(seed, 1 << 32)),
+            rewrite: None,
+        }
+    }
+
+    /// Which direction comes next.
+    #[inline]
+    pub(super) fn direction(&mut self) -> Dir {
+        if self.rewrite.is_some() {
+            return Dir::Write;
+        }
+        match self.pattern.dirs {
+            [true, true, _] => {
+                if self.rng.percent(self.pattern.read_percent) {
+                    Dir::Read
+                } else {
+                    Dir::Write
+                }
+            }
+            [true, ..] => Dir::Read,
+            [_, _, true] => Dir::Trim,
+            _ => Dir::Write,
+        }
+    }
+
+    /// The next I/O in this direction.
+    #[inline]
+    pub(super) fn next(&mut self, dir: Dir) -> Next {
+        if let Some(write) = self.rewrite.take() {
+            return write;
+        }
+        let place = if self.files.len() == 1 {
+            0
+        } else {
+            self.choose_file()
+        };
+        let size = size(&self.pattern.sizes[dir as usize], &mut self.rng);
+        let min = self.pattern.sizes[dir as usize].min();
+        let file = &mut self.files[place];
+        let (offset, len) = file.pick(dir, size, min, &mut self.rng);
+        file.issued += u64::from(len);
+        let next = Next {
+            dir,
+            file: place as u32,
+            offset,
+            len,
+        };
+        if self.pattern.trimwrite {
+            self.rewrite = Some(Next {
+                dir: Dir::Write,
+                ..next
+            });
+        }
+        next
+    }
+
+    /// A file that is not through yet; when all are, a new pass begins.
+    fn choose_file(&mut self) -> usize {
+        let count = self.files.len();
+        let min = u64::from(self.pattern.min_block());
+        let open = |file: &FileState| file.issued + min <= file.len;
+        if !self.files.iter().any(open) {
+            self.files.iter_mut().for_each(|file| file.issued = 0);
+        }
+        let first = match self.service {
+            Service::RoundRobin => self.current + 1,
+            Service::Sequential => self.current,
+            Service::Random => self.rng.below(count as u64) as usize,
+        };
+        let place = (0..count)
+            .map(|step| (first + step) % count)
+            .find(|&place| open(&self.files[place]))
+            .unwrap_or(0);
+        self.current = place;
+        place
+    }
+}
+
+fn picker(pattern: &Pattern, len: u64, seed: u64) -> Picker {
+    if !pattern.random {
+        return Picker::Sequential;
+    }
+    let used: Vec<_> = Dir::ALL
+        .into_iter()
+        .filter(|&dir| pattern.uses(dir))
+        .collect();
+    let unit = pattern.min_block().max(1);
+    let aligned = used
+        .iter()
+        .all(|&dir| pattern.align[dir as usize].is_none_or(|align| align == unit));
+    let uniform = used
+        .iter()
+        .all(|&dir| pattern.distribution[dir as usize] == Distribution::Uniform);
+    let one_size = used
+        .iter()
+        .all(|&dir| pattern.sizes[dir as usize] == Sizes::Fixed(unit));
+    if pattern.repetition || !aligned || !uniform {
+        return Picker::Again(Box::new(Dir::ALL.map(|dir| {
+            let unit = pattern.align[dir as usize]
+                .unwrap_or(pattern.sizes[dir as usize].min())
+                .max(1);
+            // The last block must fit from its offset on.
+            let least = u64::from(pattern.sizes[dir as usize].min().max(1));
+            let blocks = len.saturating_sub(least) / u64::from(unit) + 1;
+            let draw = Draw::new(
+                blocks,
+                &pattern.distribution[dir as usize],
+                mix(seed, dir as u64),
+            );
+            (draw, u64::from(unit))
+        })));
+    }
+    let blocks = (len / u64::from(unit)).max(1);
+    if one_size {
+        Picker::Once {
+            blocks: Permutation::new(blocks, seed),
+            size: unit,
+        }
+    } else {
+        Picker::Free {
+            map: FreeMap::new(blocks),
+            unit,
+        }
+    }
+}
+
+impl FileState {
+    #[inline]
+    fn pick(&mut self, dir: Dir, size: u32, min: u32, rng: &mut Rng) -> (u64, u32) {
+        let (relative, len) = match &mut self.picker {
+            Picker::Once { blocks, size } => (blocks.next() * u64::from(*size), *size),
+            Picker::Sequential => {
+                let position = &mut self.positions[dir as usize];
+                if *position + u64::from(min) > self.len {
+                    *position = 0;
+                }
+                let at = *position;
+                let len = fit(size, min, self.len - at);
+                *position += u64::from(len);
+                (at, len)
+            }
+            Picker::Free { map, unit } => {
+                let (block, count) = map.take(rng, u64::from(size / *unit).max(1));
+                (block * u64::from(*unit), count as u32 * *unit)
+            }
+            Picker::Again(draws) => {
+                let (draw, unit) = &draws[dir as usize];
+                let at = draw.next(rng) * unit;
+                (at, fit(size, min, self.len - at))
+            }
+        };
+        (self.start + relative, len)
+    }
+}
+
+/// `size`, or as many smallest blocks as there is room for.
+#[inline]
+fn fit(size: u32, min: u32, room: u64) -> u32 {
+    if u64::from(size) <= room {
+        return size;
+    }
+    (room / u64::from(min) * u64::from(min)) as u32
+}
+
+#[inline]
+fn size(sizes: &Sizes, rng: &mut Rng) -> u32 {
+    match sizes {
+        Sizes::Fixed(size) => *size,
+        Sizes::Range(low, high) => {
+            let steps = (high - low) / low;
+            low + rng.below(u64::from(steps) + 1) as u32 * low
+        }
+        Sizes::Split(parts) => {
+            let roll = rng.below(100) as u8;
+            let part = parts.iter().find(|part| roll < part.1).or(parts.last());
+            part.map_or(0, |part| part.0)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

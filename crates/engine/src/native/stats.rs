@@ -1,0 +1,271 @@
+//! What a worker counts while it runs, readable at any time by another thread.
+//!
+//! Every cell has one writer, its worker, which loads, adds and stores with
+//! relaxed ordering: plain instructions, no locked ones. A reader sees each
+//! count a little late and never stops the I/O; differences of two readings
+//! are the interval's figures.
+
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering::Relaxed};
+
+use fathom_model::Histogram;
+use fathom_model::histogram::{BUCKETS, bucket_of, middle_of};
+
+/// Direction of data, as an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dir {
+    Read = 0,
+    Write = 1,
+    Trim = 2,
+}
+
+impl Dir {
+    pub(super) const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Trim];
+
+    pub(super) fn model(self) -> fathom_model::Direction {
+        match self {
+            Self::Read => fathom_model::Direction::Read,
+            Self::Write => fathom_model::Direction::Write,
+            Self::Trim => fathom_model::Direction::Trim,
+        }
+    }
+}
+
+/// Adds to a cell of which the caller is the only writer.
+#[inline]
+pub(super) fn bump(cell: &AtomicU64, by: u64) {
+    cell.store(cell.load(Relaxed).wrapping_add(by), Relaxed);
+}
+
+/// A latency histogram and the exact sum, minimum and maximum.
+#[derive(Debug)]
+pub(super) struct Cells {
+    counts: Box<[AtomicU64]>,
+    sum: AtomicU64,
+    min: AtomicU64,
+    max: AtomicU64,
+}
+
+impl Cells {
+    pub(super) fn new() -> Self {
+        Self {
+            counts: std::iter::repeat_with(|| AtomicU64::new(0))
+                .take(BUCKETS)
+                .collect(),
+            sum: AtomicU64::new(0),
+            min: AtomicU64::new(u64::MAX),
+            max: AtomicU64::new(0),
+        }
+    }
+
+    /// Adds `n` values of `ns`.
+    #[inline]
+    pub(super) fn add(&self, ns: u64, n: u64) {
+        bump(&self.counts[bucket_of(ns)], n);
+        bump(&self.sum, ns.wrapping_mul(n));
+        if ns < self.min.load(Relaxed) {
+            self.min.store(ns, Relaxed);
+        }
+        if ns > self.max.load(Relaxed) {
+            self.max.store(ns, Relaxed);
+        }
+    }
+
+    pub(super) fn read(&self) -> Reading {
+        let mut histogram = Histogram::new();
+        for (bucket, cell) in self.counts.iter().enumerate() {
+            let count = cell.load(Relaxed);
+            if count > 0 {
+                histogram.add(middle_of(bucket), count);
+            }
+        }
+        Reading {
+            histogram,
+            sum_ns: u128::from(self.sum.load(Relaxed)),
+            min_ns: self.min.load(Relaxed),
+            max_ns: self.max.load(Relaxed),
+        }
+    }
+}
+
+/// A state of [`Cells`], or of several merged.
+#[derive(Debug, Clone)]
+pub(super) struct Reading {
+    pub(super) histogram: Histogram,
+    pub(super) sum_ns: u128,
+    pub(super) min_ns: u64,
+    pub(super) max_ns: u64,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self {
+            histogram: Histogram::new(),
+            sum_ns: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+        }
+    }
+}
+
+impl Reading {
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.histogram.merge(&other.histogram);
+        self.sum_ns += other.sum_ns;
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+}
+
+/// One direction of one worker.
+#[derive(Debug)]
+pub(super) struct DirStats {
+    pub(super) bytes: AtomicU64,
+    pub(super) short: AtomicU64,
+    /// Completion latencies, one histogram for each priority the job uses.
+    pub(super) clat: Vec<Cells>,
+    pub(super) lat: Cells,
+    pub(super) slat: Cells,
+}
+
+impl DirStats {
+    /// All completion latencies, whatever their priority.
+    pub(super) fn clat(&self) -> Reading {
+        let mut all = Reading::default();
+        for cells in &self.clat {
+            all.merge(&cells.read());
+        }
+        all
+    }
+}
+
+/// Where a worker stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+#[repr(u8)]
+pub(super) enum Phase {
+    /// Opening files, allocating.
+    Setup = 0,
+    /// Before the start, and in its ramp: nothing counts yet.
+    Ramp = 1,
+    /// Measured.
+    Running = 2,
+    /// At its end.
+    Done = 3,
+}
+
+/// fio's classes of the queue depth: 1, 2, 4 … 32, 64 and more.
+pub(super) const DEPTH_CLASSES: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
+
+/// Everything one worker counts.
+#[derive(Debug)]
+pub(super) struct Stats {
+    phase: AtomicU8,
+    pub(super) dirs: [Option<DirStats>; 3],
+    pub(super) sync: Cells,
+    pub(super) depths: [AtomicU64; DEPTH_CLASSES.len()],
+    /// I/Os that failed and were gone past.
+    pub(super) errors: AtomicU64,
+    /// The first of them, or the one that ended the job.
+    pub(super) first_error: AtomicI32,
+    /// Bytes asked for so far, of which the progress is told.
+    pub(super) issued_bytes: AtomicU64,
+    /// Ticks at which measuring began and ended (0: not yet).
+    pub(super) began: AtomicU64,
+    pub(super) ended: AtomicU64,
+    /// The I/Os under way, for whoever looks for stuck ones.
+    pub(super) slots: Box<[SlotCell]>,
+}
+
+/// What is under way in one slot. One writer, as everywhere here.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(super) struct SlotCell {
+    /// 0: free; else 1 + the kind of I/O.
+    pub(super) kind: AtomicU8,
+    /// Place of the file.
+    pub(super) file: AtomicU64,
+    pub(super) offset: AtomicU64,
+    pub(super) len: AtomicU64,
+    /// Ticks at which it was made (under a rate: at which it should have begun).
+    pub(super) created: AtomicU64,
+    /// Ticks at which it was handed over.
+    pub(super) issued: AtomicU64,
+}
+
+impl Stats {
+    /// Cells for the directions a job uses, `classes` priorities and `depth` slots.
+    pub(super) fn new(dirs: [bool; 3], classes: usize, depth: usize) -> Self {
+        Self {
+            phase: AtomicU8::new(Phase::Setup as u8),
+            dirs: dirs.map(|used| {
+                used.then(|| DirStats {
+                    bytes: AtomicU64::new(0),
+                    short: AtomicU64::new(0),
+                    clat: std::iter::repeat_with(Cells::new).take(classes).collect(),
+                    lat: Cells::new(),
+                    slat: Cells::new(),
+                })
+            }),
+            sync: Cells::new(),
+            depths: Default::default(),
+            errors: AtomicU64::new(0),
+            first_error: AtomicI32::new(0),
+            issued_bytes: AtomicU64::new(0),
+            began: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+            slots: std::iter::repeat_with(SlotCell::default)
+                .take(depth)
+                .collect(),
+        }
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        match self.phase.load(Relaxed) {
+            0 => Phase::Setup,
+            1 => Phase::Ramp,
+            2 => Phase::Running,
+            _ => Phase::Done,
+        }
+    }
+
+    pub(super) fn set_phase(&self, phase: Phase) {
+        self.phase.store(phase as u8, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_count_as_the_model_does() {
+        let cells = Cells::new();
+        let mut exact = Histogram::new();
+        for ns in (0..200u64).chain([999, 1 << 20, 1 << 34, 1 << 40, u64::MAX]) {
+            cells.add(ns, 2);
+            exact.add(ns, 2);
+        }
+        let reading = cells.read();
+        assert_eq!(reading.histogram, exact);
+        assert_eq!((reading.min_ns, reading.max_ns), (0, u64::MAX));
+    }
+
+    #[test]
+    fn a_reader_gets_deltas_while_the_writer_goes_on() {
+        let cells = Cells::new();
+        let before = cells.read();
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..100_000u64).for_each(|i| cells.add(i % 5000, 1)));
+            let mut last = before.histogram.clone();
+            let mut sum = 0;
+            loop {
+                let now = cells.read().histogram;
+                sum += now.since(&last).total();
+                last = now;
+                if sum >= 100_000 {
+                    break;
+                }
+            }
+            assert_eq!(sum, 100_000);
+        });
+    }
+}

@@ -1,0 +1,296 @@
+//! A worker's thread: what it sets up, when it starts, what it leaves.
+
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::Thread;
+use std::time::Duration;
+
+use fathom_model::{Failure, FailureKind};
+
+use super::backend::{calls, mmap, null, posixaio};
+use super::backend::{libaio, uring};
+use super::clock::Clock;
+use super::files;
+use super::job::{IoEngine, Job};
+use super::members::Member;
+use super::results::Usage;
+use super::worker::{Parts, Worker, engine_name};
+
+/// Opens when all workers of a batch are ready, so that they start together.
+#[derive(Default)]
+pub(super) struct Gate {
+    open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    pub(super) fn open(&self) {
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.opened.notify_all();
+    }
+
+    fn pass(&self) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*open {
+            open = self
+                .opened
+                .wait(open)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// What a worker's thread tells.
+pub(super) enum Told {
+    /// Files are open and memory is there.
+    Ready,
+    /// It is over.
+    Ended {
+        failure: Option<Failure>,
+        usage: Usage,
+    },
+}
+
+/// What a thread is started with.
+pub(super) struct Start {
+    pub(super) member: usize,
+    pub(super) job: Arc<Job>,
+    pub(super) parts: Parts,
+    pub(super) clone: u32,
+    pub(super) gate: Arc<Gate>,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) tell: Sender<(usize, Told)>,
+}
+
+/// What a member's thread needs of it; its plan must be there.
+pub(super) fn start_of(
+    place: usize,
+    member: &Member,
+    plan: &Arc<files::Plan>,
+    clock: Clock,
+    gate: &Arc<Gate>,
+    tell: Sender<(usize, Told)>,
+) -> Start {
+    Start {
+        member: place,
+        job: Arc::clone(&member.job),
+        clone: member.clone,
+        parts: Parts {
+            job: Arc::clone(&member.job),
+            plan: Arc::clone(plan),
+            stats: Arc::clone(&member.stats),
+            stop: Arc::clone(&member.stop),
+            clock,
+            classes: Arc::clone(&member.classes),
+            targets: Vec::new(),
+            seed: member.seed,
+            ring: member.ring.clone(),
+        },
+        gate: Arc::clone(gate),
+        stop: Arc::clone(&member.stop),
+        tell,
+    }
+}
+
+/// The whole life of a worker's thread.
+pub(super) fn run(start: Start) {
+    let (member, tell) = (start.member, start.tell.clone());
+    let name = start.job.name.clone();
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| live(start)));
+    let (failure, usage) = outcome.unwrap_or_else(|_| {
+        let failure = Failure::new(
+            FailureKind::Other,
+            "its worker stopped by a fault in Fathom itself",
+        );
+        (Some(failure.about(name)), Usage::default())
+    });
+    // Nobody listens any more when the run was given up.
+    let _ = tell.send((member, Told::Ended { failure, usage }));
+}
+
+fn live(start: Start) -> (Option<Failure>, Usage) {
+    let Start {
+        member,
+        job,
+        mut parts,
+        clone,
+        gate,
+        stop,
+        tell,
+    } = start;
+    let early = |failure: Failure| (Some(failure), Usage::default());
+    if let Err(failure) = settle(&job, clone) {
+        return early(failure);
+    }
+    let mut open: Vec<File> = Vec::new();
+    if job.engine != IoEngine::Null {
+        let plan = Arc::clone(&parts.plan);
+        for file in &plan.files {
+            match files::open(&job, file) {
+                Ok(opened) => {
+                    parts.targets.push(files::target(&opened, file));
+                    open.push(opened);
+                }
+                Err(failure) => return early(failure),
+            }
+        }
+    }
+    let targets = parts.targets.clone();
+    let mut worker = match Worker::new(parts) {
+        Ok(worker) => worker,
+        Err(error) => {
+            let message = format!("no memory for the buffers of {} I/Os: {error}", job.depth());
+            return early(Failure::new(FailureKind::Other, message).about(job.name.clone()));
+        }
+    };
+    let ready = || {
+        let _ = tell.send((member, Told::Ready));
+        gate.pass();
+        delay(job.times.start_delay, &stop);
+        usage()
+    };
+    let result = with_backend(&job, &targets, &mut worker, ready);
+    drop(worker);
+    match result {
+        Ok((failure, before)) => (failure.map(|f| name(f, &job)), usage().since(&before)),
+        Err(error) => early(backend_failure(&job, &error)),
+    }
+}
+
+/// A failure that names no file is about the job.
+fn name(mut failure: Failure, job: &Job) -> Failure {
+    let file = failure.subject.take().filter(|subject| !subject.is_empty());
+    failure.message = match &file {
+        Some(file) => format!("{file}: {}", failure.message),
+        None => failure.message,
+    };
+    failure.about(format!("job {}", job.name))
+}
+
+/// Makes the backend, then starts; errors are those of making it.
+fn with_backend(
+    job: &Job,
+    targets: &[super::backend::Target],
+    worker: &mut Worker,
+    ready: impl FnOnce() -> Usage,
+) -> io::Result<(Option<Failure>, Usage)> {
+    let depth = job.depth() as usize;
+    macro_rules! go {
+        ($backend:expr) => {{
+            let mut backend = $backend;
+            let before = ready();
+            Ok((worker.run(&mut backend), before))
+        }};
+    }
+    let files = || targets.to_vec();
+    match job.engine {
+        IoEngine::Null => go!(null::Null::new(depth)),
+        IoEngine::Sync => go!(calls::Calls::new(files(), calls::Style::Seek)),
+        IoEngine::Psync => go!(calls::Calls::new(files(), calls::Style::Positioned)),
+        IoEngine::Pvsync2 => {
+            go!(calls::Calls::new(
+                files(),
+                calls::Style::Vectored {
+                    poll: job.queue.hipri
+                }
+            ))
+        }
+        IoEngine::Posixaio => go!(posixaio::PosixAio::new(targets, depth)?),
+        IoEngine::Mmap => go!(mmap::Mmap::new(targets, job.writes(), job.files.direct)?),
+        IoEngine::Libaio => go!(libaio::Libaio::new(files(), depth)?),
+        IoEngine::IoUring => go!(uring::Uring::new(targets, worker.buffers(), &job.queue)?),
+    }
+}
+
+/// Why an engine could not be set up, in words that say what to do.
+fn backend_failure(job: &Job, error: &io::Error) -> Failure {
+    let engine = engine_name(job.engine);
+    let (kind, message) = match (job.engine, error.raw_os_error()) {
+        (IoEngine::Libaio, Some(libc::EAGAIN)) => (
+            FailureKind::AioLimit,
+            format!("the kernel has no room for {} more asynchronous I/Os (io_setup: EAGAIN)", job.depth()),
+        ),
+        (IoEngine::IoUring, Some(libc::ENOSYS)) => (
+            FailureKind::EngineMissing,
+            "this kernel has no io_uring; use ioengine=libaio or psync".to_owned(),
+        ),
+        (IoEngine::IoUring, Some(libc::EPERM | libc::EACCES)) => (
+            FailureKind::Permission,
+            "io_uring is forbidden here (sysctl kernel.io_uring_disabled, or a container's seccomp profile); use ioengine=libaio or psync".to_owned(),
+        ),
+        (IoEngine::IoUring, Some(libc::ENOMEM)) => (
+            FailureKind::Permission,
+            "the limit on locked memory is too low for io_uring's buffers; raise it (ulimit -l unlimited), or lower iodepth or bs".to_owned(),
+        ),
+        _ => (FailureKind::Other, format!("{engine} cannot be set up: {error}")),
+    };
+    let failure = Failure::new(kind, message).about(format!("job {}", job.name));
+    match error.raw_os_error() {
+        Some(errno) => failure.with_errno(errno),
+        None => failure,
+    }
+}
+
+/// CPUs and priority of the thread itself.
+fn settle(job: &Job, clone: u32) -> Result<(), Failure> {
+    if let Some(cpus) = &job.cpus {
+        let mut set = rustix::thread::CpuSet::new();
+        let chosen = if job.cpus_split {
+            &cpus[clone as usize % cpus.len()..][..1]
+        } else {
+            &cpus[..]
+        };
+        chosen.iter().for_each(|&cpu| set.set(cpu));
+        rustix::thread::sched_setaffinity(None, &set).map_err(|error| {
+            let message = format!("cpus_allowed: the thread cannot be bound: {error}");
+            Failure::new(FailureKind::Other, message).about(format!("job {}", job.name))
+        })?;
+    }
+    if let Some(priority) = job.priority.thread {
+        super::backend::set_thread_priority(priority).map_err(|error| {
+            let message = format!("prio, prioclass: the I/O priority cannot be set: {error}");
+            Failure::new(FailureKind::Permission, message).about(format!("job {}", job.name))
+        })?;
+    }
+    Ok(())
+}
+
+fn delay(time: Duration, stop: &AtomicBool) {
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < time && !stop.load(Relaxed) {
+        std::thread::sleep(
+            time.saturating_sub(begun.elapsed())
+                .min(Duration::from_millis(20)),
+        );
+    }
+}
+
+/// What this thread has used so far.
+fn usage() -> Usage {
+    super::backend::thread_usage()
+}
+
+impl Usage {
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            user_us: self.user_us.saturating_sub(before.user_us),
+            system_us: self.system_us.saturating_sub(before.system_us),
+            switches: self.switches.saturating_sub(before.switches),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+        }
+    }
+}
+
+/// Starts the thread; it is not joined: one that a dead device holds would
+/// hold the run too.
+pub(super) fn spawn(start: Start) -> io::Result<Thread> {
+    let name: String = start.job.name.chars().take(15).collect();
+    let handle = std::thread::Builder::new()
+        .name(name.replace('\0', ""))
+        .spawn(move || run(start))?;
+    Ok(handle.thread().clone())
+}

@@ -1,0 +1,79 @@
+//! The same job on both engines: the same I/Os, the same files.
+
+use std::process::Command;
+
+use fathom_engine::fio::json;
+
+use crate::{folder, run};
+
+/// Runs fio itself; `None` where it is not installed.
+fn fio(dir: &std::path::Path, text: &str) -> Option<fathom_model::Results> {
+    let job_file = dir.join("fio.fio");
+    std::fs::write(&job_file, text).unwrap();
+    let output = Command::new("fio")
+        .args(["--output-format=json", "fio.fio"])
+        .current_dir(dir)
+        .output()
+        .ok()?;
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Some(json::scan(&output.stdout).documents.remove(0).results)
+}
+
+#[test]
+fn a_fixed_size_gives_the_same_bytes_ios_and_file_sizes() {
+    let jobs = [
+        "rw=write\nbs=4k\nsize=10k",
+        "rw=write\nbs=4k\nsize=64k\nio_size=10k",
+        "rw=randwrite\nbs=4k\nsize=64k\nio_size=10k",
+        "rw=randwrite\nbs=4k\nsize=1m\noffset=64k",
+        "rw=randwrite\nbs=4k\nsize=256k\nio_size=1m",
+        "rw=write\nbs=8k\nsize=128k\nloops=3",
+        "rw=write\nbs=4k\nsize=64k\nfilesize=256k",
+        "rw=randread\nbs=16k\nsize=1m",
+        "rw=read\nbs=4k\nsize=1m\nnrfiles=4",
+        "rw=write\nbs=4k\nsize=1m\nnumber_ios=100",
+        "rw=randwrite\nbs=4k\nsize=50%\nfilesize=1m",
+        "rw=write\nbs=64k\nsize=1m\nnumjobs=3\noffset_increment=1m\nfilename=shared\ngroup_reporting",
+    ];
+    for options in jobs {
+        let (ours, theirs) = (folder(), folder());
+        let text = format!("[j]\nioengine=psync\n{options}\n");
+        let Some(fio) = fio(theirs.path(), &text) else {
+            return fathom_testkit::skip(
+                "a_fixed_size_gives_the_same_bytes_ios_and_file_sizes",
+                "fio is not installed",
+            );
+        };
+        let native = run(ours.path(), &text);
+        for dir in [
+            fathom_model::Direction::Read,
+            fathom_model::Direction::Write,
+        ] {
+            let of = |results: &fathom_model::Results| {
+                let mut job = results.jobs[0].clone();
+                let result = job.direction_mut(dir).unwrap().clone().unwrap_or_default();
+                (result.io_bytes, result.total_ios)
+            };
+            assert_eq!(of(native.results()), of(&fio), "{options}: {dir:?}");
+        }
+        for entry in std::fs::read_dir(theirs.path()).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name();
+            if name.to_string_lossy().ends_with(".fio") {
+                continue;
+            }
+            let size = std::fs::metadata(ours.path().join(&name))
+                .map(|meta| meta.len())
+                .ok();
+            assert_eq!(
+                size,
+                Some(entry.metadata().unwrap().len()),
+                "{options}: {name:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What is on the file afterwards: every block written exactly once, with the right content.
+
+use crate::{folder, run};
+
+/// The engines that move data.
+const ENGINES: [&str; 7] = [
+    "psync", "sync", "pvsync2", "libaio", "io_uring", "posixaio", "mmap",
+];
+
+#[test]
+fn a_randwrite_job_writes_every_block_exactly_once_on_every_engine() {
+    for engine in ENGINES {
+        let dir = folder();
+        // Each 512 bytes carry their offset (scramble_buffers).
+        let seen = run(
+            dir.path(),
+            &format!(
+                "[w]\nioengine={engine}\niodepth=16\nrw=randwrite\nbs=4k\nsize=1003520\nfilename=f\n"
+            ),
+        );
+        let write = seen.write(0);
+        assert_eq!(
+            (write.total_ios, write.io_bytes),
+            (245, 1_003_520),
+            "{engine}"
+        );
+        let data = std::fs::read(dir.path().join("f")).unwrap();
+        assert_eq!(data.len(), 1_003_520, "{engine}");
+        for (sector, bytes) in data.chunks(512).enumerate() {
+            let offset = u64::from_ne_bytes(bytes[..8].try_into().unwrap());
+            assert_eq!(offset, sector as u64 * 512, "{engine}");
+        }
+    }
+}
+
+#[test]
+fn blocks_of_several_sizes_cover_the_file_once() {
+    for sizes in ["bsrange=4k-16k", "bssplit=4k/50:8k/30:32k/20"] {
+        let dir = folder();
+        let text = format!(
+            "[w]\nioengine=io_uring\niodepth=8\nrw=randwrite\n{sizes}\nsize=2m\nfilename=f\n"
+        );
+        let seen = run(dir.path(), &text);
+        assert_eq!(seen.write(0).io_bytes, 2 << 20, "{sizes}");
+        assert!(seen.write(0).total_ios < 512, "{sizes}");
+        let data = std::fs::read(dir.path().join("f")).unwrap();
+        for (sector, bytes) in data.chunks(512).enumerate() {
+            assert_eq!(
+                u64::from_ne_bytes(bytes[..8].try_into().unwrap()),
+                sector as u64 * 512
+            );
+        }
+    }
+}
+
+#[test]
+fn offset_and_size_bound_what_is_written() {
+    let dir = folder();
+    std::fs::write(dir.path().join("f"), vec![0u8; 1 << 20]).unwrap();
+    run(
+        dir.path(),
+        "[w]\nioengine=psync\nrw=randwrite\nbs=4k\noffset=256k\nsize=512k\nfilename=f\nbuffer_pattern=0xaa\n",
+    );
+    let data = std::fs::read(dir.path().join("f")).unwrap();
+    let written: Vec<_> = data
+        .chunks(4096)
+        .map(|block| block.iter().all(|&byte| byte == 0xaa))
+        .collect();
+    let expected: Vec<_> = (0..256).map(|block| (64..192).contains(&block)).collect();
+    assert_eq!(written, expected);
+}
+
+#[test]
+fn several_files_share_the_size_and_clones_have_files_of_their_own() {
+    for service in ["roundrobin", "sequential", "random"] {
+        let dir = folder();
+        let text = format!(
+            "[job]\nrw=write\nbs=4k\nsize=96k\nnrfiles=3\nnumjobs=2\ngroup_reporting\nfile_service_type={service}\n"
+        );
+        let seen = run(dir.path(), &text);
+        assert_eq!(seen.results().jobs.len(), 1);
+        assert_eq!(seen.write(0).io_bytes, 2 * 96 * 1024);
+        for name in [
+            "job.0.0", "job.0.1", "job.0.2", "job.1.0", "job.1.1", "job.1.2",
+        ] {
+            assert_eq!(
+                std::fs::metadata(dir.path().join(name)).unwrap().len(),
+                32 * 1024,
+                "{service} {name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn file_names_follow_their_format_and_unlink_removes_them() {
+    let dir = folder();
+    std::fs::create_dir(dir.path().join("d")).unwrap();
+    run(
+        dir.path(),
+        "[j]\ndirectory=d\nfilename_format=f.$jobnum.$filenum\nfilesize=64k\nsize=64k\nrw=write\ncreate_on_open=1\nend_fsync=1\nnumjobs=2\n",
+    );
+    assert!(dir.path().join("d/f.0.0").exists() && dir.path().join("d/f.1.0").exists());
+    run(
+        dir.path(),
+        "[j]\ndirectory=d\nfilename=a\\:b:c\nsize=64k\nrw=write\n",
+    );
+    assert!(dir.path().join("d/a:b").exists() && dir.path().join("d/c").exists());
+    run(
+        dir.path(),
+        "[j]\nfilename=gone\nsize=64k\nrw=write\nunlink=1\n",
+    );
+    assert!(!dir.path().join("gone").exists());
+}

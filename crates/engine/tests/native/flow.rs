@@ -1,0 +1,276 @@
+//! Order, time, samples, stops.
+
+use fathom_engine::Outcome;
+use fathom_model::{Direction, Event, Sample};
+
+use crate::{Seen, folder, run, try_run};
+
+fn samples(seen: &Seen) -> Vec<&Sample> {
+    let samples = seen.events.iter().filter_map(|event| match event {
+        Event::Sample(sample) => Some(sample),
+        _ => None,
+    });
+    samples.collect()
+}
+
+#[test]
+fn samples_add_up_to_the_results() {
+    let dir = folder();
+    let seen = run(
+        dir.path(),
+        "[a]\nioengine=null\nrw=randrw\nsize=1g\nruntime=1\ntime_based\niodepth=4\nrwmixread=70\n",
+    );
+    for (dir, result) in [
+        (Direction::Read, seen.read(0)),
+        (Direction::Write, seen.write(0)),
+    ] {
+        let of_dir: Vec<_> = samples(&seen)
+            .into_iter()
+            .filter(|sample| sample.dir == dir)
+            .collect();
+        assert!(of_dir.len() >= 8, "{}", of_dir.len());
+        assert_eq!(
+            of_dir.iter().map(|sample| sample.ios).sum::<u64>(),
+            result.total_ios
+        );
+        assert_eq!(
+            of_dir.iter().map(|sample| sample.bytes).sum::<u64>(),
+            result.io_bytes
+        );
+        let mut merged = fathom_model::Histogram::new();
+        of_dir
+            .iter()
+            .filter_map(|sample| sample.clat.as_ref())
+            .for_each(|h| merged.merge(h));
+        assert_eq!(
+            Some(&merged),
+            result.clat.as_ref().unwrap().histogram.as_ref()
+        );
+    }
+    let (read, write) = (
+        seen.read(0).total_ios as f64,
+        seen.write(0).total_ios as f64,
+    );
+    assert!((read / (read + write) - 0.7).abs() < 0.01);
+}
+
+#[test]
+fn a_stonewall_waits_and_groups_report_together() {
+    let dir = folder();
+    let text = "[global]\nsize=64k\nrw=write\ngroup_reporting\n[a]\nnumjobs=3\n[b]\n[c]\nstonewall\n[d]\nnew_group\n";
+    let seen = run(dir.path(), text);
+    let jobs = &seen.results().jobs;
+    let told: Vec<_> = jobs
+        .iter()
+        .map(|job| (job.name.as_str(), job.group, job.members))
+        .collect();
+    assert_eq!(told, [("a", 0, Some(4)), ("c", 1, None), ("d", 2, None)]);
+    assert_eq!(seen.write(0).total_ios, 4 * 16);
+}
+
+#[test]
+fn wait_for_and_exitall_order_jobs() {
+    let dir = folder();
+    let text = "[global]\nioengine=null\nsize=1g\nrw=read\n[first]\nnumber_ios=10\n[second]\nwait_for=first\nexitall\nnumber_ios=20\n[endless]\ntime_based\nruntime=25\n";
+    let begun = std::time::Instant::now();
+    let seen = run(dir.path(), text);
+    assert!(
+        begun.elapsed().as_secs() < 20,
+        "exitall did not end the endless job"
+    );
+    assert_eq!((seen.read(0).total_ios, seen.read(1).total_ios), (10, 20));
+}
+
+#[test]
+fn the_ramp_does_not_count() {
+    let dir = folder();
+    let seen = run(
+        dir.path(),
+        "[a]\nioengine=null\nrate_iops=1000\nrw=randread\nsize=1g\nruntime=1\nramp_time=1\ntime_based\n",
+    );
+    let job = &seen.results().jobs[0];
+    assert!(
+        (1000..1300).contains(&job.runtime_ms.unwrap()),
+        "{:?}",
+        job.runtime_ms
+    );
+    assert!(
+        (950..1300).contains(&seen.read(0).total_ios),
+        "{}",
+        seen.read(0).total_ios
+    );
+}
+
+#[test]
+fn a_rate_is_kept_and_latency_counts_from_the_intended_start() {
+    let dir = folder();
+    for process in ["linear", "poisson"] {
+        let text = format!(
+            "[a]\nioengine=null\nrate_iops=2000,1000\nrate_process={process}\nrw=randrw\nsize=1g\nruntime=1\ntime_based\niodepth=4\n"
+        );
+        let seen = run(dir.path(), &text);
+        let (read, write) = (seen.read(0).total_ios, seen.write(0).total_ios);
+        assert!(
+            (1700..2300).contains(&read) && (800..1200).contains(&write),
+            "{process}: {read} {write}"
+        );
+        let result = seen.read(0);
+        assert!(result.lat.as_ref().unwrap().mean_ns >= result.clat.as_ref().unwrap().mean_ns);
+    }
+}
+
+#[test]
+fn think_time_slows_a_job() {
+    let dir = folder();
+    let seen = run(
+        dir.path(),
+        "[a]\nioengine=null\nthinktime=10ms\nthinktime_blocks=5\nrw=read\nsize=1g\nruntime=1\ntime_based\n",
+    );
+    let ios = seen.read(0).total_ios;
+    assert!((100..=510).contains(&ios), "{ios}");
+}
+
+#[test]
+fn syncs_are_counted_with_their_latencies() {
+    let dir = folder();
+    for engine in ["sync", "psync", "libaio", "posixaio", "io_uring"] {
+        let text = format!(
+            "[a]\nioengine={engine}\niodepth=4\nrw=randwrite\nsize=256k\nfdatasync=1\nfilename=f\n"
+        );
+        let seen = run(dir.path(), &text);
+        assert_eq!(seen.write(0).total_ios, 64);
+        let syncs = seen.results().jobs[0].sync.as_ref().unwrap().n.unwrap();
+        assert!((63..=64).contains(&syncs), "{engine}: {syncs}");
+    }
+}
+
+#[test]
+fn a_stop_ends_the_run_and_keeps_the_figures() {
+    let dir = folder();
+    let mut seen = Seen {
+        stop_after_samples: Some(3),
+        ..Seen::default()
+    };
+    let outcome = try_run(
+        dir.path(),
+        "[a]\nioengine=null\nrate_iops=5000\nrw=read\nsize=1g\nruntime=20\ntime_based\n",
+        &mut seen,
+    );
+    assert_eq!(outcome.unwrap(), Outcome::Interrupted);
+    assert!(seen.read(0).total_ios > 0);
+}
+
+#[test]
+fn a_status_is_given_while_the_run_goes_on() {
+    let dir = folder();
+    let mut seen = Seen::default();
+    seen.control.request_status();
+    let text = "[a]\nioengine=null\nrate_iops=5000\nrw=read\nsize=1g\nruntime=1\ntime_based\n";
+    try_run(dir.path(), text, &mut seen).unwrap();
+    assert!(
+        seen.events
+            .iter()
+            .any(|event| matches!(event, Event::Status { .. }))
+    );
+}
+
+#[test]
+fn the_same_seed_gives_the_same_blocks_in_every_run() {
+    let order = |repeat: u8| {
+        let dir = folder();
+        // One write in two of the blocks: which ones are zero tells the sequence.
+        run(
+            dir.path(),
+            &format!(
+                "[a]\nrw=randwrite\nsize=1m\nbs=4k\nio_size=512k\nrandrepeat={repeat}\nfilename=f\n"
+            ),
+        );
+        let data = std::fs::read(dir.path().join("f")).unwrap();
+        data.chunks(4096)
+            .map(|block| block.iter().any(|&byte| byte != 0))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(order(1), order(1));
+    assert_ne!(order(0), order(0));
+}
+
+/// The lines of a log as numbers; priorities may be hexadecimal.
+fn log(path: &std::path::Path) -> Vec<Vec<u64>> {
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).unwrap(),
+        None => text.parse().unwrap(),
+    };
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines()
+        .map(|line| line.split(", ").map(number).collect())
+        .collect()
+}
+
+#[test]
+fn logs_hold_every_io_in_fios_form() {
+    let dir = folder();
+    let options = "ioengine=libaio\niodepth=4\nrw=randread\nbs=4k\nsize=256k\nfilename=f\n";
+    let text = format!(
+        "[a]\n{options}write_lat_log=l\nwrite_iops_log=l\nlog_prio=1\nlog_offset=1\nper_job_logs=0\ncmdprio_bssplit=4k/50/2/3\n"
+    );
+    let seen = run(dir.path(), &text);
+    let (clat, lat) = (
+        log(&dir.path().join("l_clat.log")),
+        log(&dir.path().join("l_lat.log")),
+    );
+    assert_eq!(
+        (
+            clat.len(),
+            lat.len(),
+            log(&dir.path().join("l_iops.log")).len()
+        ),
+        (64, 64, 64)
+    );
+    let mut offsets: Vec<_> = clat.iter().map(|line| line[4]).collect();
+    offsets.sort_unstable();
+    assert_eq!(
+        offsets,
+        (0..64).map(|block| block * 4096).collect::<Vec<_>>()
+    );
+    let own = clat.iter().filter(|line| line[5] == 2 << 13 | 3).count() as u64;
+    let priorities = &seen.read(0).priorities;
+    let counted: Vec<_> = priorities
+        .iter()
+        .map(|p| (p.value, p.clat.n.unwrap()))
+        .collect();
+    assert_eq!(counted, [(0, 64 - own), (2 << 13 | 3, own)]);
+    let sum: u64 = clat.iter().map(|line| line[1]).sum();
+    assert_eq!(
+        sum,
+        (seen.read(0).clat.as_ref().unwrap().mean_ns * 64.0).round() as u64
+    );
+}
+
+#[test]
+fn averaged_logs_and_histogram_logs_add_up() {
+    let dir = folder();
+    let text = "[a]\nioengine=null\nrate_iops=2000\nrw=read\nsize=1g\nruntime=1\ntime_based\nwrite_iops_log=l\nwrite_hist_log=l\nlog_avg_msec=100\nlog_hist_msec=200\n";
+    let seen = run(dir.path(), text);
+    let iops = log(&dir.path().join("l_iops.1.log"));
+    assert!((9..=11).contains(&iops.len()), "{iops:?}");
+    let mean = iops.iter().map(|line| line[1]).sum::<u64>() / iops.len() as u64;
+    assert!((1500..2500).contains(&mean), "{mean}");
+    let histograms = log(&dir.path().join("l_clat_hist.1.log"));
+    assert!(histograms.iter().all(|line| line.len() == 3 + 1856));
+    let all: u64 = histograms.iter().flat_map(|line| &line[3..]).sum();
+    assert_eq!(all, seen.read(0).total_ios);
+}
+
+#[test]
+fn a_steady_job_ends_by_fios_rule_and_reports_it() {
+    let dir = folder();
+    let text = "[a]\nioengine=null\nrate_iops=1000\nrw=read\nsize=1g\nruntime=20\ntime_based\nss=iops:20%\nss_dur=2\n";
+    let seen = run(dir.path(), text);
+    let job = &seen.results().jobs[0];
+    assert!(job.runtime_ms.unwrap() < 10_000, "{:?}", job.runtime_ms);
+    let verdict = job.fio_steady_state.as_ref().unwrap();
+    assert_eq!(
+        (&verdict["attained"], &verdict["duration"]),
+        (&1.into(), &2.into())
+    );
+}

@@ -1,0 +1,95 @@
+//! The native engine on real files, and beside the real fio.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+mod beside_fio;
+mod content;
+mod failures;
+mod flow;
+
+use std::path::Path;
+use std::time::Duration;
+
+use fathom_engine::native::Native;
+use fathom_engine::{Control, Engine, EngineError, Flow, Outcome, Request, Sink};
+use fathom_model::{DirectionResult, Event, Failure, Results};
+
+/// Everything a run said.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub(crate) events: Vec<Event>,
+    /// Called with each event; may stop the run.
+    pub(crate) control: Control,
+    pub(crate) stop_after_samples: Option<usize>,
+}
+
+impl Sink for Seen {
+    fn event(&mut self, event: Event) -> Flow {
+        self.events.push(event);
+        let samples = self
+            .events
+            .iter()
+            .filter(|e| matches!(e, Event::Sample(_)))
+            .count();
+        if self.stop_after_samples.is_some_and(|most| samples >= most) {
+            self.control.stop();
+        }
+        Flow::Continue
+    }
+}
+
+impl Seen {
+    pub(crate) fn results(&self) -> &Results {
+        let finished = self.events.iter().find_map(|event| match event {
+            Event::Finished { results } => Some(results),
+            _ => None,
+        });
+        finished.expect("a run ends with its results")
+    }
+
+    pub(crate) fn failures(&self) -> Vec<&Failure> {
+        let failures = self.events.iter().filter_map(|event| match event {
+            Event::Failure(failure) => Some(failure),
+            _ => None,
+        });
+        failures.collect()
+    }
+
+    pub(crate) fn write(&self, job: usize) -> &DirectionResult {
+        self.results().jobs[job].write.as_ref().unwrap()
+    }
+
+    pub(crate) fn read(&self, job: usize) -> &DirectionResult {
+        self.results().jobs[job].read.as_ref().unwrap()
+    }
+}
+
+/// Runs a job file's text in a folder.
+pub(crate) fn try_run(dir: &Path, text: &str, seen: &mut Seen) -> Result<Outcome, EngineError> {
+    let job_file = dir.join("job.fio");
+    std::fs::write(&job_file, text).unwrap();
+    let request = Request {
+        job_file,
+        sections: Vec::new(),
+        extra_args: Vec::new(),
+        work_dir: dir.to_owned(),
+        raw_dir: dir.to_owned(),
+        interval: Duration::from_millis(100),
+        deadline: Some(Duration::from_secs(30)),
+    };
+    let control = seen.control.clone();
+    Native::new().run(&request, &control, seen)
+}
+
+/// Runs a job file that must succeed.
+pub(crate) fn run(dir: &Path, text: &str) -> Seen {
+    let mut seen = Seen::default();
+    let outcome = try_run(dir, text, &mut seen).unwrap();
+    assert_eq!(outcome, Outcome::Complete, "{:?}", seen.failures());
+    seen
+}
+
+/// A folder on a disk: /tmp may be a tmpfs, which knows no O_DIRECT.
+pub(crate) fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}

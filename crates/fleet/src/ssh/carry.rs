@@ -1,0 +1,447 @@
+//! Fathom sends itself to another machine, runs there, and streams its record
+//! back: header and events as they come, the other files at the end.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Component, Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use fathom_engine::Control;
+use fathom_model::{Event, Failure, FailureKind, RunStatus};
+use fathom_record::{Header, Writer};
+use serde::{Deserialize, Serialize};
+
+use super::session::SSH_FAILED;
+use super::{Session, SshError};
+
+/// One line of what the Fathom over there writes to stdout.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "wire", rename_all = "snake_case")]
+pub enum Wire {
+    /// The copy does not run there; the sending side takes another way.
+    CannotRun,
+    /// Something to tell the person who waits.
+    Text {
+        /// One sentence.
+        text: String,
+    },
+    /// The run begins.
+    Header {
+        /// Its record's header.
+        header: Box<Header>,
+    },
+    /// Something happened; [`Event::Ended`] is the last line.
+    Event {
+        /// What happened.
+        happened: Box<Event>,
+    },
+    /// A file of the record.
+    File {
+        /// Path in the record: `jobs/…` or `raw/…`.
+        path: String,
+        /// Its text.
+        text: String,
+    },
+    /// Nothing was run.
+    Refused {
+        /// Exit code, as in [`fathom_model::Exit`].
+        exit: u8,
+        /// Why.
+        message: String,
+    },
+}
+
+/// How it went.
+#[derive(Debug)]
+pub enum Carried {
+    /// It ran; the record is here.
+    Ran {
+        /// The record's folder.
+        dir: PathBuf,
+        /// How the run ended.
+        status: RunStatus,
+    },
+    /// The connection was cut, or the other side died; what had come until then
+    /// is in the record.
+    Cut {
+        /// The record's folder; `None` when it was stopped before anything came.
+        dir: Option<PathBuf>,
+        /// What happened to the connection.
+        reason: String,
+    },
+    /// This program does not run on that machine.
+    CannotRun,
+    /// The Fathom over there refused.
+    Refused {
+        /// Exit code, as in [`fathom_model::Exit`].
+        exit: u8,
+        /// Why.
+        message: String,
+    },
+}
+
+/// What the receiving side is told while it goes on.
+#[derive(Debug)]
+pub enum Told<'t> {
+    /// A sentence for the person who waits.
+    Text(&'t str),
+    /// The run begins. The header may be changed before it is kept.
+    Header(&'t mut Header),
+    /// Something happened.
+    Event(&'t Event),
+}
+
+/// Takes the first `$1` bytes of stdin as the program, in a private folder that
+/// is removed whatever happens, and runs it with the other arguments. What
+/// follows on stdin, its end above all, reaches the program. `mktemp` and
+/// `head -c` are not POSIX, but on every Linux, and only Linux is sent to.
+const RECEIVE: &str = "umask 077; n=$1; shift; \
+    d=$(mktemp -d \"${TMPDIR:-/tmp}/fathom.XXXXXXXX\") || { echo '{\"wire\":\"cannot_run\"}'; exit 1; }; \
+    trap 'rm -rf \"$d\"' EXIT; trap 'exit 1' HUP INT TERM; \
+    { head -c \"$n\" > \"$d/fathom\" && chmod 700 \"$d/fathom\" && \"$d/fathom\" --version </dev/null >/dev/null 2>&1; } \
+    || { echo '{\"wire\":\"cannot_run\"}'; exit 1; }; \
+    \"$d/fathom\" --runs \"$d/runs\" \"$@\"";
+/// How long the other side may take to end after it was asked to.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often the wait for lines looks at the requests to end.
+const TICK: Duration = Duration::from_millis(50);
+/// More than any line of a record or raw output of one test; a longer one is a fault.
+const LINE_LIMIT_BYTES: u64 = 256 << 20;
+
+/// Runs this very program on the other machine with `args` and keeps its record
+/// under `runs_dir`.
+///
+/// # Errors
+/// When ssh does not start, the answer makes no sense, or the record cannot be
+/// written here.
+pub fn carry(
+    session: &Session,
+    args: &[String],
+    runs_dir: &Path,
+    control: &Control,
+    told: &mut dyn FnMut(Told),
+) -> Result<Carried, SshError> {
+    let program = fs::read(own_program()).map_err(|source| SshError::Local {
+        what: "reading this program to send it",
+        source,
+    })?;
+    let length = program.len().to_string();
+    let mut script_args: Vec<&str> = vec![&length];
+    script_args.extend(args.iter().map(String::as_str));
+    let mut child = session.spawn(RECEIVE, &script_args, Stdio::inherit())?;
+    let stdout = child.stdout.take().expect("spawned with a pipe");
+    let lines = read_lines(stdout);
+    let mut far = Far::new(child, program);
+    let mut inbox = Inbox {
+        session,
+        runs_dir,
+        writer: None,
+        stray: None,
+    };
+    loop {
+        far.obey(control);
+        match lines.recv_timeout(TICK) {
+            Ok(line) => {
+                if let Some(end) = inbox.take(&line, told)? {
+                    return Ok(end);
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                let code = far.finish();
+                return inbox.cut(code, control.stop_requests() > 0, told);
+            }
+        }
+    }
+}
+
+/// The client process, and through it the program on the other side.
+struct Far {
+    child: Child,
+    /// Gives the pipe back after the program: its end is the request to end.
+    sender: Option<JoinHandle<ChildStdin>>,
+    asked: Option<Instant>,
+}
+
+impl Far {
+    fn new(mut child: Child, program: Vec<u8>) -> Self {
+        let mut stdin = child.stdin.take().expect("spawned with a pipe");
+        let sender = thread::spawn(move || {
+            // A far side that takes no more of it says so on stdout.
+            let _ = stdin.write_all(&program);
+            let _ = stdin.flush();
+            stdin
+        });
+        Self {
+            child,
+            sender: Some(sender),
+            asked: None,
+        }
+    }
+
+    /// Hands a request to stop on; a second one, or one that is not followed,
+    /// cuts the line, which ends the other side too.
+    fn obey(&mut self, control: &Control) {
+        if control.stop_requests() == 0 {
+            return;
+        }
+        let asked = *self.asked.get_or_insert_with(Instant::now);
+        if self.sender.as_ref().is_some_and(JoinHandle::is_finished) {
+            drop(self.sender.take().map(JoinHandle::join));
+        }
+        if asked.elapsed() > PATIENCE || control.stop_requests() > 1 {
+            let _ = self.child.kill();
+        }
+    }
+
+    /// Waits for the end, so that the other side has removed its folder; gives
+    /// the exit status.
+    fn finish(&mut self) -> Option<i32> {
+        let started = Instant::now();
+        while started.elapsed() < PATIENCE {
+            if self.sender.as_ref().is_some_and(JoinHandle::is_finished) {
+                drop(self.sender.take().map(JoinHandle::join));
+            }
+            match self.child.try_wait() {
+                Ok(None) => thread::sleep(TICK),
+                Ok(Some(status)) => return status.code(),
+                Err(_) => return None,
+            }
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        None
+    }
+}
+
+impl Drop for Far {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// This program's file; on Linux the one that runs, even if it was replaced.
+fn own_program() -> PathBuf {
+    let proc = Path::new("/proc/self/exe");
+    if proc.exists() {
+        proc.into()
+    } else {
+        std::env::current_exe().unwrap_or_default()
+    }
+}
+
+fn read_lines(stdout: ChildStdout) -> Receiver<String> {
+    let (sender, receiver) = mpsc::sync_channel(64);
+    thread::spawn(move || {
+        let mut reader = BufReader::new(stdout);
+        loop {
+            let mut line = Vec::new();
+            let read = reader
+                .by_ref()
+                .take(LINE_LIMIT_BYTES)
+                .read_until(b'\n', &mut line);
+            // A line without an end was cut.
+            if read.is_err() || line.last() != Some(&b'\n') {
+                return;
+            }
+            if sender
+                .send(String::from_utf8_lossy(&line).into_owned())
+                .is_err()
+            {
+                let _ = io::copy(&mut reader, &mut io::sink());
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+struct Inbox<'i> {
+    session: &'i Session,
+    runs_dir: &'i Path,
+    writer: Option<Writer>,
+    /// The first line that was none of ours: what to show when nothing else came.
+    stray: Option<String>,
+}
+
+impl Inbox<'_> {
+    /// Takes one line; gives the end when it was the last.
+    fn take(
+        &mut self,
+        line: &str,
+        told: &mut dyn FnMut(Told),
+    ) -> Result<Option<Carried>, SshError> {
+        let wire: Wire = match serde_json::from_str(line) {
+            Ok(wire) => wire,
+            Err(_) => {
+                // Login scripts may print; that is not part of the stream.
+                self.stray
+                    .get_or_insert_with(|| line.trim().chars().take(200).collect());
+                return Ok(None);
+            }
+        };
+        match wire {
+            Wire::CannotRun => return Ok(Some(Carried::CannotRun)),
+            Wire::Refused { exit, message } => return Ok(Some(Carried::Refused { exit, message })),
+            Wire::Text { text } => told(Told::Text(&text)),
+            Wire::Header { mut header } => {
+                told(Told::Header(&mut header));
+                self.writer = Some(Writer::create(self.runs_dir, &header)?);
+            }
+            Wire::File { path, text } => self.keep(&path, &text)?,
+            Wire::Event { happened } => return self.event(&happened, told),
+        }
+        Ok(None)
+    }
+
+    fn event(
+        &mut self,
+        event: &Event,
+        told: &mut dyn FnMut(Told),
+    ) -> Result<Option<Carried>, SshError> {
+        let Some(writer) = &mut self.writer else {
+            return Err(self.nonsense("an event before the header"));
+        };
+        if let Event::Ended { status } = event {
+            let writer = self.writer.take().expect("checked above");
+            let dir = writer.finish(*status)?;
+            told(Told::Event(event));
+            return Ok(Some(Carried::Ran {
+                dir,
+                status: *status,
+            }));
+        }
+        writer.append(event)?;
+        told(Told::Event(event));
+        Ok(None)
+    }
+
+    /// Keeps a file of the record.
+    fn keep(&self, path: &str, text: &str) -> Result<(), SshError> {
+        let Some(writer) = &self.writer else {
+            return Err(self.nonsense("a file before the header"));
+        };
+        let kept = match place(path) {
+            Some((Folder::Jobs, rest)) => writer.jobs_dir()?.join(rest),
+            Some((Folder::Raw, rest)) => writer.raw_dir()?.join(rest),
+            None => return Err(self.nonsense(&format!("a file named {path:?}"))),
+        };
+        let folder = kept.parent().unwrap_or(&kept);
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&kept, text))
+            .map_err(|source| SshError::Local {
+                what: "keeping a file of the record",
+                source,
+            })
+    }
+
+    /// The stream ended before the run did.
+    fn cut(
+        mut self,
+        code: Option<i32>,
+        stopped: bool,
+        told: &mut dyn FnMut(Told),
+    ) -> Result<Carried, SshError> {
+        let is_lost = code.is_none_or(|code| code == SSH_FAILED);
+        let error = match code {
+            Some(code) if !is_lost => {
+                let stray = self
+                    .stray
+                    .take()
+                    .map_or(String::new(), |stray| format!(": {stray}"));
+                self.nonsense(&format!(
+                    "fathom ended there with status {code} and no word{stray}"
+                ))
+            }
+            _ => self.session.lose(),
+        };
+        let reason = error.to_string();
+        let Some(mut writer) = self.writer.take() else {
+            return if stopped {
+                Ok(Carried::Cut { dir: None, reason })
+            } else {
+                Err(error)
+            };
+        };
+        if !stopped {
+            let failure = Event::Failure(Failure::new(FailureKind::Other, reason.as_str()));
+            writer.append(&failure)?;
+            told(Told::Event(&failure));
+        }
+        let status = RunStatus::Interrupted;
+        let dir = Some(writer.finish(status)?);
+        told(Told::Event(&Event::Ended { status }));
+        Ok(Carried::Cut { dir, reason })
+    }
+
+    fn nonsense(&self, answer: &str) -> SshError {
+        SshError::Answer {
+            target: self.session.target().to_owned(),
+            answer: answer.to_owned(),
+        }
+    }
+}
+
+/// The two folders of a record that take files.
+#[derive(Debug, PartialEq, Eq)]
+enum Folder {
+    Jobs,
+    Raw,
+}
+
+/// Where a file belongs. The path comes from another machine: only plain names
+/// in the two folders are taken, in `raw` also in a folder of theirs.
+fn place(path: &str) -> Option<(Folder, PathBuf)> {
+    let parts: Vec<Component> = Path::new(path).components().collect();
+    let (first, rest) = parts.split_first()?;
+    let is_plain = parts
+        .iter()
+        .all(|part| matches!(part, Component::Normal(_)));
+    let folder = match (first.as_os_str().to_str()?, rest.len()) {
+        ("jobs", 1) => Folder::Jobs,
+        ("raw", 1 | 2) => Folder::Raw,
+        _ => return None,
+    };
+    is_plain.then(|| (folder, rest.iter().collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_other_side_stay_in_their_folders() {
+        assert_eq!(place("jobs/01.fio"), Some((Folder::Jobs, "01.fio".into())));
+        assert_eq!(
+            place("raw/01/fio.out"),
+            Some((Folder::Raw, "01/fio.out".into()))
+        );
+        for bad in [
+            "events.jsonl",
+            "jobs",
+            "/etc/passwd",
+            "jobs/../events.jsonl",
+            "raw/../../x",
+            "jobs/a/b",
+            "raw/a/b/c",
+            "",
+            "raw/./../../x",
+        ] {
+            assert_eq!(place(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_script_passes_through_any_login_shell() {
+        assert!(!RECEIVE.contains('\n') && !RECEIVE.contains('!'));
+    }
+
+    #[test]
+    fn what_the_script_says_is_understood() {
+        let wire: Wire = serde_json::from_str("{\"wire\":\"cannot_run\"}").unwrap();
+        assert_eq!(wire, Wire::CannotRun);
+    }
+}

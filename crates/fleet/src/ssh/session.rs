@@ -1,0 +1,218 @@
+//! One connection to a host, authenticated once and shared by every command.
+
+use std::cell::Cell;
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use fathom_engine::jobfile::shell_quote;
+
+use super::SshError;
+
+/// Folders where fio and system programs stand on hosts whose non-login PATH
+/// lacks them: FreeBSD packages, pkgsrc, OpenCSW and OmniOS extra.
+const MORE_PATH: &str =
+    "/usr/sbin:/sbin:/usr/local/bin:/usr/local/sbin:/opt/local/bin:/opt/csw/bin:/opt/ooce/bin";
+/// ssh's own exit status when the connection fails (ssh(1), EXIT STATUS).
+pub(super) const SSH_FAILED: i32 = 255;
+
+/// What a script on the other side answered.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// Exit status; `None` when a signal ended ssh here.
+    pub code: Option<i32>,
+    /// What it wrote to stdout.
+    pub stdout: String,
+}
+
+/// An authenticated connection to one host.
+#[derive(Debug)]
+pub struct Session {
+    target: String,
+    program: Vec<String>,
+    /// Private folder of the control socket; short, since a socket's path ends
+    /// at about 100 bytes (unix(7), sun_path).
+    control: tempfile::TempDir,
+    lost: Cell<bool>,
+}
+
+impl Session {
+    /// Connects to `target` (what ssh takes: `user@host`, an alias of its
+    /// configuration, `ssh://…`). ssh may ask for a password or a new host key
+    /// on the terminal. The environment's FATHOM_SSH replaces the command `ssh`
+    /// (words separated by blanks).
+    ///
+    /// # Errors
+    /// When ssh cannot be started or the connection does not come about.
+    pub fn open(target: &str) -> Result<Self, SshError> {
+        let words = std::env::var("FATHOM_SSH").unwrap_or_default();
+        let mut program: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        if program.is_empty() {
+            program.push("ssh".into());
+        }
+        let control = tempfile::Builder::new()
+            .prefix("fathom-")
+            .tempdir_in(if Path::new("/tmp").is_dir() {
+                "/tmp".into()
+            } else {
+                std::env::temp_dir()
+            })
+            .map_err(|source| SshError::Local {
+                what: "a folder for the connection",
+                source,
+            })?;
+        let session = Self {
+            target: target.to_owned(),
+            program,
+            control,
+            lost: Cell::new(false),
+        };
+        let status = session
+            .command("exit 0", &[])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .status()
+            .map_err(|source| session.no_client(source))?;
+        if !status.success() {
+            return Err(SshError::NotConnected {
+                target: target.to_owned(),
+            });
+        }
+        Ok(session)
+    }
+
+    /// The host as given.
+    #[must_use]
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// Whether the connection was found to be gone.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.lost.get()
+    }
+
+    /// Runs a POSIX sh script there and waits for it. `$1`… are `args`. Its
+    /// stderr goes to this process's.
+    ///
+    /// # Errors
+    /// When the connection is gone or ssh does not start.
+    pub fn output(&self, script: &str, args: &[&str]) -> Result<Output, SshError> {
+        self.refuse_when_lost()?;
+        let output = self
+            .command(script, args)
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output()
+            .map_err(|source| self.no_client(source))?;
+        if output.status.code() == Some(SSH_FAILED) {
+            return Err(self.lose());
+        }
+        Ok(Output {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        })
+    }
+
+    /// Starts a POSIX sh script there, stdin and stdout piped. The client runs
+    /// in a process group of its own: Ctrl-C must reach the other side as a
+    /// request to end, not cut the line to it. The script should end when its
+    /// stdin does.
+    ///
+    /// # Errors
+    /// When the connection is known to be gone or ssh does not start.
+    pub fn spawn(&self, script: &str, args: &[&str], stderr: Stdio) -> Result<Child, SshError> {
+        self.refuse_when_lost()?;
+        self.command(script, args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(stderr)
+            .process_group(0)
+            .spawn()
+            .map_err(|source| self.no_client(source))
+    }
+
+    /// Notes that the connection is gone; gives the error that says so.
+    pub fn lose(&self) -> SshError {
+        self.lost.set(true);
+        SshError::Lost {
+            target: self.target.clone(),
+        }
+    }
+
+    fn refuse_when_lost(&self) -> Result<(), SshError> {
+        if self.is_lost() {
+            Err(self.lose())
+        } else {
+            Ok(())
+        }
+    }
+
+    fn ssh(&self) -> Command {
+        let mut command = Command::new(&self.program[0]);
+        command.args(&self.program[1..]);
+        let socket = self.control.path().join("c");
+        // ControlPersist: the connection outlives its first command, and is gone
+        // a minute after its last one even when this process is killed.
+        // ServerAlive: a dead network is noticed within a minute.
+        for option in [
+            "ControlMaster=auto".to_owned(),
+            format!("ControlPath={}", socket.display()),
+            "ControlPersist=60".to_owned(),
+            "ServerAliveInterval=15".to_owned(),
+            "ServerAliveCountMax=3".to_owned(),
+        ] {
+            command.arg("-o").arg(option);
+        }
+        command
+    }
+
+    fn command(&self, script: &str, args: &[&str]) -> Command {
+        // The login shell there may be any (csh, fish): it only has to read
+        // single quotes and start sh.
+        let mut line = format!(
+            "exec sh -c {} sh",
+            shell_quote(&format!(
+                "PATH=$PATH:{MORE_PATH} LC_ALL=C; export PATH LC_ALL; {script}"
+            ))
+        );
+        for arg in args {
+            line.push(' ');
+            line.push_str(&shell_quote(arg));
+        }
+        let mut command = self.ssh();
+        command.args(["-T", "--"]).arg(&self.target).arg(line);
+        command
+    }
+
+    fn no_client(&self, source: io::Error) -> SshError {
+        SshError::NoClient {
+            command: self.program.join(" "),
+            source,
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let closed = self
+            .ssh()
+            .args(["-q", "-O", "exit", "--"])
+            .arg(&self.target)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        // Without an exit the connection ends by itself (ControlPersist).
+        drop(closed);
+    }
+}
+
+/// Ends a script's input, which asks it to end.
+pub(super) fn close_stdin(child: &mut Child) {
+    if let Some(mut stdin) = child.stdin.take() {
+        let _ = stdin.flush();
+    }
+}
