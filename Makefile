@@ -54,7 +54,7 @@ summary:
 
 .PHONY: docs
 docs: ## the API documentation, broken links denied
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" $(CARGO) doc --workspace --no-deps --document-private-items --locked
 
 .PHONY: deny
 deny: ## licences, bans and sources of the dependencies; advisories where they can be fetched

@@ -1,7 +1,7 @@
 //! What a storage target is, and what it may be used for.
 //!
 //! [`identity`] names a target: the device with its serial and settings, or the
-//! file system with the disk under it. [`environment`] describes the machine.
+//! file system with the disk under it. [`mod@environment`] describes the machine.
 //! [`safety`] decides whether a target may be written to, from what [`usage`]
 //! (mounts, swap, holders, loop devices) and [`signature`] (file systems,
 //! partition tables) find. [`space`] tells what room a folder has. Everything

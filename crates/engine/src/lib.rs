@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use fathom_model::Event;
 
+pub mod choice;
 pub mod fio;
 pub mod jobfile;
+#[cfg(target_os = "linux")]
 pub mod native;
 
 /// Takes the events of a run in order.

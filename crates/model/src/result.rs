@@ -249,6 +249,18 @@ pub struct PriorityResult {
     pub clat: Latency,
 }
 
+impl PriorityResult {
+    /// The value's parts: class, hint, level.
+    #[must_use]
+    pub fn parts(&self) -> (u16, u16, u16) {
+        (
+            self.value >> 13,
+            (self.value >> 3) & 0x3ff,
+            self.value & 0x7,
+        )
+    }
+}
+
 /// Minimum, maximum, mean and deviation of an interval figure.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {

@@ -178,7 +178,10 @@ impl Run {
         for doubt in doubts(&doc) {
             doubt.mark(&mut doc.jobs);
         }
-        let said = std::mem::take(&mut doc.notes);
+        let mut said = std::mem::take(&mut doc.notes);
+        if doc.engine == NATIVE {
+            said.push(NOT_FIO.to_owned());
+        }
         doc.notes = doubts::sentences(&doc.jobs)
             .into_iter()
             .map(|(_, sentence)| sentence)
@@ -216,6 +219,11 @@ impl Run {
         }
     }
 }
+
+/// The embedded engine, as its runs name it.
+const NATIVE: &str = "native";
+/// Engines differ in what an I/O costs them and in what their latencies begin with.
+const NOT_FIO: &str = "measured by the native engine: compare with figures of fio only with care";
 
 /// Whether a disk's counters were not read while it worked: all are 0 although
 /// the step may have been over before the first reading. A longer run that left

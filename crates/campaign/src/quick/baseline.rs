@@ -20,6 +20,9 @@ use super::results::{QuickRun, engine_version};
 /// The baseline that is used when none is named.
 pub const DEFAULT_BASELINE: &str = "HDD";
 
+/// What holds for figures of different engines.
+pub(super) const WITH_CARE: &str = "compare figures of different engines only with care";
+
 const FORMAT: &str = "fathom-baseline";
 const VERSION: u32 = 1;
 const SHIPPED: [&str; 1] = [include_str!(
@@ -48,6 +51,11 @@ impl Conditions {
             runtime_s: facts.runtime_s,
         }
     }
+}
+
+/// The engine without its version: `fio-3.33` is `fio`.
+pub(super) fn family(engine: &str) -> &str {
+    engine.split('-').next().unwrap_or(engine)
 }
 
 /// Figures to measure against.
@@ -161,6 +169,19 @@ impl Baseline {
     #[must_use]
     pub fn percent(&self, test: &str, iops: u64) -> Option<u64> {
         Some(iops.saturating_mul(100) / *self.iops.get(test)?)
+    }
+
+    /// What makes percentages of it doubtful for figures of `engine`: another
+    /// engine measured it. Baselines without an engine are fio's.
+    #[must_use]
+    pub fn doubt_for(&self, engine: &str) -> Option<String> {
+        let mine = self.engine.as_deref().unwrap_or("fio");
+        (family(mine) != family(engine)).then(|| {
+            format!(
+                "baseline {} was measured with {mine}, this run with {engine}: {WITH_CARE}",
+                self.name
+            )
+        })
     }
 
     /// What is to know when `tests` are given in percent of a baseline whose

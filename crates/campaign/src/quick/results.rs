@@ -7,7 +7,7 @@ use fathom_record::Record;
 use serde::Serialize;
 
 use super::QuickError;
-use super::baseline::Conditions;
+use super::baseline::{Conditions, WITH_CARE, family};
 use super::plan::Facts;
 use super::series::{Figures, Line, Teller};
 
@@ -286,6 +286,9 @@ fn doubts(before: &QuickRun, after: &QuickRun) -> Vec<String> {
             .map_or_else(unknown, |found| found.kernel.clone())
     };
     differ("the kernel", kernel(before), kernel(after));
+    if family(&engine(before)) != family(&engine(after)) {
+        notes.push(WITH_CARE.to_owned());
+    }
     for run in [before, after] {
         if run.status != RunStatus::Complete {
             notes.push(format!("run {} is {}", run.id, run.status));

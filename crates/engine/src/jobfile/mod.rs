@@ -29,8 +29,7 @@ pub use cmdline::{cmdline, shell_quote};
 pub use diagnostic::{Diagnostic, Severity};
 pub use replay::{Replay, replay};
 pub use source::{Keyword, Sources};
-pub(crate) use target::split_names;
-pub use target::{TargetUse, is_write, targets};
+pub use target::{TargetUse, is_write, split_names, targets};
 
 /// A job file as written.
 #[derive(Debug, Clone)]

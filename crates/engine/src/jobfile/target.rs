@@ -224,7 +224,8 @@ pub(super) fn names(option: &JobOption) -> Vec<String> {
 }
 
 /// The names in a list joined by `:`; `\:` is a colon of a name.
-pub(crate) fn split_names(text: &str) -> Vec<String> {
+#[must_use]
+pub fn split_names(text: &str) -> Vec<String> {
     let mut list = vec![String::new()];
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {

@@ -26,13 +26,14 @@ impl Buffers {
             .checked_mul(slots.max(1))
             .ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
         // SAFETY: an anonymous private mapping of a length that did not
-        // overflow; nothing else uses the address the kernel chooses.
+        // overflow; nothing else uses the address the kernel chooses. POPULATE
+        // touches every page now, not in the first I/O.
         let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
                 length,
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | POPULATE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
                 -1,
                 0,
             )
@@ -85,9 +86,3 @@ impl Drop for Buffers {
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.slot_bytes * self.slots) };
     }
 }
-
-/// Touch every page now, not in the first I/O.
-#[cfg(target_os = "linux")]
-const POPULATE: libc::c_int = libc::MAP_POPULATE;
-#[cfg(not(target_os = "linux"))]
-const POPULATE: libc::c_int = 0;

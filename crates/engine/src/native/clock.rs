@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 /// How far apart the two readings of a calibration are at least. A reading of
-/// both clocks is good to about 50 ns: 10 millionths of this.
-const CALIBRATION: Duration = Duration::from_millis(5);
+/// both clocks is good to about 50 ns: 17 millionths of this.
+const CALIBRATION: Duration = Duration::from_millis(3);
 
 /// Reads ticks and turns them into ns.
 #[derive(Debug, Clone, Copy)]

@@ -61,8 +61,8 @@ impl Disks {
     }
 }
 
-/// Kernel name and counters' file of the device that holds a path.
-fn device_of(path: &Path) -> Option<(String, PathBuf)> {
+/// The sysfs folder of the device that holds a path.
+fn folder_of(path: &Path) -> Option<PathBuf> {
     let meta = match std::fs::metadata(path) {
         Ok(meta) => meta,
         Err(_) => std::fs::metadata(path.parent()?).ok()?,
@@ -73,13 +73,26 @@ fn device_of(path: &Path) -> Option<(String, PathBuf)> {
         meta.dev()
     };
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-    let folder = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
-    let name = std::fs::canonicalize(&folder)
-        .ok()?
-        .file_name()?
-        .to_str()?
-        .to_owned();
+    std::fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()
+}
+
+/// Kernel name and counters' file of the device that holds a path.
+fn device_of(path: &Path) -> Option<(String, PathBuf)> {
+    let folder = folder_of(path)?;
+    let name = folder.file_name()?.to_str()?.to_owned();
     Some((name, folder.join("stat")))
+}
+
+/// The queue folder of the device that holds a path: a partition has its disk's.
+pub(super) fn queue_of(path: &Path) -> Option<PathBuf> {
+    let folder = folder_of(path)?;
+    let disk = if folder.join("partition").exists() {
+        folder.parent()?.to_owned()
+    } else {
+        folder
+    };
+    let queue = disk.join("queue");
+    queue.is_dir().then_some(queue)
 }
 
 /// The first eleven counters.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::offsets::Distribution;
 use super::stats::Dir;
+use super::steady::Rule;
 
 /// How I/O reaches the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -279,6 +280,46 @@ pub(super) struct Priority {
     pub(super) split: [Vec<(u32, u8, u16)>; 3],
 }
 
+/// fio's log files; the prefixes of those that are written.
+#[derive(Debug, Clone)]
+pub(super) struct Logs {
+    pub(super) lat: Option<String>,
+    pub(super) bw: Option<String>,
+    pub(super) iops: Option<String>,
+    pub(super) hist: Option<String>,
+    /// Averaging window in ms; 0: a line for each I/O.
+    pub(super) avg_ms: u64,
+    pub(super) hist_ms: u64,
+    pub(super) prio: bool,
+    pub(super) offset: bool,
+    /// A file for each member.
+    pub(super) per_job: bool,
+}
+
+impl Logs {
+    pub(super) fn any(&self) -> bool {
+        [&self.lat, &self.bw, &self.iops, &self.hist]
+            .iter()
+            .any(|prefix| prefix.is_some())
+    }
+}
+
+impl Default for Logs {
+    fn default() -> Self {
+        Self {
+            lat: None,
+            bw: None,
+            iops: None,
+            hist: None,
+            avg_ms: 0,
+            hist_ms: 1000,
+            prio: false,
+            offset: false,
+            per_job: true,
+        }
+    }
+}
+
 /// What the results show.
 #[derive(Debug, Clone)]
 pub(super) struct Show {
@@ -308,6 +349,13 @@ pub(super) struct Job {
     pub(super) priority: Priority,
     pub(super) cpus: Option<Vec<usize>>,
     pub(super) cpus_split: bool,
+    pub(super) logs: Logs,
+    /// fio's steady-state rule: the rule, its window in s, the time before it.
+    pub(super) steady: Option<Rule>,
+    pub(super) steady_seconds: u64,
+    pub(super) steady_ramp: Duration,
+    /// I/O scheduler that the devices get for the run.
+    pub(super) scheduler: Option<String>,
     pub(super) show: Show,
 }
 
@@ -335,6 +383,11 @@ impl Job {
             priority: Priority::default(),
             cpus: None,
             cpus_split: false,
+            logs: Logs::default(),
+            steady: None,
+            steady_seconds: 0,
+            steady_ramp: Duration::ZERO,
+            scheduler: None,
             show: Show::default(),
         }
     }

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use fathom_model::{Failure, JobSpec};
 
 use super::files::{self, Plan};
 use super::job::Job;
 use super::prio::Classes;
+use super::ring::Ring;
 use super::rng::mix;
 use super::stats::Stats;
 
@@ -26,6 +28,10 @@ pub(super) struct Member {
     pub(super) classes: Arc<Classes>,
     pub(super) stats: Arc<Stats>,
     pub(super) seed: u64,
+    /// Tells the worker to end.
+    pub(super) stop: Arc<AtomicBool>,
+    /// Where the worker leaves its I/Os for the logs.
+    pub(super) ring: Option<Arc<Ring>>,
 }
 
 /// Members that report as one.
@@ -63,6 +69,8 @@ pub(super) fn expand(jobs: &[(JobSpec, Job)], work_dir: &Path, entropy: u64) -> 
             members.push(Member {
                 plan: files::plan(&job, clone, work_dir).map(Arc::new),
                 seed: mix(mix(seed, section as u64), u64::from(clone)),
+                stop: Arc::default(),
+                ring: job.logs.any().then(|| Arc::new(Ring::new())),
                 job: Arc::clone(&job),
                 spec: Arc::clone(&spec),
                 section,

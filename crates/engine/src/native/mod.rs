@@ -1,5 +1,5 @@
 //! The embedded engine: fio's job options on io_uring, libaio and plain calls,
-//! with nothing to install.
+//! with nothing to install. Linux only, as its ways to the kernel are.
 //!
 //! ```text
 //! JobSpec ── options ──▶ Job ── files ──▶ Plan ─┐
@@ -23,17 +23,21 @@ mod data;
 mod disks;
 mod files;
 mod job;
+mod logs;
 mod members;
 mod offsets;
 mod options;
 mod pace;
 mod prio;
 mod results;
+mod ring;
 mod rng;
 mod run;
 mod sampler;
+mod scheduler;
 mod source;
 mod stats;
+mod steady;
 mod thread;
 mod worker;
 
@@ -48,7 +52,8 @@ use clock::Anchor;
 pub use options::{Unsupported, markdown, supports};
 
 /// What results name as the engine's version.
-fn version() -> String {
+#[must_use]
+pub fn version() -> String {
     format!("native-{}", env!("CARGO_PKG_VERSION"))
 }
 

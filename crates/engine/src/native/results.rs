@@ -11,6 +11,7 @@ use fathom_model::{DirectionResult, DiskUse, JobResult, Latency, Results};
 use super::clock::Clock;
 use super::members::{Member, Unit};
 use super::stats::{DEPTH_CLASSES, Dir, Phase, Reading};
+use super::steady::Watched;
 
 /// Scheduling figures of a worker's thread over its run.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,6 +40,7 @@ pub(super) struct Sources<'a> {
     pub(super) errors: &'a [i32],
     pub(super) clock: &'a Clock,
     pub(super) disks: Vec<DiskUse>,
+    pub(super) steady: &'a [Option<Watched>],
 }
 
 /// The results so far or at the end.
@@ -53,8 +55,8 @@ pub(super) fn results(of: &Sources<'_>) -> Results {
         jobs: of
             .units
             .iter()
-            .zip(of.intervals)
-            .map(|(unit, intervals)| job_result(of, unit, intervals))
+            .enumerate()
+            .map(|(place, unit)| job_result(of, place, unit))
             .collect(),
         disks: of.disks.clone(),
     }
@@ -75,7 +77,8 @@ pub(super) fn measured_ns(member: &Member, clock: &Clock) -> u64 {
     }
 }
 
-fn job_result(of: &Sources<'_>, unit: &Unit, intervals: &Intervals) -> JobResult {
+fn job_result(of: &Sources<'_>, place: usize, unit: &Unit) -> JobResult {
+    let intervals = &of.intervals[place];
     let members: Vec<&Member> = unit
         .members
         .iter()
@@ -111,6 +114,9 @@ fn job_result(of: &Sources<'_>, unit: &Unit, intervals: &Intervals) -> JobResult
         options: options(first),
         cpu: cpu(of, unit),
         iodepth_percent: depths(&members),
+        fio_steady_state: of.steady[place]
+            .as_ref()
+            .map(|watched| watched.steady.report()),
         ..JobResult::default()
     };
     let mut sync = Reading::default();

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -14,10 +14,13 @@ use super::backend::Op;
 use super::clock::Clock;
 use super::disks::Disks;
 use super::files::{self, FilePlan, Layout};
+use super::logs::LogWriter;
 use super::members::{Member, Unit, units};
 use super::results::{self, Sources, Usage, measured_ns};
 use super::sampler::Sampler;
+use super::scheduler::Schedulers;
 use super::stats::Phase;
+use super::steady::Watched;
 use super::thread::{self, Gate, Told};
 use crate::{Control, Flow, Outcome, Request, Sink};
 
@@ -48,7 +51,7 @@ pub(super) struct Run<'a> {
     states: Vec<State>,
     usage: Vec<Option<Usage>>,
     errors: Vec<i32>,
-    stop: Arc<AtomicBool>,
+    steady: Vec<Option<Watched>>,
     sampler: Sampler,
     disks: Disks,
     begun: Instant,
@@ -60,6 +63,8 @@ pub(super) struct Run<'a> {
     told: Receiver<(usize, Told)>,
     next_sample: Instant,
     named_stuck: Option<Instant>,
+    logs: LogWriter,
+    schedulers: Schedulers,
 }
 
 impl<'a> Run<'a> {
@@ -80,12 +85,17 @@ impl<'a> Run<'a> {
             states: vec![State::Waiting; count],
             usage: vec![None; count],
             errors: vec![0; count],
-            stop: Arc::new(AtomicBool::new(false)),
+            steady: units
+                .iter()
+                .map(|unit| Watched::of(unit, &members))
+                .collect(),
             stopped_at: None,
             interrupted: false,
             failed: false,
             next_sample: begun + request.interval,
             named_stuck: None,
+            logs: LogWriter::default(),
+            schedulers: Schedulers::default(),
             request,
             control,
             sink,
@@ -103,6 +113,11 @@ impl<'a> Run<'a> {
     pub(super) fn go(mut self) -> Outcome {
         let names = self.units.iter().map(|unit| unit.name.clone()).collect();
         self.emit(Event::Jobs { names });
+        let opened = self.open_logs();
+        if let Err(failure) = opened.and_then(|()| self.schedulers.set(&self.members)) {
+            self.fail(failure);
+            self.end_all();
+        }
         self.lay_out();
         let paths: Vec<PathBuf> = self.file_plans().map(|file| file.path.clone()).collect();
         self.disks = Disks::under(paths.iter().map(PathBuf::as_path));
@@ -116,6 +131,14 @@ impl<'a> Run<'a> {
             }
         }
         self.sample();
+        self.drain_logs(true);
+        let waits = self.logs.waits();
+        if waits > 0 {
+            let text = format!(
+                "workers waited {waits} times for their logs to be written: the rates are too low"
+            );
+            self.emit(Event::Note { text });
+        }
         let results = Box::new(self.results());
         self.emit(Event::Finished { results });
         self.remove_files();
@@ -141,7 +164,9 @@ impl<'a> Run<'a> {
     }
 
     fn end_all(&mut self) {
-        self.stop.store(true, Relaxed);
+        for member in &self.members {
+            member.stop.store(true, Relaxed);
+        }
         self.stopped_at.get_or_insert_with(Instant::now);
     }
 
@@ -182,8 +207,8 @@ impl<'a> Run<'a> {
             }
             let job = Arc::clone(&self.members[place].job);
             let control = self.control;
-            let stop = Arc::clone(&self.stop);
-            let stopped = move || control.stop_requests() > 0 || stop.load(Relaxed);
+            let interrupted = self.interrupted;
+            let stopped = move || control.stop_requests() > 0 || interrupted;
             if let Err(failure) = files::lay_out(&job, &file, &stopped) {
                 // Every member that uses the file fails with it, each in its turn.
                 for member in &mut self.members {
@@ -201,7 +226,7 @@ impl<'a> Run<'a> {
 
     /// Starts every member that need not wait any longer, together.
     fn start_ready(&mut self) {
-        if self.stop.load(Relaxed) {
+        if self.stopped_at.is_some() {
             for state in &mut self.states {
                 if *state == State::Waiting {
                     *state = State::Over;
@@ -227,7 +252,6 @@ impl<'a> Run<'a> {
                         &self.members[place],
                         &plan,
                         self.clock,
-                        &self.stop,
                         &gate,
                         self.tell.clone(),
                     );
@@ -315,7 +339,7 @@ impl<'a> Run<'a> {
             }
         }
         if ends_all {
-            self.stop.store(true, Relaxed);
+            self.end_all();
         }
     }
 
@@ -329,8 +353,24 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What must happen in time: stops, statuses, samples.
+    fn open_logs(&mut self) -> Result<(), Failure> {
+        let opened = LogWriter::new(&self.members, &self.request.work_dir);
+        self.logs =
+            opened.map_err(|(path, error)| log_failure(&path.display().to_string(), &error))?;
+        Ok(())
+    }
+
+    fn drain_logs(&mut self, end: bool) {
+        if let Err(error) = self.logs.drain(&self.members, &self.clock, end) {
+            self.logs = LogWriter::default();
+            self.fail(log_failure("the job's logs", &error));
+            self.end_all();
+        }
+    }
+
+    /// What must happen in time: logs, stops, statuses, samples.
     fn watch(&mut self) {
+        self.drain_logs(false);
         if self.control.stop_requests() > 0 && !self.interrupted {
             self.interrupted = true;
             self.end_all();
@@ -344,6 +384,7 @@ impl<'a> Run<'a> {
             self.fail(Failure::new(FailureKind::Hung, message).about("the run"));
             self.end_all();
         }
+        self.end_steady();
         while self.control.take_status_request() {
             let results = Box::new(self.results());
             self.emit(Event::Status { results });
@@ -355,6 +396,19 @@ impl<'a> Run<'a> {
                 self.next_sample += self.request.interval.max(LOOK);
             }
             self.name_stuck();
+        }
+    }
+
+    /// Ends the units that have become steady by fio's rule.
+    fn end_steady(&mut self) {
+        for (unit, watched) in self.units.iter().zip(&mut self.steady) {
+            if let Some(watched) = watched
+                && watched.look(unit, &self.members, &self.clock)
+            {
+                for &member in &unit.members {
+                    self.members[member].stop.store(true, Relaxed);
+                }
+            }
         }
     }
 
@@ -417,6 +471,7 @@ impl<'a> Run<'a> {
             errors: &self.errors,
             clock: &self.clock,
             disks: self.disks.since(),
+            steady: &self.steady,
         })
     }
 
@@ -507,4 +562,12 @@ impl<'a> Run<'a> {
             }
         }
     }
+}
+
+fn log_failure(subject: &str, error: &std::io::Error) -> Failure {
+    let kind = match error.raw_os_error() {
+        Some(libc::ENOSPC | libc::EDQUOT) => FailureKind::NoSpace,
+        _ => FailureKind::Open,
+    };
+    Failure::new(kind, format!("the log cannot be written: {error}")).about(subject)
 }

@@ -11,7 +11,6 @@ use std::time::Duration;
 use fathom_model::{Failure, FailureKind};
 
 use super::backend::{calls, mmap, null, posixaio};
-#[cfg(target_os = "linux")]
 use super::backend::{libaio, uring};
 use super::clock::Clock;
 use super::files;
@@ -72,7 +71,6 @@ pub(super) fn start_of(
     member: &Member,
     plan: &Arc<files::Plan>,
     clock: Clock,
-    stop: &Arc<AtomicBool>,
     gate: &Arc<Gate>,
     tell: Sender<(usize, Told)>,
 ) -> Start {
@@ -84,14 +82,15 @@ pub(super) fn start_of(
             job: Arc::clone(&member.job),
             plan: Arc::clone(plan),
             stats: Arc::clone(&member.stats),
-            stop: Arc::clone(stop),
+            stop: Arc::clone(&member.stop),
             clock,
             classes: Arc::clone(&member.classes),
             targets: Vec::new(),
             seed: member.seed,
+            ring: member.ring.clone(),
         },
         gate: Arc::clone(gate),
-        stop: Arc::clone(stop),
+        stop: Arc::clone(&member.stop),
         tell,
     }
 }
@@ -201,12 +200,8 @@ fn with_backend(
         }
         IoEngine::Posixaio => go!(posixaio::PosixAio::new(targets, depth)?),
         IoEngine::Mmap => go!(mmap::Mmap::new(targets, job.writes(), job.files.direct)?),
-        #[cfg(target_os = "linux")]
         IoEngine::Libaio => go!(libaio::Libaio::new(files(), depth)?),
-        #[cfg(target_os = "linux")]
         IoEngine::IoUring => go!(uring::Uring::new(targets, worker.buffers(), &job.queue)?),
-        #[cfg(not(target_os = "linux"))]
-        IoEngine::Libaio | IoEngine::IoUring => Err(io::Error::from_raw_os_error(libc::ENOSYS)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use fathom_engine::Outcome;
 use fathom_model::FailureKind;
+use fathom_testkit::{FaultFs, LoopDevice, Op, SmallFs, skip};
 
 use crate::{Seen, folder, try_run};
 
@@ -48,20 +49,199 @@ fn a_missing_size_folder_or_device_is_a_failure_of_its_job() {
 
 #[test]
 fn a_full_disk_ends_the_job_with_its_offset() {
-    for engine in ["psync", "io_uring", "libaio"] {
-        // Writing to /dev/full always fails; a file of no space needs a mount.
-        let seen = fails(
-            &format!(
-                "[a]\nioengine={engine}\nrw=write\nfilename=f\nsize=10g\nbs=1m\nfile_that_is=not\n"
-            )
-            .replace("file_that_is=not\n", "filesize=1000t\nfallocate=native\n"),
+    let small = match SmallFs::new(16 << 20, "") {
+        Ok(small) => small,
+        Err(reason) => return skip("a_full_disk_ends_the_job_with_its_offset", &reason),
+    };
+    for engine in ["psync", "io_uring", "libaio", "posixaio"] {
+        let mut seen = Seen::default();
+        let text = format!(
+            "[a]\nioengine={engine}\nrw=write\nfilename=f\nsize=64m\nbs=1m\nfallocate=none\nunlink=1\n"
+        );
+        assert_eq!(
+            try_run(small.path(), &text, &mut seen).unwrap(),
+            Outcome::Failed
         );
         let failure = seen.failures()[0];
-        assert!(
-            matches!(failure.kind, FailureKind::NoSpace | FailureKind::Open),
-            "{failure}"
-        );
+        assert_eq!(failure.kind, FailureKind::NoSpace, "{failure}");
+        assert!(failure.message.contains("at offset"), "{failure}");
+        // A short write came before the error: its bytes are there, and it is not counted as done.
+        assert!(seen.write(0).total_ios < 16, "{engine}");
     }
+    let mut seen = Seen::default();
+    let outcome = try_run(
+        small.path(),
+        "[a]\nrw=read\nfilename=g\nsize=64m\n",
+        &mut seen,
+    );
+    assert_eq!(outcome.unwrap(), Outcome::Failed);
+    assert_eq!(seen.failures()[0].kind, FailureKind::NoSpace);
+}
+
+#[test]
+fn an_io_error_ends_the_job_or_is_gone_past() {
+    let faultfs = match FaultFs::new() {
+        Ok(faultfs) => faultfs,
+        Err(reason) => return skip("an_io_error_ends_the_job_or_is_gone_past", &reason),
+    };
+    for engine in ["psync", "io_uring", "libaio", "posixaio"] {
+        std::fs::write(faultfs.path().join("f"), vec![1u8; 1 << 20]).unwrap();
+        let job = format!("[a]\nioengine={engine}\nrw=randwrite\nbs=4k\nfilename=f\nsize=1m\n");
+        faultfs.fail_once(Op::Write, 10, libc::EIO);
+        let mut seen = Seen::default();
+        assert_eq!(
+            try_run(faultfs.path(), &job, &mut seen).unwrap(),
+            Outcome::Failed,
+            "{engine}"
+        );
+        assert_eq!(
+            (seen.failures()[0].kind, seen.failures()[0].errno),
+            (FailureKind::Io, Some(libc::EIO))
+        );
+        faultfs.clear();
+        faultfs.fail_once(Op::Write, 10, libc::EIO);
+        let mut seen = Seen::default();
+        let text = format!("{job}continue_on_error=io\n");
+        assert_eq!(
+            try_run(faultfs.path(), &text, &mut seen).unwrap(),
+            Outcome::Complete,
+            "{engine}"
+        );
+        let job = &seen.results().jobs[0];
+        assert_eq!(
+            (job.total_errors, job.error, seen.write(0).total_ios),
+            (Some(1), libc::EIO, 255),
+            "{engine}"
+        );
+        faultfs.clear();
+    }
+}
+
+#[test]
+fn a_short_write_is_finished_and_counted() {
+    let faultfs = match FaultFs::new() {
+        Ok(faultfs) => faultfs,
+        Err(reason) => return skip("a_short_write_is_finished_and_counted", &reason),
+    };
+    // Not io_uring and libaio: to them the kernel answers FUSE's short writes with EIO.
+    for engine in ["psync", "sync", "pvsync2", "posixaio"] {
+        faultfs.short_write(5);
+        let mut seen = Seen::default();
+        let text = format!(
+            "[a]\nioengine={engine}\nrw=randwrite\nbs=4k\nfilename=f\nsize=256k\niodepth=4\n"
+        );
+        assert_eq!(
+            try_run(faultfs.path(), &text, &mut seen).unwrap(),
+            Outcome::Complete,
+            "{engine}: {:?}",
+            seen.failures()
+        );
+        assert_eq!(
+            (seen.write(0).total_ios, seen.write(0).short_ios),
+            (64, Some(1)),
+            "{engine}"
+        );
+        let data = std::fs::read(faultfs.path().join("f")).unwrap();
+        for (sector, bytes) in data.chunks(512).enumerate() {
+            assert_eq!(
+                u64::from_ne_bytes(bytes[..8].try_into().unwrap()),
+                sector as u64 * 512,
+                "{engine}"
+            );
+        }
+        faultfs.clear();
+    }
+}
+
+#[test]
+fn a_stalled_device_is_named_and_the_run_ends_all_the_same() {
+    let faultfs = match FaultFs::new() {
+        Ok(faultfs) => faultfs,
+        Err(reason) => {
+            return skip(
+                "a_stalled_device_is_named_and_the_run_ends_all_the_same",
+                &reason,
+            );
+        }
+    };
+    std::fs::write(faultfs.path().join("f"), vec![1u8; 1 << 20]).unwrap();
+    faultfs.delay(std::time::Duration::from_secs(4));
+    let dir = folder();
+    let mut seen = Seen::default();
+    let path = faultfs.path().join("f");
+    let text = format!(
+        "[a]\nrw=randread\nfilename={}\nsize=1m\ndirect=1\n",
+        path.display()
+    );
+    // Asked twice: whoever does that does not want to wait.
+    let later = seen.control.clone();
+    std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        later.stop();
+        later.stop();
+    });
+    assert_eq!(
+        try_run(dir.path(), &text, &mut seen).unwrap(),
+        Outcome::Interrupted
+    );
+    let failure = seen.failures()[0];
+    assert_eq!(failure.kind, FailureKind::Hung, "{failure}");
+    assert!(
+        failure.message.contains("read of 4096 bytes at offset"),
+        "{failure}"
+    );
+    faultfs.clear();
+}
+
+#[test]
+fn a_device_gets_each_block_once_and_the_kernel_counted_as_much() {
+    let device = match LoopDevice::new(4 << 20) {
+        Ok(device) => device,
+        Err(reason) => {
+            return skip(
+                "a_device_gets_each_block_once_and_the_kernel_counted_as_much",
+                &reason,
+            );
+        }
+    };
+    let dir = folder();
+    for engine in ["io_uring", "libaio", "psync"] {
+        let text = format!(
+            "[a]\nioengine={engine}\niodepth=8\ndirect=1\nrw=randwrite\nbs=4k\nfilename={}\nioscheduler=none\n",
+            device.path().display()
+        );
+        let seen = crate::run(dir.path(), &text);
+        assert_eq!(seen.write(0).total_ios, 1024, "{engine}");
+        let disk = &seen.results().disks[0];
+        // Neighbours may have been merged; each merge is one request less.
+        assert_eq!(
+            disk.write_ios + disk.write_merges,
+            1024,
+            "{engine}: {disk:?}"
+        );
+        let data = std::fs::read(device.path()).unwrap();
+        for (sector, bytes) in data.chunks(512).enumerate() {
+            assert_eq!(
+                u64::from_ne_bytes(bytes[..8].try_into().unwrap()),
+                sector as u64 * 512,
+                "{engine}"
+            );
+        }
+    }
+    let text = format!(
+        "[a]\nrw=read\nfilename={}\nsize=8m\n",
+        device.path().display()
+    );
+    let mut seen = Seen::default();
+    assert_eq!(
+        try_run(dir.path(), &text, &mut seen).unwrap(),
+        Outcome::Failed
+    );
+    assert!(
+        seen.failures()[0].message.contains("holds 4194304 bytes"),
+        "{}",
+        seen.failures()[0]
+    );
 }
 
 #[test]

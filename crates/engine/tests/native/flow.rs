@@ -193,3 +193,84 @@ fn the_same_seed_gives_the_same_blocks_in_every_run() {
     assert_eq!(order(1), order(1));
     assert_ne!(order(0), order(0));
 }
+
+/// The lines of a log as numbers; priorities may be hexadecimal.
+fn log(path: &std::path::Path) -> Vec<Vec<u64>> {
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).unwrap(),
+        None => text.parse().unwrap(),
+    };
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines()
+        .map(|line| line.split(", ").map(number).collect())
+        .collect()
+}
+
+#[test]
+fn logs_hold_every_io_in_fios_form() {
+    let dir = folder();
+    let options = "ioengine=libaio\niodepth=4\nrw=randread\nbs=4k\nsize=256k\nfilename=f\n";
+    let text = format!(
+        "[a]\n{options}write_lat_log=l\nwrite_iops_log=l\nlog_prio=1\nlog_offset=1\nper_job_logs=0\ncmdprio_bssplit=4k/50/2/3\n"
+    );
+    let seen = run(dir.path(), &text);
+    let (clat, lat) = (
+        log(&dir.path().join("l_clat.log")),
+        log(&dir.path().join("l_lat.log")),
+    );
+    assert_eq!(
+        (
+            clat.len(),
+            lat.len(),
+            log(&dir.path().join("l_iops.log")).len()
+        ),
+        (64, 64, 64)
+    );
+    let mut offsets: Vec<_> = clat.iter().map(|line| line[4]).collect();
+    offsets.sort_unstable();
+    assert_eq!(
+        offsets,
+        (0..64).map(|block| block * 4096).collect::<Vec<_>>()
+    );
+    let own = clat.iter().filter(|line| line[5] == 2 << 13 | 3).count() as u64;
+    let priorities = &seen.read(0).priorities;
+    let counted: Vec<_> = priorities
+        .iter()
+        .map(|p| (p.value, p.clat.n.unwrap()))
+        .collect();
+    assert_eq!(counted, [(0, 64 - own), (2 << 13 | 3, own)]);
+    let sum: u64 = clat.iter().map(|line| line[1]).sum();
+    assert_eq!(
+        sum,
+        (seen.read(0).clat.as_ref().unwrap().mean_ns * 64.0).round() as u64
+    );
+}
+
+#[test]
+fn averaged_logs_and_histogram_logs_add_up() {
+    let dir = folder();
+    let text = "[a]\nioengine=null\nrate_iops=2000\nrw=read\nsize=1g\nruntime=1\ntime_based\nwrite_iops_log=l\nwrite_hist_log=l\nlog_avg_msec=100\nlog_hist_msec=200\n";
+    let seen = run(dir.path(), text);
+    let iops = log(&dir.path().join("l_iops.1.log"));
+    assert!((9..=11).contains(&iops.len()), "{iops:?}");
+    let mean = iops.iter().map(|line| line[1]).sum::<u64>() / iops.len() as u64;
+    assert!((1500..2500).contains(&mean), "{mean}");
+    let histograms = log(&dir.path().join("l_clat_hist.1.log"));
+    assert!(histograms.iter().all(|line| line.len() == 3 + 1856));
+    let all: u64 = histograms.iter().flat_map(|line| &line[3..]).sum();
+    assert_eq!(all, seen.read(0).total_ios);
+}
+
+#[test]
+fn a_steady_job_ends_by_fios_rule_and_reports_it() {
+    let dir = folder();
+    let text = "[a]\nioengine=null\nrate_iops=1000\nrw=read\nsize=1g\nruntime=20\ntime_based\nss=iops:20%\nss_dur=2\n";
+    let seen = run(dir.path(), text);
+    let job = &seen.results().jobs[0];
+    assert!(job.runtime_ms.unwrap() < 10_000, "{:?}", job.runtime_ms);
+    let verdict = job.fio_steady_state.as_ref().unwrap();
+    assert_eq!(
+        (&verdict["attained"], &verdict["duration"]),
+        (&1.into(), &2.into())
+    );
+}

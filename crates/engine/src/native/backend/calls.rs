@@ -137,7 +137,6 @@ fn seek_and_call(fd: RawFd, io: &Io, position: u64) -> i64 {
     })
 }
 
-#[cfg(target_os = "linux")]
 fn vectored(fd: RawFd, io: &Io, poll: bool) -> i64 {
     let vector = libc::iovec {
         iov_base: io.data.cast(),
@@ -158,18 +157,7 @@ fn vectored(fd: RawFd, io: &Io, poll: bool) -> i64 {
     })
 }
 
-#[cfg(not(target_os = "linux"))]
-fn vectored(fd: RawFd, io: &Io, _poll: bool) -> i64 {
-    let file = Target {
-        fd,
-        is_device: false,
-        bytes: 0,
-    };
-    execute(&file, io)
-}
-
 /// Discards a range: BLKDISCARD on a device, a hole in a file, as fio does.
-#[cfg(target_os = "linux")]
 fn trim(file: &Target, io: &Io) -> isize {
     /// include/uapi/linux/fs.h: _IO(0x12, 119).
     const BLKDISCARD: libc::c_ulong = 0x1277;
@@ -190,9 +178,4 @@ fn trim(file: &Target, io: &Io) -> isize {
         }
     };
     if done == 0 { io.len as isize } else { -1 }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn trim(_file: &Target, _io: &Io) -> isize {
-    -1
 }

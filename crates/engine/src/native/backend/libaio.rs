@@ -133,8 +133,8 @@ impl Backend for Libaio {
         done: &mut Vec<Done>,
     ) -> io::Result<()> {
         let mut limit = wait.map(|wait| libc::timespec {
-            tv_sec: wait.as_secs() as libc::time_t,
-            tv_nsec: wait.subsec_nanos() as libc::c_long,
+            tv_sec: wait.as_secs() as _,
+            tv_nsec: wait.subsec_nanos() as _,
         });
         let limit = limit
             .as_mut()

@@ -1,7 +1,7 @@
 //! How I/O reaches the kernel: one small trait, a file for each way.
 //!
 //! `unsafe` is at home here. Its one invariant: an [`Io`] points to a slot of
-//! the worker's [`Buffers`], which outlive the backend, and nobody touches that
+//! the worker's [`Buffers`](super::buffer::Buffers), which outlive the backend, and nobody touches that
 //! slot between [`Backend::push`] and the slot's [`Done`].
 
 pub(super) mod calls;
@@ -9,9 +9,7 @@ pub(super) mod mmap;
 pub(super) mod null;
 pub(super) mod posixaio;
 
-#[cfg(target_os = "linux")]
 pub(super) mod libaio;
-#[cfg(target_os = "linux")]
 pub(super) mod uring;
 
 use std::io;
@@ -111,17 +109,22 @@ fn result_of(value: isize) -> i64 {
     }
 }
 
-/// Drops a block device's pages from the cache; needs root, and is left undone without.
-#[cfg(target_os = "linux")]
-pub(super) fn flush_device_cache(fd: RawFd) {
+/// Drops the clean pages of a file's range, or all of a device's (which needs
+/// root), from the cache. What cannot be dropped stays, as with fio.
+pub(super) fn drop_cache(target: &Target, start: u64, len: u64) {
     /// include/uapi/linux/fs.h: _IO(0x12, 97).
     const BLKFLSBUF: libc::c_ulong = 0x1261;
-    // SAFETY: the request takes no argument.
-    unsafe { libc::ioctl(fd, BLKFLSBUF as _, 0) };
+    if target.is_device {
+        // SAFETY: the request takes no argument.
+        unsafe { libc::ioctl(target.fd, BLKFLSBUF as _, 0) };
+    } else {
+        let (start, len) = (start as libc::off_t, len as libc::off_t);
+        // SAFETY: no memory is passed.
+        unsafe { libc::posix_fadvise(target.fd, start, len, libc::POSIX_FADV_DONTNEED) };
+    }
 }
 
 /// Sets the calling thread's I/O priority (ioprio_set(2)).
-#[cfg(target_os = "linux")]
 pub(super) fn set_thread_priority(priority: u16) -> io::Result<()> {
     /// include/uapi/linux/ioprio.h.
     const IOPRIO_WHO_PROCESS: libc::c_int = 1;
@@ -139,11 +142,6 @@ pub(super) fn set_thread_priority(priority: u16) -> io::Result<()> {
     } else {
         Ok(())
     }
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn set_thread_priority(_priority: u16) -> io::Result<()> {
-    Err(io::Error::from_raw_os_error(libc::ENOSYS))
 }
 
 /// CPU times, faults and switches of the calling thread.

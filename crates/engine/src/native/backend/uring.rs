@@ -169,15 +169,23 @@ fn build(entries: u32, queue: &Queue) -> io::Result<(IoUring, bool)> {
         }
         builder
     };
+    // Who waits for one completion at a time in a queue of many does best when
+    // the kernel posts them as it goes; who waits for batches, or has one I/O,
+    // when it posts them on entry only. On zram at depth 32 either choice is
+    // 15 to 50 % ahead of the other in its case.
+    let deferred = queue.depth == 1 || queue.complete_min > 1;
     if !queue.sq_poll {
-        // Completion work when we ask for it instead of by interrupting us: kernels ≥ 6.1.
-        match base()
-            .setup_single_issuer()
-            .setup_defer_taskrun()
-            .build(entries)
-        {
+        let mut builder = base();
+        if deferred {
+            // Since 6.1.
+            builder.setup_single_issuer().setup_defer_taskrun();
+        } else {
+            // Since 5.19.
+            builder.setup_coop_taskrun();
+        }
+        match builder.build(entries) {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
-            result => return result.map(|ring| (ring, true)),
+            result => return result.map(|ring| (ring, deferred)),
         }
     }
     base().build(entries).map(|ring| (ring, false))

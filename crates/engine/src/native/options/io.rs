@@ -257,6 +257,19 @@ pub(super) const QUEUE: &[Row] = &[
     }),
     differs(&["registerfiles"], "always on", |_, v| v.flag().map(|_| ())),
     differs(&["nonvectored"], "always on", |_, v| v.flag().map(|_| ())),
+    differs(
+        &["ioscheduler"],
+        "the device gets its own scheduler back at the end",
+        |job, v| {
+            job.scheduler = Some(v.text()?.to_owned());
+            Ok(())
+        },
+    ),
+    differs(
+        &["userspace_reap"],
+        "taken; libaio's completions are fetched by system call",
+        |_, v| v.flag().map(|_| ()),
+    ),
     differs(&["thread"], "jobs are always threads", |_, v| {
         v.flag().map(|_| ())
     }),

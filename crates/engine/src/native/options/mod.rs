@@ -44,12 +44,13 @@ const fn differs(
 }
 
 /// Every option there is, by subject.
-const GROUPS: [(&str, &[Row]); 7] = [
+const GROUPS: [(&str, &[Row]); 8] = [
     ("I/O", io::PATTERN),
     ("Queue and engines", io::QUEUE),
     ("Data", io::CONTENT),
     ("Files", files::FILES),
     ("Amount and time", order::TIMES),
+    ("Steady state", order::STEADY),
     ("Order, errors and priorities", order::ORDER),
     ("What is shown", order::SHOW),
 ];
@@ -121,6 +122,12 @@ fn contradictions(job: &Job) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
     if job.times.time_based && job.times.runtime.is_none() {
         found.push(("time_based", "needs a runtime".to_owned()));
+    }
+    if job.steady.is_some() && job.steady_seconds == 0 {
+        found.push((
+            "ss",
+            "needs ss_dur, the seconds that must be steady".to_owned(),
+        ));
     }
     if job.pace.poisson && job.pace.bytes_per_second.iter().any(Option::is_some) {
         found.push((

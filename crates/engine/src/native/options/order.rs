@@ -3,6 +3,8 @@
 use super::value::{self, Outcome, Value};
 use super::{Row, differs, same};
 use crate::jobfile::value::TimeUnit;
+use crate::native::job::Job;
+use crate::native::steady::{Metric, Rule};
 
 pub(super) const TIMES: &[Row] = &[
     differs(
@@ -104,6 +106,56 @@ fn rates(v: Value<'_>) -> Outcome<[Option<u64>; 3]> {
         }
     }
     Ok(rates)
+}
+
+pub(super) const STEADY: &[Row] = &[
+    differs(
+        &["steadystate", "ss"],
+        "iops, iops_slope, bw, bw_slope; a window without I/O is never steady",
+        |job, v| {
+            job.steady = Some(steady_rule(v.text()?)?);
+            Ok(())
+        },
+    ),
+    same(&["steadystate_duration", "ss_dur"], |job, v| {
+        job.steady_seconds = v.time(TimeUnit::Seconds)?.as_secs();
+        Ok(())
+    }),
+    same(&["steadystate_ramp_time", "ss_ramp"], |job, v| {
+        job.steady_ramp = v.time(TimeUnit::Seconds)?;
+        Ok(())
+    }),
+];
+
+/// `iops:5%`, `bw_slope:0.3`.
+fn steady_rule(text: &str) -> Outcome<Rule> {
+    let (name, limit) = text
+        .split_once(':')
+        .ok_or_else(|| format!("'{text}' has no limit, as iops:5%"))?;
+    let (metric, slope) = match name {
+        "iops" => (Metric::Iops, false),
+        "iops_slope" => (Metric::Iops, true),
+        "bw" => (Metric::Bw, false),
+        "bw_slope" => (Metric::Bw, true),
+        _ => {
+            return Err(format!(
+                "'{name}' is none of iops, iops_slope, bw, bw_slope"
+            ));
+        }
+    };
+    let (number, percent) = match limit.strip_suffix('%') {
+        Some(number) => (number, true),
+        None => (limit, false),
+    };
+    match value::plain::<f64>(number)? {
+        limit if limit >= 0.0 => Ok(Rule {
+            metric,
+            slope,
+            limit,
+            percent,
+        }),
+        limit => Err(format!("{limit} is no limit")),
+    }
 }
 
 pub(super) const ORDER: &[Row] = &[
@@ -378,5 +430,53 @@ pub(super) const SHOW: &[Row] = &[
         job.show.percentiles = list;
         Ok(())
     }),
+    differs(
+        &["write_lat_log"],
+        "written while the job runs, not from memory at its end",
+        |job, v| {
+            job.logs.lat = Some(log_prefix(job, v));
+            Ok(())
+        },
+    ),
+    differs(&["write_bw_log"], "as write_lat_log", |job, v| {
+        job.logs.bw = Some(log_prefix(job, v));
+        Ok(())
+    }),
+    differs(&["write_iops_log"], "as write_lat_log", |job, v| {
+        job.logs.iops = Some(log_prefix(job, v));
+        Ok(())
+    }),
+    differs(&["write_hist_log"], "as write_lat_log", |job, v| {
+        job.logs.hist = Some(log_prefix(job, v));
+        Ok(())
+    }),
+    same(&["log_avg_msec"], |job, v| {
+        job.logs.avg_ms = v.number()?;
+        Ok(())
+    }),
+    same(&["log_hist_msec"], |job, v| {
+        job.logs.hist_ms = v.number()?;
+        Ok(())
+    }),
+    same(&["log_prio"], |job, v| {
+        job.logs.prio = v.flag()?;
+        Ok(())
+    }),
+    same(&["log_offset"], |job, v| {
+        job.logs.offset = v.flag()?;
+        Ok(())
+    }),
+    same(&["per_job_logs"], |job, v| {
+        job.logs.per_job = v.flag()?;
+        Ok(())
+    }),
     same(&["description"], |_, _| Ok(())),
 ];
+
+/// What log names begin with: the value, or the job's name.
+fn log_prefix(job: &Job, v: Value<'_>) -> String {
+    match v.0.map(str::trim) {
+        Some(prefix) if !prefix.is_empty() => prefix.to_owned(),
+        _ => job.name.clone(),
+    }
+}

@@ -25,72 +25,41 @@ fn spec(options: &[(&str, &str)]) -> JobSpec {
     }
 }
 
+/// `name=value name …` as a job.
+fn words(text: &str) -> JobSpec {
+    let options: Vec<_> = text
+        .split_whitespace()
+        .map(|word| word.split_once('=').unwrap_or((word, "")))
+        .collect();
+    spec(&options)
+}
+
 #[test]
 fn the_options_of_the_quick_series_and_of_the_tools_are_taken() {
-    let jobs = [
-        // The quick series.
-        spec(&[
-            ("fallocate", "none"),
-            ("group_reporting", ""),
-            ("verify", "0"),
-            ("disable_lat", "1"),
-            ("disable_clat", "1"),
-            ("disable_slat", "1"),
-            ("clat_percentiles", "0"),
-            ("refill_buffers", ""),
-            ("randrepeat", "0"),
-            ("size", "512M"),
-            ("numjobs", "1"),
-            ("iodepth", "16"),
-            ("runtime", "5"),
-            ("time_based", ""),
-            ("ioengine", "posixaio"),
-            ("bs", "16k"),
-            ("rw", "randwrite"),
-            ("fdatasync", "1"),
-            ("sync", "1"),
-            ("invalidate", "1"),
-            ("end_fsync", "1"),
-            ("directory", "d"),
-            ("direct", "0"),
-        ]),
-        // fio-tests.
-        spec(&[
-            ("ioengine", "libaio"),
-            ("rw", "randrw"),
-            ("rwmixread", "70"),
-            ("bs", "4k"),
-            ("iodepth", "128"),
-            ("iodepth_batch_submit", "32"),
-            ("iodepth_batch_complete_min", "1"),
-            ("iodepth_batch_complete_max", "32"),
-            ("numjobs", "64"),
-            ("size", "100%"),
-            ("runtime", "4m"),
-            ("ramp_time", "0s"),
-            ("direct", "1"),
-            ("filename", "/dev/nvme0n1"),
-            ("group_reporting", "1"),
-            ("time_based", ""),
-            ("norandommap", ""),
-            ("randrepeat", "0"),
-            ("loops", "2"),
-        ]),
-        // kubuculum.
-        spec(&[
-            ("rw", "write"),
-            ("create_on_open", "1"),
-            ("end_fsync", "1"),
-            ("ioengine", "sync"),
-            ("direct", "0"),
-            ("bs", "128k"),
-            ("directory", "/dataset"),
-            ("filename_format", "f.$jobnum.$filenum"),
-            ("filesize", "2g"),
-            ("numjobs", "2"),
-            ("rate_iops", "256"),
-        ]),
-    ];
+    let quick = words(
+        "fallocate=none group_reporting verify=0 disable_lat=1 disable_clat=1 disable_slat=1 \
+         clat_percentiles=0 refill_buffers randrepeat=0 size=512M numjobs=1 iodepth=16 runtime=5 \
+         time_based ioengine=posixaio bs=16k rw=randwrite fdatasync=1 sync=1 invalidate=1 \
+         end_fsync=1 directory=d direct=0",
+    );
+    let fio_tests = words(
+        "ioengine=libaio rw=randrw rwmixread=70 bs=4k iodepth=128 iodepth_batch_submit=32 \
+         iodepth_batch_complete_min=1 iodepth_batch_complete_max=32 numjobs=64 size=100% runtime=4m \
+         ramp_time=0s direct=1 filename=/dev/nvme0n1 group_reporting=1 time_based norandommap \
+         randrepeat=0 loops=2",
+    );
+    let cdl = words(
+        "rw=randread ioengine=libaio iodepth=32 numjobs=1 direct=1 group_reporting bs=4k \
+         random_generator=tausworthe64 ioscheduler=none ramp_time=5 runtime=60 \
+         write_lat_log=out/randread per_job_logs=0 log_prio=1 \
+         cmdprio_bssplit=4k/10/2/0/1:4k/20/2/0/2",
+    );
+    let hints = words("ioengine=io_uring cmdprio_percentage=20 cmdprio_class=2 cmdprio_hint=3");
+    let kubuculum = words(
+        "rw=write create_on_open=1 end_fsync=1 ioengine=sync direct=0 bs=128k directory=/dataset \
+         filename_format=f.$jobnum.$filenum filesize=2g numjobs=2 rate_iops=256",
+    );
+    let jobs = [quick, fio_tests, cdl, hints, kubuculum];
     assert_eq!(supports(&jobs), Ok(()));
     let job = resolve(&jobs[1]).unwrap();
     assert_eq!(

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use fathom_device::safety::{Confirmations, check_write};
+use fathom_engine::choice::Lack;
 use fathom_engine::fio::preflight;
 use fathom_engine::jobfile::{Checked, JobFile, Severity, TargetUse, targets};
 use fathom_model::{Exit, JobSpec};
@@ -153,6 +154,19 @@ impl Plan {
         for (place, step) in (1..).zip(&mut self.steps) {
             step.file_name = format!("{place:02}-{}", step.file_name);
         }
+    }
+
+    /// Whether an engine runs every step.
+    ///
+    /// # Errors
+    /// Everything that it lacks for them.
+    pub fn all(&self, runs: impl Fn(&Step) -> Result<(), Lack>) -> Result<(), Lack> {
+        let lacks = self.steps.iter().filter_map(|step| runs(step).err());
+        let joined = lacks.reduce(|mut all, lack| {
+            all.reasons.extend(lack.reasons);
+            all
+        });
+        joined.map_or(Ok(()), Err)
     }
 
     /// Every path the jobs use, each once and from the root on; the folder the

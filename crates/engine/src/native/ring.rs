@@ -1,0 +1,135 @@
+//! From a worker to the writer of its logs: a ring with one writer and one
+//! reader, so that the I/O loop writes no file and takes no lock.
+
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+use super::stats::{Dir, bump};
+
+/// I/Os the ring holds: at 20 ms between two readings enough for 3 M IOPS.
+const ENTRIES: usize = 1 << 16;
+
+/// One I/O as the logs see it; times in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Logged {
+    /// Since the worker's start.
+    pub(super) at_ns: u64,
+    pub(super) slat_ns: u64,
+    pub(super) clat_ns: u64,
+    pub(super) lat_ns: u64,
+    pub(super) offset: u64,
+    pub(super) len: u32,
+    pub(super) dir: Dir,
+    /// Kernel value.
+    pub(super) priority: u16,
+}
+
+#[derive(Debug, Default)]
+struct Cell([AtomicU64; 6]);
+
+/// The ring.
+#[derive(Debug)]
+pub(super) struct Ring {
+    cells: Box<[Cell]>,
+    written: AtomicU64,
+    read: AtomicU64,
+    /// How often the worker had to wait for room.
+    pub(super) waits: AtomicU64,
+}
+
+impl Ring {
+    pub(super) fn new() -> Self {
+        Self {
+            cells: std::iter::repeat_with(Cell::default)
+                .take(ENTRIES)
+                .collect(),
+            written: AtomicU64::new(0),
+            read: AtomicU64::new(0),
+            waits: AtomicU64::new(0),
+        }
+    }
+
+    /// Puts an I/O in. Waits for room rather than lose it, unless nobody reads
+    /// any more (`gone`).
+    pub(super) fn put(&self, entry: &Logged, gone: impl Fn() -> bool) {
+        let written = self.written.load(Relaxed);
+        if written - self.read.load(Acquire) >= ENTRIES as u64 {
+            bump(&self.waits, 1);
+            while written - self.read.load(Acquire) >= ENTRIES as u64 {
+                if gone() {
+                    return;
+                }
+                std::thread::yield_now();
+            }
+        }
+        let values = [
+            entry.at_ns,
+            entry.slat_ns,
+            entry.clat_ns,
+            entry.lat_ns,
+            entry.offset,
+            u64::from(entry.len) | (entry.dir as u64) << 32 | u64::from(entry.priority) << 40,
+        ];
+        let Cell(cells) = &self.cells[written as usize % ENTRIES];
+        for (cell, value) in cells.iter().zip(values) {
+            cell.store(value, Relaxed);
+        }
+        self.written.store(written + 1, Release);
+    }
+
+    /// Takes everything out, oldest first.
+    pub(super) fn drain(&self, mut take: impl FnMut(Logged)) {
+        let written = self.written.load(Acquire);
+        let mut read = self.read.load(Relaxed);
+        while read < written {
+            let [at_ns, slat_ns, clat_ns, lat_ns, offset, rest] = std::array::from_fn(|field| {
+                self.cells[read as usize % ENTRIES].0[field].load(Relaxed)
+            });
+            take(Logged {
+                at_ns,
+                slat_ns,
+                clat_ns,
+                lat_ns,
+                offset,
+                len: rest as u32,
+                dir: Dir::ALL[(rest >> 32 & 3) as usize % 3],
+                priority: (rest >> 40) as u16,
+            });
+            read += 1;
+        }
+        self.read.store(read, Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_comes_out_once_and_in_order() {
+        let ring = Ring::new();
+        let total = 3 * ENTRIES as u64;
+        let entry = |n: u64| Logged {
+            at_ns: n,
+            slat_ns: 1,
+            clat_ns: 2,
+            lat_ns: 3,
+            offset: n * 4096,
+            len: 4096,
+            dir: Dir::ALL[(n % 3) as usize],
+            priority: 0x2003,
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..total).for_each(|n| ring.put(&entry(n), || false)));
+            let mut next = 0;
+            while next < total {
+                ring.drain(|logged| {
+                    assert_eq!(logged, entry(next));
+                    next += 1;
+                });
+            }
+        });
+    }
+}

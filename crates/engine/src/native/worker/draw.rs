@@ -1,0 +1,225 @@
+//! From the source to the backend: which I/Os begin now.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::{Under, Worker};
+use crate::native::backend::{Backend, Done, Io, Op, calls, drop_cache};
+use crate::native::job::IoEngine;
+use crate::native::stats::Dir;
+
+impl Worker {
+    /// Draws I/Os until the queue is full, the batch is, or nothing is due.
+    /// Gives back when the next one is due.
+    pub(super) fn fill<B: Backend>(&mut self, backend: &mut B, now: u64) -> Option<u64> {
+        let busy = self.depth - self.free.len();
+        let low = self.job.queue.low.map_or(self.depth, |low| low as usize);
+        if busy > low.min(self.depth.saturating_sub(1)) && low < self.depth {
+            return None;
+        }
+        let most = self
+            .job
+            .queue
+            .submit
+            .map_or(self.depth, |submit| submit as usize);
+        while self.batch.len() < most && !self.free.is_empty() {
+            if let Some((op, file)) = self.sync_due.take() {
+                self.push_sync(backend, op, file, now);
+                continue;
+            }
+            if self.is_through() {
+                self.draining = true;
+                return None;
+            }
+            if self.pass_left == 0 {
+                if self.free.len() < self.depth {
+                    return None;
+                }
+                self.next_pass();
+                if self.draining {
+                    return None;
+                }
+            }
+            if self.until_think == 0 {
+                return self.think(now);
+            }
+            let (dir, created) = match self.due_direction(now) {
+                Ok(found) => found,
+                Err(due) => return Some(due),
+            };
+            self.push_next(backend, dir, created);
+        }
+        None
+    }
+
+    /// Whether all that was asked for has been handed over.
+    pub(super) fn is_through(&self) -> bool {
+        let bytes_done = !self.job.times.time_based && self.issued_bytes >= self.plan.total_bytes;
+        let ios_done = self
+            .job
+            .extent
+            .number_ios
+            .is_some_and(|n| self.issued_ios >= n);
+        self.measuring && (bytes_done || ios_done)
+    }
+
+    /// A new pass over the files, which fio closes and opens again in between.
+    fn next_pass(&mut self) {
+        self.sync_at_end();
+        if self.failure.is_some() {
+            self.draining = true;
+            return;
+        }
+        if self.job.files.invalidate {
+            for (target, file) in self.targets.iter().zip(&self.plan.files) {
+                drop_cache(target, file.start, file.len);
+            }
+        }
+        self.pass_left = self.plan.pass_bytes;
+    }
+
+    /// thinktime: the queue runs empty, then the worker waits.
+    pub(super) fn think(&mut self, now: u64) -> Option<u64> {
+        if self.free.len() < self.depth {
+            return None;
+        }
+        self.until_think = self.job.pace.think_blocks;
+        Some(now.saturating_add(self.ticks(self.job.pace.think)))
+    }
+
+    /// A direction that may begin now and when it should have begun, or when
+    /// the first of them may.
+    #[inline]
+    pub(super) fn due_direction(&mut self, now: u64) -> Result<(Dir, u64), u64> {
+        let dir = self.source.direction();
+        let Some(pacer) = &self.pacer else {
+            return Ok((dir, now));
+        };
+        let when = |dir: Dir| pacer.due(dir).unwrap_or(now);
+        if when(dir) <= now {
+            return Ok((dir, when(dir)));
+        }
+        // The other direction of a mix may have fallen behind.
+        let other = match dir {
+            Dir::Read if self.job.pattern.uses(Dir::Write) => Dir::Write,
+            Dir::Write if self.job.pattern.uses(Dir::Read) => Dir::Read,
+            _ => dir,
+        };
+        if pacer.due(other).is_some_and(|due| due <= now) {
+            return Ok((other, when(other)));
+        }
+        Err(when(dir).min(when(other).max(now)))
+    }
+
+    #[inline]
+    pub(super) fn push_next<B: Backend>(&mut self, backend: &mut B, dir: Dir, created: u64) {
+        let Some(slot) = self.free.pop() else { return };
+        let next = self.source.next(dir);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.issued(dir, next.len);
+        }
+        let class = self.classes.draw(next.dir, next.len, &mut self.rng);
+        let op = match next.dir {
+            Dir::Read => Op::Read,
+            Dir::Write => Op::Write,
+            Dir::Trim => Op::Trim,
+        };
+        if op == Op::Write {
+            let data = self.buffers.slot_mut(slot, next.len as usize);
+            self.filler.write(data, next.offset);
+            self.count_write(next.file);
+        }
+        self.issued_bytes += u64::from(next.len);
+        self.issued_ios += 1;
+        self.until_think = self.until_think.saturating_sub(1);
+        self.pass_left = self.pass_left.saturating_sub(u64::from(next.len));
+        self.under[slot as usize] = Under {
+            op,
+            file: next.file,
+            offset: next.offset,
+            len: next.len,
+            moved: 0,
+            class,
+            created,
+            issued: created,
+        };
+        self.push(backend, slot);
+    }
+
+    /// After every so many writes a sync of their file is due.
+    #[inline]
+    fn count_write(&mut self, file: u32) {
+        let files = &self.job.files;
+        self.writes_since_fsync += 1;
+        self.writes_since_fdatasync += 1;
+        if files.fsync_every > 0 && self.writes_since_fsync >= files.fsync_every {
+            self.writes_since_fsync = 0;
+            self.sync_due = Some((Op::Fsync, file));
+        } else if files.fdatasync_every > 0 && self.writes_since_fdatasync >= files.fdatasync_every
+        {
+            self.writes_since_fdatasync = 0;
+            self.sync_due = Some((Op::Fdatasync, file));
+        }
+    }
+
+    pub(super) fn push_sync<B: Backend>(&mut self, backend: &mut B, op: Op, file: u32, now: u64) {
+        let Some(slot) = self.free.pop() else { return };
+        self.under[slot as usize] = Under {
+            op,
+            file,
+            offset: 0,
+            len: 0,
+            moved: 0,
+            class: 0,
+            created: now,
+            issued: now,
+        };
+        self.push(backend, slot);
+    }
+
+    /// Gives a slot's I/O, or what is left of it, to the backend.
+    #[inline]
+    pub(super) fn push<B: Backend>(&mut self, backend: &mut B, slot: u32) {
+        let under = self.under[slot as usize];
+        self.publish(slot, &under);
+        let io = Io {
+            slot,
+            op: under.op,
+            file: under.file,
+            offset: under.offset + u64::from(under.moved),
+            len: under.len - under.moved,
+            data: self
+                .buffers
+                .address(slot)
+                .wrapping_add(under.moved as usize),
+            priority: self.classes.on_io(under.class),
+        };
+        let inline = match under.op {
+            Op::Trim => self.job.engine != IoEngine::Null,
+            Op::Fsync | Op::Fdatasync => !B::QUEUES_SYNCS,
+            Op::Read | Op::Write => false,
+        };
+        if inline {
+            // As fio: called here and now, behind what was pushed before.
+            self.under[slot as usize].issued = self.clock.now();
+            let result = match backend.submit(false) {
+                Ok(()) => calls::execute(&self.targets[under.file as usize], &io),
+                Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
+            };
+            self.done.push(Done { slot, result });
+        } else {
+            backend.push(io);
+            self.batch.push(slot);
+        }
+    }
+
+    /// Lets the watchdog see the I/O.
+    #[inline]
+    fn publish(&self, slot: u32, under: &Under) {
+        let cell = &self.stats.slots[slot as usize];
+        cell.kind.store(under.op.code(), Relaxed);
+        cell.file.store(u64::from(under.file), Relaxed);
+        cell.offset.store(under.offset, Relaxed);
+        cell.len.store(u64::from(under.len), Relaxed);
+        cell.created.store(under.created, Relaxed);
+    }
+}

@@ -1,0 +1,372 @@
+//! The I/O loop of one worker.
+//!
+//! After its start it allocates nothing, takes no lock and writes no log: it
+//! draws I/Os, hands them over in batches, takes completions in batches and
+//! counts them in [`Stats`]. Time is read once after completions and, where it
+//! matters, once when a batch is handed over.
+
+mod done;
+mod draw;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use fathom_model::{Failure, FailureKind};
+
+use crate::native::backend::{Backend, Done, Op, Target};
+use crate::native::buffer::Buffers;
+use crate::native::clock::Clock;
+use crate::native::data::Filler;
+use crate::native::files::Plan;
+use crate::native::job::{IoEngine, Job};
+use crate::native::pace::Pacer;
+use crate::native::prio::Classes;
+use crate::native::ring::Ring;
+use crate::native::rng::{Rng, mix};
+use crate::native::source::Source;
+use crate::native::stats::{DEPTH_CLASSES, Dir, Phase, Stats, bump};
+
+/// Longest sleep without a look at the stop flag.
+const NAP: Duration = Duration::from_millis(20);
+/// Below this a wait is spun: a sleeping thread wakes up some 60 µs late
+/// (the kernel's default timer slack is 50 µs, kernel/sched/core.c).
+const SPIN: Duration = Duration::from_micros(120);
+
+/// What is known of the I/O in a slot besides [`super::stats::SlotCell`].
+#[derive(Debug, Clone, Copy)]
+struct Under {
+    op: Op,
+    file: u32,
+    offset: u64,
+    /// Bytes of the whole I/O, and of them those already moved.
+    len: u32,
+    moved: u32,
+    class: u8,
+    created: u64,
+    issued: u64,
+}
+
+/// Everything a worker needs; made before the start.
+pub(super) struct Worker {
+    job: Arc<Job>,
+    plan: Arc<Plan>,
+    stats: Arc<Stats>,
+    stop: Arc<AtomicBool>,
+    clock: Clock,
+    targets: Vec<Target>,
+    buffers: Buffers,
+    source: Source,
+    filler: Filler,
+    classes: Arc<Classes>,
+    pacer: Option<Pacer>,
+    rng: Rng,
+    /// Slots without an I/O.
+    free: Vec<u32>,
+    under: Vec<Under>,
+    /// Slots pushed since the last submission.
+    batch: Vec<u32>,
+    done: Vec<Done>,
+    depth: usize,
+    /// Reads the clock when a batch is handed over: preparing it took time.
+    stamps: bool,
+    /// fsync or fdatasync that are due, per file.
+    sync_due: Option<(Op, u32)>,
+    writes_since_fsync: u64,
+    writes_since_fdatasync: u64,
+    issued_bytes: u64,
+    issued_ios: u64,
+    until_think: u64,
+    /// Bytes left of this pass.
+    pass_left: u64,
+    ramp_end: u64,
+    end: u64,
+    draining: bool,
+    measuring: bool,
+    failure: Option<Failure>,
+    ring: Option<Arc<Ring>>,
+    began: u64,
+}
+
+/// What a worker is made of, apart from the job.
+pub(super) struct Parts {
+    pub(super) job: Arc<Job>,
+    pub(super) plan: Arc<Plan>,
+    pub(super) stats: Arc<Stats>,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) clock: Clock,
+    pub(super) classes: Arc<Classes>,
+    pub(super) targets: Vec<Target>,
+    pub(super) seed: u64,
+    pub(super) ring: Option<Arc<Ring>>,
+}
+
+impl Worker {
+    pub(super) fn new(parts: Parts) -> std::io::Result<Self> {
+        let Parts {
+            job,
+            plan,
+            stats,
+            stop,
+            clock,
+            classes,
+            targets,
+            seed,
+            ring,
+        } = parts;
+        let depth = job.depth() as usize;
+        let mut buffers = Buffers::new(depth, job.pattern.max_block() as usize)?;
+        let mut filler = Filler::new(&job.content, mix(seed, 1));
+        for slot in 0..depth as u32 {
+            let len = buffers.slot_bytes();
+            filler.first(buffers.slot_mut(slot, len));
+        }
+        let nothing = Under {
+            op: Op::Read,
+            file: 0,
+            offset: 0,
+            len: 0,
+            moved: 0,
+            class: 0,
+            created: 0,
+            issued: 0,
+        };
+        Ok(Self {
+            source: Source::new(&job, &plan, mix(seed, 2)),
+            pacer: Pacer::new(&job.pace, &clock, mix(seed, 3)),
+            rng: Rng::new(mix(seed, 4)),
+            free: (0..depth as u32).rev().collect(),
+            under: vec![nothing; depth],
+            batch: Vec::with_capacity(depth),
+            done: Vec::with_capacity(depth),
+            stamps: depth > 1 || (job.writes() && filler.works_per_write()),
+            sync_due: None,
+            writes_since_fsync: 0,
+            writes_since_fdatasync: 0,
+            issued_bytes: 0,
+            issued_ios: 0,
+            until_think: if job.pace.think.is_zero() {
+                u64::MAX
+            } else {
+                job.pace.think_blocks
+            },
+            pass_left: plan.pass_bytes,
+            ramp_end: 0,
+            end: u64::MAX,
+            draining: false,
+            measuring: false,
+            failure: None,
+            ring,
+            began: 0,
+            depth,
+            job,
+            plan,
+            stats,
+            stop,
+            clock,
+            targets,
+            buffers,
+            filler,
+            classes,
+        })
+    }
+
+    pub(super) fn buffers(&self) -> &Buffers {
+        &self.buffers
+    }
+
+    /// Runs the job to its end; the failure that ended it, if one did.
+    pub(super) fn run<B: Backend>(&mut self, backend: &mut B) -> Option<Failure> {
+        let now = self.clock.now();
+        self.ramp_end = now.saturating_add(self.ticks(self.job.times.ramp));
+        if let Some(pacer) = &mut self.pacer {
+            pacer.start(now);
+        }
+        self.began = now;
+        self.stats.set_phase(Phase::Ramp);
+        if self.job.times.ramp.is_zero() {
+            self.measure_from(now);
+        }
+        if let Err(error) = self.go_round(backend, now) {
+            let failure = Failure::new(
+                FailureKind::Io,
+                format!("{} gave up: {error}", engine_name(self.job.engine)),
+            );
+            self.failure.get_or_insert(failure);
+        }
+        if self.failure.is_none() {
+            self.sync_at_end();
+        }
+        self.stats.ended.store(self.clock.now(), Relaxed);
+        self.stats.set_phase(Phase::Done);
+        self.failure.take()
+    }
+
+    fn ticks(&self, time: Duration) -> u64 {
+        self.clock
+            .ticks(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn measure_from(&mut self, now: u64) {
+        self.measuring = true;
+        self.issued_bytes = 0;
+        self.issued_ios = 0;
+        self.stats.began.store(now, Relaxed);
+        self.stats.set_phase(Phase::Running);
+        if let Some(runtime) = self.job.times.runtime {
+            self.end = now.saturating_add(self.ticks(runtime));
+        }
+    }
+
+    fn go_round<B: Backend>(&mut self, backend: &mut B, mut now: u64) -> std::io::Result<()> {
+        loop {
+            if !self.measuring && now >= self.ramp_end {
+                self.measure_from(now);
+            }
+            if now >= self.end || self.stop.load(Relaxed) {
+                self.draining = true;
+            }
+            let due = if self.draining {
+                None
+            } else {
+                self.fill(backend, now)
+            };
+            let busy = self.depth - self.free.len();
+            if busy == 0 {
+                match due {
+                    None if self.draining => return Ok(()),
+                    None => {}
+                    Some(due) => self.sleep_until(due),
+                }
+                now = self.clock.now();
+                continue;
+            }
+            self.hand_over(backend, now, busy, due)?;
+            now = self.clock.now();
+            self.take(backend, now)?;
+        }
+    }
+
+    /// Submits the batch and waits for completions, as the queue options say.
+    fn hand_over<B: Backend>(
+        &mut self,
+        backend: &mut B,
+        now: u64,
+        busy: usize,
+        due: Option<u64>,
+    ) -> std::io::Result<()> {
+        let (min, wait) = self.wanted(now, busy, due);
+        // libaio does its work in the submission itself: its time is slat, as
+        // fio counts it. The others begin when they are called.
+        let submits_slowly = self.job.engine == IoEngine::Libaio;
+        let issued = if self.stamps && !submits_slowly && !self.batch.is_empty() {
+            self.clock.now()
+        } else {
+            now
+        };
+        backend.submit(min > 0)?;
+        let issued = if submits_slowly && !self.batch.is_empty() {
+            self.clock.now()
+        } else {
+            issued
+        };
+        self.stamp(issued);
+        let max = self
+            .job
+            .queue
+            .complete_max
+            .map_or(self.depth, |max| max as usize);
+        let ready = self.done.len();
+        backend.reap(
+            min.saturating_sub(ready),
+            max.max(min),
+            wait,
+            &mut self.done,
+        )
+    }
+
+    /// How many completions to wait for, and how long at most.
+    fn wanted(&self, now: u64, busy: usize, due: Option<u64>) -> (usize, Option<Duration>) {
+        if let Some(due) = due {
+            let wait = Duration::from_nanos(self.clock.ns(due.saturating_sub(now)));
+            return if wait < SPIN {
+                (0, None)
+            } else {
+                (1, Some(wait.min(NAP) - SPIN / 2))
+            };
+        }
+        let full = self.free.is_empty()
+            || self.draining
+            || self.until_think == 0
+            || self.pass_left == 0
+            || self.job.queue.low.is_some_and(|low| busy > low as usize);
+        if !full {
+            return (0, None);
+        }
+        let min = self.job.queue.complete_min.max(1) as usize;
+        (min.min(busy), None)
+    }
+
+    /// Notes when the batch was handed over, and what that took.
+    #[inline]
+    fn stamp(&mut self, issued: u64) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let busy = self.depth - self.free.len();
+        let class = (usize::BITS - busy.leading_zeros()).saturating_sub(1) as usize;
+        bump(
+            &self.stats.depths[class.min(DEPTH_CLASSES.len() - 1)],
+            self.batch.len() as u64,
+        );
+        for &slot in &self.batch {
+            let under = &mut self.under[slot as usize];
+            under.issued = issued;
+            self.stats.slots[slot as usize]
+                .issued
+                .store(issued, Relaxed);
+            if let (true, Some(dir)) = (self.measuring, data_direction(under.op))
+                && let Some(stats) = &self.stats.dirs[dir as usize]
+            {
+                stats
+                    .slat
+                    .add(self.clock.ns(issued.saturating_sub(under.created)), 1);
+            }
+        }
+        self.batch.clear();
+        self.stats.issued_bytes.store(self.issued_bytes, Relaxed);
+    }
+
+    /// Waits until `due` or a stop, the last part without sleeping.
+    fn sleep_until(&self, due: u64) {
+        loop {
+            let now = self.clock.now();
+            if now >= due.min(self.end) || self.stop.load(Relaxed) {
+                return;
+            }
+            let left = Duration::from_nanos(self.clock.ns(due.min(self.end) - now));
+            if left > SPIN {
+                std::thread::sleep((left - SPIN).min(NAP));
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
+#[inline]
+fn data_direction(op: Op) -> Option<Dir> {
+    match op {
+        Op::Read => Some(Dir::Read),
+        Op::Write => Some(Dir::Write),
+        Op::Trim => Some(Dir::Trim),
+        Op::Fsync | Op::Fdatasync => None,
+    }
+}
+
+pub(super) fn engine_name(engine: IoEngine) -> &'static str {
+    IoEngine::NAMES
+        .iter()
+        .find(|(_, known)| *known == engine)
+        .map_or("the engine", |(name, _)| name)
+}
