@@ -49,7 +49,7 @@ use crate::jobfile::JobFile;
 use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
 use clock::Anchor;
 
-pub use options::{Unsupported, markdown, supports};
+pub use options::{Listed, Unsupported, io_engines, markdown, options, supports};
 
 /// What results name as the engine's version.
 #[must_use]
