@@ -22,6 +22,7 @@ const CASES: usize = 300;
 /// The environment that both sides see.
 fn env(name: &str) -> Option<String> {
     match name {
+        "DEV" => Some(String::new()),
         "ORACLE_DEV" => Some("/dev/oracle".to_owned()),
         "ORACLE_NUMBER" => Some("17".to_owned()),
         _ => None,
@@ -192,7 +193,7 @@ fn compare(root: &Path, cases: usize, refusals: bool) -> usize {
     let output = Command::new(python().unwrap())
         .arg(script)
         .arg(root)
-        .envs(["ORACLE_DEV", "ORACLE_NUMBER"].map(|name| (name, env(name).unwrap())))
+        .envs(["DEV", "ORACLE_DEV", "ORACLE_NUMBER"].map(|name| (name, env(name).unwrap())))
         .output()
         .unwrap();
     assert!(
@@ -339,4 +340,17 @@ fn random_trees_give_what_kconfiglib_gives() {
         compared >= usize::try_from(count).unwrap() * 5,
         "too many trees were refused"
     );
+}
+
+#[test]
+fn the_campaign_tree_gives_what_kconfiglib_gives() {
+    if let Err(reason) = python() {
+        return fathom_testkit::skip("the_campaign_tree_gives_what_kconfiglib_gives", &reason);
+    }
+    let campaigns = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../campaigns");
+    let work = tempfile::tempdir().unwrap();
+    let folder = work.path().join("campaigns");
+    copy_tree(&campaigns.join("kconfig"), &folder.join("kconfig"));
+    fs::copy(campaigns.join("Kconfig"), folder.join("Kconfig")).unwrap();
+    compare(work.path(), CASES, false);
 }

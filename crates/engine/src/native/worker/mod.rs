@@ -77,6 +77,8 @@ pub(super) struct Worker {
     issued_bytes: u64,
     issued_ios: u64,
     until_think: u64,
+    /// Bytes left of this pass.
+    pass_left: u64,
     ramp_end: u64,
     end: u64,
     draining: bool,
@@ -148,6 +150,7 @@ impl Worker {
             } else {
                 job.pace.think_blocks
             },
+            pass_left: plan.pass_bytes,
             ramp_end: 0,
             end: u64::MAX,
             draining: false,
@@ -295,6 +298,7 @@ impl Worker {
         let full = self.free.is_empty()
             || self.draining
             || self.until_think == 0
+            || self.pass_left == 0
             || self.job.queue.low.is_some_and(|low| busy > low as usize);
         if !full {
             return (0, None);

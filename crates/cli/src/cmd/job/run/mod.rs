@@ -104,7 +104,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     plan.check_targets(&work_dir, &args.destroy)?;
     // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
     let control = signals::control()?;
-    let mut writer = begin_record(global, args, &plan)?;
+    let mut writer = begin_record(global, args, &plan, &work_dir)?;
     let dir = writer.dir().to_owned();
     let steps = store_jobs(args, &plan, &writer, &work_dir)?;
     let mut live = Live::new(LiveOptions::new(global.quiet, global.color));
@@ -144,11 +144,16 @@ fn record_error(error: impl std::fmt::Display) -> anyhow::Error {
     .into()
 }
 
-fn begin_record(global: &Global, args: &Args, plan: &Plan) -> anyhow::Result<Writer> {
+fn begin_record(
+    global: &Global,
+    args: &Args,
+    plan: &Plan,
+    work_dir: &Path,
+) -> anyhow::Result<Writer> {
     let first = plan.steps.first().map_or("job", |step| step.name.as_str());
     let name = args.name.as_deref().unwrap_or(first);
     let mut header = Header::new(name, "job run");
-    header.environment = Some(fathom_device::environment(&plan.targets()));
+    header.environment = Some(fathom_device::environment(&plan.targets(work_dir)));
     let command: Vec<_> = std::env::args_os()
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();
