@@ -8,12 +8,13 @@ cd "$(dirname "$0")/.."
 
 if ! cargo +nightly --version >/dev/null 2>&1 || ! cargo +nightly fuzz --version >/dev/null 2>&1; then
     echo "nightly Rust or cargo-fuzz is missing (cargo install cargo-fuzz): seeds only"
-    exec cargo test -p fathom-engine --test fuzz_seeds
+    exec cargo test -p fathom-engine -p fathom-kconfig --test fuzz_seeds
 fi
 
-# The seeds are every captured output and every job file, whatever the target.
+# The seeds are every captured output, job file and Kconfig tree, whatever the target.
 seeds=
-for dir in fuzz/seeds crates/engine/tests/fixtures crates/engine/tests/corpus; do
+for dir in fuzz/seeds crates/engine/tests/fixtures crates/engine/tests/corpus \
+    campaigns/kconfig crates/kconfig/tests/trees; do
     [ ! -d "$dir" ] || seeds="$seeds $dir"
 done
 

@@ -6,6 +6,7 @@ use clap::Parser;
 use fathom_engine::fio::guard;
 
 mod cmd;
+mod engine;
 mod format;
 mod live;
 mod out;

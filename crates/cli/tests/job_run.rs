@@ -153,7 +153,7 @@ fn several_files_are_steps_and_a_failed_one_does_not_keep_the_next() {
     bench.file("one.fio", "[a]\nrw=read\nsize=64k\nioengine=nosuch\n");
     bench.file("two.fio", "[b]\nrw=read\nsize=64k\n");
     let output = bench.run(&[
-        "job", "run", "--json", "one.fio", "two.fio", "--name", "both",
+        "job", "run", "--engine", "fio", "--json", "one.fio", "two.fio", "--name", "both",
     ]);
     assert_eq!(output.status.code(), Some(1));
     let doc: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use fathom_model::Event;
 
+pub mod choice;
 pub mod fio;
 pub mod jobfile;
 #[cfg(target_os = "linux")]

@@ -35,14 +35,14 @@ impl Tree {
             let node = self.node(at);
             for default in &node.defaults {
                 if let Some(value) = self.wrong_default(symbol, default.value) {
-                    let kind = symbol.kind.as_str();
-                    doubt(at, format!("{value} is no default for {name}, a {kind}"));
+                    let kind = symbol.kind.with_article();
+                    doubt(at, format!("{value} is no default for {name}, {kind}"));
                 }
             }
             if !node.ranges.is_empty() && !symbol.kind.is_number() {
                 doubt(
                     at,
-                    format!("{name} has a range but is a {}", symbol.kind.as_str()),
+                    format!("{name} has a range but is {}", symbol.kind.with_article()),
                 );
             }
             for range in &node.ranges {
@@ -108,10 +108,10 @@ impl Tree {
             ));
         }
         if !matches!(choice.kind, Kind::Bool | Kind::Tristate | Kind::Unknown) {
-            let kind = choice.kind.as_str();
+            let kind = choice.kind.with_article();
             found.push((
                 choice.nodes[0],
-                format!("the choice {name} is a {kind}, not a bool or tristate"),
+                format!("the choice {name} is {kind}, not a bool or tristate"),
             ));
         }
         for &at in &choice.nodes {

@@ -43,7 +43,7 @@ pub enum SetError {
         suggestion: Option<String>,
     },
     /// The type does not have the value.
-    #[error("{value:?} is no value for {name}, a {}", .kind.as_str())]
+    #[error("{value:?} is no value for {name}, {}", .kind.with_article())]
     Invalid {
         /// The symbol.
         name: String,

@@ -273,8 +273,8 @@ impl Reading<'_> {
 
     fn invalid(&mut self, id: SymbolId, value: &str) {
         let tree = self.config.tree();
-        let (name, kind) = (&tree.symbol(id).name, tree.symbol(id).kind.as_str());
-        let message = format!("{value} is no value for {name}, a {kind}: ignored");
+        let (name, kind) = (&tree.symbol(id).name, tree.symbol(id).kind.with_article());
+        let message = format!("{value} is no value for {name}, {kind}: ignored");
         self.warn(WarningKind::InvalidValue, message);
     }
 

@@ -243,7 +243,10 @@ impl Tree {
                     let symbol = self.symbol(id);
                     let kind = symbol.kind;
                     let is_text = kind == Kind::String || kind.is_number();
-                    (format!("{}, a {},", symbol.name, kind.as_str()), is_text)
+                    (
+                        format!("{}, {},", symbol.name, kind.with_article()),
+                        is_text,
+                    )
                 }
                 Item::Choice(_) => ("a choice".to_owned(), true),
                 _ => continue,

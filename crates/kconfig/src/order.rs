@@ -232,6 +232,13 @@ impl Order {
         while named.len() > 1 && named.first() == named.last() {
             named.pop();
         }
+        // The same loop is told in the same way wherever it was entered.
+        let first = named
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, (_, node))| node.map_or(u32::MAX, |node| node.0));
+        let first = first.map_or(0, |(at, _)| at);
+        named.rotate_left(first);
         let steps = named.iter().enumerate().map(|(n, (name, node))| {
             let (next, _) = &named[(n + 1) % named.len()];
             match node {

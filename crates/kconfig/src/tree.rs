@@ -72,6 +72,18 @@ impl Kind {
         }
     }
 
+    /// The same with its article, for messages.
+    pub(crate) const fn with_article(self) -> &'static str {
+        match self {
+            Self::Unknown => "a symbol without a type",
+            Self::Bool => "a bool",
+            Self::Tristate => "a tristate",
+            Self::String => "a string",
+            Self::Int => "an int",
+            Self::Hex => "a hex",
+        }
+    }
+
     /// Whether its values are `y`, `m`, `n`.
     #[must_use]
     pub const fn is_logical(self) -> bool {
@@ -302,11 +314,7 @@ impl Tree {
         self.symbols.push(Symbol {
             name: name.to_owned(),
             constant,
-            kind: if constant {
-                Kind::String
-            } else {
-                Kind::Unknown
-            },
+            kind: Kind::Unknown,
             nodes: Vec::new(),
             choice: None,
             defaults: Vec::new(),

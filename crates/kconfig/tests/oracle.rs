@@ -22,6 +22,7 @@ const CASES: usize = 300;
 /// The environment that both sides see.
 fn env(name: &str) -> Option<String> {
     match name {
+        "DEV" => Some(String::new()),
         "ORACLE_DEV" => Some("/dev/oracle".to_owned()),
         "ORACLE_NUMBER" => Some("17".to_owned()),
         _ => None,
@@ -192,7 +193,7 @@ fn compare(root: &Path, cases: usize, refusals: bool) -> usize {
     let output = Command::new(python().unwrap())
         .arg(script)
         .arg(root)
-        .envs(["ORACLE_DEV", "ORACLE_NUMBER"].map(|name| (name, env(name).unwrap())))
+        .envs(["DEV", "ORACLE_DEV", "ORACLE_NUMBER"].map(|name| (name, env(name).unwrap())))
         .output()
         .unwrap();
     assert!(
@@ -221,22 +222,56 @@ fn compare(root: &Path, cases: usize, refusals: bool) -> usize {
             config.read(text, "case");
             let [full, min, new] = [3, 4, 5].map(|part| expected[3 * n + part]);
             let about = format!("{place} case {n}\n{kconfig}\n--- case\n{text}");
-            assert_eq!(config.write(""), full, "{about}\n--- .config");
-            assert_eq!(config.write_min(""), min, "{about}\n--- minimal");
-            assert_eq!(new_symbols(&config), new, "{about}\n--- new");
+            same(&config.write(""), full, &format!("the .config of {about}"));
+            same(
+                &config.write_min(""),
+                min,
+                &format!("the minimal config of {about}"),
+            );
+            same(
+                &new_symbols(&config),
+                new,
+                &format!("the new symbols of {about}"),
+            );
             compared += 1;
         }
     }
     compared
 }
 
+/// Both texts, or the lines in which they differ.
+fn same(ours: &str, theirs: &str, about: &str) {
+    if ours == theirs {
+        return;
+    }
+    let (a, b): (Vec<&str>, Vec<&str>) = (ours.lines().collect(), theirs.lines().collect());
+    let only = |own: &[&str], other: &[&str]| {
+        let lines = own.iter().filter(|line| !other.contains(line)).copied();
+        lines.collect::<Vec<_>>().join("\n    ")
+    };
+    let (a, b) = (only(&a, &b), only(&b, &a));
+    panic!("{about}\n--- only here:\n    {a}\n--- only kconfiglib:\n    {b}\n--- ours:\n{ours}");
+}
+
 fn compare_operations(tree: &Arc<Tree>, expected: &[&str], about: &str) {
     let mut config = Config::new(Arc::clone(tree));
-    assert_eq!(config.write(""), expected[0], "alldefconfig of {about}");
+    same(
+        &config.write(""),
+        expected[0],
+        &format!("alldefconfig of {about}"),
+    );
     config.all_yes();
-    assert_eq!(config.write(""), expected[1], "allyesconfig of {about}");
+    same(
+        &config.write(""),
+        expected[1],
+        &format!("allyesconfig of {about}"),
+    );
     config.all_no();
-    assert_eq!(config.write(""), expected[2], "allnoconfig of {about}");
+    same(
+        &config.write(""),
+        expected[2],
+        &format!("allnoconfig of {about}"),
+    );
 }
 
 fn new_symbols(config: &Config) -> String {
@@ -305,4 +340,17 @@ fn random_trees_give_what_kconfiglib_gives() {
         compared >= usize::try_from(count).unwrap() * 5,
         "too many trees were refused"
     );
+}
+
+#[test]
+fn the_campaign_tree_gives_what_kconfiglib_gives() {
+    if let Err(reason) = python() {
+        return fathom_testkit::skip("the_campaign_tree_gives_what_kconfiglib_gives", &reason);
+    }
+    let campaigns = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../campaigns");
+    let work = tempfile::tempdir().unwrap();
+    let folder = work.path().join("campaigns");
+    copy_tree(&campaigns.join("kconfig"), &folder.join("kconfig"));
+    fs::copy(campaigns.join("Kconfig"), folder.join("Kconfig")).unwrap();
+    compare(work.path(), CASES, false);
 }

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use fathom_engine::Engine;
+use fathom_engine::choice::{Chosen, Lack};
 use fathom_engine::fio::version::Program;
 use fathom_engine::fio::{Fio, guard, inventory};
+use fathom_engine::native::Native;
 use fathom_model::environment::FileSystem;
 
 use super::host::{FioFacts, FolderState, Hold, Host, Site};
@@ -102,10 +104,17 @@ impl Host for Here {
         folder::clean(folder)
     }
 
-    fn engine(&self) -> Result<Box<dyn Engine + '_>, QuickError> {
+    fn engine(&self, chosen: Chosen) -> Result<Box<dyn Engine + '_>, QuickError> {
+        if chosen == Chosen::Native {
+            return Ok(Box::new(Native::new()));
+        }
         let program =
             Program::find(None).map_err(|failure| QuickError::Missing(failure.to_string()))?;
         Ok(Box::new(Fio::new(program, self.guard)))
+    }
+
+    fn has_native(&self) -> Result<(), Lack> {
+        Ok(())
     }
 }
 

@@ -1,14 +1,16 @@
 //! What the series must know of the machine it is to run on, whichever way that
 //! machine is reached, and what follows from it before anything runs.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use fathom_engine::Engine;
+use fathom_engine::choice::{Chosen, Lack};
+use fathom_engine::{Engine, native};
 use fathom_model::{Environment, units};
 
 use super::QuickError;
-use super::definition::{Group, Test};
-use super::plan::{Order, engine_on};
+use super::definition::Test;
+use super::plan::{Order, PlannedTest, engine_on};
 
 /// A machine that can run the series.
 pub trait Host {
@@ -47,7 +49,13 @@ pub trait Host {
     ///
     /// # Errors
     /// When the engine is not there.
-    fn engine(&self) -> Result<Box<dyn Engine + '_>, QuickError>;
+    fn engine(&self, chosen: Chosen) -> Result<Box<dyn Engine + '_>, QuickError>;
+
+    /// Whether the native engine can run there.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    fn has_native(&self) -> Result<(), Lack>;
 }
 
 /// Keeps other runs out of a folder for as long as it lives.
@@ -120,21 +128,47 @@ pub struct Site {
 }
 
 impl Site {
-    /// Why a test cannot run here; `None` when it can.
+    /// Why an engine cannot run a test here; `None` when it can.
     #[must_use]
-    pub fn reason_to_skip(&self, group: &Group, test: &Test) -> Option<String> {
-        let Some(engine) = engine_on(group, test, &self.os) else {
+    pub fn reason_to_skip(&self, order: &Order, test: &Test, engine: Chosen) -> Option<String> {
+        if engine_on(&order.group, test, &self.os).is_none() {
             return Some(format!("no native aio on {}", self.os));
-        };
-        let engines = self.fio.as_ref().map_or(&[][..], |fio| &fio.engines);
-        if !engines.is_empty() && !engines.iter().any(|name| name == engine) {
-            return Some(format!("this fio has no engine {engine}"));
         }
         if test.is_direct() && self.direct == Some(false) {
             let kind = self.file_system.as_deref().unwrap_or("this file system");
             return Some(format!("no O_DIRECT on {kind}"));
         }
-        None
+        self.lack_of(order, test, engine)
+    }
+
+    /// What an engine lacks for a test that can run here with another.
+    fn lack_of(&self, order: &Order, test: &Test, engine: Chosen) -> Option<String> {
+        match engine {
+            Chosen::Fio => {
+                let engines = self.fio.as_ref().map_or(&[][..], |fio| &fio.engines);
+                let wanted = engine_on(&order.group, test, &self.os)?;
+                let is_missing = !engines.is_empty() && !engines.iter().any(|name| name == wanted);
+                is_missing.then(|| format!("this fio has no engine {wanted}"))
+            }
+            Chosen::Native => {
+                let planned = PlannedTest::new(order, None, test, &self.os);
+                let refused = native::supports(&[planned.spec()]).err()?;
+                let first = refused.first()?;
+                Some(format!("{}: {}", first.option, first.reason))
+            }
+        }
+    }
+
+    /// Everything an engine lacks for the tests of an order, each once.
+    #[must_use]
+    pub fn lacks(&self, order: &Order, engine: Chosen) -> Vec<String> {
+        let can_run = |test: &&Test| engine_on(&order.group, test, &self.os).is_some();
+        let lacks: BTreeSet<String> = order
+            .tests()
+            .filter(can_run)
+            .filter_map(|test| self.lack_of(order, test, engine))
+            .collect();
+        lacks.into_iter().collect()
     }
 
     /// Whether `order` can run here as far as folder and room go; gives the
@@ -236,6 +270,9 @@ fn is_memory(kind: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use fathom_engine::choice::Wish;
+
+    use super::super::definition::Group;
     use super::*;
 
     fn order() -> Order {
@@ -246,6 +283,7 @@ mod tests {
             runtime_s: None,
             size_bytes: None,
             may_install: false,
+            engine: Wish::Auto,
         }
     }
 
@@ -295,10 +333,10 @@ mod tests {
         site.file_system = Some("tmpfs".into());
         site.direct = Some(false);
         assert!(site.examine(&order()).unwrap()[0].contains("every figure is memory's"));
-        let group = order().group;
-        let reasons: Vec<Option<String>> = group
+        let order = order();
+        let reasons: Vec<Option<String>> = order
             .tests()
-            .map(|test| site.reason_to_skip(&group, test))
+            .map(|test| site.reason_to_skip(&order, test, Chosen::Fio))
             .collect();
         assert_eq!(reasons[0], None);
         assert_eq!(reasons[1].as_deref(), Some("no O_DIRECT on tmpfs"));
@@ -312,9 +350,9 @@ mod tests {
             version: "fio-3.33".into(),
             engines: vec!["psync".into()],
         });
-        let group = order().group;
-        let last = group.tests().last().unwrap();
-        let reason = site.reason_to_skip(&group, last);
+        let order = order();
+        let last = order.tests().last().unwrap();
+        let reason = site.reason_to_skip(&order, last, Chosen::Fio);
         assert_eq!(reason.as_deref(), Some("this fio has no engine libaio"));
     }
 

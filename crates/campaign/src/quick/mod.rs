@@ -8,10 +8,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use fathom_engine::choice::{self, Chosen, Lack, Wish};
 use fathom_engine::{Control, Request};
 use fathom_fleet::local::{self, StepRequest};
 use fathom_fleet::ssh::SshError;
-use fathom_model::{Event, Exit, RunStatus};
+use fathom_model::{Event, Exit, FailureKind, RunStatus};
 use fathom_record::{Header, RecordError, Writer};
 
 mod baseline;
@@ -20,6 +21,7 @@ mod folder;
 mod here;
 mod host;
 mod install;
+mod jobs;
 mod plan;
 mod results;
 mod series;
@@ -172,27 +174,19 @@ fn ready(
     host: &dyn Host,
     order: &Order,
     observer: &mut Observer,
-) -> Result<(Site, Facts), QuickError> {
+) -> Result<(Site, Facts, Chosen), QuickError> {
     order.check()?;
     let mut site = host.look(order.path.as_deref())?;
     let warnings = site.examine(order)?;
-    if site.fio.is_none() {
-        let name = site.environment.hostname.clone();
-        if !order.may_install || !site.is_root {
-            return Err(install::refusal(&name, order.may_install));
-        }
-        observer(Notice::Text(&format!(
-            "fio is missing on {name}: installing it ..."
-        )));
-        host.install_fio()?;
-        site = host.look(order.path.as_deref())?;
-        if site.fio.is_none() {
-            return Err(QuickError::Missing(format!(
-                "fio is still missing on {name} after installing it"
-            )));
+    let mut fio_lack = None;
+    if site.fio.is_none() && order.engine != Wish::Native {
+        match install(host, order, &site, observer) {
+            Ok(with_fio) => site = with_fio,
+            Err(error) => fio_lack = Some(error.to_string()),
         }
     }
-    let facts = Facts::new(order, &site, warnings);
+    let engine = choose(host, order, &site, fio_lack, observer)?;
+    let facts = Facts::new(order, &site, engine, warnings);
     if let [only] = &facts.tests[..]
         && let Some(reason) = &only.skipped
     {
@@ -201,7 +195,71 @@ fn ready(
             only.name
         )));
     }
-    Ok((site, facts))
+    Ok((site, facts, engine))
+}
+
+/// Brings fio to a host that lacks it; gives the host as it is then.
+fn install(
+    host: &dyn Host,
+    order: &Order,
+    site: &Site,
+    observer: &mut Observer,
+) -> Result<Site, QuickError> {
+    let name = &site.environment.hostname;
+    if !order.may_install || !site.is_root {
+        return Err(install::refusal(name, order.may_install));
+    }
+    observer(Notice::Text(&format!(
+        "fio is missing on {name}: installing it ..."
+    )));
+    host.install_fio()?;
+    let after = host.look(order.path.as_deref())?;
+    if after.fio.is_none() {
+        return Err(QuickError::Missing(format!(
+            "fio is still missing on {name} after installing it"
+        )));
+    }
+    Ok(after)
+}
+
+/// The engine for all tests: one that has what every test needs, else one that
+/// is there at all; tests that it cannot run are left out.
+fn choose(
+    host: &dyn Host,
+    order: &Order,
+    site: &Site,
+    fio_lack: Option<String>,
+    observer: &mut Observer,
+) -> Result<Chosen, QuickError> {
+    let whole = |engine: Chosen, must_be: bool| {
+        let lacks = if must_be {
+            site.lacks(order, engine)
+        } else {
+            Vec::new()
+        };
+        Lack::unless_none(FailureKind::EngineMissing, lacks)
+    };
+    let with = |must_be_whole: bool| {
+        choice::choose(
+            order.engine,
+            || match &fio_lack {
+                Some(lack) => Err(Lack::new(FailureKind::FioMissing, lack.as_str())),
+                None => whole(Chosen::Fio, must_be_whole),
+            },
+            || {
+                host.has_native()?;
+                whole(Chosen::Native, must_be_whole)
+            },
+        )
+    };
+    let (chosen, passed_over) = with(true)
+        .or_else(|_| with(false))
+        .map_err(|none| QuickError::Missing(none.to_string()))?;
+    if let Some(lack) = passed_over {
+        let text = format!("{lack}: the native engine runs the tests");
+        observer(Notice::Text(&text));
+    }
+    Ok(chosen)
 }
 
 /// Runs the series on `host` and records it under `runs_dir`; gives the record's
@@ -217,11 +275,11 @@ pub fn run(
     control: &Control,
     observer: &mut Observer,
 ) -> Result<(PathBuf, RunStatus), QuickError> {
-    let (site, facts) = ready(host, order, observer)?;
+    let (site, facts, chosen) = ready(host, order, observer)?;
     if control.stop_requests() > 0 {
         return Err(QuickError::Interrupted);
     }
-    let engine = host.engine()?;
+    let engine = host.engine(chosen)?;
     let _hold = host.prepare(&facts.folder)?;
     let header = Header {
         environment: Some(site.environment),

@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_engine::jobfile;
+use fathom_engine::choice::{Chosen, Wish};
+use fathom_engine::{jobfile, native};
 use fathom_model::{JobOption, JobSpec, Origin};
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +32,8 @@ pub struct Order {
     pub size_bytes: Option<u64>,
     /// Whether a missing fio may be installed.
     pub may_install: bool,
+    /// The engine that is asked for.
+    pub engine: Wish,
 }
 
 impl Order {
@@ -81,6 +84,9 @@ pub struct Facts {
     pub group: String,
     /// Host it runs on.
     pub host: String,
+    /// Engine that runs it, with its version; absent in records of old.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
     /// Folder of the test files.
     pub folder: PathBuf,
     /// The one test that was repeated.
@@ -118,9 +124,9 @@ pub struct PlannedTest {
 }
 
 impl Facts {
-    /// What a run of `order` on the host of `site` will do.
+    /// What a run of `order` on the host of `site` with this engine will do.
     #[must_use]
-    pub fn new(order: &Order, site: &Site, warnings: Vec<String>) -> Self {
+    pub fn new(order: &Order, site: &Site, engine: Chosen, warnings: Vec<String>) -> Self {
         let wanted = |test: &Test| order.only.as_ref().is_none_or(|only| *only == test.name);
         let tests = order.group.series.iter().flat_map(|series| {
             series
@@ -128,16 +134,17 @@ impl Facts {
                 .iter()
                 .filter(|test| wanted(test))
                 .map(|test| PlannedTest {
-                    series: series.title.clone(),
-                    name: test.name.clone(),
-                    options: options(order, test, &site.os),
-                    cached_reads: test.reads_through_cache(),
-                    skipped: site.reason_to_skip(&order.group, test),
+                    skipped: site.reason_to_skip(order, test, engine),
+                    ..PlannedTest::new(order, series.title.clone(), test, &site.os)
                 })
         });
         Self {
             group: order.group.label(),
             host: site.environment.hostname.clone(),
+            engine: match engine {
+                Chosen::Fio => site.fio.as_ref().map(|fio| fio.version.clone()),
+                Chosen::Native => Some(native::version()),
+            },
             folder: site.folder.clone(),
             only: order.only.clone(),
             runtime_s: order.runtime_s(),
@@ -164,6 +171,17 @@ impl Facts {
 }
 
 impl PlannedTest {
+    /// A test as it runs on `os`.
+    pub(super) fn new(order: &Order, series: Option<String>, test: &Test, os: &str) -> Self {
+        Self {
+            series,
+            name: test.name.clone(),
+            options: options(order, test, os),
+            cached_reads: test.reads_through_cache(),
+            skipped: None,
+        }
+    }
+
     /// The job file that runs the test. File names are relative: the engine is
     /// started in the folder of the test files, so that any path will do.
     #[must_use]
@@ -185,7 +203,8 @@ impl PlannedTest {
         format!("cd {folder} && fio {}", arguments.join(" "))
     }
 
-    fn spec(&self) -> JobSpec {
+    /// The test as a job.
+    pub(super) fn spec(&self) -> JobSpec {
         let origin = Origin::Fathom {
             reason: "quick series".into(),
         };
@@ -279,6 +298,7 @@ mod tests {
             runtime_s: None,
             size_bytes: None,
             may_install: false,
+            engine: Wish::Auto,
         }
     }
 
@@ -287,7 +307,7 @@ mod tests {
             os: os.into(),
             ..Site::for_tests(Path::new("/mnt/stb-testdir"))
         };
-        Facts::new(order, &site, vec![])
+        Facts::new(order, &site, Chosen::Fio, vec![])
     }
 
     #[test]
@@ -318,6 +338,17 @@ mod tests {
             "--time_based",
         ] {
             assert!(command.contains(part), "{part} in {command}");
+        }
+    }
+
+    #[test]
+    fn every_shipped_test_is_one_that_the_native_engine_takes() {
+        let site = Site::for_tests(Path::new("/mnt/stb-testdir"));
+        for (group, count) in [("current", 26), ("v1", 16)] {
+            let order = order(group);
+            assert_eq!(order.tests().count(), count);
+            let lacks = site.lacks(&order, Chosen::Native);
+            assert_eq!(lacks, Vec::<String>::new(), "{group}");
         }
     }
 

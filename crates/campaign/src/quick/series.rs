@@ -210,6 +210,7 @@ mod tests {
         Facts {
             group: "current".into(),
             host: "bench1".into(),
+            engine: None,
             folder: PathBuf::from("/mnt/stb-testdir"),
             only: None,
             runtime_s: 5,

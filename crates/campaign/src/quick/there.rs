@@ -4,12 +4,13 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
+use fathom_engine::choice::{Chosen, Lack, Wish};
 use fathom_engine::{Control, Engine};
 use fathom_fleet::ssh::carry::{self, Carried, Told};
 use fathom_fleet::ssh::fio::RemoteFio;
 use fathom_fleet::ssh::{Session, SshError};
 use fathom_model::environment::{FileSystem, Target};
-use fathom_model::{Environment, Exit, RunStatus};
+use fathom_model::{Environment, Exit, FailureKind, RunStatus};
 use fathom_record::Header;
 
 use super::host::{FioFacts, FolderState, Hold, Host, Site};
@@ -146,9 +147,18 @@ impl Host for There<'_> {
         Ok(self.change(&clean_script(), folder)? == "removed")
     }
 
-    fn engine(&self) -> Result<Box<dyn Engine + '_>, QuickError> {
+    fn engine(&self, _chosen: Chosen) -> Result<Box<dyn Engine + '_>, QuickError> {
         let version = self.fio_version.borrow().clone();
         Ok(Box::new(RemoteFio::new(self.session, version)))
+    }
+
+    fn has_native(&self) -> Result<(), Lack> {
+        let what = format!(
+            "the native engine runs only where fathom itself does, which is not on {} \
+             (--remote-mode self sends it)",
+            self.session.target()
+        );
+        Err(Lack::new(FailureKind::EngineMissing, what))
     }
 }
 
@@ -458,7 +468,15 @@ fn arguments(order: &Order) -> Vec<String> {
     if let Some(size_bytes) = order.size_bytes {
         option("--size", size_bytes.to_string());
     }
-    if !order.may_install {
+    let engine = match order.engine {
+        Wish::Auto => "auto",
+        Wish::Fio => "fio",
+        Wish::Native => "native",
+    };
+    option("--engine", engine.into());
+    // The program brings its own engine: nothing is installed on another
+    // machine unless fio is asked for.
+    if !order.may_install || order.engine == Wish::Auto {
         args.push("--no-install".into());
     }
     args.extend(["--".into(), "here".into()]);

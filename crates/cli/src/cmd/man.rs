@@ -73,14 +73,26 @@ fn page(command: &clap::Command) -> anyhow::Result<String> {
 }
 
 /// The text after the options as sections: a line that ends with a colon at the
-/// left margin is a heading, what stands below keeps its lines.
+/// left margin is a heading, what stands below keeps its lines. Text before the
+/// first heading are notes.
 fn closing_sections(text: &str, roff: &mut impl io::Write) -> io::Result<()> {
+    let heading = |line: &str| {
+        let title = line
+            .strip_suffix(':')
+            .filter(|title| !title.starts_with(' '));
+        title.map(str::to_uppercase)
+    };
+    if text
+        .lines()
+        .next()
+        .is_some_and(|line| heading(line).is_none())
+    {
+        writeln!(roff, ".SH NOTES")?;
+    }
     for line in text.lines() {
-        match line.strip_suffix(':') {
-            Some(title) if !title.starts_with(' ') => {
-                writeln!(roff, ".fi\n.SH {}\n.nf", title.to_uppercase())?;
-            }
-            _ => writeln!(roff, "{}", escape(line.strip_prefix("  ").unwrap_or(line)))?,
+        match heading(line) {
+            Some(title) => writeln!(roff, ".fi\n.SH {title}\n.nf")?,
+            None => writeln!(roff, "{}", escape(line.strip_prefix("  ").unwrap_or(line)))?,
         }
     }
     writeln!(roff, ".fi")
@@ -105,5 +117,8 @@ mod tests {
         closing_sections("Examples:\n  fathom -q\n  .x\\", &mut roff).unwrap();
         let roff = String::from_utf8(roff).unwrap();
         assert_eq!(roff, ".fi\n.SH EXAMPLES\n.nf\nfathom \\-q\n\\&.x\\e\n.fi\n");
+        let mut roff = Vec::new();
+        closing_sections("A word.", &mut roff).unwrap();
+        assert_eq!(roff, b".SH NOTES\nA word.\n.fi\n");
     }
 }

@@ -231,6 +231,25 @@ fn percentages_of_saved_baselines_stand_beside_each_other() {
 }
 
 #[test]
+fn a_job_run_can_be_a_baseline_by_the_names_of_its_jobs() {
+    let place = Place::new();
+    let name = format!("--name={SECOND}");
+    let job = ["job", "run", "-q", "--", &name, "--rw=read", "--size=64k"];
+    place.run(&job).code(0);
+    let id = place.records()[0].file_name().unwrap().to_owned();
+    place
+        .run(&["baseline", "save", "job", id.to_str().unwrap()])
+        .code(0);
+    place.run(&["baseline", "list"]).code(0).says("job run");
+    let args = ["quick", "here", "target", "--group", "small.toml"];
+    place
+        .run(&[&args[..], &["--baseline", "job"]].concat())
+        .code(0)
+        .says("% job)")
+        .says("its jobs' options, size and run time were not compared");
+}
+
+#[test]
 fn two_runs_stand_side_by_side() {
     let place = Place::new();
     let args = ["quick", "here", "target", "--group", "small.toml", "-q"];
@@ -358,38 +377,55 @@ fn memory_is_warned_about_before_anything_runs() {
 }
 
 #[test]
-fn a_missing_fio_is_installed_or_refused() {
+fn a_missing_fio_is_installed_or_refused_or_not_needed() {
     let place = Place::new();
     let farm = programs_without(&place, &["fio", "apt-get", "dnf", "yum", "pkg"]);
     let place = place.set("PATH", farm.display().to_string());
     let args = ["quick", "here", "target", "--group", "small.toml"];
-    let forbidden = [&args[..], &["--no-install"]].concat();
+    let with_fio = [&args[..], &["--engine", "fio"]].concat();
+    let forbidden = ["--no-install"];
     place
-        .run(&forbidden)
+        .run(&[&with_fio[..], &forbidden].concat())
         .code(5)
         .complains("--no-install forbids");
+    assert!(place.records().is_empty() && !place.test_folder().exists());
+    place
+        .run(&[&args[..], &forbidden].concat())
+        .code(0)
+        .complains("--no-install forbids")
+        .complains("the native engine runs the tests")
+        .says("engine   native-");
     if fathom_testkit::root().is_err() {
         place
-            .run(&args)
+            .run(&with_fio)
             .code(5)
             .complains("only root can install it");
+        place
+            .run(&args)
+            .code(0)
+            .complains("the native engine runs the tests");
         return;
     }
     place
-        .run(&args)
+        .run(&with_fio)
         .code(5)
         .complains("apt-get, dnf, yum and pkg");
     script(&farm, "dnf", "echo \"dnf was asked: $*\" >&2; exit 1");
     place
         .run(&args)
-        .code(5)
+        .code(0)
         .complains("dnf was asked: install -y fio")
-        .complains("failed");
+        .complains("failed")
+        .says("engine   native-");
     // As on a machine whose package lists are empty: the first attempt fails.
     let install = "if [ \"$1\" = update ]; then touch \"${0%/*}/updated\"; exit 0; fi; \
                    [ -e \"${0%/*}/updated\" ] || exit 100; ln -s /usr/bin/fio \"${0%/*}/fio\"";
     script(&farm, "apt-get", install);
-    place.run(&args).code(0).complains("installing it");
+    place
+        .run(&args)
+        .code(0)
+        .complains("installing it")
+        .says("engine   fio-");
 }
 
 #[test]

@@ -186,8 +186,15 @@ fn a_host_without_fio_and_root_is_told_so() {
         .run(&fio)
         .code(5)
         .complains("only root can install it");
+    let native = [&fio[..], &["--engine", "native"]].concat();
+    there
+        .place
+        .run(&native)
+        .code(5)
+        .complains("--remote-mode self sends it");
     for mode in BOTH_MODES {
-        let args = [&there.quick(&target, mode)[..], &["--no-install"]].concat();
+        let options = ["--no-install", "--engine", "fio"];
+        let args = [&there.quick(&target, mode)[..], &options].concat();
         there
             .place
             .run(&args)
@@ -196,6 +203,14 @@ fn a_host_without_fio_and_root_is_told_so() {
         there.wait_for_nothing_left();
     }
     assert!(there.place.records().is_empty() && !there.place.test_folder().exists());
+    // Fathom brings an engine of its own along, and nothing is installed for it.
+    there
+        .place
+        .run(&there.quick(&target, "self"))
+        .code(0)
+        .complains("the native engine runs the tests")
+        .says("engine   native-");
+    there.wait_for_nothing_left();
     // Root may install it, with what the machine has.
     script(&farm, "id", "echo 0");
     script(

@@ -5,7 +5,7 @@
 //! - [`stream`]: fio's output while it arrives, and the formats it was written in
 //! - [`json`], [`terse`], [`normal`]: fio's outputs of any age into [`fathom_model::Results`]
 //! - [`import`]: which of them a file holds
-//! - [`write`]: [`fathom_model::Results`] of another engine in fio's formats
+//! - [`mod@write`]: [`fathom_model::Results`] of another engine in fio's formats
 //! - [`version`]: which fio is here; [`inventory`]: its engines and options
 
 use crate::{Control, Engine, EngineError, Outcome, Request, Sink};

@@ -52,7 +52,8 @@ use clock::Anchor;
 pub use options::{Unsupported, markdown, supports};
 
 /// What results name as the engine's version.
-fn version() -> String {
+#[must_use]
+pub fn version() -> String {
     format!("native-{}", env!("CARGO_PKG_VERSION"))
 }
 

@@ -97,8 +97,8 @@ impl Config {
         }
     }
 
-    /// Two texts are compared as texts, anything else as numbers where both
-    /// are numbers.
+    /// Two string symbols are compared as texts, anything else (a string symbol
+    /// with a constant, too) as numbers where both are numbers.
     fn order_of(&self, tree: &Tree, left: SymbolId, right: SymbolId) -> std::cmp::Ordering {
         let is_text = |id| tree.symbol(id).kind == Kind::String;
         if !(is_text(left) && is_text(right)) {

@@ -121,10 +121,10 @@ impl Parser<'_> {
             _ => return,
         };
         if old != Kind::Unknown && old != kind {
-            let (old, new) = (old.as_str(), kind.as_str());
+            let (old, new) = (old.with_article(), kind.with_article());
             self.warn(
                 s.start(),
-                format!("{name} was a {old} before and is now a {new}"),
+                format!("{name} was {old} before and is now {new}"),
             );
         }
     }

@@ -37,6 +37,9 @@ struct Maker<'n> {
     out: String,
     /// Logical symbols that later ones may refer to without a loop.
     logical: Vec<String>,
+    /// Those that are members of choices: kconfiglib takes a second definition
+    /// of one outside its choice for a loop.
+    members: Vec<String>,
     texts: Vec<String>,
     numbered: Vec<String>,
     next: usize,
@@ -48,6 +51,7 @@ pub fn tree(numbers: &mut Numbers) -> String {
         numbers,
         out: String::from("mainmenu \"Random\"\n\n"),
         logical: Vec::new(),
+        members: Vec::new(),
         texts: Vec::new(),
         numbered: Vec::new(),
         next: 0,
@@ -179,7 +183,7 @@ impl Maker<'_> {
             self.name('S')
         };
         let word = self.numbers.one_of(&["config", "config", "menuconfig"]);
-        if matches!(name.as_str(), "y" | "n" | "m" | "NOWHERE") {
+        if matches!(name.as_str(), "y" | "n" | "m" | "NOWHERE") || self.members.contains(&name) {
             return;
         }
         let _ = writeln!(self.out, "{word} {name}");
@@ -197,7 +201,9 @@ impl Maker<'_> {
                     true => self.logical(),
                     false => format!("S{}", self.next + 1 + self.numbers.below(4)),
                 };
-                if !matches!(target.as_str(), "y" | "n" | "m") {
+                // To select a member of a choice has no effect; whether it can be
+                // part of a loop is seen differently.
+                if !matches!(target.as_str(), "y" | "n" | "m") && !self.members.contains(&target) {
                     let condition = self.condition();
                     self.line(&format!("{verb} {target}{condition}"));
                 }
@@ -287,6 +293,7 @@ impl Maker<'_> {
             self.out.push('\n');
         }
         self.out.push_str("endchoice\n\n");
+        self.members.extend(members.clone());
         self.logical.extend(members);
     }
 }

@@ -9,6 +9,7 @@ use fathom_model::Exit;
 use fathom_record::Record;
 
 use super::{ExitError, Global};
+use crate::engine::EngineName;
 
 mod compare;
 mod events;
@@ -108,16 +109,6 @@ enum Mode {
     Fio,
 }
 
-/// The engines that can run the series today.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum EngineName {
-    /// What is there and fits
-    #[default]
-    Auto,
-    /// fio
-    Fio,
-}
-
 impl From<Mode> for RemoteMode {
     fn from(mode: Mode) -> Self {
         match mode {
@@ -179,6 +170,7 @@ impl SeriesArgs {
             runtime_s: self.runtime,
             size_bytes: self.size,
             may_install: !self.no_install,
+            engine: self.engine.into(),
         })))
     }
 }

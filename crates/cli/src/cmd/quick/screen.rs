@@ -71,6 +71,9 @@ impl Screen {
             now()
         ));
         self.line(&format!("fathom version {}", env!("CARGO_PKG_VERSION")));
+        if let Some(engine) = &facts.engine {
+            self.line(&format!("Engine {engine}"));
+        }
         self.line(&format!("Testgroup \"{}\"", facts.group));
         if facts.shortened {
             let size = format_size(facts.size_bytes);

@@ -33,7 +33,7 @@ pub fn show(global: &Global, dir: &Path, baselines: &[Baseline]) -> anyhow::Resu
 }
 
 fn text(dir: &Path, run: &QuickRun, baselines: &[Baseline], style: Style) -> String {
-    let (used, refused) = usable(run, baselines);
+    let (used, doubts) = usable(run, baselines);
     let mut grid = Grid::new([
         words("series", 0),
         figures("tests", 0),
@@ -55,26 +55,32 @@ fn text(dir: &Path, run: &QuickRun, baselines: &[Baseline], style: Style) -> Str
     fact("engine", run.engine.as_deref().unwrap_or("none"));
     fact("took", &units::duration(run.took_ms));
     fact("record", &dir.display().to_string());
-    for doubt in run.doubts().into_iter().chain(refused) {
+    for doubt in run.doubts().into_iter().chain(doubts) {
         fact("doubt", &style.paint(Tone::Doubtful, &doubt));
     }
     text.truncate(text.trim_end().len());
     text
 }
 
-/// The baselines that hold for this run, and why the others do not.
+/// The baselines that hold for this run, and what is to know of them and the others.
 fn usable<'b>(run: &QuickRun, baselines: &'b [Baseline]) -> (Vec<&'b Baseline>, Vec<String>) {
     let conditions = run.conditions();
-    let (mut used, mut refused) = (vec![], vec![]);
+    let (mut used, mut doubts) = (vec![], vec![]);
     for baseline in baselines {
         match baseline.reason_not_to_use(&conditions) {
-            None => used.push(baseline),
+            None => {
+                let tests = run.tests.iter().map(|test| test.name.as_str());
+                doubts.extend(baseline.caveat(tests));
+                let engine = run.engine.as_deref();
+                doubts.extend(engine.and_then(|engine| baseline.doubt_for(engine)));
+                used.push(baseline);
+            }
             // The run says so itself when it is a shortened one.
             Some(_) if baseline.is_shipped => {}
-            Some(reason) => refused.push(reason),
+            Some(reason) => doubts.push(reason),
         }
     }
-    (used, refused)
+    (used, doubts)
 }
 
 fn by_series(run: &QuickRun) -> Vec<Vec<&TestResult>> {
@@ -193,6 +199,8 @@ struct Quick {
     schema: &'static str,
     group: String,
     host: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engine: Option<String>,
     folder: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     only: Option<String>,
@@ -213,7 +221,7 @@ struct Test {
 }
 
 fn document(record: &Record, run: &QuickRun, baselines: &[Baseline]) -> Document {
-    let (used, refused) = usable(run, baselines);
+    let (used, doubts) = usable(run, baselines);
     let test = |result: &TestResult| {
         let iops = result.figures.as_ref().and_then(Figures::good_iops);
         let percent = |one: &&Baseline| Some((one.name.clone(), one.percent(&result.name, iops?)?));
@@ -228,6 +236,7 @@ fn document(record: &Record, run: &QuickRun, baselines: &[Baseline]) -> Document
             schema: "fathom.quick/1",
             group: run.facts.group.clone(),
             host: run.facts.host.clone(),
+            engine: run.engine.clone(),
             folder: run.facts.folder.display().to_string(),
             only: run.facts.only.clone(),
             runtime_s: run.facts.runtime_s,
@@ -235,7 +244,7 @@ fn document(record: &Record, run: &QuickRun, baselines: &[Baseline]) -> Document
             shortened: run.facts.shortened,
             baselines: used.iter().map(|one| one.name.clone()).collect(),
             tests: run.tests.iter().map(test).collect(),
-            doubts: run.doubts().into_iter().chain(refused).collect(),
+            doubts: run.doubts().into_iter().chain(doubts).collect(),
         },
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use fathom_model::histogram::middle_of;
+use fathom_model::histogram::{FIO_SATURATION_NS, bucket_of, middle_of};
 use fathom_model::result::{PriorityResult, Spread};
-use fathom_model::{Direction, DirectionResult, DiskUse, JobResult, Latency};
+use fathom_model::{Direction, DirectionResult, DiskUse, Histogram, JobResult, Latency};
 use serde_json::Value;
 
 use super::figures::{finite, whole};
@@ -321,17 +321,19 @@ impl Writer {
             json.decimal("mean", latency.mean_ns);
             json.decimal("stddev", latency.stddev_ns.unwrap_or(0.0));
             json.count("N", latency.n.unwrap_or(0));
-            if !latency.percentiles_ns.is_empty() {
-                json.object(Some("percentile"), |json| {
-                    for &(percent, ns) in &latency.percentiles_ns {
-                        json.count(&format!("{percent:.6}"), ns);
-                    }
-                });
+            // As in fio, there are bins where there are percentiles.
+            if latency.percentiles_ns.is_empty() {
+                return;
             }
+            json.object(Some("percentile"), |json| {
+                for &(percent, ns) in &latency.percentiles_ns {
+                    json.count(&format!("{percent:.6}"), ns);
+                }
+            });
             if let Some(histogram) = latency.histogram.as_ref().filter(|_| json.bins) {
                 json.object(Some("bins"), |json| {
-                    for (bucket, count) in histogram.buckets() {
-                        json.count(&middle_of(bucket).to_string(), count);
+                    for (value_ns, count) in bins(histogram) {
+                        json.count(&value_ns.to_string(), count);
                     }
                 });
             }
@@ -371,5 +373,35 @@ impl Writer {
             }
             other => self.out.push_str(&other.to_string()),
         }
+    }
+}
+
+/// The buckets by the values that stand for them. Fio's histogram ends at 17 s,
+/// and programs search in its buckets alone (`fio_jsonplus_clat2csv` without
+/// end): what is longer is in the last one, as fio has it.
+fn bins(histogram: &Histogram) -> BTreeMap<u64, u64> {
+    let last = bucket_of(FIO_SATURATION_NS - 1);
+    let mut bins = BTreeMap::new();
+    for (bucket, count) in histogram.buckets() {
+        let bin: &mut u64 = bins.entry(middle_of(bucket.min(last))).or_default();
+        *bin = bin.saturating_add(count);
+    }
+    bins
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_end_where_those_of_fio_do() {
+        let mut histogram = Histogram::new();
+        histogram.add(900, 1);
+        histogram.add(17_000_000_000, 2);
+        histogram.add(60_000_000_000, 4);
+        histogram.add(u64::MAX, 8);
+        // fio 3.33 prints 17112760320 for everything above its end.
+        let expected = BTreeMap::from([(900, 1), (16_978_542_592, 2), (17_112_760_320, 12)]);
+        assert_eq!(bins(&histogram), expected);
     }
 }

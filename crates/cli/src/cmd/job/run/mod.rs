@@ -5,14 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::ValueEnum;
-use fathom_engine::fio::guard::Place;
+use fathom_engine::Request;
+use fathom_engine::fio::raw;
 use fathom_engine::fio::stream::select;
-use fathom_engine::fio::version::Program;
-use fathom_engine::fio::{Fio, raw};
 use fathom_engine::jobfile::shell_quote;
 use fathom_engine::jobfile::value::{self, TimeUnit};
-use fathom_engine::{Engine, Request};
 use fathom_fleet::local::{self, FleetError, StepRequest};
 use fathom_model::{Event, Exit, RunStatus};
 use fathom_record::{Header, Writer};
@@ -20,13 +17,16 @@ use serde_json::json;
 
 use crate::cmd::job::Setting;
 use crate::cmd::{ExitError, Global};
+use crate::engine::EngineName;
 use crate::format::Format;
 use crate::live::{Live, LiveOptions};
 use crate::{out, signals};
 
+mod engine;
 mod globals;
 mod plan;
 
+use engine::Runner;
 use plan::Plan;
 
 /// Run job files, or a job given as fio options, and record the run
@@ -53,7 +53,7 @@ pub struct Args {
     pub fio_options: Vec<String>,
     /// Which engine runs the jobs
     #[arg(long, value_enum, default_value_t)]
-    pub engine: EngineChoice,
+    pub engine: EngineName,
     /// Run only this section (may be repeated)
     #[arg(long, value_name = "NAME")]
     pub section: Vec<String>,
@@ -90,38 +90,31 @@ pub struct Args {
     pub fio: Option<PathBuf>,
 }
 
-/// The engines to choose from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum EngineChoice {
-    /// The one that is here and has every option the jobs need
-    #[default]
-    Auto,
-    /// fio
-    Fio,
-}
-
 /// Runs the command.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let plan = Plan::make(args)?;
+    let mut plan = Plan::make(args)?;
     let work_dir = std::env::current_dir().context("the current folder is gone")?;
-    let fio = find_fio(args)?;
+    let (runner, note) = Runner::choose(args, &plan)?;
+    plan.notes.extend(note);
     if args.dry_run {
-        dry_run(global, args, &plan, &fio, &work_dir)?;
+        dry_run(global, args, &plan, &runner, &work_dir)?;
         plan.check_targets(&work_dir, &args.destroy)?;
         return Ok(Exit::Success);
     }
     plan.check_targets(&work_dir, &args.destroy)?;
     // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
     let control = signals::control()?;
-    let writer = begin_record(global, args, &plan)?;
+    let mut writer = begin_record(global, args, &plan, &work_dir)?;
     let dir = writer.dir().to_owned();
     let steps = store_jobs(args, &plan, &writer, &work_dir)?;
     let mut live = Live::new(LiveOptions::new(global.quiet, global.color));
     for note in &plan.notes {
-        live.observe(&Event::Note { text: note.clone() });
+        let note = Event::Note { text: note.clone() };
+        writer.append(&note).map_err(record_error)?;
+        live.observe(&note);
     }
     let told_by_table = table_follows_at_once(global, args, &steps);
-    let done = local::run(&fio, &steps, writer, &control, &mut |event| {
+    let done = local::run(runner.engine(), &steps, writer, &control, &mut |event| {
         if !(told_by_table && matches!(event, Event::Note { .. } | Event::Failure(_))) {
             live.observe(event);
         }
@@ -143,17 +136,6 @@ fn table_follows_at_once(global: &Global, args: &Args, steps: &[StepRequest]) ->
     on_terminal && steps.len() == 1 && !global.json && args.output_format.is_none()
 }
 
-fn find_fio(args: &Args) -> anyhow::Result<Fio> {
-    match args.engine {
-        EngineChoice::Auto | EngineChoice::Fio => {}
-    }
-    let program = Program::find(args.fio.as_deref()).map_err(|failure| ExitError {
-        exit: Exit::Missing,
-        message: failure.to_string(),
-    })?;
-    Ok(Fio::new(program, Place::Process))
-}
-
 fn record_error(error: impl std::fmt::Display) -> anyhow::Error {
     ExitError {
         exit: Exit::Record,
@@ -162,11 +144,16 @@ fn record_error(error: impl std::fmt::Display) -> anyhow::Error {
     .into()
 }
 
-fn begin_record(global: &Global, args: &Args, plan: &Plan) -> anyhow::Result<Writer> {
+fn begin_record(
+    global: &Global,
+    args: &Args,
+    plan: &Plan,
+    work_dir: &Path,
+) -> anyhow::Result<Writer> {
     let first = plan.steps.first().map_or("job", |step| step.name.as_str());
     let name = args.name.as_deref().unwrap_or(first);
     let mut header = Header::new(name, "job run");
-    header.environment = Some(fathom_device::environment(&plan.targets()));
+    header.environment = Some(fathom_device::environment(&plan.targets(work_dir)));
     let command: Vec<_> = std::env::args_os()
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();
@@ -267,7 +254,7 @@ fn dry_run(
     global: &Global,
     args: &Args,
     plan: &Plan,
-    fio: &Fio,
+    runner: &Runner,
     work_dir: &Path,
 ) -> anyhow::Result<()> {
     let jobs_dir = global.runs.join("RUN").join("jobs");
@@ -275,20 +262,26 @@ fn dry_run(
     for step in &plan.steps {
         let job_file = jobs_dir.join(&step.file_name);
         let request = request(args, plan, step, job_file.clone(), PathBuf::new(), work_dir).request;
-        let command = fio.command(&request)?;
+        let command = runner.command(&request)?;
         if global.json {
             steps.push(json!({ "name": step.name, "command": command, "job_file": step.text }));
             continue;
         }
-        let quoted: Vec<String> = command.iter().map(|arg| shell_quote(arg)).collect();
-        out::line(quoted.join(" "));
+        if command.is_empty() {
+            out::line("# the native engine, in this process, runs");
+        } else {
+            let quoted: Vec<String> = command.iter().map(|arg| shell_quote(arg)).collect();
+            out::line(quoted.join(" "));
+        }
         out::line(format_args!("# {}:", job_file.display()));
         for line in step.text.lines() {
             out::line(format_args!("#   {line}"));
         }
     }
     if global.json {
-        out::json(&json!({ "schema": "fathom.dry-run/1", "engine": fio.name(), "steps": steps }))?;
+        out::json(
+            &json!({ "schema": "fathom.dry-run/1", "engine": runner.engine().name(), "steps": steps }),
+        )?;
     }
     Ok(())
 }
