@@ -43,7 +43,8 @@ Examples:
   fathom job run mix.fio --section=reads --set runtime=10
   fathom job run disk.fio --destroy nvme-ACME_1234     writes to a device: name it
   fathom job run disk.fio --dry-run                    what would be executed
-  fathom job run a.fio --output-format=json > a.json   exactly what fio writes")]
+  fathom job run disk.fio --engine native              needs nothing installed
+  fathom job run a.fio --output-format=json > a.json   exactly as fio writes it")]
 pub struct Args {
     /// Job files, run one after the other
     #[arg(value_name = "FILE")]
@@ -79,10 +80,10 @@ pub struct Args {
     /// Take unknown options and other warnings as errors
     #[arg(long)]
     pub strict: bool,
-    /// Print what fio wrote instead of a table
+    /// Print one of fio's own outputs instead of a table
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
     pub output_format: Option<Format>,
-    /// Write what fio wrote to this file instead of stdout
+    /// Write that output to this file instead of stdout
     #[arg(long, value_name = "FILE", requires = "output_format")]
     pub output: Option<PathBuf>,
     /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
