@@ -176,3 +176,16 @@ fn a_file_that_is_not_there_has_no_line() {
     let output = fathom(folder.path(), &["job", "check", "none.fio"]);
     assert!(out(&output).starts_with("none.fio: error: cannot be read"));
 }
+
+#[test]
+fn a_comment_in_another_encoding_keeps_no_job_from_running() {
+    let folder = folder(&[]);
+    let file = folder.path().join("x.fio");
+    std::fs::write(&file, b"; caf\xe9\n[a]\nsize=1m\n").unwrap();
+    let output = fathom(folder.path(), &["job", "check", "x.fio"]);
+    assert_eq!(output.status.code(), Some(0), "{}", out(&output));
+    assert!(out(&output).contains("1:6: warning: not UTF-8"));
+    std::fs::write(&file, b"[a]\nsize=1m\nfilename=caf\xe9\n").unwrap();
+    let output = fathom(folder.path(), &["job", "check", "x.fio"]);
+    assert_eq!(output.status.code(), Some(3));
+}

@@ -41,6 +41,7 @@
 //! And where kconfiglib is narrower, what the kernel does:
 //!
 //! - `depends on A if B` means `depends on A || (B = n)` (Linux 7.0).
+//! - `transitional` symbols are read and never written (Linux 6.18).
 //! - Any symbol can be marked `modules`; kconfiglib knows only `MODULES`.
 //! - A macro that expands to nothing is no token, not an error.
 //! - `$NAME` without parentheses is not expanded; kconfiglib still does that in

@@ -53,6 +53,7 @@ const ATTRIBUTES: &[&str] = &[
     "option",
     "optional",
     "modules",
+    "transitional",
 ];
 
 /// A line cut into tokens, and how many of them have been read.

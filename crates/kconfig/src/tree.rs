@@ -175,6 +175,8 @@ pub struct Symbol {
     pub(crate) weak_reverse: ExprId,
     /// `option allnoconfig_y`: stays on in allnoconfig.
     pub allnoconfig_y: bool,
+    /// Read from a `.config` for others to default to, and never written.
+    pub transitional: bool,
     /// `option env="X"`: its value comes from the environment.
     pub from_environment: bool,
 }
@@ -325,6 +327,7 @@ impl Tree {
             reverse: Arena::N,
             weak_reverse: Arena::N,
             allnoconfig_y: false,
+            transitional: false,
             from_environment: false,
         });
         SymbolId(id)

@@ -519,3 +519,22 @@ fn a_search_and_an_explanation_say_where_and_why() {
     );
     assert!(later.prompts.is_empty() && later.default.is_none());
 }
+
+#[test]
+fn a_transitional_symbol_is_read_and_never_written() {
+    let tree = "config OLD_DEPTH\n\tint\n\ttransitional\n\
+        config DEPTH\n\tint \"depth\"\n\tdefault OLD_DEPTH if OLD_DEPTH > 0\n\tdefault 1\n\
+        config OLD\n\tbool\n\ttransitional\nconfig NEW\n\tbool \"new\"\n\tdefault OLD\n";
+    let mut config = config(tree);
+    assert_eq!(
+        config.write(""),
+        "CONFIG_DEPTH=1\n# CONFIG_NEW is not set\n"
+    );
+    assert!(
+        config
+            .read("CONFIG_OLD_DEPTH=32\nCONFIG_OLD=y\n", "old")
+            .is_empty()
+    );
+    assert_eq!(config.write(""), "CONFIG_DEPTH=32\nCONFIG_NEW=y\n");
+    assert!(config.warnings().is_empty());
+}

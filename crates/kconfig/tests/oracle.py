@@ -14,14 +14,13 @@ RS = "\x1e"
 
 
 def forms(kconf):
-    kconf.write_config("out", header="")
-    kconf.write_min_config("min", header="")
     new = []
     for sym in kconf.unique_defined_syms:
         free = sym.choice or sym.orig_type in (kconfiglib.INT, kconfiglib.HEX, kconfiglib.STRING)
         if sym.user_value is None and (len(sym.assignable) > 1 or sym.visibility and free):
             new.append(f"{sym.name}={sym.str_value}")
-    return [read("out"), read("min"), "\n".join(new)]
+    # What write_config and write_min_config write, without the files.
+    return [kconf._config_contents(""), kconf._min_config_contents(""), "\n".join(new)]
 
 
 def read(name):

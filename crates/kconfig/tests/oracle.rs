@@ -17,7 +17,7 @@ use random::Numbers;
 
 const RS: &str = "\u{1e}";
 /// Random `.config`s for each tree.
-const CASES: usize = 300;
+const CASES: usize = 200;
 
 /// The environment that both sides see.
 fn env(name: &str) -> Option<String> {

@@ -55,6 +55,7 @@ impl Config {
                     return false;
                 }
                 let (tri, text, written) = self.find_value(tree, id);
+                let written = written && !tree.symbol(id).transitional;
                 let state = &mut self.symbols[id.index()];
                 let changed = (state.tri, &state.text) != (tri, &text);
                 (state.tri, state.text, state.written) = (tri, text, written);
@@ -214,7 +215,7 @@ impl Config {
             }
             Kind::String => {
                 let state = &self.symbols[id.index()];
-                let visible = state.visibility > Tri::N;
+                let visible = self.reach(tree, id) > Tri::N;
                 let user = state.user.as_deref().filter(|_| visible);
                 let default = user.or_else(|| self.default_text(id));
                 let written = (visible || default.is_some()) && !symbol.from_environment;
@@ -245,10 +246,19 @@ impl Config {
             .map(|default| self.value(default.value).min(self.value(default.condition)))
     }
 
+    /// How far the user's value counts: a transitional symbol's always does.
+    fn reach(&self, tree: &Tree, id: SymbolId) -> Tri {
+        match tree.symbol(id).transitional {
+            true => Tri::Y,
+            false => self.visibility(id),
+        }
+    }
+
     fn find_tri(&self, tree: &Tree, id: SymbolId) -> (Tri, bool) {
         let symbol = tree.symbol(id);
         let state = &self.symbols[id.index()];
-        let mut written = state.visibility > Tri::N;
+        let reach = self.reach(tree, id);
+        let mut written = reach > Tri::N;
         let user = state
             .user
             .as_deref()
@@ -265,7 +275,7 @@ impl Config {
         }
         let mut value = Tri::N;
         if let Some(user) = user {
-            value = user.min(state.visibility);
+            value = user.min(reach);
         } else {
             if let Some(default) = self.default_tri(id) {
                 value = default;
@@ -307,7 +317,7 @@ impl Config {
         let state = &self.symbols[id.index()];
         let base = base_of(tree.symbol(id).kind).unwrap_or(Base::Decimal);
         let range = self.range(id);
-        let visible = state.visibility > Tri::N;
+        let visible = self.reach(tree, id) > Tri::N;
         if let Some(user) = state.user.as_deref().filter(|_| visible) {
             let number = number::parse(user, base).unwrap_or(0);
             if range.is_none_or(|(low, high)| (low..=high).contains(&number)) {

@@ -28,7 +28,10 @@ impl Parser<'_> {
 
     /// The entry in words when it cannot have this attribute.
     fn refuses(&self, node: NodeId, word: &str) -> Option<&'static str> {
-        let value = matches!(word, "select" | "imply" | "range" | "option" | "modules");
+        let value = matches!(
+            word,
+            "select" | "imply" | "range" | "option" | "modules" | "transitional"
+        );
         match self.tree.node(node).item {
             Item::Symbol(_) => matches!(word, "visible" | "optional").then_some("a config"),
             Item::Choice(_) => (value || word == "visible").then_some("a choice"),
@@ -92,6 +95,11 @@ impl Parser<'_> {
                 }
             }
             "modules" => self.set_modules(node),
+            "transitional" => {
+                if let Item::Symbol(symbol) = self.tree.node(node).item {
+                    self.tree.symbols[symbol.index()].transitional = true;
+                }
+            }
             "option" => self.option(&mut s, node)?,
             _ => {
                 self.set_kind(&s, node, kind_of(word.trim_start_matches("def_")));

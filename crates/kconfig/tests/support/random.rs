@@ -273,7 +273,7 @@ impl Maker<'_> {
             self.line("optional");
         }
         let members: Vec<String> = (0..1 + self.numbers.below(4))
-            .map(|_| self.name('S'))
+            .map(|_| self.name('K'))
             .collect();
         for _ in 0..self.numbers.below(3) {
             let at = self.numbers.below(members.len());

@@ -16,12 +16,7 @@ impl Worker {
         if busy > low.min(self.depth.saturating_sub(1)) && low < self.depth {
             return None;
         }
-        let most = self
-            .job
-            .queue
-            .submit
-            .map_or(self.depth, |submit| submit as usize);
-        while self.batch.len() < most && !self.free.is_empty() {
+        while self.batch.len() < self.most && !self.free.is_empty() {
             if let Some((op, file)) = self.sync_due.take() {
                 self.push_sync(backend, op, file, now);
                 continue;
