@@ -55,6 +55,10 @@ pub struct Live {
     t_ms: u64,
     /// The interval in progress.
     rates: BTreeMap<Direction, Rate>,
+    /// Its length, as its samples have it, ms.
+    span_ms: u64,
+    /// Length of the longest interval so far, ms.
+    longest_span_ms: u64,
 }
 
 /// One direction of all jobs in one interval.
@@ -85,6 +89,8 @@ impl Live {
             step_t_ms: 0,
             t_ms: 0,
             rates: BTreeMap::new(),
+            span_ms: 0,
+            longest_span_ms: 0,
         }
     }
 
@@ -93,7 +99,10 @@ impl Live {
         match event {
             Event::Step { step, of, name } => self.step(*step, *of, name),
             Event::Preparing { what } => self.preparing(what),
-            Event::Sample(sample) => self.rates.entry(sample.dir).or_default().add(sample),
+            Event::Sample(sample) => {
+                self.span_ms = self.span_ms.max(sample.span_ms);
+                self.rates.entry(sample.dir).or_default().add(sample);
+            }
             Event::Interval { t_ms, remaining_ms } => self.interval(*t_ms, *remaining_ms),
             Event::Note { text } if !self.options.quiet => self.say(&format!("- {text}")),
             Event::Failure(failure) => self.failure(failure),
@@ -162,10 +171,17 @@ impl Live {
     fn interval(&mut self, t_ms: u64, remaining_ms: Option<u64>) {
         self.t_ms = t_ms;
         let rates = std::mem::take(&mut self.rates);
+        let is_rest = self.ends_a_rest();
         let elapsed_ms = t_ms.saturating_sub(self.step_t_ms);
         let left = remaining_ms.map(|ms| format!("{} left", clock(ms)));
         if self.bar.is_none() {
+            if is_rest || (rates.is_empty() && elapsed_ms < 500) {
+                return;
+            }
             let mut parts = vec![clock(elapsed_ms)];
+            if rates.is_empty() {
+                parts.push("no I/O".to_owned());
+            }
             parts.extend(rates.iter().map(|(dir, rate)| rate.text(*dir)));
             parts.extend(left);
             self.line(&parts.join("  "));
@@ -185,6 +201,14 @@ impl Live {
         let mut lines = vec![head.join("  ")];
         lines.extend(rates.iter().map(|(dir, rate)| rate.aligned(*dir)));
         self.draw(&lines);
+    }
+
+    /// Whether the interval that ends is what was left of the run behind its last
+    /// whole one: rates over some milliseconds, under the same second once more.
+    fn ends_a_rest(&mut self) -> bool {
+        let span_ms = std::mem::take(&mut self.span_ms);
+        self.longest_span_ms = self.longest_span_ms.max(span_ms);
+        span_ms > 0 && span_ms < self.longest_span_ms / 2
     }
 
     /// A bar of the time that has passed and the time that is left.
@@ -315,6 +339,22 @@ mod tests {
             live.progress(1000, 2000),
             format!("{}{}", "━".repeat(8), "·".repeat(16))
         );
+    }
+
+    #[test]
+    fn the_rest_of_the_last_second_is_no_line_of_its_own() {
+        let mut live = Live::new(LiveOptions {
+            quiet: true,
+            style: Style::default(),
+        });
+        let rests: Vec<bool> = [1000, 980, 0, 1010, 40]
+            .into_iter()
+            .map(|span_ms| {
+                live.span_ms = span_ms;
+                live.ends_a_rest()
+            })
+            .collect();
+        assert_eq!(rests, [false, false, false, false, true]);
     }
 
     #[test]

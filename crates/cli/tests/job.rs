@@ -156,3 +156,36 @@ fn a_command_line_becomes_a_job_file_and_goes_back() {
         "fio --name=a --rw=read --size=1m --name=b --rw=read --time_based --runtime=3\n"
     );
 }
+
+#[test]
+fn an_option_of_set_is_told_once_and_by_its_own_place() {
+    let folder = folder(&[("x.fio", JOBS)]);
+    let show = |set: &str| fathom(folder.path(), &["job", "show", "x.fio", "--set", set]);
+    let wrong = show("bs=4q");
+    assert_eq!(wrong.status.code(), Some(3));
+    assert_eq!(err(&wrong).matches("unknown unit 'q'").count(), 1);
+    assert!(err(&wrong).starts_with("--set:1:5: error: "));
+    let unknown = show("iodepht=4");
+    assert_eq!(unknown.status.code(), Some(0));
+    assert_eq!(err(&unknown).matches("warning: unknown option").count(), 1);
+}
+
+#[test]
+fn a_file_that_is_not_there_has_no_line() {
+    let folder = folder(&[]);
+    let output = fathom(folder.path(), &["job", "check", "none.fio"]);
+    assert!(out(&output).starts_with("none.fio: error: cannot be read"));
+}
+
+#[test]
+fn a_comment_in_another_encoding_keeps_no_job_from_running() {
+    let folder = folder(&[]);
+    let file = folder.path().join("x.fio");
+    std::fs::write(&file, b"; caf\xe9\n[a]\nsize=1m\n").unwrap();
+    let output = fathom(folder.path(), &["job", "check", "x.fio"]);
+    assert_eq!(output.status.code(), Some(0), "{}", out(&output));
+    assert!(out(&output).contains("1:6: warning: not UTF-8"));
+    std::fs::write(&file, b"[a]\nsize=1m\nfilename=caf\xe9\n").unwrap();
+    let output = fathom(folder.path(), &["job", "check", "x.fio"]);
+    assert_eq!(output.status.code(), Some(3));
+}

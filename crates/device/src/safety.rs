@@ -123,6 +123,10 @@ impl fmt::Display for InUse {
         for found in &self.uses {
             write!(f, "\n  - {found}")?;
         }
+        // No word makes this one free to be written to.
+        if let Some(system) = self.uses.iter().find(|found| found.is_system()) {
+            return write!(f, "\n  to do: {}", system.remedy());
+        }
         let mut remedies: Vec<String> = Vec::new();
         for remedy in self.uses.iter().map(Use::remedy) {
             if !remedies.contains(&remedy) {
@@ -432,6 +436,27 @@ mod tests {
         ] {
             assert_eq!(size_in_bytes(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn no_word_is_offered_for_the_disk_of_the_running_system() {
+        let refusal = InUse {
+            path: "/dev/vda".into(),
+            uses: vec![
+                Use::Mounted {
+                    device: "/dev/vda".into(),
+                    point: "/".into(),
+                    pid: None,
+                },
+                Use::Swap {
+                    device: "/dev/vda2".into(),
+                },
+            ],
+            word: Some("serial".into()),
+        };
+        let told = refusal.to_string();
+        let advice = "to do: choose another device: this one holds the running system";
+        assert!(told.ends_with(advice), "{told}");
     }
 
     #[test]

@@ -99,12 +99,18 @@ impl fmt::Display for Use {
 }
 
 impl Use {
+    /// Whether it is the root of the running system, whose use nobody can end.
+    #[must_use]
+    pub fn is_system(&self) -> bool {
+        matches!(self, Self::Mounted { point, .. } if point == Path::new("/"))
+    }
+
     /// What ends this use.
     #[must_use]
     pub fn remedy(&self) -> String {
         match self {
-            Self::Mounted { point, .. } if point == Path::new("/") => {
-                "choose another device, for this one holds the system".to_owned()
+            Self::Mounted { .. } if self.is_system() => {
+                "choose another device: this one holds the running system".to_owned()
             }
             Self::Mounted { point, .. } => format!("umount {}", point.display()),
             Self::Swap { device } => format!("swapoff {}", device.display()),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fathom_model::{Entry, Event, Failure, Results, RunDocument, RunStatus};
+use fathom_model::{DiskUse, Entry, Event, Failure, JobResult, Results, RunDocument, RunStatus};
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
 use fathom_record::{Entries, Header, Record, RecordError};
 use jiff::Timestamp;
@@ -171,6 +171,9 @@ impl Run {
         }
         doc.jobs.iter_mut().for_each(clean::job);
         doc.disks.iter_mut().for_each(clean::disk);
+        let (disks, jobs) = (std::mem::take(&mut doc.disks), &doc.jobs);
+        let read = disks.into_iter().filter(|disk| !is_unread(disk, jobs));
+        doc.disks = read.collect();
         doc.groups = groups(&doc.jobs);
         for doubt in doubts(&doc) {
             doubt.mark(&mut doc.jobs);
@@ -221,6 +224,23 @@ impl Run {
 const NATIVE: &str = "native";
 /// Engines differ in what an I/O costs them and in what their latencies begin with.
 const NOT_FIO: &str = "measured by the native engine: compare with figures of fio only with care";
+
+/// Whether a disk's counters were not read while it worked: all are 0 although
+/// the step may have been over before the first reading. A longer run that left
+/// its disk alone keeps the zeros, for they are measured.
+fn is_unread(disk: &DiskUse, jobs: &[JobResult]) -> bool {
+    let counters = [
+        disk.read_ios,
+        disk.write_ios,
+        disk.read_merges,
+        disk.write_merges,
+        disk.read_ticks_ms,
+        disk.write_ticks_ms,
+    ];
+    let of_step = jobs.iter().filter(|job| job.step == disk.step);
+    let longest_ms = of_step.filter_map(|job| job.runtime_ms).max().unwrap_or(0);
+    longest_ms < doubts::DISK_FIGURES_MS && counters == [0; 6]
+}
 
 /// Percentiles that are shown when the engine reported none: fio's own default
 /// list (`stat.c`), so that records of all kinds have the same.

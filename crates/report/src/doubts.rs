@@ -17,9 +17,9 @@ const LARGEST_REQUEST_BYTES: u64 = 1280 * 1024;
 /// fio reads the disks' counters every 250 ms (`DISK_UTIL_MSEC`, diskutil.h) and
 /// not once more at the end, so that up to that much of a run is missing in
 /// them. From this run time on that is a quarter at the most.
-const DISK_FIGURES_MS: u64 = 1000;
-/// fio's engines whose unsynced writes stay in the page cache.
-const BUFFERED_ENGINES: [&str; 12] = [
+pub(crate) const DISK_FIGURES_MS: u64 = 1000;
+/// The engines that read and write files through the kernel, page cache included.
+const FILE_ENGINES: [&str; 12] = [
     "sync",
     "psync",
     "vsync",
@@ -79,7 +79,10 @@ pub fn doubts(doc: &RunDocument) -> Vec<Finding> {
                 ),
                 (Doubt::InMemory, in_memory(targets)),
                 (Doubt::CpuBound, cpu_bound(job)),
-                (Doubt::SaturatedPercentiles, saturated(result)),
+                (
+                    Doubt::SaturatedPercentiles,
+                    doc.engine == "fio" && saturated(result),
+                ),
                 (Doubt::Short, short(result)),
             ];
             let holding = rules.into_iter().filter(|(_, holds)| *holds);
@@ -164,11 +167,14 @@ fn unsynced_writes(job: &JobResult) -> bool {
         "sync_file_range",
         "verify",
     ];
-    let buffered_engine = job
-        .options
+    buffered(job) && file_engine(job) && !SYNCING.iter().any(|name| is_set(job, name))
+}
+
+/// Whether the job's engine goes to files; fio's default does.
+fn file_engine(job: &JobResult) -> bool {
+    job.options
         .get("ioengine")
-        .is_none_or(|engine| BUFFERED_ENGINES.contains(&engine.as_str()));
-    buffered(job) && buffered_engine && !SYNCING.iter().any(|name| is_set(job, name))
+        .is_none_or(|engine| FILE_ENGINES.contains(&engine.as_str()))
 }
 
 /// Less than half of the job's buffered reads can have come from a disk.
@@ -178,7 +184,7 @@ fn unsynced_writes(job: &JobResult) -> bool {
 /// is one request at the least; of sequential reads the kernel makes larger
 /// ones, up to [`LARGEST_REQUEST_BYTES`].
 fn cached_reads(job: &JobResult, doc: &RunDocument) -> bool {
-    let Some(pattern) = pattern(job).filter(|_| buffered(job)) else {
+    let Some(pattern) = pattern(job).filter(|_| buffered(job) && file_engine(job)) else {
         return false;
     };
     if job
@@ -192,7 +198,13 @@ fn cached_reads(job: &JobResult, doc: &RunDocument) -> bool {
     if disks.is_empty() {
         return false;
     }
-    let siblings = || doc.jobs.iter().filter(|other| other.step == job.step);
+    let siblings = || {
+        let same_step = |other: &&JobResult| other.step == job.step;
+        doc.jobs
+            .iter()
+            .filter(same_step)
+            .filter(|other| file_engine(other))
+    };
     let reads = |jobs: &mut dyn Iterator<Item = &JobResult>| {
         jobs.filter_map(|job| job.read.as_ref())
             .fold((0u64, 0u64), |(ios, bytes), read| {

@@ -13,8 +13,9 @@ use fathom_record::Record;
 use serde::{Deserialize, Serialize};
 
 use super::QuickError;
+use super::jobs::iops_by_job;
 use super::plan::Facts;
-use super::results::QuickRun;
+use super::results::{QuickRun, engine_version};
 
 /// The baseline that is used when none is named.
 pub const DEFAULT_BASELINE: &str = "HDD";
@@ -74,8 +75,10 @@ pub struct Baseline {
     /// Engine that measured it, for example `fio-3.33`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
-    /// For which runs it holds.
-    pub conditions: Conditions,
+    /// For which runs it holds; of a run that was no quick series they are not
+    /// known, and its jobs are taken for the tests of the same names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Conditions>,
     /// Where it was measured, as far as it is known.
     #[serde(default)]
     pub environment: toml::Table,
@@ -112,34 +115,37 @@ impl Baseline {
         Ok(baseline)
     }
 
-    /// The figures of a recorded run of the series, under a name.
+    /// The figures of a recorded run under a name: of the series by its tests,
+    /// of any other by its jobs.
     ///
     /// # Errors
-    /// When the record is no quick series or has no figure to rely on, or the
-    /// name cannot be one.
+    /// When the record has no figure to rely on, or the name cannot be one.
     pub fn from_record(name: &str, record: &Record) -> Result<Self, QuickError> {
         check_name(name).map_err(QuickError::Input)?;
-        let run = QuickRun::of(record)?;
-        let figure = |test: &super::TestResult| {
-            let iops = test
-                .figures
-                .as_ref()?
-                .good_iops()
-                .filter(|&iops| iops > 0)?;
-            Some((test.name.clone(), iops))
+        let id = record.id();
+        let header = &record.header;
+        let (iops, conditions, about) = if Facts::of(header).is_some() {
+            let run = QuickRun::of(record)?;
+            let about = format!("{} on {}", run.facts.folder.display(), run.facts.host);
+            (run.iops(), Some(run.conditions()), about)
+        } else {
+            let about = match &header.environment {
+                Some(found) => format!(
+                    "{} \"{}\" on {}",
+                    header.command, header.name, found.hostname
+                ),
+                None => format!("{} \"{}\"", header.command, header.name),
+            };
+            (iops_by_job(record), None, about)
         };
-        let iops: BTreeMap<String, u64> = run.tests.iter().filter_map(figure).collect();
         if iops.is_empty() {
-            return Err(QuickError::Input(format!(
-                "run {} has no figure to save",
-                run.id
-            )));
+            let what = format!("run {id} has no figure to save");
+            return Err(QuickError::Input(what));
         }
-        let environment = match &run.environment {
+        let environment = match &header.environment {
             Some(environment) => toml::Table::try_from(environment).map_err(|error| {
                 QuickError::Input(format!(
-                    "run {}: its environment cannot be saved: {error}",
-                    run.id
+                    "run {id}: its environment cannot be saved: {error}"
                 ))
             })?,
             None => toml::Table::new(),
@@ -148,10 +154,10 @@ impl Baseline {
             format: FORMAT.into(),
             version: VERSION,
             name: name.to_owned(),
-            about: format!("{} on {}", run.facts.folder.display(), run.facts.host),
-            conditions: run.conditions(),
-            run: Some(run.id),
-            engine: run.engine,
+            about,
+            conditions,
+            run: Some(id),
+            engine: engine_version(record),
             environment,
             iops,
             is_shipped: false,
@@ -178,11 +184,28 @@ impl Baseline {
         })
     }
 
+    /// What is to know when `tests` are given in percent of a baseline whose
+    /// conditions are not known; `None` when they are.
+    #[must_use]
+    pub fn caveat<'t>(&self, mut tests: impl Iterator<Item = &'t str>) -> Option<String> {
+        let name = &self.name;
+        match self.conditions {
+            Some(_) => None,
+            None if tests.any(|test| self.iops.contains_key(test)) => Some(format!(
+                "baseline {name} is of {}: its jobs' options, size and run time were not compared",
+                self.about
+            )),
+            None => Some(format!(
+                "no percent of {name}: none of its jobs has the name of a test"
+            )),
+        }
+    }
+
     /// Why no run under `conditions` can be given in percent of it; `None` when it can.
     #[must_use]
     pub fn reason_not_to_use(&self, conditions: &Conditions) -> Option<String> {
         let name = &self.name;
-        let mine = &self.conditions;
+        let mine = self.conditions.as_ref()?;
         if mine.group != conditions.group {
             Some(format!(
                 "no percent of {name}: it is of group \"{}\"",
@@ -356,8 +379,9 @@ mod tests {
         let names: Vec<&String> = group.tests().map(|test| &test.name).collect();
         assert_eq!(hdd.iops.len(), names.len());
         assert!(names.iter().all(|name| hdd.iops.contains_key(*name)));
-        assert_eq!(hdd.conditions.size_bytes, group.size_bytes());
-        assert_eq!(hdd.conditions.runtime_s, group.runtime_s);
+        let conditions = hdd.conditions.unwrap();
+        assert_eq!(conditions.size_bytes, group.size_bytes());
+        assert_eq!(conditions.runtime_s, group.runtime_s);
     }
 
     #[test]
@@ -386,7 +410,7 @@ mod tests {
     #[test]
     fn other_conditions_are_not_comparable() {
         let hdd = hdd();
-        let mut conditions = hdd.conditions.clone();
+        let mut conditions = hdd.conditions.clone().unwrap();
         assert_eq!(hdd.reason_not_to_use(&conditions), None);
         conditions.runtime_s = 1;
         assert!(

@@ -21,6 +21,7 @@ mod folder;
 mod here;
 mod host;
 mod install;
+mod jobs;
 mod plan;
 mod results;
 mod series;

@@ -1,5 +1,7 @@
 //! A recorded run of the series, and two of them side by side.
 
+use std::collections::BTreeMap;
+
 use fathom_model::{Environment, Event, RunStatus};
 use fathom_record::Record;
 use serde::Serialize;
@@ -138,6 +140,16 @@ impl QuickRun {
         doubts
     }
 
+    /// The figures to rely on, by the tests' names.
+    #[must_use]
+    pub fn iops(&self) -> BTreeMap<String, u64> {
+        let figure = |test: &TestResult| {
+            let iops = test.figures.as_ref()?.good_iops()?;
+            (iops > 0).then(|| (test.name.clone(), iops))
+        };
+        self.tests.iter().filter_map(figure).collect()
+    }
+
     /// The result of a test by its name.
     #[must_use]
     pub fn test(&self, name: &str) -> Option<&TestResult> {
@@ -146,7 +158,7 @@ impl QuickRun {
 }
 
 /// The engine as its own reports name it, or as it was called when it started.
-fn engine_version(record: &Record) -> Option<String> {
+pub(super) fn engine_version(record: &Record) -> Option<String> {
     let events = || record.entries.iter().map(|entry| &entry.event);
     let reported = events().find_map(|event| match event {
         Event::Finished { results } => results.engine_version.clone(),

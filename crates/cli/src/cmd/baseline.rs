@@ -1,7 +1,7 @@
 //! `fathom baseline`: figures to measure the quick series against.
 
 use clap::Subcommand;
-use fathom_campaign::quick::{Baseline, format_size};
+use fathom_campaign::quick::{Baseline, Conditions, format_size};
 use fathom_model::Exit;
 use fathom_report::grid::{Cell, Grid, figures, words};
 use fathom_report::style::Tone;
@@ -15,7 +15,7 @@ use crate::out;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  fathom baseline save mydisk RUN       keep the figures of a run
+  fathom baseline save mydisk RUN       keep the figures of a run, by its tests or jobs
   fathom quick here --baseline HDD,mydisk
                                         \"105% HDD, 42% mydisk\"
   fathom baseline list
@@ -101,12 +101,15 @@ fn list(global: &Global) -> anyhow::Result<()> {
         words("measured on", 1),
     ]);
     for one in &all {
+        let given = |text: &dyn Fn(&Conditions) -> String| {
+            Cell::from(one.conditions.as_ref().map_or("–".to_owned(), text))
+        };
         grid.line([
             Cell::new(Tone::Strong, one.name.as_str()),
-            Cell::from(one.conditions.group.as_str()),
+            given(&|of| of.group.clone()),
             Cell::from(one.iops.len().to_string()),
-            Cell::from(format!("{} s", one.conditions.runtime_s)),
-            Cell::from(format_size(one.conditions.size_bytes)),
+            given(&|of| format!("{} s", of.runtime_s)),
+            given(&|of| format_size(of.size_bytes)),
             Cell::from(one.about.as_str()),
         ]);
     }
@@ -124,18 +127,20 @@ fn show(global: &Global, name: &str) -> anyhow::Result<()> {
         grid.line([Cell::from(test.as_str()), Cell::from(iops.to_string())]);
     }
     let style = out::style(global.color);
-    let conditions = &baseline.conditions;
     out::line(format_args!(
         "{}: {}",
         style.paint(Tone::Strong, &baseline.name),
         baseline.about
     ));
-    out::line(format_args!(
-        "group \"{}\", {} s a test, {} a set of files\n",
-        conditions.group,
-        conditions.runtime_s,
-        format_size(conditions.size_bytes)
-    ));
+    if let Some(conditions) = &baseline.conditions {
+        out::line(format_args!(
+            "group \"{}\", {} s a test, {} a set of files",
+            conditions.group,
+            conditions.runtime_s,
+            format_size(conditions.size_bytes)
+        ));
+    }
+    out::line("");
     out::text(grid.render(style));
     if !baseline.environment.is_empty() {
         out::line(format_args!(

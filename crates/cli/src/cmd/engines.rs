@@ -2,97 +2,68 @@
 
 use std::path::PathBuf;
 
-use fathom_engine::fio::inventory::{self, EngineOption, IoEngine};
+use fathom_engine::fio::inventory::{self, EngineOption};
 use fathom_engine::fio::version::Program;
 use fathom_engine::jobfile::table::nearest;
+use fathom_engine::native;
 use fathom_model::{Exit, Failure};
-use fathom_report::style::wrap;
 use serde_json::json;
 
 use super::{ExitError, Global};
 use crate::out;
 
+mod all;
+mod own;
+
 /// Columns of a list where the output is no terminal.
 const WIDTH: usize = 100;
 
-/// List the I/O engines and their options
+/// List the I/O engines and their options, of fio and of the native engine
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  fathom engines                          every engine, who has it, its own options
+  fathom engines                          every I/O engine, who has it, its own options
   fathom engines libaio                   the options that only libaio has
-  fathom engines libaio,cmdprio_bssplit   one of them in detail
+  fathom engines libaio,cmdprio_bssplit   one of them in detail, and who takes it
+  fathom engines native                   every option of the native engine
+  fathom engines native,rate              one of them
   fathom engines --json | jq '.engines[].name'")]
 pub struct Args {
-    /// An engine, or one of its options
+    /// An I/O engine or \"native\", or one of its options
     #[arg(value_name = "ENGINE[,OPTION]")]
     what: Option<String>,
     /// The fio to ask [default: $FATHOM_FIO, or the one in PATH]
     #[arg(long, value_name = "PATH")]
     fio: Option<PathBuf>,
+    /// Write the native engine's options as Markdown
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
 }
 
 /// Lists what was asked for.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let fio = Program::find(args.fio.as_deref()).map_err(missing)?;
-    match args
-        .what
-        .as_deref()
-        .map(|what| what.split_once(',').unwrap_or((what, "")))
-    {
-        None => all(global, &fio)?,
-        Some((engine, "")) => one(global, &fio, engine)?,
-        Some((engine, option)) => detail(global, &fio, engine, option)?,
+    let what = args.what.as_deref();
+    let what = what.map(|what| what.split_once(',').unwrap_or((what, "")));
+    if args.markdown {
+        if what != Some((own::NAME, "")) {
+            let message = "--markdown is for 'fathom engines native'".to_owned();
+            let exit = Exit::Usage;
+            return Err(ExitError { exit, message }.into());
+        }
+        out::text(native::markdown());
+        return Ok(Exit::Success);
+    }
+    let fio = Program::find(args.fio.as_deref()).map_err(missing);
+    match what {
+        None => all::show(global, fio.ok().as_ref())?,
+        Some((own::NAME, option)) => own::show(global, option)?,
+        Some((engine, option)) => match fio {
+            Ok(fio) if option.is_empty() => one(global, &fio, engine)?,
+            Ok(fio) => detail(global, &fio, engine, option)?,
+            Err(missing) => own::without_fio(global, engine, option, missing)?,
+        },
     }
     Ok(Exit::Success)
-}
-
-fn all(global: &Global, fio: &Program) -> anyhow::Result<()> {
-    let engines = inventory::engines(fio)?;
-    if global.json {
-        let version = fio.version().map_err(missing)?.to_string();
-        let engines: Vec<_> = engines
-            .iter()
-            .map(|engine| json!({ "name": engine.name, "fio": fio_state(engine), "options": engine.options }))
-            .collect();
-        return out::json(
-            &json!({ "schema": "fathom.engines/1", "fio": version, "engines": engines }),
-        );
-    }
-    let names = engines.iter().map(|engine| engine.name.len());
-    let name_width = names.max().unwrap_or(0).max("engine".len());
-    out::line(format_args!(
-        "{:name_width$}  fio  options of its own",
-        "engine"
-    ));
-    let margin = name_width + 2 + "fio".len() + 2;
-    let width = out::style(global.color).width.map_or(WIDTH, usize::from);
-    for engine in &engines {
-        let (mark, text) = match &engine.options {
-            Some(options) => {
-                let names: Vec<&str> = options.iter().map(|option| option.name.as_str()).collect();
-                ("yes", names.join(", "))
-            }
-            None => (
-                "no",
-                "named by fio, but it cannot be loaded here".to_owned(),
-            ),
-        };
-        let mut lines = wrap(&text, width.saturating_sub(margin).max(20)).into_iter();
-        let first = lines.next().unwrap_or_default();
-        out::line(format!("{:name_width$}  {mark:3}  {first}", engine.name).trim_end());
-        for line in lines {
-            out::line(format_args!("{:margin$}{line}", ""));
-        }
-    }
-    Ok(())
-}
-
-fn fio_state(engine: &IoEngine) -> &'static str {
-    match engine.options {
-        Some(_) => "yes",
-        None => "cannot be loaded",
-    }
 }
 
 fn one(global: &Global, fio: &Program, engine: &str) -> anyhow::Result<()> {
@@ -100,20 +71,35 @@ fn one(global: &Global, fio: &Program, engine: &str) -> anyhow::Result<()> {
         return Err(unknown_engine(fio, engine)?);
     };
     if global.json {
-        return out::json(
-            &json!({ "schema": "fathom.engine/1", "name": engine, "options": options }),
-        );
+        let options: Vec<_> = options
+            .iter()
+            .map(|option| {
+                let native = own::takes(engine, &option.name);
+                json!({ "name": option.name, "help": option.help, "native": native })
+            })
+            .collect();
+        return out::json(&json!({
+            "schema": "fathom.engine/1",
+            "name": engine,
+            "native": own::has(engine),
+            "options": options,
+        }));
     }
     if options.is_empty() {
         out::line(format_args!("{engine} has no options of its own"));
     }
-    let width = options
-        .iter()
-        .map(|option| option.name.len())
-        .max()
-        .unwrap_or(0);
+    let width = options.iter().map(|option| option.name.len()).max();
+    let width = width.unwrap_or(0);
     for EngineOption { name, help, .. } in &options {
-        out::line(format_args!("{name:width$}  {help}"));
+        let who = if own::takes(engine, name) {
+            "fio, native"
+        } else {
+            "fio"
+        };
+        out::line(format_args!("{name:width$}  {who:11}  {help}"));
+    }
+    if !own::has(engine) {
+        out::line(format_args!("the native engine has no {engine}"));
     }
     Ok(())
 }
@@ -128,17 +114,16 @@ fn detail(global: &Global, fio: &Program, engine: &str, option: &str) -> anyhow:
         return Err(near_miss(what, nearest(option, names)));
     };
     if global.json {
-        let option =
-            json!({ "schema": "fathom.engine-option/1", "engine": engine, "option": found });
-        return out::json(&option);
+        return out::json(&json!({
+            "schema": "fathom.engine-option/1",
+            "engine": engine,
+            "option": found,
+            "native": own::takes(engine, option),
+        }));
     }
     out::line(format_args!("{}: {}", found.name, found.help));
-    let width = found
-        .details
-        .iter()
-        .map(|(name, _)| name.len())
-        .max()
-        .unwrap_or(0);
+    let names = found.details.iter().map(|(name, _)| name.len());
+    let width = names.max().unwrap_or(0);
     for (name, values) in &found.details {
         let mut name = name.as_str();
         for value in values {
@@ -146,6 +131,11 @@ fn detail(global: &Global, fio: &Program, engine: &str, option: &str) -> anyhow:
             name = "";
         }
     }
+    out::line(format_args!(
+        "  {:width$}  {}",
+        "native",
+        own::verdict(engine, option)
+    ));
     Ok(())
 }
 

@@ -231,6 +231,25 @@ fn percentages_of_saved_baselines_stand_beside_each_other() {
 }
 
 #[test]
+fn a_job_run_can_be_a_baseline_by_the_names_of_its_jobs() {
+    let place = Place::new();
+    let name = format!("--name={SECOND}");
+    let job = ["job", "run", "-q", "--", &name, "--rw=read", "--size=64k"];
+    place.run(&job).code(0);
+    let id = place.records()[0].file_name().unwrap().to_owned();
+    place
+        .run(&["baseline", "save", "job", id.to_str().unwrap()])
+        .code(0);
+    place.run(&["baseline", "list"]).code(0).says("job run");
+    let args = ["quick", "here", "target", "--group", "small.toml"];
+    place
+        .run(&[&args[..], &["--baseline", "job"]].concat())
+        .code(0)
+        .says("% job)")
+        .says("its jobs' options, size and run time were not compared");
+}
+
+#[test]
 fn two_runs_stand_side_by_side() {
     let place = Place::new();
     let args = ["quick", "here", "target", "--group", "small.toml", "-q"];

@@ -219,6 +219,15 @@ impl Judge<'_> {
     }
 
     fn idle_jobs(&mut self, results: &Results) {
+        // What an engine's library says of it stands in no report.
+        let words = match self.evidence.end {
+            End::Exited(code) if code != 0 => self.last_words(),
+            _ => None,
+        };
+        let what = match words {
+            Some(words) => format!("it ended without a single I/O; the last words were: {words}"),
+            None => "it ended without a single I/O".to_owned(),
+        };
         let idle: Vec<Failure> = results
             .jobs
             .iter()
@@ -230,9 +239,7 @@ impl Judge<'_> {
                     .iter()
                     .any(|f| f.subject.as_ref() == Some(&job.name))
             })
-            .map(|job| {
-                Failure::new(FailureKind::NoIo, "it ended without a single I/O").about(&job.name)
-            })
+            .map(|job| Failure::new(FailureKind::NoIo, what.as_str()).about(&job.name))
             .take(ONE_BY_ONE)
             .collect();
         for failure in idle {

@@ -127,7 +127,7 @@ impl Stream {
             Place::Terse if !is_message(line) => {
                 append(&mut self.set.terse, line, SET_MAX, &mut self.overflowed);
             }
-            Place::Normal if !is_message(line) => {
+            Place::Normal if !is_message(line) && is_normal(line) => {
                 append(
                     &mut self.set.normal,
                     line,
@@ -200,6 +200,19 @@ fn is_message(line: &[u8]) -> bool {
         || memchr::memmem::find(line, b": Laying out IO file").is_some()
         || line.starts_with(b"note: ")
         || line.starts_with(b"verify: ")
+}
+
+/// Whether a line can be a part of the normal text: a block's head, which tells
+/// its group, the head of one of the closing parts (`show_thread_status_normal`
+/// in stat.c, `show_disk_util` in diskutil.c, `show_idle_prof_stats` in
+/// idletime.c), or what is indented below one. Everything else was written by
+/// somebody who shares fio's output: a trigger's command, an engine's library.
+fn is_normal(line: &[u8]) -> bool {
+    const PARTS: [&[u8]; 3] = [b"Run status group ", b"Disk stats", b"CPU idleness:"];
+    line.trim_ascii().is_empty()
+        || line.starts_with(b" ")
+        || memchr::memmem::find(line, b": (groupid=").is_some()
+        || PARTS.iter().any(|part| line.starts_with(part))
 }
 
 /// What `--output-format` may ask for.
@@ -304,6 +317,18 @@ mod tests {
             text(OutputFormat::Normal),
             "a: (g=0): rw=read\nStarting 1 process\n\nfio: terminating on signal 2\n\
              \na: (groupid=0, jobs=1): err= 0 last\n"
+        );
+    }
+
+    #[test]
+    fn what_a_trigger_prints_between_two_statuses_is_kept() {
+        let input = "Starting 1 process\n{\n}\n\na: (groupid=0, jobs=1): err= 0 first\n\n\
+                     Run status group 0 (all jobs):\n   READ: bw=1\nTRIGGERED\n{\n}\n\n\
+                     a: (groupid=0, jobs=1): err= 0 last\n";
+        let normal = String::from_utf8(select(input.as_bytes(), OutputFormat::Normal)).unwrap();
+        assert_eq!(
+            normal,
+            "Starting 1 process\nTRIGGERED\n\na: (groupid=0, jobs=1): err= 0 last\n"
         );
     }
 

@@ -32,7 +32,8 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// The file; `command line` for options given there.
     pub path: PathBuf,
-    /// Line, counted from 1; on a command line the argument's place.
+    /// Line, counted from 1; on a command line the argument's place; 0 when it
+    /// is about the file as a whole.
     pub line: u32,
     /// Column in characters, counted from 1.
     pub column: u32,
@@ -49,12 +50,7 @@ pub struct Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let (path, line, column) = (self.path.display(), self.line, self.column);
-        write!(
-            f,
-            "{path}:{line}:{column}: {}: {}",
-            self.severity, self.message
-        )?;
+        write!(f, "{}: {}: {}", self.place(), self.severity, self.message)?;
         if let Some(suggestion) = &self.suggestion {
             write!(f, "; did you mean {suggestion}?")?;
         }
@@ -63,6 +59,16 @@ impl fmt::Display for Diagnostic {
 }
 
 impl Diagnostic {
+    /// `file:line:column`, or the file alone.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let path = self.path.display();
+        match self.line {
+            0 => path.to_string(),
+            line => format!("{path}:{line}:{}", self.column),
+        }
+    }
+
     /// The line with the meant part marked under it, two lines; long lines are
     /// cut around the mark.
     #[must_use]

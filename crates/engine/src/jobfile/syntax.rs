@@ -124,11 +124,16 @@ impl Parser<'_> {
             let line = self.line(number, text, Rc::clone(&path));
             if let Err(error) = std::str::from_utf8(raw) {
                 let at = error.valid_up_to();
-                self.report.error(
-                    &line,
-                    at..at + '\u{fffd}'.len_utf8(),
-                    "not UTF-8: save the file as UTF-8",
-                );
+                let place = at..at + '\u{fffd}'.len_utf8();
+                let what = "not UTF-8: save the file as UTF-8";
+                // fio reads bytes; in a comment they change nothing.
+                if raw.trim_ascii_start().starts_with(b";")
+                    || raw.trim_ascii_start().starts_with(b"#")
+                {
+                    self.report.warning(&line, place, what);
+                } else {
+                    self.report.error(&line, place, what);
+                }
             }
             if raw.len() > MAX_LINE {
                 self.report.error(

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_model::{Failure, FailureKind};
 
-use super::backend::Target;
+use super::backend::{Target, drop_cache};
 use super::data::Filler;
 use super::job::{Amount, Fallocate, Files, IoEngine, Job, OpenSync};
 
@@ -42,6 +42,9 @@ pub(super) struct FilePlan {
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     pub(super) files: Vec<FilePlan>,
+    /// Bytes of one pass: behind it the files are synced and dropped from the
+    /// cache as the job asks for, and the next pass begins.
+    pub(super) pass_bytes: u64,
     /// Bytes after which the member has done its work.
     pub(super) total_bytes: u64,
 }
@@ -171,8 +174,15 @@ pub(super) fn plan(job: &Job, clone: u32, work_dir: &Path) -> Result<Plan, Failu
         Some(Amount::Percent(percent)) => percent_of(size, percent),
         None => size,
     };
+    // backend.c, do_io: only random writes with repetition go on to io_size in one pass.
+    let one_pass = job.writes() && job.pattern.random && job.pattern.repetition;
     Ok(Plan {
         files,
+        pass_bytes: if one_pass {
+            size.max(total_bytes)
+        } else {
+            size
+        },
         total_bytes: total_bytes.saturating_mul(job.extent.loops),
     })
 }
@@ -322,7 +332,7 @@ pub(super) fn open(job: &Job, plan: &FilePlan) -> Result<File, Failure> {
         .open(&plan.path)
         .map_err(|error| open_failure(&plan.path, &error, "open"))?;
     if job.files.invalidate {
-        invalidate(&file, plan);
+        drop_cache(&target(&file, plan), plan.start, plan.len);
     }
     if job.files.advise {
         let advice = if job.pattern.random {
@@ -334,16 +344,6 @@ pub(super) fn open(job: &Job, plan: &FilePlan) -> Result<File, Failure> {
         let _ = rustix::fs::fadvise(&file, plan.start, None, advice);
     }
     Ok(file)
-}
-
-/// Drops clean pages. What is dirty stays, as with fio.
-fn invalidate(file: &File, plan: &FilePlan) {
-    if plan.is_device {
-        super::backend::flush_device_cache(file.as_raw_fd());
-        return;
-    }
-    let len = std::num::NonZeroU64::new(plan.len);
-    let _ = rustix::fs::fadvise(file, plan.start, len, rustix::fs::Advice::DontNeed);
 }
 
 /// The file as backends see it.

@@ -27,6 +27,7 @@ mod logs;
 mod members;
 mod offsets;
 mod options;
+mod output;
 mod pace;
 mod prio;
 mod results;
@@ -48,8 +49,9 @@ use fathom_model::{Event, Failure, FailureKind, JobSpec};
 use crate::jobfile::JobFile;
 use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
 use clock::Anchor;
+use output::Keep;
 
-pub use options::{Unsupported, markdown, supports};
+pub use options::{Listed, Unsupported, io_engines, markdown, options, supports};
 
 /// What results name as the engine's version.
 #[must_use]
@@ -111,7 +113,15 @@ impl Engine for Native {
             return Ok(Outcome::Interrupted);
         }
         let clock = self.anchor.clock();
-        Ok(run::Run::new(request, control, sink, clock, members, begun).go())
+        let mut kept = Keep {
+            sink,
+            results: None,
+        };
+        let outcome = run::Run::new(request, control, &mut kept, clock, members, begun).go();
+        if let Some(results) = kept.results {
+            output::keep(request, &jobs, &results, begun.elapsed())?;
+        }
+        Ok(outcome)
     }
 }
 

@@ -269,3 +269,12 @@ fn a_remark_of_fio_is_a_note() {
         told.notes()
     );
 }
+
+#[test]
+fn a_group_that_reports_in_part_is_no_failure() {
+    let told = Bench::new().run(
+        "[global]\nioengine=psync\nsize=64k\n[alone]\nrw=read\n\
+         [together]\nrw=write\nnumjobs=2\ngroup_reporting\n",
+    );
+    assert_eq!(told.outcome, Outcome::Complete, "{:?}", told.failures());
+}

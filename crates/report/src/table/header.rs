@@ -38,8 +38,9 @@ pub fn header(doc: &RunDocument, style: Style) -> String {
     if let Some(environment) = &doc.environment {
         line("host", &host(environment));
         let mut label = "target";
-        for targets in by_disk(&environment.targets) {
-            line(label, &target_line(&targets));
+        let targets = by_disk(&environment.targets);
+        for text in targets.iter().flat_map(|targets| target_lines(targets)) {
+            line(label, &text);
             label = "";
         }
     }
@@ -117,8 +118,9 @@ fn by_disk(targets: &[Target]) -> Vec<Vec<&Target>> {
     groups
 }
 
-/// The paths of targets that lie on the same, and what that is.
-fn target_line(targets: &[&Target]) -> String {
+/// The paths of targets that lie on the same, and what that is: a device, or a
+/// file system and, on a line of its own, the device below it.
+fn target_lines(targets: &[&Target]) -> Vec<String> {
     /// Paths that are named before the others are counted.
     const NAMED: usize = 3;
     let named = targets
@@ -130,28 +132,34 @@ fn target_line(targets: &[&Target]) -> String {
         paths += &format!(" and {} more", targets.len() - NAMED);
     }
     let Some(target) = targets.first() else {
-        return paths;
+        return vec![paths];
     };
-    let mut facts = Vec::new();
-    if let Some(fs) = &target.file_system {
-        facts.extend(file_system(fs));
+    let about = |name: &str, facts: &[String]| format!("{name}: {}", style::facts(facts));
+    match (&target.device, &target.file_system) {
+        (Some(device), _) => vec![about(&paths, &block_device(device))],
+        (None, Some(fs)) => {
+            let below = fs.device.as_ref();
+            let below =
+                below.map(|device| about(&format!("on {}", device.name), &block_device(device)));
+            let lines = [about(&paths, &file_system(fs))];
+            lines.into_iter().chain(below).collect()
+        }
+        (None, None) => vec![paths],
     }
-    let disk = target
-        .file_system
-        .as_ref()
-        .and_then(|fs| fs.device.as_ref());
-    if let Some(device) = target.device.as_ref().or(disk) {
-        facts.extend(block_device(device, target.device.is_none()));
-    }
-    if facts.is_empty() {
-        return paths;
-    }
-    format!("{paths}: {}", style::facts(&facts))
 }
 
-fn file_system(fs: &FileSystem) -> [String; 2] {
-    [
-        format!("{} on {}", fs.kind, fs.source),
+fn file_system(fs: &FileSystem) -> Vec<String> {
+    // The line of the device below tells the name of a whole disk again.
+    let named = fs
+        .device
+        .as_ref()
+        .is_some_and(|device| fs.source == format!("/dev/{}", device.name));
+    let kind = match named {
+        true => fs.kind.clone(),
+        false => format!("{} on {}", fs.kind, fs.source),
+    };
+    vec![
+        kind,
         format!(
             "{} of {} free",
             units::bytes(fs.free_bytes as f64),
@@ -160,8 +168,7 @@ fn file_system(fs: &FileSystem) -> [String; 2] {
     ]
 }
 
-fn block_device(device: &BlockDevice, named: bool) -> Vec<String> {
-    let named = named.then(|| device.name.clone());
+fn block_device(device: &BlockDevice) -> Vec<String> {
     let labelled = |label: &str, value: &Option<String>| {
         let value = value.as_ref().filter(|value| !value.is_empty())?;
         Some(format!("{label}{value}"))
@@ -171,7 +178,6 @@ fn block_device(device: &BlockDevice, named: bool) -> Vec<String> {
         _ => None,
     };
     [
-        named,
         labelled("", &device.model),
         labelled("serial ", &device.serial),
         labelled("firmware ", &device.firmware),

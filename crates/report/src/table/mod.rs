@@ -64,12 +64,11 @@ impl Marks {
         )
     }
 
-    /// The signs of these doubts.
+    /// The signs of these doubts, apart from one another: ¹² would be a twelve.
     fn signs(&self, doubts: &[Doubt]) -> String {
-        doubts
-            .iter()
-            .filter_map(|doubt| Some(self.0.get(doubt)?.0))
-            .collect()
+        let signs = doubts.iter().filter_map(|doubt| self.0.get(doubt));
+        let signs: Vec<String> = signs.map(|(sign, _)| sign.to_string()).collect();
+        signs.join(",")
     }
 }
 

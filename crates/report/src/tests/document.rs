@@ -226,3 +226,17 @@ fn the_sum_over_all_hosts_is_not_counted_as_one_more_job() {
     let doc = complete(vec![host("r"), host("r"), host("All clients")], Vec::new());
     assert_eq!(doc.groups[0].io_bytes, 2 * 4_200_000 * 4096);
 }
+
+#[test]
+fn a_disk_that_was_not_read_in_time_is_no_row_of_zeros() {
+    let idle = || DiskUse {
+        name: "vda".into(),
+        ..DiskUse::default()
+    };
+    let mut short = reader("r");
+    short.runtime_ms = Some(400);
+    assert_eq!(complete(vec![short.clone()], vec![idle()]).disks, []);
+    assert_eq!(complete(vec![short], vec![disk(9)]).disks.len(), 1);
+    // After a second these zeros are measured: the page cache did it all.
+    assert_eq!(complete(vec![reader("r")], vec![idle()]).disks.len(), 1);
+}

@@ -51,6 +51,13 @@ fn buffered_reads_that_no_disk_served_are_marked() {
     );
 }
 
+/// Found with the null engine, whose reads were taken for the page cache's.
+#[test]
+fn an_engine_that_reads_no_file_reads_no_cache() {
+    let null = buffered(&[("ioengine", "null")]);
+    assert_eq!(doubts(null, vec![disk(0)]), []);
+}
+
 /// Found with a run of 50 ms on a loop device: fio had not read the disk's
 /// counters even once, and direct reads looked as if they had come from memory.
 #[test]

@@ -208,3 +208,44 @@ fn files_on_one_disk_share_its_description() {
     assert_eq!(text.matches("Samsung").count(), 1);
     assert!(text.contains("\n        /srv/f\n"), "{text}");
 }
+
+#[test]
+fn the_marks_of_two_doubts_are_no_twelve() {
+    let mut job = reader("r");
+    job.total_errors = Some(7);
+    job.read.as_mut().unwrap().runtime_ms = 900;
+    let events = vec![
+        started(),
+        finished(vec![job], Vec::new()),
+        ended(RunStatus::Complete),
+    ];
+    let text = plain(&document_of(RunStatus::Complete, events), 120);
+    assert!(text.contains("140k¹,²"), "{text}");
+}
+
+#[test]
+fn the_disk_below_a_file_system_has_a_line_of_its_own() {
+    use fathom_model::environment::{BlockDevice, FileSystem, Target};
+    let mut doc = one_job();
+    doc.environment.as_mut().unwrap().targets = vec![Target {
+        path: "/mnt/a".into(),
+        device: None,
+        file_system: Some(FileSystem {
+            kind: "xfs".into(),
+            source: "/dev/vda".into(),
+            free_bytes: 1 << 30,
+            size_bytes: 2 << 30,
+            device: Some(BlockDevice {
+                name: "vda".into(),
+                capacity_bytes: 2 << 30,
+                ..BlockDevice::default()
+            }),
+            ..FileSystem::default()
+        }),
+    }];
+    let text = plain(&doc, 120);
+    assert!(
+        text.contains("target  /mnt/a: xfs, 1 GiB of 2 GiB free\n        on vda: 2 GiB"),
+        "{text}"
+    );
+}

@@ -8,6 +8,7 @@ use crate::out;
 
 mod limits;
 mod machine;
+mod native;
 mod tools;
 
 /// Name and version of the document that `--json` prints.
@@ -69,6 +70,12 @@ impl Topic<'_> {
         self.add(name, State::Ok, found, None);
     }
 
+    /// Whether a check of this name was made and found nothing wrong.
+    fn is_ok(&self, name: &str) -> bool {
+        let mut checks = self.checks.iter();
+        checks.any(|check| check.name == name && check.state == State::Ok)
+    }
+
     fn add(&mut self, name: &str, state: State, found: impl Into<String>, fix: Option<String>) {
         self.checks.push(Check {
             topic: self.topic,
@@ -89,6 +96,7 @@ pub fn run(global: &Global, _args: &Args) -> anyhow::Result<Exit> {
         });
     };
     topic("machine", &machine::look);
+    topic("engines", &native::look);
     topic("engines", &tools::engines);
     topic("limits", &limits::look);
     topic("records", &|t| machine::room_for_runs(t, &global.runs));

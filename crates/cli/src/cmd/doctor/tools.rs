@@ -16,7 +16,13 @@ pub fn engines(topic: &mut Topic) {
         Ok(found) => found,
         Err(failure) => {
             let fix = Some(install("fio"));
-            return topic.add("fio", State::Missing, failure.message, fix);
+            // Something must run the jobs.
+            let state = if topic.is_ok("native") {
+                State::Absent
+            } else {
+                State::Missing
+            };
+            return topic.add("fio", state, failure.message, fix);
         }
     };
     topic.ok("fio", format!("{version} ({})", fio.path.display()));

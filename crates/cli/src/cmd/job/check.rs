@@ -84,8 +84,8 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
     Diagnostic {
         severity: Severity::Error,
         path: path.to_owned(),
-        line: 1,
-        column: 1,
+        line: 0,
+        column: 0,
         message: format!("cannot be read: {error}"),
         suggestion: None,
         text: String::new(),

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use clap::Subcommand;
-use fathom_engine::jobfile::{Checked, JobFile};
+use fathom_engine::jobfile::{Checked, JobFile, Severity};
 use fathom_model::Exit;
 use std::path::Path;
 
@@ -82,8 +82,9 @@ pub fn accept(checked: Checked, quiet: bool) -> anyhow::Result<JobFile> {
     Ok(checked.file)
 }
 
-/// Sets options in every job, and refuses what would be refused in a file.
-pub fn apply(file: &mut JobFile, settings: &[Setting]) -> anyhow::Result<()> {
+/// Sets options in every job, and checks them as if they stood in the file.
+/// With `strict`, warnings about them are errors.
+pub fn apply(file: &mut JobFile, settings: &[Setting], strict: bool) -> anyhow::Result<()> {
     if settings.is_empty() {
         return Ok(());
     }
@@ -91,10 +92,29 @@ pub fn apply(file: &mut JobFile, settings: &[Setting]) -> anyhow::Result<()> {
         file.set(&setting.key, setting.value.as_deref());
     }
     let with = format!("{} with --set", file.path().display());
-    accept(
-        JobFile::parse(&file.render(), with.as_ref(), &variable),
-        true,
-    )?;
+    let mut checked = JobFile::parse(&file.render(), with.as_ref(), &variable);
+    let mut told = Vec::new();
+    for mut diagnostic in checked.diagnostics {
+        // Each stands in every job; one telling is enough.
+        let place = settings
+            .iter()
+            .position(|setting| setting.to_string() == diagnostic.text.trim());
+        if let Some(place) = place {
+            diagnostic.path = "--set".into();
+            diagnostic.line = u32::try_from(place + 1).unwrap_or(u32::MAX);
+            if strict {
+                diagnostic.severity = Severity::Error;
+            }
+        } else if diagnostic.severity == Severity::Warning {
+            // Told when the file was read.
+            continue;
+        }
+        if !told.contains(&diagnostic) {
+            told.push(diagnostic);
+        }
+    }
+    checked.diagnostics = told;
+    accept(checked, false)?;
     Ok(())
 }
 
@@ -103,6 +123,15 @@ pub fn apply(file: &mut JobFile, settings: &[Setting]) -> anyhow::Result<()> {
 pub struct Setting {
     pub key: String,
     pub value: Option<String>,
+}
+
+impl std::fmt::Display for Setting {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match &self.value {
+            Some(value) => write!(f, "{}={value}", self.key),
+            None => f.write_str(&self.key),
+        }
+    }
 }
 
 impl std::str::FromStr for Setting {

@@ -21,17 +21,14 @@ fn text(list: &[Diagnostic], terminal: bool) -> String {
 }
 
 fn block(diagnostic: &Diagnostic, colours: bool) -> String {
-    let Diagnostic {
-        path, line, column, ..
-    } = diagnostic;
     let (on, off) = match (colours, diagnostic.severity) {
         (false, _) => ("", ""),
         (true, Severity::Error) => ("\x1b[1;31m", "\x1b[0m"),
         (true, Severity::Warning) => ("\x1b[1;33m", "\x1b[0m"),
     };
     let mut block = format!(
-        "{}:{line}:{column}: {on}{}{off}: {}\n",
-        path.display(),
+        "{}: {on}{}{off}: {}\n",
+        diagnostic.place(),
         diagnostic.severity,
         diagnostic.message
     );

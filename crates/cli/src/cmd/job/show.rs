@@ -62,7 +62,7 @@ struct Target {
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let mut file = super::read(&args.file, global.quiet)?;
     select(&mut file, &args.section)?;
-    super::apply(&mut file, &args.set)?;
+    super::apply(&mut file, &args.set, false)?;
     let jobs = file.jobs();
     if global.json {
         let document = Document {

@@ -27,7 +27,11 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let user_dir = xdg::groups_dir();
     let group = Group::find(&args.group, user_dir.as_deref()).map_err(failed)?;
     let mut baselines = shelf()?.list().map_err(failed)?;
-    baselines.retain(|one| one.conditions.group == group.label());
+    baselines.retain(|one| {
+        one.conditions
+            .as_ref()
+            .is_some_and(|conditions| conditions.group == group.label())
+    });
     let known = quick::known(user_dir.as_deref());
     if global.json {
         out::json(&document(&group, &baselines, &known))?;

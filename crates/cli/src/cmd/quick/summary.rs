@@ -62,17 +62,18 @@ fn text(dir: &Path, run: &QuickRun, baselines: &[Baseline], style: Style) -> Str
     text
 }
 
-/// The baselines that hold for this run, and what to doubt of them: why the
-/// others do not hold, which were measured with another engine.
+/// The baselines that hold for this run, and what is to know of them and the others.
 fn usable<'b>(run: &QuickRun, baselines: &'b [Baseline]) -> (Vec<&'b Baseline>, Vec<String>) {
     let conditions = run.conditions();
     let (mut used, mut doubts) = (vec![], vec![]);
     for baseline in baselines {
         match baseline.reason_not_to_use(&conditions) {
             None => {
-                used.push(baseline);
+                let tests = run.tests.iter().map(|test| test.name.as_str());
+                doubts.extend(baseline.caveat(tests));
                 let engine = run.engine.as_deref();
                 doubts.extend(engine.and_then(|engine| baseline.doubt_for(engine)));
+                used.push(baseline);
             }
             // The run says so itself when it is a shortened one.
             Some(_) if baseline.is_shipped => {}

@@ -22,7 +22,8 @@ pub fn results(document: raw::Document, warnings: &mut Vec<String>) -> Results {
     let mut disks: Vec<DiskUse> = document.disk_util.into_iter().map(disk).collect();
     let mut jobs = Vec::new();
     let lists = [document.jobs, document.client_stats];
-    for raw in lists.into_iter().flatten().flat_map(|list| list.0) {
+    let reports = lists.into_iter().flatten().flat_map(|list| list.0);
+    for raw in reports.filter(|raw| !is_unused_slot(raw)) {
         jobs.push(job(raw, &global_options, &mut disks, warnings));
     }
     Results {
@@ -50,6 +51,14 @@ fn merge_options(all: Vec<raw::Options>, warnings: &mut Vec<String>) -> BTreeMap
     }
     warnings.dedup();
     merged
+}
+
+/// Whether nobody's figures stand here. Where only some jobs of a group have
+/// `group_reporting`, fio counts a slot too many and prints it with neither
+/// name nor group (`__show_run_stats` in stat.c: `groupid` stays -1).
+fn is_unused_slot(raw: &raw::Job) -> bool {
+    const NO_GROUP: u64 = u32::MAX as u64;
+    raw.jobname.as_ref().is_none_or(String::is_empty) && raw.groupid.count() == Some(NO_GROUP)
 }
 
 fn job(

@@ -218,7 +218,7 @@ pub(super) const QUEUE: &[Row] = &[
     }),
     differs(
         &["iodepth_batch_submit", "iodepth_batch"],
-        "unset, as many as there is room for are handed over in one call; fio hands over one at a time",
+        "unset, as many as there is room for are handed over in one call (libaio without direct=1: one at a time, as fio always does)",
         |job, v| {
             job.queue.submit = Some(v.number::<u32>()?.max(1));
             Ok(())

@@ -6,6 +6,7 @@
 
 mod files;
 mod io;
+mod listed;
 mod order;
 pub(in crate::native) mod value;
 
@@ -15,6 +16,7 @@ use fathom_model::{JobSpec, Origin};
 
 use super::job::{Job, Sizes};
 use super::stats::Dir;
+pub use listed::{Listed, io_engines, options};
 pub(super) use order::{USE_CMDPRIO, priority};
 use value::{Outcome, Value};
 

@@ -17,6 +17,7 @@ fn plan(lens: &[u64]) -> Plan {
                 layout: Layout::Nothing,
             })
             .collect(),
+        pass_bytes: lens.iter().sum(),
         total_bytes: lens.iter().sum(),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::{Under, Worker};
-use crate::native::backend::{Backend, Done, Io, Op, calls};
+use crate::native::backend::{Backend, Done, Io, Op, calls, drop_cache};
 use crate::native::job::IoEngine;
 use crate::native::stats::Dir;
 
@@ -16,12 +16,7 @@ impl Worker {
         if busy > low.min(self.depth.saturating_sub(1)) && low < self.depth {
             return None;
         }
-        let most = self
-            .job
-            .queue
-            .submit
-            .map_or(self.depth, |submit| submit as usize);
-        while self.batch.len() < most && !self.free.is_empty() {
+        while self.batch.len() < self.most && !self.free.is_empty() {
             if let Some((op, file)) = self.sync_due.take() {
                 self.push_sync(backend, op, file, now);
                 continue;
@@ -29,6 +24,15 @@ impl Worker {
             if self.is_through() {
                 self.draining = true;
                 return None;
+            }
+            if self.pass_left == 0 {
+                if self.free.len() < self.depth {
+                    return None;
+                }
+                self.next_pass();
+                if self.draining {
+                    return None;
+                }
             }
             if self.until_think == 0 {
                 return self.think(now);
@@ -51,6 +55,21 @@ impl Worker {
             .number_ios
             .is_some_and(|n| self.issued_ios >= n);
         self.measuring && (bytes_done || ios_done)
+    }
+
+    /// A new pass over the files, which fio closes and opens again in between.
+    fn next_pass(&mut self) {
+        self.sync_at_end();
+        if self.failure.is_some() {
+            self.draining = true;
+            return;
+        }
+        if self.job.files.invalidate {
+            for (target, file) in self.targets.iter().zip(&self.plan.files) {
+                drop_cache(target, file.start, file.len);
+            }
+        }
+        self.pass_left = self.plan.pass_bytes;
     }
 
     /// thinktime: the queue runs empty, then the worker waits.
@@ -107,6 +126,7 @@ impl Worker {
         self.issued_bytes += u64::from(next.len);
         self.issued_ios += 1;
         self.until_think = self.until_think.saturating_sub(1);
+        self.pass_left = self.pass_left.saturating_sub(u64::from(next.len));
         self.under[slot as usize] = Under {
             op,
             file: next.file,
@@ -175,6 +195,7 @@ impl Worker {
         };
         if inline {
             // As fio: called here and now, behind what was pushed before.
+            self.under[slot as usize].issued = self.clock.now();
             let result = match backend.submit(false) {
                 Ok(()) => calls::execute(&self.targets[under.file as usize], &io),
                 Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
@@ -182,8 +203,8 @@ impl Worker {
             self.done.push(Done { slot, result });
         } else {
             backend.push(io);
+            self.batch.push(slot);
         }
-        self.batch.push(slot);
     }
 
     /// Lets the watchdog see the I/O.

@@ -68,6 +68,8 @@ pub(super) struct Worker {
     batch: Vec<u32>,
     done: Vec<Done>,
     depth: usize,
+    /// Most I/Os of a batch.
+    most: usize,
     /// Reads the clock when a batch is handed over: preparing it took time.
     stamps: bool,
     /// fsync or fdatasync that are due, per file.
@@ -77,6 +79,8 @@ pub(super) struct Worker {
     issued_bytes: u64,
     issued_ios: u64,
     until_think: u64,
+    /// Bytes left of this pass.
+    pass_left: u64,
     ramp_end: u64,
     end: u64,
     draining: bool,
@@ -148,6 +152,7 @@ impl Worker {
             } else {
                 job.pace.think_blocks
             },
+            pass_left: plan.pass_bytes,
             ramp_end: 0,
             end: u64::MAX,
             draining: false,
@@ -155,6 +160,7 @@ impl Worker {
             failure: None,
             ring,
             began: 0,
+            most: most(&job, depth),
             depth,
             job,
             plan,
@@ -268,6 +274,10 @@ impl Worker {
             issued
         };
         self.stamp(issued);
+        if min == 0 && due.is_none() {
+            // There is room for more: nothing to look for yet.
+            return Ok(());
+        }
         let max = self
             .job
             .queue
@@ -295,6 +305,7 @@ impl Worker {
         let full = self.free.is_empty()
             || self.draining
             || self.until_think == 0
+            || self.pass_left == 0
             || self.job.queue.low.is_some_and(|low| busy > low as usize);
         if !full {
             return (0, None);
@@ -350,6 +361,17 @@ impl Worker {
     }
 }
 
+/// Most I/Os handed over at once. What the page cache answers, libaio does
+/// within io_submit, one after the other; several in one call would share a
+/// plug (fs/aio.c) that holds back each read until a kernel thread flushes it.
+fn most(job: &Job, depth: usize) -> usize {
+    match job.queue.submit {
+        Some(submit) => submit as usize,
+        None if job.engine == IoEngine::Libaio && !job.files.direct => 1,
+        None => depth,
+    }
+}
+
 #[inline]
 fn data_direction(op: Op) -> Option<Dir> {
     match op {
@@ -365,4 +387,26 @@ pub(super) fn engine_name(engine: IoEngine) -> &'static str {
         .iter()
         .find(|(_, known)| *known == engine)
         .map_or("the engine", |(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads of a cold page cache fell to a twentieth when sixteen shared one
+    /// io_submit.
+    #[test]
+    fn buffered_libaio_hands_over_one_io_at_a_time() {
+        let mut job = Job::new("j");
+        job.engine = IoEngine::Libaio;
+        assert_eq!(most(&job, 16), 1);
+        job.files.direct = true;
+        assert_eq!(most(&job, 16), 16);
+        job.queue.submit = Some(4);
+        assert_eq!(most(&job, 16), 4);
+        job.engine = IoEngine::IoUring;
+        job.queue.submit = None;
+        job.files.direct = false;
+        assert_eq!(most(&job, 16), 16);
+    }
 }

@@ -43,7 +43,8 @@ Examples:
   fathom job run mix.fio --section=reads --set runtime=10
   fathom job run disk.fio --destroy nvme-ACME_1234     writes to a device: name it
   fathom job run disk.fio --dry-run                    what would be executed
-  fathom job run a.fio --output-format=json > a.json   exactly what fio writes")]
+  fathom job run disk.fio --engine native              needs nothing installed
+  fathom job run a.fio --output-format=json > a.json   exactly as fio writes it")]
 pub struct Args {
     /// Job files, run one after the other
     #[arg(value_name = "FILE")]
@@ -79,10 +80,10 @@ pub struct Args {
     /// Take unknown options and other warnings as errors
     #[arg(long)]
     pub strict: bool,
-    /// Print what fio wrote instead of a table
+    /// Print one of fio's own outputs instead of a table
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
     pub output_format: Option<Format>,
-    /// Write what fio wrote to this file instead of stdout
+    /// Write that output to this file instead of stdout
     #[arg(long, value_name = "FILE", requires = "output_format")]
     pub output: Option<PathBuf>,
     /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
@@ -104,7 +105,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     plan.check_targets(&work_dir, &args.destroy)?;
     // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
     let control = signals::control()?;
-    let mut writer = begin_record(global, args, &plan)?;
+    let mut writer = begin_record(global, args, &plan, &work_dir)?;
     let dir = writer.dir().to_owned();
     let steps = store_jobs(args, &plan, &writer, &work_dir)?;
     let mut live = Live::new(LiveOptions::new(global.quiet, global.color));
@@ -144,11 +145,16 @@ fn record_error(error: impl std::fmt::Display) -> anyhow::Error {
     .into()
 }
 
-fn begin_record(global: &Global, args: &Args, plan: &Plan) -> anyhow::Result<Writer> {
+fn begin_record(
+    global: &Global,
+    args: &Args,
+    plan: &Plan,
+    work_dir: &Path,
+) -> anyhow::Result<Writer> {
     let first = plan.steps.first().map_or("job", |step| step.name.as_str());
     let name = args.name.as_deref().unwrap_or(first);
     let mut header = Header::new(name, "job run");
-    header.environment = Some(fathom_device::environment(&plan.targets()));
+    header.environment = Some(fathom_device::environment(&plan.targets(work_dir)));
     let command: Vec<_> = std::env::args_os()
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();

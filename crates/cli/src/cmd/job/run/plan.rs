@@ -90,7 +90,7 @@ impl Plan {
             }
         }
         let mut file = accept(checked, false)?;
-        apply(&mut file, &args.set)?;
+        apply(&mut file, &args.set, args.strict)?;
         for job in preflight::forbid_creation(&mut file) {
             self.notes.push(format!(
                 "{job}: added allow_file_create=0, so that a device that vanishes is not created as a file"
@@ -169,26 +169,24 @@ impl Plan {
         joined.map_or(Ok(()), Err)
     }
 
-    /// Every path the jobs use, each once; the folder the run is in where a
-    /// job names none.
-    pub fn targets(&self) -> Vec<PathBuf> {
+    /// Every path the jobs use, each once and from the root on; the folder the
+    /// run is in where a job names none.
+    pub fn targets(&self, work_dir: &Path) -> Vec<PathBuf> {
         let mut paths = Vec::new();
         for job in self.steps.iter().flat_map(|step| &step.jobs) {
-            let named = targets(job).into_iter().map(|target| target.path);
-            for path in named.map(|path| {
-                if path.as_os_str().is_empty() {
-                    PathBuf::from(".")
-                } else {
-                    path
-                }
-            }) {
+            for path in targets(job)
+                .into_iter()
+                .map(|target| work_dir.join(target.path))
+            {
+                // Without the `.` in it, and the slash behind.
+                let path: PathBuf = path.components().collect();
                 if !paths.contains(&path) {
                     paths.push(path);
                 }
             }
         }
         if paths.is_empty() {
-            paths.push(PathBuf::from("."));
+            paths.push(work_dir.to_owned());
         }
         paths
     }

@@ -1,0 +1,100 @@
+//! The native engine: each of its I/O engines reads a small file here and now,
+//! because system call filters and limits cannot be told in any other way.
+
+use std::path::Path;
+use std::time::Duration;
+use std::{fs, io};
+
+use fathom_engine::native::{self, Native};
+use fathom_engine::{Control, Engine, EngineError, Flow, Outcome, Request, Sink};
+use fathom_model::{Event, Failure};
+
+use super::{State, Topic};
+
+/// No read of 128 KiB from memory takes as long.
+const DEADLINE: Duration = Duration::from_secs(5);
+const JOB: &str = "rw=read\nbs=4k\nsize=128k\niodepth=32\nfilename=probe\n";
+/// Buffers that are registered count against the limit on locked memory.
+const LOCKED: &str = "io_uring\nfixedbufs=1";
+
+/// What works of it.
+pub fn look(topic: &mut Topic) {
+    let folder = std::env::temp_dir().join(format!("fathom-doctor-{}", std::process::id()));
+    let tried = fs::create_dir(&folder).map(|()| {
+        let tried: Vec<_> = native::io_engines()
+            .chain([LOCKED])
+            .map(|engine| (engine, attempt(&folder, engine)))
+            .collect();
+        tried
+    });
+    // What cannot be removed is 128 KiB in a folder for such things.
+    let _ = fs::remove_dir_all(&folder);
+    let tried = match tried {
+        Ok(tried) => tried,
+        Err(error) => {
+            let found = format!("not tried: {}: {error}", folder.display());
+            return topic.add("native", State::Note, found, None);
+        }
+    };
+    let works: Vec<&str> = tried
+        .iter()
+        .filter(|(_, tried)| tried.is_ok())
+        .map(|(engine, _)| *engine)
+        .filter(|engine| *engine != LOCKED)
+        .collect();
+    let state = if works.is_empty() {
+        State::Absent
+    } else {
+        State::Ok
+    };
+    let found = format!("{}: {}", native::version(), works.join(", "));
+    topic.add("native", state, found, None);
+    for (engine, tried) in &tried {
+        if let Err(failure) = tried {
+            // The message says what to do about it.
+            let found = format!("{}: {}", engine.replace('\n', " "), failure.message);
+            topic.add("native", State::Note, found, None);
+        }
+    }
+}
+
+/// One read of a small file.
+fn attempt(folder: &Path, engine: &str) -> Result<(), Failure> {
+    let job_file = folder.join("probe.fio");
+    let unwritable = |error: io::Error| {
+        let kind = fathom_model::FailureKind::Open;
+        Failure::new(kind, format!("not tried: {error}"))
+    };
+    fs::write(&job_file, format!("[probe]\nioengine={engine}\n{JOB}")).map_err(unwritable)?;
+    let request = Request {
+        job_file,
+        sections: Vec::new(),
+        extra_args: Vec::new(),
+        work_dir: folder.to_owned(),
+        raw_dir: folder.to_owned(),
+        interval: DEADLINE,
+        deadline: Some(DEADLINE),
+    };
+    let mut first = First(None);
+    let ran = Native::new().run(&request, &Control::default(), &mut first);
+    match (ran, first.0) {
+        (Ok(Outcome::Complete), _) => Ok(()),
+        (_, Some(failure)) | (Err(EngineError::Failed(failure)), None) => Err(failure),
+        (ran, None) => {
+            let kind = fathom_model::FailureKind::Other;
+            Err(Failure::new(kind, format!("did not end well: {ran:?}")))
+        }
+    }
+}
+
+/// Keeps the first failure.
+struct First(Option<Failure>);
+
+impl Sink for First {
+    fn event(&mut self, event: Event) -> Flow {
+        if let (Event::Failure(failure), None) = (event, &self.0) {
+            self.0 = Some(failure);
+        }
+        Flow::Continue
+    }
+}
