@@ -70,10 +70,12 @@ impl Screen {
             facts.host,
             now()
         ));
-        self.line(&format!("fathom version {}", env!("CARGO_PKG_VERSION")));
-        if let Some(engine) = &facts.engine {
-            self.line(&format!("Engine {engine}"));
-        }
+        let with = facts.engine.as_ref();
+        let with = with.map_or(String::new(), |engine| format!(" with {engine}"));
+        self.line(&format!(
+            "fathom version {}{with}",
+            env!("CARGO_PKG_VERSION")
+        ));
         self.line(&format!("Testgroup \"{}\"", facts.group));
         if facts.shortened {
             let size = format_size(facts.size_bytes);
