@@ -206,6 +206,9 @@ fn sections_and_settings_choose_what_runs() {
     assert_eq!(doc["jobs"].as_array().unwrap().len(), 1);
     assert_eq!(doc["jobs"][0]["name"], "b");
     assert_eq!(doc["jobs"][0]["read"]["io_bytes"], 131_072);
+    // Given behind the --, nobody waits for the report of the other.
+    let doc = bench.json(&["job", "run", "--json", "two.fio", "--", "--section", "b"]);
+    assert_eq!(doc["status"], "complete", "{}", doc["failures"]);
     let output = bench.run(&["job", "run", "two.fio", "--section=c"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
 }
@@ -543,4 +546,37 @@ fn engines_and_their_options_are_listed() {
             stderr(&output)
         );
     }
+}
+
+#[test]
+fn a_device_that_is_not_there_is_refused_once() {
+    let bench = Bench::new();
+    let job = ["--name=a", "--filename=/dev/fathom-none", "--rw=write"];
+    let output = bench.run(&[&["job", "run", "--"][..], &job].concat());
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    assert_eq!(
+        stderr(&output).matches("to do:").count(),
+        1,
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn the_record_names_the_folder_that_was_used() {
+    let bench = Bench::new();
+    let doc = bench.json(&[
+        "job",
+        "run",
+        "--json",
+        "--",
+        "--name=a",
+        "--rw=read",
+        "--size=64k",
+    ]);
+    let path = bench.path().canonicalize().unwrap();
+    assert_eq!(
+        doc["environment"]["targets"][0]["path"],
+        path.to_str().unwrap()
+    );
 }

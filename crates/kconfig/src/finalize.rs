@@ -195,14 +195,14 @@ impl Tree {
             let Item::Symbol(member) = self.nodes[child.index()].item else {
                 continue;
             };
-            match self.symbols[member.index()].choice {
-                Some(other) if other == id => continue,
-                Some(_) => {
-                    let name = self.symbols[member.index()].name.clone();
-                    let position = self.nodes[child.index()].position.clone();
-                    self.doubt(position, format!("{name} is a member of two choices"));
+            if let Some(other) = self.symbols[member.index()].choice {
+                // Two choices that both decide a value could not both be kept.
+                if other != id {
+                    let name = &self.symbols[member.index()].name;
+                    let message = format!("{name} is a member of another choice and stays in that");
+                    self.doubt(self.nodes[child.index()].position.clone(), message);
                 }
-                None => {}
+                continue;
             }
             self.symbols[member.index()].choice = Some(id);
             self.choices[id.index()].members.push(member);

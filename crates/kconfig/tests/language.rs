@@ -26,112 +26,115 @@ fn set(config: &mut Config, values: &[(&str, &str)]) {
     }
 }
 
+/// What is wrong, and what is said.
+const MISTAKES: &[(&str, &str)] = &[
+    (
+        "confg A\n\tbool\n",
+        "Kconfig:1:1: 'confg' is no word of the language; did you mean config?",
+    ),
+    (
+        "config A\n\tbol \"a\"\n",
+        "Kconfig:2:2: 'bol' is no word of the language; did you mean bool?",
+    ),
+    (
+        "config A\n\tbool \"a\n",
+        "Kconfig:2:7: the text has no closing \"",
+    ),
+    (
+        "config A\n\tbool a\n",
+        "Kconfig:2:7: expected the prompt in quotes, found 'a'",
+    ),
+    (
+        "config\n",
+        "Kconfig:1:7: expected the name of the symbol, found the end of the line",
+    ),
+    (
+        "config A B\n",
+        "Kconfig:1:10: expected the end of the line, found 'B'",
+    ),
+    ("config y\n", "Kconfig:1:1: y is a value, not a symbol"),
+    (
+        "config A\n\tbool\n\tdepends on B &&\n",
+        "Kconfig:3:17: expected a symbol, a value or an expression, found the end of the line",
+    ),
+    (
+        "config A\n\tbool\n\tdepends on (B\n",
+        "Kconfig:3:15: expected &&, || or the closing parenthesis, found the end of the line",
+    ),
+    (
+        "config A\n\tdepends B\n",
+        "Kconfig:2:10: expected 'on', found 'B'",
+    ),
+    (
+        "config A\n\tdepends on B & C\n",
+        "Kconfig:2:15: the character '&' means nothing here: write && for and",
+    ),
+    (
+        "config A\n\tdefault y when B\n",
+        "Kconfig:2:12: expected 'if' or the end of the line, found 'when'",
+    ),
+    (
+        "config A\n\trange 1\n",
+        "Kconfig:2:9: expected the greatest value, found the end of the line",
+    ),
+    (
+        "config A\n\tvisible if B\n",
+        "Kconfig:2:2: a config has no attribute 'visible'",
+    ),
+    (
+        "menu \"m\"\n\tdefault y\nendmenu\n",
+        "Kconfig:2:2: a menu has no attribute 'default'",
+    ),
+    (
+        "menu \"m\"\n",
+        "Kconfig:1:1: the menu of line 1 has no endmenu before the end of the file",
+    ),
+    (
+        "menu \"m\"\nendif\n",
+        "Kconfig:2:1: endif where the menu of line 1 still needs its endmenu",
+    ),
+    (
+        "endmenu\n",
+        "Kconfig:1:1: endmenu closes nothing that this file has opened",
+    ),
+    (
+        "bool \"a\"\n",
+        "Kconfig:1:1: 'bool' must follow the entry that it belongs to",
+    ),
+    (
+        "config A\n\toption modles\n",
+        "Kconfig:2:9: there is no option 'modles'; did you mean modules?",
+    ),
+    (
+        "config A\n\tint\n\tdefault B || C\n",
+        "Kconfig:1:1: A, an int, can have only a symbol or a constant as default",
+    ),
+    (
+        "source Kconfig.a\n",
+        "Kconfig:1:8: expected the name of the file in quotes, found 'Kconfig.a'",
+    ),
+    (
+        "config A\n\tdefault B && \\\n\t\tC D\n",
+        "Kconfig:3:5: expected 'if' or the end of the line, found 'D'",
+    ),
+    (
+        "$(error-if,y,no such thing)\n",
+        "Kconfig:1:1: no such thing",
+    ),
+    (
+        "config A\n\tdefault \"$(shell,id)\"\n",
+        "Kconfig:2:11: $(shell,id): running commands is not allowed here",
+    ),
+    (
+        "A = $(B)\nB = $(A)\nconfig $(A)\n",
+        "Kconfig:3:8: the variable A uses itself",
+    ),
+];
+
 #[test]
 fn mistakes_are_named_with_their_place() {
-    for (text, expected) in [
-        (
-            "confg A\n\tbool\n",
-            "Kconfig:1:1: 'confg' is no word of the language; did you mean config?",
-        ),
-        (
-            "config A\n\tbol \"a\"\n",
-            "Kconfig:2:2: 'bol' is no word of the language; did you mean bool?",
-        ),
-        (
-            "config A\n\tbool \"a\n",
-            "Kconfig:2:7: the text has no closing \"",
-        ),
-        (
-            "config A\n\tbool a\n",
-            "Kconfig:2:7: expected the prompt in quotes, found 'a'",
-        ),
-        (
-            "config\n",
-            "Kconfig:1:7: expected the name of the symbol, found the end of the line",
-        ),
-        (
-            "config A B\n",
-            "Kconfig:1:10: expected the end of the line, found 'B'",
-        ),
-        ("config y\n", "Kconfig:1:1: y is a value, not a symbol"),
-        (
-            "config A\n\tbool\n\tdepends on B &&\n",
-            "Kconfig:3:17: expected a symbol, a value or an expression, found the end of the line",
-        ),
-        (
-            "config A\n\tbool\n\tdepends on (B\n",
-            "Kconfig:3:15: expected &&, || or the closing parenthesis, found the end of the line",
-        ),
-        (
-            "config A\n\tdepends B\n",
-            "Kconfig:2:10: expected 'on', found 'B'",
-        ),
-        (
-            "config A\n\tdepends on B & C\n",
-            "Kconfig:2:15: the character '&' means nothing here: write && for and",
-        ),
-        (
-            "config A\n\tdefault y when B\n",
-            "Kconfig:2:12: expected 'if' or the end of the line, found 'when'",
-        ),
-        (
-            "config A\n\trange 1\n",
-            "Kconfig:2:9: expected the greatest value, found the end of the line",
-        ),
-        (
-            "config A\n\tvisible if B\n",
-            "Kconfig:2:2: a config has no attribute 'visible'",
-        ),
-        (
-            "menu \"m\"\n\tdefault y\nendmenu\n",
-            "Kconfig:2:2: a menu has no attribute 'default'",
-        ),
-        (
-            "menu \"m\"\n",
-            "Kconfig:1:1: the menu of line 1 has no endmenu before the end of the file",
-        ),
-        (
-            "menu \"m\"\nendif\n",
-            "Kconfig:2:1: endif where the menu of line 1 still needs its endmenu",
-        ),
-        (
-            "endmenu\n",
-            "Kconfig:1:1: endmenu closes nothing that this file has opened",
-        ),
-        (
-            "bool \"a\"\n",
-            "Kconfig:1:1: 'bool' must follow the entry that it belongs to",
-        ),
-        (
-            "config A\n\toption modles\n",
-            "Kconfig:2:9: there is no option 'modles'; did you mean modules?",
-        ),
-        (
-            "config A\n\tint\n\tdefault B || C\n",
-            "Kconfig:1:1: A, an int, can have only a symbol or a constant as default",
-        ),
-        (
-            "source Kconfig.a\n",
-            "Kconfig:1:8: expected the name of the file in quotes, found 'Kconfig.a'",
-        ),
-        (
-            "config A\n\tdefault B && \\\n\t\tC D\n",
-            "Kconfig:3:5: expected 'if' or the end of the line, found 'D'",
-        ),
-        (
-            "$(error-if,y,no such thing)\n",
-            "Kconfig:1:1: no such thing",
-        ),
-        (
-            "config A\n\tdefault \"$(shell,id)\"\n",
-            "Kconfig:2:11: $(shell,id): running commands is not allowed here",
-        ),
-        (
-            "A = $(B)\nB = $(A)\nconfig $(A)\n",
-            "Kconfig:3:8: the variable A uses itself",
-        ),
-    ] {
-        assert_eq!(error(text), expected, "{text}");
+    for (text, expected) in MISTAKES {
+        assert_eq!(error(text), *expected, "{text}");
     }
 }
 
@@ -537,4 +540,21 @@ fn a_transitional_symbol_is_read_and_never_written() {
     );
     assert_eq!(config.write(""), "CONFIG_DEPTH=32\nCONFIG_NEW=y\n");
     assert!(config.warnings().is_empty());
+}
+
+#[test]
+fn a_member_of_two_choices_stays_in_the_first() {
+    let members = "config A\n\tbool \"a\"\nconfig B\n\tbool \"b\"\n";
+    let choice = |prompt: &str| format!("choice\n\tprompt \"{prompt}\"\n{members}endchoice\n");
+    let mut config = config(&(choice("first") + &choice("second")));
+    let said = config.tree().warnings()[0].to_string();
+    assert_eq!(
+        said,
+        "Kconfig:10:1: A is a member of another choice and stays in that"
+    );
+    set(&mut config, &[("B", "y")]);
+    let written = config.write("");
+    assert_eq!(written, "# CONFIG_A is not set\nCONFIG_B=y\n");
+    config.read(&written, "again");
+    assert_eq!(config.write(""), written);
 }

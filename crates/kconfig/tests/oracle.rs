@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::{Arc, OnceLock};
 use std::{fs, io};
 
-use fathom_kconfig::{Config, Disk, Kind, Loader, Tree, WarningKind};
+use fathom_kconfig::{Config, Disk, Kind, Loader, Tree};
 
 #[path = "support/random.rs"]
 mod random;

@@ -26,7 +26,7 @@ impl Runner {
         let fio = || -> Result<(), Lack> {
             let program = Program::find(args.fio.as_deref())?;
             if wish == Wish::Auto {
-                let sections = args.section.iter().map(|name| format!("--section={name}"));
+                let sections = plan.sections.iter().map(|name| format!("--section={name}"));
                 let extra: Vec<String> = sections.chain(plan.passed.iter().cloned()).collect();
                 plan.all(|step| choice::fio_runs(&program, &step.jobs, &step.text, &extra))?;
             }

@@ -209,7 +209,7 @@ fn request(
         name: step.name.clone(),
         request: Request {
             job_file,
-            sections: args.section.clone(),
+            sections: plan.sections.clone(),
             extra_args: plan.passed.clone(),
             work_dir: work_dir.to_owned(),
             raw_dir,

@@ -19,8 +19,10 @@ use crate::cmd::job::{accept, apply, variable};
 pub struct Plan {
     /// One a job file.
     pub steps: Vec<Step>,
-    /// fio's own options.
+    /// fio's own options, without its `--section`.
     pub passed: Vec<String>,
+    /// Sections asked for on either side of the `--`; all when empty.
+    pub sections: Vec<String>,
     /// What Fathom added or wants known.
     pub notes: Vec<String>,
 }
@@ -46,9 +48,11 @@ impl Plan {
     /// An [`ExitError`] that says what is wrong; nothing was opened for writing.
     pub fn make(args: &Args) -> anyhow::Result<Self> {
         let split = globals::split(&args.fio_options).map_err(|m| exit(Exit::Usage, m))?;
+        let (passed, sections) = without_sections(split.passed);
         let mut plan = Self {
             steps: Vec::new(),
-            passed: split.passed,
+            passed,
+            sections: args.section.iter().cloned().chain(sections).collect(),
             notes: Vec::new(),
         };
         if args.files.is_empty() {
@@ -97,8 +101,8 @@ impl Plan {
             ));
         }
         let mut jobs = file.jobs();
-        let sections = self.sections(args);
-        for wanted in &sections {
+        let sections = &self.sections;
+        for wanted in sections {
             if !jobs.iter().any(|job| job.name == *wanted) {
                 let what = format!("{}: there is no section [{wanted}]", path.display());
                 return Err(exit(Exit::Input, what));
@@ -128,22 +132,6 @@ impl Plan {
             jobs,
         });
         Ok(())
-    }
-
-    /// Sections asked for on either side of the `--`.
-    fn sections(&self, args: &Args) -> Vec<String> {
-        let mut sections = args.section.clone();
-        let mut passed = self.passed.iter();
-        while let Some(arg) = passed.next() {
-            match arg.trim_start_matches('-').split_once('=') {
-                Some(("section", value)) => sections.push(value.to_owned()),
-                None if arg.trim_start_matches('-') == "section" => {
-                    sections.extend(passed.next().cloned())
-                }
-                _ => {}
-            }
-        }
-        sections
     }
 
     /// Several files get their place in front, which also tells namesakes apart.
@@ -204,16 +192,21 @@ impl Plan {
         };
         let confirmed = Confirmations(destroy.to_vec());
         for step in &self.steps {
-            for failure in preflight::refusals(&step.jobs, work_dir) {
-                refuse(failure.to_string());
-            }
+            let unusable = preflight::refusals(&step.jobs, work_dir);
+            unusable
+                .iter()
+                .for_each(|failure| refuse(failure.to_string()));
+            let told = |target: &TargetUse| {
+                let path = target.path.display().to_string();
+                unusable.iter().any(|it| it.subject.as_ref() == Some(&path))
+            };
             // What cannot be told is among the refusals already.
             let uses = step
                 .jobs
                 .iter()
                 .filter_map(|job| preflight::uses(job, work_dir).ok());
             let uses: Vec<TargetUse> = uses.flatten().collect();
-            for target in uses.iter().filter(|target| target.writes) {
+            for target in uses.iter().filter(|target| target.writes && !told(target)) {
                 if let Err(refusal) = check_write(&work_dir.join(&target.path), &confirmed) {
                     refuse(refusal.to_string());
                 }
@@ -224,6 +217,21 @@ impl Plan {
             _ => Err(exit(Exit::Refused, refusals.join("\n"))),
         }
     }
+}
+
+/// fio's own options, and the sections that they ask for: who has to report at
+/// the end depends on these.
+fn without_sections(options: Vec<String>) -> (Vec<String>, Vec<String>) {
+    let (mut others, mut sections) = (Vec::new(), Vec::new());
+    let mut options = options.into_iter();
+    while let Some(option) = options.next() {
+        match option.trim_start_matches('-').split_once('=') {
+            Some(("section", name)) => sections.push(name.to_owned()),
+            None if option.trim_start_matches('-') == "section" => sections.extend(options.next()),
+            _ => others.push(option),
+        }
+    }
+    (others, sections)
 }
 
 /// A name without slashes and spaces.
