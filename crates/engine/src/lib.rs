@@ -19,6 +19,7 @@ pub mod native;
 #[cfg(not(target_os = "linux"))]
 #[path = "native_elsewhere.rs"]
 pub mod native;
+mod unsupported;
 
 /// Takes the events of a run in order.
 pub trait Sink {

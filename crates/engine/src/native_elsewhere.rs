@@ -1,10 +1,9 @@
 //! The native engine where there is none: it is written for Linux. The same
 //! names as in `native`, so that no caller need ask for the system.
 
-use std::fmt;
+use fathom_model::{Failure, FailureKind, JobSpec};
 
-use fathom_model::{Failure, FailureKind, JobSpec, Origin};
-
+pub use crate::unsupported::Unsupported;
 use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
 
 const NOT_HERE: &str = "the native engine is for Linux only";
@@ -63,25 +62,6 @@ pub fn io_engines() -> impl Iterator<Item = &'static str> {
 #[must_use]
 pub fn markdown() -> String {
     format!("{NOT_HERE}\n")
-}
-
-/// Why a job does not run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unsupported {
-    /// The job.
-    pub job: String,
-    /// The option that asks for it.
-    pub option: String,
-    /// Where it was written.
-    pub origin: Option<Origin>,
-    /// Why, without a full stop.
-    pub reason: String,
-}
-
-impl fmt::Display for Unsupported {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "job {}: {}", self.job, self.reason)
-    }
 }
 
 /// No job runs.

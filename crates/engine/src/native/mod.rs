@@ -51,7 +51,8 @@ use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
 use clock::Anchor;
 use output::Keep;
 
-pub use options::{Listed, Unsupported, io_engines, markdown, options, supports};
+pub use crate::unsupported::Unsupported;
+pub use options::{Listed, io_engines, markdown, options, supports};
 
 /// What results name as the engine's version.
 #[must_use]
