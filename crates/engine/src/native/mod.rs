@@ -10,7 +10,7 @@
 //!             └─ Events: samples every interval, results at the end
 //! ```
 //!
-//! [`options`] is the one table of what is supported; everything else is refused
+//! [`mod@options`] is the one table of what is supported; everything else is refused
 //! by name before anything is touched. [`worker`] is the loop: after its start it
 //! allocates nothing, takes no lock, writes nothing. [`stats`] is read by [`run`]
 //! while it is written. `unsafe` is in [`backend`], [`buffer`] and the counter
