@@ -53,6 +53,8 @@ pub struct Machine {
     pub fio: String,
     pub fathom: String,
     pub binary_bytes: u64,
+    /// Processes that wanted a CPU in the last minute, those of the bench included.
+    pub load: String,
 }
 
 impl Machine {
@@ -73,17 +75,22 @@ impl Machine {
             fio: said("fio".as_ref(), "--version"),
             fathom: said(fathom, "--version"),
             binary_bytes: fs::metadata(fathom).map_or(0, |meta| meta.len()),
+            load: fs::read_to_string("/proc/loadavg")
+                .ok()
+                .and_then(|text| Some(text.split_whitespace().next()?.to_owned()))
+                .unwrap_or_else(|| "unknown".to_owned()),
         }
     }
 }
 
 pub fn markdown(machine: &Machine, rows: &[Row]) -> String {
     let mut text = format!(
-        "{}: {} × {}, {}; {}, {} ({:.1} MiB)\n\n| | median | limit | in the same run | rounds |\n|---|---:|---:|---|---:|\n",
+        "{}: {} × {}, {}, load {}; {}, {} ({:.1} MiB)\n\n| | median | limit | in the same run | rounds |\n|---|---:|---:|---|---:|\n",
         machine.date,
         machine.cpus,
         machine.processor,
         machine.kernel,
+        machine.load,
         machine.fio,
         machine.fathom,
         machine.binary_bytes as f64 / f64::from(1 << 20),
