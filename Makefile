@@ -77,6 +77,12 @@ bench: ## Fathom's own cost, side by side with plain fio; writes bench/results.m
 	rustup target add $(musl_target)
 	$(CARGO) bench --locked -p fathom-cli --bench cost --target $(musl_target)
 
+.PHONY: bench-engine
+bench-engine: ## the native engine beside fio, some 15 minutes; as root; writes bench/engine.md and .json
+	@tools/setup.sh quick
+	rustup target add $(musl_target)
+	$(CARGO) bench --locked -p fathom-cli --bench engine --target $(musl_target)
+
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZ_SECONDS (20); without nightly and cargo-fuzz its seeds only
 	@tools/fuzz.sh $(FUZZ_SECONDS)

@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 mod inputs;
+mod machine;
 mod measurements;
 mod results;
 mod timing;
@@ -65,7 +66,7 @@ fn main() {
         .filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name))
         .map(|(_, measure)| measure(&lab))
         .collect();
-    let machine = results::Machine::here(&lab.fathom);
+    let machine = machine::Machine::here(&lab.fathom);
     println!("\n{}", results::markdown(&machine, &rows));
     if lab.full && wanted.is_empty() {
         let bench = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench");

@@ -31,6 +31,8 @@ for group in "$@"; do
             need pkg-config pkg-config
             [ -e /usr/include/fuse3/fuse.h ] || missing="$missing libfuse3-dev"
             need shellcheck shellcheck
+            # For the oracle of the Kconfig tests, from PyPI.
+            python3 -c "import ensurepip" 2>/dev/null || missing="$missing python3-venv"
             ;;
         *) echo "tools/setup.sh: no group '$group'" >&2; exit 2 ;;
     esac

@@ -19,10 +19,21 @@ loop_works() {
     [ -n "$device" ]
 }
 
+# Whether PyPI gives kconfiglib, with which the Kconfig tests compare.
+pypi_works() {
+    folder=$(mktemp -d)
+    status=0
+    { python3 -m venv "$folder" && "$folder/bin/pip" download -q --no-deps -d "$folder" \
+        kconfiglib==14.1.0; } >/dev/null 2>&1 || status=1
+    rm -rf "$folder"
+    return $status
+}
+
 # can REASON: whether this machine can do what the reason says it cannot. The first
 # of its words that names a capability decides; the general ones come last.
 can() {
     case $(printf '%s' "$1" | tr '[:upper:]' '[:lower:]') in
+        *kconfiglib*) pypi_works ;;
         *zram*) is_root && { [ -e /sys/class/zram-control ] || modprobe -n zram 2>/dev/null; } ;;
         *fuse*) is_root && [ -w /dev/fuse ] ;;
         *loop*) is_root && loop_works ;;

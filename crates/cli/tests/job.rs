@@ -44,6 +44,21 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
+/// fio runs both and says nothing, so a run does too; a check refuses it.
+#[test]
+fn a_section_named_twice_is_refused_by_a_check_and_run() {
+    let folder = folder(&[(
+        "twice.fio",
+        "[a]\nrw=read\nsize=64k\n[a]\nrw=read\nsize=64k\n",
+    )]);
+    let output = fathom(folder.path(), &["job", "check", "twice.fio"]);
+    assert_eq!(output.status.code(), Some(3), "{}", out(&output));
+    assert!(out(&output).contains("twice.fio:4:1: error: a second section [a]"));
+    let output = fathom(folder.path(), &["job", "run", "--dry-run", "twice.fio"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(err(&output).contains("warning: a second section [a]"));
+}
+
 #[test]
 fn check_reports_every_error_of_every_file() {
     let folder = folder(&[

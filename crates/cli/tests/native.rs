@@ -368,6 +368,7 @@ fn signals_and_the_timeout_end_a_run_and_keep_it() {
     }
     let (doc, code) = bench.document(&["long.fio", "--engine=native", "--timeout=500ms"]);
     assert_eq!((code, &doc["status"]), (1, &"failed".into()));
+    assert_eq!(doc["failures"][0]["kind"], "time_limit");
     assert!(doc["jobs"][0]["read"]["total_ios"].as_u64().unwrap() > 0);
 }
 
@@ -462,7 +463,7 @@ fn the_whole_quick_series_runs_without_fio() {
     let output = bench.run(&args);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stderr(&output).contains("the native engine runs the tests"));
-    assert!(stderr(&output).contains("Engine native-"));
+    assert!(stderr(&output).contains(" with native-"));
     let doc: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(doc["engine"], "native");
     assert!(

@@ -16,6 +16,10 @@ pub mod fio;
 pub mod jobfile;
 #[cfg(target_os = "linux")]
 pub mod native;
+#[cfg(not(target_os = "linux"))]
+#[path = "native_elsewhere.rs"]
+pub mod native;
+mod unsupported;
 
 /// Takes the events of a run in order.
 pub trait Sink {

@@ -71,6 +71,7 @@ impl Config {
             let can: Vec<SymbolId> = members
                 .iter()
                 .copied()
+                .filter(|&member| tree.symbol(member).kind.is_logical())
                 .filter(|&member| self.visibility(member) > Tri::N)
                 .collect();
             match self.mode(id) {

@@ -558,3 +558,14 @@ fn a_member_of_two_choices_stays_in_the_first() {
     config.read(&written, "again");
     assert_eq!(config.write(""), written);
 }
+
+#[test]
+fn a_text_in_a_choice_is_nothing_to_pick_at_random() {
+    let tree =
+        "choice\n\tprompt \"c\"\nconfig A\n\tbool \"a\"\nconfig S\n\tstring \"s\"\nendchoice\n";
+    let mut config = config(tree);
+    for seed in 0..8 {
+        config.randomize(seed);
+        assert_eq!(config.get("A"), Some("y"));
+    }
+}

@@ -32,7 +32,8 @@ fn env(name: &str) -> Option<String> {
 /// Python with kconfiglib in a virtual environment of its own, made once.
 fn python() -> Result<PathBuf, String> {
     static PYTHON: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    PYTHON.get_or_init(make_python).clone()
+    let python = PYTHON.get_or_init(make_python).clone();
+    python.map_err(|reason| format!("kconfiglib cannot be had: {reason}"))
 }
 
 fn make_python() -> Result<PathBuf, String> {

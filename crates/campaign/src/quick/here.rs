@@ -9,6 +9,7 @@ use fathom_engine::choice::{Chosen, Lack};
 use fathom_engine::fio::version::Program;
 use fathom_engine::fio::{Fio, guard, inventory};
 use fathom_engine::native::Native;
+use fathom_model::FailureKind;
 use fathom_model::environment::FileSystem;
 
 use super::host::{FioFacts, FolderState, Hold, Host, Site};
@@ -114,7 +115,11 @@ impl Host for Here {
     }
 
     fn has_native(&self) -> Result<(), Lack> {
-        Ok(())
+        if cfg!(target_os = "linux") {
+            return Ok(());
+        }
+        let what = "the native engine is for Linux only";
+        Err(Lack::new(FailureKind::EngineMissing, what))
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) fn sections(
         let line = &headers[place];
         let message =
             format!("a second section [{name}], the first stands on line {first}: both run");
-        report.warning(line, whole(line), message);
+        report.add(Severity::Mistake, line, whole(line), message, None);
     }
     let mut globals: Vec<&Written> = Vec::new();
     let mut context = Context::default();

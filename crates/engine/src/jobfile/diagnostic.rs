@@ -12,6 +12,9 @@ use serde::Serialize;
 pub enum Severity {
     /// It cannot, or it would not do what was written.
     Error,
+    /// It can, and fio says nothing; but it is hardly what was meant: a check
+    /// refuses it, a run goes on.
+    Mistake,
     /// It can; it may not be what was meant.
     Warning,
 }
@@ -20,7 +23,7 @@ impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
             Self::Error => "error",
-            Self::Warning => "warning",
+            Self::Mistake | Self::Warning => "warning",
         })
     }
 }

@@ -1,6 +1,6 @@
 //! A job as this engine runs it: every option resolved to what it means.
 //!
-//! [`super::options`] fills it from a [`fathom_model::JobSpec`]; nothing below
+//! [`mod@super::options`] fills it from a [`fathom_model::JobSpec`]; nothing below
 //! looks at an option's text again.
 
 use std::path::PathBuf;

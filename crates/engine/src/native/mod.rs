@@ -10,7 +10,7 @@
 //!             └─ Events: samples every interval, results at the end
 //! ```
 //!
-//! [`options`] is the one table of what is supported; everything else is refused
+//! [`mod@options`] is the one table of what is supported; everything else is refused
 //! by name before anything is touched. [`worker`] is the loop: after its start it
 //! allocates nothing, takes no lock, writes nothing. [`stats`] is read by [`run`]
 //! while it is written. `unsafe` is in [`backend`], [`buffer`] and the counter
@@ -51,7 +51,8 @@ use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
 use clock::Anchor;
 use output::Keep;
 
-pub use options::{Listed, Unsupported, io_engines, markdown, options, supports};
+pub use crate::unsupported::Unsupported;
+pub use options::{Listed, io_engines, markdown, options, supports};
 
 /// What results name as the engine's version.
 #[must_use]

@@ -375,13 +375,13 @@ impl<'a> Run<'a> {
             self.interrupted = true;
             self.end_all();
         }
-        let late = self
-            .request
-            .deadline
-            .is_some_and(|deadline| self.begun.elapsed() > deadline);
-        if late && self.stopped_at.is_none() {
-            let message = "did not end by its deadline and was stopped";
-            self.fail(Failure::new(FailureKind::Hung, message).about("the run"));
+        if let Some(deadline) = self.request.deadline
+            && self.begun.elapsed() > deadline
+            && self.stopped_at.is_none()
+        {
+            let limit = deadline.as_secs_f64();
+            let message = format!("the time limit of {limit} s was reached");
+            self.fail(Failure::new(FailureKind::TimeLimit, message));
             self.end_all();
         }
         self.end_steady();

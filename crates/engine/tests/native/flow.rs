@@ -55,6 +55,29 @@ fn samples_add_up_to_the_results() {
 }
 
 #[test]
+fn ios_counted_in_batches_are_all_in_every_histogram() {
+    let dir = folder();
+    let files = dir.path().join("a");
+    let text = format!(
+        "[a]\nfilename={}\nsize=1m\nrw=randrw\nbssplit=4k/60:8k/40\nioengine=io_uring\niodepth=24\n\
+         iodepth_batch_submit=8\niodepth_batch_complete_min=8\nfsync=16\nloops=3\nwrite_lat_log=l\n",
+        files.display()
+    );
+    let seen = run(dir.path(), &text);
+    let mut lines = 0;
+    for result in [seen.read(0), seen.write(0)] {
+        assert!(result.total_ios > 0);
+        lines += result.total_ios as usize;
+        for latency in [&result.slat, &result.clat, &result.lat] {
+            assert_eq!(latency.as_ref().unwrap().n, Some(result.total_ios));
+        }
+    }
+    assert_eq!(seen.read(0).io_bytes + seen.write(0).io_bytes, 3 << 20);
+    let log = std::fs::read_to_string(dir.path().join("l_clat.1.log")).unwrap();
+    assert_eq!(log.lines().count(), lines);
+}
+
+#[test]
 fn a_stonewall_waits_and_groups_report_together() {
     let dir = folder();
     let text = "[global]\nsize=64k\nrw=write\ngroup_reporting\n[a]\nnumjobs=3\n[b]\n[c]\nstonewall\n[d]\nnew_group\n";

@@ -110,6 +110,30 @@ fn a_job_killed_by_a_signal_gets_its_figures_from_the_samples() {
     assert_eq!(doc.failures.len(), 1);
 }
 
+/// fio counts the rounds of its CPU burner as reads of no bytes in no time.
+#[test]
+fn an_engine_that_moves_nothing_gets_no_figures_from_samples() {
+    let mut burner = reader("burn");
+    burner.read = Some(DirectionResult {
+        total_ios: 2,
+        ..DirectionResult::default()
+    });
+    let mut round = sample(1000, 0, Direction::Read, 2, 50_000);
+    if let Event::Sample(sample) = &mut round {
+        sample.bytes = 0;
+    }
+    let events = vec![
+        started(),
+        jobs(&["burn"]),
+        round,
+        finished(vec![burner], Vec::new()),
+        ended(RunStatus::Complete),
+    ];
+    let doc = document_of(RunStatus::Complete, events);
+    assert!(!doc.from_samples);
+    assert_eq!(doc.jobs[0].read.as_ref().unwrap().iops, 0.0);
+}
+
 #[test]
 fn steps_are_kept_apart_and_an_unfinished_one_comes_from_samples() {
     let doc = document_of(

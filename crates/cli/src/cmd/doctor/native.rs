@@ -42,13 +42,13 @@ pub fn look(topic: &mut Topic) {
         .map(|(engine, _)| *engine)
         .filter(|engine| *engine != LOCKED)
         .collect();
-    let state = if works.is_empty() {
-        State::Absent
+    if works.is_empty() {
+        let found = "none of its I/O engines works here";
+        topic.add("native", State::Absent, found, None);
     } else {
-        State::Ok
-    };
-    let found = format!("{}: {}", native::version(), works.join(", "));
-    topic.add("native", state, found, None);
+        let found = format!("{}: {}", native::version(), works.join(", "));
+        topic.ok("native", found);
+    }
     for (engine, tried) in &tried {
         if let Err(failure) = tried {
             // The message says what to do about it.

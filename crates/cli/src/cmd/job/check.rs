@@ -45,8 +45,8 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             Err(error) => diagnostics.push(unreadable(path, &error)),
         }
     }
-    if args.strict {
-        for diagnostic in &mut diagnostics {
+    for diagnostic in &mut diagnostics {
+        if args.strict || diagnostic.severity == Severity::Mistake {
             diagnostic.severity = Severity::Error;
         }
     }

@@ -105,7 +105,7 @@ pub fn apply(file: &mut JobFile, settings: &[Setting], strict: bool) -> anyhow::
             if strict {
                 diagnostic.severity = Severity::Error;
             }
-        } else if diagnostic.severity == Severity::Warning {
+        } else if diagnostic.severity != Severity::Error {
             // Told when the file was read.
             continue;
         }

@@ -24,7 +24,7 @@ fn block(diagnostic: &Diagnostic, colours: bool) -> String {
     let (on, off) = match (colours, diagnostic.severity) {
         (false, _) => ("", ""),
         (true, Severity::Error) => ("\x1b[1;31m", "\x1b[0m"),
-        (true, Severity::Warning) => ("\x1b[1;33m", "\x1b[0m"),
+        (true, Severity::Mistake | Severity::Warning) => ("\x1b[1;33m", "\x1b[0m"),
     };
     let mut block = format!(
         "{}: {on}{}{off}: {}\n",

@@ -10,12 +10,11 @@ mod listed;
 mod order;
 pub(in crate::native) mod value;
 
-use std::fmt;
-
-use fathom_model::{JobSpec, Origin};
+use fathom_model::JobSpec;
 
 use super::job::{Job, Sizes};
 use super::stats::Dir;
+use crate::unsupported::Unsupported;
 pub use listed::{Listed, io_engines, options};
 pub(super) use order::{USE_CMDPRIO, priority};
 use value::{Outcome, Value};
@@ -62,28 +61,6 @@ fn find(name: &str) -> Option<&'static Row> {
         .iter()
         .flat_map(|(_, rows)| rows.iter())
         .find(|row| row.names.contains(&name))
-}
-
-/// An option this engine does not take, or not with this value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unsupported {
-    /// The job.
-    pub job: String,
-    /// The option's name as written; the job's own when options do not fit together.
-    pub option: String,
-    /// Where it was written.
-    pub origin: Option<Origin>,
-    /// Why, without a full stop.
-    pub reason: String,
-}
-
-impl fmt::Display for Unsupported {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        if let Some(origin) = &self.origin {
-            write!(f, "{origin}: ")?;
-        }
-        write!(f, "job {}: {}: {}", self.job, self.option, self.reason)
-    }
 }
 
 /// A job as this engine runs it, or everything in it that it does not take.

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use fathom_model::JobOption;
+use fathom_model::{JobOption, Origin};
 
 use super::*;
 use crate::native::job::{Amount, IoEngine};

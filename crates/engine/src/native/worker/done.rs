@@ -10,13 +10,40 @@ use crate::native::job::IoEngine;
 use crate::native::ring::Logged;
 use crate::native::stats::{Dir, bump};
 
+/// I/Os that were over at once with the same times: batches that were handed over
+/// together often end together, and are counted in one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Alike {
+    dir: Dir,
+    class: u8,
+    created: u64,
+    issued: u64,
+}
+
 impl Worker {
     /// Counts what is over and frees its slots.
     #[inline]
     pub(super) fn take<B: Backend>(&mut self, backend: &mut B, now: u64) -> std::io::Result<()> {
         let mut done = std::mem::take(&mut self.done);
+        let mut alike: Option<(Alike, u64, u64)> = None;
         for completion in done.drain(..) {
-            self.complete(backend, completion, now);
+            let Some((kind, len)) = self.complete(backend, completion, now) else {
+                continue;
+            };
+            match &mut alike {
+                Some((same, count, bytes)) if *same == kind => {
+                    *count += 1;
+                    *bytes += len;
+                }
+                other => {
+                    if let Some((kind, count, bytes)) = other.replace((kind, 1, len)) {
+                        self.count(&kind, count, bytes, now);
+                    }
+                }
+            }
+        }
+        if let Some((kind, count, bytes)) = alike {
+            self.count(&kind, count, bytes, now);
         }
         // A short I/O may have been called inline again and be over already.
         let again = std::mem::replace(&mut self.done, done);
@@ -24,51 +51,70 @@ impl Worker {
         Ok(())
     }
 
+    /// Frees the slot of an I/O that is over; what is to be counted of it.
     #[inline]
-    fn complete<B: Backend>(&mut self, backend: &mut B, completion: Done, now: u64) {
+    fn complete<B: Backend>(
+        &mut self,
+        backend: &mut B,
+        completion: Done,
+        now: u64,
+    ) -> Option<(Alike, u64)> {
         let slot = completion.slot;
         let under = self.under[slot as usize];
         let left = i64::from(under.len - under.moved);
         if completion.result < left {
-            return self.complete_oddly(backend, completion, under);
-        }
-        match data_direction(under.op) {
-            Some(dir) => self.count(dir, &under, now),
-            None if self.measuring => {
-                self.stats
-                    .sync
-                    .add(self.clock.ns(now.saturating_sub(under.issued)), 1);
-            }
-            None => {}
+            self.complete_oddly(backend, completion, under);
+            return None;
         }
         self.release(slot);
+        if !self.measuring {
+            return None;
+        }
+        let Some(dir) = data_direction(under.op) else {
+            let ns = self.clock.ns(now.saturating_sub(under.issued));
+            self.stats.sync.add(ns, 1);
+            return None;
+        };
+        if self.ring.is_some() {
+            self.log(dir, &under, now);
+        }
+        let alike = Alike {
+            dir,
+            class: under.class,
+            created: under.created,
+            issued: under.issued,
+        };
+        Some((alike, u64::from(under.len)))
     }
 
+    /// Counts `count` I/Os of the same times, of `bytes` together.
     #[inline]
-    fn count(&mut self, dir: Dir, under: &Under, now: u64) {
-        if !self.measuring {
-            return;
+    fn count(&self, alike: &Alike, count: u64, bytes: u64, now: u64) {
+        if let Some(stats) = &self.stats.dirs[alike.dir as usize] {
+            let clat = self.clock.ns(now.saturating_sub(alike.issued));
+            let lat = self.clock.ns(now.saturating_sub(alike.created));
+            stats.clat[usize::from(alike.class)].add(clat, count);
+            stats.lat.add(lat, count);
+            bump(&stats.bytes, bytes);
         }
-        if let Some(stats) = &self.stats.dirs[dir as usize] {
-            let clat = self.clock.ns(now.saturating_sub(under.issued));
-            let lat = self.clock.ns(now.saturating_sub(under.created));
-            stats.clat[usize::from(under.class)].add(clat, 1);
-            stats.lat.add(lat, 1);
-            bump(&stats.bytes, u64::from(under.len));
-            if let Some(ring) = &self.ring {
-                let entry = Logged {
-                    at_ns: self.clock.ns(now.saturating_sub(self.began)),
-                    slat_ns: lat - clat.min(lat),
-                    clat_ns: clat,
-                    lat_ns: lat,
-                    offset: under.offset,
-                    len: under.len,
-                    dir,
-                    priority: self.classes.values()[usize::from(under.class)],
-                };
-                ring.put(&entry, || self.stop.load(Relaxed));
-            }
-        }
+    }
+
+    /// A line of the job's logs.
+    fn log(&self, dir: Dir, under: &Under, now: u64) {
+        let Some(ring) = &self.ring else { return };
+        let clat_ns = self.clock.ns(now.saturating_sub(under.issued));
+        let lat_ns = self.clock.ns(now.saturating_sub(under.created));
+        let entry = Logged {
+            at_ns: self.clock.ns(now.saturating_sub(self.began)),
+            slat_ns: lat_ns - clat_ns.min(lat_ns),
+            clat_ns,
+            lat_ns,
+            offset: under.offset,
+            len: under.len,
+            dir,
+            priority: self.classes.values()[usize::from(under.class)],
+        };
+        ring.put(&entry, || self.stop.load(Relaxed));
     }
 
     #[inline]

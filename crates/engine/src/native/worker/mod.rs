@@ -326,22 +326,41 @@ impl Worker {
             &self.stats.depths[class.min(DEPTH_CLASSES.len() - 1)],
             self.batch.len() as u64,
         );
+        // I/Os made at the same time count in one step.
+        let mut alike: Option<(Dir, u64, u64)> = None;
         for &slot in &self.batch {
             let under = &mut self.under[slot as usize];
             under.issued = issued;
             self.stats.slots[slot as usize]
                 .issued
                 .store(issued, Relaxed);
-            if let (true, Some(dir)) = (self.measuring, data_direction(under.op))
-                && let Some(stats) = &self.stats.dirs[dir as usize]
-            {
-                stats
-                    .slat
-                    .add(self.clock.ns(issued.saturating_sub(under.created)), 1);
+            let Some(dir) = data_direction(under.op) else {
+                continue;
+            };
+            match &mut alike {
+                Some((same, created, count)) if (*same, *created) == (dir, under.created) => {
+                    *count += 1;
+                }
+                other => {
+                    let before = other.replace((dir, under.created, 1));
+                    self.count_slat(before, issued);
+                }
             }
         }
+        self.count_slat(alike, issued);
         self.batch.clear();
         self.stats.issued_bytes.store(self.issued_bytes, Relaxed);
+    }
+
+    /// Counts so many I/Os of a direction that were made at one time.
+    #[inline]
+    fn count_slat(&self, alike: Option<(Dir, u64, u64)>, issued: u64) {
+        if let (true, Some((dir, created, count))) = (self.measuring, alike)
+            && let Some(stats) = &self.stats.dirs[dir as usize]
+        {
+            let slat = self.clock.ns(issued.saturating_sub(created));
+            stats.slat.add(slat, count);
+        }
     }
 
     /// Waits until `due` or a stop, the last part without sleeping.

@@ -1,0 +1,107 @@
+//! One core for everything that is measured, and what was used of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The machine's last CPU, and the cpuset that holds commands to it. A plain
+/// affinity would not do: io_uring's kernel workers take the affinity of the
+/// cpuset, not of the thread that they work for (io_uring/io-wq.c, io_wq_create).
+pub struct Core {
+    cpu: usize,
+    cpuset: Option<PathBuf>,
+}
+
+/// CPU time of a command and of all it started and waited for, in seconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Used {
+    pub user_s: f64,
+    pub system_s: f64,
+}
+
+impl Core {
+    pub fn last() -> Self {
+        let cpu = std::thread::available_parallelism().map_or(1, usize::from) - 1;
+        let cpuset = make_cpuset(cpu);
+        if cpuset.is_none() {
+            println!("no cpuset can be made here: io_uring's kernel workers may leave the core");
+        }
+        Self { cpu, cpuset }
+    }
+
+    /// Whether kernel workers stay on the core, too.
+    pub fn is_tight(&self) -> bool {
+        self.cpuset.is_some()
+    }
+
+    /// Runs a command that must succeed on the core; what it printed, what it used.
+    pub fn run(&self, command: &Command) -> (String, Used) {
+        let mut held = match &self.cpuset {
+            Some(dir) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]);
+                shell.arg(dir.join("cgroup.procs"));
+                shell
+            }
+            None => {
+                let mut taskset = Command::new("taskset");
+                taskset.args(["-c", &self.cpu.to_string()]);
+                taskset
+            }
+        };
+        held.arg(command.get_program()).args(command.get_args());
+        let before = used_by_children();
+        let output = held.stdin(Stdio::null()).output().unwrap();
+        let after = used_by_children();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{command:?}: {said}");
+        let used = Used {
+            user_s: after.user_s - before.user_s,
+            system_s: after.system_s - before.system_s,
+        };
+        (String::from_utf8(output.stdout).unwrap(), used)
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        if let Some(dir) = &self.cpuset {
+            let _ = fs::remove_dir(dir);
+        }
+    }
+}
+
+/// A cpuset of one CPU, in whichever hierarchy the machine has.
+fn make_cpuset(cpu: usize) -> Option<PathBuf> {
+    let old = Path::new("/sys/fs/cgroup/cpuset");
+    let root = if old.is_dir() {
+        old
+    } else {
+        let root = Path::new("/sys/fs/cgroup");
+        fs::write(root.join("cgroup.subtree_control"), "+cpuset").ok()?;
+        root
+    };
+    let dir = root.join(format!("fathom-bench-{}", std::process::id()));
+    fs::create_dir(&dir).ok()?;
+    let set = |file: &str, value: &str| fs::write(dir.join(file), value);
+    let made = set("cpuset.cpus", &cpu.to_string()).and_then(|()| set("cpuset.mems", "0"));
+    if made.is_err() {
+        let _ = fs::remove_dir(&dir);
+        return None;
+    }
+    Some(dir)
+}
+
+/// All that ended and was waited for; a process's kernel workers are threads of it.
+fn used_by_children() -> Used {
+    // SAFETY: all fields of rusage are numbers, for which zero is a value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one rusage at the pointer.
+    let result = unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
+    assert_eq!(result, 0);
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    Used {
+        user_s: seconds(usage.ru_utime),
+        system_s: seconds(usage.ru_stime),
+    }
+}

@@ -1,0 +1,121 @@
+//! The native engine beside fio: IOPS of one core, CPU time of each I/O, and the
+//! time until the first one.
+//!
+//! `make bench-engine` runs it in full and writes `bench/engine.md` and
+//! `bench/engine.json`. `cargo test` runs a few cells once, short, and writes
+//! nothing: so that it does not rot.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a program for developers
+
+use std::path::{Path, PathBuf};
+
+mod cells;
+mod contenders;
+mod core;
+#[path = "../machine.rs"]
+mod machine;
+mod places;
+mod start;
+mod table;
+#[path = "../timing.rs"]
+#[allow(dead_code)] // the other benchmark uses the rest
+mod timing;
+
+/// Where and how long things are measured.
+struct Lab {
+    /// The binary under test.
+    fathom: PathBuf,
+    /// Folder for everything that is written.
+    dir: tempfile::TempDir,
+    /// The core that everything measured runs on.
+    core: core::Core,
+    size: Size,
+}
+
+/// How much is measured.
+struct Size {
+    /// Turns of every contender in every cell.
+    rounds: usize,
+    /// Of one run, as a job file has it.
+    runtime: &'static str,
+    /// Of a device or file.
+    bytes: u64,
+    depths: &'static [u32],
+    contenders: &'static [contenders::Contender],
+}
+
+/// The real thing.
+const FULL: Size = Size {
+    rounds: 5,
+    runtime: "1s",
+    bytes: 512 << 20,
+    depths: &[1, 32, 128],
+    contenders: &contenders::ALL,
+};
+
+const TRIAL: Size = Size {
+    rounds: 1,
+    runtime: "100ms",
+    bytes: 4 << 20,
+    depths: &[32],
+    contenders: &[
+        contenders::Contender::NativeBatched,
+        contenders::Contender::FioTuned,
+    ],
+};
+
+impl Lab {
+    /// The cell that the targets are about gets more turns: a kernel that splits
+    /// user from system time by a tick of 4 ms sees 250 of them a second, of which
+    /// a twentieth is the user's.
+    fn rounds(&self, place: places::Place, engine: &str, depth: u32) -> usize {
+        if (place, engine, depth) == (places::Place::Zram, "io_uring", 32) {
+            self.size.rounds * 4
+        } else {
+            self.size.rounds
+        }
+    }
+}
+
+fn main() {
+    // cargo bench says so; cargo test does not.
+    let full = std::env::args().any(|arg| arg == "--bench");
+    if timing::which("fio").is_none() {
+        println!("fio is not installed: nothing to measure against");
+        return;
+    }
+    let lab = Lab {
+        fathom: std::env::var_os("FATHOM_BENCH_BINARY")
+            .map_or_else(|| env!("CARGO_BIN_EXE_fathom").into(), PathBuf::from),
+        // Below target/, which lies on a disk where /tmp may be memory.
+        dir: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
+        core: core::Core::last(),
+        size: if full { FULL } else { TRIAL },
+    };
+    let conditions = table::Conditions::now(&lab);
+    // `cargo bench … -- zram 32` measures cells with these words alone, and writes nothing.
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|arg| !arg.starts_with('-'))
+        .collect();
+    let alone = |what: &str| wanted.is_empty() || wanted == [what];
+    let start = alone("start").then(|| start::measure(&lab));
+    let cost = cells::cost_of_start(&lab);
+    let mut cells = Vec::new();
+    for place in places::ALL {
+        match places::prepare(&lab, place) {
+            Ok(ready) => cells.extend(cells::of_place(&lab, &ready, &cost, &wanted)),
+            Err(reason) => println!("{} left out: {reason}", place.name()),
+        }
+    }
+    let results = table::Results {
+        machine: machine::Machine::here(&lab.fathom),
+        conditions,
+        start,
+        cells,
+    };
+    println!("\n{}", table::markdown(&results));
+    if full && wanted.is_empty() {
+        let bench = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench");
+        table::write(&bench, &results).unwrap();
+    }
+}
