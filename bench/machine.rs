@@ -17,6 +17,8 @@ pub struct Machine {
     pub fio: String,
     pub fathom: String,
     pub binary_bytes: u64,
+    /// Processes that wanted a CPU in the last minute, those of the bench included.
+    pub load: String,
 }
 
 impl Machine {
@@ -37,6 +39,10 @@ impl Machine {
             fio: said("fio".as_ref(), "--version"),
             fathom: said(fathom, "--version"),
             binary_bytes: fs::metadata(fathom).map_or(0, |meta| meta.len()),
+            load: fs::read_to_string("/proc/loadavg")
+                .ok()
+                .and_then(|text| Some(text.split_whitespace().next()?.to_owned()))
+                .unwrap_or_else(|| "unknown".to_owned()),
         }
     }
 }
@@ -45,11 +51,12 @@ impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: {} × {}, {}; {}, {} ({:.1} MiB)",
+            "{}: {} × {}, {}, load {}; {}, {} ({:.1} MiB)",
             self.date,
             self.cpus,
             self.processor,
             self.kernel,
+            self.load,
             self.fio,
             self.fathom,
             self.binary_bytes as f64 / f64::from(1 << 20),
