@@ -92,6 +92,49 @@ fn make_cpuset(cpu: usize) -> Option<PathBuf> {
     Some(dir)
 }
 
+/// How busy the whole machine is with something else between two moments.
+pub struct Others {
+    began: (f64, f64),
+    own: Used,
+}
+
+impl Others {
+    pub fn watch() -> Self {
+        Self {
+            began: machine_ticks(),
+            own: used_by_children(),
+        }
+    }
+
+    /// Cores that other processes have kept busy since, on average.
+    pub fn cores(&self) -> f64 {
+        let (busy, all) = machine_ticks();
+        let (busy, all) = (busy - self.began.0, all - self.began.1);
+        let own = used_by_children();
+        let own = own.user_s + own.system_s - self.own.user_s - self.own.system_s;
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+        // Every core has as many ticks as time went by: 100 a second (USER_HZ).
+        let seconds = all / cpus / 100.0;
+        (busy / 100.0 - own) / seconds
+    }
+}
+
+/// Ticks in which the machine did something, and all (proc(5), /proc/stat).
+fn machine_ticks() -> (f64, f64) {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let line = text.lines().next().unwrap_or_default();
+    let ticks: Vec<f64> = line
+        .split_whitespace()
+        .skip(1)
+        .take(8)
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    let all: f64 = ticks.iter().sum();
+    // The fourth is idle, the fifth idle with I/O under way.
+    let idle: f64 = ticks.iter().skip(3).take(2).sum();
+    (all - idle, all)
+}
+
 /// All that ended and was waited for; a process's kernel workers are threads of it.
 fn used_by_children() -> Used {
     // SAFETY: all fields of rusage are numbers, for which zero is a value.

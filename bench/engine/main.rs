@@ -91,7 +91,8 @@ fn main() {
         core: core::Core::last(),
         size: if full { FULL } else { TRIAL },
     };
-    let conditions = table::Conditions::now(&lab);
+    let mut conditions = table::Conditions::now(&lab);
+    let others = core::Others::watch();
     // `cargo bench … -- zram 32` measures cells with these words alone, and writes nothing.
     let wanted: Vec<String> = std::env::args()
         .skip(1)
@@ -107,6 +108,7 @@ fn main() {
             Err(reason) => println!("{} left out: {reason}", place.name()),
         }
     }
+    conditions.others = others.cores();
     let results = table::Results {
         machine: machine::Machine::here(&lab.fathom),
         conditions,

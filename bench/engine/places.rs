@@ -3,6 +3,8 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use crate::Lab;
 
@@ -140,7 +142,15 @@ impl Zram {
 
 impl Drop for Zram {
     fn drop(&mut self) {
-        let _ = fs::write(format!("/sys/block/zram{}/reset", self.number), "1");
-        let _ = fs::write(format!("{CONTROL}/hot_remove"), self.number.to_string());
+        // An io_uring lets go of its files some time after its process is gone
+        // (io_uring/io_uring.c, io_ring_exit_work); until then the device is busy.
+        for _ in 0..100 {
+            let _ = fs::write(format!("/sys/block/zram{}/reset", self.number), "1");
+            if fs::write(format!("{CONTROL}/hot_remove"), self.number.to_string()).is_ok() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        println!("zram{} is still in use and stays", self.number);
     }
 }

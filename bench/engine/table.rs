@@ -35,6 +35,8 @@ pub struct Conditions {
     pub cpuset: bool,
     /// Of the last minute before, processes that ran or wanted to.
     pub load: f64,
+    /// Cores that something else kept busy meanwhile, on average.
+    pub others: f64,
 }
 
 impl Conditions {
@@ -47,6 +49,7 @@ impl Conditions {
             bytes: lab.size.bytes,
             cpuset: lab.core.is_tight(),
             load: load.and_then(Result::ok).unwrap_or(f64::NAN),
+            others: 0.0,
         }
     }
 }
@@ -173,12 +176,13 @@ fn judged(results: &Results) -> String {
 pub fn markdown(results: &Results) -> String {
     let how = &results.conditions;
     let mut text = format!(
-        "{}\n\n{} rounds of {}, {} MiB a target; load before: {:.2}; {}.\n\n",
+        "{}\n\n{} rounds of {}, {} MiB a target; load before: {:.2}; other processes kept {:.2} cores busy meanwhile; {}.\n\n",
         results.machine,
         how.rounds,
         how.runtime,
         how.bytes >> 20,
         how.load,
+        how.others,
         if how.cpuset {
             "a cpuset holds all threads to one core"
         } else {
