@@ -84,6 +84,18 @@ pub fn rfc3339(ms: u64) -> String {
     format!("{time:.3}")
 }
 
+/// What is to know of a run that was resumed.
+fn interruption(after: Option<RunStatus>, gap_ms: u64) -> String {
+    let how = match after {
+        None => "was killed",
+        Some(RunStatus::Interrupted) => "was interrupted",
+        Some(RunStatus::Failed) => "had ended with failures",
+        Some(RunStatus::Complete | RunStatus::Running) => "had ended",
+    };
+    let gap = fathom_model::units::duration(gap_ms);
+    format!("the run {how} and was resumed: nothing was measured for {gap}")
+}
+
 /// A run while its events are read in order.
 struct Run {
     doc: RunDocument,
@@ -122,9 +134,11 @@ impl Run {
 
     fn take(&mut self, entry: &Entry) {
         match &entry.event {
-            Event::Step { of, name, .. } => {
+            Event::Step {
+                of, name, point, ..
+            } => {
                 self.end_step();
-                self.step = (*of > 1).then(|| name.clone());
+                self.step = (*of > 1 || point.is_some()).then(|| name.clone());
             }
             Event::EngineStarted {
                 engine, version, ..
@@ -135,6 +149,10 @@ impl Run {
             Event::Jobs { names } => self.tally.begin(names),
             Event::Sample(sample) => self.tally.add(sample),
             Event::Note { text } => self.note(text),
+            Event::Skipped { point, reason } => {
+                self.note(&format!("{} was left out: {reason}", point.id));
+            }
+            Event::Resumed { after, gap_ms } => self.note(&interruption(*after, *gap_ms)),
             Event::Failure(failure) => self.failure(failure),
             Event::Finished { results } => self.results.push(Results::clone(results)),
             Event::Ended { .. } => self.doc.ended = Some(rfc3339(entry.at_ms)),
