@@ -6,6 +6,7 @@
 //! pure functions of the figures. [`grid`] and [`style`] set text for every
 //! table there is. Knows `record` and `model`.
 
+pub mod chart;
 mod clean;
 pub mod document;
 pub mod doubts;
