@@ -7,6 +7,7 @@
 //! [`style`] set text for every table there is. Knows `analysis`, `record` and
 //! `model`.
 
+pub mod chart;
 mod clean;
 pub mod document;
 pub mod doubts;
