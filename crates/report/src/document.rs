@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use fathom_analysis::groups;
 use fathom_model::{DiskUse, Entry, Event, Failure, JobResult, Results, RunDocument, RunStatus};
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
 use fathom_record::{Entries, Header, Record, RecordError};
 use jiff::Timestamp;
 
 use crate::samples::Tally;
-use crate::{clean, doubts, groups, samples};
+use crate::{clean, doubts, samples, sweep};
 
 /// The document of a run, without histograms.
 ///
@@ -41,10 +42,7 @@ pub fn read(dir: &Path) -> Result<RunDocument, RecordError> {
         }
     }
     if entries.unknown_events > 0 {
-        run.note(&format!(
-            "{} events of kinds this Fathom does not know were passed over: a newer one wrote them",
-            entries.unknown_events
-        ));
+        run.note(&sweep::unknown_events(entries.unknown_events));
     }
     Ok(run.finish())
 }
