@@ -32,19 +32,31 @@ pub fn document(record: &Record) -> RunDocument {
 /// # Errors
 /// When the folder is no record, is of a newer Fathom, or cannot be read.
 pub fn read(dir: &Path) -> Result<RunDocument, RecordError> {
+    read_along(dir, |_| ()).map(|(doc, _)| doc)
+}
+
+/// [`read`], which gives every entry to `each` as it goes by, and the record's
+/// first line at the end.
+pub(crate) fn read_along(
+    dir: &Path,
+    mut each: impl FnMut(&Entry),
+) -> Result<(RunDocument, Header), RecordError> {
     let mut entries = Entries::open(dir)?;
     let status = entries.status.unwrap_or(RunStatus::Running);
     let mut run = Run::new(entries.id(), status, &entries.header);
     for entry in &mut entries {
         match entry {
-            Ok(entry) => run.take(&entry),
+            Ok(entry) => {
+                run.take(&entry);
+                each(&entry);
+            }
             Err(damage) => run.note(&damage.to_string()),
         }
     }
     if entries.unknown_events > 0 {
         run.note(&sweep::unknown_events(entries.unknown_events));
     }
-    Ok(run.finish())
+    Ok((run.finish(), entries.header))
 }
 
 /// Takes the histograms out: they are long, and their percentiles stay.

@@ -21,11 +21,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+mod browser;
 mod devices;
 mod faultfs;
 mod kconfiglib;
 mod sshd;
 
+pub use browser::Browser;
 pub use devices::{LoopDevice, SmallFs};
 pub use faultfs::{FaultFs, Op};
 pub use kconfiglib::kconfiglib;

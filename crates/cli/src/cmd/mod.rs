@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use fathom_model::Exit;
+use fathom_record::RecordError;
 
 use crate::out::Color;
 
@@ -16,6 +17,7 @@ pub mod import;
 pub mod job;
 pub mod man;
 pub mod quick;
+pub mod report;
 pub mod runs;
 pub mod show;
 
@@ -88,6 +90,8 @@ pub enum Command {
     Man(man::Args),
     #[command(display_order = 1)]
     Quick(quick::Args),
+    #[command(display_order = 7)]
+    Report(report::Args),
     #[command(display_order = 6)]
     Runs(runs::Args),
     #[command(display_order = 7)]
@@ -106,6 +110,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Job(args) => job::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
         Command::Quick(args) => quick::run(&cli.global, args),
+        Command::Report(args) => report::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),
     }
@@ -124,4 +129,16 @@ pub fn exit_for(error: &anyhow::Error) -> Exit {
     error
         .downcast_ref::<ExitError>()
         .map_or(Exit::Failed, |e| e.exit)
+}
+
+/// A run that is not there is something missing, not a failure.
+pub fn missing(error: RecordError) -> anyhow::Error {
+    match error {
+        RecordError::NotFound(message) => ExitError {
+            exit: Exit::Missing,
+            message,
+        }
+        .into(),
+        other => other.into(),
+    }
 }

@@ -4,9 +4,8 @@ mod raw;
 mod samples;
 
 use fathom_model::Exit;
-use fathom_record::RecordError;
 
-use super::{ExitError, Global};
+use super::{Global, missing};
 use crate::format::Format;
 use crate::out;
 
@@ -68,16 +67,4 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         out::text(fathom_report::table(&doc, out::style(global.color)));
     }
     Ok(Exit::Success)
-}
-
-/// A run that is not there is something missing, not a failure.
-fn missing(error: RecordError) -> anyhow::Error {
-    match error {
-        RecordError::NotFound(message) => ExitError {
-            exit: Exit::Missing,
-            message,
-        }
-        .into(),
-        other => other.into(),
-    }
 }

@@ -14,6 +14,8 @@ use crate::grid::{Cell, Grid, figures, words};
 use crate::style::{Style, Tone, wrap};
 use crate::{document, doubts};
 
+pub(crate) use jobs::{every_latency, title_of};
+
 /// Up to this many jobs have a block of their own: more would not fit a screen.
 const BLOCKS: usize = 4;
 
