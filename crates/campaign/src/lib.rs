@@ -1,6 +1,9 @@
-//! From a definition to a plan and its runs. Today: the quick series ([`quick`]).
+//! From a definition to a plan and its runs: the quick series ([`quick`]) and
+//! configured campaigns ([`plan`]).
 //!
-//! Knows `fleet`, `engine`, `device`, `record` and `model`. Definitions are data
-//! (`campaigns/` at the top of the workspace), embedded into the program.
+//! Knows `kconfig`, `analysis`, `fleet`, `engine`, `device`, `record` and
+//! `model`. Definitions are data (`campaigns/` at the top of the workspace),
+//! embedded into the program.
 
+pub mod plan;
 pub mod quick;

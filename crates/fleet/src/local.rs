@@ -56,6 +56,7 @@ pub fn run(
             step: place,
             of: u32::try_from(steps.len()).unwrap_or(u32::MAX),
             name: step.name.clone(),
+            point: None,
         });
         let outcome = engine
             .run(&step.request, control, &mut both)

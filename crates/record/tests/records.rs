@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use fathom_model::{
-    Direction, DirectionResult, Event, Failure, FailureKind, Histogram, JobResult, Latency,
+    Direction, DirectionResult, Event, Failure, FailureKind, Histogram, JobResult, Latency, Point,
     Results, RunStatus, Sample,
 };
 use fathom_record::{EVENTS, Entries, Header, Record, RecordError, Writer, find, list, scan};
@@ -348,12 +348,30 @@ fn an_event() -> impl Strategy<Value = Event> {
                 clat,
             })
         });
+    let point = || {
+        let settings = prop::collection::btree_map("[a-z_]{1,12}", ".*", 0..4);
+        ("[a-z0-9/-]{1,30}", settings, 1u32..9).prop_map(|(id, settings, repetition)| Point {
+            series: "series".into(),
+            x: "iodepth".into(),
+            id,
+            settings,
+            repetition,
+        })
+    };
     prop_oneof![
         3 => some_sample,
         1 => (any::<u64>(), any::<Option<u64>>())
             .prop_map(|(t_ms, remaining_ms)| Event::Interval { t_ms, remaining_ms }),
         1 => (any::<u32>(), any::<u32>(), ".*")
-            .prop_map(|(step, of, name)| Event::Step { step, of, name }),
+            .prop_map(|(step, of, name)| Event::Step { step, of, name, point: None }),
+        1 => (any::<u32>(), any::<u32>(), point()).prop_map(|(step, of, point)| Event::Step {
+            step,
+            of,
+            name: point.id.clone(),
+            point: Some(Box::new(point)),
+        }),
+        1 => (point(), ".*").prop_map(|(point, reason)| Event::Skipped { point: Box::new(point), reason }),
+        1 => (any::<u64>()).prop_map(|gap_ms| Event::Resumed { after: Some(RunStatus::Failed), gap_ms }),
         1 => (".*", any::<Option<String>>(), prop::collection::vec(".*", 0..4), any::<Option<u32>>())
             .prop_map(|(engine, version, argv, pid)| Event::EngineStarted { engine, version, argv, pid }),
         1 => prop::collection::vec(".*", 0..4).prop_map(|names| Event::Jobs { names }),

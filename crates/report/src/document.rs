@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use fathom_analysis::groups;
 use fathom_model::{DiskUse, Entry, Event, Failure, JobResult, Results, RunDocument, RunStatus};
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
 use fathom_record::{Entries, Header, Record, RecordError};
 use jiff::Timestamp;
 
 use crate::samples::Tally;
-use crate::{clean, doubts, groups, samples};
+use crate::{clean, doubts, samples, sweep};
 
 /// The document of a run, without histograms.
 ///
@@ -41,10 +42,7 @@ pub fn read(dir: &Path) -> Result<RunDocument, RecordError> {
         }
     }
     if entries.unknown_events > 0 {
-        run.note(&format!(
-            "{} events of kinds this Fathom does not know were passed over: a newer one wrote them",
-            entries.unknown_events
-        ));
+        run.note(&sweep::unknown_events(entries.unknown_events));
     }
     Ok(run.finish())
 }
@@ -82,6 +80,18 @@ pub fn rfc3339(ms: u64) -> String {
     let ms = i64::try_from(ms).unwrap_or(i64::MAX);
     let time = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX);
     format!("{time:.3}")
+}
+
+/// What is to know of a run that was resumed.
+fn interruption(after: Option<RunStatus>, gap_ms: u64) -> String {
+    let how = match after {
+        None => "was killed",
+        Some(RunStatus::Interrupted) => "was interrupted",
+        Some(RunStatus::Failed) => "had ended with failures",
+        Some(RunStatus::Complete | RunStatus::Running) => "had ended",
+    };
+    let gap = fathom_model::units::duration(gap_ms);
+    format!("the run {how} and was resumed: nothing was measured for {gap}")
 }
 
 /// A run while its events are read in order.
@@ -122,9 +132,11 @@ impl Run {
 
     fn take(&mut self, entry: &Entry) {
         match &entry.event {
-            Event::Step { of, name, .. } => {
+            Event::Step {
+                of, name, point, ..
+            } => {
                 self.end_step();
-                self.step = (*of > 1).then(|| name.clone());
+                self.step = (*of > 1 || point.is_some()).then(|| name.clone());
             }
             Event::EngineStarted {
                 engine, version, ..
@@ -135,6 +147,10 @@ impl Run {
             Event::Jobs { names } => self.tally.begin(names),
             Event::Sample(sample) => self.tally.add(sample),
             Event::Note { text } => self.note(text),
+            Event::Skipped { point, reason } => {
+                self.note(&format!("{} was left out: {reason}", point.id));
+            }
+            Event::Resumed { after, gap_ms } => self.note(&interruption(*after, *gap_ms)),
             Event::Failure(failure) => self.failure(failure),
             Event::Finished { results } => self.results.push(Results::clone(results)),
             Event::Ended { .. } => self.doc.ended = Some(rfc3339(entry.at_ms)),

@@ -92,7 +92,13 @@ fn jobs(names: &[&str]) -> Event {
 
 fn step(step: u32, of: u32, name: &str) -> Event {
     let name = name.into();
-    Event::Step { step, of, name }
+    let point = None;
+    Event::Step {
+        step,
+        of,
+        name,
+        point,
+    }
 }
 
 fn sample(t_ms: u64, job: u32, dir: Direction, ios: u64, clat_ns: u64) -> Event {
