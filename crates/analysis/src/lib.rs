@@ -1,10 +1,11 @@
 //! Pure functions over records: the same code judges live and, later, again.
 //!
 //! [`estimate`] says how sure a mean is; [`series`] gathers the points of a
-//! campaign from its events into curves. Knows only `model`: it reads no files
-//! and no clocks.
+//! campaign from its events into curves; [`guard`] says when a curve only gets
+//! worse. Knows only `model`: it reads no files and no clocks.
 
 pub mod estimate;
+pub mod guard;
 pub mod series;
 
 pub use estimate::Estimate;
