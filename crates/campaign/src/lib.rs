@@ -1,9 +1,10 @@
 //! From a definition to a plan and its runs: the quick series ([`quick`]) and
-//! configured campaigns ([`plan`]).
+//! configured campaigns ([`plan`]); [`fio_tests`] reads the results of others'.
 //!
 //! Knows `kconfig`, `analysis`, `fleet`, `engine`, `device`, `record` and
 //! `model`. Definitions are data (`campaigns/` at the top of the workspace),
 //! embedded into the program.
 
+pub mod fio_tests;
 pub mod plan;
 pub mod quick;
