@@ -5,6 +5,15 @@
 //! `model`. Definitions are data (`campaigns/` at the top of the workspace),
 //! embedded into the program.
 
+mod definition;
+mod error;
 pub mod fio_tests;
+pub mod folder;
+mod matrix;
+mod only;
 pub mod plan;
 pub mod quick;
+
+pub use error::{CampaignError, Fault, Place};
+pub use folder::Folder;
+pub use only::Only;

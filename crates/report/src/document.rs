@@ -167,7 +167,12 @@ impl Run {
             Event::Skipped { point, reason } => {
                 self.note(&format!("{} was left out: {reason}", point.id));
             }
-            Event::Resumed { after, gap_ms } => self.note(&interruption(*after, *gap_ms)),
+            Event::Resumed { after, gap_ms } => {
+                self.end_step();
+                self.step = None;
+                self.doc.ended = None;
+                self.note(&interruption(*after, *gap_ms));
+            }
             Event::Failure(failure) => self.failure(failure),
             Event::Finished { results } => self.results.push(Results::clone(results)),
             Event::Ended { .. } => self.doc.ended = Some(rfc3339(entry.at_ms)),
@@ -212,8 +217,10 @@ impl Run {
             doubt.mark(&mut doc.jobs);
         }
         let mut said = std::mem::take(&mut doc.notes);
-        if doc.engine == NATIVE {
-            said.push(NOT_FIO.to_owned());
+        match doc.engine.as_str() {
+            NATIVE => said.push(NOT_FIO.to_owned()),
+            SIM => said.insert(0, NOT_MEASURED.to_owned()),
+            _ => {}
         }
         doc.notes = doubts::sentences(&doc.jobs)
             .into_iter()
@@ -260,6 +267,10 @@ pub(crate) fn apply_globals(results: &mut Results) {
 const NATIVE: &str = "native";
 /// Engines differ in what an I/O costs them and in what their latencies begin with.
 const NOT_FIO: &str = "measured by the native engine: compare with figures of fio only with care";
+
+/// The simulation, as its runs name it.
+const SIM: &str = "sim";
+const NOT_MEASURED: &str = "simulated: no device was measured, these figures say nothing about any";
 
 /// Whether a disk's counters were not read while it worked: all are 0 although
 /// the step may have been over before the first reading. A longer run that left
