@@ -46,7 +46,11 @@ pub fn separated(series: &Series, form: Separated) -> Option<String> {
         text += x;
         text += ",read KiB/s,read IOPS,read clat µs,write KiB/s,write IOPS,write clat µs\n";
     }
-    let mut good = series.points.iter().filter(|point| is_good(point)).peekable();
+    let mut good = series
+        .points
+        .iter()
+        .filter(|point| is_good(point))
+        .peekable();
     good.peek()?;
     for point in good {
         text += &x_field(point, form);
@@ -163,14 +167,14 @@ pub fn failures_csv(left_out: &[LeftOut]) -> String {
 }
 
 /// Everything that is known of series.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Document<'c> {
     schema: &'static str,
     run: Run<'c>,
     series: Vec<Curve<'c>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 struct Run<'c> {
     id: &'c str,
     name: &'c str,
@@ -179,7 +183,7 @@ struct Run<'c> {
     engines: &'c [String],
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 struct Curve<'c> {
     name: &'c str,
     x: &'c str,
@@ -188,7 +192,7 @@ struct Curve<'c> {
     best: BTreeMap<&'static str, BestPoints>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 struct Point<'c> {
     id: &'c str,
     x: Option<u64>,
@@ -203,18 +207,21 @@ struct Point<'c> {
     doubts: &'c [String],
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 struct Rates {
     bw_bytes: Estimate,
     iops: Estimate,
     #[serde(skip_serializing_if = "Option::is_none")]
     clat_mean_ns: Option<Estimate>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    clat_percentiles_ns: BTreeMap<String, u64>,
+    #[serde(
+        skip_serializing_if = "Vec::is_empty",
+        with = "fathom_model::percentiles"
+    )]
+    clat_percentiles_ns: Vec<(f64, u64)>,
 }
 
 /// Ids of the best points of one direction.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 struct BestPoints {
     bandwidth: Option<String>,
     iops: Option<String>,
@@ -288,9 +295,6 @@ fn rates(figures: &Figures) -> Rates {
         bw_bytes: figures.bw_bytes,
         iops: figures.iops,
         clat_mean_ns: figures.clat_mean_ns,
-        clat_percentiles_ns: percentiles
-            .into_iter()
-            .map(|(percent, ns)| (percent.to_string(), ns))
-            .collect(),
+        clat_percentiles_ns: percentiles,
     }
 }

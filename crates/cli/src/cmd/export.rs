@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use fathom_analysis::Series;
-use fathom_campaign::only::Only;
+use fathom_campaign::Only;
 use fathom_model::Exit;
 use fathom_report::export::{self, LeftOut, Separated};
 use fathom_report::{CampaignRecord, read_sweep};
@@ -160,11 +160,7 @@ fn selected<'c>(
     Ok(wanted)
 }
 
-fn text(
-    form: Form,
-    campaign: &CampaignRecord,
-    series: &Series,
-) -> anyhow::Result<Option<String>> {
+fn text(form: Form, campaign: &CampaignRecord, series: &Series) -> anyhow::Result<Option<String>> {
     Ok(match form {
         Form::Ssv => export::separated(series, Separated::Spaces),
         Form::Csv => export::separated(series, Separated::Commas),

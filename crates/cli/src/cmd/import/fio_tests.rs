@@ -111,20 +111,19 @@ fn append(writer: &mut Writer, step: u32, of: u32, test: &Test) -> Result<(), Re
 
 /// Keeps the output and the job file: what is read from them can be read again.
 fn keep_files(writer: &Writer, test: &Test) -> anyhow::Result<()> {
-    let kept = [
-        (test.source.as_ref(), writer.raw_dir()?),
-        (test.job_file.as_ref(), writer.jobs_dir()?),
-    ];
-    for (from, below) in kept {
-        let Some((from, name)) = from.and_then(|from| Some((from, from.file_name()?))) else {
-            continue;
-        };
+    let keep = |from: &Path, below: PathBuf| {
         let folder = below.join(&test.name);
         let folder = folder.parent().unwrap_or(&below);
-        let to = folder.join(name);
+        let to = folder.join(from.file_name().unwrap_or_default());
         fs::create_dir_all(folder)
             .and_then(|()| fs::copy(from, &to).map(drop))
-            .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+            .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))
+    };
+    if let Some(source) = &test.source {
+        keep(source, writer.raw_dir()?)?;
+    }
+    if let Some(job_file) = &test.job_file {
+        keep(job_file, writer.jobs_dir()?)?;
     }
     Ok(())
 }
