@@ -31,6 +31,7 @@ for group in "$@"; do
             need pkg-config pkg-config
             [ -e /usr/include/fuse3/fuse.h ] || missing="$missing libfuse3-dev"
             need shellcheck shellcheck
+            need tmux tmux
             # For the oracle of the Kconfig tests, from PyPI.
             python3 -c "import ensurepip" 2>/dev/null || missing="$missing python3-venv"
             ;;
