@@ -1,6 +1,19 @@
-//! From a definition to a plan and its runs. Today: the quick series ([`quick`]).
+//! From a definition to a plan and its runs: the quick series ([`quick`]) and
+//! configured campaigns ([`plan`]); [`fio_tests`] reads the results of others'.
 //!
-//! Knows `fleet`, `engine`, `device`, `record` and `model`. Definitions are data
-//! (`campaigns/` at the top of the workspace), embedded into the program.
+//! Knows `kconfig`, `analysis`, `fleet`, `engine`, `device`, `record` and
+//! `model`. Definitions are data (`campaigns/` at the top of the workspace),
+//! embedded into the program.
 
+mod definition;
+mod error;
+pub mod fio_tests;
+pub mod folder;
+mod matrix;
+mod only;
+pub mod plan;
 pub mod quick;
+
+pub use error::{CampaignError, Fault, Place};
+pub use folder::Folder;
+pub use only::Only;

@@ -305,7 +305,12 @@ fn write_record(global: &Global, name: &str, sources: &[Source]) -> Result<PathB
         for report in reports {
             step += 1;
             let name = report.name;
-            writer.append(&Event::Step { step, of, name })?;
+            writer.append(&Event::Step {
+                step,
+                of,
+                name,
+                point: None,
+            })?;
             for state in report.states {
                 let results = Box::new(state.clone());
                 writer.append(&Event::Status { results })?;
