@@ -1,5 +1,5 @@
 //! From a definition to a plan and its runs: the quick series ([`quick`]) and
-//! configured campaigns ([`plan`]).
+//! configured campaigns ([`plan`]); [`fio_tests`] reads the results of others'.
 //!
 //! Knows `kconfig`, `analysis`, `fleet`, `engine`, `device`, `record` and
 //! `model`. Definitions are data (`campaigns/` at the top of the workspace),
@@ -8,6 +8,7 @@
 pub mod check;
 mod definition;
 mod error;
+pub mod fio_tests;
 pub mod folder;
 pub mod generate;
 mod matrix;

@@ -67,6 +67,7 @@ mod oldconfig;
 mod operations;
 mod order;
 mod parser;
+mod refusal;
 mod tree;
 
 pub use config::{Config, SetError};
@@ -77,6 +78,7 @@ pub use files::{Disk, Files, Memory, matches};
 pub use loader::Loader;
 pub use menu::{Explanation, Hit, Part, Row};
 pub use oldconfig::{AnswerError, OldConfig, Question, Wanted};
+pub use refusal::Refusal;
 pub use tree::{
     Choice, ChoiceId, Default, Item, Kind, Node, NodeId, Prompt, Range, Select, SelectedBy, Symbol,
     SymbolId, Tree,

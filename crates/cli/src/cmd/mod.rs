@@ -11,6 +11,7 @@ pub mod baseline;
 mod campaign;
 pub mod check;
 pub mod completions;
+pub mod config;
 pub mod doctor;
 pub mod engines;
 pub mod r#gen;
@@ -80,6 +81,8 @@ pub enum Command {
     Check(check::Args),
     #[command(display_order = 9)]
     Completions(completions::Args),
+    #[command(display_order = 3)]
+    Config(config::Args),
     #[command(display_order = 8)]
     Doctor(doctor::Args),
     #[command(display_order = 4)]
@@ -110,6 +113,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Baseline(args) => baseline::run(&cli.global, args),
         Command::Check(args) => check::run(&cli.global, args),
         Command::Completions(args) => completions::run(&cli.global, args),
+        Command::Config(args) => config::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
         Command::Engines(args) => engines::run(&cli.global, args),
         Command::Gen(args) => r#gen::run(&cli.global, args),
