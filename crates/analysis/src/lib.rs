@@ -2,10 +2,11 @@
 //!
 //! [`estimate`] says how sure a mean is; [`series`] gathers the points of a
 //! campaign from its events into curves; [`guard`] says when a curve only gets
-//! worse. Knows only `model`: it reads no files and no clocks.
+//! worse; [`rate`] adds up what the jobs did in an interval. Knows only `model`: it reads no files and no clocks.
 
 pub mod estimate;
 pub mod guard;
+pub mod rate;
 pub mod series;
 
 pub use estimate::Estimate;
