@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
 
+mod collector;
+
+pub use collector::Collector;
+
 /// All curves of a campaign.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sweep {

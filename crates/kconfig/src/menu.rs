@@ -224,8 +224,10 @@ impl Config {
             .iter()
             .filter(|d| self.value(d.condition) > Tri::N);
         Explanation {
-            prompts: prompts.map(|prompt| self.parts(prompt.condition)).collect(),
-            depends: self.parts(symbol.depends),
+            prompts: prompts
+                .map(|prompt| self.conditions(prompt.condition))
+                .collect(),
+            depends: self.conditions(symbol.depends),
             selected_by: active(&symbol.selected_by),
             implied_by: active(&symbol.implied_by),
             default: met.next().map(|default| self.part(default.value)),
@@ -239,13 +241,24 @@ impl Config {
         }
     }
 
-    /// The parts of a condition that must all hold, each once.
-    fn parts(&self, condition: ExprId) -> Vec<Part> {
+    /// The parts of a condition that must all hold, each once, and what they are
+    /// now; none for a condition that always holds.
+    #[must_use]
+    pub fn conditions(&self, condition: ExprId) -> Vec<Part> {
         let (mut open, mut parts) = (vec![condition], Vec::new());
         while let Some(id) = open.pop() {
             match self.tree().expr(id) {
                 Expr::And(inner) => open.extend(inner.iter().rev()),
                 Expr::Symbol(symbol) if *symbol == SymbolId::Y => {}
+                // A choice that nobody has turned off is there when its prompt is.
+                Expr::Choice(choice)
+                    if self.mode(*choice) > Tri::N || self.choice_visibility(*choice) == Tri::N =>
+                {
+                    let nodes = self.tree().choice(*choice).nodes.iter();
+                    let mut prompts =
+                        nodes.filter_map(|&node| self.tree().node(node).prompt.as_ref());
+                    open.extend(prompts.next().map(|prompt| prompt.condition));
+                }
                 _ => {
                     let part = self.part(id);
                     if !parts.contains(&part) {

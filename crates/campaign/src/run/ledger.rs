@@ -1,7 +1,7 @@
 //! What came of the measurements of a campaign, from its events: the same for a
 //! run that goes on, one that is watched and one that is resumed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use fathom_analysis::guard::Totals;
 use fathom_model::{Event, Failure, Point, Results, RunStatus};
@@ -47,17 +47,18 @@ pub struct Ended {
 /// measured again.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    /// By the point's id, then by repetition.
-    measurements: HashMap<String, BTreeMap<u32, Measurement>>,
+    /// By the point's id: its repetitions, of which there are few.
+    measurements: HashMap<String, Vec<Measurement>>,
     open: Option<Open>,
     t_ms: u64,
 }
 
 #[derive(Debug)]
 struct Measurement {
+    repetition: u32,
     came: Came,
-    /// Name of the job file it was run with.
-    job: String,
+    /// Name of the job file it was run with, when it is not the point's id.
+    job: Option<Box<str>>,
 }
 
 /// The step in progress.
@@ -82,7 +83,7 @@ impl Ledger {
             }
             Event::Skipped { point, reason } => {
                 let ended = self.settle();
-                self.keep(point, Came::Skipped(reason.clone()), String::new());
+                self.keep(point, Came::Skipped(reason.clone()), "");
                 ended
             }
             Event::Ended { status } if *status != RunStatus::Interrupted => self.settle(),
@@ -114,8 +115,9 @@ impl Ledger {
     pub fn settle(&mut self) -> Option<Ended> {
         let open = self.open.take()?;
         let came = open.came()?;
-        let of_point = self.measurements.get_mut(&open.id)?;
-        of_point.get_mut(&open.repetition)?.came = came.clone();
+        let mut of_point = self.measurements.get_mut(&open.id)?.iter_mut();
+        let measurement = of_point.find(|m| m.repetition == open.repetition)?;
+        measurement.came = came.clone();
         Some(Ended {
             id: open.id,
             repetition: open.repetition,
@@ -133,7 +135,7 @@ impl Ledger {
     /// What came of a measurement; `None`: it was never begun.
     #[must_use]
     pub fn came(&self, id: &str, repetition: u32) -> Option<&Came> {
-        Some(&self.measurements.get(id)?.get(&repetition)?.came)
+        Some(&self.get(id, repetition)?.came)
     }
 
     /// What came of a measurement of a point.
@@ -144,9 +146,14 @@ impl Ledger {
 
     /// The name of the job file with which a measurement was run last.
     #[must_use]
-    pub fn job(&self, point: &Point) -> Option<&str> {
-        let of_point = self.measurements.get(&point.id)?;
-        Some(&of_point.get(&point.repetition)?.job)
+    pub fn job<'p>(&'p self, point: &'p Point) -> Option<&'p str> {
+        let measurement = self.get(&point.id, point.repetition)?;
+        Some(measurement.job.as_deref().unwrap_or(&point.id))
+    }
+
+    fn get(&self, id: &str, repetition: u32) -> Option<&Measurement> {
+        let mut of_point = self.measurements.get(id)?.iter();
+        of_point.find(|measurement| measurement.repetition == repetition)
     }
 
     /// End of the last interval, in ms of the run's time.
@@ -156,7 +163,7 @@ impl Ledger {
     }
 
     fn begin(&mut self, point: &Point, job: &str) {
-        self.keep(point, Came::Unfinished, job.to_owned());
+        self.keep(point, Came::Unfinished, job);
         self.open = Some(Open {
             id: point.id.clone(),
             repetition: point.repetition,
@@ -165,9 +172,20 @@ impl Ledger {
         });
     }
 
-    fn keep(&mut self, point: &Point, came: Came, job: String) {
-        let of_point = self.measurements.entry(point.id.clone()).or_default();
-        of_point.insert(point.repetition, Measurement { came, job });
+    fn keep(&mut self, point: &Point, came: Came, job: &str) {
+        let measurement = Measurement {
+            repetition: point.repetition,
+            came,
+            job: (job != point.id).then(|| job.into()),
+        };
+        let of_point = match self.measurements.get_mut(&point.id) {
+            Some(of_point) => of_point,
+            None => self.measurements.entry(point.id.clone()).or_default(),
+        };
+        match of_point.iter_mut().find(|m| m.repetition == point.repetition) {
+            Some(known) => *known = measurement,
+            None => of_point.push(measurement),
+        }
     }
 }
 

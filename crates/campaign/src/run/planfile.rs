@@ -37,7 +37,7 @@ pub struct Head {
 struct Line<'p> {
     point: &'p Point,
     job_file: &'p Path,
-    phase: &'static str,
+    phase: Phase,
     duration_ms: Option<u64>,
     write_bytes: Option<u64>,
     guarded: bool,
@@ -74,10 +74,7 @@ pub(super) fn write(dir: &Path, plan: &Plan, engine: &str, partial: bool) -> io:
         let line = Line {
             point: &step.point,
             job_file: &step.job_file,
-            phase: match step.phase {
-                Phase::Sequential => "sequential",
-                Phase::Random => "random",
-            },
+            phase: step.phase,
             duration_ms: step.duration.map(|time| time.as_millis() as u64),
             write_bytes: step.write_bytes,
             guarded: step.guarded,

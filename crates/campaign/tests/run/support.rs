@@ -45,6 +45,7 @@ fn step(series: &str, depth: u32, repetition: u32) -> Step {
         guarded: true,
         duration: Some(POINT),
         write_bytes: Some(0),
+        write_share: 0.0,
     }
 }
 
@@ -52,7 +53,13 @@ impl Campaign {
     /// Two series over [`DEPTHS`], each point once, without a guard, on a
     /// simulated device as described.
     pub fn on(device: &str) -> Self {
-        let dir = TempDir::with_prefix("fathom-campaign-").unwrap();
+        // In memory where there is such a place: a record syncs at every step.
+        let memory = Path::new("/dev/shm");
+        let dir = match memory.is_dir() {
+            true => TempDir::with_prefix_in("fathom-campaign-", memory),
+            false => TempDir::with_prefix("fathom-campaign-"),
+        };
+        let dir = dir.unwrap();
         let sim = dir.path().join("device.toml");
         let head = "format = \"fathom-sim-device\"\nversion = 1\n";
         fs::write(&sim, format!("{head}{device}")).unwrap();
@@ -68,6 +75,7 @@ impl Campaign {
                 guard: None,
                 progress_logs: true,
             },
+            notes: vec![],
             steps: Vec::new(),
         };
         let mut campaign = Self {

@@ -9,6 +9,7 @@ use crate::out::Color;
 
 pub mod baseline;
 pub mod completions;
+pub mod config;
 pub mod doctor;
 pub mod engines;
 pub mod import;
@@ -73,6 +74,8 @@ pub enum Command {
     Baseline(baseline::Args),
     #[command(display_order = 9)]
     Completions(completions::Args),
+    #[command(display_order = 3)]
+    Config(config::Args),
     #[command(display_order = 8)]
     Doctor(doctor::Args),
     #[command(display_order = 4)]
@@ -96,6 +99,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Baseline(args) => baseline::run(&cli.global, args),
         Command::Completions(args) => completions::run(&cli.global, args),
+        Command::Config(args) => config::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
         Command::Engines(args) => engines::run(&cli.global, args),
         Command::Import(args) => import::run(&cli.global, args),

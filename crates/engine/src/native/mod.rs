@@ -19,6 +19,7 @@
 mod backend;
 mod buffer;
 mod clock;
+mod crc32c;
 mod data;
 mod disks;
 mod files;
@@ -40,6 +41,7 @@ mod source;
 mod stats;
 mod steady;
 mod thread;
+mod verify;
 mod worker;
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -117,9 +119,10 @@ impl Engine for Native {
             sink,
             results: None,
         };
-        let outcome = run::Run::new(request, control, &mut kept, clock, members, begun).go();
+        let (outcome, batches) =
+            run::Run::new(request, control, &mut kept, clock, members, begun).go();
         if let Some(results) = kept.results {
-            output::keep(request, &jobs, &results, begun.elapsed())?;
+            output::keep(request, &jobs, &results, &batches, begun.elapsed())?;
         }
         Ok(outcome)
     }

@@ -6,6 +6,7 @@ mod beside_fio;
 mod content;
 mod failures;
 mod flow;
+mod verify;
 
 use std::path::Path;
 use std::time::Duration;

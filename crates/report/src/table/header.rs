@@ -180,6 +180,7 @@ fn block_device(device: &BlockDevice) -> Vec<String> {
     [
         labelled("", &device.model),
         labelled("serial ", &device.serial),
+        device.nsid.map(|id| format!("namespace {id}")),
         labelled("firmware ", &device.firmware),
         labelled("", &device.backing),
         Some(units::bytes(device.capacity_bytes as f64)),
