@@ -182,7 +182,10 @@ impl Ledger {
             Some(of_point) => of_point,
             None => self.measurements.entry(point.id.clone()).or_default(),
         };
-        match of_point.iter_mut().find(|m| m.repetition == point.repetition) {
+        match of_point
+            .iter_mut()
+            .find(|m| m.repetition == point.repetition)
+        {
             Some(known) => *known = measurement,
             None => of_point.push(measurement),
         }
