@@ -6,10 +6,12 @@
 //! `model`. Definitions are data (`campaigns/` at the top of the workspace),
 //! embedded into the program.
 
+pub mod check;
 mod definition;
 mod error;
 pub mod fio_tests;
 pub mod folder;
+pub mod generate;
 mod matrix;
 mod only;
 pub mod plan;
