@@ -10,7 +10,7 @@ use fathom_model::{Exit, units};
 use fathom_report::html::{self, HtmlError};
 use serde::Serialize;
 
-use super::{Global, missing};
+use super::{Global, show};
 use crate::out;
 
 /// Where the report lies when no place is named.
@@ -52,7 +52,7 @@ struct Document {
 
 /// Writes the report of one run.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let dir = fathom_record::find(&global.runs, args.run.as_deref()).map_err(missing)?;
+    let dir = show::find(global, args.run.as_deref())?;
     if args.out.as_deref() == Some(Path::new("-")) {
         return to_stdout(global, &dir);
     }
@@ -73,7 +73,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         ));
     }
     if args.open {
-        show(&file)?;
+        open(&file)?;
     }
     Ok(Exit::Success)
 }
@@ -123,7 +123,7 @@ fn to_file(dir: &Path, file: &Path) -> anyhow::Result<u64> {
 }
 
 /// Hands the file to the desktop's browser, which outlives this command.
-fn show(file: &Path) -> anyhow::Result<()> {
+fn open(file: &Path) -> anyhow::Result<()> {
     let opener = if cfg!(target_os = "macos") {
         "open"
     } else {

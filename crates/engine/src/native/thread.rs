@@ -17,6 +17,7 @@ use super::files;
 use super::job::{IoEngine, Job};
 use super::members::Member;
 use super::results::Usage;
+use super::rng::{Rng, mix};
 use super::worker::{Parts, Worker, engine_name};
 
 /// Opens when all workers of a batch are ready, so that they start together.
@@ -139,6 +140,8 @@ fn live(start: Start) -> (Option<Failure>, Usage) {
         }
     }
     let targets = parts.targets.clone();
+    let (least, most) = job.times.start_delay;
+    let start_delay = least + (most - least).mul_f64(Rng::new(mix(parts.seed, 5)).unit());
     let mut worker = match Worker::new(parts) {
         Ok(worker) => worker,
         Err(error) => {
@@ -149,7 +152,7 @@ fn live(start: Start) -> (Option<Failure>, Usage) {
     let ready = || {
         let _ = tell.send((member, Told::Ready));
         gate.pass();
-        delay(job.times.start_delay, &stop);
+        delay(start_delay, &stop);
         usage()
     };
     let result = with_backend(&job, &targets, &mut worker, ready);

@@ -1,6 +1,6 @@
 //! The numbers that stand at doubtful figures and before their sentences.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use fathom_analysis::{Outcome, PointResult};
@@ -17,8 +17,6 @@ pub struct Marks {
     numbers: BTreeMap<String, usize>,
     /// What is told of each, by number - 1.
     sentences: Vec<String>,
-    /// The doubts about the jobs of each step, that is, of each point.
-    of_steps: BTreeMap<String, BTreeSet<Doubt>>,
 }
 
 impl Marks {
@@ -27,13 +25,7 @@ impl Marks {
         let mut marks = Self {
             numbers: BTreeMap::new(),
             sentences: Vec::new(),
-            of_steps: BTreeMap::new(),
         };
-        for job in &story.doc.jobs {
-            let doubts = job.directions().flat_map(|(_, result)| &result.doubts);
-            let step = job.step.clone().unwrap_or_default();
-            marks.of_steps.entry(step).or_default().extend(doubts);
-        }
         for (doubt, sentence) in doubts::sentences(&story.doc.jobs) {
             marks.add(doubt.meaning(), &sentence);
         }
@@ -60,12 +52,8 @@ impl Marks {
     pub fn of_points<'p>(&self, points: impl IntoIterator<Item = &'p PointResult>) -> String {
         // Others have no figures that could be doubted.
         let measured = (points.into_iter()).filter(|point| point.outcome == Outcome::Done);
-        let meanings = measured.flat_map(|point| {
-            let of_jobs = self.of_steps.get(&point.point.id);
-            let of_jobs = of_jobs.into_iter().flatten().map(|doubt| doubt.meaning());
-            of_jobs.chain(point.doubts.iter().map(String::as_str))
-        });
-        self.html(meanings)
+        let meanings = measured.flat_map(|point| &point.doubts);
+        self.html(meanings.map(String::as_str))
     }
 
     fn html<'m>(&self, meanings: impl Iterator<Item = &'m str>) -> String {

@@ -20,7 +20,10 @@ pub fn section(story: &Story, marks: &Marks) -> Option<Section> {
         } else {
             "<h3>Best points</h3>\n"
         };
-        format!("{heading}{best}<h3>Points</h3>\n{}", points(story, marks))
+        let points = points(story, marks);
+        // Of steps that are no points: what brought the device into its state.
+        let others = jobs(story, marks);
+        format!("{heading}{best}<h3>Points</h3>\n{points}{others}")
     } else {
         jobs(story, marks)
     };

@@ -41,11 +41,10 @@ pub fn headline(story: &Story) -> String {
         true => format!("imported {}", minutes(story.started_ms)),
         false => format!("{}, {took}", minutes(story.started_ms)),
     }];
-    when.push(
-        doc.engine_version
-            .clone()
-            .unwrap_or_else(|| doc.engine.clone()),
-    );
+    when.push(match story.engines.is_empty() {
+        true => doc.engine.clone(),
+        false => story.engines.join(", "),
+    });
     if let Some(environment) = &doc.environment {
         when.push(format!("on {}", environment.hostname));
     }

@@ -2,18 +2,20 @@
 
 use std::path::Path;
 
-use fathom_analysis::{Collector, Outcome, PointResult, Sweep};
+use fathom_analysis::{Outcome, PointResult, Sweep};
 use fathom_model::{Entry, Event, RunDocument};
 use fathom_record::RecordError;
 use serde_json::{Map, Value};
 
-use crate::document::read_along;
+use crate::sweep::read_along;
 
 /// What is shown of a run. Takes memory for its jobs and points.
 #[derive(Debug)]
 pub struct Story {
-    /// Its document, with histograms.
+    /// Its document, with histograms; of a campaign without the jobs of its points.
     pub doc: RunDocument,
+    /// The engines that measured, with their versions.
+    pub engines: Vec<String>,
     /// Its curves; none when the run was no campaign.
     pub sweep: Sweep,
     /// Its steps in the order of the record; a step that was run again after a
@@ -56,14 +58,15 @@ impl Story {
     /// Reads a record folder.
     pub fn read(dir: &Path) -> Result<Self, RecordError> {
         let mut teller = Teller::default();
-        let (doc, header) = read_along(dir, |entry| teller.take(entry))?;
+        let record = read_along(dir, |entry| teller.take(entry))?;
         Ok(Self {
-            doc,
-            sweep: teller.collector.finish(),
+            doc: record.run,
+            engines: record.engines,
+            sweep: record.sweep,
             steps: teller.steps,
-            facts: header.facts,
-            started_ms: header.started_ms,
-            last_ms: teller.last_ms.max(header.started_ms),
+            facts: record.header.facts,
+            started_ms: record.header.started_ms,
+            last_ms: teller.last_ms.max(record.header.started_ms),
             entries: teller.entries,
         })
     }
@@ -123,7 +126,6 @@ impl Places {
 /// Takes down what is told of a run.
 #[derive(Debug, Default)]
 struct Teller {
-    collector: Collector,
     steps: Vec<Step>,
     places: Places,
     last_ms: u64,
@@ -133,7 +135,6 @@ struct Teller {
 impl Teller {
     fn take(&mut self, entry: &Entry) {
         self.entries += 1;
-        self.collector.take(entry);
         self.last_ms = self.last_ms.max(entry.at_ms);
         let place = self.places.of(&entry.event);
         // These belong to the run, not to the step they stand behind.

@@ -41,6 +41,7 @@ fn header() -> Header {
                     name: "nvme0n1".into(),
                     model: Some("Samsung SSD 990 PRO 2TB".into()),
                     serial: Some("S7KHNJ0W512345".into()),
+                    nsid: Some(1),
                     firmware: Some("4B2QJXD7".into()),
                     capacity_bytes: 2_000_398_934_016,
                     logical_block_bytes: 512,
