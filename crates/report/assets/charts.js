@@ -294,6 +294,7 @@ const charts = (() => {
         line.hidden = !line.hidden;
         button.setAttribute('aria-pressed', String(!line.hidden));
         chart.plot.setSeries(l + 1, { show: !line.hidden });
+        if (chart.spec.curves) chart.fit();
       });
       box.append(button);
     });
@@ -344,6 +345,7 @@ const charts = (() => {
       this.host = host;
       this.spec = spec;
       this.range = [spec.x.min, spec.x.max];
+      if (spec.curves) this.fit();
       for (const line of spec.lines) line.stroke = color(line.color);
       this.box = element('div', 'graph');
       this.box.tabIndex = 0;
@@ -421,6 +423,16 @@ const charts = (() => {
       if (width < 3) return;
       this.zoom([u.posToVal(left, 'x'), u.posToVal(left + width, 'x')]);
       u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    }
+
+    /** The x axis of curves spans those that are shown. */
+    fit() {
+      const shown = this.spec.lines.filter((line) => !line.hidden).flatMap((line) => line.points.map((point) => point.x));
+      if (!shown.length) return;
+      this.spec.x.min = shown.reduce((a, b) => Math.min(a, b)) / 1.15;
+      this.spec.x.max = shown.reduce((a, b) => Math.max(a, b)) * 1.15;
+      this.range = [this.spec.x.min, this.spec.x.max];
+      if (this.plot) this.zoom(null);
     }
 
     /** Shows [from, to] of the x axis, or all. */

@@ -117,7 +117,7 @@ const page = (() => {
     const data = [xs, ...lines.map((_, l) => points.map((point) => (point.l === l ? point.y : null)))];
     return new charts.Chart(host, {
       label: 'IOPS against latency',
-      x: { label: 'IOPS', min: xs[0] / 1.15, max: xs[xs.length - 1] * 1.15, format: units.count, tell: units.count, log: true },
+      x: { label: 'IOPS', format: units.count, tell: units.count, log: true },
       y: { format: units.latency, log: true },
       lines,
       source: () => data,

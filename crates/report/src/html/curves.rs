@@ -205,10 +205,10 @@ fn tabs(label: &str, metrics: &[(&str, &str)]) -> String {
 pub fn series(story: &Story, marks: &Marks) -> Option<Section> {
     let mut cards = String::new();
     for (place, series) in story.sweep.series.iter().enumerate() {
-        let _ = write!(
+        let _ = writeln!(
             cards,
             "<figure class=\"chart\" data-series=\"{place}\"><figcaption>{}{}</figcaption>\
-             <div class=\"plot\"></div>{}</figure>\n",
+             <div class=\"plot\"></div>{}</figure>",
             escape(&series.name),
             marks.of_points(&series.points),
             best_lines(series)
@@ -291,10 +291,10 @@ pub fn tradeoff(story: &Story, data: &Data) -> Option<Section> {
     for (place, group) in data.tradeoffs.iter().enumerate() {
         let first = &story.sweep.series[*group.first()?];
         let folder = first.name.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let _ = write!(
+        let _ = writeln!(
             cards,
             "<figure class=\"chart\" data-tradeoff=\"{place}\"><figcaption>{}</figcaption>\
-             <div class=\"plot\"></div></figure>\n",
+             <div class=\"plot\"></div></figure>",
             escape(folder)
         );
     }
@@ -344,13 +344,13 @@ pub fn time(story: &Story, merged: u32) -> Option<Section> {
         body += "</select><button type=\"button\" data-by=\"1\">Next</button></div>\n";
         let name = &sampled[0].1;
         let only = card(" id=\"of-step\"", *first, name);
-        let _ = write!(body, "<div class=\"cards wide\">{only}</div></div>\n");
+        let _ = writeln!(body, "<div class=\"cards wide\">{only}</div></div>");
     } else {
         let wide = if sampled.len() == 1 { " wide" } else { "" };
         let cards: String = (sampled.iter())
             .map(|(place, name)| card("", *place, name))
             .collect();
-        let _ = write!(body, "<div class=\"cards{wide}\">\n{cards}</div></div>\n");
+        let _ = writeln!(body, "<div class=\"cards{wide}\">\n{cards}</div></div>");
     }
     Section::new("time", "Over time", body)
 }
