@@ -126,3 +126,40 @@ pub fn show_long_record(lab: &Lab) -> Row {
         beside: vec![Beside::new("size in MB", log.len() as f64 / 1e6)],
     }
 }
+
+/// `fathom export ssv` of a campaign with everything enabled.
+pub fn export(lab: &Lab) -> Row {
+    let rounds = lab.rounds(5);
+    let points = if lab.full { 702 } else { 26 };
+    let record = inputs::campaign_record(&lab.path("runs"), points);
+    let log = fs::metadata(record.join(fathom_record::EVENTS)).unwrap();
+    let export = |form| {
+        let out = lab.path("exported");
+        fathom(
+            lab,
+            &[
+                "export",
+                form,
+                record.to_str().unwrap(),
+                "--quiet",
+                "--out",
+                out.to_str().unwrap(),
+            ],
+        )
+    };
+    let times = take_turns(rounds, &mut [export("ssv"), export("json")]);
+    Row {
+        what: "`fathom export ssv` of 702 points of a minute",
+        unit: "ms",
+        value: times[0],
+        limit: None,
+        rounds,
+        beside: vec![
+            Beside::new("`fathom export json`", times[1]),
+            // It finds its figures in 702 small files; the time was taken with
+            // everything enabled on a machine with two cores like this one.
+            Beside::new("`make ssv` of fio-tests, measured before", 4400.0),
+            Beside::new("size in MB", log.len() as f64 / 1e6),
+        ],
+    }
+}
