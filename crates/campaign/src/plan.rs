@@ -12,7 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::matrix::{self, Made};
 use crate::{CampaignError, Folder, Only};
 
+mod budget;
 mod load;
+
+pub use budget::{Cost, Speed};
 
 /// A campaign, resolved: everything `run` needs to know.
 #[derive(Debug, Clone)]
