@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use clap::Subcommand;
-use fathom_campaign::CampaignError;
 use fathom_campaign::folder::{self, Folder};
 use fathom_kconfig::{Config, SymbolId, Warning};
 use fathom_model::Exit;
 use fathom_report::style::Tone;
 
+use super::campaign::{environment, exit_error};
 use super::{ExitError, Global};
 use crate::out;
 
@@ -210,19 +210,6 @@ impl<'a> Session<'a> {
             out::line(style.paint(Tone::Faint, &said));
         }
         Ok(Exit::Success)
-    }
-}
-
-/// The environment of this process.
-fn environment(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
-/// With the exit code it is to end with.
-fn exit_error(error: CampaignError) -> ExitError {
-    ExitError {
-        exit: error.exit(),
-        message: error.to_string(),
     }
 }
 
