@@ -44,7 +44,7 @@ impl Runner {
         let (chosen, passed_over) = choice::choose(wish, fio, native).map_err(refusal)?;
         let runner = match (chosen, found) {
             (Chosen::Fio, Some(program)) => Self::Fio(Fio::new(program, Place::Process)),
-            _ => Self::Native(Native::new()),
+            _ => Self::Native(Native::apart()),
         };
         let note = passed_over.map(|lack| format!("{lack}; the native engine runs the jobs"));
         Ok((runner, note))
