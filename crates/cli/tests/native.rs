@@ -395,6 +395,19 @@ fn a_killed_run_keeps_its_samples_and_leaves_nothing() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
+    // Its engine works in the same folder.
+    let works_here = || {
+        let mut processes = fs::read_dir("/proc").unwrap();
+        processes.any(|entry| {
+            let folder = fs::read_link(entry.unwrap().path().join("cwd"));
+            folder.is_ok_and(|folder| folder == bench.path())
+        })
+    };
+    let wait = std::time::Instant::now();
+    while works_here() {
+        assert!(wait.elapsed().as_secs() < 30, "its engine goes on");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
     let shown = bench.run(&["show", "--json"]);
     let doc: Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert_eq!(doc["status"], "interrupted");
