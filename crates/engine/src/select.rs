@@ -49,7 +49,7 @@ impl Selected {
         let (chosen, passed_over) = choice::choose(wish, with_fio, native_runs)?;
         let selected = match (chosen, found) {
             (Chosen::Fio, Some(program)) => Self::Fio(Fio::new(program, Place::Process)),
-            _ => Self::Native(Native::new()),
+            _ => Self::Native(Native::apart()),
         };
         Ok((selected, passed_over))
     }
