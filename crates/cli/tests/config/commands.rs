@@ -109,7 +109,10 @@ fn set_says_which_values_stay_although_their_default_changed() {
         said.contains("DUT_IOSIZE stays \"100%\"; its default is now \"75%\""),
         "{said}"
     );
-    assert!(said.contains("fathom config unset PRECONDITION_IODEPTH PRECONDITION_NUMJOBS DUT_IOSIZE"), "{said}");
+    assert!(
+        said.contains("fathom config unset PRECONDITION_IODEPTH PRECONDITION_NUMJOBS DUT_IOSIZE"),
+        "{said}"
+    );
     let said = campaign.says(&["unset", "DUT_IOSIZE"]);
     assert!(
         said.starts_with("DUT_IOSIZE: \"100%\" → \"75%\"\n"),

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fathom_campaign::folder::shipped;
 use fathom_kconfig::{Config, Disk, Loader, Tree, Warning, WarningKind};
 use fathom_model::Exit;
 
@@ -14,34 +15,6 @@ use crate::cmd::ExitError;
 pub const CONFIG: &str = ".config";
 /// The folder of the user's and the shipped defconfigs.
 pub const DEFCONFIGS: &str = "defconfigs";
-
-/// The defconfigs in the binary: for folders that have none of a name.
-const SHIPPED: [(&str, &str); 6] = [
-    (
-        "all-tests",
-        include_str!("../../../../../campaigns/configs/all-tests"),
-    ),
-    (
-        "debug-quick",
-        include_str!("../../../../../campaigns/configs/debug-quick"),
-    ),
-    (
-        "nvme2n1-all",
-        include_str!("../../../../../campaigns/configs/nvme2n1-all"),
-    ),
-    (
-        "provision-random",
-        include_str!("../../../../../campaigns/configs/provision-random"),
-    ),
-    (
-        "provision-seq",
-        include_str!("../../../../../campaigns/configs/provision-seq"),
-    ),
-    (
-        "survey-10min",
-        include_str!("../../../../../campaigns/configs/survey-10min"),
-    ),
-];
 
 /// A campaign's folder.
 #[derive(Debug)]
@@ -146,7 +119,7 @@ impl Folder {
                 found.push(Defconfig { name, text, path });
             }
         }
-        for (name, text) in SHIPPED {
+        for (name, text) in shipped::defconfigs() {
             if !found.iter().any(|own| own.name == name) {
                 let (name, text) = (name.to_owned(), text.to_owned());
                 found.push(Defconfig {
