@@ -1,5 +1,6 @@
 //! From a definition to a plan and its runs: the quick series ([`quick`]) and
-//! configured campaigns ([`plan`]); [`fio_tests`] reads the results of others'.
+//! configured campaigns ([`plan`], [`run`]); [`fio_tests`] reads the results of
+//! others'.
 //!
 //! Knows `kconfig`, `analysis`, `fleet`, `engine`, `device`, `record` and
 //! `model`. Definitions are data (`campaigns/` at the top of the workspace),
@@ -15,6 +16,7 @@ mod matrix;
 mod only;
 pub mod plan;
 pub mod quick;
+pub mod run;
 
 pub use error::{CampaignError, Fault, Place};
 pub use folder::Folder;
