@@ -8,7 +8,7 @@ use fathom_engine::fio::json;
 use fathom_kconfig::Config;
 
 use crate::results::{Beside, Row};
-use crate::timing::{peak_rss_kib, take_turns, time_of, wall_ms, which};
+use crate::timing::{median, peak_rss_kib, take_turns, time_of, wall_ms, which};
 use crate::{Lab, inputs};
 
 fn fathom(lab: &Lab, args: &[&str]) -> Command {
@@ -166,5 +166,39 @@ pub fn load_tree(lab: &Lab) -> Row {
         limit: Some(5.0),
         rounds,
         beside,
+    }
+}
+
+/// `fathom gen` of the full matrix into a folder without job files.
+pub fn generate(lab: &Lab) -> Row {
+    let rounds = lab.rounds(15);
+    let dir = lab.path("generated");
+    let campaign = |args: &[&str]| {
+        let mut command = fathom(lab, args);
+        command.env_remove("DEV").arg("--quiet");
+        command
+    };
+    let dir = dir.to_str().unwrap();
+    wall_ms(&mut campaign(&["init", dir, "--defconfig", "all-tests"]));
+    let mut clean = campaign(&["gen", "-C", dir, "--clean"]);
+    let mut make = campaign(&["gen", "-C", dir]);
+    let mut times: Vec<f64> = (0..rounds)
+        .map(|_| {
+            wall_ms(&mut clean);
+            wall_ms(&mut make)
+        })
+        .collect();
+    Row {
+        what: "`fathom gen`, the full matrix: 702 job files",
+        unit: "ms",
+        value: median(&mut times),
+        limit: Some(100.0),
+        rounds,
+        beside: vec![
+            Beside::new("again, nothing to do", take_turns(rounds, &mut [make])[0]),
+            // Everything on, its 690 performance files among them; measured once
+            // on a machine with two cores and not here.
+            Beside::new("fio-tests, `make -j2`, recorded", 2100.0),
+        ],
     }
 }
