@@ -12,7 +12,7 @@ FUZZ_SECONDS ?= 20
 # Where cargo builds, wherever it was told to.
 target_dir = $(shell $(CARGO) metadata --no-deps --offline --format-version 1 2>/dev/null | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
 musl_target = $(shell uname -m)-unknown-linux-musl
-scripts = .ci/run tools/*.sh
+scripts = .ci/run tools/*.sh tools/guest/*
 
 .PHONY: help
 help: ## this list
@@ -47,6 +47,14 @@ lint: ## clippy and shellcheck, warnings denied
 .PHONY: unit
 unit: ## all tests, documentation examples included
 	@tools/test.sh
+
+.PHONY: test-guest
+test-guest: setup ## the tests that boot a guest with emulated disks; its parts stay in ~/.cache/fathom-guest
+	$(CARGO) test --locked -p fathom-cli --test guest
+
+.PHONY: test-static
+test-static: musl ## what the static binary does with nothing but a kernel
+	@tools/static.sh "$(target_dir)/$(musl_target)/release/fathom"
 
 .PHONY: summary
 summary:

@@ -77,6 +77,7 @@ pub fn long_record(runs: &Path, seconds: u64) -> PathBuf {
         step: 1,
         of: 1,
         name: "long".to_owned(),
+        point: None,
     });
     write(&Event::EngineStarted {
         engine: "fio".to_owned(),

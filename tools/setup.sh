@@ -2,7 +2,7 @@
 # Installs the Debian packages that are missing for the groups named:
 #   build  what cargo needs to link
 #   quick  what the quick series needs
-#   test   what the tests drive: sshd, file systems, loop devices, FUSE
+#   test   what the tests drive: sshd, file systems, loop devices, FUSE, QEMU
 # Anyone but root is told what to install. Does nothing when nothing is missing.
 set -eu
 
@@ -31,6 +31,9 @@ for group in "$@"; do
             need pkg-config pkg-config
             [ -e /usr/include/fuse3/fuse.h ] || missing="$missing libfuse3-dev"
             need shellcheck shellcheck
+            need tmux tmux
+            # For the guest, which is an x86-64 machine (tools/guest).
+            [ "$(uname -m)" != x86_64 ] || need qemu-system-x86_64 qemu-system-x86
             # For the oracle of the Kconfig tests, from PyPI.
             python3 -c "import ensurepip" 2>/dev/null || missing="$missing python3-venv"
             ;;

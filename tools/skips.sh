@@ -29,11 +29,18 @@ pypi_works() {
     return $status
 }
 
+guest_can_be_had() {
+    status=0
+    "$(dirname "$0")/guest/setup.sh" >/dev/null 2>&1 || status=$?
+    [ $status -ne 3 ]
+}
+
 # can REASON: whether this machine can do what the reason says it cannot. The first
 # of its words that names a capability decides; the general ones come last.
 can() {
     case $(printf '%s' "$1" | tr '[:upper:]' '[:lower:]') in
         *kconfiglib*) pypi_works ;;
+        *guest*) guest_can_be_had ;;
         *zram*) is_root && { [ -e /sys/class/zram-control ] || modprobe -n zram 2>/dev/null; } ;;
         *fuse*) is_root && [ -w /dev/fuse ] ;;
         *loop*) is_root && loop_works ;;

@@ -33,7 +33,12 @@ fn main() {
     let pause = || std::thread::sleep(Duration::from_millis(300));
     for (step, name) in (1..).zip(["warm-up.fio", "measure-random-mixed-70-30.fio"]) {
         let name = name.to_owned();
-        live.observe(&Event::Step { step, of: 2, name });
+        live.observe(&Event::Step {
+            step,
+            of: 2,
+            name,
+            point: None,
+        });
         pause();
         let what = "laying out /mnt/scratch/test.0.0 (1.00 GiB)".to_owned();
         live.observe(&Event::Preparing { what });

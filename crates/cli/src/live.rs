@@ -97,7 +97,7 @@ impl Live {
     /// Takes the next event of the run.
     pub fn observe(&mut self, event: &Event) {
         match event {
-            Event::Step { step, of, name } => self.step(*step, *of, name),
+            Event::Step { step, of, name, .. } => self.step(*step, *of, name),
             Event::Preparing { what } => self.preparing(what),
             Event::Sample(sample) => {
                 self.span_ms = self.span_ms.max(sample.span_ms);
@@ -110,7 +110,11 @@ impl Live {
                 self.say(fathom_report::figures_so_far(results, self.options.style).trim_end());
             }
             Event::EngineStarted { .. } | Event::Jobs { .. } => self.rates.clear(),
-            Event::Note { .. } | Event::Finished { .. } | Event::Ended { .. } => {}
+            Event::Note { .. }
+            | Event::Skipped { .. }
+            | Event::Resumed { .. }
+            | Event::Finished { .. }
+            | Event::Ended { .. } => {}
         }
     }
 

@@ -37,6 +37,7 @@ pub fn block_device(sys: &Sys, node: &Node) -> BlockDevice {
     BlockDevice {
         model: ata_model.or_else(|| model(&disk)),
         serial: serial(sys, &disk),
+        nsid: disk.value("nsid"),
         firmware: ata_firmware.or_else(|| first(&disk, &["firmware_rev", "rev", "fwrev"])),
         by_id: by_id(sys, &disk),
         capacity_bytes: disk.size_bytes(),

@@ -11,13 +11,13 @@ mod values;
 
 /// What a symbol has and what the user wants it to have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct SymbolState {
+pub(crate) struct SymbolState {
     /// What the user has set, in the form of its type.
     user: Option<String>,
     visibility: Tri,
     /// For texts and numbers always `n`.
     tri: Tri,
-    text: String,
+    pub(crate) text: String,
     /// Whether it stands in a `.config`.
     written: bool,
 }
@@ -58,9 +58,9 @@ pub enum SetError {
 /// changes at once whatever rests on it.
 #[derive(Debug, Clone)]
 pub struct Config {
-    tree: Arc<Tree>,
-    exprs: Vec<Tri>,
-    symbols: Vec<SymbolState>,
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) exprs: Vec<Tri>,
+    pub(crate) symbols: Vec<SymbolState>,
     choices: Vec<ChoiceState>,
 }
 
@@ -253,6 +253,20 @@ impl Config {
     /// # Errors
     /// When the symbol's type does not have the value.
     pub fn set(&mut self, id: SymbolId, value: &str) -> Result<bool, SetError> {
+        self.check(id, value)?;
+        let symbol = self.tree.symbol(id);
+        let mut changed = vec![Vertex::Value(id)];
+        if let (Some(choice), "y") = (symbol.choice, value) {
+            self.choices[choice.index()].user_selection = Some(id);
+            changed.push(Vertex::Selection(choice));
+        }
+        self.symbols[id.index()].user = Some(value.to_owned());
+        self.update(&changed);
+        Ok(self.text(id) == value)
+    }
+
+    /// Whether the symbol's type has the value.
+    pub(crate) fn check(&self, id: SymbolId, value: &str) -> Result<(), SetError> {
         let symbol = self.tree.symbol(id);
         let valid = match symbol.kind {
             Kind::Unknown => false,
@@ -271,14 +285,7 @@ impl Config {
                 value: value.to_owned(),
             });
         }
-        let mut changed = vec![Vertex::Value(id)];
-        if let (Some(choice), "y") = (symbol.choice, value) {
-            self.choices[choice.index()].user_selection = Some(id);
-            changed.push(Vertex::Selection(choice));
-        }
-        self.symbols[id.index()].user = Some(value.to_owned());
-        self.update(&changed);
-        Ok(self.text(id) == value)
+        Ok(())
     }
 
     /// [`set`](Self::set) by name; `CONFIG_` before it is allowed.
@@ -286,19 +293,7 @@ impl Config {
     /// # Errors
     /// When the symbol is not defined or its type does not have the value.
     pub fn set_by_name(&mut self, name: &str, value: &str) -> Result<bool, SetError> {
-        let bare = name.strip_prefix(self.tree.prefix()).unwrap_or(name);
-        let Some(id) = self.tree.find(name).or_else(|| self.tree.find(bare)) else {
-            let names = self
-                .tree
-                .symbols()
-                .iter()
-                .map(|&id| self.tree.symbol(id).name.as_str());
-            let suggestion = crate::error::nearest(bare, names).map(str::to_owned);
-            return Err(SetError::Undefined {
-                name: name.to_owned(),
-                suggestion,
-            });
-        };
+        let id = self.tree.named(name)?;
         self.set(id, value)
     }
 

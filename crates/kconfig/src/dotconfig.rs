@@ -112,8 +112,10 @@ impl Config {
         out
     }
 
-    /// Whether the short form must name a symbol.
-    fn is_told(&self, id: SymbolId) -> bool {
+    /// Whether the short form names a symbol: it is not what the defaults alone
+    /// would make it.
+    #[must_use]
+    pub fn is_told(&self, id: SymbolId) -> bool {
         let symbol = self.tree().symbol(id);
         let fixed = self.visibility(id) <= self.value(symbol.reverse);
         if symbol.choice.is_none() && fixed || self.text(id) == self.untouched(id) {
@@ -274,7 +276,7 @@ impl Reading<'_> {
     fn invalid(&mut self, id: SymbolId, value: &str) {
         let tree = self.config.tree();
         let (name, kind) = (&tree.symbol(id).name, tree.symbol(id).kind.with_article());
-        let message = format!("{value} is no value for {name}, {kind}: ignored");
+        let message = format!("{value} is no value for {name}, {kind}");
         self.warn(WarningKind::InvalidValue, message);
     }
 

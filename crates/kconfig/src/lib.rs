@@ -50,6 +50,7 @@
 //!   kconfiglib does; the kernel reads `017` as octal.
 
 mod check;
+mod condition;
 mod config;
 mod dotconfig;
 mod error;
@@ -66,16 +67,18 @@ mod oldconfig;
 mod operations;
 mod order;
 mod parser;
+mod refusal;
 mod tree;
 
 pub use config::{Config, SetError};
 pub use dotconfig::kernel_header;
 pub use error::{Error, ErrorKind, Position, Warning, WarningKind};
 pub use expr::{Expr, ExprId, Relation, Tri};
-pub use files::{Disk, Files, Memory};
+pub use files::{Disk, Files, Memory, matches};
 pub use loader::Loader;
 pub use menu::{Explanation, Hit, Part, Row};
 pub use oldconfig::{AnswerError, OldConfig, Question, Wanted};
+pub use refusal::Refusal;
 pub use tree::{
     Choice, ChoiceId, Default, Item, Kind, Node, NodeId, Prompt, Range, Select, SelectedBy, Symbol,
     SymbolId, Tree,

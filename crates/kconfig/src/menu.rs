@@ -173,9 +173,10 @@ impl Config {
         }
     }
 
-    /// The symbols whose name, prompt or help hold every word of `query`, upper
+    /// The symbols whose name, prompt, help or menus hold every word of `query`, upper
     /// or lower case, `CONFIG_` before a name left out. Best hits first: the
-    /// very name, names that begin so, names, prompts, help texts.
+    /// very name, names that begin so, names, prompts (a choice's counts for its
+    /// members), help texts, the titles of the menus around.
     #[must_use]
     pub fn search(&self, query: &str) -> Vec<Hit> {
         let tree = self.tree();
@@ -224,8 +225,10 @@ impl Config {
             .iter()
             .filter(|d| self.value(d.condition) > Tri::N);
         Explanation {
-            prompts: prompts.map(|prompt| self.parts(prompt.condition)).collect(),
-            depends: self.parts(symbol.depends),
+            prompts: prompts
+                .map(|prompt| self.conditions(prompt.condition))
+                .collect(),
+            depends: self.conditions(symbol.depends),
             selected_by: active(&symbol.selected_by),
             implied_by: active(&symbol.implied_by),
             default: met.next().map(|default| self.part(default.value)),
@@ -239,13 +242,24 @@ impl Config {
         }
     }
 
-    /// The parts of a condition that must all hold, each once.
-    fn parts(&self, condition: ExprId) -> Vec<Part> {
+    /// The parts of a condition that must all hold, each once, and what they are
+    /// now; none for a condition that always holds.
+    #[must_use]
+    pub fn conditions(&self, condition: ExprId) -> Vec<Part> {
         let (mut open, mut parts) = (vec![condition], Vec::new());
         while let Some(id) = open.pop() {
             match self.tree().expr(id) {
                 Expr::And(inner) => open.extend(inner.iter().rev()),
                 Expr::Symbol(symbol) if *symbol == SymbolId::Y => {}
+                // A choice that nobody has turned off is there when its prompt is.
+                Expr::Choice(choice)
+                    if self.mode(*choice) > Tri::N || self.choice_visibility(*choice) == Tri::N =>
+                {
+                    let nodes = self.tree().choice(*choice).nodes.iter();
+                    let mut prompts =
+                        nodes.filter_map(|&node| self.tree().node(node).prompt.as_ref());
+                    open.extend(prompts.next().map(|prompt| prompt.condition));
+                }
                 _ => {
                     let part = self.part(id);
                     if !parts.contains(&part) {
@@ -282,6 +296,14 @@ impl Tree {
                 .as_ref()
                 .is_some_and(|prompt| prompt.text.to_lowercase().contains(word))
         };
+        let choice = || symbol.choice.iter().flat_map(|&id| &self.choice(id).nodes);
+        let in_menus = |node: &crate::Node| {
+            let parents =
+                std::iter::successors(Some(node.parent), |&id| Some(self.node(id).parent));
+            parents
+                .take_while(|&id| id != self.root())
+                .any(|id| in_prompt(self.node(id)))
+        };
         let in_help = |node: &crate::Node| {
             node.help
                 .as_ref()
@@ -291,8 +313,9 @@ impl Tree {
             name == word,
             name.starts_with(word),
             name.contains(word),
-            nodes().any(in_prompt),
+            nodes().any(in_prompt) || choice().any(|&node| in_prompt(self.node(node))),
             nodes().any(in_help),
+            nodes().any(in_menus),
         ];
         fits.into_iter().position(|fits| fits)
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::config::SetError;
 use crate::error::{Position, Warning};
 use crate::expr::{Arena, Expr, ExprId};
 use crate::order::Order;
@@ -413,6 +414,22 @@ impl Tree {
     pub fn find(&self, name: &str) -> Option<SymbolId> {
         let id = *self.by_name.get(name)?;
         (!self.symbol(id).nodes.is_empty()).then_some(id)
+    }
+
+    /// [`find`](Self::find) as a person writes it: `CONFIG_` before the name is
+    /// allowed.
+    ///
+    /// # Errors
+    /// When no entry defines the symbol; with a name that is nearly the same.
+    pub fn named(&self, name: &str) -> Result<SymbolId, SetError> {
+        let bare = name.strip_prefix(&*self.prefix).unwrap_or(name);
+        self.find(name).or_else(|| self.find(bare)).ok_or_else(|| {
+            let names = self.symbols().iter().map(|&id| &*self.symbol(id).name);
+            SetError::Undefined {
+                name: name.to_owned(),
+                suggestion: crate::error::nearest(bare, names).map(str::to_owned),
+            }
+        })
     }
 
     /// The defined symbols, in the order of their first definition.

@@ -368,9 +368,9 @@ fn what_has_no_effect_is_said() {
     assert_eq!(
         read,
         [
-            ".config:4:1: bare is no value for NAME, a string: ignored",
+            ".config:4:1: bare is no value for NAME, a string",
             ".config:5:1: TARGT is not defined: ignored; did you mean TARGET?",
-            ".config:6:1: maybe is no value for ON, a bool: ignored",
+            ".config:6:1: maybe is no value for ON, a bool",
             ".config:7:1: SELECTS was set to y above and is now set to y",
             ".config:8:1: neither a value nor a comment: what is this",
         ]

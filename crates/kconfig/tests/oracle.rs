@@ -4,10 +4,10 @@
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
-use std::{fs, io};
 
 use fathom_kconfig::{Config, Disk, Kind, Loader, Tree};
 
@@ -29,51 +29,12 @@ fn env(name: &str) -> Option<String> {
     }
 }
 
-/// Python with kconfiglib in a virtual environment of its own, made once.
+/// Python with kconfiglib, made once.
 fn python() -> Result<PathBuf, String> {
-    static PYTHON: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let python = PYTHON.get_or_init(make_python).clone();
-    python.map_err(|reason| format!("kconfiglib cannot be had: {reason}"))
-}
-
-fn make_python() -> Result<PathBuf, String> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kconfiglib-14.1.0");
-    let python = folder.join("bin/python");
-    let works = |program: &Path| {
-        let mut command = Command::new(program);
-        command
-            .args(["-c", "import kconfiglib"])
-            .output()
-            .is_ok_and(|output| output.status.success())
-    };
-    if works(&python) {
-        return Ok(python);
-    }
-    let run = |command: &mut Command| -> Result<(), String> {
-        let output = command
-            .output()
-            .map_err(|error: io::Error| error.to_string())?;
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-        }
-    };
-    fathom_testkit::program("python3")?;
-    run(Command::new("python3")
-        .args(["-m", "venv", "--clear"])
-        .arg(&folder))
-    .map_err(|error| format!("python3 -m venv: {error}"))?;
-    let mut pip = Command::new(&python);
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-    ]);
-    run(pip.args(["--retries", "1", "--timeout", "20", "kconfiglib==14.1.0"]))
-        .map_err(|error| format!("pip install kconfiglib: {error}"))?;
-    Ok(python)
+    static FOLDER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let folder =
+        FOLDER.get_or_init(|| fathom_testkit::kconfiglib(env!("CARGO_TARGET_TMPDIR").as_ref()));
+    folder.clone().map(|folder| folder.join("bin/python"))
 }
 
 /// A tree as both sides read it, in a folder of its own.

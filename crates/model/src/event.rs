@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::RunStatus;
 use crate::failure::Failure;
+use crate::point::Point;
 use crate::result::Results;
 use crate::sample::Sample;
 
@@ -29,8 +30,28 @@ pub enum Event {
         step: u32,
         /// Number of steps.
         of: u32,
-        /// The job file's name, the test's name.
+        /// The job file's name, the test's name, the point's id.
         name: String,
+        /// What is measured in it, when it is a point of a campaign.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        point: Option<Box<Point>>,
+    },
+    /// A point of a campaign that was left out, and why: the guard stopped its
+    /// series, the time ran out. It is neither done nor failed.
+    Skipped {
+        /// The point.
+        point: Box<Point>,
+        /// One sentence.
+        reason: String,
+    },
+    /// The run goes on after it was killed, stopped or had ended: nothing was
+    /// measured between the line before and this one.
+    Resumed {
+        /// How it had ended, where it said so; `None`: it was killed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<RunStatus>,
+        /// Time since the last line before, in ms.
+        gap_ms: u64,
     },
     /// The engine was started.
     EngineStarted {
@@ -79,7 +100,8 @@ pub enum Event {
         /// The figures.
         results: Box<Results>,
     },
-    /// The last line of a record. A record without it was interrupted.
+    /// The last line of a record, or the last before it was resumed. A record
+    /// that does not end with it was interrupted.
     Ended {
         /// How the run ended.
         status: RunStatus,

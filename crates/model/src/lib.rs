@@ -1,7 +1,7 @@
 //! The nouns of Fathom and their wire types; every other crate speaks in these.
 //!
 //! This crate knows no other crate of the workspace. It does no I/O: it holds
-//! units ([`units`]), what was asked ([`job`]), what was seen while it ran
+//! units ([`units`]), what was asked ([`job`], [`point`]), what was seen while it ran
 //! ([`sample`], [`event`]), what came out ([`result`], [`histogram`]), where it
 //! ran ([`environment`]), what went wrong ([`failure`]), what makes a figure
 //! doubtful ([`doubt`]), the one document that
@@ -15,7 +15,8 @@ pub mod exit;
 pub mod failure;
 pub mod histogram;
 pub mod job;
-mod percentiles;
+pub mod percentiles;
+pub mod point;
 pub mod result;
 pub mod sample;
 pub mod units;
@@ -28,5 +29,6 @@ pub use exit::Exit;
 pub use failure::{Failure, FailureKind};
 pub use histogram::Histogram;
 pub use job::{JobOption, JobSpec, Origin};
+pub use point::Point;
 pub use result::{Direction, DirectionResult, DiskUse, GroupResult, JobResult, Latency, Results};
 pub use sample::Sample;

@@ -231,8 +231,10 @@ impl Iterator for Entries {
 
 /// The kinds of event this Fathom knows, by their tags; a later Fathom may add
 /// kinds within a version, and an older one then passes over them.
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 13] = [
     "step",
+    "skipped",
+    "resumed",
     "engine_started",
     "jobs",
     "preparing",
@@ -350,6 +352,8 @@ mod tests {
     fn kind_of(event: &Event) -> &'static str {
         match event {
             Event::Step { .. } => "step",
+            Event::Skipped { .. } => "skipped",
+            Event::Resumed { .. } => "resumed",
             Event::EngineStarted { .. } => "engine_started",
             Event::Jobs { .. } => "jobs",
             Event::Preparing { .. } => "preparing",
@@ -367,7 +371,8 @@ mod tests {
     fn kinds_are_the_tags_of_events() {
         for kind in KINDS {
             let lines = [
-                r#""step":1,"of":1,"name":"x","engine":"x","argv":[],"names":[],"what":"x","text":"x""#,
+                r#""step":1,"of":1,"name":"x","engine":"x","argv":[],"names":[],"what":"x","text":"x","reason":"x","gap_ms":1"#,
+                r#""point":{"id":"a/b","series":"a","x":"iodepth","settings":{}}"#,
                 r#""t_ms":1,"span_ms":1,"job":0,"dir":"read","ios":1,"bytes":1"#,
                 r#""results":{"jobs":[]},"kind":"io","message":"x","status":"complete""#,
             ];

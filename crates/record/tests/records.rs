@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use fathom_model::{
-    Direction, DirectionResult, Event, Failure, FailureKind, Histogram, JobResult, Latency,
+    Direction, DirectionResult, Event, Failure, FailureKind, Histogram, JobResult, Latency, Point,
     Results, RunStatus, Sample,
 };
 use fathom_record::{EVENTS, Entries, Header, Record, RecordError, Writer, find, list, scan};
@@ -348,12 +348,30 @@ fn an_event() -> impl Strategy<Value = Event> {
                 clat,
             })
         });
+    let point = || {
+        let settings = prop::collection::btree_map("[a-z_]{1,12}", ".*", 0..4);
+        ("[a-z0-9/-]{1,30}", settings, 1u32..9).prop_map(|(id, settings, repetition)| Point {
+            series: "series".into(),
+            x: "iodepth".into(),
+            id,
+            settings,
+            repetition,
+        })
+    };
     prop_oneof![
         3 => some_sample,
         1 => (any::<u64>(), any::<Option<u64>>())
             .prop_map(|(t_ms, remaining_ms)| Event::Interval { t_ms, remaining_ms }),
         1 => (any::<u32>(), any::<u32>(), ".*")
-            .prop_map(|(step, of, name)| Event::Step { step, of, name }),
+            .prop_map(|(step, of, name)| Event::Step { step, of, name, point: None }),
+        1 => (any::<u32>(), any::<u32>(), point()).prop_map(|(step, of, point)| Event::Step {
+            step,
+            of,
+            name: point.id.clone(),
+            point: Some(Box::new(point)),
+        }),
+        1 => (point(), ".*").prop_map(|(point, reason)| Event::Skipped { point: Box::new(point), reason }),
+        1 => (any::<u64>()).prop_map(|gap_ms| Event::Resumed { after: Some(RunStatus::Failed), gap_ms }),
         1 => (".*", any::<Option<String>>(), prop::collection::vec(".*", 0..4), any::<Option<u32>>())
             .prop_map(|(engine, version, argv, pid)| Event::EngineStarted { engine, version, argv, pid }),
         1 => prop::collection::vec(".*", 0..4).prop_map(|names| Event::Jobs { names }),
@@ -404,4 +422,72 @@ proptest! {
         append_raw(&dir, &bytes);
         let _ = Entries::open(&dir).unwrap().count();
     }
+}
+
+#[test]
+fn a_record_that_was_killed_goes_on_behind_its_last_whole_line() {
+    let runs = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(runs.path(), &header("x", 1000)).unwrap();
+    writer.append(&note("one")).unwrap();
+    let dir = writer.dir().to_owned();
+    drop(writer);
+    append_raw(&dir, br#"{"at_ms":5,"event":"no"#);
+    let mut writer = Writer::reopen(&dir).unwrap();
+    assert_eq!(Record::open(&dir).unwrap().status(), None);
+    writer.append(&note("two")).unwrap();
+    assert!(matches!(
+        Writer::reopen(&dir),
+        Err(RecordError::Busy { .. })
+    ));
+    writer.finish(RunStatus::Complete).unwrap();
+    let record = Record::open(&dir).unwrap();
+    let events: Vec<&Event> = record.entries.iter().map(|entry| &entry.event).collect();
+    let [
+        one,
+        Event::Resumed {
+            after: None,
+            gap_ms,
+        },
+        two,
+        Event::Ended { .. },
+    ] = events[..]
+    else {
+        panic!("{events:?}")
+    };
+    assert_eq!(
+        (one, two, record.torn_bytes),
+        (&note("one"), &note("two"), 0)
+    );
+    assert!(*gap_ms < 60_000);
+}
+
+#[test]
+fn a_record_that_has_ended_says_how_when_it_goes_on() {
+    let runs = tempfile::tempdir().unwrap();
+    // A last line longer than what is looked at first.
+    let long = note(&"x".repeat(200_000));
+    for (events, after) in [
+        (vec![], Some(RunStatus::Interrupted)),
+        (vec![long.clone()], Some(RunStatus::Failed)),
+        (vec![long], None),
+    ] {
+        let mut writer = Writer::create(runs.path(), &header("x", 1000)).unwrap();
+        for event in &events {
+            writer.append(event).unwrap();
+        }
+        let dir = writer.dir().to_owned();
+        match after {
+            Some(status) => drop(writer.finish(status).unwrap()),
+            None => drop(writer),
+        }
+        drop(Writer::reopen(&dir).unwrap());
+        let record = Record::open(&dir).unwrap();
+        let Some(Event::Resumed { after: told, .. }) = record.entries.last().map(|e| &e.event)
+        else {
+            panic!("{record:?}")
+        };
+        assert_eq!(*told, after);
+        assert_eq!(record.status(), Some(RunStatus::Interrupted));
+    }
+    assert!(Writer::reopen(runs.path()).is_err());
 }

@@ -2,24 +2,27 @@
 //!
 //! [`document()`] makes the [`fathom_model::RunDocument`] of a record, finished
 //! or not: the same one that `--json` prints. [`table()`] is that document as a
-//! person reads it. [`groups()`] and [`doubts()`] are the judgements in between,
-//! pure functions of the figures. [`grid`] and [`style`] set text for every
-//! table there is. Knows `record` and `model`.
+//! person reads it, [`doubts()`] are the judgements in between, pure functions
+//! of the figures. [`read_sweep()`] reads the curves of a campaign. [`grid`] and
+//! [`style`] set text for every table there is. Knows `analysis`, `record` and
+//! `model`.
 
+pub mod chart;
 mod clean;
 pub mod document;
 pub mod doubts;
+pub mod export;
 pub mod grid;
-pub mod groups;
 pub mod samples;
 pub mod style;
+pub mod sweep;
 pub mod table;
 
 pub use document::{document, drop_histograms, read};
 pub use doubts::doubts;
-pub use groups::groups;
 pub use style::Style;
-pub use table::{figures_so_far, table};
+pub use sweep::{CampaignRecord, read_sweep};
+pub use table::{campaign_table, figures_so_far, table};
 
 #[cfg(test)]
 mod tests;

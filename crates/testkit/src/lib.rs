@@ -1,7 +1,9 @@
 //! What tests need of a machine: loop devices ([`LoopDevice`]), small file
 //! systems ([`SmallFs`]), a file system with faults ([`FaultFs`]), an sshd
-//! ([`Sshd`]), and a way to skip with a reason ([`skip`]). For tests only; knows
-//! no other crate.
+//! ([`Sshd`]), a terminal ([`Tmux`]), a machine with emulated disks ([`Guest`]),
+//! PyPI's kconfiglib ([`kconfiglib`](fn@kconfiglib)), and a way to skip with a
+//! reason ([`skip`]).
+//! For tests only; knows no other crate.
 //!
 //! Everything here is undone when it is dropped, also when a test panics. What
 //! a machine cannot do is an `Err` with the reason in words:
@@ -23,11 +25,17 @@ use std::process::Command;
 
 mod devices;
 mod faultfs;
+mod guest;
+mod kconfiglib;
 mod sshd;
+mod tmux;
 
 pub use devices::{LoopDevice, SmallFs};
 pub use faultfs::{FaultFs, Op};
+pub use guest::{Answer, Guest, GuestPlan};
+pub use kconfiglib::kconfiglib;
 pub use sshd::Sshd;
+pub use tmux::Tmux;
 
 /// Says that a test was skipped and why: on stderr, and as a line of the file
 /// that `FATHOM_SKIP_LOG` names, from which CI judges whether that was right.

@@ -229,13 +229,14 @@ impl Baseline {
 /// The baselines of a user: the shipped ones and a folder of files.
 #[derive(Debug, Clone)]
 pub struct Shelf {
-    dir: PathBuf,
+    dir: Option<PathBuf>,
 }
 
 impl Shelf {
-    /// The shelf whose files lie in `dir`, which need not exist.
+    /// The shelf whose files lie in `dir`, which need not exist. Without one,
+    /// where a user has no home, there are the shipped baselines.
     #[must_use]
-    pub fn new(dir: PathBuf) -> Self {
+    pub fn new(dir: Option<PathBuf>) -> Self {
         Self { dir }
     }
 
@@ -245,12 +246,15 @@ impl Shelf {
     /// When a file cannot be read or is wrong.
     pub fn list(&self) -> Result<Vec<Baseline>, QuickError> {
         let mut all: Vec<Baseline> = shipped().collect();
-        let mut files: Vec<PathBuf> = match fs::read_dir(&self.dir) {
+        let Some(dir) = &self.dir else {
+            return Ok(all);
+        };
+        let mut files: Vec<PathBuf> = match fs::read_dir(dir) {
             Ok(entries) => entries
                 .filter_map(|entry| Some(entry.ok()?.path()))
                 .collect(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => vec![],
-            Err(source) => return Err(QuickError::file(&self.dir, source)),
+            Err(source) => return Err(QuickError::file(dir, source)),
         };
         files.retain(|path| {
             path.extension()
@@ -289,8 +293,10 @@ impl Shelf {
     /// When the name is a shipped one's, or the file cannot be written.
     pub fn save(&self, baseline: &Baseline) -> Result<PathBuf, QuickError> {
         refuse_shipped(&baseline.name)?;
-        fs::create_dir_all(&self.dir).map_err(|source| QuickError::file(&self.dir, source))?;
-        let path = self.path(&baseline.name);
+        let path = self.path(&baseline.name)?;
+        if let Some(dir) = path.parent() {
+            fs::create_dir_all(dir).map_err(|source| QuickError::file(dir, source))?;
+        }
         let text = toml::to_string(baseline).map_err(|error| QuickError::Definition {
             path: path.clone(),
             reason: error.to_string(),
@@ -316,13 +322,17 @@ impl Shelf {
     /// When there is none of this name, or it comes with Fathom.
     pub fn remove(&self, name: &str) -> Result<PathBuf, QuickError> {
         refuse_shipped(name)?;
-        let path = self.path(&self.find(name)?.name);
+        let path = self.path(&self.find(name)?.name)?;
         fs::remove_file(&path).map_err(|source| QuickError::file(&path, source))?;
         Ok(path)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.join(format!("{}.toml", name.to_lowercase()))
+    fn path(&self, name: &str) -> Result<PathBuf, QuickError> {
+        let dir = self.dir.as_ref().ok_or_else(|| {
+            let reason = "there is no home directory to keep baselines in; set XDG_DATA_HOME";
+            QuickError::Missing(reason.to_owned())
+        })?;
+        Ok(dir.join(format!("{}.toml", name.to_lowercase())))
     }
 }
 
@@ -367,9 +377,7 @@ mod tests {
     use super::*;
 
     fn hdd() -> Baseline {
-        Shelf::new(PathBuf::from("/nonexistent"))
-            .find("hdd")
-            .unwrap()
+        Shelf::new(None).find("hdd").unwrap()
     }
 
     #[test]
@@ -382,6 +390,19 @@ mod tests {
         let conditions = hdd.conditions.unwrap();
         assert_eq!(conditions.size_bytes, group.size_bytes());
         assert_eq!(conditions.runtime_s, group.runtime_s);
+    }
+
+    /// In an empty root the series did not begin.
+    #[test]
+    fn without_a_home_there_are_the_shipped_baselines() {
+        let shelf = Shelf::new(None);
+        assert_eq!(shelf.list().unwrap(), [hdd()]);
+        let mine = Baseline {
+            name: "mine".into(),
+            ..hdd()
+        };
+        let refused = shelf.save(&mine).unwrap_err().to_string();
+        assert!(refused.contains("set XDG_DATA_HOME"), "{refused}");
     }
 
     #[test]
@@ -429,7 +450,7 @@ mod tests {
     #[test]
     fn a_saved_baseline_is_found_again_and_the_shipped_one_stays() {
         let dir = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(dir.path().join("baselines"));
+        let shelf = Shelf::new(Some(dir.path().join("baselines")));
         assert_eq!(shelf.list().unwrap().len(), 1);
         let mut mine = Baseline {
             name: "MyDisk".into(),

@@ -226,6 +226,7 @@ mod tests {
             step: 1,
             of: 1,
             name: name.into(),
+            point: None,
         }
     }
 

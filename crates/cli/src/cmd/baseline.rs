@@ -60,7 +60,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         Command::List => list(global)?,
         Command::Show { name } => show(global, name)?,
         Command::Remove { name } => {
-            let path = shelf()?.remove(name).map_err(failed)?;
+            let path = shelf().remove(name).map_err(failed)?;
             done(global, "removed", name, &path)?;
         }
     }
@@ -70,7 +70,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 fn save(global: &Global, name: &str, run: &str) -> anyhow::Result<()> {
     let record = record(global, run)?;
     let baseline = Baseline::from_record(name, &record).map_err(failed)?;
-    let path = shelf()?.save(&baseline).map_err(failed)?;
+    let path = shelf().save(&baseline).map_err(failed)?;
     done(global, "saved", name, &path)
 }
 
@@ -87,7 +87,7 @@ fn done(global: &Global, what: &str, name: &str, path: &std::path::Path) -> anyh
 }
 
 fn list(global: &Global) -> anyhow::Result<()> {
-    let all = shelf()?.list().map_err(failed)?;
+    let all = shelf().list().map_err(failed)?;
     if global.json {
         let list: Vec<_> = all.iter().map(document).collect();
         return out::json(&json!({ "schema": "fathom.baselines/1", "baselines": list }));
@@ -118,7 +118,7 @@ fn list(global: &Global) -> anyhow::Result<()> {
 }
 
 fn show(global: &Global, name: &str) -> anyhow::Result<()> {
-    let baseline = shelf()?.find(name).map_err(failed)?;
+    let baseline = shelf().find(name).map_err(failed)?;
     if global.json {
         return out::json(&document(&baseline));
     }

@@ -69,7 +69,7 @@ fn seen(doc: &RunDocument) -> String {
 }
 
 /// A label and a value that hangs beside it.
-fn labelled(label: &str, value: &str, style: Style) -> String {
+pub(super) fn labelled(label: &str, value: &str, style: Style) -> String {
     let mut lead = format!(
         "{}{}",
         style.paint(Tone::Faint, label),
@@ -180,6 +180,7 @@ fn block_device(device: &BlockDevice) -> Vec<String> {
     [
         labelled("", &device.model),
         labelled("serial ", &device.serial),
+        device.nsid.map(|id| format!("namespace {id}")),
         labelled("firmware ", &device.firmware),
         labelled("", &device.backing),
         Some(units::bytes(device.capacity_bytes as f64)),

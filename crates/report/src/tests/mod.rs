@@ -41,6 +41,7 @@ fn header() -> Header {
                     name: "nvme0n1".into(),
                     model: Some("Samsung SSD 990 PRO 2TB".into()),
                     serial: Some("S7KHNJ0W512345".into()),
+                    nsid: Some(1),
                     firmware: Some("4B2QJXD7".into()),
                     capacity_bytes: 2_000_398_934_016,
                     logical_block_bytes: 512,
@@ -91,7 +92,13 @@ fn jobs(names: &[&str]) -> Event {
 
 fn step(step: u32, of: u32, name: &str) -> Event {
     let name = name.into();
-    Event::Step { step, of, name }
+    let point = None;
+    Event::Step {
+        step,
+        of,
+        name,
+        point,
+    }
 }
 
 fn sample(t_ms: u64, job: u32, dir: Direction, ios: u64, clat_ns: u64) -> Event {

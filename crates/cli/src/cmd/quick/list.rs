@@ -26,7 +26,7 @@ pub struct Args {
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let user_dir = xdg::groups_dir();
     let group = Group::find(&args.group, user_dir.as_deref()).map_err(failed)?;
-    let mut baselines = shelf()?.list().map_err(failed)?;
+    let mut baselines = shelf().list().map_err(failed)?;
     baselines.retain(|one| {
         one.conditions
             .as_ref()

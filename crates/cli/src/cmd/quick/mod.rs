@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::{Subcommand, ValueEnum};
 use fathom_campaign::quick::{self, Group, Order, QuickError, RemoteMode};
 use fathom_model::Exit;
@@ -181,10 +180,8 @@ enum Wanted {
 }
 
 /// The user's baselines.
-pub fn shelf() -> anyhow::Result<quick::Shelf> {
-    let dir = xdg::baselines_dir()
-        .context("there is no home directory to keep baselines in; set XDG_DATA_HOME")?;
-    Ok(quick::Shelf::new(dir))
+pub fn shelf() -> quick::Shelf {
+    quick::Shelf::new(xdg::baselines_dir())
 }
 
 /// The record of a run: a folder, or a name under --runs.

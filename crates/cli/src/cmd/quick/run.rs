@@ -74,7 +74,7 @@ fn baselines(args: &SeriesArgs) -> anyhow::Result<Vec<Baseline>> {
     if args.no_baseline {
         return Ok(vec![]);
     }
-    let shelf = shelf()?;
+    let shelf = shelf();
     let default = [quick::DEFAULT_BASELINE.to_owned()];
     let names = if args.baseline.is_empty() {
         &default[..]

@@ -123,7 +123,9 @@ fn each(dir: &Path, mut take: impl FnMut(&Point) -> anyhow::Result<()>) -> anyho
             Err(error) => return Err(error.into()),
         };
         match event {
-            Event::Step { of, name, .. } => step = (of > 1).then_some(name),
+            Event::Step {
+                of, name, point, ..
+            } => step = (of > 1 || point.is_some()).then_some(name),
             Event::Jobs { names: all } => names = all,
             Event::Sample(sample) => take(&Point::new(&sample, step.as_deref(), &names))?,
             _ => {}

@@ -10,7 +10,7 @@ use fathom_model::{Direction, DirectionResult, GroupResult, JobResult};
 /// group's bytes over its longest run time, so it is lower than the sum of the
 /// jobs' bandwidths when they did not run side by side for all of the time.
 #[must_use]
-pub fn groups(jobs: &[JobResult]) -> Vec<GroupResult> {
+pub fn groups<'j>(jobs: impl IntoIterator<Item = &'j JobResult>) -> Vec<GroupResult> {
     let mut steps: Vec<Option<&str>> = Vec::new();
     let mut found: BTreeMap<(usize, u32, Direction), GroupResult> = BTreeMap::new();
     for job in jobs {

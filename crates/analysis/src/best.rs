@@ -1,0 +1,119 @@
+//! The best points of a curve.
+
+use fathom_model::Direction;
+
+use crate::series::{Figures, Outcome, PointResult, Series};
+
+/// Where a curve is best in one direction, as places in [`Series::points`].
+/// `None` when no point has the figure.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Best {
+    /// Highest bandwidth.
+    pub bandwidth: Option<usize>,
+    /// Most I/Os per second.
+    pub iops: Option<usize>,
+    /// Lowest mean completion latency.
+    pub latency: Option<usize>,
+}
+
+impl Best {
+    /// Whether a point is best in anything.
+    #[must_use]
+    pub fn holds(&self, place: usize) -> bool {
+        [self.bandwidth, self.iops, self.latency].contains(&Some(place))
+    }
+}
+
+/// The best points of a curve in one direction, among those that are
+/// [`Outcome::Done`]. Of points that are equally good the one with the lower x
+/// is best: what needs fewer I/Os under way or fewer jobs costs less. Only the
+/// means count; whether two points differ by more than noise their
+/// [`Estimate`](crate::Estimate)s tell.
+#[must_use]
+pub fn best(series: &Series, dir: Direction) -> Best {
+    let highest = |figure: fn(&Figures) -> Option<f64>| {
+        let mut best: Option<(usize, f64)> = None;
+        for (place, value) in done(series, dir, figure) {
+            if best.is_none_or(|(_, so_far)| value > so_far) {
+                best = Some((place, value));
+            }
+        }
+        best.map(|(place, _)| place)
+    };
+    Best {
+        bandwidth: highest(|figures| Some(figures.bw_bytes.mean)),
+        iops: highest(|figures| Some(figures.iops.mean)),
+        latency: highest(|figures| Some(-figures.clat_mean_ns?.mean)),
+    }
+}
+
+/// Places and figures of the points that have good ones, ascending in x.
+fn done(
+    series: &Series,
+    dir: Direction,
+    figure: fn(&Figures) -> Option<f64>,
+) -> impl Iterator<Item = (usize, f64)> {
+    let good = |point: &PointResult| point.outcome == Outcome::Done;
+    let points = series.points.iter().enumerate();
+    points
+        .filter(move |(_, point)| good(point))
+        .filter_map(move |(place, point)| Some((place, figure(point.figures(dir)?)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use fathom_model::Point;
+
+    use super::*;
+    use crate::Estimate;
+
+    fn point(depth: u64, outcome: Outcome, bw: f64, clat: Option<f64>) -> PointResult {
+        let one = |value: f64| Estimate::of(&[value]);
+        PointResult {
+            point: Point {
+                id: format!("s/{depth}"),
+                series: "s".into(),
+                x: "iodepth".into(),
+                settings: BTreeMap::from([("iodepth".into(), depth.to_string())]),
+                repetition: 1,
+            },
+            outcome,
+            read: Some(Figures {
+                bw_bytes: one(bw).unwrap(),
+                iops: one(bw / 4096.0).unwrap(),
+                clat_mean_ns: clat.and_then(one),
+                clat: None,
+                percentiles_ns: Vec::new(),
+            }),
+            write: None,
+            trim: None,
+            doubts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn of_equals_the_lower_x_is_best_and_failed_points_never() {
+        let series = Series {
+            name: "s".into(),
+            x: "iodepth".into(),
+            points: vec![
+                point(1, Outcome::Failed(vec!["x".into()]), 9e9, Some(1.0)),
+                point(2, Outcome::Done, 4096.0, None),
+                point(4, Outcome::Done, 8192.0, Some(20.0)),
+                point(8, Outcome::Done, 8192.0, Some(20.0)),
+                point(16, Outcome::Unfinished, 9e9, None),
+            ],
+        };
+        let best_read = best(&series, Direction::Read);
+        let expected = Best {
+            bandwidth: Some(2),
+            iops: Some(2),
+            latency: Some(2),
+        };
+        assert_eq!(best_read, expected);
+        assert!(best_read.holds(2) && !best_read.holds(0));
+        assert_eq!(best(&series, Direction::Write), Best::default());
+    }
+}

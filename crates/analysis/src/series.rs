@@ -1,0 +1,114 @@
+//! From the events of a campaign to curves: what graphs, exports, the guard and
+//! the report are made of.
+
+use fathom_model::{Direction, Histogram, Point};
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::Estimate;
+
+mod collector;
+
+pub use collector::Collector;
+
+/// All curves of a campaign.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sweep {
+    /// The curves in the order of their first points.
+    pub series: Vec<Series>,
+}
+
+/// One curve.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Its name: [`Point::series`], a folder of the campaign.
+    pub name: String,
+    /// The option on the x axis: [`Point::x`].
+    pub x: String,
+    /// The points, ascending in x.
+    pub points: Vec<PointResult>,
+}
+
+/// One point and what came of it over all its repetitions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PointResult {
+    /// The point; its repetition is that of its first measurement.
+    pub point: Point,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Reads; `None` when it did none or there are no good figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<Figures>,
+    /// Writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<Figures>,
+    /// Trims.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trim: Option<Figures>,
+    /// What makes its figures doubtful, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
+}
+
+impl PointResult {
+    /// The figures of one direction.
+    #[must_use]
+    pub fn figures(&self, dir: Direction) -> Option<&Figures> {
+        match dir {
+            Direction::Read => self.read.as_ref(),
+            Direction::Write => self.write.as_ref(),
+            Direction::Trim => self.trim.as_ref(),
+            Direction::Sync | Direction::Mixed => None,
+        }
+    }
+}
+
+/// What came of a point.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Measured as often as asked; the figures are good.
+    Done,
+    /// At least one repetition failed; the reasons. Figures of a failed point
+    /// are never exported or drawn as results.
+    Failed(Vec<String>),
+    /// Left out, with the reason.
+    Skipped(String),
+    /// Begun and not ended: the run was killed in it, or is in it now.
+    Unfinished,
+}
+
+/// The figures of one direction over all repetitions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Bytes per second.
+    pub bw_bytes: Estimate,
+    /// I/Os per second.
+    pub iops: Estimate,
+    /// Mean completion latency in ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clat_mean_ns: Option<Estimate>,
+    /// Completion latencies of all repetitions, merged, where the engine gave
+    /// histograms: percentiles come from here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clat: Option<Histogram>,
+    /// (percent, ns) as reported, for a single repetition without a histogram.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub percentiles_ns: Vec<(f64, u64)>,
+}
+
+impl Figures {
+    /// The completion latency at `percent` in ns: from the merged histogram,
+    /// else as reported.
+    #[must_use]
+    pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
+        let reported = || {
+            let mut all = self.percentiles_ns.iter();
+            let found = all.find(|(p, _)| (p - percent).abs() < 1e-9);
+            found.map(|&(_, ns)| ns)
+        };
+        match &self.clat {
+            Some(clat) => clat.percentile_ns(percent),
+            None => reported(),
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! Gathers the points of a campaign while its events go by.
+
+use std::collections::{BTreeMap, HashMap};
+
+use fathom_model::{
+    Direction, DirectionResult, Doubt, Entry, Event, Failure, Histogram, JobResult, Point,
+    RunStatus,
+};
+
+use super::{Figures, Outcome, PointResult, Series, Sweep};
+use crate::{Estimate, groups};
+
+/// Makes a [`Sweep`] of events taken in order.
+///
+/// A measurement has ended when its figures ([`Event::Finished`]) or a failure
+/// are there *and* something follows it: the next step, a point left out, the
+/// run going on after a kill, or the run's end, unless that says interrupted.
+/// Engines give the figures first and the failures behind them, and figures of
+/// a stopped job too, so figures alone prove nothing. What has not ended is
+/// [`Outcome::Unfinished`].
+///
+/// The last ended measurement of a repetition counts: a point may have been run
+/// again after a kill or a failure. Samples are passed over, so it takes memory
+/// for the measurements only.
+#[derive(Debug, Default)]
+pub struct Collector {
+    points: Vec<Gathered>,
+    /// Places in `points` by [`Point::id`].
+    places: HashMap<String, usize>,
+    /// The step in progress, when it is a point.
+    attempt: Option<Attempt>,
+}
+
+/// A point and what is known of each repetition.
+#[derive(Debug)]
+struct Gathered {
+    point: Point,
+    repetitions: BTreeMap<u32, Repetition>,
+}
+
+/// What came of one repetition.
+#[derive(Debug)]
+enum Repetition {
+    Done(Measured),
+    Failed(Vec<String>),
+    Skipped(String),
+    Unfinished,
+}
+
+impl Repetition {
+    fn has_ended(&self) -> bool {
+        matches!(self, Self::Done(_) | Self::Failed(_))
+    }
+}
+
+/// A step while its events go by.
+#[derive(Debug)]
+struct Attempt {
+    place: usize,
+    repetition: u32,
+    jobs: Vec<JobResult>,
+    failures: Vec<String>,
+}
+
+/// The figures of one measurement.
+#[derive(Debug, Default)]
+struct Measured {
+    directions: BTreeMap<Direction, Rates>,
+    doubts: Vec<String>,
+}
+
+/// One direction of one measurement, all jobs together.
+#[derive(Debug)]
+struct Rates {
+    bw_bytes: f64,
+    iops: f64,
+    clat_mean_ns: Option<f64>,
+    clat: Option<Histogram>,
+    percentiles_ns: Vec<(f64, u64)>,
+}
+
+impl Collector {
+    /// A collector that has seen nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next event.
+    pub fn take(&mut self, entry: &Entry) {
+        match &entry.event {
+            Event::Step { point, .. } => {
+                self.end_step(true);
+                self.attempt = point.as_deref().map(|point| self.begin(point));
+            }
+            Event::Skipped { point, reason } => {
+                self.end_step(true);
+                let place = self.place_of(point);
+                let skipped = Repetition::Skipped(reason.clone());
+                self.keep(place, point.repetition, skipped);
+            }
+            Event::Resumed { .. } => self.end_step(true),
+            Event::Ended { status } => self.end_step(*status != RunStatus::Interrupted),
+            Event::Finished { results } => {
+                if let Some(attempt) = &mut self.attempt {
+                    attempt.jobs.extend(results.jobs.iter().cloned());
+                }
+            }
+            Event::Failure(failure) => {
+                if let Some(attempt) = &mut self.attempt {
+                    attempt.fail(failure);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The curves of everything taken so far.
+    #[must_use]
+    pub fn finish(mut self) -> Sweep {
+        self.end_step(false);
+        let mut sweep = Sweep::default();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for gathered in self.points {
+            let name = &gathered.point.series;
+            let place = *places.entry(name.clone()).or_insert_with(|| {
+                sweep.series.push(Series {
+                    name: name.clone(),
+                    x: gathered.point.x.clone(),
+                    points: Vec::new(),
+                });
+                sweep.series.len() - 1
+            });
+            sweep.series[place].points.push(gathered.result());
+        }
+        for series in &mut sweep.series {
+            // Without a number on the x axis in the order of the plan, behind the others.
+            let x = |result: &PointResult| result.point.x_value().unwrap_or(u64::MAX);
+            series.points.sort_by_key(x);
+        }
+        sweep
+    }
+
+    fn begin(&mut self, point: &Point) -> Attempt {
+        let place = self.place_of(point);
+        let gathered = &mut self.points[place];
+        if gathered
+            .repetitions
+            .values()
+            .all(|known| matches!(known, Repetition::Skipped(_)))
+        {
+            gathered.point = point.clone();
+        }
+        Attempt {
+            place,
+            repetition: point.repetition,
+            jobs: Vec::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    fn place_of(&mut self, point: &Point) -> usize {
+        let points = &mut self.points;
+        *self.places.entry(point.id.clone()).or_insert_with(|| {
+            points.push(Gathered {
+                point: point.clone(),
+                repetitions: BTreeMap::new(),
+            });
+            points.len() - 1
+        })
+    }
+
+    /// Ends the step in progress; `settled` when something follows it that says
+    /// that it had come to its end.
+    fn end_step(&mut self, settled: bool) {
+        if let Some(attempt) = self.attempt.take() {
+            let (place, repetition) = (attempt.place, attempt.repetition);
+            let came = match settled {
+                true => attempt.end(),
+                false => Repetition::Unfinished,
+            };
+            self.keep(place, repetition, came);
+        }
+    }
+
+    /// What has ended replaces whatever was known; the rest only what has not.
+    fn keep(&mut self, place: usize, repetition: u32, came: Repetition) {
+        let known = self.points[place].repetitions.entry(repetition);
+        let known = known.or_insert(Repetition::Unfinished);
+        if came.has_ended() || !known.has_ended() {
+            *known = came;
+        }
+    }
+}
+
+impl Attempt {
+    fn fail(&mut self, failure: &Failure) {
+        let reason = match &failure.subject {
+            Some(subject) if !subject.is_empty() => format!("{subject}: {}", failure.message),
+            _ => failure.message.clone(),
+        };
+        if !self.failures.contains(&reason) {
+            self.failures.push(reason);
+        }
+    }
+
+    fn end(mut self) -> Repetition {
+        if self.failures.is_empty() && self.jobs.is_empty() {
+            return Repetition::Unfinished;
+        }
+        if self.failures.is_empty() {
+            let failed = self.jobs.iter().filter(|job| job.error != 0);
+            let reason = |job: &JobResult| format!("{}: error {}", job.name, job.error);
+            self.failures = failed.map(reason).collect();
+        }
+        let measured = Measured::of(&self.jobs);
+        if self.failures.is_empty() && measured.directions.is_empty() {
+            self.failures.push("the job moved no data".to_owned());
+        }
+        match self.failures.is_empty() {
+            true => Repetition::Done(measured),
+            false => Repetition::Failed(self.failures),
+        }
+    }
+}
+
+impl Measured {
+    fn of(jobs: &[JobResult]) -> Self {
+        let mut measured = Self::default();
+        let single = |job: &&JobResult| !job.is_sum_of_clients();
+        let jobs: Vec<&JobResult> = jobs.iter().filter(single).collect();
+        let groups = groups(jobs.iter().copied());
+        for dir in [
+            Direction::Read,
+            Direction::Write,
+            Direction::Trim,
+            Direction::Mixed,
+        ] {
+            let parts: Vec<&DirectionResult> = jobs
+                .iter()
+                .flat_map(|job| job.directions())
+                .filter(|(of, result)| *of == dir && has_moved(result))
+                .map(|(_, result)| result)
+                .collect();
+            let rates = groups.iter().filter(|group| group.dir == dir);
+            let rates: Vec<(f64, f64)> = rates.map(|group| (group.bw_bytes, group.iops)).collect();
+            if rates.len() > 1 {
+                let text = "jobs of several groups are added up as if they ran side by side";
+                measured.doubt(text);
+            }
+            for doubt in parts.iter().flat_map(|part| &part.doubts) {
+                // What it is about, the number of I/Os, is not shown of points.
+                if *doubt != Doubt::RoundedCounts {
+                    measured.doubt(doubt.meaning());
+                }
+            }
+            if let Some(rates) = Rates::of(&parts, &rates) {
+                measured.directions.insert(dir, rates);
+            }
+        }
+        measured
+    }
+
+    fn doubt(&mut self, text: &str) {
+        if !self.doubts.iter().any(|known| known == text) {
+            self.doubts.push(text.to_owned());
+        }
+    }
+}
+
+impl Rates {
+    /// All jobs together: `parts` are theirs, `groups` the bandwidth and IOPS
+    /// of their groups. `None` when nothing was moved.
+    fn of(parts: &[&DirectionResult], groups: &[(f64, f64)]) -> Option<Self> {
+        let (bw_bytes, iops) = match parts {
+            [] => return None,
+            // As the engine says, to the digit.
+            [one] => (one.bw_bytes, one.iops),
+            _ => groups
+                .iter()
+                .fold((0.0, 0.0), |sum, group| (sum.0 + group.0, sum.1 + group.1)),
+        };
+        let clats = || parts.iter().filter_map(|part| part.clat.as_ref());
+        let all_have_clat = clats().count() == parts.len();
+        let weighted = parts.iter().filter_map(|part| {
+            let clat = part.clat.as_ref()?;
+            Some((clat.mean_ns, clat.n.unwrap_or(part.total_ios) as f64))
+        });
+        let (sum, n) = weighted.fold((0.0, 0.0), |(sum, n), (mean, of)| (sum + mean * of, n + of));
+        let histograms = clats().filter_map(|clat| clat.histogram.as_ref());
+        let whole = histograms.clone().count() == parts.len();
+        Some(Self {
+            bw_bytes,
+            iops,
+            clat_mean_ns: match parts {
+                [one] => one.clat.as_ref().map(|clat| clat.mean_ns),
+                _ => (all_have_clat && n > 0.0).then(|| sum / n),
+            },
+            clat: whole.then(|| merged(histograms)).flatten(),
+            percentiles_ns: match parts {
+                [one] => one
+                    .clat
+                    .as_ref()
+                    .map_or_else(Vec::new, |clat| clat.percentiles_ns.clone()),
+                _ => Vec::new(),
+            },
+        })
+    }
+}
+
+/// Whether a direction did anything; imports may know its rates alone.
+fn has_moved(result: &DirectionResult) -> bool {
+    result.total_ios > 0 || result.io_bytes > 0 || result.bw_bytes > 0.0
+}
+
+/// All of them together; `None` without any.
+fn merged<'h>(mut histograms: impl Iterator<Item = &'h Histogram>) -> Option<Histogram> {
+    let mut all = histograms.next()?.clone();
+    histograms.for_each(|histogram| all.merge(histogram));
+    Some(all)
+}
+
+impl Gathered {
+    fn result(self) -> PointResult {
+        let (outcome, mut doubts) = self.outcome();
+        let done: Vec<&Measured> = self
+            .repetitions
+            .values()
+            .filter_map(|known| match known {
+                Repetition::Done(measured) => Some(measured),
+                _ => None,
+            })
+            .collect();
+        for doubt in done.iter().flat_map(|measured| &measured.doubts) {
+            if !doubts.contains(doubt) {
+                doubts.push(doubt.clone());
+            }
+        }
+        let is_mixed = |measured: &&Measured| measured.directions.contains_key(&Direction::Mixed);
+        if done.iter().any(is_mixed) {
+            doubts.push("reads and writes were reported as one: no figures of either".to_owned());
+        }
+        PointResult {
+            outcome,
+            read: figures(&done, Direction::Read),
+            write: figures(&done, Direction::Write),
+            trim: figures(&done, Direction::Trim),
+            doubts,
+            point: self.point,
+        }
+    }
+
+    /// What came of all repetitions together, and what is to know of those that
+    /// gave no figures although others did.
+    fn outcome(&self) -> (Outcome, Vec<String>) {
+        let several = self.repetitions.len() > 1;
+        let named = |repetition: u32, text: &str| match several {
+            true => format!("repetition {repetition}: {text}"),
+            false => text.to_owned(),
+        };
+        let (mut reasons, mut missing, mut skipped, mut done) = (vec![], vec![], None, false);
+        for (&repetition, known) in &self.repetitions {
+            match known {
+                Repetition::Done(_) => done = true,
+                Repetition::Failed(why) => {
+                    reasons.extend(why.iter().map(|reason| named(repetition, reason)));
+                }
+                Repetition::Skipped(why) => {
+                    missing.push(named(repetition, &format!("left out: {why}")));
+                    skipped = Some(why.clone());
+                }
+                Repetition::Unfinished => missing.push(named(repetition, "not finished")),
+            }
+        }
+        if !reasons.is_empty() {
+            return (Outcome::Failed(reasons), missing);
+        }
+        match skipped {
+            _ if done => (Outcome::Done, missing),
+            Some(why) => (Outcome::Skipped(why), Vec::new()),
+            None => (Outcome::Unfinished, Vec::new()),
+        }
+    }
+}
+
+/// One direction over all repetitions that measured it.
+fn figures(done: &[&Measured], dir: Direction) -> Option<Figures> {
+    let rates: Vec<&Rates> = done
+        .iter()
+        .filter_map(|measured| measured.directions.get(&dir))
+        .collect();
+    let estimate = |figure: fn(&Rates) -> Option<f64>| {
+        let values: Vec<f64> = rates.iter().copied().filter_map(figure).collect();
+        Estimate::of(&values)
+    };
+    let histograms = rates.iter().filter_map(|rates| rates.clat.as_ref());
+    // Percentiles of some repetitions would not be those of the point.
+    let whole = histograms.clone().count() == rates.len();
+    Some(Figures {
+        bw_bytes: estimate(|rates| Some(rates.bw_bytes))?,
+        iops: estimate(|rates| Some(rates.iops))?,
+        clat_mean_ns: estimate(|rates| rates.clat_mean_ns),
+        clat: whole.then(|| merged(histograms)).flatten(),
+        percentiles_ns: match rates.as_slice() {
+            [one] if one.clat.is_none() => one.percentiles_ns.clone(),
+            _ => Vec::new(),
+        },
+    })
+}

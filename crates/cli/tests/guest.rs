@@ -1,0 +1,297 @@
+//! On a machine of its own: used disks are refused, NVMe and SCSI ones, and named
+//! ones are written; throttled disks give the latencies that both engines must
+//! find; and Fathom does without fio.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+use std::path::Path;
+
+use fathom_testkit::{Answer, Guest, GuestPlan, skip};
+use serde_json::Value;
+
+const MIB: u64 = 1 << 20;
+
+fn plan() -> GuestPlan {
+    GuestPlan::new().file(Path::new(env!("CARGO_BIN_EXE_fathom")), "fathom")
+}
+
+/// The name of the disk with this serial; the kernel's numbers change from boot to boot.
+fn disk_of(guest: &mut Guest, serial: &str, size: u64) -> String {
+    let sectors = size / 512;
+    let line = format!(
+        "lsblk -dnbo NAME,SERIAL,SIZE | awk '$2 == \"{serial}\" && $3 == {size} {{print $1}}'"
+    );
+    let name = guest.must(&line).trim().to_owned();
+    let of_kernel = guest.must(&format!("cat /sys/block/{name}/size"));
+    assert_eq!(of_kernel.trim(), sectors.to_string(), "{serial}: {name}");
+    name
+}
+
+/// Sectors that the kernel has written to a disk (Documentation/block/stat.rst).
+fn written(guest: &mut Guest, disk: &str) -> String {
+    guest.must(&format!("awk '{{print $7}}' /sys/block/{disk}/stat"))
+}
+
+/// Runs a job that writes the first MiB of a disk; `words` confirm it.
+fn write(guest: &mut Guest, disk: &str, words: &str) -> Answer {
+    let job = format!(
+        "printf '[w]\\nrw=write\\nbs=64k\\nsize=1m\\ndirect=1\\nbuffer_pattern=0x5a\\nfilename=/dev/{disk}\\n' >/tmp/w.fio"
+    );
+    guest.must(&job);
+    let destroy = match words {
+        "" => String::new(),
+        words => format!("--destroy '{words}'"),
+    };
+    guest.run(&format!(
+        "cd /tmp && fathom job run w.fio -q --json --engine native {destroy}"
+    ))
+}
+
+/// A way to use a disk: what does it, what must be said of it, what undoes it.
+/// `D` stands for the disk.
+const USES: [(&str, &str, &str, &str); 8] = [
+    (
+        "a partition table",
+        "echo ',8M' | sfdisk -q /dev/D && udevadm settle",
+        "partition table",
+        "wipefs -qa /dev/D && partx -d /dev/D; udevadm settle",
+    ),
+    (
+        "a mounted file system",
+        // Nothing that the kernel would write later, of itself.
+        "mkfs.ext4 -q -O ^has_journal -E lazy_itable_init=0 /dev/D && mkdir -p /mnt && mount /dev/D /mnt",
+        "mounted on /mnt",
+        "umount /mnt",
+    ),
+    ("a file system", "true", "ext2/3/4", "wipefs -qa /dev/D"),
+    (
+        "swap in use",
+        "mkswap /dev/D && swapon /dev/D",
+        "swap",
+        "swapoff /dev/D && wipefs -qa /dev/D",
+    ),
+    (
+        "a physical volume",
+        "pvcreate -qq /dev/D",
+        "LVM",
+        "pvremove -qq /dev/D",
+    ),
+    (
+        "a logical volume on it",
+        "pvcreate -qq /dev/D && vgcreate -qq vg /dev/D && lvcreate -qq -Zn -L 8M -n lv vg",
+        "vg-lv",
+        "vgchange -qq -an vg && vgremove -qq -f vg && pvremove -qq /dev/D",
+    ),
+    (
+        "a mapped device on it",
+        "dmsetup create upon --table '0 2048 linear /dev/D 0'",
+        "dm-",
+        "dmsetup remove upon",
+    ),
+    (
+        "a loop device over it",
+        "losetup /dev/loop7 /dev/D",
+        "loop7",
+        "losetup -d /dev/loop7",
+    ),
+];
+
+/// Everything that must hold for one disk that answers to `serial`.
+fn a_disk_is_safe(guest: &mut Guest, disk: &str, serial: &str, size: u64) {
+    let before = written(guest, disk);
+    let unnamed = write(guest, disk, "");
+    assert_eq!(unnamed.code, 4, "{disk}: {unnamed:?}");
+    let offered = format!("--destroy {serial}");
+    assert!(unnamed.stderr.contains(&offered), "{unnamed:?}");
+    // Path and size do for disks without a name of their own only.
+    let by_size = write(guest, disk, &format!("/dev/{disk}={}MiB", size / MIB));
+    assert_eq!(by_size.code, 4, "{disk}: {by_size:?}");
+    assert_eq!(
+        written(guest, disk),
+        before,
+        "{disk}: something was written"
+    );
+
+    for (name, use_it, said, undo) in USES {
+        guest.must(&use_it.replace("/dev/D", &format!("/dev/{disk}")));
+        guest.must("sync");
+        let before = written(guest, disk);
+        let refused = write(guest, disk, serial);
+        assert_eq!(refused.code, 4, "{disk} with {name}: {refused:?}");
+        assert!(
+            refused.stderr.contains(said),
+            "{disk} with {name}: {refused:?}"
+        );
+        let after = written(guest, disk);
+        assert_eq!(after, before, "{disk} with {name}: something was written");
+        guest.must(&undo.replace("/dev/D", &format!("/dev/{disk}")));
+    }
+
+    let by_id = guest.must(&format!(
+        "for l in /dev/disk/by-id/*; do [ $(readlink -f $l) = /dev/{disk} ] && echo $l; done; true"
+    ));
+    let by_id: Vec<&str> = by_id.lines().collect();
+    assert!(!by_id.is_empty(), "{disk}: udev names it");
+    for word in [serial, by_id[0]] {
+        let named = write(guest, disk, word);
+        assert_eq!(named.code, 0, "{disk} as {word}: {named:?}");
+        let doc: Value = serde_json::from_str(&named.stdout).unwrap();
+        assert_eq!(doc["jobs"][0]["write"]["io_bytes"], MIB);
+        let device = &doc["environment"]["targets"][0]["device"];
+        assert_eq!(device["serial"], serial, "{device}");
+        assert_eq!(device["capacity_bytes"], size, "{device}");
+        let told: Vec<_> = device["by_id"].as_array().unwrap().iter().collect();
+        let links = by_id.iter().map(|link| link.rsplit('/').next().unwrap());
+        assert_eq!(told, links.collect::<Vec<_>>(), "{device}");
+        let line = format!("head -c 1048576 /dev/{disk} | tr -d 'Z' | wc -c");
+        assert_eq!(guest.must(&line).trim(), "0", "{disk}: not all was written");
+        guest.must(&format!(
+            "dd if=/dev/zero of=/dev/{disk} bs=1M count=1 conv=fsync 2>/dev/null"
+        ));
+    }
+}
+
+#[test]
+fn used_disks_are_refused_and_named_ones_written() {
+    let plan = plan()
+        .device("nvme,id=one,serial=FATHOM-NVME-1")
+        .disk(64 * MIB, "nvme-ns,bus=one,nsid=3", "")
+        .device("virtio-scsi-pci,id=hba")
+        .disk(48 * MIB, "scsi-hd,bus=hba.0,serial=FATHOM-SCSI-1", "");
+    let mut guest = match plan.boot() {
+        Ok(guest) => guest,
+        Err(reason) => return skip("used_disks_are_refused_and_named_ones_written", &reason),
+    };
+    for (serial, size) in [("FATHOM-NVME-1", 64 * MIB), ("FATHOM-SCSI-1", 48 * MIB)] {
+        let disk = disk_of(&mut guest, serial, size);
+        a_disk_is_safe(&mut guest, &disk, serial, size);
+    }
+}
+
+/// `/dev/nvme0nY` is not namespace Y, and the drive's serial names none of its
+/// namespaces.
+#[test]
+fn namespaces_of_one_drive_are_told_apart() {
+    let plan = plan()
+        .device("nvme,id=two,serial=FATHOM-NVME-2")
+        .disk(
+            32 * MIB,
+            "nvme-ns,bus=two,nsid=7,logical_block_size=4096,physical_block_size=4096",
+            "",
+        )
+        .disk(16 * MIB, "nvme-ns,bus=two,nsid=4", "");
+    let mut guest = match plan.boot() {
+        Ok(guest) => guest,
+        Err(reason) => return skip("namespaces_of_one_drive_are_told_apart", &reason),
+    };
+    for (nsid, size, block) in [(7, 32 * MIB, 4096), (4, 16 * MIB, 512)] {
+        let disk = disk_of(&mut guest, "FATHOM-NVME-2", size);
+        let by_serial = write(&mut guest, &disk, "FATHOM-NVME-2");
+        assert_eq!(by_serial.code, 4, "{disk}: {by_serial:?}");
+        let wwid = guest.must(&format!("cat /sys/block/{disk}/wwid"));
+        assert!(by_serial.stderr.contains(wwid.trim()), "{by_serial:?}");
+        let named = write(&mut guest, &disk, wwid.trim());
+        assert_eq!(named.code, 0, "{disk}: {named:?}");
+        let doc: Value = serde_json::from_str(&named.stdout).unwrap();
+        let device = &doc["environment"]["targets"][0]["device"];
+        assert_eq!(device["nsid"], nsid, "{device}");
+        assert_eq!(device["capacity_bytes"], size, "{device}");
+        assert_eq!(device["logical_block_bytes"], block, "{device}");
+    }
+    let shown = guest.must("cd /tmp && fathom show");
+    assert!(shown.contains("namespace 4"), "{shown}");
+}
+
+/// Mean completion latency in ns of a job file's run.
+fn mean_ns(guest: &mut Guest, engine: &str) -> f64 {
+    let ran = guest.must(&format!(
+        "cd /tmp && fathom job run r.fio -q --json --engine {engine}"
+    ));
+    let doc: Value = serde_json::from_str(&ran).unwrap();
+    assert_eq!(doc["engine"], engine);
+    doc["jobs"][0]["read"]["clat"]["mean_ns"].as_f64().unwrap()
+}
+
+/// The disk takes its time, whoever measures it.
+#[test]
+fn both_engines_find_the_latency_of_a_throttled_disk() {
+    let name = "both_engines_find_the_latency_of_a_throttled_disk";
+    let plan = match plan().program("fio") {
+        Ok(plan) => plan,
+        Err(reason) => return skip(name, &reason),
+    };
+    let plan = plan.device("virtio-scsi-pci,id=hba").disk(
+        64 * MIB,
+        "scsi-hd,bus=hba.0,serial=THROTTLED",
+        "throttling.iops-total=200",
+    );
+    let mut guest = match plan.boot() {
+        Ok(guest) => guest,
+        Err(reason) => return skip(name, &reason),
+    };
+    let disk = disk_of(&mut guest, "THROTTLED", 64 * MIB);
+    guest.must(&format!(
+        "printf '[r]\\nrw=randread\\nbs=4k\\ndirect=1\\nioengine=libaio\\niodepth=4\\nruntime=4\\ntime_based\\nramp_time=1\\nfilename=/dev/{disk}\\n' >/tmp/r.fio"
+    ));
+    // A machine that is busy with something else may disturb one of the runs.
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let (fio, native) = (mean_ns(&mut guest, "fio"), mean_ns(&mut guest, "native"));
+        seen.push((fio, native));
+        // Four I/Os share 200 a second: 20 ms each.
+        let near = |ns: f64| (ns / 20e6 - 1.0).abs() < 0.05;
+        if (native / fio - 1.0).abs() < 0.05 && near(native) {
+            return;
+        }
+    }
+    panic!("mean clat of fio and native, ns: {seen:?}");
+}
+
+const GROUP: &str = concat!(
+    "format = \"fathom-quick-group\"\\nversion = 1\\nname = \"small\"\\nsize = \"2M\"\\nruntime_s = 1\\n",
+    "options = [\"refill_buffers\"]\\n[[series]]\\ntitle = \"series\"\\ntests = [\\n",
+    "{ name = \"one\", files = 2, engine = \"sync\", depth = 1, bs = \"64k\", rw = \"write\", init = true },\\n",
+    "{ name = \"two\", files = 2, engine = \"io_uring\", depth = 4, bs = \"4k\", rw = \"randread\" },\\n]\\n",
+);
+
+#[test]
+fn a_machine_without_fio_needs_none() {
+    let name = "a_machine_without_fio_needs_none";
+    let plan = plan().device("virtio-scsi-pci,id=hba").disk(
+        64 * MIB,
+        "scsi-hd,bus=hba.0,serial=PLAIN",
+        "",
+    );
+    let mut guest = match plan.boot() {
+        Ok(guest) => guest,
+        Err(reason) => return skip(name, &reason),
+    };
+    let disk = disk_of(&mut guest, "PLAIN", 64 * MIB);
+    guest.must(&format!(
+        "mkfs.ext4 -q /dev/{disk} && mkdir -p /mnt && mount /dev/{disk} /mnt"
+    ));
+    guest.must(&format!("cd /mnt && printf '{GROUP}' >small.toml"));
+    assert_ne!(guest.run("command -v fio").code, 0);
+    let series = guest.run("cd /mnt && fathom quick here /mnt --group small.toml --no-install");
+    assert_eq!(series.code, 0, "{series:?}");
+    for said in ["one: ", "two: ", "engine   native-"] {
+        assert!(series.stdout.contains(said), "{said} in {series:?}");
+    }
+    assert!(
+        series.stderr.contains("the native engine runs the tests"),
+        "{series:?}"
+    );
+    guest.must("printf '[j]\\nrw=randrw\\nsize=1m\\nfilename=f\\n' >/mnt/j.fio");
+    for engine in ["auto", "native"] {
+        let ran = guest.must(&format!(
+            "cd /mnt && fathom job run j.fio -q --json --engine {engine}"
+        ));
+        let doc: Value = serde_json::from_str(&ran).unwrap();
+        assert_eq!(
+            (&doc["engine"], &doc["status"]),
+            (&"native".into(), &"complete".into())
+        );
+    }
+    let shown = guest.must("cd /mnt && fathom show && fathom runs");
+    assert!(shown.contains("native-"), "{shown}");
+}

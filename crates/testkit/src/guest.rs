@@ -1,0 +1,318 @@
+//! A machine of its own with emulated disks: QEMU without KVM, which answers
+//! whether things are right, never how fast they are. Its kernel and files are
+//! made by `tools/guest/setup.sh`; it has no fio.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::{program, run, text};
+
+/// The guest boots in 5 s and obeys at once; on a machine with much else to do
+/// it takes a multiple of that.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What `tools/guest/setup.sh` ends with where there can be no guest.
+const CANNOT: i32 = 3;
+
+/// What a guest is made of.
+#[derive(Debug, Default)]
+pub struct GuestPlan {
+    arguments: Vec<String>,
+    /// Sizes of the disks, and how QEMU attaches them.
+    disks: Vec<(u64, String, String)>,
+    /// Files brought along, and their names there.
+    files: Vec<(PathBuf, String)>,
+    /// Names and texts of scripts.
+    scripts: Vec<(String, String)>,
+}
+
+impl GuestPlan {
+    /// A guest with nothing but its root disk.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A device of QEMU's, such as a controller: the argument of its `-device`.
+    #[must_use]
+    pub fn device(mut self, argument: &str) -> Self {
+        self.arguments.extend(["-device".into(), argument.into()]);
+        self
+    }
+
+    /// An empty disk of `bytes`: the argument of its `-device`, without `drive=`,
+    /// and options of its `-drive` (`""` for none), such as `iops=200`.
+    #[must_use]
+    pub fn disk(mut self, bytes: u64, device: &str, drive: &str) -> Self {
+        self.disks.push((bytes, device.into(), drive.into()));
+        self
+    }
+
+    /// A file of this machine, as `/guest/NAME` there, which is in its `PATH`.
+    #[must_use]
+    pub fn file(mut self, path: &Path, name: &str) -> Self {
+        self.files.push((path.to_owned(), name.to_owned()));
+        self
+    }
+
+    /// A program with the libraries it is linked with, as [`GuestPlan::file`].
+    ///
+    /// # Errors
+    /// When this machine does not have it.
+    pub fn program(self, name: &str) -> Result<Self, String> {
+        let path = program(name)?;
+        let mut plan = self.file(&path, &format!("{name}.real"));
+        // The guest's own libraries may be others: it runs with its own loader.
+        let mut loader = None;
+        for line in run("ldd", &[text(&path)])?.lines() {
+            let Some(library) = line.split_whitespace().find(|word| word.starts_with('/')) else {
+                continue;
+            };
+            let library = Path::new(library);
+            let file = library.file_name().and_then(|name| name.to_str());
+            let file = file.ok_or_else(|| format!("ldd {}: {line}", path.display()))?;
+            if file.starts_with("ld-linux") {
+                loader = Some(file.to_owned());
+            }
+            plan = plan.file(library, &format!("lib/{file}"));
+        }
+        let loader = loader.ok_or_else(|| format!("{name} has no loader"))?;
+        let script = format!(
+            "#!/bin/sh\nexec /guest/lib/{loader} --library-path /guest/lib /guest/{name}.real \"$@\"\n"
+        );
+        plan.scripts.push((name.to_owned(), script));
+        Ok(plan)
+    }
+
+    /// Boots it.
+    ///
+    /// # Errors
+    /// Why this machine cannot have one.
+    ///
+    /// # Panics
+    /// When it is there and does not come up.
+    pub fn boot(self) -> Result<Guest, String> {
+        let state = state()?;
+        let dir = TempDir::with_prefix("fathom-guest-").map_err(|e| e.to_string())?;
+        let qemu = program("qemu-system-x86_64").map_err(|e| format!("guest: {e}"))?;
+        // It must not outlive a test that is killed.
+        let mut command = Command::new(program("setpriv").map_err(|e| format!("guest: {e}"))?);
+        command.args(["--pdeathsig", "KILL", text(&qemu)]);
+        let kernel_log = dir.path().join("kernel.log");
+        command
+            .args(["-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max"])
+            .args(["-smp", "2", "-m", "768M", "-display", "none", "-no-reboot"])
+            .args(["-nodefaults", "-no-user-config"])
+            .arg("-kernel")
+            .arg(state.join("vmlinuz"))
+            .arg("-initrd")
+            .arg(state.join("initrd"))
+            .args([
+                "-append",
+                "console=ttyS0 panic=-1 mitigations=off random.trust_cpu=on",
+            ])
+            .args(["-serial", &format!("file:{}", text(&kernel_log))])
+            .args(["-chardev", "stdio,id=commands,signal=off"])
+            .args(["-serial", "chardev:commands"])
+            .args(drive("root", &state.join("root.ext4"), "snapshot=on"))
+            .args(["-device", "nvme,drive=root,serial=GUESTROOT"]);
+        let files = dir.path().join("files.ext4");
+        self.pack(dir.path(), &files)?;
+        command
+            .args(drive("files", &files, "readonly=on"))
+            .args(["-device", "nvme,drive=files,serial=GUESTFILES"])
+            .args(&self.arguments);
+        for (at, (bytes, device, options)) in self.disks.iter().enumerate() {
+            let image = dir.path().join(format!("disk{at}"));
+            let made = File::create(&image).and_then(|file| file.set_len(*bytes));
+            made.map_err(|e| format!("guest: {}: {e}", image.display()))?;
+            command
+                .args(drive(&format!("disk{at}"), &image, options))
+                .args(["-device", &format!("{device},drive=disk{at}")]);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        Ok(Guest::start(command, kernel_log, dir))
+    }
+
+    /// The disk with the files brought along.
+    fn pack(&self, dir: &Path, image: &Path) -> Result<(), String> {
+        let folder = dir.join("files");
+        let mut bytes = 0;
+        for (from, name) in &self.files {
+            let to = folder.join(name);
+            let parent = to.parent().unwrap_or(&folder);
+            let copied = fs::create_dir_all(parent).and_then(|()| fs::copy(from, &to));
+            bytes += copied.map_err(|e| format!("guest: {}: {e}", from.display()))?;
+        }
+        fs::create_dir_all(&folder).map_err(|e| format!("guest: {e}"))?;
+        for (name, script) in &self.scripts {
+            let file = folder.join(name);
+            fs::write(&file, script).map_err(|e| format!("guest: {e}"))?;
+            run("chmod", &["755", text(&file)])?;
+        }
+        // The file system's own needs, generously.
+        let kib = (bytes + bytes / 8).div_ceil(1024) + 4096;
+        let size = format!("{kib}k");
+        run(
+            "mke2fs",
+            &[
+                "-q",
+                "-t",
+                "ext4",
+                "-O",
+                "^has_journal",
+                "-d",
+                text(&folder),
+                text(image),
+                &size,
+            ],
+        )?;
+        fs::remove_dir_all(&folder).map_err(|e| format!("guest: {e}"))
+    }
+}
+
+/// A `-drive` that no device has taken yet.
+fn drive(id: &str, image: &Path, options: &str) -> [String; 2] {
+    let comma = if options.is_empty() { "" } else { "," };
+    let argument = format!(
+        "if=none,id={id},file={},format=raw,discard=unmap{comma}{options}",
+        text(image)
+    );
+    ["-drive".to_owned(), argument]
+}
+
+/// The folder that `tools/guest/setup.sh` has filled; it fills it now if need be.
+fn state() -> Result<PathBuf, String> {
+    program("qemu-system-x86_64").map_err(|reason| format!("guest: {reason}"))?;
+    let setup = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/guest/setup.sh");
+    let made = Command::new(&setup).stdin(Stdio::null()).output();
+    let made = made.map_err(|e| format!("guest: {}: {e}", setup.display()))?;
+    let said = String::from_utf8_lossy(&made.stderr);
+    match made.status.code() {
+        Some(0) => {}
+        Some(CANNOT) => {
+            let last = said.trim().lines().last().unwrap_or_default();
+            return Err(format!("no guest here: {last}"));
+        }
+        _ => panic!("{}: {said}", setup.display()),
+    }
+    if let Some(folder) = std::env::var_os("FATHOM_GUEST") {
+        return Ok(PathBuf::from(folder));
+    }
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let cache = cache.or(home).ok_or("no guest here: HOME is not set")?;
+    Ok(cache.join("fathom-guest"))
+}
+
+/// How a command in the guest ended.
+#[derive(Debug)]
+pub struct Answer {
+    /// Exit code.
+    pub code: i32,
+    /// What it wrote to stdout.
+    pub stdout: String,
+    /// What it wrote to stderr.
+    pub stderr: String,
+}
+
+/// A running guest; ended when dropped.
+#[derive(Debug)]
+pub struct Guest {
+    qemu: Child,
+    commands: ChildStdin,
+    answers: Receiver<Answer>,
+    kernel_log: PathBuf,
+    _dir: TempDir,
+}
+
+impl Guest {
+    fn start(mut command: Command, kernel_log: PathBuf, dir: TempDir) -> Self {
+        let mut qemu = command.spawn().expect("qemu was found");
+        let commands = qemu.stdin.take().expect("stdin is a pipe");
+        let output = qemu.stdout.take().expect("stdout is a pipe");
+        let (tell, answers) = channel();
+        std::thread::spawn(move || {
+            let mut output = BufReader::new(output);
+            // Nobody listens any more when the guest was dropped.
+            while let Some(answer) = read_answer(&mut output) {
+                if tell.send(answer).is_err() {
+                    return;
+                }
+            }
+        });
+        let guest = Self {
+            qemu,
+            commands,
+            answers,
+            kernel_log,
+            _dir: dir,
+        };
+        guest.answer("boot");
+        guest
+    }
+
+    /// Runs a line of shell as root, for 120 s at most.
+    ///
+    /// # Panics
+    /// When the guest does not answer: what its kernel said comes with it.
+    pub fn run(&mut self, line: &str) -> Answer {
+        assert!(!line.contains('\n'), "a line: {line}");
+        let told = self.commands.write_all(format!("{line}\n").as_bytes());
+        told.expect("the guest takes commands");
+        self.answer(line)
+    }
+
+    /// As [`Guest::run`] for what must succeed; gives its stdout.
+    ///
+    /// # Panics
+    /// When it fails.
+    pub fn must(&mut self, line: &str) -> String {
+        let answer = self.run(line);
+        assert_eq!(answer.code, 0, "{line}: {answer:?}");
+        answer.stdout
+    }
+
+    fn answer(&self, to: &str) -> Answer {
+        self.answers.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+            let log = fs::read(&self.kernel_log).unwrap_or_default();
+            let log = String::from_utf8_lossy(&log).into_owned();
+            let from = log.len().saturating_sub(4000);
+            let end = log.get(from..).unwrap_or(&log);
+            panic!("the guest does not answer to '{to}'; its kernel's last words:\n{end}")
+        })
+    }
+}
+
+/// Reads `READY` or `END code bytes bytes` and what follows; `None` at the end.
+fn read_answer(output: &mut impl BufRead) -> Option<Answer> {
+    let mut line = String::new();
+    output.read_line(&mut line).ok().filter(|&read| read > 0)?;
+    let mut numbers = line.split_whitespace().skip(1).map(str::parse::<i64>);
+    let mut number = || numbers.next().and_then(Result::ok).unwrap_or(0);
+    let code = number() as i32;
+    let mut text = || {
+        let mut bytes = Vec::new();
+        let wanted = number().unsigned_abs();
+        output.take(wanted).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    Some(Answer {
+        code,
+        stdout: text()?,
+        stderr: text()?,
+    })
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let _ = self.qemu.kill();
+        let _ = self.qemu.wait();
+    }
+}
