@@ -129,6 +129,43 @@ fn both_engines_do_the_same_ios_and_tell_them_in_the_same_form() {
     assert!(shown.contains("native-"), "{shown}");
 }
 
+/// Exit code and words of a block that is not what was written.
+#[test]
+fn a_flipped_byte_ends_a_verifying_job_as_fio_ends_it() {
+    let bench = Bench::new();
+    bench.file(
+        "write.fio",
+        "[w]\nfilename=f\nsize=1m\nbs=4k\nrw=write\nverify=crc32c\n",
+    );
+    bench.file(
+        "read.fio",
+        "[r]\nfilename=f\nsize=1m\nbs=4k\nrw=read\nverify=crc32c\n",
+    );
+    let (document, code) = bench.document(&["write.fio", "--engine", "native"]);
+    assert_eq!(
+        (code, &document["jobs"][0]["read"]["total_ios"]),
+        (0, &256.into())
+    );
+    let path = bench.path().join("f");
+    let mut data = fs::read(&path).unwrap();
+    data[40_000] ^= 1;
+    fs::write(&path, data).unwrap();
+    let (document, code) = bench.document(&["read.fio", "--engine", "native"]);
+    assert_eq!((code, &document["status"]), (1, &"failed".into()));
+    let failure = &document["failures"][0];
+    assert_eq!(failure["kind"], "corrupt");
+    let message = failure["message"].as_str().unwrap();
+    assert!(
+        message.contains("/f: verify of 4096 bytes at offset 36864 failed"),
+        "{message}"
+    );
+    if fathom_testkit::program("fio").is_ok() {
+        let (document, code) = bench.document(&["read.fio", "--engine", "fio"]);
+        assert_eq!((code, &document["status"]), (1, &"failed".into()));
+        assert_eq!(document["jobs"][0]["error"], 84);
+    }
+}
+
 /// Writes and merged writes that the kernel has counted for a device.
 fn writes_of(device: &Path) -> u64 {
     let name = device.file_name().unwrap().to_str().unwrap();
