@@ -3,7 +3,19 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use fathom_engine::jobfile::JobFile;
+use fathom_engine::jobfile::value::{TimeUnit, time_us};
+use fathom_kconfig::Config;
 use fathom_model::Point;
+use serde::{Deserialize, Serialize};
+
+use crate::matrix::{self, Made};
+use crate::{CampaignError, Folder, Only};
+
+mod budget;
+mod load;
+
+pub use budget::{Cost, Speed};
 
 /// A campaign, resolved: everything `run` needs to know.
 #[derive(Debug, Clone)]
@@ -14,6 +26,9 @@ pub struct Plan {
     pub dut: PathBuf,
     /// How the points are run.
     pub settings: Settings,
+    /// What is to be known before it starts, each a sentence: where the
+    /// configuration is doubtful, what it asks for and this Fathom does not do.
+    pub notes: Vec<String>,
     /// The steps in the order in which they run; with repetitions each
     /// measurement of a point is a step of its own.
     pub steps: Vec<Step>,
@@ -64,16 +79,275 @@ pub struct Step {
     /// How long it takes: ramp and run time, where the job says so.
     pub duration: Option<Duration>,
     /// The most it can write to the device, in bytes, where that is known:
-    /// 0 for reads.
+    /// 0 for reads; `None` for jobs that write as fast as they can for some time.
     pub write_bytes: Option<u64>,
+    /// The part of its I/O that writes, 0 to 1.
+    pub write_share: f64,
 }
 
 /// The state of the device that a step wants; steps run in this order, so that
 /// sequential work is not measured on a device that random writes went to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// After sequential pre-conditioning.
     Sequential,
     /// After random pre-conditioning.
     Random,
+}
+
+/// What the command line says over the configuration; `None`: nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// Measurements of each point (`REPEAT`).
+    pub repeat: Option<u32>,
+    /// In which order they follow each other.
+    pub order: Option<Order>,
+    /// Time between two samples (`INTERVAL_MS`).
+    pub interval: Option<Duration>,
+    /// Longest time a point may take (`POINT_TIMEOUT`).
+    pub point_limit: Option<Duration>,
+    /// Longest time the campaign may take (`CAMPAIGN_TIMEOUT`).
+    pub campaign_limit: Option<Duration>,
+    /// `auto`, `fio` or `native`.
+    pub engine: Option<String>,
+    /// Words that name the device that may be destroyed, beside those of
+    /// `DESTROY_CONFIRM`.
+    pub destroy: Vec<String>,
+    /// The device (or file) under test; goes before the environment's DEV.
+    pub dut: Option<PathBuf>,
+    /// Whether series are guarded: all of them, or none.
+    pub guard: Option<bool>,
+}
+
+/// How the measurements of a point follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// A whole series once, then again.
+    Interleaved,
+    /// All measurements of a point, then the next point.
+    InARow,
+}
+
+/// The plan of a campaign: of everything its configuration asks for, or of what
+/// `only` names. Nothing is opened or run.
+///
+/// The device under test is that of `overrides`, else the environment's DEV,
+/// else `DUT_FILENAME`.
+///
+/// # Errors
+/// When the campaign is not configured, or its definitions or values are wrong.
+pub fn plan(
+    folder: &Folder,
+    env: &dyn Fn(&str) -> Option<String>,
+    only: &[Only],
+    overrides: &Overrides,
+) -> Result<Plan, CampaignError> {
+    let (mut config, warnings) = folder.configured(env)?;
+    let mut notes: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    let dut = choose_dut(&mut config, env, overrides, &mut notes);
+    let settings = settings(&config, overrides)?;
+    let made = matrix::make(&folder.definitions()?, &config, only)?;
+    provisioning(&config, &mut notes);
+    if made.is_empty() && !only.is_empty() {
+        return Err(nothing_called(folder, &config, only));
+    }
+    if made.is_empty() {
+        notes.push(
+            "no test or no profile is on, so there is nothing to measure: turn some on with \
+             `fathom config menu` (Performance evaluation), or take a defconfig"
+                .to_owned(),
+        );
+    }
+    let guards = overrides.guard;
+    let steps: Vec<Step> = made
+        .into_iter()
+        .map(|made| step(made, settings.guard.is_some(), guards))
+        .collect();
+    Ok(Plan {
+        folder: folder.path().to_owned(),
+        dut,
+        settings,
+        notes,
+        steps: ordered(steps, &config, overrides),
+    })
+}
+
+/// Sets the device under test in the configuration, and says where it is not
+/// the one that stands there.
+fn choose_dut(
+    config: &mut Config,
+    env: &dyn Fn(&str) -> Option<String>,
+    overrides: &Overrides,
+    notes: &mut Vec<String>,
+) -> PathBuf {
+    const SYMBOL: &str = "DUT_FILENAME";
+    let written = config.get(SYMBOL).unwrap_or_default().to_owned();
+    let dev = env("DEV").filter(|dev| !dev.is_empty());
+    let own = overrides.dut.as_ref().map(|dut| dut.display().to_string());
+    let (dut, from) = match (own, dev) {
+        (Some(dut), _) => (dut, "the command line"),
+        (None, Some(dev)) => (dev, "DEV"),
+        (None, None) => return PathBuf::from(written),
+    };
+    // The shipped tree has the symbol; one of the user's own may do without.
+    let _ = config.set_by_name(SYMBOL, &dut);
+    if dut != written {
+        notes.push(format!(
+            "{from} names {dut}; the {SYMBOL} of the configuration, {written}, is not used"
+        ));
+    }
+    PathBuf::from(dut)
+}
+
+/// Says what of the wanted state of the device this Fathom does not make.
+fn provisioning(config: &Config, notes: &mut Vec<String>) {
+    if config.is_on("STEADY_STATE_PROVISIONING") {
+        let parts = [
+            ("PURGING", "purge"),
+            ("PRECONDITIONING", "pre-conditioning"),
+        ];
+        let asked: Vec<&str> = parts
+            .iter()
+            .filter(|(symbol, _)| config.is_on(symbol))
+            .map(|(_, word)| *word)
+            .collect();
+        if !asked.is_empty() {
+            notes.push(format!(
+                "the configuration asks for {}, which this Fathom does not do yet: the device is \
+                 measured in the state in which it is, and the points count as unprovisioned",
+                asked.join(" and ")
+            ));
+        }
+    }
+    if config.is_on("SNIA_TESTS") {
+        notes.push(
+            "the configuration asks for SNIA tests, which this Fathom does not do yet: they are \
+             left out"
+                .to_owned(),
+        );
+    }
+}
+
+/// The menu "Running", with the command line over it.
+fn settings(config: &Config, overrides: &Overrides) -> Result<Settings, CampaignError> {
+    let number = |symbol: &'static str| config.get(symbol).and_then(|text| text.parse().ok());
+    let engine = match () {
+        () if config.is_on("ENGINE_FIO") => "fio",
+        () if config.is_on("ENGINE_NATIVE") => "native",
+        () => "auto",
+    };
+    let confirmed = config.get("DESTROY_CONFIRM").unwrap_or_default();
+    let mut destroy: Vec<String> = confirmed
+        .split(',')
+        .map(|word| word.trim().to_owned())
+        .filter(|word| !word.is_empty())
+        .collect();
+    destroy.extend(overrides.destroy.iter().cloned());
+    let guard = Guard {
+        points: number("GUARD_POINTS").unwrap_or(2),
+        noise_percent: number("GUARD_NOISE_PERCENT").unwrap_or(5),
+    };
+    let guarded = overrides.guard.unwrap_or_else(|| config.is_on("GUARD"));
+    let interval = u64::from(number("INTERVAL_MS").unwrap_or(1000));
+    let time = |symbol, own: Option<Duration>| match own {
+        Some(own) => Ok(Some(own)),
+        None => time(config, symbol),
+    };
+    Ok(Settings {
+        engine: overrides
+            .engine
+            .clone()
+            .unwrap_or_else(|| engine.to_owned()),
+        destroy,
+        interval: overrides
+            .interval
+            .unwrap_or(Duration::from_millis(interval)),
+        point_limit: time("POINT_TIMEOUT", overrides.point_limit)?,
+        campaign_limit: time("CAMPAIGN_TIMEOUT", overrides.campaign_limit)?,
+        guard: guarded.then_some(guard),
+        progress_logs: config.get("PROGRESS_LOGS").is_none_or(|value| value == "y"),
+    })
+}
+
+/// A time as job files have it; empty: none.
+fn time(config: &Config, symbol: &'static str) -> Result<Option<Duration>, CampaignError> {
+    let text = config.get(symbol).unwrap_or_default().trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let wrong = |reason: String| CampaignError::Setting {
+        symbol,
+        value: text.to_owned(),
+        reason,
+    };
+    let us = time_us(text, TimeUnit::Seconds).map_err(|fault| wrong(fault.message))?;
+    match u64::try_from(us) {
+        Ok(us) if us > 0 => Ok(Some(Duration::from_micros(us))),
+        _ => Err(wrong("a time limit is longer than 0".to_owned())),
+    }
+}
+
+fn step(made: Made, guard: bool, all: Option<bool>) -> Step {
+    let job_file = PathBuf::from(format!("{}.ini", made.point.id));
+    let checked = JobFile::parse(&made.job_text, &job_file, &|_| None);
+    let load = load::Load::of(&checked.file.jobs());
+    Step {
+        point: made.point,
+        job_file,
+        job_text: made.job_text,
+        phase: made.phase,
+        guarded: guard && all.unwrap_or(made.guarded),
+        duration: load.duration,
+        write_bytes: load.write_bytes,
+        write_share: load.write_share,
+    }
+}
+
+/// The steps in their order: by phase, and with the repetitions of each point.
+fn ordered(mut steps: Vec<Step>, config: &Config, overrides: &Overrides) -> Vec<Step> {
+    steps.sort_by_key(|step| step.phase);
+    let configured = config.get("REPEAT").and_then(|text| text.parse().ok());
+    let repeat = overrides.repeat.or(configured).unwrap_or(1).max(1);
+    let order = overrides
+        .order
+        .unwrap_or(match config.is_on("REPEAT_IN_A_ROW") {
+            true => Order::InARow,
+            false => Order::Interleaved,
+        });
+    let again = |step: &Step, repetition| {
+        let mut step = step.clone();
+        step.point.repetition = repetition;
+        step
+    };
+    let same_block = |a: &Step, b: &Step| match order {
+        Order::InARow => false,
+        Order::Interleaved => a.point.series == b.point.series,
+    };
+    steps
+        .chunk_by(same_block)
+        .flat_map(|block| {
+            (1..=repeat).flat_map(move |n| block.iter().map(move |step| again(step, n)))
+        })
+        .collect()
+}
+
+/// Nothing is called so: what there is.
+fn nothing_called(folder: &Folder, config: &Config, only: &[Only]) -> CampaignError {
+    let what: Vec<&str> = only.iter().map(Only::as_str).collect();
+    let all = folder
+        .definitions()
+        .and_then(|definitions| matrix::make(&definitions, config, &[]))
+        .unwrap_or_default();
+    let mut series: Vec<&str> = all.iter().map(|made| made.point.series.as_str()).collect();
+    series.dedup();
+    let known = match series.as_slice() {
+        [] => "is nothing, because no test or no profile is on".to_owned(),
+        [first] => format!("is {first}"),
+        [first, .., last] => format!("are {} series, {first} to {last}", series.len()),
+    };
+    CampaignError::NothingCalled {
+        what: what.join(", "),
+        known,
+    }
 }

@@ -23,3 +23,41 @@ impl From<EngineName> for Wish {
         }
     }
 }
+
+/// Which engine runs, where a simulation makes sense.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum EngineOrSim {
+    /// fio where it is installed and has every option, else native where it has
+    #[default]
+    Auto,
+    /// The fio that is installed
+    Fio,
+    /// Fathom's own; needs nothing installed
+    Native,
+    /// None: a device is simulated (see --sim), nothing is measured
+    Sim,
+}
+
+impl EngineOrSim {
+    /// The engine that is wished for; `None` for the simulation.
+    #[must_use]
+    pub fn wish(self) -> Option<Wish> {
+        match self {
+            Self::Auto => Some(Wish::Auto),
+            Self::Fio => Some(Wish::Fio),
+            Self::Native => Some(Wish::Native),
+            Self::Sim => None,
+        }
+    }
+
+    /// The name, as a campaign's settings have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Fio => "fio",
+            Self::Native => "native",
+            Self::Sim => "sim",
+        }
+    }
+}

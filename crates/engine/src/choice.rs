@@ -2,12 +2,11 @@
 //! need, else the native one where it has, else none, with both reasons.
 
 use std::fmt;
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 
 use fathom_model::{Failure, FailureKind, JobOption, JobSpec};
 
 use crate::fio::inventory;
+use crate::fio::parse_only::{BAD_OPTION, words_against};
 use crate::fio::version::Program;
 use crate::jobfile::spec;
 use crate::jobfile::table::table;
@@ -228,55 +227,6 @@ fn missing_engines(program: &Program, jobs: &[JobSpec]) -> Vec<String> {
         .map(|engine| format!("this fio has no I/O engine {engine}, or cannot load it"))
         .collect()
 }
-
-/// A job file that is not there. fio reads its job files one after the other and
-/// measures its clock, which takes 140 ms, when it has read all (`init.c`,
-/// `parse_options`): with this one as the last it ends before.
-const NO_JOB_FILE: &str = "/dev/null/end";
-
-/// What fio says against a job file that it only reads; nothing: it takes it.
-fn words_against(
-    program: &Program,
-    job_file: &str,
-    extra_args: &[String],
-) -> std::io::Result<Vec<String>> {
-    let mut fio = Command::new(&program.path)
-        .arg("--parse-only")
-        .args(extra_args)
-        .args(["-", NO_JOB_FILE])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    if let Some(mut stdin) = fio.stdin.take() {
-        // A fio that ends before it has read all says why.
-        let _ = stdin.write_all(job_file.as_bytes());
-    }
-    let output = fio.wait_with_output()?;
-    let said = [output.stderr, output.stdout].concat();
-    let said = String::from_utf8_lossy(&said);
-    let took_all = said.contains(NO_JOB_FILE);
-    let lines = || {
-        let lines = said.lines().map(str::trim);
-        lines.filter(|line| !line.is_empty() && !line.contains(NO_JOB_FILE))
-    };
-    let bad: Vec<String> = lines()
-        .filter(|line| line.starts_with(BAD_OPTION))
-        .map(str::to_owned)
-        .collect();
-    if !bad.is_empty() {
-        return Ok(bad);
-    }
-    if took_all || output.status.success() {
-        return Ok(Vec::new());
-    }
-    let first = lines().next();
-    let silent = "it does not take the job file, and does not say why";
-    Ok(vec![first.unwrap_or(silent).to_owned()])
-}
-
-/// How fio names an option that it does not know (`parse.c`).
-const BAD_OPTION: &str = "Bad option <";
 
 /// `Bad option <name=value>` with the line on which it stands.
 fn with_place(words: String, jobs: &[JobSpec]) -> String {

@@ -5,20 +5,24 @@
 //! results. This crate knows `model` and `device`.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use fathom_model::Event;
 
 pub mod choice;
 pub mod fio;
 pub mod jobfile;
+mod mix;
 #[cfg(target_os = "linux")]
 pub mod native;
 #[cfg(not(target_os = "linux"))]
 #[path = "native_elsewhere.rs"]
 pub mod native;
+mod requested;
+pub mod select;
+pub mod sim;
 mod unsupported;
 
 /// Takes the events of a run in order.
@@ -88,6 +92,13 @@ pub enum Outcome {
 pub trait Engine {
     /// `fio`, `native` or `sim`.
     fn name(&self) -> &'static str;
+
+    /// The time on the engine's clock, from a fixed moment on: the machine's,
+    /// unless time itself is simulated.
+    fn now(&self) -> Duration {
+        static BEGIN: OnceLock<Instant> = OnceLock::new();
+        BEGIN.get_or_init(Instant::now).elapsed()
+    }
 
     /// Runs one job file to its end.
     ///

@@ -42,29 +42,21 @@ pub fn run(
     control: &Control,
     observer: &mut dyn FnMut(&Event),
 ) -> Result<(PathBuf, RunStatus), FleetError> {
-    let mut both = Both {
-        writer,
-        observer,
-        error: None,
-        offset_ms: 0,
-    };
+    let mut session = Session::new(writer, observer, 0);
     let started = Instant::now();
+    let of = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let mut status = RunStatus::Complete;
-    for (place, step) in (1..).zip(steps) {
-        both.offset_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        both.event(Event::Step {
-            step: place,
-            of: u32::try_from(steps.len()).unwrap_or(u32::MAX),
-            name: step.name.clone(),
-            point: None,
+    for (step, request) in (1..).zip(steps) {
+        session.at(u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let name = request.name.clone();
+        let point = None;
+        session.event(Event::Step {
+            step,
+            of,
+            name,
+            point,
         });
-        let outcome = engine
-            .run(&step.request, control, &mut both)
-            .unwrap_or_else(|error| {
-                both.event(Event::Failure(failure_of(error)));
-                Outcome::Failed
-            });
-        match outcome {
+        match session.run(engine, &request.request, control) {
             Outcome::Complete => {}
             Outcome::Failed => status = RunStatus::Failed,
             Outcome::Interrupted => {
@@ -72,11 +64,11 @@ pub fn run(
                 break;
             }
         }
-        if both.error.is_some() {
+        if !session.is_recorded() {
             break;
         }
     }
-    both.close(status)
+    session.close(status)
 }
 
 fn failure_of(error: EngineError) -> Failure {
@@ -93,21 +85,27 @@ fn failure_of(error: EngineError) -> Failure {
     }
 }
 
-/// Gives each event to the record first, then to the observer.
-struct Both<'o> {
+/// A run in progress whose steps are decided one by one: gives each event to the
+/// record first, then to the observer.
+pub struct Session<'o> {
     writer: Writer,
     observer: &'o mut dyn FnMut(&Event),
     /// The first event that could not be recorded.
     error: Option<RecordError>,
     /// Begin of the step: the engine counts from there.
     offset_ms: u64,
+    /// End of the last interval.
+    t_ms: u64,
 }
 
-impl Sink for Both<'_> {
+impl Sink for Session<'_> {
     fn event(&mut self, mut event: Event) -> Flow {
         match &mut event {
             Event::Sample(sample) => sample.t_ms += self.offset_ms,
-            Event::Interval { t_ms, .. } => *t_ms += self.offset_ms,
+            Event::Interval { t_ms, .. } => {
+                *t_ms += self.offset_ms;
+                self.t_ms = *t_ms;
+            }
             _ => {}
         }
         let written = self.writer.append(&event);
@@ -124,8 +122,55 @@ impl Sink for Both<'_> {
     }
 }
 
-impl Both<'_> {
-    fn close(self, status: RunStatus) -> Result<(PathBuf, RunStatus), FleetError> {
+impl<'o> Session<'o> {
+    /// A run into `writer`'s record, at `t_ms` of the run's own time: 0 for a new
+    /// one, the end of the last interval for one that is continued.
+    pub fn new(writer: Writer, observer: &'o mut dyn FnMut(&Event), t_ms: u64) -> Self {
+        Self {
+            writer,
+            observer,
+            error: None,
+            offset_ms: t_ms,
+            t_ms,
+        }
+    }
+
+    /// The record that is written.
+    #[must_use]
+    pub fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    /// Says where in the run's time the next step begins, in ms.
+    pub fn at(&mut self, t_ms: u64) {
+        self.offset_ms = t_ms;
+    }
+
+    /// End of the last interval, in ms of the run's time.
+    #[must_use]
+    pub fn t_ms(&self) -> u64 {
+        self.t_ms
+    }
+
+    /// Whether everything so far could be recorded: else the run must end.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        self.error.is_none()
+    }
+
+    /// Runs one step to its end. An engine that cannot be started has failed.
+    pub fn run(&mut self, engine: &dyn Engine, request: &Request, control: &Control) -> Outcome {
+        engine.run(request, control, self).unwrap_or_else(|error| {
+            self.event(Event::Failure(failure_of(error)));
+            Outcome::Failed
+        })
+    }
+
+    /// Writes the last line and closes the record.
+    ///
+    /// # Errors
+    /// When something of the run could not be recorded.
+    pub fn close(self, status: RunStatus) -> Result<(PathBuf, RunStatus), FleetError> {
         let status = match self.error {
             Some(_) => RunStatus::Failed,
             None => status,

@@ -11,13 +11,13 @@ mod values;
 
 /// What a symbol has and what the user wants it to have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct SymbolState {
+pub(crate) struct SymbolState {
     /// What the user has set, in the form of its type.
     user: Option<String>,
     visibility: Tri,
     /// For texts and numbers always `n`.
     tri: Tri,
-    text: String,
+    pub(crate) text: String,
     /// Whether it stands in a `.config`.
     written: bool,
 }
@@ -58,9 +58,9 @@ pub enum SetError {
 /// changes at once whatever rests on it.
 #[derive(Debug, Clone)]
 pub struct Config {
-    tree: Arc<Tree>,
-    exprs: Vec<Tri>,
-    symbols: Vec<SymbolState>,
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) exprs: Vec<Tri>,
+    pub(crate) symbols: Vec<SymbolState>,
     choices: Vec<ChoiceState>,
 }
 

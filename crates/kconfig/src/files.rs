@@ -151,8 +151,10 @@ fn expand(
     found
 }
 
-/// Whether a name matches a pattern of one path component.
-fn matches(pattern: &str, name: &str) -> bool {
+/// Whether a name matches a pattern of one path component, as in
+/// [`Files::glob`].
+#[must_use]
+pub fn matches(pattern: &str, name: &str) -> bool {
     if name.starts_with('.') && !pattern.starts_with('.') {
         return false;
     }

@@ -185,6 +185,17 @@ pub(crate) struct Assignment<'l> {
 }
 
 impl Line {
+    /// One line that stands somewhere in another file.
+    pub(crate) fn single(text: &str, at: &Position) -> Self {
+        // Columns are counted from where the line begins.
+        let before = " ".repeat(at.column.saturating_sub(1) as usize);
+        Self {
+            file: at.file.clone(),
+            text: before + &text.replace(['\n', '\r'], " "),
+            starts: vec![(0, at.line)],
+        }
+    }
+
     pub(crate) fn place(&self) -> Place<'_> {
         Place {
             file: &self.file,

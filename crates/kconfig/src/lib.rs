@@ -50,6 +50,7 @@
 //!   kconfiglib does; the kernel reads `017` as octal.
 
 mod check;
+mod condition;
 mod config;
 mod dotconfig;
 mod error;
@@ -73,7 +74,7 @@ pub use config::{Config, SetError};
 pub use dotconfig::kernel_header;
 pub use error::{Error, ErrorKind, Position, Warning, WarningKind};
 pub use expr::{Expr, ExprId, Relation, Tri};
-pub use files::{Disk, Files, Memory};
+pub use files::{Disk, Files, Memory, matches};
 pub use loader::Loader;
 pub use menu::{Explanation, Hit, Part, Row};
 pub use oldconfig::{AnswerError, OldConfig, Question, Wanted};

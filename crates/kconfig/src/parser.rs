@@ -11,6 +11,8 @@ use crate::tree::{Choice, ChoiceId, Item, Kind, NodeId, Prompt, Tree};
 mod attributes;
 mod expression;
 
+pub(crate) use expression::condition;
+
 /// The words that begin a statement.
 const STATEMENTS: &[&str] = &[
     "config",

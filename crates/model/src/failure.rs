@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub enum FailureKind {
     /// An I/O came back with an error.
     Io,
+    /// What was read back is not what was written.
+    Corrupt,
     /// The file system or device is full.
     NoSpace,
     /// A job ended without figures, killed by a signal.
@@ -57,6 +59,9 @@ impl FailureKind {
         match self {
             Self::Io => {
                 "check the kernel log (dmesg) for the device; to measure past errors set continue_on_error"
+            }
+            Self::Corrupt => {
+                "keep the file or device as it is and check the kernel log (dmesg), its health (smartctl -a) and whether anything else writes to it"
             }
             Self::NoSpace => "free space or lower size; size counts for each of numjobs",
             Self::JobKilled => {

@@ -172,13 +172,18 @@ pub struct DirectionResult {
     /// I/Os dropped by the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drop_ios: Option<u64>,
+    /// Under a rate: how far the I/Os began behind their intended start. Where it
+    /// is there, `clat` and `slat` count from the issue and `lat` does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag: Option<Latency>,
     /// Time to submit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slat: Option<Latency>,
     /// From submission to completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clat: Option<Latency>,
-    /// From creation of the I/O to completion.
+    /// From creation of the I/O to completion. Where `lag` is there too, from
+    /// its intended start: lat = lag + slat + clat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lat: Option<Latency>,
     /// Completion latencies by I/O priority, when two or more were seen.

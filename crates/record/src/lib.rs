@@ -88,6 +88,12 @@ pub enum RecordError {
         /// What is wrong.
         reason: String,
     },
+    /// Another process writes to the record.
+    #[error("{dir}: another Fathom writes to this record; it goes on there")]
+    Busy {
+        /// The record's folder.
+        dir: PathBuf,
+    },
     /// A line amid the event log cannot be read. What stands before it can:
     /// [`Record::salvage`].
     #[error("{path}:{line}: damaged: {reason}; the lines before it can still be read")]

@@ -13,13 +13,15 @@
 //! cut costs about the last half minute.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fathom_model::{Entry, Event, Failure, FailureKind, RunStatus};
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 
+use crate::reader::Entries;
 use crate::{EVENTS, FORMAT, Header, RecordError, VERSION, now_ms};
 
 /// Samples are flushed early when an engine closes no interval for this long.
@@ -28,6 +30,12 @@ const BUFFER_BYTES_MAX: usize = 1 << 20;
 const RESERVE_BYTES: u64 = 64 << 10;
 /// What remains of it, until the end, for the last line: one block.
 const RESERVE_BYTES_LAST: u64 = 4 << 10;
+/// How often and how long a writer waits for a reader to let go of the lock: a
+/// second is ten thousand times as long as a reader holds it.
+const LOCK_ATTEMPTS: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+/// How much of a log's end is looked through first for its last line.
+const TAIL_BYTES: u64 = 64 << 10;
 /// The file that keeps it.
 const RESERVE: &str = ".reserve";
 /// Longest part of a run's name that goes into the folder's name, in bytes.
@@ -143,6 +151,37 @@ impl Writer {
             ..header.clone()
         };
         log.push(&header)?;
+        log.flush()?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            log,
+            reserve,
+            failed: false,
+        })
+    }
+
+    /// Goes on with a record that was killed or has ended: takes the lock, cuts
+    /// off a line that a kill tore, and appends [`Event::Resumed`].
+    ///
+    /// # Errors
+    /// When it is no record, another process writes to it
+    /// ([`RecordError::Busy`]), or it cannot be written.
+    pub fn reopen(dir: &Path) -> Result<Self, RecordError> {
+        // Only a record of this version may be appended to.
+        Entries::open(dir)?;
+        let (mut log, last) = Log::reopen(dir.join(EVENTS))?;
+        let reserve = dir.join(RESERVE);
+        write_reserve(&reserve).map_err(|e| RecordError::file(&reserve, e))?;
+        let (at_ms, after) = match last {
+            Some(Entry {
+                at_ms,
+                event: Event::Ended { status },
+            }) => (Some(at_ms), Some(status)),
+            Some(entry) => (Some(entry.at_ms), None),
+            None => (None, None),
+        };
+        let gap_ms = at_ms.map_or(0, |at_ms| now_ms().saturating_sub(at_ms));
+        log.push_event(&Event::Resumed { after, gap_ms })?;
         log.flush()?;
         Ok(Self {
             dir: dir.to_owned(),
@@ -278,6 +317,30 @@ impl Log {
         })
     }
 
+    /// Opens an existing log at its end; gives its last whole line too, when
+    /// that is an event which this Fathom knows.
+    fn reopen(path: PathBuf) -> Result<(Self, Option<Entry>), RecordError> {
+        let failed = |e| RecordError::file(&path, e);
+        let mut file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .open(&path)
+            .map_err(failed)?;
+        if !lock(&file).map_err(failed)? {
+            let dir = path.parent().unwrap_or(&path).to_owned();
+            return Err(RecordError::Busy { dir });
+        }
+        let (whole_bytes, last) = last_whole_line(&mut file).map_err(failed)?;
+        file.set_len(whole_bytes).map_err(failed)?;
+        let log = Self {
+            path,
+            file,
+            whole_bytes,
+            buffer: Vec::new(),
+        };
+        Ok((log, serde_json::from_slice(&last).ok()))
+    }
+
     /// Adds a line to the buffer.
     fn push(&mut self, line: &impl Serialize) -> Result<(), RecordError> {
         let start = self.buffer.len();
@@ -331,6 +394,52 @@ impl Log {
         self.file
             .sync_data()
             .map_err(|e| RecordError::file(&self.path, e))
+    }
+}
+
+/// Takes the lock of a log; `false` when another writer has it. A reader that
+/// asks whether a writer lives holds it for a moment, which is waited for.
+fn lock(file: &File) -> io::Result<bool> {
+    for attempt in 0..LOCK_ATTEMPTS {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) if attempt + 1 < LOCK_ATTEMPTS => {
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(false),
+            // As for a new log: without locks there is nobody to ask.
+            Err(rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK) | Ok(()) => return Ok(true),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(false)
+}
+
+/// Where the last whole line of a log ends, and the line itself without its end.
+fn last_whole_line(file: &mut File) -> io::Result<(u64, Vec<u8>)> {
+    let length = file.seek(SeekFrom::End(0))?;
+    let mut span = TAIL_BYTES;
+    loop {
+        let start = length.saturating_sub(span);
+        file.seek(SeekFrom::Start(start))?;
+        let mut tail = Vec::new();
+        (&mut *file).take(span).read_to_end(&mut tail)?;
+        let end = tail.iter().rposition(|&b| b == b'\n');
+        let line = end.and_then(|end| {
+            let before = tail[..end].iter().rposition(|&b| b == b'\n');
+            match before {
+                Some(before) => Some(before + 1..end),
+                None if start == 0 => Some(0..end),
+                None => None,
+            }
+        });
+        if let Some(line) = line {
+            return Ok((start + line.end as u64 + 1, tail[line].to_vec()));
+        }
+        if start == 0 {
+            return Ok((0, Vec::new()));
+        }
+        // A line may hold the figures of hundreds of jobs: a few MiB.
+        span = span.saturating_mul(16);
     }
 }
 

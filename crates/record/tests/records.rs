@@ -423,3 +423,71 @@ proptest! {
         let _ = Entries::open(&dir).unwrap().count();
     }
 }
+
+#[test]
+fn a_record_that_was_killed_goes_on_behind_its_last_whole_line() {
+    let runs = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(runs.path(), &header("x", 1000)).unwrap();
+    writer.append(&note("one")).unwrap();
+    let dir = writer.dir().to_owned();
+    drop(writer);
+    append_raw(&dir, br#"{"at_ms":5,"event":"no"#);
+    let mut writer = Writer::reopen(&dir).unwrap();
+    assert_eq!(Record::open(&dir).unwrap().status(), None);
+    writer.append(&note("two")).unwrap();
+    assert!(matches!(
+        Writer::reopen(&dir),
+        Err(RecordError::Busy { .. })
+    ));
+    writer.finish(RunStatus::Complete).unwrap();
+    let record = Record::open(&dir).unwrap();
+    let events: Vec<&Event> = record.entries.iter().map(|entry| &entry.event).collect();
+    let [
+        one,
+        Event::Resumed {
+            after: None,
+            gap_ms,
+        },
+        two,
+        Event::Ended { .. },
+    ] = events[..]
+    else {
+        panic!("{events:?}")
+    };
+    assert_eq!(
+        (one, two, record.torn_bytes),
+        (&note("one"), &note("two"), 0)
+    );
+    assert!(*gap_ms < 60_000);
+}
+
+#[test]
+fn a_record_that_has_ended_says_how_when_it_goes_on() {
+    let runs = tempfile::tempdir().unwrap();
+    // A last line longer than what is looked at first.
+    let long = note(&"x".repeat(200_000));
+    for (events, after) in [
+        (vec![], Some(RunStatus::Interrupted)),
+        (vec![long.clone()], Some(RunStatus::Failed)),
+        (vec![long], None),
+    ] {
+        let mut writer = Writer::create(runs.path(), &header("x", 1000)).unwrap();
+        for event in &events {
+            writer.append(event).unwrap();
+        }
+        let dir = writer.dir().to_owned();
+        match after {
+            Some(status) => drop(writer.finish(status).unwrap()),
+            None => drop(writer),
+        }
+        drop(Writer::reopen(&dir).unwrap());
+        let record = Record::open(&dir).unwrap();
+        let Some(Event::Resumed { after: told, .. }) = record.entries.last().map(|e| &e.event)
+        else {
+            panic!("{record:?}")
+        };
+        assert_eq!(*told, after);
+        assert_eq!(record.status(), Some(RunStatus::Interrupted));
+    }
+    assert!(Writer::reopen(runs.path()).is_err());
+}

@@ -9,7 +9,7 @@ use fathom_record::{Entries, Header, Record, RecordError};
 use jiff::Timestamp;
 
 use crate::samples::Tally;
-use crate::{clean, doubts, samples, sweep};
+use crate::{clean, doubts, samples};
 
 /// The document of a run, without histograms.
 ///
@@ -33,18 +33,8 @@ pub fn document(record: &Record) -> RunDocument {
 /// When the folder is no record, is of a newer Fathom, or cannot be read.
 pub fn read(dir: &Path) -> Result<RunDocument, RecordError> {
     let mut entries = Entries::open(dir)?;
-    let status = entries.status.unwrap_or(RunStatus::Running);
-    let mut run = Run::new(entries.id(), status, &entries.header);
-    for entry in &mut entries {
-        match entry {
-            Ok(entry) => run.take(&entry),
-            Err(damage) => run.note(&damage.to_string()),
-        }
-    }
-    if entries.unknown_events > 0 {
-        run.note(&sweep::unknown_events(entries.unknown_events));
-    }
-    Ok(run.finish())
+    let run = Run::of(&entries);
+    Ok(run.read(&mut entries, |run, entry| run.take(entry)))
 }
 
 /// Takes the histograms out: they are long, and their percentiles stay.
@@ -95,8 +85,8 @@ fn interruption(after: Option<RunStatus>, gap_ms: u64) -> String {
 }
 
 /// A run while its events are read in order.
-struct Run {
-    doc: RunDocument,
+pub(crate) struct Run {
+    pub(crate) doc: RunDocument,
     /// Name of the step in progress, when there are several.
     step: Option<String>,
     results: Vec<Results>,
@@ -104,6 +94,33 @@ struct Run {
 }
 
 impl Run {
+    /// The run of a record that nothing has been read of but the header.
+    pub(crate) fn of(entries: &Entries) -> Self {
+        let status = entries.status.unwrap_or(RunStatus::Running);
+        Self::new(entries.id(), status, &entries.header)
+    }
+
+    /// Gives every entry to `take`, which passes on what belongs here.
+    pub(crate) fn read(
+        mut self,
+        entries: &mut Entries,
+        mut take: impl FnMut(&mut Self, &Entry),
+    ) -> RunDocument {
+        for entry in &mut *entries {
+            match entry {
+                Ok(entry) => take(&mut self, &entry),
+                Err(damage) => self.note(&damage.to_string()),
+            }
+        }
+        if entries.unknown_events > 0 {
+            self.note(&format!(
+                "{} events of kinds this Fathom does not know were passed over: a newer one wrote them",
+                entries.unknown_events
+            ));
+        }
+        self.finish()
+    }
+
     fn new(id: String, status: RunStatus, header: &Header) -> Self {
         Self {
             doc: RunDocument {
@@ -130,7 +147,7 @@ impl Run {
         }
     }
 
-    fn take(&mut self, entry: &Entry) {
+    pub(crate) fn take(&mut self, entry: &Entry) {
         match &entry.event {
             Event::Step {
                 of, name, point, ..
@@ -150,7 +167,12 @@ impl Run {
             Event::Skipped { point, reason } => {
                 self.note(&format!("{} was left out: {reason}", point.id));
             }
-            Event::Resumed { after, gap_ms } => self.note(&interruption(*after, *gap_ms)),
+            Event::Resumed { after, gap_ms } => {
+                self.end_step();
+                self.step = None;
+                self.doc.ended = None;
+                self.note(&interruption(*after, *gap_ms));
+            }
             Event::Failure(failure) => self.failure(failure),
             Event::Finished { results } => self.results.push(Results::clone(results)),
             Event::Ended { .. } => self.doc.ended = Some(rfc3339(entry.at_ms)),
@@ -195,8 +217,10 @@ impl Run {
             doubt.mark(&mut doc.jobs);
         }
         let mut said = std::mem::take(&mut doc.notes);
-        if doc.engine == NATIVE {
-            said.push(NOT_FIO.to_owned());
+        match doc.engine.as_str() {
+            NATIVE => said.push(NOT_FIO.to_owned()),
+            SIM => said.insert(0, NOT_MEASURED.to_owned()),
+            _ => {}
         }
         doc.notes = doubts::sentences(&doc.jobs)
             .into_iter()
@@ -214,14 +238,7 @@ impl Run {
             if self.doc.engine_version.is_none() {
                 self.doc.engine_version.clone_from(&results.engine_version);
             }
-            for job in &mut results.jobs {
-                // The job's own options win over [global].
-                for (name, value) in &results.global_options {
-                    job.options
-                        .entry(name.clone())
-                        .or_insert_with(|| value.clone());
-                }
-            }
+            apply_globals(&mut results);
             jobs.append(&mut results.jobs);
             for mut disk in results.disks {
                 disk.step.clone_from(&self.step);
@@ -236,10 +253,24 @@ impl Run {
     }
 }
 
+/// Gives the jobs the options of `[global]`; their own win.
+pub(crate) fn apply_globals(results: &mut Results) {
+    for job in &mut results.jobs {
+        for (name, value) in &results.global_options {
+            let option = job.options.entry(name.clone());
+            option.or_insert_with(|| value.clone());
+        }
+    }
+}
+
 /// The embedded engine, as its runs name it.
 const NATIVE: &str = "native";
 /// Engines differ in what an I/O costs them and in what their latencies begin with.
 const NOT_FIO: &str = "measured by the native engine: compare with figures of fio only with care";
+
+/// The simulation, as its runs name it.
+const SIM: &str = "sim";
+const NOT_MEASURED: &str = "simulated: no device was measured, these figures say nothing about any";
 
 /// Whether a disk's counters were not read while it worked: all are 0 although
 /// the step may have been over before the first reading. A longer run that left

@@ -3,25 +3,25 @@
 use std::path::Path;
 
 use fathom_analysis::{Collector, Sweep};
-use fathom_model::{Event, RunStatus};
+use fathom_model::{Entry, Event, Results, RunDocument};
 use fathom_record::{Entries, Header, RecordError};
+
+use crate::document::{Run, apply_globals};
+use crate::doubts;
 
 /// What graphs, exports and reports of a campaign are made of.
 #[derive(Debug, Clone)]
 pub struct CampaignRecord {
-    /// Name of the record's folder.
-    pub id: String,
     /// The record's first line.
     pub header: Header,
-    /// How the run ended; [`RunStatus::Running`] while it goes on.
-    pub status: RunStatus,
+    /// The run: its name, status, times, environment, notes, and every failure.
+    /// Of its jobs only those of steps that are no points (pre-conditioning).
+    pub run: RunDocument,
     /// The engines that measured, each once, with their versions: `fio-3.33`,
     /// `native-0.1.0`. Figures of several are comparable only with care.
     pub engines: Vec<String>,
     /// The curves; none when the run was no campaign.
     pub sweep: Sweep,
-    /// What is to know of the record itself, a sentence each.
-    pub notes: Vec<String>,
 }
 
 /// Reads the curves of a record folder, in memory for its points, not for its
@@ -31,33 +31,57 @@ pub struct CampaignRecord {
 /// When the folder is no record, is of a newer Fathom, or cannot be read.
 pub fn read_sweep(dir: &Path) -> Result<CampaignRecord, RecordError> {
     let mut entries = Entries::open(dir)?;
+    let run = Run::of(&entries);
+    let imported = entries.header.command == "import";
     let mut collector = Collector::new();
     let mut engines: Vec<String> = Vec::new();
-    let mut notes = Vec::new();
-    while let Some(entry) = entries.next() {
-        match entry {
-            Ok(entry) => {
-                if let Some(engine) = engine_of(&entry.event, entries.header.command == "import")
-                    && !engines.contains(&engine)
-                {
-                    engines.push(engine);
-                }
-                collector.take(&entry);
-            }
-            Err(damage) => notes.push(damage.to_string()),
+    let mut in_point = false;
+    let mut run = run.read(&mut entries, |run, entry| {
+        if let Event::Step { point, .. } = &entry.event {
+            in_point = point.is_some();
         }
-    }
-    if entries.unknown_events > 0 {
-        notes.push(unknown_events(entries.unknown_events));
-    }
+        if let Some(engine) = engine_of(&entry.event, imported)
+            && !engines.contains(&engine)
+        {
+            engines.push(engine);
+        }
+        match &entry.event {
+            Event::Finished { results } if in_point => {
+                let mut results = results.clone();
+                mark_doubts(&mut results, &mut run.doc);
+                let event = Event::Finished { results };
+                let at_ms = entry.at_ms;
+                collector.take(&Entry { at_ms, event });
+            }
+            // The sweep tells of these, and in less memory.
+            Event::Sample(_) | Event::Jobs { .. } if in_point => {}
+            Event::Skipped { .. } => collector.take(entry),
+            _ => {
+                collector.take(entry);
+                run.take(entry);
+            }
+        }
+    });
+    run.engine_version = run.engine_version.or_else(|| engines.first().cloned());
     Ok(CampaignRecord {
-        id: entries.id(),
-        status: entries.status.unwrap_or(RunStatus::Running),
         header: entries.header,
+        run,
         engines,
         sweep: collector.finish(),
-        notes,
     })
+}
+
+/// Marks the figures of a step that are to be doubted; `run` tells of its
+/// targets and engine, and lends its place for jobs.
+fn mark_doubts(results: &mut Results, run: &mut RunDocument) {
+    apply_globals(results);
+    std::mem::swap(&mut run.jobs, &mut results.jobs);
+    std::mem::swap(&mut run.disks, &mut results.disks);
+    for doubt in doubts(run) {
+        doubt.mark(&mut run.jobs);
+    }
+    std::mem::swap(&mut run.jobs, &mut results.jobs);
+    std::mem::swap(&mut run.disks, &mut results.disks);
 }
 
 /// What an event tells of the engine; imports start none, and their figures do.
@@ -65,19 +89,8 @@ fn engine_of(event: &Event, imported: bool) -> Option<String> {
     match event {
         Event::EngineStarted {
             engine, version, ..
-        } => Some(match version {
-            Some(version) if version.starts_with(engine.as_str()) => version.clone(),
-            Some(version) => format!("{engine}-{version}"),
-            None => engine.clone(),
-        }),
+        } => Some(version.clone().unwrap_or_else(|| engine.clone())),
         Event::Finished { results } if imported => results.engine_version.clone(),
         _ => None,
     }
-}
-
-/// That events of a newer Fathom were passed over.
-pub(crate) fn unknown_events(count: u64) -> String {
-    format!(
-        "{count} events of kinds this Fathom does not know were passed over: a newer one wrote them"
-    )
 }

@@ -196,8 +196,8 @@ impl Collector {
 impl Attempt {
     fn fail(&mut self, failure: &Failure) {
         let reason = match &failure.subject {
-            Some(subject) => format!("{subject}: {}", failure.message),
-            None => failure.message.clone(),
+            Some(subject) if !subject.is_empty() => format!("{subject}: {}", failure.message),
+            _ => failure.message.clone(),
         };
         if !self.failures.contains(&reason) {
             self.failures.push(reason);
@@ -239,7 +239,7 @@ impl Measured {
             let parts: Vec<&DirectionResult> = jobs
                 .iter()
                 .flat_map(|job| job.directions())
-                .filter(|(of, result)| *of == dir && (result.total_ios > 0 || result.io_bytes > 0))
+                .filter(|(of, result)| *of == dir && has_moved(result))
                 .map(|(_, result)| result)
                 .collect();
             let rates = groups.iter().filter(|group| group.dir == dir);
@@ -306,6 +306,11 @@ impl Rates {
             },
         })
     }
+}
+
+/// Whether a direction did anything; imports may know its rates alone.
+fn has_moved(result: &DirectionResult) -> bool {
+    result.total_ios > 0 || result.io_bytes > 0 || result.bw_bytes > 0.0
 }
 
 /// All of them together; `None` without any.

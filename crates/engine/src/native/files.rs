@@ -12,6 +12,8 @@ use fathom_model::{Failure, FailureKind};
 use super::backend::{Target, drop_cache};
 use super::data::Filler;
 use super::job::{Amount, Fallocate, Files, IoEngine, Job, OpenSync};
+use super::offsets::Distribution;
+use super::rng::Rng;
 
 /// Bytes written at once when a file is laid out.
 const LAYOUT_BLOCK: usize = 1 << 20;
@@ -137,31 +139,22 @@ fn present(path: &Path) -> Result<Option<(u64, bool)>, Failure> {
 }
 
 /// Sizes and extents of clone number `clone`; looks, changes nothing.
-pub(super) fn plan(job: &Job, clone: u32, work_dir: &Path) -> Result<Plan, Failure> {
+pub(super) fn plan(job: &Job, clone: u32, work_dir: &Path, seed: u64) -> Result<Plan, Failure> {
     let names = names(job, clone, work_dir);
     let count = names.len() as u64;
     let block = u64::from(job.pattern.min_block()).max(1);
-    // filesetup.c, setup_files: an uneven rest makes the first files longer.
+    // filesetup.c, setup_files: what does not divide evenly makes the first files
+    // longer, by whole blocks.
     let (share, mut extra) = match job.extent.size {
-        Some(Amount::Bytes(size)) => {
-            let share = size / count / block * block;
-            (
-                share.max(size.min(block)),
-                (size - (share * count).min(size)) / block,
-            )
-        }
+        Some(Amount::Bytes(size)) => (size / count, size % count / block),
         _ => (0, 0),
     };
     let mut files = Vec::new();
+    let mut rng = Rng::new(seed);
     for path in names {
         let one = if extra > 0 { share + block } else { share };
         extra = extra.saturating_sub(1);
-        // One file takes the size as it is: its last part may be less than a block.
-        let one = match job.extent.size {
-            Some(Amount::Bytes(size)) if count == 1 => size,
-            _ => one,
-        };
-        files.push(plan_file(job, clone, path, one)?);
+        files.push(plan_file(job, clone, path, one, &mut rng)?);
     }
     // Only whole blocks are done: of 10k with bs=4k, two.
     let all: u64 = files.iter().map(|file| file.len / block * block).sum();
@@ -191,7 +184,13 @@ pub(super) fn plan(job: &Job, clone: u32, work_dir: &Path) -> Result<Plan, Failu
     })
 }
 
-fn plan_file(job: &Job, clone: u32, path: PathBuf, share: u64) -> Result<FilePlan, Failure> {
+fn plan_file(
+    job: &Job,
+    clone: u32,
+    path: PathBuf,
+    share: u64,
+    rng: &mut Rng,
+) -> Result<FilePlan, Failure> {
     let subject = || path.display().to_string();
     let diskless = job.engine == IoEngine::Null;
     let there = if diskless { None } else { present(&path)? };
@@ -217,7 +216,7 @@ fn plan_file(job: &Job, clone: u32, path: PathBuf, share: u64) -> Result<FilePla
         offset_of(job.extent.offset) + u64::from(clone) * offset_of(job.extent.offset_increment);
     let rest = |end: u64| end.saturating_sub(start);
     let whole = match (job.extent.file_size, job.extent.size) {
-        (Some(file_size), _) => rest(file_size),
+        (Some(range), _) => rest(file_size(range, real, block, rng)),
         (None, Some(Amount::Bytes(_))) => share,
         (None, _) => rest(real),
     };
@@ -238,6 +237,14 @@ fn plan_file(job: &Job, clone: u32, path: PathBuf, share: u64) -> Result<FilePla
         let message = format!("holds {real} bytes; the job asks for {len} from offset {start} on");
         return Err(Failure::new(FailureKind::NoSize, message).about(subject()));
     }
+    let zones = job.pattern.distribution.iter().map(Distribution::bytes);
+    if let Some(bytes) = zones
+        .max()
+        .filter(|&bytes| job.pattern.random && bytes > len)
+    {
+        let message = format!("the zones of zoned_abs are {bytes} bytes, its extent is {len}");
+        return Err(Failure::new(FailureKind::BadOption, message).about(subject()));
+    }
     let short = !is_device && !diskless && start + len > real;
     let needs_data = job.pattern.dirs[0] || job.files.overwrite || job.engine == IoEngine::Mmap;
     let layout = match (short && !job.files.create_on_open, needs_data) {
@@ -252,6 +259,18 @@ fn plan_file(job: &Job, clone: u32, path: PathBuf, share: u64) -> Result<FilePla
         len,
         layout,
     })
+}
+
+/// A size within `filesize`: the file's own when that is one, else, of a range,
+/// a random one in whole blocks (filesetup.c, get_rand_file_size).
+fn file_size((low, high): (u64, u64), real: u64, block: u64, rng: &mut Rng) -> u64 {
+    if low == high {
+        low
+    } else if (low..=high).contains(&real) {
+        real
+    } else {
+        (low + rng.below(high - low)) / block * block
+    }
 }
 
 /// Makes a file as its plan says. `stop` is asked now and then.

@@ -89,6 +89,12 @@ pub(super) struct Pattern {
     /// Which of read, write, trim.
     pub(super) dirs: [bool; 3],
     pub(super) random: bool,
+    /// `rw=randread:8`: random I/Os of a run, the first of it at a random place.
+    pub(super) run: u32,
+    /// The others of a run go to the same place, else each behind the last.
+    pub(super) run_stays: bool,
+    /// `rw=read:8k`: bytes left out behind each sequential I/O; may be negative.
+    pub(super) skip: i64,
     /// Trim each block, then write it.
     pub(super) trimwrite: bool,
     /// Share of reads when reads and writes are mixed, in percent.
@@ -115,6 +121,23 @@ impl Pattern {
         self.dirs[dir as usize]
     }
 
+    /// Whether random offsets are drawn without a look at those before.
+    pub(super) fn draws_anew(&self) -> bool {
+        let unit = self.min_block();
+        let odd = |dir: Dir| {
+            let place = dir as usize;
+            self.align[place].is_some_and(|align| align != unit)
+                || self.distribution[place] != Distribution::Uniform
+        };
+        let mut used = Dir::ALL.into_iter().filter(|&dir| self.uses(dir));
+        self.random && (self.repetition || used.any(odd))
+    }
+
+    /// Whether a pass may come to a block more than once.
+    pub(super) fn may_repeat(&self) -> bool {
+        self.draws_anew() || self.skip != 0 || self.run > 1
+    }
+
     pub(super) fn max_block(&self) -> u32 {
         let used = Dir::ALL.into_iter().filter(|&dir| self.uses(dir));
         used.map(|dir| self.sizes[dir as usize].max())
@@ -135,7 +158,8 @@ impl Pattern {
 pub(super) struct Extent {
     pub(super) size: Option<Amount>,
     pub(super) io_size: Option<Amount>,
-    pub(super) file_size: Option<u64>,
+    /// Smallest and largest size of a file.
+    pub(super) file_size: Option<(u64, u64)>,
     pub(super) offset: Option<Amount>,
     pub(super) offset_increment: Option<Amount>,
     pub(super) loops: u64,
@@ -206,6 +230,24 @@ pub(super) struct Content {
     pub(super) compress_chunk: u32,
 }
 
+/// Blocks that carry their checksum.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Verify {
+    /// verify=crc32c.
+    pub(super) on: bool,
+    /// do_verify: what was written is read back.
+    pub(super) read_back: bool,
+}
+
+impl Default for Verify {
+    fn default() -> Self {
+        Self {
+            on: false,
+            read_back: true,
+        }
+    }
+}
+
 /// How many at once, and in what batches.
 #[derive(Debug, Clone)]
 pub(super) struct Queue {
@@ -230,7 +272,8 @@ pub(super) struct Times {
     pub(super) runtime: Option<Duration>,
     pub(super) time_based: bool,
     pub(super) ramp: Duration,
-    pub(super) start_delay: Duration,
+    /// Shortest and longest; each clone waits for a time in between.
+    pub(super) start_delay: (Duration, Duration),
 }
 
 /// How fast, by direction.
@@ -268,8 +311,20 @@ pub(super) struct Order {
 pub(super) struct OnError {
     /// By direction: read, write (trims with it), and syncs, which are writes.
     pub(super) go_on: [bool; 3],
-    /// By direction; these are not even counted as the job's error.
-    pub(super) ignore: [Vec<i32>; 3],
+    /// Blocks that were read back and are not what was written.
+    pub(super) go_on_verify: bool,
+    /// By direction, then blocks read back; these are not even counted as the
+    /// job's error.
+    pub(super) ignore: [Vec<i32>; 4],
+}
+
+impl OnError {
+    /// Whether the job goes on after any error.
+    pub(super) fn any(&self) -> bool {
+        self.go_on_verify
+            || self.go_on.contains(&true)
+            || self.ignore.iter().any(|list| !list.is_empty())
+    }
 }
 
 /// I/O priorities: class << 13 | hint << 3 | level (include/uapi/linux/ioprio.h).
@@ -347,6 +402,7 @@ pub(super) struct Job {
     pub(super) extent: Extent,
     pub(super) files: Files,
     pub(super) content: Content,
+    pub(super) verify: Verify,
     pub(super) queue: Queue,
     pub(super) times: Times,
     pub(super) pace: Pace,
@@ -378,6 +434,7 @@ impl Job {
             },
             files: Files::default(),
             content: Content::default(),
+            verify: Verify::default(),
             queue: Queue::default(),
             times: Times::default(),
             pace: Pace {
@@ -411,6 +468,17 @@ impl Job {
         self.pattern.uses(Dir::Write)
     }
 
+    /// Whether each pass ends with reading back what it wrote.
+    pub(super) fn reads_back(&self) -> bool {
+        self.verify.on && self.verify.read_back && self.writes()
+    }
+
+    /// Directions that have figures.
+    pub(super) fn counted(&self) -> [bool; 3] {
+        let [read, write, trim] = self.pattern.dirs;
+        [read || self.reads_back(), write, trim]
+    }
+
     pub(super) fn trims(&self) -> bool {
         self.pattern.uses(Dir::Trim)
     }
@@ -421,6 +489,9 @@ impl Default for Pattern {
         Self {
             dirs: [true, false, false],
             random: false,
+            run: 1,
+            run_stays: false,
+            skip: 0,
             trimwrite: false,
             read_percent: 50,
             sizes: [const { Sizes::Fixed(4096) }; 3],

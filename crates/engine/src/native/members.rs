@@ -61,14 +61,11 @@ pub(super) fn expand(jobs: &[(JobSpec, Job)], work_dir: &Path, entropy: u64) -> 
         };
         for clone in 0..job.order.clones {
             let classes = Arc::new(Classes::new(&job));
-            let stats = Stats::new(
-                job.pattern.dirs,
-                classes.values().len(),
-                job.depth() as usize,
-            );
+            let stats = Stats::new(&job, classes.values().len(), job.depth() as usize);
+            let seed = mix(mix(seed, section as u64), u64::from(clone));
             members.push(Member {
-                plan: files::plan(&job, clone, work_dir).map(Arc::new),
-                seed: mix(mix(seed, section as u64), u64::from(clone)),
+                plan: files::plan(&job, clone, work_dir, mix(seed, 6)).map(Arc::new),
+                seed,
                 stop: Arc::default(),
                 ring: job.logs.any().then(|| Arc::new(Ring::new())),
                 job: Arc::clone(&job),

@@ -20,6 +20,7 @@ mod apart;
 mod backend;
 mod buffer;
 mod clock;
+mod crc32c;
 mod data;
 mod disks;
 mod files;
@@ -42,15 +43,15 @@ mod source;
 mod stats;
 mod steady;
 mod thread;
+mod verify;
 mod worker;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use fathom_model::{Event, Failure, FailureKind, JobSpec};
+use fathom_model::{Event, JobSpec};
 
-use crate::jobfile::JobFile;
-use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
+use crate::{Control, Engine, EngineError, Outcome, Request, Sink, requested};
 use clock::Anchor;
 use output::Keep;
 
@@ -124,7 +125,7 @@ impl Engine for Native {
             return far.run(request, control, sink);
         }
         let begun = Instant::now();
-        let specs = specs(request)?;
+        let specs = requested::jobs(request, self.name())?;
         let jobs = resolve(&specs)?;
         let entropy = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -148,48 +149,13 @@ impl Engine for Native {
             sink,
             results: None,
         };
-        let outcome = run::Run::new(request, control, &mut kept, clock, members, begun).go();
+        let (outcome, batches) =
+            run::Run::new(request, control, &mut kept, clock, members, begun).go();
         if let Some(results) = kept.results {
-            output::keep(request, &jobs, &results, begun.elapsed())?;
+            output::keep(request, &jobs, &results, &batches, begun.elapsed())?;
         }
         Ok(outcome)
     }
-}
-
-fn bad(message: String) -> EngineError {
-    EngineError::Failed(Failure::new(FailureKind::BadOption, message))
-}
-
-/// The jobs of the request's file, those of its sections only.
-fn specs(request: &Request) -> Result<Vec<JobSpec>, EngineError> {
-    if let Some(extra) = request.extra_args.first() {
-        return Err(bad(format!(
-            "'{extra}' is for fio's command line; the native engine has none"
-        )));
-    }
-    let env = |name: &str| std::env::var(name).ok();
-    let checked = JobFile::read(&request.job_file, &env).map_err(|source| EngineError::File {
-        path: request.job_file.clone(),
-        source,
-    })?;
-    if let Some(error) = checked
-        .diagnostics
-        .iter()
-        .find(|d| d.severity == crate::jobfile::Severity::Error)
-    {
-        return Err(bad(error.to_string()));
-    }
-    let mut specs = checked.file.jobs();
-    if !request.sections.is_empty() {
-        specs.retain(|spec| request.sections.contains(&spec.name));
-    }
-    if specs.is_empty() {
-        return Err(bad(format!(
-            "{} has no job to run",
-            request.job_file.display()
-        )));
-    }
-    Ok(specs)
 }
 
 /// All jobs resolved, or everything that keeps them from it.
@@ -217,6 +183,6 @@ fn resolve(specs: &[JobSpec]) -> Result<Vec<(JobSpec, job::Job)>, EngineError> {
     if refused.is_empty() {
         Ok(jobs)
     } else {
-        Err(bad(refused.join("\n")))
+        Err(requested::bad(refused.join("\n")))
     }
 }

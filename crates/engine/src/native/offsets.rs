@@ -152,6 +152,15 @@ impl FreeMap {
         }
     }
 
+    /// Marks blocks that were chosen otherwise.
+    pub(super) fn use_up(&mut self, from: u64, count: u64) {
+        for block in from..(from + count).min(self.n) {
+            if !self.is_used(block) {
+                self.mark(block);
+            }
+        }
+    }
+
     /// The first free block at or after `from`, else from the start on.
     fn free_from(&self, from: u64) -> Option<u64> {
         self.climb(from).or_else(|| self.climb(0))
@@ -196,14 +205,27 @@ impl FreeMap {
 pub(super) enum Distribution {
     /// All alike.
     Uniform,
-    /// Rank k with a weight of 1/k^theta.
-    Zipf(f64),
+    /// Rank k with a weight of 1/k^theta. The second figure is where the most
+    /// popular block lies, from 0 to 1, for the next two too.
+    Zipf(f64, Option<f64>),
     /// Self-similar: `h` of the accesses go to 1-h of the blocks, and so on within.
-    Pareto(f64),
+    Pareto(f64, Option<f64>),
     /// Normal around the middle, the deviation in percent of the range.
-    Normal(f64),
+    Normal(f64, Option<f64>),
     /// (percent of accesses, percent of the range), in order.
     Zoned(Vec<(u8, u8)>),
+    /// (percent of accesses, bytes), in order.
+    ZonedBytes(Vec<(u8, u64)>),
+}
+
+impl Distribution {
+    /// Bytes that it needs, where it says so.
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            Self::ZonedBytes(zones) => zones.iter().map(|zone| zone.1).sum(),
+            _ => 0,
+        }
+    }
 }
 
 /// Draws block numbers of `0..n` by a distribution, with repetition.
@@ -212,6 +234,8 @@ pub(super) struct Draw {
     n: u64,
     kind: Kind,
     scatter: Bijection,
+    /// Added to every scattered number: puts the most popular at its centre.
+    shift: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -229,24 +253,34 @@ enum Kind {
 }
 
 impl Draw {
-    pub(super) fn new(n: u64, distribution: &Distribution, seed: u64) -> Self {
-        let kind = match distribution {
-            Distribution::Uniform => Kind::Uniform,
-            Distribution::Zipf(theta) => Kind::Zipf(Zipf::new(n, *theta)),
+    /// Of `n` blocks of `unit` bytes.
+    pub(super) fn new(n: u64, unit: u64, distribution: &Distribution, seed: u64) -> Self {
+        let scatter = Bijection::new(n, mix(seed, 11));
+        let (kind, center, favourite) = match distribution {
+            Distribution::Uniform => (Kind::Uniform, None, 0),
+            Distribution::Zipf(theta, center) => (Kind::Zipf(Zipf::new(n, *theta)), *center, 0),
             // Gray et al., "Quickly Generating Billion-Record Synthetic
             // Databases" (1994), self-similar; fio's exponent is the same.
-            Distribution::Pareto(h) => Kind::Pareto {
-                exponent: h.ln() / (1.0 - h).ln(),
-            },
-            Distribution::Normal(percent) => Kind::Normal {
-                deviation: (n as f64 * percent / 100.0).min(n as f64 / 2.0),
-            },
-            Distribution::Zoned(zones) => Kind::Zoned(zone_table(n, zones)),
+            Distribution::Pareto(h, center) => {
+                let exponent = h.ln() / (1.0 - h).ln();
+                (Kind::Pareto { exponent }, *center, 0)
+            }
+            Distribution::Normal(percent, center) => {
+                let deviation = (n as f64 * percent / 100.0).min(n as f64 / 2.0);
+                (Kind::Normal { deviation }, *center, n / 2)
+            }
+            Distribution::Zoned(zones) => (Kind::Zoned(zone_table(n, zones)), None, 0),
+            Distribution::ZonedBytes(zones) => (Kind::Zoned(byte_table(n, unit, zones)), None, 0),
         };
+        let shift = center.map_or(0, |center| {
+            let place = ((n as f64 * center) as u64).min(n - 1);
+            place + (n - scatter.within(favourite, n))
+        });
         Self {
             n,
             kind,
-            scatter: Bijection::new(n, mix(seed, 11)),
+            scatter,
+            shift,
         }
     }
 
@@ -264,7 +298,12 @@ impl Draw {
                 (self.n as f64 / 2.0 + sum * deviation).max(0.0) as u64
             }
         };
-        self.scatter.within(rank.min(self.n - 1), self.n)
+        let place = self.scatter.within(rank.min(self.n - 1), self.n);
+        if self.shift == 0 {
+            place
+        } else {
+            (place + self.shift) % self.n
+        }
     }
 }
 
@@ -277,6 +316,22 @@ fn zone_table(n: u64, zones: &[(u8, u8)]) -> Vec<(u8, u64, u64)> {
         access = access.saturating_add(access_percent);
         let end = (u128::from(n) * u128::from(size) / 100) as u64;
         // A zone that got no accesses, or no block of a small range, is never drawn.
+        if access_percent > 0 && end > first {
+            table.push((access, first, end - first));
+        }
+    }
+    table
+}
+
+/// The same by bytes.
+fn byte_table(n: u64, unit: u64, zones: &[(u8, u64)]) -> Vec<(u8, u64, u64)> {
+    let (mut access, mut at) = (0u8, 0u64);
+    let mut table = Vec::new();
+    for &(access_percent, bytes) in zones {
+        let first = at / unit;
+        at += bytes;
+        access = access.saturating_add(access_percent);
+        let end = (at / unit).min(n);
         if access_percent > 0 && end > first {
             table.push((access, first, end - first));
         }
@@ -384,15 +439,16 @@ mod tests {
         }
 
         #[test]
-        fn draws_stay_in_their_range(n in 1u64..100_000, seed: u64, which in 0usize..5) {
+        fn draws_stay_in_their_range(n in 1u64..100_000, seed: u64, which in 0usize..6) {
             let distribution = [
                 Distribution::Uniform,
-                Distribution::Zipf(1.2),
-                Distribution::Pareto(0.2),
-                Distribution::Normal(15.0),
+                Distribution::Zipf(1.2, None),
+                Distribution::Pareto(0.2, Some(0.0)),
+                Distribution::Normal(15.0, Some(1.0)),
                 Distribution::Zoned(vec![(60, 10), (30, 20), (10, 70)]),
+                Distribution::ZonedBytes(vec![(60, 5000), (40, 40_000)]),
             ][which].clone();
-            let draw = Draw::new(n, &distribution, seed);
+            let draw = Draw::new(n, 512, &distribution, seed);
             let mut rng = Rng::new(seed);
             for _ in 0..200 {
                 prop_assert!(draw.next(&mut rng) < n);
@@ -419,7 +475,7 @@ mod tests {
     }
 
     fn ranks(distribution: &Distribution, n: u64, draws: usize) -> Vec<u64> {
-        let draw = Draw::new(n, distribution, 5);
+        let draw = Draw::new(n, 1, distribution, 5);
         let mut rng = Rng::new(17);
         let mut counts = vec![0u64; n as usize];
         for _ in 0..draws {
@@ -432,7 +488,7 @@ mod tests {
     #[test]
     fn zipf_gives_each_rank_its_share() {
         for theta in [0.8, 1.0, 1.2] {
-            let counts = ranks(&Distribution::Zipf(theta), 100, 200_000);
+            let counts = ranks(&Distribution::Zipf(theta, None), 100, 200_000);
             let norm: f64 = (1..=100).map(|k| f64::from(k).powf(-theta)).sum();
             for rank in [1usize, 2, 5, 10] {
                 let expected = 200_000.0 * (rank as f64).powf(-theta) / norm;
@@ -445,11 +501,11 @@ mod tests {
     #[test]
     fn pareto_and_normal_are_as_skewed_as_asked() {
         // Of 100 blocks the 20 most popular take 80 % of the accesses at h = 0.2.
-        let counts = ranks(&Distribution::Pareto(0.2), 100, 100_000);
+        let counts = ranks(&Distribution::Pareto(0.2, None), 100, 100_000);
         let top: u64 = counts[..20].iter().sum();
         assert!((78_000..82_000).contains(&top), "{top}");
         // Within one deviation of the middle: 68.3 %.
-        let counts = ranks(&Distribution::Normal(10.0), 1000, 100_000);
+        let counts = ranks(&Distribution::Normal(10.0, None), 1000, 100_000);
         let middle: u64 = counts[..200].iter().sum();
         assert!((67_000..70_000).contains(&middle), "{middle}");
     }
@@ -458,11 +514,40 @@ mod tests {
     fn zones_get_their_accesses() {
         let draw = Draw::new(
             1000,
+            1,
             &Distribution::Zoned(vec![(60, 10), (30, 20), (10, 70)]),
             1,
         );
         let mut rng = Rng::new(2);
         let hits = (0..100_000).filter(|_| draw.next(&mut rng) < 100).count();
         assert!((59_000..61_000).contains(&hits), "{hits}");
+    }
+
+    #[test]
+    fn absolute_zones_get_their_accesses() {
+        let zones = Distribution::ZonedBytes(vec![(70, 8192), (30, 65_536)]);
+        let draw = Draw::new(1000, 4096, &zones, 1);
+        let mut rng = Rng::new(2);
+        let mut hits = [0u32; 1000];
+        (0..100_000).for_each(|_| hits[draw.next(&mut rng) as usize] += 1);
+        let first: u32 = hits[..2].iter().sum();
+        assert!((69_000..71_000).contains(&first), "{first}");
+        assert!(hits[18..].iter().all(|&n| n == 0));
+    }
+
+    #[test]
+    fn the_most_popular_block_lies_at_the_centre() {
+        let centre = Some(0.25);
+        for distribution in [
+            Distribution::Zipf(1.2, centre),
+            Distribution::Pareto(0.2, centre),
+        ] {
+            let draw = Draw::new(1000, 1, &distribution, 9);
+            let mut rng = Rng::new(2);
+            let mut hits = [0u32; 1000];
+            (0..50_000).for_each(|_| hits[draw.next(&mut rng) as usize] += 1);
+            let most = hits.iter().copied().max();
+            assert_eq!(Some(hits[250]), most, "{distribution:?}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use fathom_model::{Event, JobOption, JobResult, JobSpec, Results};
 
 use super::job::Job;
+use super::results::BatchShares;
 use super::stats::Dir;
 use crate::fio::raw;
 use crate::fio::write::{Facts, JobFacts, Section, render_all};
@@ -32,6 +33,7 @@ pub(super) fn keep(
     request: &Request,
     jobs: &[(JobSpec, Job)],
     results: &Results,
+    batches: &[BatchShares],
     took: Duration,
 ) -> Result<(), EngineError> {
     let facts = Facts {
@@ -39,7 +41,8 @@ pub(super) fn keep(
         jobs: results
             .jobs
             .iter()
-            .map(|result| job_facts(result, jobs, took))
+            .zip(batches)
+            .map(|(result, batches)| job_facts(result, jobs, batches, took))
             .collect(),
         ..Facts::default()
     };
@@ -72,7 +75,12 @@ fn section(job: &Job, results: &Results) -> Section {
     }
 }
 
-fn job_facts(result: &JobResult, jobs: &[(JobSpec, Job)], took: Duration) -> JobFacts {
+fn job_facts(
+    result: &JobResult,
+    jobs: &[(JobSpec, Job)],
+    batches: &BatchShares,
+    took: Duration,
+) -> JobFacts {
     let section = jobs.iter().find(|(_, job)| job.name == result.name);
     // The last option of a name is the one in effect.
     let in_effect = |(spec, _): &(JobSpec, Job)| -> Vec<(String, String)> {
@@ -94,6 +102,8 @@ fn job_facts(result: &JobResult, jobs: &[(JobSpec, Job)], took: Duration) -> Job
         elapsed_s: took.as_secs() + u64::from(took.subsec_nanos() > 0),
         pid: std::process::id(),
         error_text,
+        submit_percent: batches.submitted,
+        complete_percent: batches.completed,
         iodepth: section.map_or(0, |(_, job)| job.queue.depth),
         ..JobFacts::default()
     }

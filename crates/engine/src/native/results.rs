@@ -10,7 +10,7 @@ use fathom_model::{DirectionResult, DiskUse, JobResult, Latency, Results};
 
 use super::clock::Clock;
 use super::members::{Member, Unit};
-use super::stats::{DEPTH_CLASSES, Dir, Phase, Reading};
+use super::stats::{DEPTH_CLASSES, Dir, Phase, Reading, Stats};
 use super::steady::Watched;
 
 /// Scheduling figures of a worker's thread over its run.
@@ -28,6 +28,36 @@ pub(super) struct Usage {
 pub(super) struct Intervals {
     pub(super) bw: [Vec<f64>; 3],
     pub(super) iops: [Vec<f64>; 3],
+}
+
+/// Batches of a job by their size, in percent of all, in fio's classes: 0, up
+/// to 4, 8, 16, 32, 64 and more I/Os.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct BatchShares {
+    pub(super) submitted: [f64; 7],
+    pub(super) completed: [f64; 7],
+}
+
+/// The batches of each unit.
+pub(super) fn batches(members: &[Member], units: &[Unit]) -> Vec<BatchShares> {
+    let of_unit = |unit: &Unit| {
+        let share = |read: fn(&Stats) -> [u64; 7]| {
+            let counts = unit
+                .members
+                .iter()
+                .map(|&place| read(&members[place].stats));
+            let sums = counts.fold([0u64; 7], |sums, counts| {
+                std::array::from_fn(|class| sums[class] + counts[class])
+            });
+            let all = sums.iter().sum::<u64>().max(1) as f64;
+            sums.map(|count| count as f64 * 100.0 / all)
+        };
+        BatchShares {
+            submitted: share(|stats| stats.submits.read()),
+            completed: share(|stats| stats.completes.read()),
+        }
+    };
+    units.iter().map(of_unit).collect()
 }
 
 /// Everything results are made from.
@@ -77,6 +107,25 @@ pub(super) fn measured_ns(member: &Member, clock: &Clock) -> u64 {
     }
 }
 
+/// How long one direction of a member has been measured, in ns: what it wrote
+/// is read back at another time than it is written (backend.c, update_runtime).
+fn direction_ns(member: &Member, dir: Dir, clock: &Clock) -> u64 {
+    let whole = measured_ns(member, clock);
+    if !member.job.reads_back() || (dir == Dir::Read && member.job.pattern.uses(dir)) {
+        return whole;
+    }
+    let stats = &member.stats;
+    let since = match stats.read_back_since.load(Relaxed) {
+        0 => 0,
+        since => match stats.phase() {
+            Phase::Done => stats.ended.load(Relaxed).saturating_sub(since),
+            _ => clock.now().saturating_sub(since),
+        },
+    };
+    let back = clock.ns(stats.read_back.load(Relaxed) + since).min(whole);
+    if dir == Dir::Read { back } else { whole - back }
+}
+
 fn job_result(of: &Sources<'_>, place: usize, unit: &Unit) -> JobResult {
     let intervals = &of.intervals[place];
     let members: Vec<&Member> = unit
@@ -109,8 +158,9 @@ fn job_result(of: &Sources<'_>, place: usize, unit: &Unit) -> JobResult {
         group: first.group,
         members: (members.len() > 1).then_some(members.len() as u32),
         error: error.unwrap_or(0),
-        total_errors: (errors > 0).then_some(errors),
-        runtime_ms: Some(runtime_ns / 1_000_000),
+        total_errors: (errors > 0 || first.job.errors.any()).then_some(errors),
+        // Rounded up, as fio does: what took no whole millisecond took some time.
+        runtime_ms: Some(runtime_ns.div_ceil(1_000_000)),
         options: options(first),
         cpu: cpu(of, unit),
         iodepth_percent: depths(&members),
@@ -153,15 +203,15 @@ fn direction(
 ) -> DirectionResult {
     let place = dir as usize;
     let mut result = DirectionResult::default();
-    let (mut clat, mut lat, mut slat) =
-        (Reading::default(), Reading::default(), Reading::default());
+    let mut readings: [Reading; 4] = Default::default();
+    let [clat, lat, slat, lag] = &mut readings;
     let mut priorities: BTreeMap<u16, Reading> = BTreeMap::new();
     let mut runtime_ns = 0;
     for member in members {
         let Some(stats) = &member.stats.dirs[place] else {
             continue;
         };
-        runtime_ns = runtime_ns.max(measured_ns(member, of.clock));
+        runtime_ns = runtime_ns.max(direction_ns(member, dir, of.clock));
         for (cells, &value) in stats.clat.iter().zip(member.classes.values()) {
             let reading = cells.read();
             clat.merge(&reading);
@@ -169,6 +219,9 @@ fn direction(
         }
         lat.merge(&stats.lat.read());
         slat.merge(&stats.slat.read());
+        if let Some(cells) = &stats.lag {
+            lag.merge(&cells.read());
+        }
         result.io_bytes += stats.bytes.load(Relaxed);
         *result.short_ios.get_or_insert(0) += stats.short.load(Relaxed);
     }
@@ -177,7 +230,7 @@ fn direction(
         return result;
     }
     let seconds = runtime_ns as f64 / 1e9;
-    result.runtime_ms = runtime_ns / 1_000_000;
+    result.runtime_ms = runtime_ns.div_ceil(1_000_000);
     if seconds > 0.0 {
         result.bw_bytes = result.io_bytes as f64 / seconds;
         result.iops = result.total_ios as f64 / seconds;
@@ -186,16 +239,19 @@ fn direction(
     let first = members[0];
     result.slat = show
         .slat
-        .then(|| latency(&slat, first, false, false))
-        .flatten();
+        .then(|| latency(slat, first, false, false))
+        .flatten()
+        // Engines that are called have none.
+        .filter(|slat| slat.max_ns > 0);
     result.clat = show
         .clat
-        .then(|| latency(&clat, first, show.clat_percentiles, true))
+        .then(|| latency(clat, first, show.clat_percentiles, true))
         .flatten();
     result.lat = show
         .lat
-        .then(|| latency(&lat, first, show.lat_percentiles, true))
+        .then(|| latency(lat, first, show.lat_percentiles, true))
         .flatten();
+    result.lag = latency(lag, first, show.lat_percentiles, true);
     priorities.retain(|_, reading| !reading.histogram.is_empty());
     if priorities.len() > 1 {
         result.priorities = priorities

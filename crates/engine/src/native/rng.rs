@@ -1,20 +1,12 @@
 //! Random numbers for offsets, sizes and mixes: small, fast, seedable.
 
+pub(super) use crate::mix::mix;
+
 /// xoshiro256++ (Blackman and Vigna, <https://prng.di.unimi.it/>): passes the
 /// usual batteries, a few instructions a number.
 #[derive(Debug, Clone)]
 pub(super) struct Rng {
     state: [u64; 4],
-}
-
-/// One step of SplitMix64: spreads a seed, and mixes two into one.
-pub(super) fn mix(seed: u64, with: u64) -> u64 {
-    let mut z = seed
-        .wrapping_add(with.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-        .wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 impl Rng {

@@ -16,7 +16,7 @@ use super::disks::Disks;
 use super::files::{self, FilePlan, Layout};
 use super::logs::LogWriter;
 use super::members::{Member, Unit, units};
-use super::results::{self, Sources, Usage, measured_ns};
+use super::results::{self, BatchShares, Sources, Usage, measured_ns};
 use super::sampler::Sampler;
 use super::scheduler::Schedulers;
 use super::stats::Phase;
@@ -111,8 +111,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Runs everything.
-    pub(super) fn go(mut self) -> Outcome {
+    /// Runs everything; how it ended, and the batches of each unit.
+    pub(super) fn go(mut self) -> (Outcome, Vec<BatchShares>) {
         let names = self.units.iter().map(|unit| unit.name.clone()).collect();
         self.emit(Event::Jobs { names });
         let opened = self.open_logs();
@@ -144,13 +144,14 @@ impl<'a> Run<'a> {
         let results = Box::new(self.results());
         self.emit(Event::Finished { results });
         self.remove_files();
-        if self.interrupted {
+        let outcome = if self.interrupted {
             Outcome::Interrupted
         } else if self.failed {
             Outcome::Failed
         } else {
             Outcome::Complete
-        }
+        };
+        (outcome, results::batches(&self.members, &self.units))
     }
 
     fn emit(&mut self, event: Event) {

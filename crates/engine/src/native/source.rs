@@ -2,7 +2,7 @@
 
 use super::files::Plan;
 use super::job::{Job, Pattern, Service, Sizes};
-use super::offsets::{Distribution, Draw, FreeMap, Permutation};
+use super::offsets::{Draw, FreeMap, Permutation};
 use super::rng::{Rng, mix};
 use super::stats::Dir;
 
@@ -37,8 +37,9 @@ enum Picker {
 struct FileState {
     start: u64,
     len: u64,
-    /// Where each direction goes on when it is sequential.
+    /// Where each direction's last I/O ended, and where it began.
     positions: [u64; 3],
+    starts: [u64; 3],
     /// Bytes of this pass.
     issued: u64,
     picker: Picker,
@@ -52,6 +53,8 @@ pub(super) struct Source {
     files: Vec<FileState>,
     current: usize,
     rng: Rng,
+    /// I/Os until the next one at a random place (`rw=randread:8`).
+    until_random: u32,
     /// `trimwrite`: the block that was trimmed and is to be written.
     rewrite: Option<Next>,
 }
@@ -66,6 +69,7 @@ impl Source {
                 start: file.start,
                 len: file.len,
                 positions: [0; 3],
+                starts: [0; 3],
                 issued: 0,
                 picker: picker(&job.pattern, file.len, mix(seed, place as u64)),
             })
@@ -76,6 +80,7 @@ impl Source {
             files,
             current: 0,
             rng: Rng::new(mix(seed, 1 << 32)),
+            until_random: 0,
             rewrite: None,
         }
     }
@@ -113,8 +118,20 @@ impl Source {
         };
         let size = size(&self.pattern.sizes[dir as usize], &mut self.rng);
         let min = self.pattern.sizes[dir as usize].min();
+        let follows = self.pattern.random && self.until_random > 0;
+        self.until_random = if follows {
+            self.until_random - 1
+        } else {
+            self.pattern.run - 1
+        };
         let file = &mut self.files[place];
-        let (offset, len) = file.pick(dir, size, min, &mut self.rng);
+        let followed = if follows {
+            file.follow(dir, size, min, self.pattern.run_stays)
+        } else {
+            None
+        };
+        let (offset, len) =
+            followed.unwrap_or_else(|| file.pick(dir, size, min, self.pattern.skip, &mut self.rng));
         file.issued += u64::from(len);
         let next = Next {
             dir,
@@ -157,21 +174,8 @@ fn picker(pattern: &Pattern, len: u64, seed: u64) -> Picker {
     if !pattern.random {
         return Picker::Sequential;
     }
-    let used: Vec<_> = Dir::ALL
-        .into_iter()
-        .filter(|&dir| pattern.uses(dir))
-        .collect();
     let unit = pattern.min_block().max(1);
-    let aligned = used
-        .iter()
-        .all(|&dir| pattern.align[dir as usize].is_none_or(|align| align == unit));
-    let uniform = used
-        .iter()
-        .all(|&dir| pattern.distribution[dir as usize] == Distribution::Uniform);
-    let one_size = used
-        .iter()
-        .all(|&dir| pattern.sizes[dir as usize] == Sizes::Fixed(unit));
-    if pattern.repetition || !aligned || !uniform {
+    if pattern.draws_anew() {
         return Picker::Again(Box::new(Dir::ALL.map(|dir| {
             let unit = pattern.align[dir as usize]
                 .unwrap_or(pattern.sizes[dir as usize].min())
@@ -181,6 +185,7 @@ fn picker(pattern: &Pattern, len: u64, seed: u64) -> Picker {
             let blocks = len.saturating_sub(least) / u64::from(unit) + 1;
             let draw = Draw::new(
                 blocks,
+                u64::from(unit),
                 &pattern.distribution[dir as usize],
                 mix(seed, dir as u64),
             );
@@ -188,7 +193,11 @@ fn picker(pattern: &Pattern, len: u64, seed: u64) -> Picker {
         })));
     }
     let blocks = (len / u64::from(unit)).max(1);
-    if one_size {
+    let one_size = Dir::ALL
+        .into_iter()
+        .filter(|&dir| pattern.uses(dir))
+        .all(|dir| pattern.sizes[dir as usize] == Sizes::Fixed(unit));
+    if one_size && pattern.run == 1 {
         Picker::Once {
             blocks: Permutation::new(blocks, seed),
             size: unit,
@@ -203,18 +212,18 @@ fn picker(pattern: &Pattern, len: u64, seed: u64) -> Picker {
 
 impl FileState {
     #[inline]
-    fn pick(&mut self, dir: Dir, size: u32, min: u32, rng: &mut Rng) -> (u64, u32) {
+    fn pick(&mut self, dir: Dir, size: u32, min: u32, skip: i64, rng: &mut Rng) -> (u64, u32) {
         let (relative, len) = match &mut self.picker {
             Picker::Once { blocks, size } => (blocks.next() * u64::from(*size), *size),
             Picker::Sequential => {
-                let position = &mut self.positions[dir as usize];
-                if *position + u64::from(min) > self.len {
-                    *position = 0;
-                }
-                let at = *position;
-                let len = fit(size, min, self.len - at);
-                *position += u64::from(len);
-                (at, len)
+                let position = self.positions[dir as usize];
+                let at = skipped(position, skip, self.len);
+                let at = if at + u64::from(min) > self.len {
+                    0
+                } else {
+                    at
+                };
+                (at, fit(size, min, self.len - at))
             }
             Picker::Free { map, unit } => {
                 let (block, count) = map.take(rng, u64::from(size / *unit).max(1));
@@ -226,7 +235,49 @@ impl FileState {
                 (at, fit(size, min, self.len - at))
             }
         };
+        self.went(dir, relative, len)
+    }
+
+    /// Notes where an I/O goes.
+    #[inline]
+    fn went(&mut self, dir: Dir, relative: u64, len: u32) -> (u64, u32) {
+        self.starts[dir as usize] = relative;
+        self.positions[dir as usize] = relative + u64::from(len);
         (self.start + relative, len)
+    }
+
+    /// The next I/O of a run: behind the last one or at its place; `None` when
+    /// the file ends there.
+    fn follow(&mut self, dir: Dir, size: u32, min: u32, stays: bool) -> Option<(u64, u32)> {
+        let at = if stays {
+            self.starts[dir as usize]
+        } else {
+            self.positions[dir as usize]
+        };
+        if at + u64::from(min) > self.len {
+            return None;
+        }
+        let len = fit(size, min, self.len - at);
+        if let Picker::Free { map, unit } = &mut self.picker {
+            let unit = u64::from(*unit);
+            map.use_up(at / unit, u64::from(len) / unit);
+        }
+        Some(self.went(dir, at, len))
+    }
+}
+
+/// Where a sequential I/O goes that leaves out `skip` bytes, backwards when
+/// they are negative; the first one is at the start (io_u.c,
+/// get_next_seq_offset).
+#[inline]
+fn skipped(position: u64, skip: i64, len: u64) -> u64 {
+    if skip == 0 || position == 0 {
+        return position;
+    }
+    match position.checked_add_signed(skip) {
+        Some(at) if at < len => at,
+        _ if skip > 0 => 0,
+        _ => len.saturating_add_signed(skip),
     }
 }
 

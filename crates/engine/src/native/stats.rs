@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering::Relaxed};
 use fathom_model::Histogram;
 use fathom_model::histogram::{BUCKETS, bucket_of, middle_of};
 
+use super::job::Job;
+
 /// Direction of data, as an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dir {
@@ -125,6 +127,8 @@ pub(super) struct DirStats {
     pub(super) clat: Vec<Cells>,
     pub(super) lat: Cells,
     pub(super) slat: Cells,
+    /// Under a rate: how far each I/O began behind its intended start.
+    pub(super) lag: Option<Cells>,
 }
 
 impl DirStats {
@@ -155,6 +159,28 @@ pub(super) enum Phase {
 /// fio's classes of the queue depth: 1, 2, 4 … 32, 64 and more.
 pub(super) const DEPTH_CLASSES: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 
+/// How many batches held none, up to 4, 8, 16, 32, 64 and more I/Os: fio's
+/// classes of submissions and completions (io_u.c, io_u_mark_submit).
+#[derive(Debug, Default)]
+pub(super) struct Batches([AtomicU64; 7]);
+
+impl Batches {
+    #[inline]
+    pub(super) fn add(&self, ios: usize) {
+        let class = match ios {
+            0 => 0,
+            1..=4 => 1,
+            5..=64 => (usize::BITS - (ios - 1).leading_zeros()) as usize - 1,
+            _ => 6,
+        };
+        bump(&self.0[class], 1);
+    }
+
+    pub(super) fn read(&self) -> [u64; 7] {
+        std::array::from_fn(|class| self.0[class].load(Relaxed))
+    }
+}
+
 /// Everything one worker counts.
 #[derive(Debug)]
 pub(super) struct Stats {
@@ -162,6 +188,9 @@ pub(super) struct Stats {
     pub(super) dirs: [Option<DirStats>; 3],
     pub(super) sync: Cells,
     pub(super) depths: [AtomicU64; DEPTH_CLASSES.len()],
+    /// Batches by their size: handed over, and taken back.
+    pub(super) submits: Batches,
+    pub(super) completes: Batches,
     /// I/Os that failed and were gone past.
     pub(super) errors: AtomicU64,
     /// The first of them, or the one that ended the job.
@@ -171,6 +200,10 @@ pub(super) struct Stats {
     /// Ticks at which measuring began and ended (0: not yet).
     pub(super) began: AtomicU64,
     pub(super) ended: AtomicU64,
+    /// Ticks spent reading back what was written, and since when it goes on
+    /// (0: it does not).
+    pub(super) read_back: AtomicU64,
+    pub(super) read_back_since: AtomicU64,
     /// The I/Os under way, for whoever looks for stuck ones.
     pub(super) slots: Box<[SlotCell]>,
 }
@@ -193,25 +226,30 @@ pub(super) struct SlotCell {
 
 impl Stats {
     /// Cells for the directions a job uses, `classes` priorities and `depth` slots.
-    pub(super) fn new(dirs: [bool; 3], classes: usize, depth: usize) -> Self {
+    pub(super) fn new(job: &Job, classes: usize, depth: usize) -> Self {
         Self {
             phase: AtomicU8::new(Phase::Setup as u8),
-            dirs: dirs.map(|used| {
+            dirs: job.counted().map(|used| {
                 used.then(|| DirStats {
                     bytes: AtomicU64::new(0),
                     short: AtomicU64::new(0),
                     clat: std::iter::repeat_with(Cells::new).take(classes).collect(),
                     lat: Cells::new(),
                     slat: Cells::new(),
+                    lag: job.pace.is_rated().then(Cells::new),
                 })
             }),
             sync: Cells::new(),
             depths: Default::default(),
+            submits: Batches::default(),
+            completes: Batches::default(),
             errors: AtomicU64::new(0),
             first_error: AtomicI32::new(0),
             issued_bytes: AtomicU64::new(0),
             began: AtomicU64::new(0),
             ended: AtomicU64::new(0),
+            read_back: AtomicU64::new(0),
+            read_back_since: AtomicU64::new(0),
             slots: std::iter::repeat_with(SlotCell::default)
                 .take(depth)
                 .collect(),
@@ -247,6 +285,15 @@ mod tests {
         let reading = cells.read();
         assert_eq!(reading.histogram, exact);
         assert_eq!((reading.min_ns, reading.max_ns), (0, u64::MAX));
+    }
+
+    #[test]
+    fn batches_fall_into_fios_classes() {
+        let batches = Batches::default();
+        for ios in [0, 1, 4, 5, 8, 9, 16, 17, 32, 33, 64, 65, 1000] {
+            batches.add(ios);
+        }
+        assert_eq!(batches.read(), [1, 2, 2, 2, 2, 2, 2]);
     }
 
     #[test]

@@ -15,6 +15,8 @@ use super::members::{Member, Unit};
 pub(super) enum Metric {
     Iops,
     Bw,
+    /// Mean completion latency of the second.
+    Lat,
 }
 
 /// The rule as a job asks for it.
@@ -29,12 +31,20 @@ pub(super) struct Rule {
     pub(super) percent: bool,
 }
 
+/// A second of a window.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Second {
+    pub(super) iops: u64,
+    pub(super) bw_bytes: u64,
+    pub(super) clat_ns: u64,
+}
+
 /// What a window of one unit says.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Steady {
     rule: Rule,
     seconds: usize,
-    window: VecDeque<(u64, u64)>,
+    window: VecDeque<Second>,
     attained: bool,
     deviation: f64,
     slope: f64,
@@ -54,12 +64,12 @@ impl Steady {
         }
     }
 
-    /// Takes a second's IOPS and bytes; true when the window is steady now.
-    pub(super) fn second(&mut self, iops: u64, bw_bytes: u64) -> bool {
+    /// Takes a second; true when the window is steady now.
+    pub(super) fn second(&mut self, second: Second) -> bool {
         if self.attained {
             return true;
         }
-        self.window.push_back((iops, bw_bytes));
+        self.window.push_back(second);
         if self.window.len() > self.seconds {
             self.window.pop_front();
         }
@@ -74,7 +84,11 @@ impl Steady {
         let values: Vec<f64> = self
             .window
             .iter()
-            .map(|&(iops, bw)| if self.rule.metric == Metric::Iops { iops } else { bw } as f64)
+            .map(|second| match self.rule.metric {
+                Metric::Iops => second.iops as f64,
+                Metric::Bw => second.bw_bytes as f64,
+                Metric::Lat => second.clat_ns as f64,
+            })
             .collect();
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
@@ -93,8 +107,10 @@ impl Steady {
         } else {
             measure
         };
-        // Every comparison with the NaN of an empty window is false.
-        self.attained = mean > 0.0 && self.criterion < self.rule.limit;
+        // Every comparison with the NaN of an empty window is false; a latency
+        // of a second without I/O is none.
+        let idle = self.rule.metric == Metric::Lat && self.window.iter().any(|s| s.iops == 0);
+        self.attained = mean > 0.0 && !idle && self.criterion < self.rule.limit;
     }
 
     /// The verdict as fio's JSON has it.
@@ -103,12 +119,13 @@ impl Steady {
         let metric = match self.rule.metric {
             Metric::Iops => "iops",
             Metric::Bw => "bw",
+            Metric::Lat => "lat",
         };
         let kind = if self.rule.slope { "_slope" } else { "" };
-        let of = |pick: fn(&(u64, u64)) -> u64| self.window.iter().map(pick).collect::<Vec<_>>();
-        let (iops, bw) = (of(|second| second.0), of(|second| second.1));
+        let of = |pick: fn(&Second) -> u64| self.window.iter().map(pick).collect::<Vec<_>>();
+        let (iops, bw, lat) = (of(|s| s.iops), of(|s| s.bw_bytes), of(|s| s.clat_ns));
         let mean = |values: &[u64]| values.iter().sum::<u64>() / (values.len() as u64).max(1);
-        json!({
+        let mut report = json!({
             "ss": format!("{metric}{kind}:{:.6}{sign}", self.rule.limit),
             "duration": self.seconds,
             "attained": u8::from(self.attained),
@@ -116,7 +133,13 @@ impl Steady {
             "max_deviation": self.deviation,
             "slope": self.slope,
             "data": { "bw_mean": mean(&bw), "iops_mean": mean(&iops), "iops": iops, "bw": bw },
-        })
+        });
+        // As fio has it from 3.42 on.
+        if self.rule.metric == Metric::Lat {
+            report["data"]["lat_mean"] = mean(&lat).into();
+            report["data"]["lat"] = lat.into();
+        }
+        report
     }
 }
 
@@ -125,8 +148,8 @@ impl Steady {
 pub(super) struct Watched {
     pub(super) steady: Steady,
     ramp_ns: u64,
-    /// Ticks of the last value, I/Os and bytes at that time.
-    last: Option<(u64, u64, u64)>,
+    /// Ticks of the last value; I/Os, bytes and the sum of all clat at that time.
+    last: Option<(u64, [u64; 3])>,
 }
 
 impl Watched {
@@ -156,15 +179,24 @@ impl Watched {
             return false;
         }
         let dirs = || of_unit().flat_map(|member| member.stats.dirs.iter().flatten());
-        let ios: u64 = dirs().map(|stats| stats.clat().histogram.total()).sum();
+        let (mut ios, mut clat_ns) = (0, 0u64);
+        for stats in dirs() {
+            let clat = stats.clat();
+            ios += clat.histogram.total();
+            clat_ns = clat_ns.saturating_add(clat.sum_ns as u64);
+        }
         let bytes: u64 = dirs().map(|stats| stats.bytes.load(Relaxed)).sum();
-        let before = self.last.replace((now, ios, bytes));
-        let (Some((_, ios_before, bytes_before)), Some(ns)) = (before, since_ns) else {
+        let before = self.last.replace((now, [ios, bytes, clat_ns]));
+        let (Some((_, before)), Some(ns)) = (before, since_ns) else {
             return false;
         };
         let rate = |count: u64| (u128::from(count) * 1_000_000_000 / u128::from(ns)) as u64;
-        self.steady
-            .second(rate(ios - ios_before), rate(bytes - bytes_before))
+        let [ios, bytes, clat_ns] = [ios - before[0], bytes - before[1], clat_ns - before[2]];
+        self.steady.second(Second {
+            iops: rate(ios),
+            bw_bytes: rate(bytes),
+            clat_ns: clat_ns.checked_div(ios).unwrap_or(0),
+        })
     }
 }
 
@@ -193,11 +225,19 @@ mod tests {
         }
     }
 
+    fn second(iops: u64) -> Second {
+        Second {
+            iops,
+            bw_bytes: iops * 4096,
+            clat_ns: 1_000_000_000 / iops.max(1),
+        }
+    }
+
     fn attained(rule: Rule, values: &[u64]) -> Option<usize> {
         let mut steady = Steady::new(rule, 4);
         values
             .iter()
-            .position(|&value| steady.second(value, value * 4096))
+            .position(|&value| steady.second(second(value)))
     }
 
     #[test]
@@ -225,10 +265,27 @@ mod tests {
     }
 
     #[test]
+    fn latencies_are_steady_by_themselves_and_not_without_io() {
+        let lat = Rule {
+            metric: Metric::Lat,
+            ..rule(false, 10.0, true)
+        };
+        assert_eq!(attained(lat, &[1000, 1010, 990, 1000]), Some(3));
+        assert_eq!(attained(lat, &[1000, 1010, 0, 1000]), None);
+        let mut steady = Steady::new(lat, 1);
+        steady.second(second(1000));
+        let data = &steady.report()["data"];
+        assert_eq!(
+            (&data["lat_mean"], &data["lat"]),
+            (&1_000_000.into(), &vec![1_000_000].into())
+        );
+    }
+
+    #[test]
     fn the_report_has_fios_members() {
         let mut steady = Steady::new(rule(false, 30.0, true), 3);
         for iops in [12_708, 12_281, 10_763] {
-            steady.second(iops, iops * 4096);
+            steady.second(second(iops));
         }
         let report = steady.report();
         assert_eq!(report["ss"], "iops:30.000000%");

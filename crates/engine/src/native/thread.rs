@@ -18,6 +18,7 @@ use super::job::{IoEngine, Job};
 use super::kernel;
 use super::members::Member;
 use super::results::Usage;
+use super::rng::{Rng, mix};
 use super::worker::{Parts, Worker};
 
 /// Opens when all workers of a batch are ready, so that they start together.
@@ -140,6 +141,8 @@ fn live(start: Start) -> (Option<Failure>, Usage) {
         }
     }
     let targets = parts.targets.clone();
+    let (least, most) = job.times.start_delay;
+    let start_delay = least + (most - least).mul_f64(Rng::new(mix(parts.seed, 5)).unit());
     let mut worker = match Worker::new(parts) {
         Ok(worker) => worker,
         Err(error) => {
@@ -151,7 +154,7 @@ fn live(start: Start) -> (Option<Failure>, Usage) {
         let note = note.map(|note| format!("job {}: {note}", job.name));
         let _ = tell.send((member, Told::Ready { note }));
         gate.pass();
-        delay(job.times.start_delay, &stop);
+        delay(start_delay, &stop);
         usage()
     };
     let result = with_backend(&job, &targets, &mut worker, ready);

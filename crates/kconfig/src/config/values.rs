@@ -75,7 +75,7 @@ impl Config {
         }
     }
 
-    fn expr_value(&self, tree: &Tree, id: ExprId) -> Tri {
+    pub(crate) fn expr_value(&self, tree: &Tree, id: ExprId) -> Tri {
         match tree.expr(id) {
             Expr::Symbol(symbol) => self.tri(*symbol),
             Expr::Choice(choice) => self.mode(*choice),

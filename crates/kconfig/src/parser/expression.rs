@@ -3,9 +3,11 @@
 use super::{Parser, Statement};
 use crate::error::{Error, ErrorKind};
 use crate::expr::{Arena, Expr, ExprId, Relation};
-use crate::lexer::TokenKind;
+use crate::files::Memory;
+use crate::lexer::{Line, TokenKind};
 use crate::limits::MAX_EXPR_DEPTH;
-use crate::tree::SymbolId;
+use crate::macros::Macros;
+use crate::tree::{SymbolId, Tree};
 
 const RELATIONS: [Relation; 6] = [
     Relation::Equal,
@@ -15,6 +17,24 @@ const RELATIONS: [Relation; 6] = [
     Relation::Greater,
     Relation::GreaterEqual,
 ];
+
+/// Reads a line that is nothing but a condition into a tree.
+pub(crate) fn condition(tree: Tree, line: Line) -> Result<(Tree, ExprId), Error> {
+    let files = Memory::default();
+    let env = |_: &str| None;
+    let mut macros = Macros::new(&env, None);
+    let tokens = line.tokens(&mut macros)?;
+    let mut statement = Statement {
+        line,
+        tokens,
+        next: 0,
+    };
+    let mut parser = Parser::new(&tree.prefix, &files, macros);
+    parser.tree = tree;
+    let id = parser.expression(&mut statement, true)?;
+    statement.end()?;
+    Ok((parser.tree, id))
+}
 
 impl Parser<'_> {
     /// An expression. In a condition a bare `m` means "m, if modules are on".

@@ -1,6 +1,5 @@
 //! `fathom config`: the configuration of a campaign, in the menu and without.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
@@ -18,6 +17,7 @@ mod defconfig;
 mod entry;
 mod explain;
 mod folder;
+mod menu;
 mod set;
 mod show;
 mod whole;
@@ -43,6 +43,8 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[command(display_order = 0)]
+    Menu(menu::Args),
     #[command(display_order = 1)]
     Show(show::Args),
     #[command(display_order = 2)]
@@ -78,12 +80,15 @@ enum Command {
 /// Calls the subcommand.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let folder = Folder::open(&args.dir)?;
-    let Some(command) = &args.command else {
-        return Err(no_command());
-    };
+    let menu = &Command::Menu(menu::Args {});
+    let command = args.command.as_ref().unwrap_or(menu);
     let open = |values| Session::open(global, &folder, values);
     let of_config = Values::OfConfig;
     match command {
+        Command::Menu(_) => {
+            menu::needs_terminal()?;
+            menu::run(open(of_config)?)
+        }
         Command::Show(args) => show::run(&open(of_config)?, args),
         Command::Get(args) => show::get(&open(of_config)?, args),
         Command::Set(args) => set::run(open(of_config)?, args),
@@ -100,15 +105,6 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         Command::Savedefconfig(args) => defconfig::save(&open(of_config)?, args),
         Command::Listnewconfig(_) => show::new(&open(of_config)?),
     }
-}
-
-fn no_command() -> anyhow::Error {
-    let _ = std::io::stdin().is_terminal();
-    let message = "the menu needs a terminal; without one say what to do, for example \
-                   `fathom config show`"
-        .to_owned();
-    let exit = Exit::Usage;
-    ExitError { exit, message }.into()
 }
 
 /// Whether a command starts from `.config`.

@@ -7,7 +7,7 @@ use fathom_model::Exit;
 use fathom_report::style::Tone;
 use serde::Serialize;
 
-use super::entry::Entry;
+use super::entry::{self, Entry};
 use super::{Session, change, folder};
 use crate::out;
 
@@ -137,7 +137,7 @@ fn list(session: &Session, symbols: &[SymbolId]) {
         let mark = if entry.changed { "*" } else { " " };
         let mark = style.paint(Tone::Good, mark);
         let (name, value) = (name(session, id), value(session, id));
-        let about = style.paint(Tone::Faint, &about(session, id, &entry));
+        let about = style.paint(Tone::Faint, &entry::about(config, id));
         out::line(
             format_args!("{mark} {name:names$}  {value:values$}  {about}")
                 .to_string()
@@ -155,16 +155,6 @@ fn value(session: &Session, id: SymbolId) -> String {
         session.config.tree().symbol(id).kind,
         session.config.text(id),
     )
-}
-
-/// The prompt, behind that of its choice.
-fn about(session: &Session, id: SymbolId, entry: &Entry) -> String {
-    let tree = session.config.tree();
-    let prompt = entry.prompt.clone().unwrap_or_default();
-    match tree.symbol(id).choice {
-        Some(choice) => format!("{}: {prompt}", tree.choice_name(choice)),
-        None => prompt,
-    }
 }
 
 /// Prints values.
@@ -198,7 +188,7 @@ pub fn search(session: &Session, args: &Search) -> anyhow::Result<Exit> {
     for id in symbols {
         let entry = Entry::of(&session.config, id);
         let mut place = entry.menu.clone();
-        place.push(about(session, id, &entry));
+        place.push(entry::about(&session.config, id));
         out::line(format_args!("{:width$}  {}", entry.name, place.join(" › ")));
     }
     Ok(Exit::Success)

@@ -9,9 +9,17 @@ use super::{Row, differs, same};
 pub(super) const PATTERN: &[Row] = &[
     differs(
         &["rw", "readwrite"],
-        "no sequence modifiers such as `randread:8`",
+        "with holes (`read:8k`) it begins again at the end of its extent (fio: only where offset is 0, else it ends)",
         direction,
     ),
+    same(&["rw_sequencer"], |job, v| {
+        job.pattern.run_stays = match v.text()? {
+            "sequential" => false,
+            "identical" => true,
+            other => return Err(format!("'{other}' is neither sequential nor identical")),
+        };
+        Ok(())
+    }),
     same(&["rwmixread"], |job, v| {
         job.pattern.read_percent = v.percent()?;
         Ok(())
@@ -22,7 +30,7 @@ pub(super) const PATTERN: &[Row] = &[
     }),
     same(&["bs", "blocksize"], |job, v| {
         job.pattern.sizes = v.triple(&job.pattern.sizes, |text| {
-            Ok(Sizes::Fixed(value::block(text)?))
+            Ok(Sizes::Fixed(v.block_in(text)?))
         })?;
         Ok(())
     }),
@@ -31,16 +39,16 @@ pub(super) const PATTERN: &[Row] = &[
             let (low, high) = text
                 .split_once(['-', ':'])
                 .ok_or_else(|| format!("'{text}' is not a range such as 4k-64k"))?;
-            Ok(Sizes::Range(value::block(low)?, value::block(high)?))
+            Ok(Sizes::Range(v.block_in(low)?, v.block_in(high)?))
         })?;
         Ok(())
     }),
     same(&["bssplit"], |job, v| {
-        job.pattern.sizes = v.triple(&job.pattern.sizes, split)?;
+        job.pattern.sizes = v.triple(&job.pattern.sizes, |text| split(v, text))?;
         Ok(())
     }),
     same(&["blockalign", "ba"], |job, v| {
-        job.pattern.align = v.triple(&job.pattern.align, |text| Ok(Some(value::block(text)?)))?;
+        job.pattern.align = v.triple(&job.pattern.align, |text| Ok(Some(v.block_in(text)?)))?;
         Ok(())
     }),
     same(&["norandommap"], |job, v| {
@@ -80,9 +88,9 @@ pub(super) const PATTERN: &[Row] = &[
     ),
     differs(
         &["random_distribution"],
-        "random, zipf, pareto, normal and zoned; no centre, no zoned_abs",
+        "`normal`'s deviation is the standard deviation (fio adds a spread of its own)",
         |job, v| {
-            job.pattern.distribution = distribution(v.text()?)?;
+            job.pattern.distribution = distribution(v)?;
             Ok(())
         },
     ),
@@ -90,7 +98,8 @@ pub(super) const PATTERN: &[Row] = &[
 
 fn direction(job: &mut Job, v: Value<'_>) -> Outcome<()> {
     let text = v.text()?;
-    let (random, dirs) = match text {
+    let (name, more) = text.split_once(':').unwrap_or((text, ""));
+    let (random, dirs) = match name {
         "read" => (false, [true, false, false]),
         "write" => (false, [false, true, false]),
         "trim" => (false, [false, false, true]),
@@ -102,18 +111,34 @@ fn direction(job: &mut Job, v: Value<'_>) -> Outcome<()> {
         "trimwrite" => (false, [false, true, true]),
         _ => {
             return Err(format!(
-                "'{text}' is none of read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite"
+                "'{name}' is none of read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite"
             ));
         }
     };
+    (job.pattern.run, job.pattern.skip) = (1, 0);
+    match (random, more) {
+        (_, "") => {}
+        (_, _) if name == "trimwrite" => {
+            return Err(format!("'{more}': trimwrite takes its blocks in order"));
+        }
+        (true, _) => job.pattern.run = value::plain::<u32>(more)?.max(1),
+        (false, _) => {
+            let (sign, bytes) = match more.strip_prefix('-') {
+                Some(bytes) => (-1, bytes),
+                None => (1, more),
+            };
+            let bytes = i64::try_from(v.bytes(bytes)?).map_err(|e| e.to_string())?;
+            job.pattern.skip = sign * bytes;
+        }
+    }
     job.pattern.random = random;
     job.pattern.dirs = dirs;
-    job.pattern.trimwrite = text == "trimwrite";
+    job.pattern.trimwrite = name == "trimwrite";
     Ok(())
 }
 
 /// `4k/60:64k/30:1m` – sizes without a share divide what is left.
-fn split(text: &str) -> Outcome<Sizes> {
+fn split(v: Value<'_>, text: &str) -> Outcome<Sizes> {
     let mut parts: Vec<(u32, Option<u8>)> = Vec::new();
     for part in text.split(':') {
         let (size, share) = part.split_once('/').unwrap_or((part, ""));
@@ -122,7 +147,7 @@ fn split(text: &str) -> Outcome<Sizes> {
         } else {
             Some(value::percent(share)?)
         };
-        parts.push((value::block(size)?, share));
+        parts.push((v.block_in(size)?, share));
     }
     let given: u32 = parts.iter().filter_map(|part| part.1).map(u32::from).sum();
     if given > 100 {
@@ -148,51 +173,99 @@ fn split(text: &str) -> Outcome<Sizes> {
     Ok(Sizes::Split(parts.collect()))
 }
 
-fn distribution(text: &str) -> Outcome<[Distribution; 3]> {
+/// `zipf:1.2:0.25`, `zoned:60/10:40/90`.
+fn distribution(v: Value<'_>) -> Outcome<[Distribution; 3]> {
+    let text = v.text()?;
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
-    if name == "zoned" {
-        return Value(Some(rest))
-            .triple(&Job::new("").pattern.distribution, zoned)
+    if name == "zoned" || name == "zoned_abs" {
+        let zone = |text: &str| match name {
+            "zoned" => zoned(text),
+            _ => zoned_abs(v, text),
+        };
+        let default = [const { Distribution::Uniform }; 3];
+        return Value(Some(rest), v.1)
+            .triple(&default, zone)
             .map_err(|e| format!("{text}: {e}"));
     }
-    let parameter = || value::plain::<f64>(rest);
-    let one = match name {
-        "random" => Distribution::Uniform,
-        "zipf" => Distribution::Zipf(if rest.is_empty() { 1.1 } else { parameter()? }),
-        "pareto" => match if rest.is_empty() { 0.2 } else { parameter()? } {
-            h if h > 0.0 && h < 1.0 => Distribution::Pareto(h),
+    let (parameter, center) = rest.split_once(':').unwrap_or((rest, ""));
+    let center = match center {
+        "" => None,
+        center => match value::plain::<f64>(center)? {
+            center if (0.0..=1.0).contains(&center) => Some(center),
+            other => return Err(format!("the centre {other} is not between 0 and 1")),
+        },
+    };
+    let parameter = |default: f64| match parameter {
+        "" => Ok(default),
+        text => value::plain::<f64>(text),
+    };
+    // The defaults of fio.h, FIO_DEF_ZIPF and FIO_DEF_PARETO.
+    let one = match (name, rest) {
+        ("random", "") => Distribution::Uniform,
+        ("zipf", _) => match parameter(1.1)? {
+            theta if theta > 0.0 && theta <= 100.0 => Distribution::Zipf(theta, center),
+            theta => return Err(format!("zipf needs a value above 0, not {theta}")),
+        },
+        ("pareto", _) => match parameter(0.2)? {
+            h if h > 0.0 && h < 1.0 => Distribution::Pareto(h, center),
             h => return Err(format!("pareto needs a value between 0 and 1, not {h}")),
         },
-        "normal" => Distribution::Normal(parameter()?),
+        ("normal", _) => match parameter(0.0)? {
+            // Without a deviation of its own fio's is that of the mean of twelve
+            // uniform numbers: a twelfth of the range (lib/gauss.c).
+            0.0 => Distribution::Normal(100.0 / 12.0, center),
+            deviation if deviation > 0.0 && deviation < 100.0 => {
+                Distribution::Normal(deviation, center)
+            }
+            other => return Err(format!("normal needs a deviation below 100, not {other}")),
+        },
         _ => {
             return Err(format!(
-                "'{name}' is none of random, zipf, pareto, normal, zoned"
+                "'{text}' is none of random, zipf, pareto, normal, zoned, zoned_abs"
             ));
         }
     };
-    if let Distribution::Zipf(v) | Distribution::Normal(v) = one
-        && (v.is_nan() || v <= 0.0 || v > 100.0)
-    {
-        return Err(format!(
-            "{name} needs a value above 0 and up to 100, not {v}"
-        ));
-    }
     Ok([one.clone(), one.clone(), one])
 }
 
-fn zoned(text: &str) -> Outcome<Distribution> {
+/// Zones as (percent of the accesses, size), the accesses 100 together.
+fn zones<T>(text: &str, size: impl Fn(&str) -> Outcome<T>) -> Outcome<Vec<(u8, T)>> {
     let mut zones = Vec::new();
     for zone in text.split(':') {
-        let (access, size) = zone
-            .split_once('/')
-            .ok_or_else(|| format!("'{zone}' is not a zone such as 60/10"))?;
-        zones.push((value::percent(access)?, value::percent(size)?));
+        let (access, of) = zone.split_once('/').unwrap_or((zone, ""));
+        zones.push((value::percent(access)?, size(of)?));
     }
-    let sum = |of: fn(&(u8, u8)) -> u8| zones.iter().map(|zone| u32::from(of(zone))).sum::<u32>();
-    match (sum(|zone| zone.0), sum(|zone| zone.1)) {
-        (100, 100) => Ok(Distribution::Zoned(zones)),
-        (access, size) => Err(format!("the zones add up to {access}/{size}, not 100/100")),
+    match zones.iter().map(|zone| u32::from(zone.0)).sum::<u32>() {
+        100 => Ok(zones),
+        sum => Err(format!("the accesses add up to {sum}, not 100 percent")),
     }
+}
+
+/// Sizes in percent; those left out divide the rest.
+fn zoned(text: &str) -> Outcome<Distribution> {
+    let zones = zones(text, |size| match size {
+        "" => Ok(None),
+        size => value::percent(size).map(Some),
+    })?;
+    let given: u32 = zones.iter().filter_map(|zone| zone.1).map(u32::from).sum();
+    if given > 100 {
+        return Err(format!("the zones add up to {given} percent"));
+    }
+    let open = zones.iter().filter(|zone| zone.1.is_none()).count() as u32;
+    let share = (100 - given).checked_div(open).unwrap_or(0) as u8;
+    let zones = zones
+        .into_iter()
+        .map(|(access, size)| (access, size.unwrap_or(share)));
+    Ok(Distribution::Zoned(zones.collect()))
+}
+
+/// Sizes in bytes.
+fn zoned_abs(v: Value<'_>, text: &str) -> Outcome<Distribution> {
+    let zones = zones(text, |size| match size {
+        "" => Err("a zone needs a size, as 60/10g".to_owned()),
+        size => v.bytes(size),
+    })?;
+    Ok(Distribution::ZonedBytes(zones))
 }
 
 pub(super) const QUEUE: &[Row] = &[
@@ -270,7 +343,7 @@ pub(super) const QUEUE: &[Row] = &[
         "taken; libaio's completions are fetched by system call",
         |_, v| v.flag().map(|_| ()),
     ),
-    differs(&["thread"], "jobs are always threads", |_, v| {
+    differs(&["thread", "threads"], "jobs are always threads", |_, v| {
         v.flag().map(|_| ())
     }),
 ];
@@ -306,16 +379,28 @@ pub(super) const CONTENT: &[Row] = &[
         job.content.compress_chunk = v.block()?;
         Ok(())
     }),
-    differs(&["verify"], "only 0 (off)", |_, v| match v.text()? {
-        "0" | "none" => Ok(()),
-        other => Err(format!("'{other}': this engine does not verify")),
+    differs(
+        &["verify"],
+        "0 and crc32c, in fio's layout: each engine checks what the other wrote; with time_based every whole pass is read back, with psync, sync, pvsync2 and mmap too (fio never does there)",
+        |job, v| {
+            job.verify.on = match v.text()? {
+                "0" => false,
+                "crc32c" | "crc32c-intel" => true,
+                other => return Err(format!("'{other}' is neither 0 nor crc32c")),
+            };
+            Ok(())
+        },
+    ),
+    same(&["do_verify"], |job, v| {
+        job.verify.read_back = v.flag()?;
+        Ok(())
     }),
     differs(
-        &["do_verify"],
-        "only 0, there is nothing to verify",
+        &["verify_state_save"],
+        "only 0, and that is the default: no state file is written",
         |_, v| {
             if v.flag()? {
-                Err("this engine does not verify".to_owned())
+                Err("this engine writes no verify state".to_owned())
             } else {
                 Ok(())
             }

@@ -14,6 +14,7 @@ use fathom_model::JobSpec;
 
 use super::job::{Job, Sizes};
 use super::stats::Dir;
+use super::verify;
 use crate::unsupported::Unsupported;
 pub use listed::{Listed, io_engines, options};
 pub(super) use order::{USE_CMDPRIO, priority};
@@ -67,9 +68,10 @@ fn find(name: &str) -> Option<&'static Row> {
 pub(super) fn resolve(spec: &JobSpec) -> Result<Job, Vec<Unsupported>> {
     let mut job = Job::new(&spec.name);
     let mut refused = Vec::new();
+    let base = crate::jobfile::spec::base(spec);
     for option in &spec.options {
         let outcome = match find(&option.name) {
-            Some(row) => (row.set)(&mut job, Value(option.value.as_deref())),
+            Some(row) => (row.set)(&mut job, Value(option.value.as_deref(), base)),
             None => Err("the native engine does not have this option".to_owned()),
         };
         if let Err(reason) = outcome {
@@ -88,6 +90,11 @@ pub(super) fn resolve(spec: &JobSpec) -> Result<Job, Vec<Unsupported>> {
             origin: spec.option(option).map(|option| option.origin.clone()),
             reason,
         });
+    }
+    if job.verify.on {
+        // verify.c, fill_verify_pattern: whatever else is asked for, each block is new.
+        job.content.refill = true;
+        job.content.zero = false;
     }
     if refused.is_empty() {
         Ok(job)
@@ -139,6 +146,16 @@ fn contradictions(job: &Job) -> Vec<(&'static str, String)> {
     }
     if job.trims() && job.engine == super::job::IoEngine::Mmap {
         found.push(("rw", "a mapping cannot be trimmed".to_owned()));
+    }
+    if job.verify.on
+        && (job.writes() || job.pattern.uses(Dir::Read))
+        && (verify::interval(&job.pattern) as usize) <= verify::HEADER
+    {
+        let message = format!(
+            "blocks need more than the {} bytes of their header",
+            verify::HEADER
+        );
+        found.push(("verify", message));
     }
     for dir in Dir::ALL {
         if let Sizes::Range(low, high) = &job.pattern.sizes[dir as usize]

@@ -19,8 +19,8 @@ pub(super) const TIMES: &[Row] = &[
         job.extent.io_size = Some(v.amount()?);
         Ok(())
     }),
-    differs(&["filesize"], "one size, no range", |job, v| {
-        job.extent.file_size = Some(v.number()?);
+    same(&["filesize"], |job, v| {
+        job.extent.file_size = Some(v.range(|part| v.bytes(part))?).filter(|range| range.1 > 0);
         Ok(())
     }),
     same(&["offset"], |job, v| {
@@ -51,13 +51,13 @@ pub(super) const TIMES: &[Row] = &[
         job.times.ramp = v.time(TimeUnit::Seconds)?;
         Ok(())
     }),
-    differs(&["startdelay"], "one time, no range", |job, v| {
-        job.times.start_delay = v.time(TimeUnit::Seconds)?;
+    same(&["startdelay"], |job, v| {
+        job.times.start_delay = v.range(|part| value::time(part, TimeUnit::Seconds))?;
         Ok(())
     }),
     differs(
         &["rate"],
-        "lat counts from the intended start of each I/O, clat from its issue; an I/O that is late is not skipped",
+        "lat counts from the intended start of each I/O, slat and clat from its issue; lag, what lies between, is told beside them; an I/O that is late is not skipped",
         |job, v| {
             job.pace.bytes_per_second = rates(v)?;
             Ok(())
@@ -102,7 +102,7 @@ fn rates(v: Value<'_>) -> Outcome<[Option<u64>; 3]> {
             parts.get(place)
         };
         if let Some(part) = part.filter(|part| !part.trim().is_empty()) {
-            *rate = Some(value::bytes(part)?).filter(|&rate| rate > 0);
+            *rate = Some(v.bytes(part)?).filter(|&rate| rate > 0);
         }
     }
     Ok(rates)
@@ -111,7 +111,7 @@ fn rates(v: Value<'_>) -> Outcome<[Option<u64>; 3]> {
 pub(super) const STEADY: &[Row] = &[
     differs(
         &["steadystate", "ss"],
-        "iops, iops_slope, bw, bw_slope; a window without I/O is never steady",
+        "iops, bw and lat (the mean clat, in percent only), each with _slope; a window without I/O is never steady",
         |job, v| {
             job.steady = Some(steady_rule(v.text()?)?);
             Ok(())
@@ -137,14 +137,17 @@ fn steady_rule(text: &str) -> Outcome<Rule> {
         "iops_slope" => (Metric::Iops, true),
         "bw" => (Metric::Bw, false),
         "bw_slope" => (Metric::Bw, true),
+        "lat" => (Metric::Lat, false),
+        "lat_slope" => (Metric::Lat, true),
         _ => {
             return Err(format!(
-                "'{name}' is none of iops, iops_slope, bw, bw_slope"
+                "'{name}' is none of iops, bw, lat, iops_slope, bw_slope, lat_slope"
             ));
         }
     };
     let (number, percent) = match limit.strip_suffix('%') {
         Some(number) => (number, true),
+        None if metric == Metric::Lat => return Err(format!("'{limit}' is not in percent")),
         None => (limit, false),
     };
     match value::plain::<f64>(number)? {
@@ -191,17 +194,20 @@ pub(super) const ORDER: &[Row] = &[
         &["continue_on_error"],
         "a failed I/O is not counted as done",
         |job, v| {
-            job.errors.go_on = match v.0.map(str::trim) {
-                None | Some("" | "1" | "all" | "io") => [true; 3],
-                Some("0" | "none" | "verify") => [false; 3],
-                Some("read") => [true, false, false],
-                Some("write") => [false, true, true],
+            let (io, verify) = match v.0.map(str::trim) {
+                None | Some("" | "1" | "all") => ([true; 3], true),
+                Some("io") => ([true; 3], false),
+                Some("0" | "none") => ([false; 3], false),
+                Some("verify") => ([false; 3], true),
+                Some("read") => ([true, false, false], false),
+                Some("write") => ([false, true, true], false),
                 Some(other) => {
                     return Err(format!(
                         "'{other}' is none of none, read, write, io, verify, all"
                     ));
                 }
             };
+            (job.errors.go_on, job.errors.go_on_verify) = (io, verify);
             Ok(())
         },
     ),
@@ -209,12 +215,15 @@ pub(super) const ORDER: &[Row] = &[
         &["ignore_error"],
         "a failed I/O is not counted as done; errors by number or as EIO, ENOSPC, ETIME and the like",
         |job, v| {
-            for (place, list) in v.text()?.split(',').take(2).enumerate() {
+            let mut lists: [Vec<i32>; 3] = Default::default();
+            for (place, list) in v.text()?.split(',').enumerate() {
+                let into = lists.get_mut(place).ok_or("more than three lists")?;
                 for error in list.split(':').filter(|error| !error.is_empty()) {
-                    job.errors.ignore[place].push(errno(error)?);
+                    into.push(errno(error)?);
                 }
             }
-            job.errors.ignore[2] = job.errors.ignore[1].clone();
+            let [read, write, verify] = lists;
+            job.errors.ignore = [read, write.clone(), write, verify];
             Ok(())
         },
     ),
@@ -265,7 +274,7 @@ pub(super) const ORDER: &[Row] = &[
         Ok(())
     }),
     same(&["cmdprio_bssplit"], |job, v| {
-        job.priority.split = v.triple(&job.priority.split, prio_split)?;
+        job.priority.split = v.triple(&job.priority.split, |text| prio_split(v, text))?;
         Ok(())
     }),
 ];
@@ -331,7 +340,7 @@ pub(in crate::native) fn priority(class: u8, level: u8, hint: u16) -> u16 {
 
 /// `bs/%`, `bs/%/class/level`, `bs/%/class/level/hint`, joined by colons. Without
 /// a class the class is 1, real time, as with `cmdprio_percentage`.
-fn prio_split(text: &str) -> Outcome<Vec<(u32, u8, u16)>> {
+fn prio_split(v: Value<'_>, text: &str) -> Outcome<Vec<(u32, u8, u16)>> {
     let mut parts = Vec::new();
     for part in text.split(':') {
         let fields: Vec<_> = part.split('/').collect();
@@ -346,7 +355,7 @@ fn prio_split(text: &str) -> Outcome<Vec<(u32, u8, u16)>> {
             }
         };
         let value = class.map_or(USE_CMDPRIO, |class| priority(class, level, hint));
-        parts.push((value::block(fields[0])?, value::percent(fields[1])?, value));
+        parts.push((v.block_in(fields[0])?, value::percent(fields[1])?, value));
     }
     for (size, ..) in &parts {
         let sum: u32 = parts
@@ -471,6 +480,19 @@ pub(super) const SHOW: &[Row] = &[
         Ok(())
     }),
     same(&["description"], |_, _| Ok(())),
+    same(&["kb_base"], |_, v| match v.text()? {
+        // What it means is known before the first option is read (resolve).
+        "1000" | "1024" => Ok(()),
+        other => Err(format!("'{other}' is neither 1000 nor 1024")),
+    }),
+    differs(
+        &["unit_base"],
+        "taken; bandwidths are shown in bytes",
+        |_, v| match v.text()? {
+            "0" | "1" | "8" => Ok(()),
+            other => Err(format!("'{other}' is none of 0, 1, 8")),
+        },
+    ),
 ];
 
 /// What log names begin with: the value, or the job's name.

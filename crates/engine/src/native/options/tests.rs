@@ -71,7 +71,7 @@ fn the_options_of_the_quick_series_and_of_the_tools_are_taken() {
 #[test]
 fn what_is_refused_is_named_with_its_place() {
     let refused = supports(&[spec(&[
-        ("rw", "randread:8"),
+        ("rw", "randread:x"),
         ("bs", "4q"),
         ("zonemode", "zbd"),
         ("time_based", ""),
@@ -79,10 +79,7 @@ fn what_is_refused_is_named_with_its_place() {
     .unwrap_err();
     let text: Vec<_> = refused.iter().map(ToString::to_string).collect();
     assert_eq!(refused.len(), 4, "{text:?}");
-    assert!(
-        text[0].starts_with("a.fio:2:1: job j: rw: 'randread:8'"),
-        "{text:?}"
-    );
+    assert!(text[0].starts_with("a.fio:2:1: job j: rw: 'x'"), "{text:?}");
     assert!(text[1].contains("unknown unit 'q'"), "{text:?}");
     assert!(
         text[2].contains("zonemode: the native engine does not have this option"),
@@ -101,6 +98,17 @@ fn values_that_cannot_be_are_refused() {
         ("bssplit", "4k/60:8k/60"),
         ("bssplit", "4k/60:8k/30"),
         ("random_distribution", "zoned:50/50"),
+        ("random_distribution", "zipf:1.2:2"),
+        ("random_distribution", "zoned_abs:100"),
+        ("rw", "randread:-1"),
+        ("rw", "read:4q"),
+        ("startdelay", "3-1"),
+        ("verify", "md5"),
+        ("verify_state_save", "1"),
+        ("verify_backlog", "16"),
+        ("verify_fatal", "1"),
+        ("kb_base", "1001"),
+        ("ss", "lat:5"),
         ("random_distribution", "pareto:1.5"),
         ("cpus_allowed", "3-1"),
         ("cmdprio_bssplit", "4k/60/1/0:4k/60/2/0"),

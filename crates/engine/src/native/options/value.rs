@@ -10,9 +10,9 @@ use crate::native::job::Amount;
 /// What is wrong with a value, without its option's name.
 pub(super) type Outcome<T> = Result<T, String>;
 
-/// An option's value.
+/// An option's value, and what `k` means in its job.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Value<'a>(pub(super) Option<&'a str>);
+pub(super) struct Value<'a>(pub(super) Option<&'a str>, pub(super) Base);
 
 impl<'a> Value<'a> {
     /// The text; an option that needs a value and has none is an error.
@@ -35,19 +35,48 @@ impl<'a> Value<'a> {
     /// A whole number, also with a size's unit (fio takes `iodepth=1k`).
     pub(super) fn number<T: TryFrom<u64>>(self) -> Outcome<T> {
         let text = self.text()?;
-        let number = bytes(text)?;
+        let number = self.bytes(text)?;
         T::try_from(number).map_err(|_| format!("{text} is too large"))
     }
 
     /// A size of blocks: more than 0.
     pub(super) fn block(self) -> Outcome<u32> {
-        block(self.text()?)
+        self.block_in(self.text()?)
+    }
+
+    /// A block size in a part of the value.
+    pub(super) fn block_in(self, part: &str) -> Outcome<u32> {
+        match u32::try_from(self.bytes(part)?) {
+            Ok(0) => Err("a block has at least one byte".to_owned()),
+            Ok(size) => Ok(size),
+            Err(_) => Err(format!("{part} is too large for a block")),
+        }
+    }
+
+    /// A size in bytes in a part of the value: `4096`, `0x1000`, `4k`.
+    pub(super) fn bytes(self, part: &str) -> Outcome<u64> {
+        let bytes = value::size(part, self.1).map_err(|fault| fault.message)?;
+        unsigned(part, bytes)
+    }
+
+    /// `low-high` or `low:high`, or one value for both.
+    pub(super) fn range<T: PartialOrd + Copy>(
+        self,
+        one: impl Fn(&str) -> Outcome<T>,
+    ) -> Outcome<(T, T)> {
+        let text = self.text()?;
+        let (low, high) = text.split_once(['-', ':']).unwrap_or((text, text));
+        let (low, high) = (one(low)?, one(high)?);
+        if low > high {
+            return Err(format!("'{text}' begins above its end"));
+        }
+        Ok((low, high))
     }
 
     /// A size in bytes or percent.
     pub(super) fn amount(self) -> Outcome<Amount> {
         let text = self.text()?;
-        match value::amount(text, Base::Binary).map_err(|fault| fault.message)? {
+        match value::amount(text, self.1).map_err(|fault| fault.message)? {
             value::Amount::Percent(percent) => Ok(Amount::Percent(u64::from(percent))),
             value::Amount::Number(bytes) => Ok(Amount::Bytes(unsigned(text, bytes)?)),
             value::Amount::Zones(_) => Err("zoned devices are not supported".to_owned()),
@@ -61,9 +90,7 @@ impl<'a> Value<'a> {
 
     /// A time; `bare` is what a number alone counts.
     pub(super) fn time(self, bare: TimeUnit) -> Outcome<Duration> {
-        let text = self.text()?;
-        let us = value::time_us(text, bare).map_err(|fault| fault.message)?;
-        Ok(Duration::from_micros(unsigned(text, us)?))
+        time(self.text()?, bare)
     }
 
     /// `read,write,trim`: what is left out is as the one before, the first as
@@ -107,19 +134,10 @@ pub(super) fn percent(text: &str) -> Outcome<u8> {
     }
 }
 
-/// A block size.
-pub(super) fn block(text: &str) -> Outcome<u32> {
-    match u32::try_from(bytes(text)?) {
-        Ok(0) => Err("a block has at least one byte".to_owned()),
-        Ok(size) => Ok(size),
-        Err(_) => Err(format!("{text} is too large for a block")),
-    }
-}
-
-/// A size in bytes: `4096`, `0x1000`, `4k`.
-pub(super) fn bytes(text: &str) -> Outcome<u64> {
-    let bytes = value::size(text, Base::Binary).map_err(|fault| fault.message)?;
-    unsigned(text, bytes)
+/// A time; `bare` is what a number alone counts.
+pub(super) fn time(text: &str, bare: TimeUnit) -> Outcome<Duration> {
+    let us = value::time_us(text, bare).map_err(|fault| fault.message)?;
+    Ok(Duration::from_micros(unsigned(text, us)?))
 }
 
 fn unsigned(text: &str, number: i64) -> Outcome<u64> {
@@ -132,10 +150,20 @@ mod tests {
 
     #[test]
     fn triples_fill_up_from_the_left_and_keep_the_first_default() {
-        let sizes = |text| Value(Some(text)).triple(&[1, 1, 1], block);
+        let sizes = |text| {
+            let value = Value(Some(text), Base::Binary);
+            value.triple(&[1, 1, 1], |part| value.block_in(part))
+        };
         assert_eq!(sizes("4k"), Ok([4096; 3]));
         assert_eq!(sizes("4k,8k"), Ok([4096, 8192, 8192]));
         assert_eq!(sizes(",8k"), Ok([1, 8192, 8192]));
         assert!(sizes("1,2,3,4").is_err());
+    }
+
+    #[test]
+    fn kb_base_says_what_k_means() {
+        let of = |base| Value(Some("64k"), base).number::<u64>();
+        assert_eq!(of(Base::Binary), Ok(65_536));
+        assert_eq!(of(Base::Decimal), Ok(64_000));
     }
 }

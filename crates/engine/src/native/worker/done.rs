@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use fathom_model::{Failure, FailureKind};
 
 use super::{Under, Worker, data_direction};
-use crate::native::backend::{Backend, Done, Io, Op, calls};
+use crate::native::backend::{Backend, Done, Io, Op, Target, calls};
 use crate::native::job::IoEngine;
 use crate::native::kernel;
 use crate::native::ring::Logged;
@@ -17,7 +17,8 @@ use crate::native::stats::{Dir, bump};
 struct Alike {
     dir: Dir,
     class: u8,
-    created: u64,
+    intended: u64,
+    drawn: u64,
     issued: u64,
 }
 
@@ -67,6 +68,9 @@ impl Worker {
             self.complete_oddly(backend, completion, under);
             return None;
         }
+        if under.op == Op::Read {
+            self.check(slot, &under);
+        }
         self.release(slot);
         if !self.measuring {
             return None;
@@ -82,7 +86,8 @@ impl Worker {
         let alike = Alike {
             dir,
             class: under.class,
-            created: under.created,
+            intended: under.intended,
+            drawn: under.drawn,
             issued: under.issued,
         };
         Some((alike, u64::from(under.len)))
@@ -93,9 +98,13 @@ impl Worker {
     fn count(&self, alike: &Alike, count: u64, bytes: u64, now: u64) {
         if let Some(stats) = &self.stats.dirs[alike.dir as usize] {
             let clat = self.clock.ns(now.saturating_sub(alike.issued));
-            let lat = self.clock.ns(now.saturating_sub(alike.created));
+            let lat = self.clock.ns(now.saturating_sub(alike.intended));
             stats.clat[usize::from(alike.class)].add(clat, count);
             stats.lat.add(lat, count);
+            if let Some(lag) = &stats.lag {
+                let ns = self.clock.ns(alike.drawn.saturating_sub(alike.intended));
+                lag.add(ns, count);
+            }
             bump(&stats.bytes, bytes);
         }
     }
@@ -104,10 +113,10 @@ impl Worker {
     fn log(&self, dir: Dir, under: &Under, now: u64) {
         let Some(ring) = &self.ring else { return };
         let clat_ns = self.clock.ns(now.saturating_sub(under.issued));
-        let lat_ns = self.clock.ns(now.saturating_sub(under.created));
+        let lat_ns = self.clock.ns(now.saturating_sub(under.intended));
         let entry = Logged {
             at_ns: self.clock.ns(now.saturating_sub(self.began)),
-            slat_ns: lat_ns - clat_ns.min(lat_ns),
+            slat_ns: self.clock.ns(under.issued.saturating_sub(under.drawn)),
             clat_ns,
             lat_ns,
             offset: under.offset,
@@ -148,19 +157,35 @@ impl Worker {
         } else {
             (-completion.result) as i32
         };
+        if let (Op::Write, Some(verify)) = (under.op, &mut self.verify) {
+            verify.forget(under.number);
+        }
         let place = data_direction(under.op).unwrap_or(Dir::Write) as usize;
+        let goes_on = self.job.errors.go_on[place];
+        if self.count_error(errno, goes_on, place) {
+            let failure = self.io_failure(errno, &under, completion.result == 0);
+            self.give_up(failure);
+        }
+        self.release(slot);
+    }
+
+    /// Counts an error; whether it ends the job, as the first of those that do.
+    /// `kind` is its place among the errors that may be ignored.
+    pub(super) fn count_error(&self, errno: i32, goes_on: bool, kind: usize) -> bool {
         bump(&self.stats.errors, 1);
         let _ = self
             .stats
             .first_error
             .compare_exchange(0, errno, Relaxed, Relaxed);
-        let ignored = self.job.errors.ignore[place].contains(&errno);
-        if !ignored && !self.job.errors.go_on[place] && self.failure.is_none() {
-            self.failure = Some(self.io_failure(errno, &under, completion.result == 0));
-            self.draining = true;
-            self.end = 0;
-        }
-        self.release(slot);
+        let ignored = self.job.errors.ignore[kind].contains(&errno);
+        !ignored && !goes_on && self.failure.is_none()
+    }
+
+    /// Ends the job when what is under way is over.
+    pub(super) fn give_up(&mut self, failure: Failure) {
+        self.failure = Some(failure);
+        self.draining = true;
+        self.end = 0;
     }
 
     fn io_failure(&self, errno: i32, under: &Under, at_end: bool) -> Failure {
@@ -206,35 +231,38 @@ impl Worker {
             return;
         }
         for (place, target) in self.targets.iter().enumerate() {
-            let under = Under {
-                op: Op::Fsync,
-                file: place as u32,
-                offset: 0,
-                len: 0,
-                moved: 0,
-                class: 0,
-                created: 0,
-                issued: 0,
-            };
-            let io = Io {
-                slot: 0,
-                op: Op::Fsync,
-                file: place as u32,
-                offset: 0,
-                len: 0,
-                data: self.buffers.address(0),
-                priority: 0,
-            };
-            let result = calls::execute(target, &io);
-            if result < 0 {
-                let errno = (-result) as i32;
-                let _ = self
-                    .stats
-                    .first_error
-                    .compare_exchange(0, errno, Relaxed, Relaxed);
-                self.failure = Some(self.io_failure(errno, &under, false));
+            if let Err(failure) = self.sync(place as u32, target) {
+                self.failure = Some(failure);
                 return;
             }
         }
+    }
+
+    /// fsync of a file, here and now.
+    pub(super) fn sync(&self, file: u32, target: &Target) -> Result<(), Failure> {
+        let io = Io {
+            slot: 0,
+            op: Op::Fsync,
+            file,
+            offset: 0,
+            len: 0,
+            data: self.buffers.address(0),
+            priority: 0,
+        };
+        let result = calls::execute(target, &io);
+        if result >= 0 {
+            return Ok(());
+        }
+        let errno = (-result) as i32;
+        let _ = self
+            .stats
+            .first_error
+            .compare_exchange(0, errno, Relaxed, Relaxed);
+        let under = Under {
+            op: Op::Fsync,
+            file,
+            ..Under::NOTHING
+        };
+        Err(self.io_failure(errno, &under, false))
     }
 }

@@ -16,32 +16,37 @@ impl Worker {
         if busy > low.min(self.depth.saturating_sub(1)) && low < self.depth {
             return None;
         }
+        if self.is_reading_back() {
+            self.fill_back(backend, now);
+            return None;
+        }
         while self.batch.len() < self.most && !self.free.is_empty() {
             if let Some((op, file)) = self.sync_due.take() {
                 self.push_sync(backend, op, file, now);
                 continue;
             }
             if self.is_through() {
-                self.draining = true;
-                return None;
+                // What is over is to be read back first.
+                self.draining = self.verify.is_none();
+                self.pass_left = 0;
             }
             if self.pass_left == 0 {
-                if self.free.len() < self.depth {
+                if self.draining || self.free.len() < self.depth {
                     return None;
                 }
-                self.next_pass();
-                if self.draining {
+                self.end_pass(now);
+                if self.draining || self.is_reading_back() {
                     return None;
                 }
             }
             if self.until_think == 0 {
                 return self.think(now);
             }
-            let (dir, created) = match self.due_direction(now) {
+            let (dir, intended) = match self.due_direction(now) {
                 Ok(found) => found,
                 Err(due) => return Some(due),
             };
-            self.push_next(backend, dir, created);
+            self.push_next(backend, dir, intended, now);
         }
         None
     }
@@ -55,6 +60,19 @@ impl Worker {
             .number_ios
             .is_some_and(|n| self.issued_ios >= n.saturating_mul(self.job.pattern.touches()));
         self.measuring && (bytes_done || ios_done)
+    }
+
+    /// The queue is empty: reads back what the pass wrote, ends the job or
+    /// begins the next pass.
+    fn end_pass(&mut self, now: u64) {
+        if self.begin_read_back(now) {
+            return;
+        }
+        if self.is_through() || self.has_read_back_enough() {
+            self.draining = true;
+        } else {
+            self.next_pass();
+        }
     }
 
     /// A new pass over the files, which fio closes and opens again in between.
@@ -106,7 +124,13 @@ impl Worker {
     }
 
     #[inline]
-    pub(super) fn push_next<B: Backend>(&mut self, backend: &mut B, dir: Dir, created: u64) {
+    pub(super) fn push_next<B: Backend>(
+        &mut self,
+        backend: &mut B,
+        dir: Dir,
+        intended: u64,
+        now: u64,
+    ) {
         let Some(slot) = self.free.pop() else { return };
         let next = self.source.next(dir);
         if let Some(pacer) = &mut self.pacer {
@@ -118,9 +142,13 @@ impl Worker {
             Dir::Write => Op::Write,
             Dir::Trim => Op::Trim,
         };
+        let mut number = 0;
         if op == Op::Write {
             let data = self.buffers.slot_mut(slot, next.len as usize);
             self.filler.write(data, next.offset);
+            if let Some(verify) = &mut self.verify {
+                number = verify.seal(data, next.file, next.offset, self.clock.ns(now));
+            }
             self.count_write(next.file);
         }
         self.issued_bytes += u64::from(next.len);
@@ -134,8 +162,10 @@ impl Worker {
             len: next.len,
             moved: 0,
             class,
-            created,
-            issued: created,
+            number,
+            intended,
+            drawn: now,
+            issued: now,
         };
         self.push(backend, slot);
     }
@@ -161,12 +191,10 @@ impl Worker {
         self.under[slot as usize] = Under {
             op,
             file,
-            offset: 0,
-            len: 0,
-            moved: 0,
-            class: 0,
-            created: now,
+            intended: now,
+            drawn: now,
             issued: now,
+            ..Under::NOTHING
         };
         self.push(backend, slot);
     }
@@ -215,6 +243,6 @@ impl Worker {
         cell.file.store(u64::from(under.file), Relaxed);
         cell.offset.store(under.offset, Relaxed);
         cell.len.store(u64::from(under.len), Relaxed);
-        cell.created.store(under.created, Relaxed);
+        cell.created.store(under.intended, Relaxed);
     }
 }

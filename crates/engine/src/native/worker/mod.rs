@@ -7,6 +7,7 @@
 
 mod done;
 mod draw;
+mod read_back;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -26,6 +27,7 @@ use crate::native::ring::Ring;
 use crate::native::rng::{Rng, mix};
 use crate::native::source::Source;
 use crate::native::stats::{DEPTH_CLASSES, Dir, Phase, Stats, bump};
+use read_back::Verifier;
 
 /// Longest sleep without a look at the stop flag.
 const NAP: Duration = Duration::from_millis(20);
@@ -43,8 +45,29 @@ struct Under {
     len: u32,
     moved: u32,
     class: u8,
-    created: u64,
+    /// With verify: which write of its pass it is or reads back.
+    number: u32,
+    /// When it should have begun, in ticks; without a rate as `drawn`.
+    intended: u64,
+    /// When the worker took it up.
+    drawn: u64,
+    /// When it was handed over.
     issued: u64,
+}
+
+impl Under {
+    const NOTHING: Self = Self {
+        op: Op::Read,
+        file: 0,
+        offset: 0,
+        len: 0,
+        moved: 0,
+        class: 0,
+        number: 0,
+        intended: 0,
+        drawn: 0,
+        issued: 0,
+    };
 }
 
 /// Everything a worker needs; made before the start.
@@ -58,6 +81,7 @@ pub(super) struct Worker {
     buffers: Buffers,
     source: Source,
     filler: Filler,
+    verify: Option<Verifier>,
     classes: Arc<Classes>,
     pacer: Option<Pacer>,
     rng: Rng,
@@ -123,22 +147,13 @@ impl Worker {
             let len = buffers.slot_bytes();
             filler.first(buffers.slot_mut(slot, len));
         }
-        let nothing = Under {
-            op: Op::Read,
-            file: 0,
-            offset: 0,
-            len: 0,
-            moved: 0,
-            class: 0,
-            created: 0,
-            issued: 0,
-        };
         Ok(Self {
+            verify: Verifier::new(&job, &plan)?,
             source: Source::new(&job, &plan, mix(seed, 2)),
             pacer: Pacer::new(&job.pace, &clock, mix(seed, 3)),
             rng: Rng::new(mix(seed, 4)),
             free: (0..depth as u32).rev().collect(),
-            under: vec![nothing; depth],
+            under: vec![Under::NOTHING; depth],
             batch: Vec::with_capacity(depth),
             done: Vec::with_capacity(depth),
             stamps: depth > 1 || (job.writes() && filler.works_per_write()),
@@ -289,7 +304,11 @@ impl Worker {
             max.max(min),
             wait,
             &mut self.done,
-        )
+        )?;
+        if self.measuring {
+            self.stats.completes.add(self.done.len() - ready);
+        }
+        Ok(())
     }
 
     /// How many completions to wait for, and how long at most.
@@ -302,10 +321,13 @@ impl Worker {
                 (1, Some(wait.min(NAP) - SPIN / 2))
             };
         }
+        let over = match &self.verify {
+            Some(verify) if verify.is_reading_back() => verify.is_through(),
+            _ => self.until_think == 0 || self.pass_left == 0,
+        };
         let full = self.free.is_empty()
             || self.draining
-            || self.until_think == 0
-            || self.pass_left == 0
+            || over
             || self.job.queue.low.is_some_and(|low| busy > low as usize);
         if !full {
             return (0, None);
@@ -326,7 +348,10 @@ impl Worker {
             &self.stats.depths[class.min(DEPTH_CLASSES.len() - 1)],
             self.batch.len() as u64,
         );
-        // I/Os made at the same time count in one step.
+        if self.measuring {
+            self.stats.submits.add(self.batch.len());
+        }
+        // I/Os taken up at the same time count in one step.
         let mut alike: Option<(Dir, u64, u64)> = None;
         for &slot in &self.batch {
             let under = &mut self.under[slot as usize];
@@ -338,11 +363,11 @@ impl Worker {
                 continue;
             };
             match &mut alike {
-                Some((same, created, count)) if (*same, *created) == (dir, under.created) => {
+                Some((same, drawn, count)) if (*same, *drawn) == (dir, under.drawn) => {
                     *count += 1;
                 }
                 other => {
-                    let before = other.replace((dir, under.created, 1));
+                    let before = other.replace((dir, under.drawn, 1));
                     self.count_slat(before, issued);
                 }
             }
@@ -352,13 +377,13 @@ impl Worker {
         self.stats.issued_bytes.store(self.issued_bytes, Relaxed);
     }
 
-    /// Counts so many I/Os of a direction that were made at one time.
+    /// Counts so many I/Os of a direction that were taken up at one time.
     #[inline]
     fn count_slat(&self, alike: Option<(Dir, u64, u64)>, issued: u64) {
-        if let (true, Some((dir, created, count))) = (self.measuring, alike)
+        if let (true, Some((dir, drawn, count))) = (self.measuring, alike)
             && let Some(stats) = &self.stats.dirs[dir as usize]
         {
-            let slat = self.clock.ns(issued.saturating_sub(created));
+            let slat = self.clock.ns(issued.saturating_sub(drawn));
             stats.slat.add(slat, count);
         }
     }

@@ -10,6 +10,8 @@ use fathom_engine::fio::raw;
 use fathom_engine::fio::stream::select;
 use fathom_engine::jobfile::shell_quote;
 use fathom_engine::jobfile::value::{self, TimeUnit};
+use fathom_engine::select::Selected;
+use fathom_engine::sim::SIMULATED;
 use fathom_fleet::local::{self, FleetError, StepRequest};
 use fathom_model::{Event, Exit, RunStatus};
 use fathom_record::{Header, Writer};
@@ -17,7 +19,7 @@ use serde_json::json;
 
 use crate::cmd::job::Setting;
 use crate::cmd::{ExitError, Global};
-use crate::engine::EngineName;
+use crate::engine::EngineOrSim;
 use crate::format::Format;
 use crate::live::{Live, LiveOptions};
 use crate::{out, signals};
@@ -26,7 +28,6 @@ mod engine;
 mod globals;
 mod plan;
 
-use engine::Runner;
 use plan::Plan;
 
 /// Run job files, or a job given as fio options, and record the run
@@ -54,7 +55,10 @@ pub struct Args {
     pub fio_options: Vec<String>,
     /// Which engine runs the jobs
     #[arg(long, value_enum, default_value_t)]
-    pub engine: EngineName,
+    pub engine: EngineOrSim,
+    /// The device that '--engine sim' simulates [default: a healthy one]
+    #[arg(long, value_name = "FILE")]
+    pub sim: Option<PathBuf>,
     /// Run only this section (may be repeated)
     #[arg(long, value_name = "NAME")]
     pub section: Vec<String>,
@@ -93,19 +97,24 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    check_simulation(args)?;
     let mut plan = Plan::make(args)?;
     let work_dir = std::env::current_dir().context("the current folder is gone")?;
-    let (runner, note) = Runner::choose(args, &plan)?;
+    let (runner, note) = engine::choose(args, &plan)?;
     plan.notes.extend(note);
     if args.dry_run {
         dry_run(global, args, &plan, &runner, &work_dir)?;
+    }
+    // A simulation touches nothing.
+    if !runner.is_simulated() {
         plan.check_targets(&work_dir, &args.destroy)?;
+    }
+    if args.dry_run {
         return Ok(Exit::Success);
     }
-    plan.check_targets(&work_dir, &args.destroy)?;
     // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
     let control = signals::control()?;
-    let mut writer = begin_record(global, args, &plan, &work_dir)?;
+    let mut writer = begin_record(global, args, &plan, &runner, &work_dir)?;
     let dir = writer.dir().to_owned();
     let steps = store_jobs(args, &plan, &writer, &work_dir)?;
     let mut live = Live::new(LiveOptions::new(global.quiet, global.color));
@@ -130,6 +139,23 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     }
 }
 
+/// Refuses what makes no sense together with, or without, a simulation.
+fn check_simulation(args: &Args) -> anyhow::Result<()> {
+    let simulated = args.engine == EngineOrSim::Sim;
+    let what = if args.sim.is_some() && !simulated {
+        "--sim describes a simulated device\n  to do: add --engine sim"
+    } else if simulated && args.output_format.is_some() {
+        "figures of a simulation are not written in the formats of fio, where nothing would tell that they are none"
+    } else {
+        return Ok(());
+    };
+    Err(ExitError {
+        exit: Exit::Usage,
+        message: what.to_owned(),
+    }
+    .into())
+}
+
 /// Whether the person who sees the progress reads the same from the table a
 /// moment later: failures of a single step come at its end.
 fn table_follows_at_once(global: &Global, args: &Args, steps: &[StepRequest]) -> bool {
@@ -149,12 +175,17 @@ fn begin_record(
     global: &Global,
     args: &Args,
     plan: &Plan,
+    runner: &Selected,
     work_dir: &Path,
 ) -> anyhow::Result<Writer> {
     let first = plan.steps.first().map_or("job", |step| step.name.as_str());
     let name = args.name.as_deref().unwrap_or(first);
-    let mut header = Header::new(name, "job run");
-    header.environment = Some(fathom_device::environment(&plan.targets(work_dir)));
+    let (name, targets) = match runner.is_simulated() {
+        true => (format!("{name}{SIMULATED}"), Vec::new()),
+        false => (name.to_owned(), plan.targets(work_dir)),
+    };
+    let mut header = Header::new(&name, "job run");
+    header.environment = Some(fathom_device::environment(&targets));
     let command: Vec<_> = std::env::args_os()
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();
@@ -255,7 +286,7 @@ fn dry_run(
     global: &Global,
     args: &Args,
     plan: &Plan,
-    runner: &Runner,
+    runner: &Selected,
     work_dir: &Path,
 ) -> anyhow::Result<()> {
     let jobs_dir = global.runs.join("RUN").join("jobs");
@@ -269,7 +300,8 @@ fn dry_run(
             continue;
         }
         if command.is_empty() {
-            out::line("# the native engine, in this process, runs");
+            let name = runner.engine().name();
+            out::line(format_args!("# the {name} engine, in this process, runs"));
         } else {
             let quoted: Vec<String> = command.iter().map(|arg| shell_quote(arg)).collect();
             out::line(quoted.join(" "));

@@ -1,0 +1,106 @@
+//! Templates: job files with placeholders.
+
+use fathom_engine::jobfile::table::table;
+
+use super::Pattern;
+use crate::error::{Fault, Place};
+
+/// Stands for the options of the test that have no line of their own.
+pub(crate) const TEST_OPTIONS: &str = "test.options";
+/// Stands for those of the profile.
+pub(crate) const PROFILE_OPTIONS: &str = "profile.options";
+
+/// A template.
+#[derive(Debug)]
+pub(crate) struct Template {
+    /// The file's name in its folder.
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    pub(crate) lines: Vec<Line>,
+}
+
+/// A line of a template.
+#[derive(Debug)]
+pub(crate) enum Line {
+    /// `{{ test.options }}` or `{{ profile.options }}`.
+    Block(Block),
+    /// Anything else.
+    Text {
+        /// The option that the line sets, by fio's own name for it.
+        option: Option<String>,
+        pattern: Pattern,
+    },
+}
+
+/// Whose options stand in a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Block {
+    Test,
+    Profile,
+}
+
+impl Template {
+    pub(super) fn parse(file: &str, text: &str, faults: &mut Vec<Fault>) -> Option<Self> {
+        let place = |line| Place {
+            file: file.into(),
+            line,
+        };
+        let mut lines = Vec::new();
+        for (n, text) in text.lines().enumerate() {
+            let number = u32::try_from(n + 1).unwrap_or(u32::MAX);
+            match line(text, &place(number)) {
+                Ok(line) => lines.push(line),
+                Err(fault) => faults.push(fault),
+            }
+        }
+        let name = file.rsplit('/').next().unwrap_or(file).to_owned();
+        Some(Self {
+            name,
+            place: place(0),
+            lines,
+        })
+    }
+
+    /// The line that sets an option.
+    pub(crate) fn line_of(&self, option: &str) -> Option<&Pattern> {
+        let canonical = table().canonical(option);
+        self.lines.iter().find_map(|line| match line {
+            Line::Text {
+                option: Some(own),
+                pattern,
+            } if own == canonical => Some(pattern),
+            _ => None,
+        })
+    }
+
+    /// Whether it has a place for the other options of a test or profile.
+    pub(crate) fn has(&self, block: Block) -> bool {
+        let is_it = |line: &Line| matches!(line, Line::Block(own) if *own == block);
+        self.lines.iter().any(is_it)
+    }
+}
+
+fn line(text: &str, place: &Place) -> Result<Line, Fault> {
+    let pattern = Pattern::new(text, place)?;
+    match pattern.only_name() {
+        Some(TEST_OPTIONS) => return Ok(Line::Block(Block::Test)),
+        Some(PROFILE_OPTIONS) => return Ok(Line::Block(Block::Profile)),
+        _ => {}
+    }
+    if let Some(name) = pattern
+        .names()
+        .find(|name| matches!(*name, TEST_OPTIONS | PROFILE_OPTIONS))
+    {
+        let message = format!("{{{{ {name} }}}} stands for lines: it needs a line of its own");
+        return Err(Fault::new(place, message));
+    }
+    let start = pattern.start().trim_start();
+    let is_option = !start.starts_with(['#', ';', '[']);
+    let option = start
+        .split_once('=')
+        .map_or_else(|| start.trim(), |(name, _)| name.trim());
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let option = (is_option && !option.is_empty() && option.chars().all(plain))
+        .then(|| table().canonical(option).to_owned());
+    Ok(Line::Text { option, pattern })
+}

@@ -1,0 +1,134 @@
+//! The folder of a campaign.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fathom_kconfig::{Config, Disk, Loader, Tree, Warning, WarningKind};
+
+use crate::CampaignError;
+use crate::definition::Definitions;
+
+mod init;
+pub mod shipped;
+
+pub use init::{Init, Unpacked, init};
+
+/// The file that holds the values.
+pub const CONFIG: &str = ".config";
+/// The folder of the defconfigs.
+pub const DEFCONFIGS: &str = "defconfigs";
+
+/// An opened campaign folder.
+#[derive(Debug, Clone)]
+pub struct Folder {
+    dir: PathBuf,
+}
+
+impl Folder {
+    /// The campaign in `dir`.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn open(dir: &Path) -> Result<Self, CampaignError> {
+        if dir.join("Kconfig").is_file() {
+            let dir = dir.to_owned();
+            return Ok(Self { dir });
+        }
+        let here = match dir {
+            dir if dir == Path::new(".") => Path::new("this folder"),
+            dir => dir,
+        };
+        Err(CampaignError::NoCampaign(here.to_owned()))
+    }
+
+    /// The folder, as it was given.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.dir
+    }
+
+    /// A file of the folder; `./` is left out.
+    #[must_use]
+    pub fn file(&self, name: impl AsRef<Path>) -> PathBuf {
+        match self.dir.strip_prefix(".") {
+            Ok(rest) => rest.join(name),
+            Err(_) => self.dir.join(name),
+        }
+    }
+
+    /// The Kconfig tree, with these variables of the environment.
+    ///
+    /// # Errors
+    /// The first mistake in its files.
+    pub fn tree(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<Arc<Tree>, CampaignError> {
+        let tree = Loader::new(&Disk::new(&self.dir))
+            .env(env)
+            .load("Kconfig")?;
+        Ok(Arc::new(tree))
+    }
+
+    /// The values in `.config`.
+    ///
+    /// # Errors
+    /// When there is no `.config`, or it or the Kconfig files are wrong.
+    pub fn config(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<Config, CampaignError> {
+        self.configured(env).map(|(config, _)| config)
+    }
+
+    /// The same, with what is doubtful about them.
+    ///
+    /// # Errors
+    /// As [`Folder::config`].
+    pub fn configured(
+        &self,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<(Config, Vec<Warning>), CampaignError> {
+        let path = self.file(CONFIG);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let known = self.defconfigs().join(", ");
+                return Err(CampaignError::NoConfig(self.dir.clone(), known));
+            }
+            Err(error) => return Err(CampaignError::io(path, error)),
+        };
+        let mut config = Config::new(self.tree(env)?);
+        let mut warnings = config.read(&text, &path.display().to_string());
+        let is_wrong = |warning: &Warning| {
+            matches!(
+                warning.kind,
+                WarningKind::Malformed | WarningKind::InvalidValue
+            )
+        };
+        let wrong: Vec<String> = warnings
+            .iter()
+            .filter(|warning| is_wrong(warning))
+            .map(ToString::to_string)
+            .collect();
+        if !wrong.is_empty() {
+            return Err(CampaignError::Config(wrong));
+        }
+        warnings.extend(config.warnings());
+        Ok((config, warnings))
+    }
+
+    /// The names of the folder's defconfigs, in order.
+    #[must_use]
+    pub fn defconfigs(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.file(DEFCONFIGS))
+            .into_iter()
+            .flatten();
+        let mut names: Vec<String> = entries
+            .flatten()
+            .filter(|entry| entry.path().is_file())
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .filter(|name| !name.starts_with('.') && !name.ends_with('~'))
+            .collect();
+        names.sort();
+        names
+    }
+
+    pub(crate) fn definitions(&self) -> Result<Definitions, CampaignError> {
+        Definitions::read(&self.dir)
+    }
+}

@@ -1,0 +1,95 @@
+//! The engine that was asked for or chosen, ready to run jobs.
+
+use std::path::Path;
+
+use fathom_model::FailureKind;
+
+use crate::choice::{self, Chosen, Lack, NoEngine, Wish};
+use crate::fio::Fio;
+use crate::fio::guard::Place;
+use crate::fio::version::Program;
+use crate::native::Native;
+use crate::sim::Sim;
+use crate::{Engine, EngineError, Request};
+
+/// What runs the jobs.
+#[derive(Debug)]
+pub enum Selected {
+    /// fio.
+    Fio(Fio),
+    /// The engine inside Fathom.
+    Native(Native),
+    /// No engine: a simulation.
+    Sim(Sim),
+}
+
+impl Selected {
+    /// Chooses between fio and the native engine as [`choice::choose`] does;
+    /// `fio` says what this fio lacks for the jobs (not asked when no other
+    /// engine would do), `native` what the other one lacks. With the native
+    /// engine comes why it was not fio. Both do their work in processes of their
+    /// own, which are this program once more: see [`crate::fio::guard::entry`]
+    /// and [`crate::native::entry`].
+    ///
+    /// # Errors
+    /// The lacks of all engines that were asked for.
+    pub fn choose(
+        wish: Wish,
+        fio: Option<&Path>,
+        fio_runs: impl FnOnce(&Program) -> Result<(), Lack>,
+        native_runs: impl FnOnce() -> Result<(), Lack>,
+    ) -> Result<(Self, Option<Lack>), NoEngine> {
+        let mut found = None;
+        let with_fio = || -> Result<(), Lack> {
+            let program = Program::find(fio)?;
+            if wish == Wish::Auto {
+                fio_runs(&program)?;
+            }
+            found = Some(program);
+            Ok(())
+        };
+        let (chosen, passed_over) = choice::choose(wish, with_fio, native_runs)?;
+        let selected = match (chosen, found) {
+            (Chosen::Fio, Some(program)) => Self::Fio(Fio::new(program, Place::Process)),
+            _ => Self::Native(Native::apart()),
+        };
+        Ok((selected, passed_over))
+    }
+
+    /// The simulation of the device that a file describes.
+    ///
+    /// # Errors
+    /// When the file is wrong.
+    pub fn simulation(device: Option<&Path>) -> Result<Self, NoEngine> {
+        let sim = Sim::read(device);
+        sim.map(Self::Sim)
+            .map_err(|reason| NoEngine(vec![("sim", Lack::new(FailureKind::BadOption, reason))]))
+    }
+
+    /// As what runs.
+    #[must_use]
+    pub fn engine(&self) -> &dyn Engine {
+        match self {
+            Self::Fio(fio) => fio,
+            Self::Native(native) => native,
+            Self::Sim(sim) => sim,
+        }
+    }
+
+    /// Whether nothing is measured, because there is no device.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        matches!(self, Self::Sim(_))
+    }
+
+    /// The command that it would execute; empty when it executes none.
+    ///
+    /// # Errors
+    /// When fio cannot be asked how.
+    pub fn command(&self, request: &Request) -> Result<Vec<String>, EngineError> {
+        match self {
+            Self::Fio(fio) => fio.command(request),
+            Self::Native(_) | Self::Sim(_) => Ok(Vec::new()),
+        }
+    }
+}

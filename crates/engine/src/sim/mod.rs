@@ -1,0 +1,439 @@
+//! The simulation: jobs on a device that does not exist, with a clock of its own.
+//!
+//! It measures nothing. It is there to see what a campaign does with devices
+//! that get worse, never settle, fail, stall or vanish, in milliseconds instead
+//! of hours and the same each time. Never chosen by `auto`, and named in every
+//! record and on every screen. It reads rw, rwmixread, bs, iodepth, numjobs,
+//! size, runtime and ramp_time of a job and passes over everything else; all
+//! jobs of a file run side by side, and no file or device is touched.
+
+mod device;
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use fathom_model::{
+    Direction, DirectionResult, Event, Failure, FailureKind, Histogram, JobResult, JobSpec,
+    Latency, Results, Sample,
+};
+
+pub use device::{Device, Fail, Settle, Stall, Swing};
+
+use crate::jobfile::spec;
+use crate::requested::{bad, jobs};
+use crate::{Control, Engine, EngineError, Flow, Outcome, Request, Sink};
+
+/// Behind the name of every run on a simulated device, wherever it is listed.
+pub const SIMULATED: &str = " (simulated)";
+/// What results name as the engine's version.
+pub const VERSION: &str = "sim-1";
+/// How long a device may be silent behind the end of its jobs before they count
+/// as hung: as long as the native engine waits for its workers.
+const GRACE: Duration = Duration::from_secs(5);
+/// Shape of the latencies of an interval: factors of the mean and their shares
+/// in percent, whose mean is 1.
+const SHAPE: [(f64, u64); 4] = [(0.7, 50), (1.0, 39), (2.0, 10), (6.0, 1)];
+
+/// The simulation of one device, whose life goes on from run to run.
+#[derive(Debug)]
+pub struct Sim {
+    device: Device,
+    life: Mutex<Life>,
+}
+
+/// The state of a device.
+#[derive(Debug, Clone, Copy)]
+struct Life {
+    /// Its age.
+    now: Duration,
+    /// Where its rate has wandered to, as a factor.
+    wandered: f64,
+}
+
+impl Sim {
+    /// A new device of this kind.
+    #[must_use]
+    pub fn new(device: Device) -> Self {
+        let life = Mutex::new(Life {
+            now: Duration::ZERO,
+            wandered: 1.0,
+        });
+        Self { device, life }
+    }
+
+    /// A new device as a file describes it; without one a healthy device.
+    ///
+    /// # Errors
+    /// A sentence that names the file and what is wrong with it.
+    pub fn read(path: Option<&Path>) -> Result<Self, String> {
+        let device = path.map_or_else(|| Ok(Device::default()), Device::read)?;
+        Ok(Self::new(device))
+    }
+
+    /// Whether the jobs have what the simulation needs.
+    ///
+    /// # Errors
+    /// A sentence for each job that has not.
+    pub fn runs(specs: &[JobSpec]) -> Result<(), Vec<String>> {
+        let reasons: Vec<String> = specs.iter().filter_map(|s| Load::of(s).err()).collect();
+        if reasons.is_empty() {
+            Ok(())
+        } else {
+            Err(reasons)
+        }
+    }
+
+    fn life(&self) -> MutexGuard<'_, Life> {
+        // A number and a factor are whole whenever the lock is free.
+        self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets time pass, at its pace.
+    fn pass(&self, time: Duration) -> Life {
+        let real = self.device.pace_ms / 1000.0 * time.as_secs_f64();
+        if real > 0.0 {
+            std::thread::sleep(Duration::from_secs_f64(real));
+        }
+        let mut life = self.life();
+        life.now += time;
+        let step = self.device.chance(life.now.as_millis() as u64, 2);
+        let root = time.as_secs_f64().sqrt();
+        life.wandered *= (self.device.wander_percent / 100.0 * step * root).exp();
+        *life
+    }
+}
+
+impl Engine for Sim {
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    fn now(&self) -> Duration {
+        self.life().now
+    }
+
+    fn run(
+        &self,
+        request: &Request,
+        control: &Control,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome, EngineError> {
+        let specs = jobs(request, self.name())?;
+        let loads: Result<Vec<Load>, String> = specs.iter().map(Load::of).collect();
+        let loads = loads.map_err(bad)?;
+        let mut run = Run {
+            sim: self,
+            control,
+            sink,
+            interval: request.interval,
+            loads,
+            begun: self.now(),
+            deadline: request.deadline,
+            interrupted: false,
+        };
+        run.emit(Event::EngineStarted {
+            engine: self.name().to_owned(),
+            version: Some(VERSION.to_owned()),
+            argv: Vec::new(),
+            pid: None,
+        });
+        Ok(run.go())
+    }
+}
+
+/// What a job asks of the device, and what it got.
+#[derive(Debug)]
+struct Load {
+    name: String,
+    /// Share of the reads among its I/Os.
+    reads: f64,
+    block_bytes: f64,
+    in_flight: u64,
+    runtime: Option<Duration>,
+    ramp: Duration,
+    /// All that it moves, where that ends it.
+    size_bytes: Option<f64>,
+    done: [Done; 2],
+    moved_bytes: f64,
+}
+
+/// What a job did in one direction.
+#[derive(Debug, Default)]
+struct Done {
+    ios: u64,
+    clat: Histogram,
+    /// Of an I/O that has only begun: rates are no whole numbers.
+    rest: f64,
+}
+
+const DIRECTIONS: [Direction; 2] = [Direction::Read, Direction::Write];
+
+impl Load {
+    fn of(spec: &JobSpec) -> Result<Self, String> {
+        let wrong = |what: &str| format!("job {}: the simulation {what}", spec.name);
+        let rw = spec::rw(spec).ok_or_else(|| wrong("does not understand its rw"))?;
+        let blocks = spec::bs(spec).ok_or_else(|| wrong("knows one block size only"))?;
+        let mix = spec::number(spec, "rwmixread").unwrap_or(50).min(100) as f64 / 100.0;
+        let reads = match (rw.reads, rw.writes) {
+            (true, true) => mix,
+            (true, false) => 1.0,
+            (false, true) => 0.0,
+            (false, false) => return Err(wrong("knows reads and writes only")),
+        };
+        let time_based = spec::time_based(spec);
+        let runtime = spec::runtime(spec);
+        let clones = spec::numjobs(spec).max(1);
+        let size = spec::size(spec).and_then(crate::jobfile::value::Amount::number);
+        let size_bytes = size.map(|size| size as f64 * clones as f64);
+        if runtime.is_none() && size_bytes.is_none() {
+            return Err(wrong("needs a runtime, or a size in bytes"));
+        }
+        Ok(Self {
+            name: spec.name.clone(),
+            reads,
+            block_bytes: blocks[usize::from(!rw.reads)].max(1) as f64,
+            in_flight: spec::iodepth(spec).max(1) * clones,
+            ramp: spec::ramp_time(spec).unwrap_or_default(),
+            size_bytes: size_bytes.filter(|_| !time_based || runtime.is_none()),
+            runtime,
+            done: [Done::default(), Done::default()],
+            moved_bytes: 0.0,
+        })
+    }
+
+    /// What is left of it after `ran` (ramp included): its time, or the time
+    /// its data would take at `bandwidth` bytes per second.
+    fn left(&self, ran: Duration, bandwidth: f64) -> Duration {
+        let by_time = self
+            .runtime
+            .map(|runtime| (self.ramp + runtime).saturating_sub(ran));
+        let by_size = self.size_bytes.map(|size| {
+            let seconds = (size - self.moved_bytes).max(0.0) / bandwidth.max(1.0);
+            Duration::from_secs_f64(seconds.min(1e9))
+        });
+        match (by_time, by_size) {
+            (Some(time), Some(size)) => time.min(size),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => Duration::ZERO,
+        }
+    }
+}
+
+/// One run of the jobs of a file.
+struct Run<'r> {
+    sim: &'r Sim,
+    control: &'r Control,
+    sink: &'r mut dyn Sink,
+    interval: Duration,
+    loads: Vec<Load>,
+    begun: Duration,
+    deadline: Option<Duration>,
+    interrupted: bool,
+}
+
+impl Run<'_> {
+    fn emit(&mut self, event: Event) {
+        if self.sink.event(event) == Flow::Stop {
+            self.interrupted = true;
+        }
+    }
+
+    fn go(mut self) -> Outcome {
+        let names = self.loads.iter().map(|load| load.name.clone()).collect();
+        self.emit(Event::Jobs { names });
+        let failure = self.measure();
+        let errno = failure.as_ref().and_then(|failure| failure.errno);
+        let results = self.results(errno);
+        self.emit(Event::Finished {
+            results: Box::new(results),
+        });
+        match failure {
+            _ if self.interrupted => Outcome::Interrupted,
+            Some(failure) => {
+                self.emit(Event::Failure(failure));
+                Outcome::Failed
+            }
+            None => Outcome::Complete,
+        }
+    }
+
+    /// Goes through the intervals; what ended them before their time.
+    fn measure(&mut self) -> Option<Failure> {
+        let in_flight: u64 = self.loads.iter().map(|load| load.in_flight).sum();
+        loop {
+            let life = *self.sim.life();
+            let ran = life.now.saturating_sub(self.begun);
+            self.interrupted |= self.control.stop_requests() > 0;
+            if self.interrupted {
+                return None;
+            }
+            if let Some(limit) = self.deadline.filter(|&limit| ran >= limit) {
+                let what = format!("the time limit of {} s was reached", limit.as_secs_f64());
+                return Some(Failure::new(FailureKind::TimeLimit, what));
+            }
+            let at_s = life.now.as_secs_f64();
+            if let Some(errno) = self.sim.device.errno(at_s, in_flight) {
+                return Some(io_failure(errno));
+            }
+            let silent = self.sim.device.stalls(at_s);
+            let left = self.left(&life, ran, in_flight);
+            if left.is_zero() && !silent {
+                return None;
+            }
+            let ends = self
+                .loads
+                .iter()
+                .map(|l| l.ramp + l.runtime.unwrap_or_default());
+            if silent && ran >= ends.max().unwrap_or_default() + GRACE {
+                let what = format!("{in_flight} I/Os did not come back");
+                return Some(Failure::new(FailureKind::Hung, what));
+            }
+            let span = match silent {
+                true => self.interval,
+                false => self.interval.min(left),
+            };
+            self.step(span, in_flight, silent);
+        }
+    }
+
+    fn left(&self, life: &Life, ran: Duration, in_flight: u64) -> Duration {
+        let of = |load: &Load| {
+            let share = load.in_flight as f64 / in_flight as f64;
+            let at_s = life.now.as_secs_f64();
+            let service =
+                self.sim
+                    .device
+                    .serve(in_flight as f64, load.block_bytes, at_s, life.wandered);
+            load.left(ran, service.iops * share * load.block_bytes)
+        };
+        self.loads.iter().map(of).max().unwrap_or_default()
+    }
+
+    /// One interval.
+    fn step(&mut self, span: Duration, in_flight: u64, silent: bool) {
+        // At least a ms: a rest of some ns would never end.
+        let span = span.max(Duration::from_millis(1));
+        let life = self.sim.pass(span);
+        let ran = life.now.saturating_sub(self.begun);
+        let t_ms = ran.as_millis() as u64;
+        let mut samples = Vec::new();
+        for (job, load) in (0..).zip(&mut self.loads) {
+            let at_s = life.now.as_secs_f64();
+            let device = &self.sim.device;
+            let service = device.serve(in_flight as f64, load.block_bytes, at_s, life.wandered);
+            let share = load.in_flight as f64 / in_flight as f64;
+            let ios = match silent || ran <= load.ramp {
+                true => 0.0,
+                false => service.iops * share * span.as_secs_f64(),
+            };
+            load.moved_bytes += ios * load.block_bytes;
+            let parts = [load.reads, 1.0 - load.reads];
+            for (place, dir) in DIRECTIONS.into_iter().enumerate() {
+                if parts[place] == 0.0 || ran <= load.ramp {
+                    continue;
+                }
+                let (ios, clat) = load.done[place].add(ios * parts[place], service.latency_ns);
+                samples.push(Sample {
+                    t_ms,
+                    span_ms: span.as_millis() as u64,
+                    job,
+                    dir,
+                    ios,
+                    bytes: ios * load.block_bytes as u64,
+                    clat: Some(clat),
+                });
+            }
+        }
+        for sample in samples {
+            self.emit(Event::Sample(sample));
+        }
+        let remaining_ms = Some(self.left(&life, ran, in_flight).as_millis() as u64);
+        self.emit(Event::Interval { t_ms, remaining_ms });
+    }
+
+    fn results(&self, errno: Option<i32>) -> Results {
+        let ran = self.sim.now().saturating_sub(self.begun);
+        let job = |load: &Load| {
+            let runtime = ran.saturating_sub(load.ramp);
+            let mut result = JobResult {
+                name: load.name.clone(),
+                error: errno.unwrap_or(0),
+                runtime_ms: Some(runtime.as_millis() as u64),
+                ..JobResult::default()
+            };
+            for (done, dir) in load.done.iter().zip(DIRECTIONS) {
+                if let Some(place) = result.direction_mut(dir) {
+                    *place = Some(done.result(load.block_bytes, runtime));
+                }
+            }
+            result
+        };
+        Results {
+            engine_version: Some(VERSION.to_owned()),
+            jobs: self.loads.iter().map(job).collect(),
+            ..Results::default()
+        }
+    }
+}
+
+impl Done {
+    /// Counts the I/Os of an interval; gives the whole ones and their latencies.
+    fn add(&mut self, ios: f64, mean_ns: f64) -> (u64, Histogram) {
+        let all = ios + self.rest;
+        let whole = all as u64;
+        self.rest = all - whole as f64;
+        let mut clat = Histogram::new();
+        let mut left = whole;
+        for (factor, percent) in SHAPE.into_iter().rev() {
+            let count = match percent {
+                50 => left,
+                _ => whole * percent / 100,
+            };
+            left -= count;
+            clat.add((mean_ns * factor) as u64, count);
+        }
+        self.ios += whole;
+        self.clat.merge(&clat);
+        (whole, clat)
+    }
+
+    fn result(&self, block_bytes: f64, runtime: Duration) -> DirectionResult {
+        let seconds = runtime.as_secs_f64();
+        if self.ios == 0 || seconds == 0.0 {
+            return DirectionResult::default();
+        }
+        let mut buckets = self.clat.buckets();
+        let bounds = fathom_model::histogram::bounds_of;
+        let min_ns = buckets.next().map_or(0, |(bucket, _)| bounds(bucket).0);
+        let last = self.clat.buckets().last();
+        DirectionResult {
+            total_ios: self.ios,
+            io_bytes: self.ios * block_bytes as u64,
+            bw_bytes: self.ios as f64 * block_bytes / seconds,
+            iops: self.ios as f64 / seconds,
+            runtime_ms: runtime.as_millis() as u64,
+            clat: Some(Latency {
+                n: Some(self.ios),
+                min_ns,
+                max_ns: last.map_or(0, |(bucket, _)| bounds(bucket).1),
+                mean_ns: self.clat.mean_ns().unwrap_or(0.0),
+                histogram: Some(self.clat.clone()),
+                ..Latency::default()
+            }),
+            ..DirectionResult::default()
+        }
+    }
+}
+
+fn io_failure(errno: i32) -> Failure {
+    let error = std::io::Error::from_raw_os_error(errno);
+    let (kind, what) = match errno {
+        device::ENODEV => (FailureKind::NoDevice, "the device is gone"),
+        _ => (FailureKind::Io, "an I/O failed"),
+    };
+    Failure::new(kind, format!("{what}: {error}")).with_errno(errno)
+}
+
+#[cfg(test)]
+mod tests;

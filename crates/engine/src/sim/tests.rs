@@ -1,0 +1,138 @@
+//! Devices as campaigns meet them; an hour each, in milliseconds.
+
+use super::*;
+
+/// Keeps the events.
+#[derive(Default)]
+struct Kept(Vec<Event>);
+
+impl Sink for Kept {
+    fn event(&mut self, event: Event) -> Flow {
+        self.0.push(event);
+        Flow::Continue
+    }
+}
+
+const JOB: &str = "[a]\nrw=randrw\nrwmixread=70\nbs=4k\niodepth=8\ntime_based\nruntime=1h\n";
+
+fn run(sim: &Sim, job: &str, deadline: Option<Duration>) -> (Outcome, Kept) {
+    let dir = tempfile::tempdir().unwrap();
+    let job_file = dir.path().join("job.fio");
+    std::fs::write(&job_file, job).unwrap();
+    let request = Request {
+        job_file,
+        sections: vec![],
+        extra_args: vec![],
+        work_dir: dir.path().to_owned(),
+        raw_dir: dir.path().join("raw"),
+        interval: Duration::from_secs(1),
+        deadline,
+    };
+    let mut kept = Kept::default();
+    let outcome = sim.run(&request, &Control::default(), &mut kept).unwrap();
+    (outcome, kept)
+}
+
+fn sim(text: &str) -> Sim {
+    let head = "format = \"fathom-sim-device\"\nversion = 1\n";
+    Sim::new(toml::from_str(&format!("{head}{text}")).unwrap())
+}
+
+/// I/Os of each second.
+fn rates(kept: &Kept) -> Vec<u64> {
+    let mut rates = vec![0];
+    for event in &kept.0 {
+        match event {
+            Event::Sample(sample) => *rates.last_mut().unwrap() += sample.ios,
+            Event::Interval { .. } => rates.push(0),
+            _ => {}
+        }
+    }
+    rates.pop();
+    rates
+}
+
+fn failure(kept: &Kept) -> &Failure {
+    let failures = kept.0.iter().filter_map(|event| match event {
+        Event::Failure(failure) => Some(failure),
+        _ => None,
+    });
+    failures.last().unwrap()
+}
+
+#[test]
+fn an_hour_passes_at_once_and_is_the_same_each_time() {
+    let results = || {
+        let sim = sim("");
+        let (outcome, kept) = run(&sim, JOB, None);
+        assert_eq!(outcome, Outcome::Complete);
+        assert_eq!(sim.now(), Duration::from_secs(3600));
+        kept.0
+    };
+    let events = results();
+    assert!(events == results());
+    let Some(Event::Finished { results }) = events.last() else {
+        panic!()
+    };
+    let job = &results.jobs[0];
+    let (read, write) = (job.read.as_ref().unwrap(), job.write.as_ref().unwrap());
+    let share = read.iops / (read.iops + write.iops);
+    assert!((share - 0.7).abs() < 0.01, "{share}");
+    let clat = read.clat.as_ref().unwrap();
+    let expected_ns = 8.0 / (read.iops + write.iops) * 1e9;
+    assert!((clat.mean_ns / expected_ns - 1.0).abs() < 0.05);
+}
+
+#[test]
+fn devices_change_with_time() {
+    let first_and_last = |text: &str| {
+        let rates = rates(&run(&sim(text), JOB, None).1);
+        (rates[10] as f64, rates[rates.len() - 10] as f64)
+    };
+    let (first, last) = first_and_last("drift_percent_per_hour = -50");
+    assert!((last / first - 0.5).abs() < 0.05);
+    let (first, last) = first_and_last("drift_percent_per_hour = 100");
+    assert!((last / first - 2.0).abs() < 0.2);
+    let (first, last) = first_and_last("[settle]\nfresh_percent = 400\nseconds = 300");
+    assert!((first / last - 4.0).abs() < 0.3);
+    let swing = rates(&run(&sim("[swing]\npercent = 20\nseconds = 60"), JOB, None).1);
+    assert!(swing[15] as f64 > 1.3 * swing[45] as f64);
+    let wander = rates(&run(&sim("wander_percent = 5"), JOB, None).1);
+    let (low, high) = (wander.iter().min().unwrap(), wander.iter().max().unwrap());
+    assert!(*high as f64 > 1.5 * *low as f64, "{low} {high}");
+}
+
+#[test]
+fn devices_fail_vanish_and_stall() {
+    let failing = sim("[fail]\nafter_s = 10");
+    let (outcome, kept) = run(&failing, JOB, None);
+    assert_eq!(
+        (outcome, failure(&kept).errno, rates(&kept).len()),
+        (Outcome::Failed, Some(5), 10)
+    );
+    let (_, kept) = run(&sim("[fail]\nin_flight = 8\nerrno = 11"), JOB, None);
+    assert_eq!(failure(&kept).errno, Some(11));
+    let gone = sim("vanish_after_s = 10");
+    run(&gone, JOB, None);
+    let (_, kept) = run(&gone, JOB, None);
+    assert_eq!(failure(&kept).kind, FailureKind::NoDevice);
+    let (outcome, kept) = run(&sim("[stall]\nafter_s = 10\nfor_s = 60"), JOB, None);
+    assert_eq!(outcome, Outcome::Complete);
+    assert_eq!(rates(&kept).iter().filter(|&&rate| rate == 0).count(), 60);
+    let (_, kept) = run(&sim("[stall]\nafter_s = 10"), JOB, None);
+    assert_eq!(failure(&kept).kind, FailureKind::Hung);
+    let limit = Some(Duration::from_secs(60));
+    let (_, kept) = run(&sim("[stall]\nafter_s = 10"), JOB, limit);
+    assert_eq!(failure(&kept).kind, FailureKind::TimeLimit);
+}
+
+#[test]
+fn a_size_ends_a_job_too() {
+    let (outcome, kept) = run(&sim(""), "[a]\nrw=write\nbs=1m\nsize=1g\n", None);
+    assert_eq!(outcome, Outcome::Complete);
+    let Some(Event::Finished { results }) = kept.0.last() else {
+        panic!()
+    };
+    let bytes = results.jobs[0].write.as_ref().unwrap().io_bytes as f64;
+    assert!((bytes / f64::from(1 << 30) - 1.0).abs() < 0.02, "{bytes}");
+}
