@@ -2,8 +2,8 @@
 //! limits on their I/O ([`Throttle`]), small file
 //! systems ([`SmallFs`]), a file system with faults ([`FaultFs`]), an sshd
 //! ([`Sshd`]), a terminal ([`Tmux`]), a machine with emulated disks ([`Guest`]),
-//! PyPI's kconfiglib ([`kconfiglib`](fn@kconfiglib)), programs without some
-//! system calls ([`deny`](fn@deny)), and a way to skip with a reason ([`skip`]).
+//! PyPI's kconfiglib ([`kconfiglib`](fn@kconfiglib)), programs without some system
+//! calls ([`deny`](fn@deny)), and a way to skip with a reason ([`skip`]).
 //! For tests only; knows no other crate.
 //!
 //! Everything here is undone when it is dropped, also when a test panics. What
