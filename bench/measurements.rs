@@ -126,3 +126,20 @@ pub fn show_long_record(lab: &Lab) -> Row {
         beside: vec![Beside::new("size in MB", log.len() as f64 / 1e6)],
     }
 }
+
+/// `fathom graph` of 45 series in both directions: the 270 graphs of bandwidth,
+/// IOPS and latency that fio-tests draws of its full matrix, and 45 of IOPS
+/// against latency besides.
+pub fn graphs(lab: &Lab) -> Row {
+    let rounds = lab.rounds(9);
+    let record = inputs::campaign_record(&lab.path("runs"), if lab.full { 45 } else { 2 });
+    let draw = fathom(lab, &["graph", record.to_str().unwrap()]);
+    Row {
+        what: "`fathom graph`: 270 graphs of a campaign and 45 more",
+        unit: "ms",
+        value: take_turns(rounds, &mut [draw])[0],
+        limit: Some(500.0),
+        rounds,
+        beside: Vec::new(),
+    }
+}

@@ -11,6 +11,7 @@ pub mod chart;
 mod clean;
 pub mod document;
 pub mod doubts;
+pub mod graphs;
 pub mod grid;
 pub mod samples;
 pub mod style;

@@ -12,6 +12,7 @@ pub mod completions;
 pub mod config;
 pub mod doctor;
 pub mod engines;
+pub mod graph;
 pub mod import;
 pub mod job;
 pub mod man;
@@ -80,6 +81,8 @@ pub enum Command {
     Doctor(doctor::Args),
     #[command(display_order = 4)]
     Engines(engines::Args),
+    #[command(display_order = 7)]
+    Graph(graph::Args),
     #[command(display_order = 5)]
     Import(import::Args),
     #[command(display_order = 3)]
@@ -102,6 +105,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Config(args) => config::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
         Command::Engines(args) => engines::run(&cli.global, args),
+        Command::Graph(args) => graph::run(&cli.global, args),
         Command::Import(args) => import::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
