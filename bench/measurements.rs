@@ -1,4 +1,4 @@
-//! The measurements, one function each.
+//! The measurements of runs and their records, one function each.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,8 @@ use crate::results::{Beside, Row};
 use crate::timing::{peak_rss_kib, take_turns, time_of, wall_ms, which};
 use crate::{Lab, inputs};
 
-fn fathom(lab: &Lab, args: &[&str]) -> Command {
+/// Fathom with its records in the lab's folder.
+pub fn fathom(lab: &Lab, args: &[&str]) -> Command {
     let mut command = Command::new(&lab.fathom);
     command.args(["--runs".as_ref(), lab.path("runs").as_os_str()]);
     command.args(args);

@@ -5,23 +5,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use clap::Parser as _;
 use fathom_model::Exit;
 use flate2::read::GzDecoder;
 use serde::{Deserialize, Serialize};
 
-use super::{ExitError, Global};
+use super::{Cli, ExitError, Global, dispatch};
 use crate::out;
 
 /// The record, packed by tools/record-demo.sh.
 const PACKED: &[u8] = include_bytes!("../../../../campaigns/demo/record.json.gz");
 /// Where runs lie in a folder, as `--runs` has it when nothing is said.
 const RUNS: &str = "fathom-runs";
+/// The commands that draw it.
+const DRAWING: [&str; 1] = ["graph"];
 
 /// Unpack a recorded campaign and draw it
 ///
-/// A campaign of this Fathom's own: random reads and a mix of 70 % reads over
-/// I/O depths, on a device that gives no more than a known number of I/Os a
-/// second, so that every curve has a knee that is known.
+/// Random reads and a mix of 70 % reads, over I/O depths and over jobs, on a loop
+/// device that the kernel held to 16,000 reads and 16,000 writes a second: every
+/// curve has its knee there. With --json it is unpacked only.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -76,14 +79,23 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             schema: "fathom.demo/1",
             run: &record,
         })?;
-    } else {
-        let dir = args.dir.display();
-        out::text(format_args!(
-            "A recorded campaign is in {dir}. To look at it:\n\n  \
-             cd {dir}\n  \
-             fathom show            a table for each series, the best points marked\n  \
-             fathom export csv      the same for a spreadsheet\n"
-        ));
+        return Ok(Exit::Success);
     }
+    for command in DRAWING {
+        let runs = args.dir.join(RUNS);
+        let words = ["fathom".as_ref(), "--runs".as_ref(), runs.as_os_str()];
+        let more = [command.as_ref(), packed.id.as_ref()];
+        dispatch(&Cli::try_parse_from(words.into_iter().chain(more))?)?;
+    }
+    let dir = args.dir.display();
+    out::text(format_args!(
+        "\nA recorded campaign is in {dir}. To look at it:\n\n  \
+         cd {dir}\n  \
+         fathom show          a table for each series; * marks the best points\n  \
+         fathom export csv    the same for a spreadsheet\n  \
+         {graphs}\n                       \
+         the graphs: at which depth does bandwidth end, and what does more cost?\n",
+        graphs = Path::new(RUNS).join(&packed.id).join("graphs").display()
+    ));
     Ok(Exit::Success)
 }
