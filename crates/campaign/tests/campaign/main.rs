@@ -10,6 +10,7 @@ use fathom_campaign::{CampaignError, Folder, Only};
 mod definitions;
 mod files;
 mod matrix;
+mod ready;
 mod settings;
 
 /// A campaign in a folder of its own.
