@@ -16,6 +16,7 @@ pub mod doctor;
 pub mod engines;
 pub mod export;
 pub mod r#gen;
+pub mod graph;
 pub mod import;
 pub mod init;
 pub mod job;
@@ -92,6 +93,7 @@ pub enum Command {
     Export(export::Args),
     #[command(display_order = 12)]
     Gen(r#gen::Args),
+    Graph(graph::Args),
     #[command(display_order = 5)]
     Import(import::Args),
     #[command(display_order = 11)]
@@ -121,6 +123,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Engines(args) => engines::run(&cli.global, args),
         Command::Export(args) => export::run(&cli.global, args),
         Command::Gen(args) => r#gen::run(&cli.global, args),
+        Command::Graph(args) => graph::run(&cli.global, args),
         Command::Import(args) => import::run(&cli.global, args),
         Command::Init(args) => init::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
