@@ -7,9 +7,11 @@
 
 use std::path::{Path, PathBuf};
 
+mod campaigns;
 mod inputs;
 mod machine;
 mod measurements;
+mod report;
 mod results;
 mod timing;
 
@@ -49,13 +51,17 @@ fn main() {
         println!("fio is not installed: nothing to measure against");
         return;
     }
-    let measurements: [(&str, Measurement); 6] = [
+    let measurements: &[(&str, Measurement)] = &[
         ("start", measurements::start_up),
         ("cost", measurements::cost_per_run),
         ("memory", measurements::memory),
         ("parse", measurements::parse_clients),
         ("show", measurements::show_long_record),
-        ("report", measurements::open_report),
+        ("report", report::open_report),
+        ("config", campaigns::load_tree),
+        ("gen", campaigns::generate),
+        ("export", campaigns::export),
+        ("graph", campaigns::graphs),
     ];
     // `cargo bench … -- parse` measures that alone, and writes nothing.
     let wanted: Vec<String> = std::env::args()

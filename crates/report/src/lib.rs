@@ -13,6 +13,7 @@ mod clean;
 pub mod document;
 pub mod doubts;
 pub mod export;
+pub mod graphs;
 pub mod grid;
 pub mod html;
 pub mod samples;

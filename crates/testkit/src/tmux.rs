@@ -2,8 +2,9 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
 
 /// How long a screen may take to show what is waited for.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -13,7 +14,8 @@ const LOOK: Duration = Duration::from_millis(30);
 /// A tmux server of its own with one window, ended when it is dropped.
 #[derive(Debug)]
 pub struct Tmux {
-    socket: String,
+    /// Holds the socket, which tmux leaves behind.
+    folder: TempDir,
 }
 
 impl Tmux {
@@ -23,10 +25,8 @@ impl Tmux {
     /// # Errors
     /// When tmux is not there or does not start.
     pub fn start(width: u16, height: u16, dir: &Path, command: &str) -> Result<Self, String> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let socket = format!("fathom-test-{}-{number}", std::process::id());
-        let tmux = Self { socket };
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let tmux = Self { folder };
         let (width, height) = (width.to_string(), height.to_string());
         let dir = crate::text(dir);
         let size = ["-x", &width, "-y", &height];
@@ -36,7 +36,8 @@ impl Tmux {
     }
 
     fn run(&self, args: &[&str]) -> Result<String, String> {
-        let all = [&["-L", &self.socket], args].concat();
+        let socket = self.folder.path().join("socket");
+        let all = [&["-S", crate::text(&socket)], args].concat();
         let output = Command::new(crate::program("tmux")?)
             // Inside a tmux of the developer, it would be that one.
             .env_remove("TMUX")

@@ -122,16 +122,13 @@ impl Fitted {
     }
 }
 
-/// Fits an axis to the smallest and largest of its values. `fits` says of the
-/// labels of all ticks, with their places, whether they stand clear of each
-/// other; `wanted` is the largest number of ticks that is easily read.
+/// Whether labels, each with its place on the axis, stand clear of each other.
+pub type Fits<'f> = dyn Fn(&[(f64, String)]) -> bool + 'f;
+
+/// Fits an axis to the smallest and largest of its values; `wanted` is the
+/// largest number of ticks that is easily read.
 #[must_use]
-pub fn fit(
-    axis: &Axis,
-    extent: Option<(f64, f64)>,
-    wanted: usize,
-    fits: &dyn Fn(&[(f64, String)]) -> bool,
-) -> Fitted {
+pub fn fit(axis: &Axis, extent: Option<(f64, f64)>, wanted: usize, fits: &Fits) -> Fitted {
     let mut wanted = wanted.clamp(1, TICKS_MAX);
     loop {
         let fitted = fit_to(axis, extent, wanted);
@@ -151,11 +148,7 @@ pub fn fit(
 }
 
 /// With every second of its ticks left out, until their labels fit.
-fn thinned(
-    mut fitted: Fitted,
-    mut labels: Vec<(f64, String)>,
-    fits: &dyn Fn(&[(f64, String)]) -> bool,
-) -> Fitted {
+fn thinned(mut fitted: Fitted, mut labels: Vec<(f64, String)>, fits: &Fits) -> Fitted {
     fn halve<T>(items: &mut Vec<T>) {
         let mut n = 0;
         items.retain(|_| {
@@ -176,7 +169,7 @@ fn fit_to(axis: &Axis, extent: Option<(f64, f64)>, wanted: usize) -> Fitted {
             scale: Scale::Linear,
             low: 0.0,
             high: 1.0,
-            unit: Some(axis.quantity.unit(0.0)),
+            unit: None,
             ticks: Vec::new(),
             minor: Vec::new(),
         };
@@ -387,7 +380,15 @@ fn log10(axis: &Axis, min: f64, max: f64, wanted: usize) -> Fitted {
         .iter()
         .rev()
         .map(|between| series(between, 1))
-        .find(|values| values.len() <= wanted);
+        .find(|values| values.len() <= wanted)
+        // One number says nothing of a scale.
+        .map(|values| {
+            if values.len() < 2 {
+                series(BETWEEN[2], 1)
+            } else {
+                values
+            }
+        });
     let values = finest.unwrap_or_else(|| {
         let stride = decades.clone().count().div_ceil(wanted).max(1);
         series(&[1.0], stride)

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use fathom_campaign::folder;
 use fathom_kconfig::{SymbolId, Tri};
 use fathom_model::Exit;
 use fathom_report::style::Tone;
 use serde::Serialize;
 
 use super::entry::{self, Entry};
-use super::{Session, change, folder};
+use super::{Session, change};
 use crate::out;
 
 /// Show the values that count
@@ -74,7 +75,7 @@ fn document(session: &Session, symbols: &[SymbolId]) -> anyhow::Result<Exit> {
     let entries = symbols.iter().map(|&id| Entry::of(&session.config, id));
     out::json(&Document {
         schema: "fathom.config/1",
-        config: session.folder.path(folder::CONFIG),
+        config: session.folder.file(folder::CONFIG),
         symbols: entries.collect(),
         warnings: &session.warnings,
     })?;
@@ -95,7 +96,7 @@ pub fn run(session: &Session, args: &Args) -> anyhow::Result<Exit> {
         return document(session, &symbols);
     }
     if !session.existed && !session.global.quiet {
-        let path = session.folder.path(folder::CONFIG);
+        let path = session.folder.file(folder::CONFIG);
         out::note(format_args!(
             "There is no {} yet: these are the defaults.",
             path.display()

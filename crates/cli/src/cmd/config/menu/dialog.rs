@@ -3,12 +3,13 @@
 
 use std::path::PathBuf;
 
+use fathom_campaign::folder;
 use fathom_kconfig::{Config, Hit, NodeId, SymbolId};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::input::Input;
 use super::state::{Effect, Menu, Target};
-use crate::cmd::config::{entry, folder};
+use crate::cmd::config::entry;
 
 /// What is open over the menu.
 #[derive(Debug)]

@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
+use fathom_campaign::folder::{self, Folder};
 use fathom_model::Exit;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::folder::{self, Folder};
-use super::{ExitError, Session};
+use super::{ExitError, Session, read};
 use crate::out;
 use draw::Look;
 use state::{Effect, Menu, Target};
@@ -69,9 +69,9 @@ pub fn needs_terminal() -> Result<(), ExitError> {
 /// When there is no terminal, or it cannot be used.
 pub fn run(session: Session) -> anyhow::Result<Exit> {
     let folder = session.folder;
-    let path = folder.path(folder::CONFIG);
+    let path = folder.file(folder::CONFIG);
     let saved = match session.existed {
-        true => Some(folder::read(&path)?),
+        true => Some(read(&path)?),
         false => None,
     };
     let color = out::style(session.global.color).color;
@@ -157,13 +157,13 @@ fn work(
 }
 
 fn load(menu: &mut Menu, folder: &Folder, path: &Path) {
-    let path = folder.path(path);
-    let text = folder::read(&path).map_err(|error| error.to_string());
+    let path = folder.file(path);
+    let text = read(&path).map_err(|error| error.to_string());
     menu.load(&path.display().to_string(), text);
 }
 
 fn save(menu: &mut Menu, folder: &Folder, path: &Path, text: String, target: Target) -> bool {
-    let path = folder.path(path);
+    let path = folder.file(path);
     let written = super::save(&path, &text, target != Target::Elsewhere);
     let written = written.map_err(|error| format!("{error:#}"));
     let is_saved = written.is_ok();

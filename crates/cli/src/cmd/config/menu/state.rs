@@ -3,12 +3,12 @@
 
 use std::path::PathBuf;
 
+use fathom_campaign::folder;
 use fathom_kconfig::{Config, Item, NodeId, Row, SymbolId, Tri};
 use fathom_report::style::Tone;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::dialog::{Dialog, Purpose};
-use crate::cmd::config::folder;
 
 /// What the terminal's side is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
