@@ -49,13 +49,15 @@ fn main() {
         println!("fio is not installed: nothing to measure against");
         return;
     }
-    let measurements: [(&str, Measurement); 6] = [
+    let measurements: &[(&str, Measurement)] = &[
         ("start", measurements::start_up),
         ("cost", measurements::cost_per_run),
         ("memory", measurements::memory),
         ("parse", measurements::parse_clients),
         ("show", measurements::show_long_record),
         ("graph", measurements::graphs),
+        ("config", measurements::load_tree),
+        ("gen", measurements::generate),
     ];
     // `cargo bench … -- parse` measures that alone, and writes nothing.
     let wanted: Vec<String> = std::env::args()

@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fathom_kconfig::{Config, Disk, Loader, Tree, Warning, WarningKind};
+use fathom_kconfig::{Config, Disk, Loader, Tree, Warning};
 
 use crate::CampaignError;
 use crate::definition::Definitions;
 
 mod init;
 pub mod shipped;
+mod values;
 
 pub use init::{Init, Unpacked, init};
+pub use values::{Defconfig, save, take};
 
 /// The file that holds the values.
 pub const CONFIG: &str = ".config";
@@ -34,11 +36,7 @@ impl Folder {
             let dir = dir.to_owned();
             return Ok(Self { dir });
         }
-        let here = match dir {
-            dir if dir == Path::new(".") => Path::new("this folder"),
-            dir => dir,
-        };
-        Err(CampaignError::NoCampaign(here.to_owned()))
+        Err(CampaignError::NoCampaign(shown(dir)))
     }
 
     /// The folder, as it was given.
@@ -50,10 +48,7 @@ impl Folder {
     /// A file of the folder; `./` is left out.
     #[must_use]
     pub fn file(&self, name: impl AsRef<Path>) -> PathBuf {
-        match self.dir.strip_prefix(".") {
-            Ok(rest) => rest.join(name),
-            Err(_) => self.dir.join(name),
-        }
+        file(&self.dir, name.as_ref())
     }
 
     /// The Kconfig tree, with these variables of the environment.
@@ -88,27 +83,12 @@ impl Folder {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let known = self.defconfigs().join(", ");
-                return Err(CampaignError::NoConfig(self.dir.clone(), known));
+                return Err(CampaignError::NoConfig(shown(&self.dir), known));
             }
             Err(error) => return Err(CampaignError::io(path, error)),
         };
         let mut config = Config::new(self.tree(env)?);
-        let mut warnings = config.read(&text, &path.display().to_string());
-        let is_wrong = |warning: &Warning| {
-            matches!(
-                warning.kind,
-                WarningKind::Malformed | WarningKind::InvalidValue
-            )
-        };
-        let wrong: Vec<String> = warnings
-            .iter()
-            .filter(|warning| is_wrong(warning))
-            .map(ToString::to_string)
-            .collect();
-        if !wrong.is_empty() {
-            return Err(CampaignError::Config(wrong));
-        }
-        warnings.extend(config.warnings());
+        let warnings = take(&mut config, &text, &path.display().to_string())?;
         Ok((config, warnings))
     }
 
@@ -130,5 +110,21 @@ impl Folder {
 
     pub(crate) fn definitions(&self) -> Result<Definitions, CampaignError> {
         Definitions::read(&self.dir)
+    }
+}
+
+/// How messages call a folder.
+fn shown(dir: &Path) -> String {
+    if dir == Path::new(".") {
+        return "this folder".to_owned();
+    }
+    dir.display().to_string()
+}
+
+/// A file below a folder; of the current one without `./`.
+pub(crate) fn file(dir: &Path, name: &Path) -> PathBuf {
+    match dir.strip_prefix(".") {
+        Ok(rest) => rest.join(name),
+        Err(_) => dir.join(name),
     }
 }

@@ -181,6 +181,28 @@ fn quoted(word: &str) -> String {
 /// # Errors
 /// A [`Refusal`] that names everything that was found and what to do.
 pub fn check_write(path: &Path, confirmed: &Confirmations) -> Result<(), Refusal> {
+    check(path, confirmed, Signatures::Matter)
+}
+
+/// As [`check_write`], for a target that has passed it and been written to
+/// since: whether it is still the one that was named and nobody has taken it
+/// into use. What has been written there is not searched for signatures.
+///
+/// # Errors
+/// As [`check_write`].
+pub fn check_again(path: &Path, confirmed: &Confirmations) -> Result<(), Refusal> {
+    check(path, confirmed, Signatures::AreOurs)
+}
+
+/// Whether data on a device may be wanted by somebody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Signatures {
+    Matter,
+    /// The data there are our own.
+    AreOurs,
+}
+
+fn check(path: &Path, confirmed: &Confirmations, signatures: Signatures) -> Result<(), Refusal> {
     let sys = Sys::live();
     let meta = match fs::metadata(path) {
         Ok(meta) => meta,
@@ -189,7 +211,7 @@ pub fn check_write(path: &Path, confirmed: &Confirmations) -> Result<(), Refusal
     };
     let kind = meta.file_type();
     if kind.is_block_device() {
-        check_block(&sys, path, &meta, confirmed)
+        check_block(&sys, path, &meta, confirmed, signatures)
     } else if kind.is_char_device() {
         check_character(path, &meta)
     } else if kind.is_file() {
@@ -271,6 +293,7 @@ fn check_block(
     path: &Path,
     meta: &Metadata,
     confirmed: &Confirmations,
+    signatures: Signatures,
 ) -> Result<(), Refusal> {
     let node = block_number(meta)
         .and_then(|(major, minor)| sys.by_number(major, minor))
@@ -282,7 +305,7 @@ fn check_block(
             "it has no capacity (no medium, or not set up)",
         ));
     }
-    let uses = find_uses(sys, path, &node)?;
+    let uses = find_uses(sys, path, &node, signatures)?;
     let words = words(sys, path, &node);
     let named = confirmed.name(sys, &node, &words);
     if !uses.is_empty() {
@@ -305,7 +328,12 @@ fn check_block(
 
 /// Everything that speaks against writing to a device. That it cannot be read
 /// is the refusal only when nothing else is known.
-fn find_uses(sys: &Sys, path: &Path, node: &Node) -> Result<Vec<Use>, Refusal> {
+fn find_uses(
+    sys: &Sys,
+    path: &Path,
+    node: &Node,
+    signatures: Signatures,
+) -> Result<Vec<Use>, Refusal> {
     let mut uses = usage::of_device(sys, node);
     let mut unread = None;
     // Asked last: every use above is an exclusive one as well.
@@ -320,6 +348,9 @@ fn find_uses(sys: &Sys, path: &Path, node: &Node) -> Result<Vec<Use>, Refusal> {
     let partitions = node.partitions().into_iter();
     let mut examined: Vec<_> = partitions.map(|p| (p.dev_path(), p)).collect();
     examined.push((path.to_owned(), node.clone()));
+    if signatures == Signatures::AreOurs {
+        examined.clear();
+    }
     for (path, node) in examined {
         match File::open(&path).and_then(|file| signature::read(&file, node.size_bytes())) {
             Ok(found) => uses.extend(found.into_iter().map(|signature| Use::Signature {

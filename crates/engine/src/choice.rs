@@ -2,12 +2,11 @@
 //! need, else the native one where it has, else none, with both reasons.
 
 use std::fmt;
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 
 use fathom_model::{Failure, FailureKind, JobOption, JobSpec};
 
 use crate::fio::inventory;
+use crate::fio::parse_only::{BAD_OPTION, words_against};
 use crate::fio::version::Program;
 use crate::jobfile::spec;
 use crate::jobfile::table::table;
@@ -99,7 +98,9 @@ impl NoEngine {
 
 impl fmt::Display for NoEngine {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        if let [(_, lack)] = &self.0[..] {
+        if let [(_, lack), others @ ..] = &self.0[..]
+            && others.iter().all(|(_, other)| other == lack)
+        {
             return f.write_str(&lack.reasons.join("\n"));
         }
         f.write_str("no engine here runs this")?;
@@ -148,7 +149,13 @@ pub fn choose(
 pub fn native_runs(jobs: &[JobSpec]) -> Result<(), Lack> {
     let refused = native::supports(jobs).err().unwrap_or_default();
     let reasons = refused.iter().map(ToString::to_string).collect();
-    Lack::unless_none(FailureKind::BadOption, reasons)
+    Lack::unless_none(FailureKind::BadOption, reasons)?;
+    kernel_runs(jobs)
+}
+
+/// Whether the kernel offers the I/O engines of these jobs, whoever uses them.
+fn kernel_runs(jobs: &[JobSpec]) -> Result<(), Lack> {
+    Lack::unless_none(FailureKind::EngineMissing, native::kernel_lacks(jobs))
 }
 
 /// I/O engines that every fio for Linux of the last years is built with. One
@@ -172,7 +179,7 @@ fn are_usual(jobs: &[JobSpec]) -> bool {
         .all(|job| USUAL_ENGINES.contains(&spec::engine(job)) && job.options.iter().all(usual))
 }
 
-/// Whether this fio has every option and I/O engine of the jobs: known at once
+/// Whether this fio, and the kernel, have every option and I/O engine of the jobs: known at once
 /// of usual jobs, else asked of fio itself (about 20 ms, most of it fio's
 /// start). `job_file` is their text, `extra_args` what fio gets on its command line.
 ///
@@ -184,6 +191,7 @@ pub fn fio_runs(
     job_file: &str,
     extra_args: &[String],
 ) -> Result<(), Lack> {
+    kernel_runs(jobs)?;
     if are_usual(jobs) {
         return Ok(());
     }
@@ -219,55 +227,6 @@ fn missing_engines(program: &Program, jobs: &[JobSpec]) -> Vec<String> {
         .map(|engine| format!("this fio has no I/O engine {engine}, or cannot load it"))
         .collect()
 }
-
-/// A job file that is not there. fio reads its job files one after the other and
-/// measures its clock, which takes 140 ms, when it has read all (`init.c`,
-/// `parse_options`): with this one as the last it ends before.
-const NO_JOB_FILE: &str = "/dev/null/end";
-
-/// What fio says against a job file that it only reads; nothing: it takes it.
-fn words_against(
-    program: &Program,
-    job_file: &str,
-    extra_args: &[String],
-) -> std::io::Result<Vec<String>> {
-    let mut fio = Command::new(&program.path)
-        .arg("--parse-only")
-        .args(extra_args)
-        .args(["-", NO_JOB_FILE])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    if let Some(mut stdin) = fio.stdin.take() {
-        // A fio that ends before it has read all says why.
-        let _ = stdin.write_all(job_file.as_bytes());
-    }
-    let output = fio.wait_with_output()?;
-    let said = [output.stderr, output.stdout].concat();
-    let said = String::from_utf8_lossy(&said);
-    let took_all = said.contains(NO_JOB_FILE);
-    let lines = || {
-        let lines = said.lines().map(str::trim);
-        lines.filter(|line| !line.is_empty() && !line.contains(NO_JOB_FILE))
-    };
-    let bad: Vec<String> = lines()
-        .filter(|line| line.starts_with(BAD_OPTION))
-        .map(str::to_owned)
-        .collect();
-    if !bad.is_empty() {
-        return Ok(bad);
-    }
-    if took_all || output.status.success() {
-        return Ok(Vec::new());
-    }
-    let first = lines().next();
-    let silent = "it does not take the job file, and does not say why";
-    Ok(vec![first.unwrap_or(silent).to_owned()])
-}
-
-/// How fio names an option that it does not know (`parse.c`).
-const BAD_OPTION: &str = "Bad option <";
 
 /// `Bad option <name=value>` with the line on which it stands.
 fn with_place(words: String, jobs: &[JobSpec]) -> String {

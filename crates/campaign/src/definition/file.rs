@@ -296,12 +296,15 @@ impl Reader<'_> {
     fn option(&mut self, name: &str, place: &Place) {
         if table().find(name).next().is_none() {
             let near = meant(name, table().names());
-            self.fault(place, format!("fio has no option {name}{near}"));
+            let message = format!(
+                "fio has no option {name}{near} (one that Fathom does not know can stand in a \
+                 template)"
+            );
+            self.fault(place, message);
         }
     }
 
     fn axis(&mut self, raw: Raw<AxisFile>) -> Option<Axis> {
-        let whole = self.place(raw.span());
         let axis = raw.into_inner();
         let place = self.place(axis.option.span());
         let option = axis.option.into_inner();
@@ -327,7 +330,7 @@ impl Reader<'_> {
             }
             _ => {
                 let message = "an axis has either from and to (doubling), or values";
-                self.fault(if place.line > 0 { &place } else { &whole }, message);
+                self.fault(&place, message);
                 return None;
             }
         };
@@ -444,9 +447,7 @@ impl Test {
             return faults.push(Fault::new(place, message));
         };
         let axes = self.axes.iter().map(|axis| (&axis.option, &axis.place));
-        let plain = self.options.iter();
-        let other = self.overrides.iter().flat_map(|(_, options)| options);
-        let options = plain.chain(other).map(|own| (&own.option, &own.place));
+        let options = self.own_options().map(|own| (&own.option, &own.place));
         for (option, place) in axes.chain(options) {
             template.check_place(option, Block::Test, place, faults);
         }

@@ -8,14 +8,20 @@ use fathom_model::Exit;
 use crate::out::Color;
 
 pub mod baseline;
+mod campaign;
+pub mod check;
 pub mod completions;
 pub mod config;
 pub mod doctor;
 pub mod engines;
+pub mod export;
+pub mod r#gen;
 pub mod graph;
 pub mod import;
+pub mod init;
 pub mod job;
 pub mod man;
+pub mod plan;
 pub mod quick;
 pub mod runs;
 pub mod show;
@@ -74,6 +80,8 @@ pub struct Global {
 pub enum Command {
     #[command(display_order = 2)]
     Baseline(baseline::Args),
+    #[command(display_order = 14)]
+    Check(check::Args),
     #[command(display_order = 9)]
     Completions(completions::Args),
     #[command(display_order = 3)]
@@ -84,12 +92,19 @@ pub enum Command {
     Engines(engines::Args),
     #[command(display_order = 7)]
     Graph(graph::Args),
+    Export(export::Args),
+    #[command(display_order = 12)]
+    Gen(r#gen::Args),
     #[command(display_order = 5)]
     Import(import::Args),
+    #[command(display_order = 11)]
+    Init(init::Args),
     #[command(display_order = 3)]
     Job(job::Args),
     #[command(display_order = 10)]
     Man(man::Args),
+    #[command(display_order = 13)]
+    Plan(plan::Args),
     #[command(display_order = 1)]
     Quick(quick::Args),
     #[command(display_order = 6)]
@@ -102,14 +117,19 @@ pub enum Command {
 pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Baseline(args) => baseline::run(&cli.global, args),
+        Command::Check(args) => check::run(&cli.global, args),
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Config(args) => config::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
         Command::Engines(args) => engines::run(&cli.global, args),
         Command::Graph(args) => graph::run(&cli.global, args),
+        Command::Export(args) => export::run(&cli.global, args),
+        Command::Gen(args) => r#gen::run(&cli.global, args),
         Command::Import(args) => import::run(&cli.global, args),
+        Command::Init(args) => init::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
+        Command::Plan(args) => plan::run(&cli.global, args),
         Command::Quick(args) => quick::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),

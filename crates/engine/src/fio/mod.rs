@@ -6,6 +6,7 @@
 //! - [`json`], [`terse`], [`normal`]: fio's outputs of any age into [`fathom_model::Results`]
 //! - [`import`]: which of them a file holds
 //! - [`mod@write`]: [`fathom_model::Results`] of another engine in fio's formats
+//! - [`parse_only`]: whether fio takes job files, asked without running them
 //! - [`version`]: which fio is here; [`inventory`]: its engines and options
 
 use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
@@ -19,6 +20,7 @@ pub mod inventory;
 pub mod json;
 mod messages;
 pub mod normal;
+pub mod parse_only;
 pub mod preflight;
 pub mod raw;
 mod run;

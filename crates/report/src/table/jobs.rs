@@ -8,7 +8,7 @@ use crate::grid::{Cell, Column, Grid, figures, words};
 use crate::style::{Style, Tone, wrap};
 
 /// Options that say what a job did, in the order in which people say it.
-const TELLING: [&str; 24] = [
+pub(super) const TELLING: [&str; 24] = [
     "rw",
     "readwrite",
     "rwmixread",

@@ -11,7 +11,7 @@ use crate::out;
 
 mod check;
 mod from_cmdline;
-mod present;
+pub mod present;
 mod run;
 mod show;
 

@@ -1,0 +1,107 @@
+//! What a plan costs: time, and wear of the device.
+
+use std::time::Duration;
+
+use fathom_device::environment;
+
+use super::{Plan, Step};
+
+/// The cost of some steps.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Cost {
+    /// How many steps.
+    pub steps: usize,
+    /// Their time together, as far as their jobs say.
+    pub duration: Duration,
+    /// Steps whose jobs do not say how long they take.
+    pub endless: usize,
+    /// The most they write, in bytes, where the jobs or the speed tell.
+    pub write_bytes: u64,
+    /// Steps that write as fast as the device takes it, with no speed known.
+    pub unbounded: usize,
+}
+
+impl Cost {
+    /// The cost of these steps on a device that writes no faster than `speed`.
+    pub fn of<'s>(steps: impl IntoIterator<Item = &'s Step>, speed: Option<Speed>) -> Self {
+        let mut cost = Self::default();
+        for step in steps {
+            cost.steps += 1;
+            match step.duration {
+                Some(duration) => cost.duration += duration,
+                None => cost.endless += 1,
+            }
+            match step.write_most(speed) {
+                Some(bytes) => cost.write_bytes = cost.write_bytes.saturating_add(bytes),
+                None => cost.unbounded += 1,
+            }
+        }
+        cost
+    }
+}
+
+impl Step {
+    /// The most it writes, in bytes; `None` when neither job nor speed tells.
+    #[must_use]
+    pub fn write_most(&self, speed: Option<Speed>) -> Option<u64> {
+        self.write_bytes.or_else(|| {
+            let speed = speed?.bytes_per_second() as f64 * self.write_share;
+            Some((self.duration?.as_secs_f64() * speed) as u64)
+        })
+    }
+}
+
+/// How fast a device can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speed {
+    /// As the user says, in bytes per second.
+    Said(u64),
+    /// No faster than its link, in bytes per second.
+    Link(u64),
+}
+
+impl Speed {
+    /// In bytes per second.
+    #[must_use]
+    pub const fn bytes_per_second(self) -> u64 {
+        match self {
+            Self::Said(speed) | Self::Link(speed) => speed,
+        }
+    }
+}
+
+impl Plan {
+    /// How fast the link of the device under test is, where it has one that
+    /// tells; a look at sysfs, the device is not opened.
+    #[must_use]
+    pub fn link_speed(&self) -> Option<Speed> {
+        let environment = environment::capture(std::slice::from_ref(&self.dut));
+        let device = environment.targets.into_iter().next()?.device?;
+        pcie_bytes_per_second(&device.pcie_link?).map(Speed::Link)
+    }
+}
+
+/// What `16.0 GT/s x4 of …` carries: 8 of 10 bits up to 5 GT/s, 128 of 130
+/// above (PCI Express Base Specification 6.0, 4.2).
+fn pcie_bytes_per_second(link: &str) -> Option<u64> {
+    let mut words = link.split_whitespace();
+    let transfers: f64 = words.next()?.parse().ok()?;
+    let lanes: f64 = words.nth(1)?.strip_prefix('x')?.parse().ok()?;
+    let coding = if transfers > 5.0 { 128.0 / 130.0 } else { 0.8 };
+    Some((transfers * 1e9 * lanes * coding / 8.0) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_bounds_what_is_written() {
+        assert_eq!(
+            pcie_bytes_per_second("8.0 GT/s x4 of 8.0 GT/s x4"),
+            Some(3_938_461_538)
+        );
+        assert_eq!(pcie_bytes_per_second("5.0 GT/s x1"), Some(500_000_000));
+        assert_eq!(pcie_bytes_per_second("Unknown"), None);
+    }
+}

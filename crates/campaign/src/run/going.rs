@@ -1,0 +1,340 @@
+//! A campaign that runs: one step after the other, until all are measured, the
+//! time is up, the device is gone or somebody stops it.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fathom_device::Sys;
+use fathom_device::safety::{self, Confirmations};
+use fathom_engine::{Control, Outcome, Sink as _};
+use fathom_fleet::local::Session;
+use fathom_model::{Event, Failure, FailureKind, RunStatus, units};
+use fathom_record::Writer;
+
+use super::ledger::{Came, Ledger};
+use super::logs::Logs;
+use super::{Ready, RunError, guards::Guards, planfile, prepare, records};
+use crate::plan::Step;
+
+/// How a run of a campaign ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finish {
+    /// The record.
+    pub dir: PathBuf,
+    /// How it ended.
+    pub status: RunStatus,
+    /// Steps that the time limit left no room for.
+    pub no_time: usize,
+    /// Why it ended before its steps did, when nobody stopped it.
+    pub stopped: Option<String>,
+}
+
+impl Ready<'_> {
+    /// Runs what is left. `observer` is told every event once it is recorded;
+    /// before the first it is given the record's folder.
+    ///
+    /// # Errors
+    /// When the record cannot be written; the run was stopped then. Points that
+    /// fail do not end it.
+    pub fn run(
+        mut self,
+        control: &Control,
+        begun: &mut dyn FnMut(&std::path::Path),
+        observer: &mut dyn FnMut(&Event),
+    ) -> Result<Finish, RunError> {
+        let (writer, goes_on) = match &self.record {
+            Some(dir) => (Writer::reopen(dir)?, true),
+            None => {
+                let selected = &self.selected;
+                let new = records::create(self.plan, &self.runs_dir, selected, &self.environment);
+                (new?, false)
+            }
+        };
+        let dir = writer.dir().to_owned();
+        let engine = self.selected.engine().name();
+        planfile::write(&dir, self.plan, engine, self.options.partial)
+            .map_err(|source| unwritten(&dir.join(planfile::PLAN_FILE), source))?;
+        begun(&dir);
+        let t_ms = self.ledger.t_ms();
+        let ledger = RefCell::new(std::mem::take(&mut self.ledger));
+        let guards = std::mem::take(&mut self.guards);
+        let device_gone = Cell::new(false);
+        let mut observe = |event: &Event| {
+            if let Event::Failure(failure) = event {
+                device_gone.set(device_gone.get() || failure.kind == FailureKind::NoDevice);
+            }
+            ledger.borrow_mut().take(event);
+            observer(event);
+        };
+        let logs = Logs::new(&self.folder, &self.plan.dut);
+        let mut going = Going {
+            session: Session::new(writer, &mut observe, t_ms),
+            ledger: &ledger,
+            device_gone: &device_gone,
+            guards,
+            logs: self.plan.settings.progress_logs.then_some(logs),
+            control,
+            began: self.selected.engine().now(),
+            t_ms,
+            no_time: 0,
+            stopped: None,
+            unwritten: None,
+            ready: &self,
+        };
+        if goes_on {
+            going.log(|logs| logs.start(true));
+        } else {
+            going.log(|logs| logs.start(false));
+        }
+        for text in &self.notes {
+            going.session.event(Event::Note { text: text.clone() });
+        }
+        let interrupted = going.all_steps();
+        going.close(interrupted)
+    }
+}
+
+/// The state of a run.
+struct Going<'r> {
+    ready: &'r Ready<'r>,
+    session: Session<'r>,
+    ledger: &'r RefCell<Ledger>,
+    device_gone: &'r Cell<bool>,
+    guards: Guards,
+    logs: Option<Logs>,
+    control: &'r Control,
+    /// The engine's time when the run began.
+    began: Duration,
+    /// The run's own time then, ms.
+    t_ms: u64,
+    no_time: usize,
+    /// Why it ended early.
+    stopped: Option<String>,
+    unwritten: Option<RunError>,
+}
+
+impl Going<'_> {
+    /// Runs the steps; gives whether somebody stopped it.
+    fn all_steps(&mut self) -> bool {
+        for &place in &self.ready.todo {
+            if self.control.stop_requests() > 0 {
+                return true;
+            }
+            let step = &self.ready.plan.steps[place];
+            if let Some(reason) = self.guards.against(step) {
+                self.skip(step, reason);
+                continue;
+            }
+            if let Some(reason) = self.no_time_for(step) {
+                self.no_time += 1;
+                self.skip(step, reason);
+                continue;
+            }
+            if let Err(failure) = self.look_at_device() {
+                self.stop(failure);
+                return false;
+            }
+            match self.step(place, step) {
+                Outcome::Interrupted => return self.session.is_recorded(),
+                Outcome::Failed if self.is_device_gone() => {
+                    let what = format!("{} is gone", self.ready.dut.display());
+                    self.stop(Failure::new(FailureKind::NoDevice, what));
+                    return false;
+                }
+                Outcome::Failed | Outcome::Complete => {}
+            }
+            if !self.session.is_recorded() || self.unwritten.is_some() {
+                return false;
+            }
+            self.guards
+                .look(self.ready.plan, step, &self.ledger.borrow());
+        }
+        false
+    }
+
+    /// Runs one step.
+    fn step(&mut self, place: usize, step: &Step) -> Outcome {
+        let plan = self.ready.plan;
+        let dir = self.session.writer().dir().to_owned();
+        let job = match prepare::job(plan, step) {
+            Ok(job) => job,
+            Err(fault) => {
+                let failure = Failure::new(FailureKind::BadOption, fault);
+                self.session.event(Event::Failure(failure));
+                return Outcome::Failed;
+            }
+        };
+        let name = records::job_name(&dir, step, &job.text);
+        let engine = self.ready.selected.engine();
+        let elapsed = engine.now().saturating_sub(self.began);
+        self.session.at(self.t_ms + elapsed.as_millis() as u64);
+        self.session.event(Event::Step {
+            step: u32::try_from(place + 1).unwrap_or(u32::MAX),
+            of: u32::try_from(plan.steps.len()).unwrap_or(u32::MAX),
+            name: name.clone(),
+            point: Some(Box::new(step.point.clone())),
+        });
+        let id = &step.point.id;
+        self.log(|logs| logs.start_point(id));
+        let job_file = dir.join(records::job_path(&name, step));
+        let kept = records::keep_job(&job_file, &job.text)
+            .map_err(|source| (job_file.clone(), source))
+            .and_then(|()| {
+                records::raw_dir(&dir, step).map_err(|source| (dir.join("raw"), source))
+            });
+        let raw_dir = match kept {
+            Ok(raw_dir) => raw_dir,
+            Err((path, source)) => return self.give_up(&path, source),
+        };
+        // fio runs in another folder than this process may.
+        let job_file = std::path::absolute(&job_file).unwrap_or(job_file);
+        let raw_dir = std::path::absolute(&raw_dir).unwrap_or(raw_dir);
+        let mut request = self.ready.request(step, job_file, raw_dir);
+        if let Some(limit) = plan.settings.campaign_limit {
+            let left = limit.saturating_sub(elapsed);
+            request.deadline = Some(request.deadline.map_or(left, |limit| limit.min(left)));
+        }
+        let outcome = self.session.run(engine, &request, self.control);
+        if outcome != Outcome::Interrupted {
+            let ended = self.ledger.borrow_mut().settle();
+            let came = match ended.map(|ended| ended.came) {
+                Some(Came::Failed(reason)) => reason,
+                _ => "OK".to_owned(),
+            };
+            self.log(|logs| logs.finish_point(id, &came));
+        }
+        outcome
+    }
+
+    fn skip(&mut self, step: &Step, reason: String) {
+        let known = self.ledger.borrow().came_of(&step.point).cloned();
+        if known == Some(Came::Skipped(reason.clone())) {
+            return;
+        }
+        self.log(|logs| logs.skip_point(&step.point.id, &reason));
+        self.session.event(Event::Skipped {
+            point: Box::new(step.point.clone()),
+            reason,
+        });
+    }
+
+    /// Why the campaign's time limit leaves no room for a step.
+    fn no_time_for(&self, step: &Step) -> Option<String> {
+        let limit = self.ready.plan.settings.campaign_limit?;
+        let elapsed = self
+            .ready
+            .selected
+            .engine()
+            .now()
+            .saturating_sub(self.began);
+        let needs = step.duration.unwrap_or_default();
+        let text = |time: Duration| units::duration(time.as_millis() as u64);
+        (elapsed >= limit || elapsed + needs > limit).then(|| {
+            format!(
+                "it would end after the campaign's time limit of {}",
+                text(limit)
+            )
+        })
+    }
+
+    /// Whether the device is still free and the one that was named. Signatures
+    /// are not looked for again: what the points before wrote may look like one.
+    fn look_at_device(&self) -> Result<(), Failure> {
+        let confirmed = Confirmations(self.ready.plan.settings.destroy.clone());
+        if self.ready.selected.is_simulated() {
+            return Ok(());
+        }
+        for path in &self.ready.written {
+            safety::check_again(path, &confirmed).map_err(|refusal| {
+                let kind = match refusal {
+                    safety::Refusal::NoSuchDevice { .. } => FailureKind::NoDevice,
+                    _ => FailureKind::Open,
+                };
+                Failure::new(kind, refusal.to_string())
+            })?;
+        }
+        match self.is_device_gone() {
+            true => {
+                let what = format!("{} is gone", self.ready.dut.display());
+                Err(Failure::new(FailureKind::NoDevice, what))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the device under test was there and is not any more.
+    fn is_device_gone(&self) -> bool {
+        if self.device_gone.get() {
+            return true;
+        }
+        let was_device = self
+            .ready
+            .target()
+            .is_some_and(|target| target.device.is_some());
+        let node = Sys::live().by_path(&self.ready.dut);
+        was_device && node.is_none_or(|node| node.size_bytes() == 0)
+    }
+
+    fn stop(&mut self, failure: Failure) {
+        self.stopped = Some(failure.message.clone());
+        self.session.event(Event::Failure(failure));
+    }
+
+    /// A file of the record cannot be written: nothing more is measured.
+    fn give_up(&mut self, path: &std::path::Path, source: io::Error) -> Outcome {
+        let what = format!("the record could not be written: {source}");
+        let failure = Failure::new(FailureKind::Record, what).about(path.display().to_string());
+        self.session.event(Event::Failure(failure));
+        self.unwritten = Some(unwritten(path, source));
+        Outcome::Failed
+    }
+
+    /// Writes to the progress logs. That they cannot be written ends them, not
+    /// the campaign.
+    fn log(&mut self, write: impl FnOnce(&Logs) -> io::Result<()>) {
+        if let Some(logs) = &self.logs
+            && let Err(error) = write(logs)
+        {
+            self.logs = None;
+            let text = format!("the progress logs end here, they cannot be written: {error}");
+            self.session.event(Event::Note { text });
+        }
+    }
+
+    fn close(mut self, interrupted: bool) -> Result<Finish, RunError> {
+        let plan = self.ready.plan;
+        let failed = || {
+            let ledger = self.ledger.borrow();
+            let failed = |step: &Step| matches!(ledger.came_of(&step.point), Some(Came::Failed(_)));
+            plan.steps.iter().any(failed)
+        };
+        let broken = self.stopped.is_some() || self.unwritten.is_some();
+        let status = match () {
+            () if broken => RunStatus::Failed,
+            () if interrupted || self.no_time > 0 => RunStatus::Interrupted,
+            () if failed() => RunStatus::Failed,
+            () => RunStatus::Complete,
+        };
+        let whole = !broken && status != RunStatus::Interrupted && !self.ready.options.partial;
+        self.log(|logs| logs.finish(whole, &status.to_string()));
+        let (dir, status) = self.session.close(status)?;
+        match self.unwritten {
+            Some(error) => Err(error),
+            None => Ok(Finish {
+                dir,
+                status,
+                no_time: self.no_time,
+                stopped: self.stopped,
+            }),
+        }
+    }
+}
+
+fn unwritten(path: &std::path::Path, source: io::Error) -> RunError {
+    RunError::Record(fathom_record::RecordError::File {
+        path: path.to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,138 @@
+//! Progress logs below `logs/` of a campaign's folder, in the form of fio-tests:
+//! `Action|DUT|seconds since 1970|details`. Scripts follow them; Fathom itself
+//! never reads them.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Writes the logs of one campaign.
+#[derive(Debug)]
+pub(super) struct Logs {
+    dir: PathBuf,
+    dut: PathBuf,
+    /// `nvme0n1` of `/dev/nvme0n1`.
+    device: String,
+}
+
+impl Logs {
+    pub(super) fn new(folder: &Path, dut: &Path) -> Self {
+        let device = dut
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        Self {
+            dir: folder.join("logs"),
+            dut: dut.to_owned(),
+            device: device.unwrap_or_else(|| "unknown".to_owned()),
+        }
+    }
+
+    /// The run begins, or goes on.
+    pub(super) fn start(&self, goes_on: bool) -> io::Result<()> {
+        // Whoever waits for END must not find the one of an earlier run.
+        match fs::remove_file(self.dir.join("runs/END")) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+        if !(goes_on && self.dir.join("runs/START").exists()) {
+            self.epoch("START")?;
+        }
+        let action = if goes_on { "Resume run" } else { "Start run" };
+        self.line("runs", action, &[])
+    }
+
+    /// The run is over; `whole`: every point of the campaign had its turn.
+    pub(super) fn finish(&self, whole: bool, status: &str) -> io::Result<()> {
+        self.line("runs", "Finished run", &[status])?;
+        match whole {
+            true => self.epoch("END"),
+            false => Ok(()),
+        }
+    }
+
+    /// A point begins.
+    pub(super) fn start_point(&self, id: &str) -> io::Result<()> {
+        self.line(PERFORMANCE, "Start test", &[id])
+    }
+
+    /// A point is over: `OK`, or why it has failed or was left out.
+    pub(super) fn finish_point(&self, id: &str, came: &str) -> io::Result<()> {
+        self.line(PERFORMANCE, "Finished test", &[id, came])
+    }
+
+    /// A point is left out.
+    pub(super) fn skip_point(&self, id: &str, reason: &str) -> io::Result<()> {
+        self.line(PERFORMANCE, "Skipped test", &[id, reason])
+    }
+
+    fn epoch(&self, name: &str) -> io::Result<()> {
+        let dir = self.dir.join("runs");
+        fs::create_dir_all(&dir)?;
+        fs::write(dir.join(name), format!("{}\n", now()))
+    }
+
+    fn line(&self, log: &str, action: &str, details: &[&str]) -> io::Result<()> {
+        let dir = self.dir.join(log);
+        fs::create_dir_all(&dir)?;
+        let mut line = format!("{action}|{}|{}", self.dut.display(), now());
+        for detail in details {
+            line.push('|');
+            // A line is a line, and a column a column.
+            line.extend(
+                detail
+                    .chars()
+                    .map(|c| if c == '\n' || c == '|' { ' ' } else { c }),
+            );
+        }
+        line.push('\n');
+        let mut file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(dir.join(&self.device))?;
+        file.write_all(line.as_bytes())
+    }
+}
+
+/// Points are measured on a device as it is: the state of the device is not
+/// Fathom's business yet.
+const PERFORMANCE: &str = "performance-evaluation/unprovisioned";
+
+fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_the_columns_of_fio_tests_and_end_stands_after_a_full_run_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let logs = Logs::new(folder.path(), Path::new("/dev/loop7"));
+        let read = |name: &str| fs::read_to_string(folder.path().join("logs").join(name));
+        logs.start(false).unwrap();
+        let start: u64 = read("runs/START").unwrap().trim().parse().unwrap();
+        logs.start_point("a/b").unwrap();
+        logs.finish_point("a/b", "x|y\nz").unwrap();
+        logs.finish(false, "interrupted").unwrap();
+        assert!(read("runs/END").is_err());
+        logs.start(true).unwrap();
+        logs.finish(true, "complete").unwrap();
+        assert!(read("runs/END").unwrap().trim().parse::<u64>().unwrap() >= start);
+        let runs = read("runs/loop7").unwrap();
+        let actions: Vec<&str> = runs.lines().map(|l| l.split('|').next().unwrap()).collect();
+        assert_eq!(
+            actions,
+            ["Start run", "Finished run", "Resume run", "Finished run"]
+        );
+        let points = read("performance-evaluation/unprovisioned/loop7").unwrap();
+        let last: Vec<&str> = points.lines().last().unwrap().split('|').collect();
+        assert_eq!((last[0], last[1]), ("Finished test", "/dev/loop7"));
+        assert_eq!((last[3], last[4], last.len()), ("a/b", "x y z", 5));
+        logs.start(false).unwrap();
+        assert!(read("runs/END").is_err());
+    }
+}

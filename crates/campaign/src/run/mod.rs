@@ -1,0 +1,300 @@
+//! Runs a campaign: its plan into one record, over as many starts as it takes.
+//!
+//! [`ready`] checks everything that can be checked before anything is opened and
+//! finds out what is left to do; [`Ready::run`] does it. A run goes on in the
+//! campaign's current record, the last one that `run` made for its folder, and
+//! runs what has not been measured there with the same job file on the same
+//! device by the same engine.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fathom_engine::choice::NoEngine;
+use fathom_engine::select::Selected;
+use fathom_engine::{EngineError, Request};
+use fathom_fleet::local::FleetError;
+use fathom_model::environment::Target;
+use fathom_model::{Environment, Exit, FailureKind};
+use fathom_record::{Entries, RecordError};
+
+use crate::plan::{Plan, Step};
+
+mod going;
+mod guards;
+mod identity;
+mod ledger;
+mod logs;
+mod planfile;
+mod prepare;
+mod progress;
+mod records;
+
+pub use going::Finish;
+use guards::Guards;
+pub use ledger::{Came, Ended, Ledger};
+pub use planfile::{Head, PLAN_FILE, Planned};
+use prepare::Wants;
+pub use progress::{Counts, Current, Progress, Recent, What};
+pub use records::{COMMAND, current, engine_of};
+
+/// How a run begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Begin {
+    /// Goes on with the current record, or starts one when there is none.
+    #[default]
+    Run,
+    /// Goes on with the current record, or refuses.
+    Resume,
+    /// Starts a new record.
+    Again,
+}
+
+/// What is asked for beside the plan.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// How it begins.
+    pub begin: Begin,
+    /// Points that failed are tried again.
+    pub retry_failed: bool,
+    /// The plan is a part of the campaign (`--only`): the logs do not say that
+    /// the campaign has ended.
+    pub partial: bool,
+    /// The fio to use, when not the one in PATH.
+    pub fio: Option<PathBuf>,
+    /// The device that the engine `sim` simulates, when not a healthy one.
+    pub sim: Option<PathBuf>,
+}
+
+/// Why a campaign does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A job file or a setting is wrong.
+    #[error("{0}")]
+    Input(String),
+    /// Refused so that no data is lost and no figure misleads.
+    #[error("{0}")]
+    Refused(String),
+    /// Something needed is not there: a record, a device.
+    #[error("{0}")]
+    Missing(String),
+    /// No engine runs the points.
+    #[error("{0}\n  to do: {advice}", advice = .0.kind().advice())]
+    Engine(NoEngine),
+    /// The engine could not be asked for its command.
+    #[error(transparent)]
+    Command(#[from] EngineError),
+    /// The record could not be written or read.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The run was stopped because its record could not be written.
+    #[error(transparent)]
+    Run(#[from] FleetError),
+}
+
+impl RunError {
+    /// The exit code that fits.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Input(_) => Exit::Input,
+            Self::Refused(_) | Self::Record(RecordError::Busy { .. }) => Exit::Refused,
+            Self::Missing(_) | Self::Command(_) => Exit::Missing,
+            Self::Engine(none) => match none.kind() {
+                FailureKind::FioMissing | FailureKind::EngineMissing => Exit::Missing,
+                _ => Exit::Input,
+            },
+            Self::Record(_) | Self::Run(_) => Exit::Record,
+        }
+    }
+}
+
+/// A campaign that may run: everything has been checked, nothing opened.
+#[derive(Debug)]
+pub struct Ready<'p> {
+    plan: &'p Plan,
+    /// The campaign's folder, without links: relative names are meant from here.
+    folder: PathBuf,
+    /// The device (or file) under test, from the root on.
+    dut: PathBuf,
+    options: Options,
+    runs_dir: PathBuf,
+    selected: Selected,
+    /// Paths that the jobs write to: looked at again before every point.
+    written: Vec<PathBuf>,
+    environment: Environment,
+    /// The record it goes on with.
+    record: Option<PathBuf>,
+    ledger: Ledger,
+    guards: Guards,
+    /// Places of the steps to run, in the order of the plan.
+    todo: Vec<usize>,
+    /// Failed measurements that are left as they are.
+    failed: usize,
+    notes: Vec<String>,
+}
+
+/// Checks a plan and finds out what is left of it. Nothing is opened but for
+/// reading.
+///
+/// # Errors
+/// The refusal, with everything that stands against the run.
+pub fn ready<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Ready<'p>, RunError> {
+    if plan.steps.is_empty() {
+        let what =
+            "the plan is empty: no test is switched on (fathom config menu), or --only names none";
+        return Err(RunError::Input(what.to_owned()));
+    }
+    let folder = records::real(&plan.folder);
+    let dut = folder.join(&plan.dut);
+    let wants = Wants::of(plan, &folder)?;
+    let (selected, note) = wants.engine(plan, &options)?;
+    let mut notes: Vec<String> = note.into_iter().collect();
+    let environment = match selected.is_simulated() {
+        true => fathom_device::environment(&[]),
+        false => {
+            wants.check_targets(&plan.settings.destroy)?;
+            fathom_device::environment(std::slice::from_ref(&dut))
+        }
+    };
+    let record = records::to_go_on_with(plan, runs_dir, options.begin)?;
+    let mut ledger = Ledger::default();
+    if let Some(dir) = &record {
+        let mut entries = Entries::open(dir)?;
+        records::must_fit(&dut, &entries.header, &selected, &environment)?;
+        if let Some(before) = &entries.header.environment {
+            notes.extend(identity::changes(before, &environment));
+        }
+        for entry in &mut entries {
+            ledger.take(&entry?.event);
+        }
+        // A run that was killed leaves its last step open, and so it stays.
+        ledger = ledger.closed();
+    }
+    let mut guards = Guards::new(plan);
+    guards.look_at_all(plan, &ledger);
+    let mut ready = Ready {
+        plan,
+        folder,
+        dut,
+        runs_dir: runs_dir.to_owned(),
+        selected,
+        written: wants.written().map(Path::to_owned).collect(),
+        environment,
+        record,
+        ledger,
+        guards,
+        todo: Vec::new(),
+        failed: 0,
+        notes,
+        options,
+    };
+    ready.find_todo();
+    Ok(ready)
+}
+
+impl<'p> Ready<'p> {
+    /// Finds the steps that have not been measured with the text they have now.
+    fn find_todo(&mut self) {
+        let mut texts = records::Texts::of(self.record.as_deref());
+        for (place, step) in self.plan.steps.iter().enumerate() {
+            let same_text = |texts: &mut records::Texts| {
+                let Ok(job) = prepare::job(self.plan, step) else {
+                    return false;
+                };
+                let name = self.ledger.job(&step.point).unwrap_or_default();
+                texts.is(name, step, &job.text)
+            };
+            match self.ledger.came_of(&step.point) {
+                Some(Came::Done(_)) if same_text(&mut texts) => {}
+                Some(Came::Failed(_)) if !self.options.retry_failed && same_text(&mut texts) => {
+                    self.failed += 1;
+                }
+                // The guard's words stand in the record already.
+                Some(Came::Skipped(_)) if self.guards.against(step).is_some() => {}
+                _ => self.todo.push(place),
+            }
+        }
+    }
+
+    /// Whether there is nothing left to do.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.todo.is_empty()
+    }
+
+    /// The steps that will run, unless the guard or a time limit leaves them out.
+    pub fn todo(&self) -> impl Iterator<Item = &'p Step> {
+        self.todo.iter().map(|&place| &self.plan.steps[place])
+    }
+
+    /// Failed measurements that stay as they are: `retry_failed` tries them again.
+    #[must_use]
+    pub fn failed(&self) -> usize {
+        self.failed
+    }
+
+    /// The record that it goes on with; `None`: it starts a new one.
+    #[must_use]
+    pub fn record(&self) -> Option<&Path> {
+        self.record.as_deref()
+    }
+
+    /// The engine that runs the points.
+    #[must_use]
+    pub fn selected(&self) -> &Selected {
+        &self.selected
+    }
+
+    /// What is to be known of the run.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The job file of a step as it would run, and the command that would be
+    /// executed (none for engines inside Fathom).
+    ///
+    /// # Errors
+    /// When fio cannot be asked for its version.
+    pub fn command(&self, step: &Step) -> Result<(String, Vec<String>), RunError> {
+        let job = prepare::job(self.plan, step).map_err(RunError::Input)?;
+        let record = self.record.clone();
+        let record = record.unwrap_or_else(|| self.runs_dir.join("RUN"));
+        let job_file = record.join(records::job_path(&step.point.id, step));
+        let request = self.request(step, job_file, record.join("raw").join(&step.point.id));
+        Ok((job.text, self.selected.command(&request)?))
+    }
+
+    /// What the engine is asked for in one step.
+    fn request(&self, step: &Step, job_file: PathBuf, raw_dir: PathBuf) -> Request {
+        Request {
+            job_file,
+            sections: Vec::new(),
+            extra_args: Vec::new(),
+            work_dir: self.folder.clone(),
+            raw_dir,
+            interval: self.plan.settings.interval,
+            deadline: self
+                .plan
+                .settings
+                .point_limit
+                .or_else(|| self.usual_limit(step)),
+        }
+    }
+
+    /// The limit of a point that has none of its own: twice its time and a
+    /// minute, so that a device that does not answer does not hold up the
+    /// campaign for ever. Files may have to be laid out first, for which nobody
+    /// knows how long it takes: they have no limit.
+    fn usual_limit(&self, step: &Step) -> Option<Duration> {
+        const MARGIN: Duration = Duration::from_secs(60);
+        let is_device = self.target().is_some_and(|target| target.device.is_some());
+        let duration = step.duration?;
+        (is_device || self.selected.is_simulated()).then(|| duration * 2 + MARGIN)
+    }
+
+    /// The device (or file) under test as it was found.
+    fn target(&self) -> Option<&Target> {
+        identity::dut(Some(&self.environment), &self.dut)
+    }
+}

@@ -1,0 +1,120 @@
+//! The plan of a campaign in its record's folder: what there is to do, for
+//! those who only read the record.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use fathom_model::Point;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Phase, Plan};
+
+/// Its name.
+pub const PLAN_FILE: &str = "plan.jsonl";
+/// What its first line says.
+const FORMAT: &str = "fathom-campaign-plan";
+/// The version that is written, and the highest that is read.
+const VERSION: u32 = 1;
+
+/// First line of [`PLAN_FILE`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    format: String,
+    version: u32,
+    /// The campaign's folder.
+    pub folder: PathBuf,
+    /// The device (or file) under test.
+    pub dut: PathBuf,
+    /// The engine: `fio`, `native`, `sim`.
+    pub engine: String,
+    /// Whether steps were left out on purpose (`--only`).
+    pub partial: bool,
+}
+
+/// Every other line: a step.
+#[derive(Debug, Serialize)]
+struct Line<'p> {
+    point: &'p Point,
+    job_file: &'p Path,
+    phase: Phase,
+    duration_ms: Option<u64>,
+    write_bytes: Option<u64>,
+    guarded: bool,
+}
+
+/// A step, as far as its progress is concerned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// The point.
+    pub id: String,
+    /// Which measurement of it.
+    pub repetition: u32,
+    /// Ramp and run time in ms, where they are known.
+    pub duration_ms: Option<u64>,
+}
+
+/// Writes the plan into a record's folder, in place of an earlier one.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn write(dir: &Path, plan: &Plan, engine: &str, partial: bool) -> io::Result<()> {
+    let fresh = dir.join(".plan.jsonl");
+    let mut file = BufWriter::new(File::create(&fresh)?);
+    let head = Head {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        folder: plan.folder.clone(),
+        dut: plan.dut.clone(),
+        engine: engine.to_owned(),
+        partial,
+    };
+    push(&mut file, &head)?;
+    for step in &plan.steps {
+        let line = Line {
+            point: &step.point,
+            job_file: &step.job_file,
+            phase: step.phase,
+            duration_ms: step.duration.map(|time| time.as_millis() as u64),
+            write_bytes: step.write_bytes,
+            guarded: step.guarded,
+        };
+        push(&mut file, &line)?;
+    }
+    file.into_inner()?.sync_data()?;
+    fs::rename(fresh, dir.join(PLAN_FILE))
+}
+
+fn push(file: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *file, line)?;
+    file.write_all(b"\n")
+}
+
+/// Reads the plan of a record's folder.
+///
+/// # Errors
+/// When there is none, or it is none of this version.
+pub(super) fn read(dir: &Path) -> io::Result<(Head, Vec<Planned>)> {
+    #[derive(Deserialize)]
+    struct Read {
+        point: Point,
+        duration_ms: Option<u64>,
+    }
+    let mut lines = BufReader::new(File::open(dir.join(PLAN_FILE))?).lines();
+    let first = lines.next().transpose()?.unwrap_or_default();
+    let head: Head = serde_json::from_str(&first)?;
+    if head.format != FORMAT || head.version > VERSION {
+        let what = format!("{} version {}", head.format, head.version);
+        return Err(io::Error::other(format!("it is of format {what}")));
+    }
+    let step = |line: io::Result<String>| -> io::Result<Planned> {
+        let read: Read = serde_json::from_str(&line?)?;
+        Ok(Planned {
+            id: read.point.id,
+            repetition: read.point.repetition,
+            duration_ms: read.duration_ms,
+        })
+    };
+    let steps = lines.map(step).collect::<io::Result<_>>()?;
+    Ok((head, steps))
+}

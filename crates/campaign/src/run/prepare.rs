@@ -1,0 +1,212 @@
+//! Everything about a plan that can be checked before anything is opened: its
+//! job files, the engine that runs them, what they would write to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use fathom_device::safety::{self, Confirmations, Refusal};
+use fathom_engine::choice::{self, Lack, Wish};
+use fathom_engine::fio::preflight;
+use fathom_engine::fio::version::Program;
+use fathom_engine::jobfile::{JobFile, Severity, spec};
+use fathom_engine::select::Selected;
+use fathom_engine::sim::Sim;
+use fathom_model::{FailureKind, JobSpec};
+
+use super::{Options, RunError};
+use crate::plan::{Plan, Step};
+
+/// Faults of one kind that are told: the rest are hardly others.
+const TOLD_MAX: usize = 10;
+
+/// A job file as it is run.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) text: String,
+    pub(super) jobs: Vec<JobSpec>,
+}
+
+/// Reads the job file of a step.
+///
+/// # Errors
+/// What is wrong with it, with line and column.
+pub(super) fn job(plan: &Plan, step: &Step) -> Result<Job, String> {
+    let path = plan.folder.join(&step.job_file);
+    let env = |name: &str| std::env::var(name).ok();
+    let mut checked = JobFile::parse(&step.job_text, &path, &env);
+    let is_error = |severity: Severity| severity == Severity::Error;
+    if let Some(error) = checked.diagnostics.iter().find(|d| is_error(d.severity)) {
+        return Err(error.to_string());
+    }
+    preflight::forbid_creation(&mut checked.file);
+    let jobs = checked.file.jobs();
+    if jobs.is_empty() {
+        return Err(format!("{}: there is no job in it", path.display()));
+    }
+    Ok(Job {
+        text: checked.file.render(),
+        jobs,
+    })
+}
+
+/// What all job files of a plan want.
+#[derive(Debug, Default)]
+pub(super) struct Wants {
+    /// Every path the jobs use, and whether they write to it.
+    targets: BTreeMap<PathBuf, bool>,
+    /// What keeps the targets from being measured.
+    unusable: BTreeSet<String>,
+    native_lacks: BTreeSet<String>,
+    sim_lacks: BTreeSet<String>,
+    /// One job file of each kind: fio is asked about these.
+    kinds: BTreeMap<Vec<String>, (Vec<JobSpec>, String)>,
+}
+
+impl Wants {
+    /// Reads all job files, each once.
+    ///
+    /// # Errors
+    /// The faults of the job files.
+    pub(super) fn of(plan: &Plan, folder: &Path) -> Result<Self, RunError> {
+        let mut wants = Self::default();
+        let mut seen = BTreeSet::new();
+        let mut faults = Vec::new();
+        for step in &plan.steps {
+            if !seen.insert(&step.job_file) {
+                continue;
+            }
+            match job(plan, step) {
+                Ok(job) => wants.add(job, folder),
+                Err(fault) => faults.push(fault),
+            }
+        }
+        if faults.is_empty() {
+            return Ok(wants);
+        }
+        Err(RunError::Input(first(faults)))
+    }
+
+    fn add(&mut self, job: Job, folder: &Path) {
+        for refusal in preflight::refusals(&job.jobs, folder) {
+            self.unusable.insert(refusal.to_string());
+        }
+        for target in job
+            .jobs
+            .iter()
+            .filter_map(|job| preflight::uses(job, folder).ok())
+            .flatten()
+        {
+            let path = folder.join(&target.path).components().collect();
+            *self.targets.entry(path).or_default() |= target.writes;
+        }
+        if let Err(lack) = choice::native_runs(&job.jobs) {
+            // The same option is lacking in hundreds of files.
+            if self.native_lacks.len() < TOLD_MAX {
+                self.native_lacks.extend(lack.reasons);
+            }
+        }
+        self.sim_lacks
+            .extend(Sim::runs(&job.jobs).err().unwrap_or_default());
+        let mut kind = Vec::new();
+        for spec in &job.jobs {
+            kind.extend(spec.options.iter().map(|option| option.name.clone()));
+            kind.push(spec::engine(spec).to_owned());
+        }
+        self.kinds.entry(kind).or_insert((job.jobs, job.text));
+    }
+
+    /// The paths that the jobs write to.
+    pub(super) fn written(&self) -> impl Iterator<Item = &Path> {
+        let written = self.targets.iter().filter(|&(_, writes)| *writes);
+        written.map(|(path, _)| path.as_path())
+    }
+
+    /// Chooses the engine for all steps; with it what is to be known of the choice.
+    ///
+    /// # Errors
+    /// What no engine has.
+    pub(super) fn engine(
+        &self,
+        plan: &Plan,
+        options: &Options,
+    ) -> Result<(Selected, Option<String>), RunError> {
+        let wish = match plan.settings.engine.as_str() {
+            "auto" => Wish::Auto,
+            "fio" => Wish::Fio,
+            "native" => Wish::Native,
+            "sim" => return self.simulation(options),
+            other => {
+                let what = format!("there is no engine '{other}': auto, fio, native");
+                return Err(RunError::Input(what));
+            }
+        };
+        let fio_runs = |program: &Program| {
+            let lacks = self.kinds.values().filter_map(|(jobs, text)| {
+                let lack = choice::fio_runs(program, jobs, text, &[]);
+                lack.err()
+            });
+            let joined = lacks.reduce(|mut all, lack| {
+                all.reasons.extend(lack.reasons);
+                all
+            });
+            joined.map_or(Ok(()), Err)
+        };
+        let native_runs = || Lack::unless_none(FailureKind::BadOption, told(&self.native_lacks));
+        let (selected, passed_over) =
+            Selected::choose(wish, options.fio.as_deref(), fio_runs, native_runs)
+                .map_err(RunError::Engine)?;
+        let note = passed_over.map(|lack| format!("{lack}; the native engine runs the points"));
+        Ok((selected, note))
+    }
+
+    fn simulation(&self, options: &Options) -> Result<(Selected, Option<String>), RunError> {
+        let sim = Selected::simulation(options.sim.as_deref()).map_err(RunError::Engine)?;
+        if self.sim_lacks.is_empty() {
+            return Ok((sim, None));
+        }
+        Err(RunError::Input(first(told(&self.sim_lacks))))
+    }
+
+    /// Whether all targets are what they seem and may be written to.
+    ///
+    /// # Errors
+    /// Everything that stands against it.
+    pub(super) fn check_targets(&self, destroy: &[String]) -> Result<(), RunError> {
+        let mut refusals: Vec<String> = self.unusable.iter().cloned().collect();
+        if refusals.is_empty() {
+            let confirmed = Confirmations(destroy.to_vec());
+            for path in self.written() {
+                if let Err(refusal) = safety::check_write(path, &confirmed) {
+                    refusals.push(with_symbol(&refusal));
+                }
+            }
+        }
+        match refusals[..] {
+            [] => Ok(()),
+            _ => Err(RunError::Refused(first(refusals))),
+        }
+    }
+}
+
+/// A campaign has a place for the words too.
+fn with_symbol(refusal: &Refusal) -> String {
+    let symbol = "\n  the same word in CONFIG_DESTROY_CONFIRM holds for every run of this campaign";
+    match refusal {
+        Refusal::Unconfirmed(_) => format!("{refusal}{symbol}"),
+        _ => refusal.to_string(),
+    }
+}
+
+fn told(reasons: &BTreeSet<String>) -> Vec<String> {
+    reasons.iter().cloned().collect()
+}
+
+/// The first of many lines.
+fn first(mut lines: Vec<String>) -> String {
+    let more = lines.len().saturating_sub(TOLD_MAX);
+    lines.truncate(TOLD_MAX);
+    if more > 0 {
+        lines.push(format!("… and {more} more"));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,342 @@
+//! How far a campaign is: from the plan in its record and its events, the same
+//! for the run itself, `status` and `watch`.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use fathom_analysis::rate::Rates;
+use fathom_model::{Event, RunStatus};
+
+use super::RunError;
+use super::ledger::{Came, Ended, Ledger};
+use super::planfile::{self, Head, Planned};
+
+/// How many of the last events are kept to be shown.
+const RECENT: usize = 6;
+
+/// How far a campaign is.
+#[derive(Debug)]
+pub struct Progress {
+    /// Name of the record's folder.
+    pub id: String,
+    /// What the plan says of itself.
+    pub head: Head,
+    steps: Vec<Planned>,
+    ledger: Ledger,
+    status: RunStatus,
+    current: Option<Current>,
+    /// Rates of the last interval that has ended.
+    rates: Rates,
+    /// Rates of the interval that goes on.
+    adding: Rates,
+    recent: VecDeque<Recent>,
+    costs: Costs,
+    last_ms: u64,
+}
+
+/// The step in progress.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Current {
+    /// The point.
+    pub id: String,
+    /// Which measurement of it.
+    pub repetition: u32,
+    /// Its place in the plan, from 1.
+    pub step: u32,
+    /// When it began, ms since 1970 UTC.
+    pub began_ms: u64,
+    /// How long it runs, in ms of the run's time.
+    pub ran_ms: u64,
+    /// How much longer it runs, in ms, where the engine knows.
+    pub remaining_ms: Option<u64>,
+    /// What the engine does before its jobs run.
+    pub preparing: Option<String>,
+    /// The run's time when it began.
+    t_ms: u64,
+}
+
+/// Measurements by what came of them. Together they are all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All in the plan.
+    pub steps: usize,
+    /// Measured.
+    pub done: usize,
+    /// Failed.
+    pub failed: usize,
+    /// Left out.
+    pub skipped: usize,
+    /// Neither.
+    pub left: usize,
+}
+
+/// Something that happened lately.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recent {
+    /// When, ms since 1970 UTC.
+    pub at_ms: u64,
+    /// What.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum What {
+    /// A measurement came to its end.
+    Ended(Ended),
+    /// Measurements of a series were left out.
+    Skipped {
+        /// The series.
+        series: String,
+        /// How many.
+        measurements: u32,
+        /// Why.
+        reason: String,
+    },
+    /// The run went on after so many ms.
+    Resumed(u64),
+    /// Something else to be known.
+    Note(String),
+}
+
+/// What steps cost beyond their planned time.
+#[derive(Debug, Default)]
+struct Costs {
+    steps: u64,
+    beyond_ms: u64,
+}
+
+impl Progress {
+    /// The progress of the run in a record's folder, of which no event is known yet.
+    ///
+    /// # Errors
+    /// When it is no record of a campaign's run.
+    pub fn of(dir: &Path) -> Result<Self, RunError> {
+        let (head, steps) = planfile::read(dir).map_err(|source| {
+            let reason = match source.kind() {
+                std::io::ErrorKind::NotFound => "it is not the record of a campaign".to_owned(),
+                _ => format!("its {} cannot be read: {source}", planfile::PLAN_FILE),
+            };
+            RunError::Missing(format!("{}: {reason}", dir.display()))
+        })?;
+        let id = dir
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        Ok(Self {
+            id: id.unwrap_or_default(),
+            head,
+            steps,
+            ledger: Ledger::default(),
+            status: RunStatus::Running,
+            current: None,
+            rates: Rates::new(),
+            adding: Rates::new(),
+            recent: VecDeque::new(),
+            costs: Costs::default(),
+            last_ms: 0,
+        })
+    }
+
+    /// Takes the next event, which happened at `at_ms` since 1970 UTC; gives what
+    /// is worth a line each.
+    pub fn take(&mut self, at_ms: u64, event: &Event) -> Vec<Recent> {
+        self.last_ms = at_ms;
+        let ended = self.ledger.take(event);
+        if let (Some(_), Some(current)) = (&ended, &self.current) {
+            self.costs.add(at_ms, current, self.planned_ms(current));
+        }
+        let ended = ended.map(What::Ended);
+        let happened = match event {
+            Event::Skipped { point, reason } => Some(What::Skipped {
+                series: point.series.clone(),
+                measurements: 1,
+                reason: reason.clone(),
+            }),
+            Event::Resumed { gap_ms, .. } => Some(What::Resumed(*gap_ms)),
+            // What failed in a step is told when that ends.
+            Event::Failure(failure) if self.current.is_none() => {
+                Some(What::Note(failure.message.clone()))
+            }
+            _ => None,
+        };
+        self.follow(at_ms, event);
+        // A step that ended is older than what ended it.
+        let all = ended.into_iter().chain(happened);
+        all.map(|what| self.keep(at_ms, what)).collect()
+    }
+
+    fn follow(&mut self, at_ms: u64, event: &Event) {
+        match event {
+            Event::Step { step, point, .. } => {
+                self.status = RunStatus::Running;
+                self.rates.clear();
+                self.adding.clear();
+                self.current = point.as_ref().map(|point| Current {
+                    id: point.id.clone(),
+                    repetition: point.repetition,
+                    step: *step,
+                    began_ms: at_ms,
+                    ran_ms: 0,
+                    remaining_ms: None,
+                    preparing: None,
+                    t_ms: self.ledger.t_ms(),
+                });
+            }
+            Event::Preparing { what } => {
+                if let Some(current) = &mut self.current {
+                    current.preparing = Some(what.clone());
+                }
+            }
+            Event::Sample(sample) => self.adding.entry(sample.dir).or_default().add(sample),
+            Event::Interval { t_ms, remaining_ms } => {
+                self.rates = std::mem::take(&mut self.adding);
+                if let Some(current) = &mut self.current {
+                    current.ran_ms = t_ms.saturating_sub(current.t_ms);
+                    current.remaining_ms = *remaining_ms;
+                    current.preparing = None;
+                }
+            }
+            Event::Skipped { .. } => self.current = None,
+            Event::Resumed { .. } => {
+                self.current = None;
+                self.status = RunStatus::Running;
+            }
+            Event::Ended { status } => {
+                self.current = None;
+                self.status = *status;
+            }
+            _ => {}
+        }
+    }
+
+    /// Keeps what happened; points of one series that are left out for one
+    /// reason are one event.
+    fn keep(&mut self, at_ms: u64, what: What) -> Recent {
+        if let (
+            Some(Recent {
+                what:
+                    What::Skipped {
+                        series,
+                        measurements,
+                        reason,
+                    },
+                ..
+            }),
+            What::Skipped {
+                series: now_series,
+                reason: now_reason,
+                ..
+            },
+        ) = (self.recent.back_mut(), &what)
+            && series == now_series
+            && reason == now_reason
+        {
+            *measurements += 1;
+        } else {
+            if self.recent.len() == RECENT {
+                self.recent.pop_front();
+            }
+            self.recent.push_back(Recent {
+                at_ms,
+                what: what.clone(),
+            });
+        }
+        Recent { at_ms, what }
+    }
+
+    /// Says how the run ended, when its last line does not: it was killed.
+    pub fn end(&mut self, status: RunStatus) {
+        self.status = status;
+        if status != RunStatus::Running {
+            self.current = None;
+        }
+    }
+
+    /// How the run ended, or that it goes on.
+    #[must_use]
+    pub fn status(&self) -> RunStatus {
+        self.status
+    }
+
+    /// The step in progress.
+    #[must_use]
+    pub fn current(&self) -> Option<&Current> {
+        self.current.as_ref()
+    }
+
+    /// Rates of the last interval of the step in progress.
+    #[must_use]
+    pub fn rates(&self) -> &Rates {
+        &self.rates
+    }
+
+    /// The last events, the oldest first.
+    pub fn recent(&self) -> impl Iterator<Item = &Recent> {
+        self.recent.iter()
+    }
+
+    /// Time of the last event, ms since 1970 UTC.
+    #[must_use]
+    pub fn last_ms(&self) -> u64 {
+        self.last_ms
+    }
+
+    /// What came of the measurements so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts {
+            steps: self.steps.len(),
+            ..Counts::default()
+        };
+        for step in &self.steps {
+            *match self.ledger.came(&step.id, step.repetition) {
+                Some(Came::Done(_)) => &mut counts.done,
+                Some(Came::Failed(_)) => &mut counts.failed,
+                Some(Came::Skipped(_)) => &mut counts.skipped,
+                Some(Came::Unfinished) | None => &mut counts.left,
+            } += 1;
+        }
+        counts
+    }
+
+    /// Every measurement of the plan with what came of it.
+    pub fn measurements(&self) -> impl Iterator<Item = (&Planned, Option<&Came>)> {
+        self.steps
+            .iter()
+            .map(|step| (step, self.ledger.came(&step.id, step.repetition)))
+    }
+
+    /// The time that is left in ms, as far as the plan tells how long steps
+    /// take; what they cost beyond that is taken from those before.
+    #[must_use]
+    pub fn left_ms(&self) -> Option<u64> {
+        let beyond_ms = self.costs.mean_ms();
+        let mut left_ms = 0u64;
+        for (step, came) in self.measurements() {
+            if matches!(came, None | Some(Came::Unfinished)) {
+                left_ms += step.duration_ms? + beyond_ms;
+            }
+        }
+        let ran_ms = self.current.as_ref().map_or(0, |current| current.ran_ms);
+        Some(left_ms.saturating_sub(ran_ms))
+    }
+
+    fn planned_ms(&self, current: &Current) -> Option<u64> {
+        let step = self.steps.get(current.step.checked_sub(1)? as usize)?;
+        step.duration_ms
+    }
+}
+
+impl Costs {
+    fn add(&mut self, at_ms: u64, current: &Current, planned_ms: Option<u64>) {
+        if let Some(planned_ms) = planned_ms {
+            let took_ms = at_ms.saturating_sub(current.began_ms);
+            self.steps += 1;
+            self.beyond_ms += took_ms.saturating_sub(planned_ms);
+        }
+    }
+
+    fn mean_ms(&self) -> u64 {
+        self.beyond_ms.checked_div(self.steps).unwrap_or(0)
+    }
+}

@@ -1,0 +1,276 @@
+//! The record that a campaign goes on with, and the files in it.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fathom_engine::select::Selected;
+use fathom_engine::sim::SIMULATED;
+use fathom_model::Environment;
+use fathom_record::{Entries, Header, Writer};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Begin, RunError, identity};
+use crate::plan::{Plan, Step};
+
+/// Name of the command in a record's header.
+pub const COMMAND: &str = "run";
+/// Key of the [`Facts`] in it.
+const FACTS: &str = "campaign";
+/// The configuration in a campaign's folder.
+const CONFIG: &str = ".config";
+/// Its copy in the record.
+const CONFIG_COPY: &str = "config";
+
+/// What a record's header says of its campaign.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Facts {
+    /// The campaign's folder, without links.
+    folder: PathBuf,
+    dut: PathBuf,
+    engine: String,
+}
+
+impl Facts {
+    fn of(plan: &Plan, engine: &str) -> Self {
+        Self {
+            folder: real(&plan.folder),
+            dut: plan.dut.clone(),
+            engine: engine.to_owned(),
+        }
+    }
+
+    fn read(header: &Header) -> Option<Self> {
+        serde_json::from_value(header.facts.get(FACTS)?.clone()).ok()
+    }
+}
+
+/// A folder without links and dots, as far as it exists.
+pub(super) fn real(folder: &Path) -> PathBuf {
+    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    fs::canonicalize(&absolute).unwrap_or(absolute)
+}
+
+/// The current record of the campaign in `folder`: the last one under
+/// `runs_dir` that was made by `run` for it. Records below the campaign's own
+/// folder are its own, also when it has been moved.
+///
+/// # Errors
+/// When the records cannot be read.
+pub fn current(folder: &Path, runs_dir: &Path) -> Result<Option<PathBuf>, RunError> {
+    let folder = real(folder);
+    let within = real(runs_dir).starts_with(&folder);
+    for summary in fathom_record::list(runs_dir)?.into_iter().rev() {
+        if summary.command != COMMAND {
+            continue;
+        }
+        let dir = runs_dir.join(&summary.id);
+        let facts = Facts::read(&Entries::open(&dir)?.header);
+        if facts.is_some_and(|facts| within || facts.folder == folder) {
+            return Ok(Some(dir));
+        }
+    }
+    Ok(None)
+}
+
+/// The engine that measured a campaign's record.
+#[must_use]
+pub fn engine_of(header: &Header) -> Option<String> {
+    Some(Facts::read(header)?.engine)
+}
+
+/// The record to go on with, as was asked.
+///
+/// # Errors
+/// When one was asked for and there is none.
+pub(super) fn to_go_on_with(
+    plan: &Plan,
+    runs_dir: &Path,
+    begin: Begin,
+) -> Result<Option<PathBuf>, RunError> {
+    if begin == Begin::Again {
+        return Ok(None);
+    }
+    let found = current(&plan.folder, runs_dir)?;
+    if found.is_none() && begin == Begin::Resume {
+        return Err(RunError::Missing(format!(
+            "there is nothing to resume: no run of this campaign under {}\n  to do: fathom run",
+            runs_dir.display()
+        )));
+    }
+    Ok(found)
+}
+
+/// Whether the plan may go on in the record with this header: the same device,
+/// by the same engine.
+///
+/// # Errors
+/// The difference, and what to do.
+pub(super) fn must_fit(
+    dut: &Path,
+    header: &Header,
+    selected: &Selected,
+    environment: &Environment,
+) -> Result<(), RunError> {
+    let refused = |difference: String| {
+        RunError::Refused(format!(
+            "this campaign's record cannot go on: {difference}\n  to do: --again starts a new record"
+        ))
+    };
+    let engine = selected.engine().name();
+    match Facts::read(header) {
+        Some(facts) if facts.engine != engine => {
+            return Err(refused(format!(
+                "its figures are of the engine {}, now {engine} would measure, and both in one record cannot be compared",
+                facts.engine
+            )));
+        }
+        _ => {}
+    }
+    if selected.is_simulated() {
+        return Ok(());
+    }
+    let before = identity::dut(header.environment.as_ref(), dut);
+    let now = identity::dut(Some(environment), dut);
+    let difference = match (before, now) {
+        (Some(before), Some(now)) => identity::difference(before, now),
+        (None, _) => Some(format!(
+            "it is not of {}, which is to be measured now",
+            dut.display()
+        )),
+        (_, None) => None,
+    };
+    difference.map_or(Ok(()), |difference| Err(refused(difference)))
+}
+
+/// Begins a new record.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn create(
+    plan: &Plan,
+    runs_dir: &Path,
+    selected: &Selected,
+    environment: &Environment,
+) -> Result<Writer, RunError> {
+    let folder = real(&plan.folder);
+    let name = folder.file_name().unwrap_or(OsStr::new("campaign"));
+    let mark = if selected.is_simulated() {
+        SIMULATED
+    } else {
+        ""
+    };
+    let mut header = Header::new(&format!("{}{mark}", name.to_string_lossy()), COMMAND);
+    header.environment = Some(environment.clone());
+    let facts = Facts::of(plan, selected.engine().name());
+    header.facts.insert(FACTS.to_owned(), json!(facts));
+    let command: Vec<_> = std::env::args_os()
+        .map(|arg| Value::from(arg.to_string_lossy()))
+        .collect();
+    header
+        .facts
+        .insert("command".to_owned(), Value::from(command));
+    let writer = Writer::create(runs_dir, &header)?;
+    // A plan need not come from a configuration.
+    let _ = fs::copy(plan.folder.join(CONFIG), writer.dir().join(CONFIG_COPY));
+    Ok(writer)
+}
+
+/// The path of a job file in the record, by its name there.
+pub(super) fn job_path(name: &str, step: &Step) -> PathBuf {
+    let ending = step.job_file.extension().unwrap_or(OsStr::new("fio"));
+    Path::new("jobs").join(format!("{name}.{}", ending.to_string_lossy()))
+}
+
+/// Texts of the job files in a record; the last one is remembered, because
+/// repetitions have the same.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    dir: Option<PathBuf>,
+    known: HashMap<PathBuf, String>,
+}
+
+/// How many versions of a job file a record can hold.
+const VERSIONS_MAX: u32 = 1000;
+
+impl Texts {
+    pub(super) fn of(record: Option<&Path>) -> Self {
+        Self {
+            dir: record.map(Path::to_owned),
+            known: HashMap::new(),
+        }
+    }
+
+    /// Whether the job file of this name holds this text.
+    pub(super) fn is(&mut self, name: &str, step: &Step, text: &str) -> bool {
+        let Some(dir) = &self.dir else { return false };
+        let path = dir.join(job_path(name, step));
+        if self.known.len() > 16 {
+            self.known.clear();
+        }
+        let known = self
+            .known
+            .entry(path)
+            .or_insert_with_key(|path| fs::read_to_string(path).unwrap_or_default());
+        known == text
+    }
+}
+
+/// The name under which a text is kept as a job file in the record: the point's,
+/// or, when another text has that already, the point's with a number.
+pub(super) fn job_name(dir: &Path, step: &Step, text: &str) -> String {
+    let id = &step.point.id;
+    let mut name = id.clone();
+    for version in 2..VERSIONS_MAX {
+        match fs::read(dir.join(job_path(&name, step))) {
+            Ok(kept) if kept != text.as_bytes() => name = format!("{id}.{version}"),
+            _ => break,
+        }
+    }
+    name
+}
+
+/// Keeps a job file in the record, once.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn keep_job(path: &Path, text: &str) -> io::Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(path, text)
+}
+
+/// A folder for the engine's own outputs of a step, that no earlier attempt used.
+///
+/// # Errors
+/// When it cannot be made.
+pub(super) fn raw_dir(dir: &Path, step: &Step) -> io::Result<PathBuf> {
+    let point = &step.point;
+    let mut name = point.id.clone();
+    if point.repetition > 1 {
+        name = format!("{name}.r{}", point.repetition);
+    }
+    let first = dir.join("raw").join(&name);
+    if let Some(above) = first.parent() {
+        fs::create_dir_all(above)?;
+    }
+    let mut path = first.clone();
+    let mut attempt = 1u32;
+    loop {
+        match fs::create_dir(&path) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < VERSIONS_MAX => {
+                attempt += 1;
+                path = dir.join("raw").join(format!("{name}.try{attempt}"));
+            }
+            Err(e) => return Err(e),
+            Ok(()) => return Ok(path),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! A long campaign takes no more memory at its end than at its begin.
+
+use std::cell::Cell;
+use std::fs;
+
+use fathom_campaign::run::Progress;
+use fathom_model::{Event, RunStatus};
+
+use crate::support::Campaign;
+
+/// Memory of this process in KiB.
+fn resident_kib() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[test]
+fn ten_thousand_points_take_no_more_memory_than_a_thousand() {
+    let mut campaign = Campaign::on("");
+    campaign.plan.settings.interval = std::time::Duration::from_secs(3);
+    campaign.plan.settings.progress_logs = false;
+    campaign.many(10_000);
+    let ready = fathom_campaign::run::ready(
+        &campaign.plan,
+        &campaign.runs_dir(),
+        campaign.options.clone(),
+    );
+    let progress = Cell::new(None);
+    let mut begun = |dir: &std::path::Path| progress.set(Some(Progress::of(dir).unwrap()));
+    let (mut steps, mut early, mut late) = (0, None, None);
+    let mut observer = |event: &Event| {
+        let mut so_far = progress.take().unwrap();
+        so_far.take(0, event);
+        progress.set(Some(so_far));
+        if matches!(event, Event::Step { .. }) {
+            steps += 1;
+            match steps {
+                1000 => early = resident_kib(),
+                10_000 => late = resident_kib(),
+                _ => {}
+            }
+        }
+    };
+    let finish = ready
+        .unwrap()
+        .run(&campaign.control, &mut begun, &mut observer)
+        .unwrap();
+    assert_eq!((finish.status, steps), (RunStatus::Complete, 10_000));
+    if let (Some(early), Some(late)) = (early, late) {
+        // What is kept of a measurement: an id, a few numbers, in two ledgers.
+        let kib_per_point = (late.saturating_sub(early)) as f64 / 9000.0;
+        assert!(kib_per_point < 1.5, "{early} KiB, then {late} KiB");
+    }
+}
