@@ -125,10 +125,9 @@ fn sample(second: u64, dir: Direction) -> Sample {
     }
 }
 
-<<<<<<< HEAD
 /// The record of a campaign of `points` good points in series of thirteen, both
 /// directions with histograms and a minute of samples each, as a run writes them.
-pub fn campaign_record(runs: &Path, points: u32) -> PathBuf {
+pub fn sampled_campaign(runs: &Path, points: u32) -> PathBuf {
     let mut writer = Writer::create(runs, &Header::new("campaign", "run")).unwrap();
     let mut write = |event: &Event| writer.append(event).unwrap();
     for step in 1..=points {
@@ -191,7 +190,7 @@ fn results(depth: u64) -> Results {
         ..Results::default()
     }
 }
-=======
+
 /// The record of a campaign of so many series over thirteen depths, reads and
 /// writes, each in a folder of its own.
 pub fn campaign_record(runs: &Path, series: u32) -> PathBuf {
@@ -243,4 +242,3 @@ pub fn campaign_record(runs: &Path, series: u32) -> PathBuf {
     }
     writer.finish(RunStatus::Complete).unwrap()
 }
->>>>>>> main
