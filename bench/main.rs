@@ -50,23 +50,16 @@ fn main() {
         println!("fio is not installed: nothing to measure against");
         return;
     }
-<<<<<<< HEAD
-    let measurements: [(&str, Measurement); 6] = [
-=======
     let measurements: &[(&str, Measurement)] = &[
->>>>>>> main
         ("start", measurements::start_up),
         ("cost", measurements::cost_per_run),
         ("memory", measurements::memory),
         ("parse", measurements::parse_clients),
         ("show", measurements::show_long_record),
-<<<<<<< HEAD
-        ("export", measurements::export),
-=======
         ("config", campaigns::load_tree),
         ("gen", campaigns::generate),
+        ("export", campaigns::export),
         ("graph", campaigns::graphs),
->>>>>>> main
     ];
     // `cargo bench … -- parse` measures that alone, and writes nothing.
     let wanted: Vec<String> = std::env::args()
