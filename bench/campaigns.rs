@@ -1,5 +1,6 @@
-//! The measurements of campaigns: configuring, generating, drawing.
+//! The measurements of campaigns: configuring, generating, exporting, drawing.
 
+use std::fs;
 use std::process::Command;
 
 use fathom_campaign::folder::{self, Folder, Init};
@@ -97,6 +98,44 @@ pub fn graphs(lab: &Lab) -> Row {
         value: take_turns(rounds, &mut [draw])[0],
         limit: Some(500.0),
         rounds,
-        beside: Vec::new(),
+        // Everything on; measured once on a machine with two cores and not here.
+        beside: vec![Beside::new("fio-tests, its 270, recorded", 7600.0)],
+    }
+}
+
+/// `fathom export ssv` of a campaign with everything enabled.
+pub fn export(lab: &Lab) -> Row {
+    let rounds = lab.rounds(5);
+    let points = if lab.full { 702 } else { 26 };
+    let record = inputs::sampled_campaign(&lab.path("runs"), points);
+    let log = fs::metadata(record.join(fathom_record::EVENTS)).unwrap();
+    let export = |form| {
+        let out = lab.path("exported");
+        fathom(
+            lab,
+            &[
+                "export",
+                form,
+                record.to_str().unwrap(),
+                "--quiet",
+                "--out",
+                out.to_str().unwrap(),
+            ],
+        )
+    };
+    let times = take_turns(rounds, &mut [export("ssv"), export("json")]);
+    Row {
+        what: "`fathom export ssv` of 702 points of a minute",
+        unit: "ms",
+        value: times[0],
+        limit: None,
+        rounds,
+        beside: vec![
+            Beside::new("`fathom export json`", times[1]),
+            // It finds its figures in 702 small files; the time was taken with
+            // everything enabled on a machine with two cores like this one.
+            Beside::new("`make ssv` of fio-tests, measured before", 4400.0),
+            Beside::new("size in MB", log.len() as f64 / 1e6),
+        ],
     }
 }
