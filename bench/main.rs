@@ -60,6 +60,7 @@ fn main() {
         ("gen", campaigns::generate),
         ("export", campaigns::export),
         ("graph", campaigns::graphs),
+        ("report", measurements::open_report),
     ];
     // `cargo bench … -- parse` measures that alone, and writes nothing.
     let wanted: Vec<String> = std::env::args()

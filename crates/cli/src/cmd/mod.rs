@@ -24,6 +24,7 @@ pub mod job;
 pub mod man;
 pub mod plan;
 pub mod quick;
+pub mod report;
 pub mod runs;
 pub mod show;
 
@@ -110,6 +111,8 @@ pub enum Command {
     Plan(plan::Args),
     #[command(display_order = 1)]
     Quick(quick::Args),
+    #[command(display_order = 7)]
+    Report(report::Args),
     #[command(display_order = 6)]
     Runs(runs::Args),
     #[command(display_order = 7)]
@@ -135,6 +138,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Man(args) => man::run(&cli.global, args),
         Command::Plan(args) => plan::run(&cli.global, args),
         Command::Quick(args) => quick::run(&cli.global, args),
+        Command::Report(args) => report::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),
     }
