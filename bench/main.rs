@@ -11,8 +11,8 @@ mod campaigns;
 mod inputs;
 mod machine;
 mod measurements;
-mod report;
 mod results;
+mod running;
 mod timing;
 
 /// Where and how often things are measured.
@@ -57,11 +57,13 @@ fn main() {
         ("memory", measurements::memory),
         ("parse", measurements::parse_clients),
         ("show", measurements::show_long_record),
-        ("report", report::open_report),
         ("config", campaigns::load_tree),
         ("gen", campaigns::generate),
         ("export", campaigns::export),
         ("graph", campaigns::graphs),
+        ("report", measurements::open_report),
+        ("between", running::between_points),
+        ("campaign", running::memory),
     ];
     // `cargo bench … -- parse` measures that alone, and writes nothing.
     let wanted: Vec<String> = std::env::args()
