@@ -53,8 +53,7 @@ impl Ready<'_> {
             }
         };
         let dir = writer.dir().to_owned();
-        let engine = self.selected.engine().name();
-        planfile::write(&dir, self.plan, engine, &self.options)
+        planfile::write(&dir, &self, self.plan)
             .map_err(|source| unwritten(&dir.join(planfile::PLAN_FILE), source))?;
         begun(&dir);
         let t_ms = self.ledger.t_ms();

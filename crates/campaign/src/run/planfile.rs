@@ -10,7 +10,7 @@ use fathom_record::RecordError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Options, RunError};
+use super::{Ready, RunError};
 use crate::plan::{Phase, Plan};
 
 /// Its name.
@@ -85,17 +85,17 @@ pub struct Planned {
 ///
 /// # Errors
 /// When it cannot be written.
-pub(super) fn write(dir: &Path, plan: &Plan, engine: &str, options: &Options) -> io::Result<()> {
+pub(super) fn write(dir: &Path, ready: &Ready, plan: &Plan) -> io::Result<()> {
     let fresh = dir.join(".plan.jsonl");
     let mut file = BufWriter::new(File::create(&fresh)?);
     let head = Head {
         format: FORMAT.to_owned(),
         version: VERSION,
-        folder: plan.folder.clone(),
+        folder: ready.folder.clone(),
         dut: plan.dut.clone(),
-        engine: engine.to_owned(),
-        partial: options.partial,
-        flags: options.flags.clone(),
+        engine: ready.selected.engine().name().to_owned(),
+        partial: ready.options.partial,
+        flags: ready.options.flags.clone(),
     };
     push(&mut file, &head)?;
     for step in &plan.steps {
