@@ -49,12 +49,13 @@ fn main() {
         println!("fio is not installed: nothing to measure against");
         return;
     }
-    let measurements: [(&str, Measurement); 5] = [
+    let measurements: [(&str, Measurement); 6] = [
         ("start", measurements::start_up),
         ("cost", measurements::cost_per_run),
         ("memory", measurements::memory),
         ("parse", measurements::parse_clients),
         ("show", measurements::show_long_record),
+        ("config", measurements::load_tree),
     ];
     // `cargo bench … -- parse` measures that alone, and writes nothing.
     let wanted: Vec<String> = std::env::args()

@@ -31,6 +31,7 @@ for group in "$@"; do
             need pkg-config pkg-config
             [ -e /usr/include/fuse3/fuse.h ] || missing="$missing libfuse3-dev"
             need shellcheck shellcheck
+            need tmux tmux
             # For the guest, which is an x86-64 machine (tools/guest).
             [ "$(uname -m)" != x86_64 ] || need qemu-system-x86_64 qemu-system-x86
             # For the oracle of the Kconfig tests, from PyPI.

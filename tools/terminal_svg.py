@@ -25,12 +25,18 @@ class Pen:
     """What the escape sequences up to here have set."""
 
     def __init__(self):
-        self.colour, self.bold, self.dim = None, False, False
+        self.colour, self.bold, self.dim, self.inverse = None, False, False, False
 
     def apply(self, codes):
-        for code in [int(c or 0) for c in codes.split(";")]:
+        codes = [int(c or 0) for c in codes.split(";")]
+        # The first colours of the large palette are those of the small one.
+        if codes[:2] == [38, 5] and codes[2] < 8:
+            codes = [30 + codes[2]]
+        for code in codes:
             if code == 0:
                 self.__init__()
+            elif code == 7:
+                self.inverse = True
             elif code == 1:
                 self.bold = True
             elif code == 2:
@@ -44,6 +50,7 @@ class Pen:
 
     def attributes(self):
         fill = self.colour or (DIM if self.dim else TEXT)
+        fill = GROUND if self.inverse else fill
         return f'fill="{fill}"' + (' font-weight="600"' if self.bold else "")
 
 
@@ -54,7 +61,7 @@ def runs(line, pen):
         if n % 2:
             pen.apply(part)
         elif part:
-            yield column, part, pen.attributes()
+            yield column, part, pen.attributes(), pen.inverse
             column += len(part)
 
 
@@ -81,7 +88,12 @@ def main():
     height = BAR + PAD + len(lines) * CELL_H
     body, pen = [], Pen()
     for row, line in enumerate(lines):
-        body += [text_at(column, row, text, style) for column, text, style in runs(line, pen)]
+        for column, text, style, inverse in runs(line, pen):
+            if inverse:
+                x, y = PAD + column * CELL_W, BAR + PAD + row * CELL_H - 14
+                bar = f'x="{x:.1f}" y="{y:.1f}" width="{len(text) * CELL_W:.1f}"'
+                body.append(f'<rect {bar} height="{CELL_H:.0f}" fill="{TEXT}"/>')
+            body.append(text_at(column, row, text, style))
     print(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" height="{height:.0f}" role="img" aria-label="{escape(title)}" '

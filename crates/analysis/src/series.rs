@@ -95,3 +95,20 @@ pub struct Figures {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub percentiles_ns: Vec<(f64, u64)>,
 }
+
+impl Figures {
+    /// The completion latency at `percent` in ns: from the merged histogram,
+    /// else as reported.
+    #[must_use]
+    pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
+        let reported = || {
+            let mut all = self.percentiles_ns.iter();
+            let found = all.find(|(p, _)| (p - percent).abs() < 1e-9);
+            found.map(|&(_, ns)| ns)
+        };
+        match &self.clat {
+            Some(clat) => clat.percentile_ns(percent),
+            None => reported(),
+        }
+    }
+}

@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fathom_kconfig::{Config, Disk, Loader, Tree, Warning, WarningKind};
+use fathom_kconfig::{Config, Disk, Loader, Tree, Warning};
 
 use crate::CampaignError;
 use crate::definition::Definitions;
 
 mod init;
 pub mod shipped;
+mod values;
 
 pub use init::{Init, Unpacked, init};
+pub use values::{Defconfig, save, take};
 
 /// The file that holds the values.
 pub const CONFIG: &str = ".config";
@@ -93,22 +95,7 @@ impl Folder {
             Err(error) => return Err(CampaignError::io(path, error)),
         };
         let mut config = Config::new(self.tree(env)?);
-        let mut warnings = config.read(&text, &path.display().to_string());
-        let is_wrong = |warning: &Warning| {
-            matches!(
-                warning.kind,
-                WarningKind::Malformed | WarningKind::InvalidValue
-            )
-        };
-        let wrong: Vec<String> = warnings
-            .iter()
-            .filter(|warning| is_wrong(warning))
-            .map(ToString::to_string)
-            .collect();
-        if !wrong.is_empty() {
-            return Err(CampaignError::Config(wrong));
-        }
-        warnings.extend(config.warnings());
+        let warnings = take(&mut config, &text, &path.display().to_string())?;
         Ok((config, warnings))
     }
 

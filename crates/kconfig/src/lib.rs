@@ -4,7 +4,9 @@
 //!
 //! A [`Tree`] is what the files say, read by a [`Loader`] from a [`Files`]; a
 //! [`Config`] is a set of values for it. Nothing here prints, asks, or touches
-//! the file system except [`Disk`].
+//! the file system except [`Disk`]. Who builds a menu takes [`Config::rows`],
+//! [`Config::search`], [`Config::explain`] and [`Config::refusal`]; who asks
+//! questions, [`OldConfig`].
 //!
 //! ```
 //! use std::sync::Arc;
@@ -17,6 +19,9 @@
 //! let tree = Arc::new(Loader::new(&files).load("Kconfig")?);
 //! let mut config = Config::new(tree);
 //! config.set_by_name("FAST", "y").expect("a bool takes y");
+//! let depth = config.tree().named("CONFIG_DEPTH").expect("it is defined above");
+//! let refused = config.refusal(depth, "deep").map(|why| why.to_string());
+//! assert_eq!(refused.as_deref(), Some("\"deep\" is no value for DEPTH, an int"));
 //! assert_eq!(config.get("DEPTH"), Some("32"));
 //! assert_eq!(config.write(""), "CONFIG_FAST=y\nCONFIG_DEPTH=32\n");
 //! assert_eq!(config.write_min(""), "CONFIG_FAST=y\n");

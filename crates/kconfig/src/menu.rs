@@ -173,9 +173,10 @@ impl Config {
         }
     }
 
-    /// The symbols whose name, prompt or help hold every word of `query`, upper
+    /// The symbols whose name, prompt, help or menus hold every word of `query`, upper
     /// or lower case, `CONFIG_` before a name left out. Best hits first: the
-    /// very name, names that begin so, names, prompts, help texts.
+    /// very name, names that begin so, names, prompts (a choice's counts for its
+    /// members), help texts, the titles of the menus around.
     #[must_use]
     pub fn search(&self, query: &str) -> Vec<Hit> {
         let tree = self.tree();
@@ -295,6 +296,14 @@ impl Tree {
                 .as_ref()
                 .is_some_and(|prompt| prompt.text.to_lowercase().contains(word))
         };
+        let choice = || symbol.choice.iter().flat_map(|&id| &self.choice(id).nodes);
+        let in_menus = |node: &crate::Node| {
+            let parents =
+                std::iter::successors(Some(node.parent), |&id| Some(self.node(id).parent));
+            parents
+                .take_while(|&id| id != self.root())
+                .any(|id| in_prompt(self.node(id)))
+        };
         let in_help = |node: &crate::Node| {
             node.help
                 .as_ref()
@@ -304,8 +313,9 @@ impl Tree {
             name == word,
             name.starts_with(word),
             name.contains(word),
-            nodes().any(in_prompt),
+            nodes().any(in_prompt) || choice().any(|&node| in_prompt(self.node(node))),
             nodes().any(in_help),
+            nodes().any(in_menus),
         ];
         fits.into_iter().position(|fits| fits)
     }

@@ -115,26 +115,33 @@ impl Config {
         if self.text(id) == value {
             return None;
         }
-        let tree = self.tree();
-        let symbol = tree.symbol(id);
+        if let Some(obstacle) = self.obstacle(id) {
+            return Some(obstacle);
+        }
+        let symbol = self.tree().symbol(id);
         let (name, value) = (symbol.name.clone(), value.to_owned());
-        let prompts = self.explain(id).prompts;
-        if prompts.is_empty() {
-            return Some(Refusal::Follows { name });
-        }
-        if self.visibility(id) == Tri::N {
-            let missing = prompts.into_iter().map(|parts| {
-                let missing = parts.into_iter().filter(|part| part.value == Tri::N);
-                missing.collect()
-            });
-            let missing = missing.filter(|parts: &Vec<Part>| !parts.is_empty());
-            let missing = missing.collect();
-            return Some(Refusal::Hidden { name, missing });
-        }
         if symbol.kind.is_logical() {
             return self.logical_refusal(id, name, value);
         }
         self.range_refusal(id, name, value)
+    }
+
+    /// Why the user cannot set a symbol to anything now.
+    #[must_use]
+    pub fn obstacle(&self, id: SymbolId) -> Option<Refusal> {
+        let name = self.tree().symbol(id).name.clone();
+        let prompts = self.explain(id).prompts;
+        if prompts.is_empty() {
+            return Some(Refusal::Follows { name });
+        }
+        let missing = prompts.into_iter().map(|parts| -> Vec<Part> {
+            let missing = parts.into_iter().filter(|part| part.value == Tri::N);
+            missing.collect()
+        });
+        (self.visibility(id) == Tri::N).then(|| Refusal::Hidden {
+            name,
+            missing: missing.filter(|parts| !parts.is_empty()).collect(),
+        })
     }
 
     fn range_refusal(&self, id: SymbolId, name: String, value: String) -> Option<Refusal> {

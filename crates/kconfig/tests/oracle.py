@@ -18,7 +18,10 @@ def forms(kconf):
     for sym in kconf.unique_defined_syms:
         free = sym.choice or sym.orig_type in (kconfiglib.INT, kconfiglib.HEX, kconfiglib.STRING)
         if sym.user_value is None and (len(sym.assignable) > 1 or sym.visibility and free):
-            new.append(f"{sym.name}={sym.str_value}")
+            # As listnewconfig prints it: n as a value, not as a comment.
+            is_switch = sym.orig_type in (kconfiglib.BOOL, kconfiglib.TRISTATE)
+            line = f"{kconf.config_prefix}{sym.name}={sym.str_value}"
+            new.append(line if is_switch else sym.config_string.rstrip("\n"))
     # What write_config and write_min_config write, without the files.
     return [kconf._config_contents(""), kconf._min_config_contents(""), "\n".join(new)]
 

@@ -237,13 +237,9 @@ fn compare_operations(tree: &Arc<Tree>, expected: &[&str], about: &str) {
 }
 
 fn new_symbols(config: &Config) -> String {
-    let line = |&id: &_| format!("{}={}", config.tree().symbol(id).name, config.text(id));
-    config
-        .new_symbols()
-        .iter()
-        .map(line)
-        .collect::<Vec<_>>()
-        .join("\n")
+    let new = config.new_symbols();
+    let lines: Vec<String> = new.iter().map(|&id| config.assignment(id)).collect();
+    lines.join("\n")
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub mod exit;
 pub mod failure;
 pub mod histogram;
 pub mod job;
-mod percentiles;
+pub mod percentiles;
 pub mod point;
 pub mod result;
 pub mod sample;

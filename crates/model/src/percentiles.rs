@@ -11,6 +11,9 @@ use serde::{Deserializer, Serializer};
 type Pairs = Vec<(f64, u64)>;
 
 /// Writes `{"50": ns, "99.9": ns}`: percents as short as they can be written, ascending.
+///
+/// # Errors
+/// Those of the serializer.
 pub fn serialize<S: Serializer>(pairs: &Pairs, serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(pairs.len()))?;
     for (percent, ns) in pairs {
@@ -20,6 +23,9 @@ pub fn serialize<S: Serializer>(pairs: &Pairs, serializer: S) -> Result<S::Ok, S
 }
 
 /// Reads it back in ascending order.
+///
+/// # Errors
+/// When it is no object, or a key is no number.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pairs, D::Error> {
     struct Object;
     impl<'de> Visitor<'de> for Object {

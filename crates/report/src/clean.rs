@@ -48,8 +48,16 @@ pub fn latencies_mut(job: &mut JobResult) -> impl Iterator<Item = &mut Latency> 
         .into_iter()
         .flatten()
         .flat_map(|direction| {
-            let priorities = direction.priorities.iter_mut().map(|prio| &mut prio.clat);
-            [&mut direction.slat, &mut direction.clat, &mut direction.lat]
+            let DirectionResult {
+                lag,
+                slat,
+                clat,
+                lat,
+                priorities,
+                ..
+            } = direction;
+            let priorities = priorities.iter_mut().map(|prio| &mut prio.clat);
+            [lag, slat, clat, lat]
                 .into_iter()
                 .flatten()
                 .chain(priorities)
@@ -72,6 +80,7 @@ fn clean_direction(direction: &mut DirectionResult) {
     if !direction.bw_bytes.is_finite() {
         direction.bw_bytes = bw_bytes;
     }
+    clean_latency(&mut direction.lag);
     clean_latency(&mut direction.slat);
     clean_latency(&mut direction.clat);
     clean_latency(&mut direction.lat);

@@ -136,7 +136,7 @@ fn cpu_bound(job: &JobResult) -> bool {
 
 /// A value lies in or beyond fio's last bucket.
 fn saturated(result: &DirectionResult) -> bool {
-    [&result.slat, &result.clat, &result.lat]
+    [&result.lag, &result.slat, &result.clat, &result.lat]
         .into_iter()
         .flatten()
         .any(|latency| latency.max_ns >= FIO_SATURATION_NS - 1)

@@ -11,6 +11,7 @@ pub mod chart;
 mod clean;
 pub mod document;
 pub mod doubts;
+pub mod export;
 pub mod grid;
 pub mod samples;
 pub mod style;
@@ -21,7 +22,7 @@ pub use document::{document, drop_histograms, read};
 pub use doubts::doubts;
 pub use style::Style;
 pub use sweep::{CampaignRecord, read_sweep};
-pub use table::{figures_so_far, table};
+pub use table::{campaign_table, figures_so_far, table};
 
 #[cfg(test)]
 mod tests;

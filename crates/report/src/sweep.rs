@@ -36,7 +36,7 @@ pub fn read_sweep(dir: &Path) -> Result<CampaignRecord, RecordError> {
     let mut collector = Collector::new();
     let mut engines: Vec<String> = Vec::new();
     let mut in_point = false;
-    let run = run.read(&mut entries, |run, entry| {
+    let mut run = run.read(&mut entries, |run, entry| {
         if let Event::Step { point, .. } = &entry.event {
             in_point = point.is_some();
         }
@@ -62,6 +62,7 @@ pub fn read_sweep(dir: &Path) -> Result<CampaignRecord, RecordError> {
             }
         }
     });
+    run.engine_version = run.engine_version.or_else(|| engines.first().cloned());
     Ok(CampaignRecord {
         header: entries.header,
         run,

@@ -1,7 +1,8 @@
 //! What tests need of a machine: loop devices ([`LoopDevice`]), small file
 //! systems ([`SmallFs`]), a file system with faults ([`FaultFs`]), an sshd
-//! ([`Sshd`]), a machine with emulated disks ([`Guest`]), PyPI's kconfiglib
-//! ([`kconfiglib`](fn@kconfiglib)), and a way to skip with a reason ([`skip`]).
+//! ([`Sshd`]), a terminal ([`Tmux`]), a machine with emulated disks ([`Guest`]),
+//! PyPI's kconfiglib ([`kconfiglib`](fn@kconfiglib)), and a way to skip with a
+//! reason ([`skip`]).
 //! For tests only; knows no other crate.
 //!
 //! Everything here is undone when it is dropped, also when a test panics. What
@@ -27,12 +28,14 @@ mod faultfs;
 mod guest;
 mod kconfiglib;
 mod sshd;
+mod tmux;
 
 pub use devices::{LoopDevice, SmallFs};
 pub use faultfs::{FaultFs, Op};
 pub use guest::{Answer, Guest, GuestPlan};
 pub use kconfiglib::kconfiglib;
 pub use sshd::Sshd;
+pub use tmux::Tmux;
 
 /// Says that a test was skipped and why: on stderr, and as a line of the file
 /// that `FATHOM_SKIP_LOG` names, from which CI judges whether that was right.

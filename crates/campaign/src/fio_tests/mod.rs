@@ -189,8 +189,9 @@ fn written(bytes: &[u8], path: &Path) -> Vec<(String, String)> {
         return Vec::new();
     };
     let named = job.options.iter().filter_map(|option| {
-        let name = table::table().canonical(&option.name);
-        let told = TOLD.iter().find(|told| **told == name)?;
+        let canonical = |name| table::table().canonical(name);
+        let name = canonical(&option.name);
+        let told = TOLD.iter().find(|told| canonical(told) == name)?;
         Some(((*told).to_owned(), option.value.clone()?))
     });
     named.collect()

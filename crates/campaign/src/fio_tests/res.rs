@@ -14,8 +14,8 @@ struct Direction {
     clat_us: f64,
 }
 
-/// `None` for what is no such line: of a run that failed the fields can be
-/// empty or text.
+/// `None` for what tells nothing: of a run that failed the fields can be empty
+/// or text, of a pretended one all are 0.
 pub(super) fn parse(bytes: &[u8]) -> Option<Figures> {
     let text = std::str::from_utf8(bytes).ok()?;
     let fields: Vec<&str> = text.trim().split(',').collect();

@@ -9,6 +9,7 @@ use fathom_campaign::plan::{Overrides, Plan, plan};
 use fathom_campaign::{CampaignError, Folder, Only};
 
 mod matrix;
+mod ready;
 
 /// A campaign in a folder of its own.
 struct Campaign {

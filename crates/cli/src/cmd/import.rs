@@ -10,7 +10,9 @@ use fathom_model::{Event, Exit, Results, RunStatus};
 use fathom_record::{Header, RecordError, Writer};
 use serde_json::json;
 
-use super::{ExitError, Global};
+mod fio_tests;
+
+use super::{ExitError, Global, show};
 use crate::out;
 
 /// Larger files are refused: they are no reports of fio.
@@ -18,17 +20,22 @@ const MOST_BYTES: u64 = 1 << 30;
 /// More files in one import are refused: every one becomes a step of one run.
 const MOST_FILES: usize = 10_000;
 
-/// Turn outputs of fio into a record
+/// Turn outputs of fio, or a folder of fio-tests, into a record
 ///
 /// Reads json and json+ (fio 2.x to 3.x, client mode too, also with other text
 /// around it), terse v2 to v5, and the normal text output. Of a folder, every
 /// file in it and below that fio wrote. Every file becomes a step of one run.
+///
+/// A folder of fio-tests (job files with .out, .res, .OK, .BAD beside them)
+/// becomes a campaign: every test a point, with depth, jobs, block size and
+/// batch from its .ini where that is there, else from the names.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   fathom import result.json                 one output of fio
   fathom import before.json after.json      two steps of one run
   fathom import results/ --name qualify     every output in a folder
+  fathom import fio-tests/tests             a whole campaign of fio-tests, or a part of it
   fio --output-format=json+ job.fio | fathom import - --name job
 
 The run is 'failed' when a job in it reported an error, and 'interrupted' when
@@ -59,20 +66,22 @@ struct Source {
 
 /// Imports.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let sources = read_all(&args.paths)?;
     let first = &args.paths[0];
     let name = args.name.clone().unwrap_or_else(|| name_of(first));
+    if let Some(files) = results_of_fio_tests(&args.paths)? {
+        let dir = fio_tests::import(global, &name, first, &files)?;
+        show::present(global, &dir, false)?;
+        if !global.quiet {
+            out::note(format_args!("recorded as {}", dir.display()));
+        }
+        return Ok(Exit::Success);
+    }
+    let sources = read_all(&args.paths)?;
     let dir = write_record(global, &name, &sources).map_err(|error| ExitError {
         exit: Exit::Record,
         message: error.to_string(),
     })?;
-    let mut document = fathom_report::read(&dir)?;
-    if global.json {
-        fathom_report::drop_histograms(&mut document);
-        out::json(&document)?;
-    } else {
-        out::text(fathom_report::table(&document, out::style(global.color)));
-    }
+    show::present(global, &dir, false)?;
     if !global.quiet {
         summary(&sources).iter().for_each(out::note);
         out::note(format_args!("recorded as {}", dir.display()));
@@ -160,12 +169,38 @@ fn read_all(paths: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
     Ok(sources)
 }
 
-/// Every file of fio in a folder and below, by name; others are passed over.
-fn read_folder(folder: &Path) -> anyhow::Result<Vec<Source>> {
+/// The files of the one folder that is to be imported, when they are results of
+/// fio-tests. Such a folder becomes a run of its own.
+fn results_of_fio_tests(paths: &[PathBuf]) -> anyhow::Result<Option<Vec<PathBuf>>> {
+    for path in paths.iter().filter(|path| path.is_dir()) {
+        let files = files_of(path)?;
+        if !fathom_campaign::fio_tests::are_results(&files) {
+            continue;
+        }
+        if paths.len() > 1 {
+            let message = format!(
+                "{}: results of fio-tests; import them by themselves, they become a campaign",
+                path.display()
+            );
+            return Err(input_error(message));
+        }
+        return Ok(Some(files));
+    }
+    Ok(None)
+}
+
+/// All files in a folder and below, by name.
+fn files_of(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     files_below(folder, &mut files)
         .map_err(|error| input_error(format!("{}: {error}", folder.display())))?;
     files.sort();
+    Ok(files)
+}
+
+/// Every file of fio in a folder and below, by name; others are passed over.
+fn read_folder(folder: &Path) -> anyhow::Result<Vec<Source>> {
+    let files = files_of(folder)?;
     if files.len() > MOST_FILES {
         let path = folder.display();
         let message = format!("{path}: {} files; import at most {MOST_FILES}", files.len());

@@ -14,6 +14,7 @@ pub mod completions;
 pub mod config;
 pub mod doctor;
 pub mod engines;
+pub mod export;
 pub mod r#gen;
 pub mod import;
 pub mod init;
@@ -90,6 +91,8 @@ pub enum Command {
     Doctor(doctor::Args),
     #[command(display_order = 4)]
     Engines(engines::Args),
+    #[command(display_order = 7)]
+    Export(export::Args),
     #[command(display_order = 12)]
     Gen(r#gen::Args),
     #[command(display_order = 5)]
@@ -127,6 +130,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Config(args) => config::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
         Command::Engines(args) => engines::run(&cli.global, args),
+        Command::Export(args) => export::run(&cli.global, args),
         Command::Gen(args) => r#gen::run(&cli.global, args),
         Command::Import(args) => import::run(&cli.global, args),
         Command::Init(args) => init::run(&cli.global, args),

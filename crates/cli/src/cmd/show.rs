@@ -3,6 +3,8 @@
 mod raw;
 mod samples;
 
+use std::path::{Path, PathBuf};
+
 use fathom_model::Exit;
 use fathom_record::RecordError;
 
@@ -14,7 +16,8 @@ use crate::out;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 A run that was killed is shown as interrupted, with figures counted from its samples; one that
-goes on as running, with figures so far.
+goes on as running, with figures so far. Of a campaign every series is a table, a line for each
+point and direction.
 
 Examples:
   fathom show                              the last run
@@ -46,7 +49,7 @@ pub struct Args {
 
 /// Shows one run.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let dir = fathom_record::find(&global.runs, args.run.as_deref()).map_err(missing)?;
+    let dir = find(global, args.run.as_deref())?;
     if let Some(format) = args.output_format {
         return raw::show(&dir, format);
     }
@@ -58,26 +61,40 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         };
         return samples::show(&dir, form, out::style(global.color));
     }
-    let mut doc = fathom_report::read(&dir)?;
-    if global.json {
-        if !args.histograms {
-            fathom_report::drop_histograms(&mut doc);
-        }
-        out::json(&doc)?;
-    } else {
-        out::text(fathom_report::table(&doc, out::style(global.color)));
-    }
+    present(global, &dir, args.histograms)?;
     Ok(Exit::Success)
 }
 
-/// A run that is not there is something missing, not a failure.
-fn missing(error: RecordError) -> anyhow::Error {
-    match error {
+/// The run as a document or as tables; a campaign has one for each series.
+pub fn present(global: &Global, dir: &Path, histograms: bool) -> anyhow::Result<()> {
+    let style = out::style(global.color);
+    if !global.json {
+        let campaign = fathom_report::read_sweep(dir)?;
+        if !campaign.sweep.series.is_empty() {
+            out::text(fathom_report::campaign_table(&campaign, style));
+            return Ok(());
+        }
+    }
+    let mut doc = fathom_report::read(dir)?;
+    if !global.json {
+        out::text(fathom_report::table(&doc, style));
+        return Ok(());
+    }
+    if !histograms {
+        fathom_report::drop_histograms(&mut doc);
+    }
+    out::json(&doc)
+}
+
+/// The folder of a run: of the one that is named, or of the last. One that is
+/// not there is something missing, not a failure.
+pub fn find(global: &Global, run: Option<&str>) -> anyhow::Result<PathBuf> {
+    fathom_record::find(&global.runs, run).map_err(|error| match error {
         RecordError::NotFound(message) => ExitError {
             exit: Exit::Missing,
             message,
         }
         .into(),
         other => other.into(),
-    }
+    })
 }

@@ -363,7 +363,7 @@ fn without_a_terminal_and_a_command_it_says_what_to_do() {
     let (code, said) = campaign.fails(&[]);
     assert_eq!(code, 2);
     assert!(
-        said.contains("terminal") && said.contains("fathom config show"),
+        said.contains("terminal") && said.contains("fathom config --help"),
         "{said}"
     );
 }

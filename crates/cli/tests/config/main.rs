@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod commands;
+mod menu;
 mod oracle;
 mod support;

@@ -193,6 +193,16 @@ fn foreign(written: &Written, context: &Context, report: &mut Report) {
         report.warning(&written.line, at, message);
         return;
     }
+    // fio takes the options of its profiles in any job; fio-tests' job files have
+    // threads=1.
+    if owners.iter().all(|owner| owner.starts_with("profile:")) {
+        let message = format!(
+            "{name} is an option of {}; it does nothing here",
+            listed(&owners)
+        );
+        report.warning(&written.line, at, message);
+        return;
+    }
     let message = format!(
         "{name} is an option of {}, and this section uses {}",
         listed(&owners),

@@ -240,7 +240,9 @@ fn direction(
     result.slat = show
         .slat
         .then(|| latency(slat, first, false, false))
-        .flatten();
+        .flatten()
+        // Engines that are called have none.
+        .filter(|slat| slat.max_ns > 0);
     result.clat = show
         .clat
         .then(|| latency(clat, first, show.clat_percentiles, true))

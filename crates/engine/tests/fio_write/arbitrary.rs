@@ -50,7 +50,7 @@ fn spread() -> impl Strategy<Value = Spread> {
 }
 
 fn direction() -> impl Strategy<Value = DirectionResult> {
-    let latencies = proptest::collection::vec(proptest::option::of(latency()), 3);
+    let latencies = proptest::collection::vec(proptest::option::of(latency()), 4);
     let priorities = proptest::collection::vec((any::<u16>(), latency()), 0..3);
     let spreads = (
         proptest::option::of(spread()),
@@ -73,6 +73,7 @@ fn direction() -> impl Strategy<Value = DirectionResult> {
                 iops: rates[1],
                 short_ios,
                 drop_ios: short_ios,
+                lag: latencies.remove(0),
                 slat: latencies.remove(0),
                 clat: latencies.remove(0),
                 lat: latencies.remove(0),

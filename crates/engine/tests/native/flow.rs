@@ -1,9 +1,12 @@
 //! Order, time, samples, stops.
 
-use fathom_engine::Outcome;
-use fathom_model::{Direction, Event, Sample};
+use std::time::Duration;
 
-use crate::{Seen, folder, run, try_run};
+use fathom_engine::{Engine, Flow, Outcome, Sink};
+use fathom_model::{Direction, Event, Sample};
+use fathom_testkit::{FaultFs, skip};
+
+use crate::{Seen, folder, request, run, try_run};
 
 fn samples(seen: &Seen) -> Vec<&Sample> {
     let samples = seen.events.iter().filter_map(|event| match event {
@@ -140,6 +143,133 @@ fn a_rate_is_kept_and_latency_counts_from_the_intended_start() {
         let result = seen.read(0);
         assert!(result.lat.as_ref().unwrap().mean_ns >= result.clat.as_ref().unwrap().mean_ns);
     }
+}
+
+/// Coordinated omission: a stall holds back what should have begun meanwhile.
+/// From their issue these I/Os are fast, from their intended start they are not.
+#[test]
+fn a_stall_under_a_rate_shows_in_lat_and_in_lag_and_not_from_the_issue() {
+    let faultfs = match FaultFs::new() {
+        Ok(faultfs) => faultfs,
+        Err(reason) => {
+            return skip(
+                "a_stall_under_a_rate_shows_in_lat_and_in_lag_and_not_from_the_issue",
+                &reason,
+            );
+        }
+    };
+    std::fs::write(faultfs.path().join("f"), vec![1u8; 1 << 20]).unwrap();
+    let mut seen = Stalling {
+        faultfs: &faultfs,
+        seen: Seen::default(),
+        samples: 0,
+    };
+    let job_file = faultfs.path().join("job.fio");
+    let text = "[a]\nioengine=psync\ndirect=1\nrw=randread\nnorandommap\nbs=4k\nfilename=f\nsize=1m\nrate_iops=200\nruntime=4\ntime_based\n";
+    std::fs::write(&job_file, text).unwrap();
+    let request = request(job_file, faultfs.path());
+    let control = seen.seen.control.clone();
+    let outcome = fathom_engine::native::Native::new().run(&request, &control, &mut seen);
+    assert_eq!(outcome.unwrap(), Outcome::Complete);
+    let seen = seen.seen;
+    let read = seen.read(0);
+    let at = |latency: &Option<fathom_model::Latency>, percent| {
+        let histogram = latency.as_ref().unwrap().histogram.as_ref().unwrap();
+        histogram.percentile_ns(percent).unwrap()
+    };
+    // One I/O stalls; a tenth of all and more waited for it.
+    let (lat, clat, lag) = (
+        at(&read.lat, 90.0),
+        at(&read.clat, 90.0),
+        at(&read.lag, 90.0),
+    );
+    assert!(
+        lat > 10 * clat && lag > 10 * clat,
+        "lat {lat} lag {lag} clat {clat}"
+    );
+    let mean = |latency: &Option<fathom_model::Latency>| latency.as_ref().unwrap().mean_ns;
+    let parts = mean(&read.lag) + mean(&read.slat) + mean(&read.clat);
+    let whole = mean(&read.lat);
+    assert!(
+        (parts - whole).abs() <= whole / 1000.0,
+        "{parts} of {whole}"
+    );
+    for latency in [&read.lag, &read.clat, &read.lat] {
+        assert_eq!(latency.as_ref().unwrap().n, Some(read.total_ios));
+    }
+    // The samples of that time are without I/O, and the one at its end, no other,
+    // has the I/O that took so long.
+    let samples = samples(&seen);
+    let zeros = |from: usize| samples[from..].iter().take_while(|s| s.ios == 0).count();
+    let first = (0..samples.len()).max_by_key(|&at| (zeros(at), samples.len() - at));
+    let (first, stalled) = (first.unwrap(), zeros(first.unwrap()));
+    assert!(stalled >= 5, "{stalled}");
+    let longest = |sample: &Sample| sample.clat.as_ref().and_then(|h| h.percentile_ns(100.0));
+    let after = longest(samples[first + stalled]).unwrap();
+    let others = samples[..first]
+        .iter()
+        .chain(&samples[first + stalled + 1..]);
+    assert!(others.clone().any(|sample| sample.ios > 0));
+    assert!(
+        others
+            .into_iter()
+            .all(|sample| longest(sample) < Some(after / 2))
+    );
+}
+
+/// Stalls a file system for a second after some samples.
+struct Stalling<'f> {
+    faultfs: &'f FaultFs,
+    seen: Seen,
+    samples: usize,
+}
+
+impl Sink for Stalling<'_> {
+    fn event(&mut self, event: Event) -> Flow {
+        if matches!(event, Event::Sample(_)) {
+            self.samples += 1;
+            match self.samples {
+                8 => self.faultfs.delay(Duration::from_secs(1)),
+                10 => self.faultfs.clear(),
+                _ => {}
+            }
+        }
+        self.seen.event(event)
+    }
+}
+
+#[test]
+fn what_takes_no_whole_millisecond_has_rates_all_the_same() {
+    let dir = folder();
+    let seen = run(dir.path(), "[a]\nioengine=null\nrw=read\nsize=4k\n");
+    let read = seen.read(0);
+    assert_eq!((read.total_ios, read.runtime_ms), (1, 1));
+    assert!(read.iops > 1.0 && read.bw_bytes > 4096.0);
+    assert_eq!(seen.results().jobs[0].runtime_ms, Some(1));
+    let latency = read.clat.as_ref().unwrap();
+    assert_eq!((latency.n, latency.stddev_ns), (Some(1), None));
+}
+
+#[test]
+fn batches_are_told_in_fios_classes() {
+    let dir = folder();
+    let job = "[a]\nioengine=io_uring\nrw=randread\nbs=4k\nsize=1m\nfilename=f\niodepth=32\niodepth_batch_submit=16\niodepth_batch_complete_min=16\niodepth_batch_complete_max=16\n";
+    run(dir.path(), job);
+    let out = std::fs::read(dir.path().join("fio.out")).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let submit = text
+        .lines()
+        .find(|line| line.contains("submit    :"))
+        .unwrap();
+    assert!(
+        submit.contains("0=0.0%, 4=0.0%, 8=0.0%, 16=100.0%"),
+        "{submit}"
+    );
+    let complete = text
+        .lines()
+        .find(|line| line.contains("complete  :"))
+        .unwrap();
+    assert!(complete.contains("16=100.0%"), "{complete}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod failures;
 mod flow;
 mod verify;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_engine::native::Native;
@@ -65,11 +65,9 @@ impl Seen {
     }
 }
 
-/// Runs a job file's text in a folder.
-pub(crate) fn try_run(dir: &Path, text: &str, seen: &mut Seen) -> Result<Outcome, EngineError> {
-    let job_file = dir.join("job.fio");
-    std::fs::write(&job_file, text).unwrap();
-    let request = Request {
+/// Runs a job file in a folder.
+pub(crate) fn request(job_file: PathBuf, dir: &Path) -> Request {
+    Request {
         job_file,
         sections: Vec::new(),
         extra_args: Vec::new(),
@@ -77,7 +75,14 @@ pub(crate) fn try_run(dir: &Path, text: &str, seen: &mut Seen) -> Result<Outcome
         raw_dir: dir.to_owned(),
         interval: Duration::from_millis(100),
         deadline: Some(Duration::from_secs(30)),
-    };
+    }
+}
+
+/// Runs a job file's text in a folder.
+pub(crate) fn try_run(dir: &Path, text: &str, seen: &mut Seen) -> Result<Outcome, EngineError> {
+    let job_file = dir.join("job.fio");
+    std::fs::write(&job_file, text).unwrap();
+    let request = request(job_file, dir);
     let control = seen.control.clone();
     Native::new().run(&request, &control, seen)
 }

@@ -106,13 +106,19 @@ impl Quantity {
     /// One value with its unit: `402 MiB/s`, `172 µs`, `103k`, `3m07s`.
     #[must_use]
     pub fn text(self, value: f64) -> String {
+        // Beyond any unit.
+        if value.abs() >= 1e18 {
+            return format!("{value:.1e}");
+        }
         match self {
             Self::Rate => units::count(value),
             Self::Bytes => units::bytes(value),
             Self::BytesPerSecond => units::bytes_per_second(value),
             Self::Latency => units::latency(value),
             Self::Time => units::duration(value.max(0.0) as u64),
+            Self::Number | Self::Binary if value.abs() >= 1e7 => units::count(value),
             Self::Number | Self::Binary => plain(value, 6),
+            Self::Percent if value.abs() >= 1e7 => format!("{value:.1e} %"),
             Self::Percent => format!("{} %", plain(value, 2)),
         }
     }

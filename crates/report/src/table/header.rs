@@ -69,7 +69,7 @@ fn seen(doc: &RunDocument) -> String {
 }
 
 /// A label and a value that hangs beside it.
-fn labelled(label: &str, value: &str, style: Style) -> String {
+pub(super) fn labelled(label: &str, value: &str, style: Style) -> String {
     let mut lead = format!(
         "{}{}",
         style.paint(Tone::Faint, label),

@@ -8,7 +8,7 @@ use crate::grid::{Cell, Column, Grid, figures, words};
 use crate::style::{Style, Tone, wrap};
 
 /// Options that say what a job did, in the order in which people say it.
-const TELLING: [&str; 24] = [
+pub(super) const TELLING: [&str; 24] = [
     "rw",
     "readwrite",
     "rwmixread",
@@ -101,7 +101,7 @@ pub fn lines(doc: &RunDocument, marks: &Marks, style: Style) -> String {
         for (dir, latency, doubts) in main_latency(job) {
             latencies.line(latency_cells(
                 name.clone(),
-                dir,
+                &dir,
                 latency,
                 doubts,
                 marks,
@@ -245,16 +245,26 @@ fn errors(job: &JobResult) -> Cell {
     }
 }
 
+/// Names of the latencies of a job under a rate.
+const FROM_ISSUE: &str = "clat from issue";
+const FROM_START: &str = "lat from intended start";
+
 type Row<'j> = (String, &'j Latency, &'j [Doubt]);
 
 /// Every latency of a job with its name.
 fn every_latency(job: &JobResult) -> Vec<Row<'_>> {
     let mut rows: Vec<Row> = Vec::new();
     for (dir, result) in active(job) {
+        // Under a rate the two are told apart where they are read.
+        let (clat, lat) = match result.lag {
+            Some(_) => (FROM_ISSUE, FROM_START),
+            None => ("clat", "lat"),
+        };
         for (kind, latency) in [
+            ("lag", &result.lag),
             ("slat", &result.slat),
-            ("clat", &result.clat),
-            ("lat", &result.lat),
+            (clat, &result.clat),
+            (lat, &result.lat),
         ] {
             if let Some(latency) = latency {
                 rows.push((format!("{dir} {kind}"), latency, &result.doubts));
@@ -271,11 +281,25 @@ fn every_latency(job: &JobResult) -> Vec<Row<'_>> {
     rows
 }
 
-/// The completion latency of each direction, else the total one.
-fn main_latency(job: &JobResult) -> impl Iterator<Item = (&'static str, &Latency, &[Doubt])> {
-    active(job).filter_map(|(dir, result)| {
-        let latency = result.clat.as_ref().or(result.lat.as_ref())?;
-        Some((dir, latency, result.doubts.as_slice()))
+/// The completion latency of each direction, else the total one; under a rate
+/// both, each with its name.
+fn main_latency(job: &JobResult) -> impl Iterator<Item = (String, &Latency, &[Doubt])> {
+    active(job).flat_map(|(dir, result)| {
+        let kinds = match (&result.clat, &result.lat) {
+            (clat, lat) if result.lag.is_some() => {
+                let name = |kind| format!("{dir} {kind}");
+                [
+                    (name(FROM_START), lat.as_ref()),
+                    (name(FROM_ISSUE), clat.as_ref()),
+                ]
+            }
+            (clat, lat) => [
+                (dir.to_owned(), clat.as_ref().or(lat.as_ref())),
+                (String::new(), None),
+            ],
+        };
+        let shown = kinds.into_iter();
+        shown.filter_map(|(name, latency)| Some((name, latency?, result.doubts.as_slice())))
     })
 }
 

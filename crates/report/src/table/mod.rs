@@ -3,6 +3,7 @@
 //! Up to [`BLOCKS`] jobs have a block each, with every latency there is; more
 //! have a line each per direction. Groups, disks, notes and failures follow.
 
+mod campaign;
 mod header;
 mod jobs;
 
@@ -14,6 +15,10 @@ use crate::grid::{Cell, Grid, figures, words};
 use crate::style::{Style, Tone, wrap};
 use crate::{document, doubts};
 
+pub use campaign::campaign_table;
+
+/// The signs of doubts, in their order.
+const SIGNS: &str = "¹²³⁴⁵⁶⁷⁸⁹";
 /// Up to this many jobs have a block of their own: more would not fit a screen.
 const BLOCKS: usize = 4;
 
@@ -53,7 +58,7 @@ struct Marks(BTreeMap<Doubt, (char, String)>);
 
 impl Marks {
     fn of(doc: &RunDocument) -> Self {
-        let signs = "¹²³⁴⁵⁶⁷⁸⁹".chars();
+        let signs = SIGNS.chars();
         let sentences = doubts::sentences(&doc.jobs);
         Self(
             sentences

@@ -55,6 +55,30 @@ fn one_job_at_120_columns() {
     insta::assert_snapshot!(plain(&one_job(), 120));
 }
 
+/// From which moment a latency counts is said where it is read.
+#[test]
+fn a_job_under_a_rate_names_both_of_its_latencies() {
+    let mut doc = one_job();
+    let read = doc.jobs[0].read.as_mut().unwrap();
+    read.lag = read.lat.clone();
+    let detailed = plain(&doc, 120);
+    for name in [
+        "read lag, ",
+        "read clat from issue, ",
+        "read lat from intended start, ",
+    ] {
+        assert!(detailed.contains(name), "{name}: {detailed}");
+    }
+    let mut other = doc.jobs[0].clone();
+    other.name = "other".to_owned();
+    doc.jobs.extend(std::iter::repeat_n(other, 8));
+    let lines = plain(&doc, 120);
+    assert!(
+        lines.contains("read lat from intended start") && lines.contains("read clat from issue"),
+        "{lines}"
+    );
+}
+
 fn many_jobs() -> RunDocument {
     let jobs = (0..12)
         .map(|n| {

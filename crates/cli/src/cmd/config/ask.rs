@@ -6,7 +6,7 @@ use anyhow::Context;
 use fathom_kconfig::{Config, Item, OldConfig, Question, Wanted};
 use fathom_model::Exit;
 
-use super::{Session, entry, explain, folder};
+use super::{Session, entry, explain};
 use crate::out;
 
 /// Ask for the symbols that .config does not have yet
@@ -45,7 +45,7 @@ pub fn run(mut session: Session) -> anyhow::Result<Exit> {
         let Some(answer) = answer else {
             let message = "the answers ended before the questions: .config is as it was; \
                            `fathom config olddefconfig` takes the defaults without asking";
-            return Err(folder::input(message.to_owned()).into());
+            return Err(super::input(message.to_owned()).into());
         };
         let answer = answer.trim();
         if answer == "?" {

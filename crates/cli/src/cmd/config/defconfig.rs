@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use fathom_campaign::folder::{self, Defconfig, Folder};
 use fathom_model::Exit;
 use serde_json::json;
 
-use super::folder::{self, Defconfig, Folder};
-use super::{Global, Session, Values, texts};
+use super::{Global, Session, Values, exit_error, texts};
 use crate::out;
 
 /// Take a configuration that is ready; without a name, list them
@@ -38,7 +38,7 @@ pub struct Save {
 
 /// Takes a defconfig, or lists them.
 pub fn run(global: &Global, folder: &Folder, args: &Args) -> anyhow::Result<Exit> {
-    let all = folder.defconfigs()?;
+    let all = folder.all_defconfigs().map_err(exit_error)?;
     let Some(name) = &args.name else {
         return list(global, &all);
     };
@@ -48,10 +48,11 @@ pub fn run(global: &Global, folder: &Folder, args: &Args) -> anyhow::Result<Exit
             "there is no defconfig {name}; there are {}",
             names.join(", ")
         );
-        return Err(folder::input(message).into());
+        return Err(super::input(message).into());
     };
     let mut session = Session::open(global, folder, Values::Anew)?;
-    let warnings = folder::take(&mut session.config, &found.text, &found.place())?;
+    let warnings = folder::take(&mut session.config, &found.text, &found.place());
+    let warnings = warnings.map_err(exit_error)?;
     if !global.json {
         texts(&warnings)
             .iter()
@@ -81,7 +82,7 @@ fn list(global: &Global, all: &[Defconfig]) -> anyhow::Result<Exit> {
 
 /// Writes the short form.
 pub fn save(session: &Session, args: &Save) -> anyhow::Result<Exit> {
-    let path = session.folder.path(&args.file);
+    let path = session.folder.file(&args.file);
     let written = super::save(&path, &session.config.write_min(""), false)?;
     if session.global.json {
         out::json(&json!({

@@ -64,3 +64,13 @@ pub fn menus(config: &Config, node: NodeId) -> Vec<String> {
         .filter_map(|node| prompt(config, node))
         .collect()
 }
+
+/// The prompt of a symbol, behind that of its choice; empty without one.
+pub fn about(config: &Config, id: SymbolId) -> String {
+    let tree = config.tree();
+    let prompt = node_of(config, id).and_then(|node| prompt(config, node));
+    match (tree.symbol(id).choice, prompt) {
+        (Some(choice), Some(prompt)) => format!("{}: {prompt}", tree.choice_name(choice)),
+        (_, prompt) => prompt.unwrap_or_default(),
+    }
+}

@@ -3,6 +3,7 @@
 
 use fathom_kconfig::{ChoiceId, Config, Item, Kind, NodeId, Part, SymbolId, Tri};
 use fathom_model::Exit;
+use fathom_report::style;
 use serde_json::json;
 
 use super::entry::{self, Entry};
@@ -127,7 +128,7 @@ fn about_symbol(config: &Config, id: SymbolId, text: &mut Text) {
     let kind = config.kind(id);
     let value = change::quoted(kind, config.text(id));
     let value = match value.is_empty() {
-        true => "not set".to_owned(),
+        true => "none".to_owned(),
         false => value,
     };
     let from = match (config.user_value(id), config.visibility(id)) {
@@ -243,23 +244,10 @@ impl Text {
     /// Words after `label`, further lines below the first word.
     fn paragraph(&mut self, label: &str, words: &str) {
         let indent = label.chars().count();
-        let mut line = label.to_owned();
-        let mut is_empty = true;
-        for word in words.split_whitespace() {
-            let columns = line.chars().count() + 1 + word.chars().count();
-            if !is_empty && columns > self.width {
-                self.lines
-                    .push(std::mem::replace(&mut line, " ".repeat(indent)));
-                is_empty = true;
-            }
-            if !is_empty {
-                line.push(' ');
-            }
-            line.push_str(word);
-            is_empty = false;
-        }
-        if !is_empty {
-            self.lines.push(line);
+        let room = self.width.saturating_sub(indent);
+        for (n, line) in style::wrap(words, room).iter().enumerate() {
+            let label = if n == 0 { label } else { "" };
+            self.lines.push(format!("{label:indent$}{line}"));
         }
     }
 }

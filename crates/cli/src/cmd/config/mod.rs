@@ -1,23 +1,26 @@
 //! `fathom config`: the configuration of a campaign, in the menu and without.
 
-use std::io::IsTerminal;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
+
 use clap::Subcommand;
+use fathom_campaign::folder::{self, Folder};
 use fathom_kconfig::{Config, SymbolId, Warning};
 use fathom_model::Exit;
 use fathom_report::style::Tone;
 
+use super::campaign::{environment, exit_error};
 use super::{ExitError, Global};
 use crate::out;
-use folder::Folder;
 
 mod ask;
 mod change;
 mod defconfig;
 mod entry;
 mod explain;
-mod folder;
+mod menu;
 mod set;
 mod show;
 mod whole;
@@ -43,6 +46,8 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[command(display_order = 0)]
+    Menu(menu::Args),
     #[command(display_order = 1)]
     Show(show::Args),
     #[command(display_order = 2)]
@@ -77,13 +82,16 @@ enum Command {
 
 /// Calls the subcommand.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let folder = Folder::open(&args.dir)?;
-    let Some(command) = &args.command else {
-        return Err(no_command());
-    };
+    let folder = Folder::open(&args.dir).map_err(exit_error)?;
+    let menu = &Command::Menu(menu::Args {});
+    let command = args.command.as_ref().unwrap_or(menu);
     let open = |values| Session::open(global, &folder, values);
     let of_config = Values::OfConfig;
     match command {
+        Command::Menu(_) => {
+            menu::needs_terminal()?;
+            menu::run(open(of_config)?)
+        }
         Command::Show(args) => show::run(&open(of_config)?, args),
         Command::Get(args) => show::get(&open(of_config)?, args),
         Command::Set(args) => set::run(open(of_config)?, args),
@@ -100,15 +108,6 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         Command::Savedefconfig(args) => defconfig::save(&open(of_config)?, args),
         Command::Listnewconfig(_) => show::new(&open(of_config)?),
     }
-}
-
-fn no_command() -> anyhow::Error {
-    let _ = std::io::stdin().is_terminal();
-    let message = "the menu needs a terminal; without one say what to do, for example \
-                   `fathom config show`"
-        .to_owned();
-    let exit = Exit::Usage;
-    ExitError { exit, message }.into()
 }
 
 /// Whether a command starts from `.config`.
@@ -135,20 +134,21 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     fn open(global: &'a Global, folder: &'a Folder, values: Values) -> anyhow::Result<Self> {
-        let tree = folder.tree()?;
+        let tree = folder.tree(&environment).map_err(exit_error)?;
         let mut config = Config::new(tree);
         let mut warnings = texts(config.tree().warnings());
-        let path = folder.path(folder::CONFIG);
+        let path = folder.file(folder::CONFIG);
         let existed = path.exists();
         let mut before = config.clone();
         if existed && values == Values::OfConfig {
-            let text = folder::read(&path)?;
+            let text = read(&path)?;
             let name = path.display().to_string();
-            warnings.extend(texts(&folder::take(&mut config, &text, &name)?));
+            let taken = folder::take(&mut config, &text, &name).map_err(exit_error)?;
+            warnings.extend(texts(&taken));
             before = config.clone();
         } else if existed {
             // Only to say what changes: what is wrong in it is about to go.
-            let text = folder::read(&path).unwrap_or_default();
+            let text = read(&path).unwrap_or_default();
             before.read(&text, folder::CONFIG);
         }
         let session = Self {
@@ -169,7 +169,7 @@ impl<'a> Session<'a> {
         self.config
             .tree()
             .named(name)
-            .map_err(|error| folder::input(error.to_string()))
+            .map_err(|error| input(error.to_string()))
     }
 
     fn symbols(&self, names: &[String]) -> Result<Vec<SymbolId>, ExitError> {
@@ -179,7 +179,7 @@ impl<'a> Session<'a> {
     /// Writes `.config` and says what has changed: those that were `asked` for
     /// first.
     fn finish(self, asked: &[SymbolId]) -> anyhow::Result<Exit> {
-        let path = self.folder.path(folder::CONFIG);
+        let path = self.folder.file(folder::CONFIG);
         let written = save(&path, &self.config.write(""), true)?;
         let changes = change::between(&self.before, &self.config, asked);
         if self.global.json {
@@ -213,11 +213,26 @@ impl<'a> Session<'a> {
     }
 }
 
-fn save(path: &Path, text: &str, keep_old: bool) -> anyhow::Result<bool> {
-    folder::save(path, text, keep_old).map_err(|error| {
-        let message = format!("cannot write {}: {error}", path.display());
-        anyhow::anyhow!(message)
+/// An input that is wrong.
+fn input(message: String) -> ExitError {
+    let exit = Exit::Input;
+    ExitError { exit, message }
+}
+
+/// The text of a file.
+fn read(path: &Path) -> Result<String, ExitError> {
+    std::fs::read_to_string(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => ExitError {
+            exit: Exit::Missing,
+            message: format!("there is no {}", path.display()),
+        },
+        _ => input(format!("cannot read {}: {error}", path.display())),
     })
+}
+
+/// Writes a configuration; see [`folder::save`].
+fn save(path: &Path, text: &str, keep_old: bool) -> anyhow::Result<bool> {
+    folder::save(path, text, keep_old).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn texts(warnings: &[Warning]) -> Vec<String> {

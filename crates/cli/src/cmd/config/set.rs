@@ -3,7 +3,7 @@
 use fathom_kconfig::{Config, Kind, SymbolId};
 use fathom_model::Exit;
 
-use super::{Session, change, folder};
+use super::{Session, change};
 use crate::cmd::ExitError;
 use crate::out;
 
@@ -81,7 +81,7 @@ pub fn unset(mut session: Session, args: &Unset) -> anyhow::Result<Exit> {
 }
 
 fn refused(reasons: &[String]) -> ExitError {
-    folder::input(format!("{}; .config is as it was", reasons.join("\n")))
+    super::input(format!("{}; .config is as it was", reasons.join("\n")))
 }
 
 /// A value as `.config` and people write it, in the form of its type.

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use fathom_campaign::folder;
 use fathom_kconfig::{SymbolId, Tri};
 use fathom_model::Exit;
 use fathom_report::style::Tone;
 use serde::Serialize;
 
-use super::entry::Entry;
-use super::{Session, change, folder};
+use super::entry::{self, Entry};
+use super::{Session, change};
 use crate::out;
 
 /// Show the values that count
@@ -74,7 +75,7 @@ fn document(session: &Session, symbols: &[SymbolId]) -> anyhow::Result<Exit> {
     let entries = symbols.iter().map(|&id| Entry::of(&session.config, id));
     out::json(&Document {
         schema: "fathom.config/1",
-        config: session.folder.path(folder::CONFIG),
+        config: session.folder.file(folder::CONFIG),
         symbols: entries.collect(),
         warnings: &session.warnings,
     })?;
@@ -95,7 +96,7 @@ pub fn run(session: &Session, args: &Args) -> anyhow::Result<Exit> {
         return document(session, &symbols);
     }
     if !session.existed && !session.global.quiet {
-        let path = session.folder.path(folder::CONFIG);
+        let path = session.folder.file(folder::CONFIG);
         out::note(format_args!(
             "There is no {} yet: these are the defaults.",
             path.display()
@@ -137,7 +138,7 @@ fn list(session: &Session, symbols: &[SymbolId]) {
         let mark = if entry.changed { "*" } else { " " };
         let mark = style.paint(Tone::Good, mark);
         let (name, value) = (name(session, id), value(session, id));
-        let about = style.paint(Tone::Faint, &about(session, id, &entry));
+        let about = style.paint(Tone::Faint, &entry::about(config, id));
         out::line(
             format_args!("{mark} {name:names$}  {value:values$}  {about}")
                 .to_string()
@@ -155,16 +156,6 @@ fn value(session: &Session, id: SymbolId) -> String {
         session.config.tree().symbol(id).kind,
         session.config.text(id),
     )
-}
-
-/// The prompt, behind that of its choice.
-fn about(session: &Session, id: SymbolId, entry: &Entry) -> String {
-    let tree = session.config.tree();
-    let prompt = entry.prompt.clone().unwrap_or_default();
-    match tree.symbol(id).choice {
-        Some(choice) => format!("{}: {prompt}", tree.choice_name(choice)),
-        None => prompt,
-    }
 }
 
 /// Prints values.
@@ -198,7 +189,7 @@ pub fn search(session: &Session, args: &Search) -> anyhow::Result<Exit> {
     for id in symbols {
         let entry = Entry::of(&session.config, id);
         let mut place = entry.menu.clone();
-        place.push(about(session, id, &entry));
+        place.push(entry::about(&session.config, id));
         out::line(format_args!("{:width$}  {}", entry.name, place.join(" › ")));
     }
     Ok(Exit::Success)

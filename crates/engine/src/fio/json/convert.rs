@@ -232,6 +232,7 @@ impl Convert<'_> {
             runtime_ms,
             short_ios: raw.short_ios.count(),
             drop_ios: raw.drop_ios.count(),
+            lag: self.either(name, "lag", raw.lag_ns, None),
             slat: self.either(name, "slat", raw.slat_ns, raw.slat),
             clat: self.either(name, "clat", raw.clat_ns, raw.clat),
             lat: self.either(name, "lat", raw.lat_ns, raw.lat),

@@ -99,6 +99,8 @@ pub struct Direction {
     pub total_ios: Number,
     pub short_ios: Number,
     pub drop_ios: Number,
+    /// Of the native engine only.
+    pub lag_ns: Option<Latency>,
     pub slat_ns: Option<Latency>,
     pub clat_ns: Option<Latency>,
     pub lat_ns: Option<Latency>,

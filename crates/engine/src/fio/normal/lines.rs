@@ -76,6 +76,8 @@ fn moved(line: &str) -> Option<(&str, &str)> {
 /// What latencies are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// Of the native engine only.
+    Lag,
     Submission,
     Completion,
     Total,
@@ -103,6 +105,7 @@ fn kind(label: &str) -> Option<Kind> {
         return Some(Kind::Priority(value));
     }
     Some(match label {
+        "lag" => Kind::Lag,
         "slat" => Kind::Submission,
         "clat" => Kind::Completion,
         "lat" => Kind::Total,
@@ -337,6 +340,7 @@ pub fn place(job: &mut JobResult, dir: Direction, kind: Kind, latency: Latency) 
         job.sync = Some(latency);
     } else if let Some(Some(result)) = job.direction_mut(dir) {
         match kind {
+            Kind::Lag => result.lag = Some(latency),
             Kind::Submission => result.slat = Some(latency),
             Kind::Completion => result.clat = Some(latency),
             Kind::Total => result.lat = Some(latency),
@@ -358,6 +362,7 @@ pub fn placed(job: &mut JobResult, dir: Direction, kind: Kind) -> Option<&mut La
     }
     let result = job.direction_mut(dir)?.as_mut()?;
     match kind {
+        Kind::Lag => result.lag.as_mut(),
         Kind::Submission => result.slat.as_mut(),
         Kind::Completion => result.clat.as_mut(),
         Kind::Total => result.lat.as_mut(),

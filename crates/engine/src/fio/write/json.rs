@@ -261,6 +261,9 @@ impl Writer {
             json.count("total_ios", result.total_ios);
             json.count("short_ios", result.short_ios.unwrap_or(0));
             json.count("drop_ios", result.drop_ios.unwrap_or(0));
+            if let Some(lag) = &result.lag {
+                json.latency("lag_ns", lag);
+            }
             let kinds = [
                 ("slat_ns", &result.slat),
                 ("clat_ns", &result.clat),

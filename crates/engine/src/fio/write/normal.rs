@@ -187,6 +187,7 @@ impl Text {
         };
         put!(self.out, "{resets}\n");
         let kinds = [
+            (" lag", &result.lag),
             ("slat", &result.slat),
             ("clat", &result.clat),
             (" lat", &result.lat),

@@ -1,0 +1,172 @@
+//! `fathom config menu`: the menu in the terminal.
+//!
+//! [`state`] and [`dialog`] turn keys into a state, [`draw`] shows it; only this
+//! file knows a terminal and files.
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+use fathom_campaign::folder::{self, Folder};
+use fathom_model::Exit;
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::{ExitError, Session, read};
+use crate::out;
+use draw::Look;
+use state::{Effect, Menu, Target};
+
+mod dialog;
+mod draw;
+mod input;
+mod state;
+#[cfg(test)]
+mod tests;
+
+/// How long a signal may wait until it is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Configure in a menu, full screen
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Keys: arrows or h j k l, Enter opens, Space changes, y n set, / searches, ? explains,
+s saves, o loads, a shows what cannot be set now, r goes back to the default, q ends.
+
+Examples:
+  fathom config menu
+  NO_COLOR=1 fathom config menu -C nightly")]
+pub struct Args {}
+
+/// Whether the menu can be shown at all.
+///
+/// # Errors
+/// When it cannot: with what to do instead.
+pub fn needs_terminal() -> Result<(), ExitError> {
+    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    if is_terminal && !is_dumb {
+        return Ok(());
+    }
+    let what = match is_terminal {
+        false => "the menu needs a terminal",
+        true => {
+            "the menu needs a terminal that can move its cursor, and TERM says that this one cannot"
+        }
+    };
+    let exit = Exit::Usage;
+    let message = format!("{what}; `fathom config --help` lists the commands that need none");
+    Err(ExitError { exit, message })
+}
+
+/// Shows the menu until it is ended.
+///
+/// # Errors
+/// When there is no terminal, or it cannot be used.
+pub fn run(session: Session) -> anyhow::Result<Exit> {
+    let folder = session.folder;
+    let path = folder.file(folder::CONFIG);
+    let saved = match session.existed {
+        true => Some(read(&path)?),
+        false => None,
+    };
+    let color = out::style(session.global.color).color;
+    let mut menu = Menu::new(session.config, saved);
+    let ended = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&ended))
+            .context("cannot watch for signals")?;
+    }
+    let exit = {
+        let mut screen = Screen::open()?;
+        work(
+            &mut screen.terminal,
+            &mut menu,
+            folder,
+            Look { color },
+            &ended,
+        )
+    };
+    if menu.is_changed() && menu.has_file() && matches!(exit, Ok(Exit::Interrupted)) {
+        out::note("fathom: interrupted; the changes were not saved");
+    }
+    exit
+}
+
+/// The terminal in full-screen mode; as it was once this is dropped, also by a
+/// panic.
+struct Screen {
+    terminal: DefaultTerminal,
+}
+
+impl Screen {
+    fn open() -> anyhow::Result<Self> {
+        let terminal = ratatui::try_init().context("cannot use the terminal")?;
+        Ok(Self { terminal })
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // A terminal that is gone needs nothing.
+        let _ = self.terminal.show_cursor();
+        let _ = ratatui::try_restore();
+    }
+}
+
+fn work(
+    terminal: &mut DefaultTerminal,
+    menu: &mut Menu,
+    folder: &Folder,
+    look: Look,
+    ended: &AtomicBool,
+) -> anyhow::Result<Exit> {
+    loop {
+        terminal
+            .draw(|frame| draw::draw(frame, menu, look))
+            .context("cannot write to the terminal")?;
+        while !event::poll(LOOK).context("cannot read from the terminal")? {
+            if ended.load(Ordering::Relaxed) {
+                return Ok(Exit::Interrupted);
+            }
+        }
+        if ended.load(Ordering::Relaxed) {
+            return Ok(Exit::Interrupted);
+        }
+        let effect = match event::read().context("cannot read from the terminal")? {
+            Event::Key(key) if key.kind != KeyEventKind::Release => menu.key(key),
+            _ => None,
+        };
+        match effect {
+            Some(Effect::Quit) => return Ok(Exit::Success),
+            Some(Effect::Interrupt) => return Ok(Exit::Interrupted),
+            Some(Effect::Load(path)) => load(menu, folder, &path),
+            Some(Effect::Save { path, text, target }) => {
+                let is_saved = save(menu, folder, &path, text, target);
+                if is_saved && target == Target::ConfigThenQuit {
+                    return Ok(Exit::Success);
+                }
+            }
+            None => {}
+        }
+    }
+}
+
+fn load(menu: &mut Menu, folder: &Folder, path: &Path) {
+    let path = folder.file(path);
+    let text = read(&path).map_err(|error| error.to_string());
+    menu.load(&path.display().to_string(), text);
+}
+
+fn save(menu: &mut Menu, folder: &Folder, path: &Path, text: String, target: Target) -> bool {
+    let path = folder.file(path);
+    let written = super::save(&path, &text, target != Target::Elsewhere);
+    let written = written.map_err(|error| format!("{error:#}"));
+    let is_saved = written.is_ok();
+    menu.saved(&path.display().to_string(), target, text, written);
+    is_saved
+}

@@ -1,0 +1,249 @@
+//! `fathom export`: the curves of a campaign for other programs.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use fathom_analysis::Series;
+use fathom_campaign::Only;
+use fathom_model::Exit;
+use fathom_report::export::{self, LeftOut, Separated};
+use fathom_report::{CampaignRecord, read_sweep};
+use serde::Serialize;
+
+use super::{ExitError, Global, show};
+use crate::out;
+
+/// Points without figures that are named one by one on the screen.
+const MOST_LINES: usize = 8;
+/// The list of all of them, beside the exported files.
+const FAILURES: &str = "failures.csv";
+
+/// Write the figures of a campaign, a file for each series
+///
+/// ssv and csv have the columns of fio-tests: IO depth (or threads), then
+/// bandwidth in KiB/s, IOPS and mean completion latency in µs, of reads and of
+/// writes; csv has a header line. json has everything: the mean of all
+/// repetitions with its 95 % confidence interval, percentiles, settings, best
+/// points. Points that failed or were left out are never exported as results:
+/// they are told, and listed in failures.csv.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The files are named after the series, in the run's folder 'exports' or in DIR:
+  exports/0003-maxiobatch-single-job/0005-maxiobatch-randwrite-70-30.ssv
+
+Examples:
+  fathom export ssv                          every series of the last run
+  fathom export csv 20261121T130737Z --out sheets
+  fathom export ssv --only 0003-maxiobatch-single-job
+  fathom export csv --only 0001-basic-tests/0003-randwrite --out -
+  fathom export json --out - | jq '.series[].points[].read.iops.mean'")]
+pub struct Args {
+    /// The format
+    #[arg(value_enum)]
+    format: Form,
+    /// A record folder, or its name or the beginning of it; without, the last run
+    run: Option<String>,
+    /// Folder to write to; '-': stdout, for ssv and csv of one series
+    #[arg(short, long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Only the series of this folder, profile or test, as for 'fathom plan'
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+}
+
+/// A format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Form {
+    /// Columns between spaces, for gnuplot
+    Ssv,
+    /// Columns between commas, with a header
+    Csv,
+    /// Documents with everything that is known
+    Json,
+}
+
+impl Form {
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Ssv => "ssv",
+            Self::Csv => "csv",
+            Self::Json => "json",
+        }
+    }
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Document<'c> {
+    /// `fathom.exported/1`
+    schema: &'static str,
+    run: &'c str,
+    files: Vec<PathBuf>,
+    left_out: Vec<LeftOut<'c>>,
+}
+
+/// Exports.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    let dir = show::find(global, args.run.as_deref())?;
+    let campaign = read_sweep(&dir)?;
+    let series = selected(&campaign, args.only.as_deref())?;
+    let left_out: Vec<LeftOut> = series.iter().flat_map(|s| export::left_out(s)).collect();
+    if args.out.as_deref() == Some(Path::new("-")) {
+        to_stdout(global, args.format, &campaign, &series)?;
+        tell(&left_out, None);
+        return Ok(Exit::Success);
+    }
+    let to = args.out.clone().unwrap_or_else(|| dir.join("exports"));
+    let mut files = Vec::new();
+    for series in series {
+        let path = to.join(format!("{}.{}", series.name, args.format.ending()));
+        match text(args.format, &campaign, series)? {
+            Some(text) => {
+                write(&path, &text)?;
+                files.push(path);
+            }
+            // Of an earlier export: it would be taken for this one's.
+            None => remove(&path)?,
+        }
+    }
+    let list = to.join(FAILURES);
+    match left_out.is_empty() {
+        true => remove(&list)?,
+        false => write(&list, &export::failures_csv(&left_out))?,
+    }
+    tell(&left_out, Some(&list));
+    if global.json {
+        out::json(&Document {
+            schema: "fathom.exported/1",
+            run: &campaign.run.id,
+            files,
+            left_out,
+        })?;
+    } else if !global.quiet {
+        let count = files.len();
+        let plural = if count == 1 { "" } else { "s" };
+        out::note(format_args!("{count} file{plural} in {}", to.display()));
+    }
+    Ok(Exit::Success)
+}
+
+/// The series that are wanted.
+fn selected<'c>(
+    campaign: &'c CampaignRecord,
+    only: Option<&str>,
+) -> anyhow::Result<Vec<&'c Series>> {
+    let all = &campaign.sweep.series;
+    let input = |message: String| ExitError {
+        exit: Exit::Input,
+        message,
+    };
+    if all.is_empty() {
+        let id = &campaign.run.id;
+        let message =
+            format!("{id} is no campaign: it has no points; 'fathom show {id}' shows its figures");
+        return Err(input(message).into());
+    }
+    let Some(only) = only else {
+        return Ok(all.iter().collect());
+    };
+    let only = Only::new(only);
+    let has = |series: &&Series| series.points.iter().any(|point| only.has(&point.point));
+    let wanted: Vec<&Series> = all.iter().filter(has).collect();
+    if wanted.is_empty() {
+        let names: Vec<&str> = all.iter().map(|series| series.name.as_str()).collect();
+        let only = only.as_str();
+        let message = format!("no series {only}; there are:\n  {}", names.join("\n  "));
+        return Err(input(message).into());
+    }
+    Ok(wanted)
+}
+
+fn text(form: Form, campaign: &CampaignRecord, series: &Series) -> anyhow::Result<Option<String>> {
+    Ok(match form {
+        Form::Ssv => export::separated(series, Separated::Spaces),
+        Form::Csv => export::separated(series, Separated::Commas),
+        Form::Json => {
+            let document = export::document(campaign, [series]);
+            Some(serde_json::to_string_pretty(&document)? + "\n")
+        }
+    })
+}
+
+fn to_stdout(
+    global: &Global,
+    form: Form,
+    campaign: &CampaignRecord,
+    series: &[&Series],
+) -> anyhow::Result<()> {
+    if form == Form::Json {
+        return out::json(&export::document(campaign, series.iter().copied()));
+    }
+    let [one] = series else {
+        let message = format!(
+            "stdout takes one series as {}, and there are {}: choose with --only, or take json",
+            form.ending(),
+            series.len()
+        );
+        let exit = Exit::Usage;
+        return Err(ExitError { exit, message }.into());
+    };
+    if global.json {
+        let message = "with --json stdout carries a document: take 'export json'".to_owned();
+        let exit = Exit::Usage;
+        return Err(ExitError { exit, message }.into());
+    }
+    if let Some(text) = text(form, campaign, one)? {
+        out::text(text);
+    }
+    Ok(())
+}
+
+/// Names the points that have no figures; `list` is where all of them stand.
+fn tell(left_out: &[LeftOut], list: Option<&Path>) {
+    for point in left_out.iter().take(MOST_LINES) {
+        let mut line = format!("left out: {}: {}", point.id, point.outcome);
+        if !point.reasons.is_empty() {
+            line += &format!(": {}", point.reasons.join("; "));
+        }
+        out::note(line);
+    }
+    let more = left_out.len().saturating_sub(MOST_LINES);
+    match list {
+        Some(list) if more > 0 => {
+            out::note(format_args!("and {more} more: {}", list.display()));
+        }
+        None if more > 0 => out::note(format_args!("and {more} more")),
+        _ => {}
+    }
+}
+
+/// Whole or not at all: another program may be reading the one of before.
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let write = || {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.part", std::process::id()));
+        let part = folder.join(name);
+        let mut file = fs::File::create(&part)?;
+        let done = file
+            .write_all(text.as_bytes())
+            .and_then(|()| fs::rename(&part, path));
+        done.inspect_err(|_| {
+            // The error itself is what matters.
+            let _ = fs::remove_file(&part);
+        })
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn remove(path: &Path) -> anyhow::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,66 @@
+//! SVG to PNG, with the font that widths were measured with.
+
+use std::sync::{Arc, LazyLock};
+
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::{Options, Tree, fontdb::Database};
+
+use super::text::{BOLD, REGULAR};
+
+/// Why there is no PNG.
+#[derive(Debug, thiserror::Error)]
+pub enum PngError {
+    /// The SVG cannot be read.
+    #[error("cannot read the SVG: {0}")]
+    Svg(#[from] resvg::usvg::Error),
+    /// It would be too large.
+    #[error("a picture of {width} × {height} pixels is too large")]
+    TooLarge {
+        /// Pixels.
+        width: f32,
+        /// Pixels.
+        height: f32,
+    },
+    /// It could not be encoded.
+    #[error("cannot write PNG: {0}")]
+    Encoding(String),
+}
+
+/// A picture is not longer or wider: a pixel takes four bytes.
+const SIDE_MAX: f32 = 16_384.0;
+
+static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
+    let mut fonts = Database::new();
+    fonts.load_font_data(REGULAR.to_vec());
+    fonts.load_font_data(BOLD.to_vec());
+    fonts.set_sans_serif_family("DejaVu Sans");
+    Arc::new(fonts)
+});
+
+/// Draws an SVG document, `scale` pixels for each of its own.
+///
+/// # Errors
+/// When it is no SVG, or the picture would be too large.
+pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, PngError> {
+    let options = Options {
+        fontdb: FONTS.clone(),
+        font_family: "DejaVu Sans".to_owned(),
+        ..Options::default()
+    };
+    let tree = Tree::from_str(svg, &options)?;
+    let (width, height) = (tree.size().width() * scale, tree.size().height() * scale);
+    let too_large = || PngError::TooLarge { width, height };
+    if !(1.0..=SIDE_MAX).contains(&width) || !(1.0..=SIDE_MAX).contains(&height) {
+        return Err(too_large());
+    }
+    let mut pixels =
+        Pixmap::new(width.ceil() as u32, height.ceil() as u32).ok_or_else(too_large)?;
+    resvg::render(
+        &tree,
+        Transform::from_scale(scale, scale),
+        &mut pixels.as_mut(),
+    );
+    pixels
+        .encode_png()
+        .map_err(|error| PngError::Encoding(error.to_string()))
+}
