@@ -1,4 +1,5 @@
-//! What tests need of a machine: loop devices ([`LoopDevice`]), small file
+//! What tests need of a machine: loop devices ([`LoopDevice`]), zram
+//! ([`ZramDevice`]), a throttle on a device ([`Throttle`]), small file
 //! systems ([`SmallFs`]), a file system with faults ([`FaultFs`]), an sshd
 //! ([`Sshd`]), a terminal ([`Tmux`]), a machine with emulated disks ([`Guest`]),
 //! PyPI's kconfiglib ([`kconfiglib`](fn@kconfiglib)), and a way to skip with a
@@ -29,6 +30,7 @@ mod guest;
 mod kconfiglib;
 mod sshd;
 mod tmux;
+mod zram;
 
 pub use devices::{LoopDevice, SmallFs};
 pub use faultfs::{FaultFs, Op};
@@ -36,6 +38,7 @@ pub use guest::{Answer, Guest, GuestPlan};
 pub use kconfiglib::kconfiglib;
 pub use sshd::Sshd;
 pub use tmux::Tmux;
+pub use zram::{Throttle, ZramDevice};
 
 /// Says that a test was skipped and why: on stderr, and as a line of the file
 /// that `FATHOM_SKIP_LOG` names, from which CI judges whether that was right.

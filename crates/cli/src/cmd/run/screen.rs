@@ -4,7 +4,7 @@
 use fathom_campaign::run::{Came, Current, Progress, Recent, RunError, What};
 use fathom_model::Event;
 use fathom_record::Entries;
-use fathom_report::style::{Style, Tone, cut, width};
+use fathom_report::style::{Tone, cut};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -14,6 +14,8 @@ use crate::out;
 
 /// Columns of a line about a point beside the point's name: time, mark, figures.
 const BESIDE: usize = 58;
+/// Columns of the time of day and the mark.
+const TIME_AND_MARK: usize = 12;
 /// A point's name keeps at least so many.
 const NAME_MIN: usize = 20;
 
@@ -175,15 +177,12 @@ impl Screen {
     }
 
     fn recent(&self, recent: &Recent, columns: usize) -> String {
+        let style = self.options.style;
         let room = columns.saturating_sub(BESIDE).max(NAME_MIN);
-        let text = summary::happened(&recent.what, room, self.options.style);
-        let time = time_of_day(recent.at_ms);
-        let line = format!("{}  {text}", self.options.style.paint(Tone::Faint, &time));
-        // Colours take no columns: only plain text can be cut.
-        match width(&line) > columns && !self.options.style.color {
-            true => cut(&line, columns),
-            false => line,
-        }
+        let (tone, mark, text) = summary::happened(&recent.what, room);
+        let time = style.paint(Tone::Faint, &time_of_day(recent.at_ms));
+        let text = cut(&text, columns.saturating_sub(TIME_AND_MARK));
+        format!("{time}  {} {text}", style.paint(tone, mark))
     }
 }
 
@@ -201,8 +200,8 @@ fn plain(progress: &Progress, recent: &Recent, options: LiveOptions) {
         (What::Ended(_), Some(ms)) if ms > 0 => format!("  {} left", clock(ms)),
         _ => String::new(),
     };
-    let text = summary::happened(&recent.what, usize::MAX, Style::default());
-    out::note(format_args!("{at}/{}  {text}{left}", counts.steps));
+    let (_, mark, text) = summary::happened(&recent.what, usize::MAX);
+    out::note(format_args!("{at}/{}  {mark} {text}{left}", counts.steps));
 }
 
 /// `16:04:01`, as the clock on the wall.

@@ -12,11 +12,12 @@ use crate::live::{aligned, bar, clock};
 
 /// What stands beside everything that was simulated.
 pub const SIMULATION: &str = "SIMULATION: no device is measured";
-/// Failed and left out points that are named; the document has them all.
+/// Lines of failed and of left out points; the document has them all.
 const NAMED_MAX: usize = 10;
 
-/// What happened, in a line; `room` is for the point's name.
-pub fn happened(what: &What, room: usize, style: Style) -> String {
+/// What happened, in a line: a mark with its tone, and the text. `room` is for
+/// the point's name.
+pub fn happened(what: &What, room: usize) -> (Tone, &'static str, String) {
     match what {
         What::Ended(ended) => {
             let name = match ended.repetition {
@@ -25,26 +26,34 @@ pub fn happened(what: &What, room: usize, style: Style) -> String {
             };
             // The end of a path tells points apart, its begin does not.
             let name = tail(&name, room);
-            let (mark, text) = match &ended.came {
-                Came::Done(totals) => (style.paint(Tone::Good, "✓"), figures(totals)),
-                Came::Failed(reason) => (style.paint(Tone::Bad, "✗"), reason.clone()),
-                Came::Skipped(reason) => (style.paint(Tone::Doubtful, "–"), reason.clone()),
-                Came::Unfinished => (style.paint(Tone::Doubtful, "…"), String::new()),
+            let (tone, mark, text) = match &ended.came {
+                Came::Done(totals) => (Tone::Good, "✓", figures(totals)),
+                Came::Failed(reason) => (Tone::Bad, "✗", one_line(reason).to_owned()),
+                Came::Skipped(reason) => (Tone::Doubtful, "–", reason.clone()),
+                Came::Unfinished => (Tone::Doubtful, "…", String::new()),
             };
-            format!("{mark} {name}  {text}")
+            (tone, mark, format!("{name}  {text}"))
         }
         What::Skipped {
             series,
             measurements,
             reason,
         } => {
-            let mark = style.paint(Tone::Doubtful, "–");
             let series = tail(series, room);
-            format!("{mark} {series}  {measurements} left out: {reason}")
+            let text = format!("{series}  {measurements} left out: {reason}");
+            (Tone::Doubtful, "–", text)
         }
-        What::Resumed(gap_ms) => format!("↻ resumed after {}", clock(*gap_ms)),
-        What::Note(text) => format!("! {}", text.lines().next().unwrap_or_default()),
+        What::Resumed(gap_ms) => {
+            let text = format!("resumed after {}", clock(*gap_ms));
+            (Tone::Strong, "↻", text)
+        }
+        What::Note(text) => (Tone::Doubtful, "!", one_line(text).to_owned()),
     }
+}
+
+/// The first line of a reason; what to do stands in the lines below.
+fn one_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
 }
 
 /// The end of a name that is too long.
@@ -136,27 +145,47 @@ fn measured(counts: &Counts, style: Style) -> String {
     )
 }
 
-/// The points that failed and those that were left out.
+/// The points that failed and those that were left out; neighbours in one folder
+/// with the same reason are one line.
 fn named(progress: &Progress, style: Style, lines: &mut Vec<String>) {
     let room = usize::from(style.width.unwrap_or(u16::MAX)).saturating_sub(10);
     for (word, wanted) in [("failed", true), ("left out", false)] {
         let of_kind = progress
             .measurements()
             .filter_map(|(step, came)| match came {
-                Some(Came::Failed(reason)) if wanted => Some((step, reason)),
-                Some(Came::Skipped(reason)) if !wanted => Some((step, reason)),
+                Some(Came::Failed(reason)) if wanted => Some((step.id.as_str(), one_line(reason))),
+                Some(Came::Skipped(reason)) if !wanted => {
+                    Some((step.id.as_str(), one_line(reason)))
+                }
                 _ => None,
             });
-        let all: Vec<_> = of_kind.collect();
-        for (place, (step, reason)) in all.iter().take(NAMED_MAX).enumerate() {
+        let mut groups: Vec<(&str, &str, u32)> = Vec::new();
+        for (id, reason) in of_kind {
+            match groups.last_mut() {
+                Some((first, known, count)) if *known == reason && folder(first) == folder(id) => {
+                    *count += 1;
+                }
+                _ => groups.push((id, reason, 1)),
+            }
+        }
+        for (place, (id, reason, count)) in groups.iter().take(NAMED_MAX).enumerate() {
             let word = if place == 0 { word } else { "" };
-            let text = format!("{}: {}", step.id, reason.lines().next().unwrap_or_default());
+            let text = match count {
+                1 => format!("{id}: {reason}"),
+                n => format!("{}: {n} points: {reason}", folder(id)),
+            };
             lines.push(format!("{word:<9} {}", cut(&text, room.max(40))));
         }
-        if all.len() > NAMED_MAX {
-            lines.push(format!("          … and {} more", all.len() - NAMED_MAX));
+        let more = groups.len().saturating_sub(NAMED_MAX);
+        if more > 0 {
+            lines.push(format!("          … and {more} more; --json has all"));
         }
     }
+}
+
+/// The folder of a point.
+fn folder(id: &str) -> &str {
+    id.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 fn hint(status: RunStatus, counts: &Counts) -> Option<String> {
