@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
+mod campaign;
 mod inputs;
 mod machine;
 mod measurements;
@@ -49,13 +50,15 @@ fn main() {
         println!("fio is not installed: nothing to measure against");
         return;
     }
-    let measurements: [(&str, Measurement); 6] = [
+    let measurements: [(&str, Measurement); 8] = [
         ("start", measurements::start_up),
         ("cost", measurements::cost_per_run),
         ("memory", measurements::memory),
         ("parse", measurements::parse_clients),
         ("show", measurements::show_long_record),
         ("config", measurements::load_tree),
+        ("between", campaign::between_points),
+        ("campaign", campaign::memory),
     ];
     // `cargo bench … -- parse` measures that alone, and writes nothing.
     let wanted: Vec<String> = std::env::args()
