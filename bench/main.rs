@@ -7,11 +7,12 @@
 
 use std::path::{Path, PathBuf};
 
-mod campaign;
+mod campaigns;
 mod inputs;
 mod machine;
 mod measurements;
 mod results;
+mod running;
 mod timing;
 
 /// Where and how often things are measured.
@@ -50,15 +51,18 @@ fn main() {
         println!("fio is not installed: nothing to measure against");
         return;
     }
-    let measurements: [(&str, Measurement); 8] = [
+    let measurements: &[(&str, Measurement)] = &[
         ("start", measurements::start_up),
         ("cost", measurements::cost_per_run),
         ("memory", measurements::memory),
         ("parse", measurements::parse_clients),
         ("show", measurements::show_long_record),
-        ("config", measurements::load_tree),
-        ("between", campaign::between_points),
-        ("campaign", campaign::memory),
+        ("config", campaigns::load_tree),
+        ("gen", campaigns::generate),
+        ("export", campaigns::export),
+        ("graph", campaigns::graphs),
+        ("between", running::between_points),
+        ("campaign", running::memory),
     ];
     // `cargo bench … -- parse` measures that alone, and writes nothing.
     let wanted: Vec<String> = std::env::args()

@@ -1,17 +1,16 @@
-//! The measurements, one function each.
+//! The measurements of runs and their records, one function each.
 
 use std::fs;
 use std::process::Command;
 
-use fathom_campaign::folder::{self, Folder, Init};
 use fathom_engine::fio::json;
-use fathom_kconfig::Config;
 
 use crate::results::{Beside, Row};
 use crate::timing::{peak_rss_kib, take_turns, time_of, wall_ms, which};
 use crate::{Lab, inputs};
 
-fn fathom(lab: &Lab, args: &[&str]) -> Command {
+/// Fathom with its records in the lab's folder.
+pub fn fathom(lab: &Lab, args: &[&str]) -> Command {
     let mut command = Command::new(&lab.fathom);
     command.args(["--runs".as_ref(), lab.path("runs").as_os_str()]);
     command.args(args);
@@ -126,45 +125,5 @@ pub fn show_long_record(lab: &Lab) -> Row {
         limit: None,
         rounds,
         beside: vec![Beside::new("size in MB", log.len() as f64 / 1e6)],
-    }
-}
-
-/// Reading the Kconfig tree of a campaign from its files and computing every
-/// value, beside the whole command and kconfiglib.
-pub fn load_tree(lab: &Lab) -> Row {
-    let rounds = lab.rounds(101);
-    let dir = lab.path("campaign");
-    let wanted = Init {
-        defconfig: Some("all-tests".to_owned()),
-        ..Init::default()
-    };
-    folder::init(&dir, &wanted, &|_| None).unwrap();
-    let folder = Folder::open(&dir).unwrap();
-    let value = time_of(rounds, || {
-        let tree = folder.tree(&|_| None).unwrap();
-        assert_eq!(Config::new(tree).get("REPEAT"), Some("1"));
-    });
-    let mut get = fathom(lab, &["config", "-C", dir.to_str().unwrap()]);
-    get.args(["get", "DUT_FILENAME"]);
-    let times = take_turns(rounds, &mut [get]);
-    let mut beside = vec![Beside::new("`fathom config get`, whole", times[0])];
-    // A trial needs no network.
-    let tools = env!("CARGO_TARGET_TMPDIR").as_ref();
-    if let (true, Ok(tools)) = (lab.full, fathom_testkit::kconfiglib(tools)) {
-        let mut python = Command::new(tools.join("bin/python"));
-        let load = "import kconfiglib; kconfiglib.Kconfig('Kconfig').load_config('.config')";
-        python.args(["-c", load]).current_dir(&dir).env("DEV", "");
-        beside.push(Beside::new(
-            "kconfiglib, whole",
-            take_turns(lab.rounds(15), &mut [python])[0],
-        ));
-    }
-    Row {
-        what: "loading the Kconfig tree of a campaign",
-        unit: "ms",
-        value,
-        limit: Some(5.0),
-        rounds,
-        beside,
     }
 }

@@ -41,6 +41,10 @@ can() {
     case $(printf '%s' "$1" | tr '[:upper:]' '[:lower:]') in
         *kconfiglib*) pypi_works ;;
         *guest*) guest_can_be_had ;;
+        *throttle*)
+            is_root && { [ -e /sys/fs/cgroup/blkio/blkio.throttle.read_iops_device ] \
+                || grep -qw io /sys/fs/cgroup/cgroup.controllers 2>/dev/null; }
+            ;;
         *zram*) is_root && { [ -e /sys/class/zram-control ] || modprobe -n zram 2>/dev/null; } ;;
         *fuse*) is_root && [ -w /dev/fuse ] ;;
         *loop*) is_root && loop_works ;;

@@ -41,7 +41,7 @@ pub fn check(plan: &Plan, only: &[Only], fio: Option<&Program>) -> Result<Report
     let mut problems = Problems::default();
     let mut there = Vec::new();
     for step in plan.steps.iter().filter(|step| step.point.repetition == 1) {
-        let path = plan.folder.join(&step.job_file);
+        let path = plan.path_of(step);
         match std::fs::read_to_string(&path) {
             Ok(text) => {
                 if text != step.job_text {

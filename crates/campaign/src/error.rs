@@ -56,13 +56,13 @@ pub enum CampaignError {
         "{0} has no Kconfig and so is no campaign: make one with `fathom init DIR`, \
          or name one with -C DIR"
     )]
-    NoCampaign(PathBuf),
+    NoCampaign(String),
     /// The campaign has not been configured.
     #[error(
         "{0} has no .config: configure the campaign with `fathom config menu`, or take one of \
          {1} with `fathom config defconfig NAME`"
     )]
-    NoConfig(PathBuf, String),
+    NoConfig(String, String),
     /// The Kconfig files are wrong.
     #[error("the Kconfig files cannot be read: {0}")]
     Kconfig(#[from] fathom_kconfig::Error),
@@ -170,7 +170,7 @@ pub(crate) fn meant<'a>(written: &str, known: impl IntoIterator<Item = &'a str>)
     let allowed = written.chars().count().div_ceil(3);
     let near = known
         .into_iter()
-        .map(|word| (strsim::levenshtein(written, word), word))
+        .map(|word| (strsim::damerau_levenshtein(written, word), word))
         .filter(|&(distance, _)| distance <= allowed)
         .min_by_key(|&(distance, _)| distance);
     near.map_or_else(String::new, |(_, word)| format!("; did you mean {word}?"))

@@ -36,11 +36,7 @@ impl Folder {
             let dir = dir.to_owned();
             return Ok(Self { dir });
         }
-        let here = match dir {
-            dir if dir == Path::new(".") => Path::new("this folder"),
-            dir => dir,
-        };
-        Err(CampaignError::NoCampaign(here.to_owned()))
+        Err(CampaignError::NoCampaign(shown(dir)))
     }
 
     /// The folder, as it was given.
@@ -52,10 +48,7 @@ impl Folder {
     /// A file of the folder; `./` is left out.
     #[must_use]
     pub fn file(&self, name: impl AsRef<Path>) -> PathBuf {
-        match self.dir.strip_prefix(".") {
-            Ok(rest) => rest.join(name),
-            Err(_) => self.dir.join(name),
-        }
+        file(&self.dir, name.as_ref())
     }
 
     /// The Kconfig tree, with these variables of the environment.
@@ -90,7 +83,7 @@ impl Folder {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let known = self.defconfigs().join(", ");
-                return Err(CampaignError::NoConfig(self.dir.clone(), known));
+                return Err(CampaignError::NoConfig(shown(&self.dir), known));
             }
             Err(error) => return Err(CampaignError::io(path, error)),
         };
@@ -117,5 +110,21 @@ impl Folder {
 
     pub(crate) fn definitions(&self) -> Result<Definitions, CampaignError> {
         Definitions::read(&self.dir)
+    }
+}
+
+/// How messages call a folder.
+fn shown(dir: &Path) -> String {
+    if dir == Path::new(".") {
+        return "this folder".to_owned();
+    }
+    dir.display().to_string()
+}
+
+/// A file below a folder; of the current one without `./`.
+pub(crate) fn file(dir: &Path, name: &Path) -> PathBuf {
+    match dir.strip_prefix(".") {
+        Ok(rest) => rest.join(name),
+        Err(_) => dir.join(name),
     }
 }

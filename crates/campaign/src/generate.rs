@@ -9,6 +9,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use crate::folder::file;
 use crate::plan::{Plan, Step};
 use crate::{CampaignError, Only};
 
@@ -44,7 +45,7 @@ pub fn generate(plan: &Plan, only: &[Only], force: bool) -> Result<Generation, C
     let mut by_hand = Vec::new();
     for (name, step) in &files {
         let sum = checksum(step.job_text.as_bytes());
-        let path = plan.folder.join(name);
+        let path = plan.path_of(step);
         match fs::read(&path) {
             Ok(there) if there == step.job_text.as_bytes() => {}
             Ok(there) if !force && !old.has(name, checksum(&there)) => by_hand.push(path),
@@ -112,7 +113,7 @@ pub(crate) fn left_over(plan: &Plan, only: &[Only]) -> Result<Vec<PathBuf>, Camp
     let list = List::read(&plan.folder)?;
     let names = list.sums.into_keys();
     let old = names.filter(|name| !files.contains_key(name) && is_meant(name, only));
-    let paths = old.map(|name| plan.folder.join(name));
+    let paths = old.map(|name| file(&plan.folder, Path::new(&name)));
     Ok(paths.filter(|path| path.exists()).collect())
 }
 
@@ -152,7 +153,7 @@ fn remove(
 ) -> Result<(), CampaignError> {
     let old: Vec<String> = list.sums.keys().cloned().collect();
     for name in old.into_iter().filter(|name| !asked(name)) {
-        let path = folder.join(&name);
+        let path = file(folder, Path::new(&name));
         match fs::read(&path) {
             Ok(there) if !list.has(&name, checksum(&there)) => done.kept.push(path),
             Ok(_) => {

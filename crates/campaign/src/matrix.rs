@@ -6,11 +6,12 @@ use std::collections::{HashMap, HashSet};
 use fathom_kconfig::{Config, Tri};
 use fathom_model::Point;
 
+use crate::definition::names::{is_symbol, no_symbol, no_word};
 use crate::definition::{
-    Axis, Block, Condition, Definitions, Line, PROFILE_OPTIONS, Pattern, Profile, Setting,
-    TEST_OPTIONS, Template, Test, Value, Values, is_plain,
+    Axis, Block, Condition, Definitions, Line, Pattern, Profile, Setting, Template, Test, Value,
+    Values, is_plain,
 };
-use crate::error::{CampaignError, Fault, meant};
+use crate::error::{CampaignError, Fault};
 use crate::only::Only;
 use crate::plan::Phase;
 use crate::quick::{format_size, parse_size};
@@ -52,8 +53,10 @@ pub(crate) fn make(
         .map(|profile| matrix.holds(profile.when.as_ref()))
         .collect();
     for test in &definitions.tests {
+        test.check_names(definitions, config.tree(), &mut matrix.faults);
+    }
+    for test in &definitions.tests {
         let is_on = matrix.holds(test.when.as_ref());
-        // A guard of a test that is off may stand for a symbol that is off, too.
         let guarded = matrix.holds(test.guard.as_ref());
         let mut numbers = Numbers::default();
         for (profile, on) in definitions.profiles.iter().zip(&profiles) {
@@ -272,25 +275,11 @@ impl<'a> Scope<'a> {
 
     /// What a placeholder stands for, or what is wrong with it.
     fn placeholder(&self, name: &str) -> Result<String, String> {
-        const WORDS: [&str; 9] = [
-            "n",
-            "test",
-            "test.about",
-            "template",
-            "profile",
-            "profile.number",
-            "profile.name",
-            "profile.short",
-            "profile.about",
-        ];
         let (test, profile) = (self.test, self.profile);
         if let Some((_, value)) = self.settings().find(|(option, _)| *option == name) {
             return Ok(value.unwrap_or("1").to_owned());
         }
         let word = match name {
-            "n" => {
-                return Err("{{ n }} counts files and folders: it stands in path only".to_owned());
-            }
             "test" => &test.name,
             "test.about" => &test.about,
             "template" => test.template_name(),
@@ -299,30 +288,27 @@ impl<'a> Scope<'a> {
             "profile.name" => &profile.name,
             "profile.short" => &profile.short,
             "profile.about" => &profile.about,
-            symbol if symbol.starts_with(|c: char| c.is_ascii_uppercase()) => {
-                return self.symbol(symbol);
-            }
+            symbol if is_symbol(symbol) => return self.symbol(symbol),
+            // An option of another profile, for one.
             other => {
-                let known = self.settings().map(|(option, _)| option.as_str());
-                let known = known.chain(WORDS).chain([TEST_OPTIONS, PROFILE_OPTIONS]);
-                let near = meant(other, known);
-                return Err(format!(
-                    "{{{{ {other} }}}} is no option of the test or its profile, and no word{near}"
-                ));
+                let options = self.settings().map(|(option, _)| option.as_str());
+                return Err(no_word(other, options));
             }
         };
         Ok(word.to_owned())
     }
 
+    /// The same in a list of file names, where fio takes a colon for the end of
+    /// a name (`/dev/disk/by-path` is full of them).
+    fn file_name(&self, name: &str) -> Result<String, String> {
+        let value = self.placeholder(name)?;
+        Ok(value.replace("\\:", ":").replace(':', "\\:"))
+    }
+
     fn symbol(&self, name: &str) -> Result<String, String> {
         let tree = self.config.tree();
         let Some(id) = tree.find(name) else {
-            let known = tree
-                .symbols()
-                .iter()
-                .map(|&id| tree.symbol(id).name.as_str());
-            let near = meant(name, known);
-            return Err(format!("Kconfig defines no symbol {name}{near}"));
+            return Err(no_symbol(name, tree));
         };
         let (value, is_logical) = (self.config.text(id), tree.symbol(id).kind.is_logical());
         // Where it is off for want of another symbol it has no value to use.
@@ -400,8 +386,11 @@ impl<'a> Scope<'a> {
         };
         for line in &template.lines {
             let block = match line {
-                Line::Text { pattern, .. } => {
-                    text += &self.fill(pattern)?;
+                Line::Text { option, pattern } => {
+                    text += &match option.as_deref() {
+                        Some("filename") => pattern.fill(&|name| self.file_name(name))?,
+                        _ => self.fill(pattern)?,
+                    };
                     text.push('\n');
                     continue;
                 }

@@ -10,7 +10,7 @@ use fathom_model::Point;
 use serde::{Deserialize, Serialize};
 
 use crate::matrix::{self, Made};
-use crate::{CampaignError, Folder, Only};
+use crate::{CampaignError, Folder, Only, folder};
 
 mod budget;
 mod load;
@@ -32,6 +32,14 @@ pub struct Plan {
     /// The steps in the order in which they run; with repetitions each
     /// measurement of a point is a step of its own.
     pub steps: Vec<Step>,
+}
+
+impl Plan {
+    /// The path of a step's job file.
+    #[must_use]
+    pub fn path_of(&self, step: &Step) -> PathBuf {
+        folder::file(&self.folder, &step.job_file)
+    }
 }
 
 /// How the points of a campaign are run: the menu "Running" of the
@@ -148,7 +156,6 @@ pub fn plan(
     let dut = choose_dut(&mut config, env, overrides, &mut notes);
     let settings = settings(&config, overrides)?;
     let made = matrix::make(&folder.definitions()?, &config, only)?;
-    provisioning(&config, &mut notes);
     if made.is_empty() && !only.is_empty() {
         return Err(nothing_called(folder, &config, only));
     }
@@ -159,6 +166,7 @@ pub fn plan(
                 .to_owned(),
         );
     }
+    provisioning(&config, made.is_empty(), &mut notes);
     let guards = overrides.guard;
     let steps: Vec<Step> = made
         .into_iter()
@@ -201,24 +209,28 @@ fn choose_dut(
 }
 
 /// Says what of the wanted state of the device this Fathom does not make.
-fn provisioning(config: &Config, notes: &mut Vec<String>) {
-    if config.is_on("STEADY_STATE_PROVISIONING") {
-        let parts = [
-            ("PURGING", "purge"),
-            ("PRECONDITIONING", "pre-conditioning"),
-        ];
-        let asked: Vec<&str> = parts
-            .iter()
-            .filter(|(symbol, _)| config.is_on(symbol))
-            .map(|(_, word)| *word)
-            .collect();
-        if !asked.is_empty() {
-            notes.push(format!(
-                "the configuration asks for {}, which this Fathom does not do yet: the device is \
-                 measured in the state in which it is, and the points count as unprovisioned",
-                asked.join(" and ")
-            ));
-        }
+fn provisioning(config: &Config, nothing_on: bool, notes: &mut Vec<String>) {
+    let parts = [
+        ("PURGING", "purge"),
+        ("PRECONDITIONING", "pre-conditioning"),
+    ];
+    let asked: Vec<&str> = parts
+        .iter()
+        .filter(|(symbol, _)| config.is_on("STEADY_STATE_PROVISIONING") && config.is_on(symbol))
+        .map(|(_, word)| *word)
+        .collect();
+    if !asked.is_empty() {
+        let then = match nothing_on {
+            true => "nothing is done to the device",
+            false => {
+                "the device is measured in the state in which it is, and the points count as \
+                 unprovisioned"
+            }
+        };
+        notes.push(format!(
+            "the configuration asks for {}, which this Fathom does not do yet: {then}",
+            asked.join(" and ")
+        ));
     }
     if config.is_on("SNIA_TESTS") {
         notes.push(

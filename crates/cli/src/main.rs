@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use fathom_engine::fio::guard;
+use fathom_engine::native;
 
 mod cmd;
 mod engine;
@@ -13,7 +14,8 @@ mod out;
 mod signals;
 
 fn main() -> ExitCode {
-    if let Some(ended) = guard::entry(std::env::args_os()) {
+    let args = std::env::args_os;
+    if let Some(ended) = guard::entry(args()).or_else(|| native::entry(args())) {
         return ended;
     }
     let cli = cmd::Cli::parse();

@@ -295,3 +295,103 @@ fn a_machine_without_fio_needs_none() {
     let shown = guest.must("cd /mnt && fathom show && fathom runs");
     assert!(shown.contains("native-"), "{shown}");
 }
+
+/// Starts a reading job in the background; its document will be in /tmp/doc.
+fn start_reading(guest: &mut Guest, disk: &str, options: &str, more: &str) {
+    guest.must(&format!(
+        "printf '[r]\\nrw=randread\\nbs=4k\\ndirect=1\\niodepth=4\\nruntime=100\\ntime_based\\nfilename=/dev/{disk}\\n{options}' >/tmp/r.fio"
+    ));
+    guest.must(&format!(
+        "cd /tmp && rm -f code && {{ (fathom job run r.fio -q --json --interval 100ms --engine native {more} >doc 2>err & echo $! >pid; wait $!; echo $? >code) & }}"
+    ));
+    guest
+        .must("until grep -q '\"sample\"' /tmp/fathom-runs/*/events.jsonl; do usleep 100000; done");
+}
+
+/// Waits for it; its document and exit code.
+fn end_of_reading(guest: &mut Guest) -> (Value, String) {
+    guest.must("until [ -s /tmp/code ]; do usleep 100000; done");
+    let doc = guest.must("cat /tmp/doc");
+    let code = guest.must("cat /tmp/code; rm -rf /tmp/fathom-runs");
+    let doc = serde_json::from_str(&doc).unwrap_or_else(|e| panic!("{e}: {doc}"));
+    (doc, code.trim().to_owned())
+}
+
+/// A disk that is pulled out, one that never answers, and a limit that is reached.
+#[test]
+fn disks_that_vanish_or_stall_end_a_run_with_their_names() {
+    let plan = plan()
+        .device("virtio-scsi-pci,id=hba")
+        .disk(64 * MIB, "scsi-hd,bus=hba.0,serial=VANISHES", "")
+        .disk(48 * MIB, "scsi-hd,bus=hba.0,serial=STALLS", "");
+    let mut guest = match plan.boot() {
+        Ok(guest) => guest,
+        Err(reason) => {
+            return skip(
+                "disks_that_vanish_or_stall_end_a_run_with_their_names",
+                &reason,
+            );
+        }
+    };
+    let disk = disk_of(&mut guest, "STALLS", 48 * MIB);
+    let table = format!("dmsetup create slow --table '0 65536 linear /dev/{disk} 0'");
+    for (engine, end) in [
+        ("psync", "timeout"),
+        ("libaio", "signal"),
+        ("io_uring", "signal"),
+    ] {
+        guest.must(&table);
+        let more = if end == "timeout" { "--timeout 2s" } else { "" };
+        start_reading(
+            &mut guest,
+            "mapper/slow",
+            &format!("ioengine={engine}\\n"),
+            more,
+        );
+        // Every I/O from now on waits until it is resumed.
+        guest.must("dmsetup suspend --noflush --nolockfs slow");
+        if end == "signal" {
+            guest.must("kill -INT $(cat /tmp/pid); sleep 1; kill -INT $(cat /tmp/pid)");
+        }
+        let (doc, code) = end_of_reading(&mut guest);
+        let kinds: Vec<_> = doc["failures"].as_array().unwrap().iter().collect();
+        let hung = kinds.last().unwrap();
+        assert_eq!(hung["kind"], "hung", "{engine}: {doc}");
+        let message = hung["message"].as_str().unwrap();
+        assert!(
+            message.contains("read of 4096 bytes at offset"),
+            "{message}"
+        );
+        assert!(message.contains("/dev/mapper/slow"), "{message}");
+        assert_eq!(code, if end == "timeout" { "1" } else { "130" }, "{engine}");
+        guest.must("dmsetup resume slow && until dmsetup remove slow; do usleep 100000; done");
+    }
+
+    let disk = disk_of(&mut guest, "VANISHES", 64 * MIB);
+    start_reading(&mut guest, &disk, "ioengine=libaio\\n", "");
+    guest.must(&format!("echo 1 >/sys/block/{disk}/device/delete"));
+    let (doc, code) = end_of_reading(&mut guest);
+    assert_eq!(
+        (code.as_str(), &doc["status"]),
+        ("1", &"failed".into()),
+        "{doc}"
+    );
+    let failure = &doc["failures"][0];
+    assert_eq!(failure["kind"], "io", "{failure}");
+    assert!(
+        failure.to_string().contains(&format!("/dev/{disk}")),
+        "{failure}"
+    );
+
+    guest.must("echo 64 >/proc/sys/fs/aio-max-nr");
+    guest.must("printf '[a]\\nrw=read\\nsize=1m\\nfilename=f\\nioengine=libaio\\niodepth=128\\n' >/tmp/a.fio");
+    let full = guest.run("cd /tmp && fathom job run a.fio -q --engine native");
+    assert_eq!(full.code, 1, "{full:?}");
+    for said in [
+        "no room for 128 more",
+        "fs.aio-max-nr 64",
+        "sysctl -w fs.aio-max-nr=",
+    ] {
+        assert!(full.stderr.contains(said), "{said}: {full:?}");
+    }
+}

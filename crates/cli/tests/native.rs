@@ -129,6 +129,43 @@ fn both_engines_do_the_same_ios_and_tell_them_in_the_same_form() {
     assert!(shown.contains("native-"), "{shown}");
 }
 
+/// Exit code and words of a block that is not what was written.
+#[test]
+fn a_flipped_byte_ends_a_verifying_job_as_fio_ends_it() {
+    let bench = Bench::new();
+    bench.file(
+        "write.fio",
+        "[w]\nfilename=f\nsize=1m\nbs=4k\nrw=write\nverify=crc32c\n",
+    );
+    bench.file(
+        "read.fio",
+        "[r]\nfilename=f\nsize=1m\nbs=4k\nrw=read\nverify=crc32c\n",
+    );
+    let (document, code) = bench.document(&["write.fio", "--engine", "native"]);
+    assert_eq!(
+        (code, &document["jobs"][0]["read"]["total_ios"]),
+        (0, &256.into())
+    );
+    let path = bench.path().join("f");
+    let mut data = fs::read(&path).unwrap();
+    data[40_000] ^= 1;
+    fs::write(&path, data).unwrap();
+    let (document, code) = bench.document(&["read.fio", "--engine", "native"]);
+    assert_eq!((code, &document["status"]), (1, &"failed".into()));
+    let failure = &document["failures"][0];
+    assert_eq!(failure["kind"], "corrupt");
+    let message = failure["message"].as_str().unwrap();
+    assert!(
+        message.contains("/f: verify of 4096 bytes at offset 36864 failed"),
+        "{message}"
+    );
+    if fathom_testkit::program("fio").is_ok() {
+        let (document, code) = bench.document(&["read.fio", "--engine", "fio"]);
+        assert_eq!((code, &document["status"]), (1, &"failed".into()));
+        assert_eq!(document["jobs"][0]["error"], 84);
+    }
+}
+
 /// Writes and merged writes that the kernel has counted for a device.
 fn writes_of(device: &Path) -> u64 {
     let name = device.file_name().unwrap().to_str().unwrap();
@@ -395,6 +432,19 @@ fn a_killed_run_keeps_its_samples_and_leaves_nothing() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
+    // Its engine works in the same folder.
+    let works_here = || {
+        let mut processes = fs::read_dir("/proc").unwrap();
+        processes.any(|entry| {
+            let folder = fs::read_link(entry.unwrap().path().join("cwd"));
+            folder.is_ok_and(|folder| folder == bench.path())
+        })
+    };
+    let wait = std::time::Instant::now();
+    while works_here() {
+        assert!(wait.elapsed().as_secs() < 30, "its engine goes on");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
     let shown = bench.run(&["show", "--json"]);
     let doc: Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert_eq!(doc["status"], "interrupted");
@@ -441,16 +491,8 @@ fn a_run_is_written_in_fios_formats_and_read_back() {
     }
 }
 
-#[test]
-fn the_whole_quick_series_runs_without_fio() {
-    // In memory: what is tested is that everything runs, not the disk.
-    let shm = Path::new("/dev/shm");
-    let mut bench = if shm.is_dir() {
-        Bench::below(shm)
-    } else {
-        Bench::new()
-    };
-    bench.without_fio = true;
+/// Runs the whole series in a folder, timed tests for a second each.
+fn whole_series(bench: &Bench, engine: &str) -> Value {
     let args = [
         "quick",
         "here",
@@ -462,26 +504,45 @@ fn the_whole_quick_series_runs_without_fio() {
     ];
     let output = bench.run(&args);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stderr(&output).contains("the native engine runs the tests"));
-    assert!(stderr(&output).contains(" with native-"));
+    let said = format!(" with {engine}-");
+    assert!(stderr(&output).contains(&said), "{}", stderr(&output));
     let doc: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(doc["engine"], "native");
-    assert!(
-        doc["quick"]["engine"]
-            .as_str()
-            .unwrap()
-            .starts_with("native-")
-    );
-    let tests = doc["quick"]["tests"].as_array().unwrap();
-    assert_eq!(tests.len(), 26);
-    for test in tests {
+    assert_eq!(doc["engine"], engine);
+    let told = doc["quick"]["engine"].as_str().unwrap();
+    assert!(told.starts_with(&format!("{engine}-")), "{told}");
+    for test in doc["quick"]["tests"].as_array().unwrap() {
         let figures = &test["figures"];
         let iops = ["read_iops", "write_iops"].map(|name| figures[name].as_u64().unwrap_or(0));
         assert!(iops.iter().sum::<u64>() > 0, "{test}");
-        assert_eq!(
-            figures["failures"].as_array().map_or(0, Vec::len),
-            0,
-            "{test}"
-        );
+        let failures = figures["failures"].as_array().map_or(0, Vec::len);
+        assert_eq!(failures, 0, "{test}");
+    }
+    doc
+}
+
+#[test]
+fn the_whole_quick_series_runs_on_both_engines() {
+    // In memory: what is tested is that everything runs, not the disk.
+    let shm = Path::new("/dev/shm");
+    let bench = || match shm.is_dir() {
+        true => Bench::below(shm),
+        false => Bench::new(),
+    };
+    let fio = fathom_testkit::program("fio").map(|_| {
+        // Beside each other: each waits for its seconds most of the time.
+        let bench = bench();
+        std::thread::spawn(move || whole_series(&bench, "fio"))
+    });
+    let mut without = bench();
+    without.without_fio = true;
+    let native = whole_series(&without, "native");
+    let names = |doc: &Value| -> Vec<String> {
+        let tests = doc["quick"]["tests"].as_array().unwrap().iter();
+        tests.map(|test| test["name"].to_string()).collect()
+    };
+    assert_eq!(names(&native).len(), 26);
+    match fio {
+        Ok(fio) => assert_eq!(names(&fio.join().unwrap()), names(&native)),
+        Err(reason) => skip("the_whole_quick_series_runs_on_both_engines", &reason),
     }
 }

@@ -98,7 +98,9 @@ impl NoEngine {
 
 impl fmt::Display for NoEngine {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        if let [(_, lack)] = &self.0[..] {
+        if let [(_, lack), others @ ..] = &self.0[..]
+            && others.iter().all(|(_, other)| other == lack)
+        {
             return f.write_str(&lack.reasons.join("\n"));
         }
         f.write_str("no engine here runs this")?;
@@ -147,7 +149,13 @@ pub fn choose(
 pub fn native_runs(jobs: &[JobSpec]) -> Result<(), Lack> {
     let refused = native::supports(jobs).err().unwrap_or_default();
     let reasons = refused.iter().map(ToString::to_string).collect();
-    Lack::unless_none(FailureKind::BadOption, reasons)
+    Lack::unless_none(FailureKind::BadOption, reasons)?;
+    kernel_runs(jobs)
+}
+
+/// Whether the kernel offers the I/O engines of these jobs, whoever uses them.
+fn kernel_runs(jobs: &[JobSpec]) -> Result<(), Lack> {
+    Lack::unless_none(FailureKind::EngineMissing, native::kernel_lacks(jobs))
 }
 
 /// I/O engines that every fio for Linux of the last years is built with. One
@@ -171,7 +179,7 @@ fn are_usual(jobs: &[JobSpec]) -> bool {
         .all(|job| USUAL_ENGINES.contains(&spec::engine(job)) && job.options.iter().all(usual))
 }
 
-/// Whether this fio has every option and I/O engine of the jobs: known at once
+/// Whether this fio, and the kernel, have every option and I/O engine of the jobs: known at once
 /// of usual jobs, else asked of fio itself (about 20 ms, most of it fio's
 /// start). `job_file` is their text, `extra_args` what fio gets on its command line.
 ///
@@ -183,6 +191,7 @@ pub fn fio_runs(
     job_file: &str,
     extra_args: &[String],
 ) -> Result<(), Lack> {
+    kernel_runs(jobs)?;
     if are_usual(jobs) {
         return Ok(());
     }

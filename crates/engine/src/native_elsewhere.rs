@@ -18,6 +18,18 @@ impl Native {
     pub fn new() -> Self {
         Self
     }
+
+    /// The same.
+    #[must_use]
+    pub fn apart() -> Self {
+        Self
+    }
+}
+
+/// No process is one of its own.
+#[must_use]
+pub fn entry(_: impl Iterator<Item = std::ffi::OsString>) -> Option<std::process::ExitCode> {
+    None
 }
 
 impl Engine for Native {
@@ -62,6 +74,12 @@ pub fn io_engines() -> impl Iterator<Item = &'static str> {
 #[must_use]
 pub fn markdown() -> String {
     format!("{NOT_HERE}\n")
+}
+
+/// No kernel is asked.
+#[must_use]
+pub fn kernel_lacks(_: &[JobSpec]) -> Vec<String> {
+    Vec::new()
 }
 
 /// No job runs.

@@ -27,7 +27,9 @@ impl Selected {
     /// Chooses between fio and the native engine as [`choice::choose`] does;
     /// `fio` says what this fio lacks for the jobs (not asked when no other
     /// engine would do), `native` what the other one lacks. With the native
-    /// engine comes why it was not fio.
+    /// engine comes why it was not fio. Both do their work in processes of their
+    /// own, which are this program once more: see [`crate::fio::guard::entry`]
+    /// and [`crate::native::entry`].
     ///
     /// # Errors
     /// The lacks of all engines that were asked for.
@@ -49,7 +51,7 @@ impl Selected {
         let (chosen, passed_over) = choice::choose(wish, with_fio, native_runs)?;
         let selected = match (chosen, found) {
             (Chosen::Fio, Some(program)) => Self::Fio(Fio::new(program, Place::Process)),
-            _ => Self::Native(Native::new()),
+            _ => Self::Native(Native::apart()),
         };
         Ok((selected, passed_over))
     }

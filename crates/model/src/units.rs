@@ -48,6 +48,8 @@ pub fn duration(value_ms: u64) -> String {
 
 fn scale<'u>(mut value: f64, base: f64, units: &[&'u str]) -> (f64, &'u str) {
     let mut unit = 0;
+    // The sum of no floats at all is -0.0, which nobody should read.
+    value += 0.0;
     // 999.5 would be shown as 1000: it belongs to the next unit.
     while value.abs() >= base.min(999.5) && unit + 1 < units.len() {
         value /= base;
@@ -70,6 +72,13 @@ fn three_digits(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sum_of_nothing_is_shown_as_zero() {
+        let nothing: f64 = [0.0; 0].iter().sum();
+        assert_eq!(count(nothing), "0");
+        assert_eq!(bytes(nothing), "0 B");
+    }
 
     #[test]
     fn units_fit_the_number() {

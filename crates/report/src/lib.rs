@@ -12,6 +12,7 @@ mod clean;
 pub mod document;
 pub mod doubts;
 pub mod export;
+pub mod graphs;
 pub mod grid;
 pub mod samples;
 pub mod style;

@@ -7,7 +7,7 @@
 //   write 100 5       the 100th write from now gives errno 5 (EIO), once
 //   write+ 100 28     every write from the 100th on gives errno 28 (ENOSPC)
 //                     likewise read, fsync, open
-//   short-write 7     the 7th write from now moves half of its bytes
+//   short-write 7     the 7th write from now moves half of its bytes; likewise short-read
 //   delay-read 5000   every read takes 5000 us longer; likewise delay-write
 //   clear             no more faults and delays
 #define FUSE_USE_VERSION 31
@@ -37,7 +37,7 @@ static struct {
 } faults[OPS];
 
 static atomic_long delay_us[2]; // READ, WRITE
-static atomic_long short_write_at;
+static atomic_long short_at[2]; // READ, WRITE
 static int backing;
 
 static const char *relative(const char *path)
@@ -74,7 +74,7 @@ static int obey(const char *command)
     if (strcmp(word, "clear") == 0) {
         for (int op = 0; op < OPS; op++)
             faults[op].at = faults[op].count = 0;
-        delay_us[READ] = delay_us[WRITE] = short_write_at = 0;
+        delay_us[READ] = delay_us[WRITE] = short_at[READ] = short_at[WRITE] = 0;
         return 0;
     }
     if (strcmp(word, "delay-read") == 0) {
@@ -86,7 +86,11 @@ static int obey(const char *command)
         return 0;
     }
     if (strcmp(word, "short-write") == 0) {
-        short_write_at = faults[WRITE].count + number;
+        short_at[WRITE] = faults[WRITE].count + number;
+        return 0;
+    }
+    if (strcmp(word, "short-read") == 0) {
+        short_at[READ] = faults[READ].count + number;
         return 0;
     }
     char *last = word + strlen(word) - 1;
@@ -171,6 +175,8 @@ static int do_read(const char *path, char *buffer, size_t size, off_t offset,
     int error = fault(READ);
     if (error)
         return -error;
+    if (short_at[READ] && faults[READ].count == short_at[READ])
+        size /= 2;
     ssize_t moved = pread(file->fh, buffer, size, offset);
     return moved < 0 ? -errno : moved;
 }
@@ -189,7 +195,7 @@ static int do_write(const char *path, const char *buffer, size_t size, off_t off
     int error = fault(WRITE);
     if (error)
         return -error;
-    if (short_write_at && faults[WRITE].count == short_write_at)
+    if (short_at[WRITE] && faults[WRITE].count == short_at[WRITE])
         size /= 2;
     ssize_t moved = pwrite(file->fh, buffer, size, offset);
     return moved < 0 ? -errno : moved;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::compile::compile;
 use crate::{program, root, run, text};
 
 const SOURCE: &str = include_str!("../faultfs/faultfs.c");
@@ -109,11 +110,22 @@ impl FaultFs {
         self.control(&format!("short-write {nth}"));
     }
 
+    /// The `nth` read from now moves half of what it was asked for.
+    pub fn short_read(&self, nth: u64) {
+        self.control(&format!("short-read {nth}"));
+    }
+
     /// Every read and write takes this much longer.
     pub fn delay(&self, each: Duration) {
         let micros = each.as_micros();
         self.control(&format!("delay-read {micros}"));
         self.control(&format!("delay-write {micros}"));
+    }
+
+    /// Its server dies: everything on it fails from now on.
+    pub fn kill(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
     }
 
     /// No more faults and delays.
@@ -141,27 +153,11 @@ impl Drop for FaultFs {
 /// Compiles the server once per process and gives its path.
 fn build() -> Result<PathBuf, String> {
     static BUILT: OnceLock<Result<(PathBuf, TempDir), String>> = OnceLock::new();
-    BUILT
-        .get_or_init(|| {
-            let dir = TempDir::with_prefix("fathom-faultfs-build-").map_err(|e| e.to_string())?;
-            let source = dir.path().join("faultfs.c");
-            let binary = dir.path().join("faultfs");
-            fs::write(&source, SOURCE).map_err(|e| e.to_string())?;
-            let flags = run("pkg-config", &["--cflags", "--libs", "fuse3"])
-                .map_err(|reason| format!("FUSE: {reason}"))?;
-            let mut args = vec![
-                "-O1",
-                "-Wall",
-                "-Werror",
-                "-o",
-                text(&binary),
-                text(&source),
-            ];
-            args.extend(flags.split_whitespace());
-            run("cc", &args).map_err(|reason| format!("FUSE: {reason}"))?;
-            Ok((binary, dir))
-        })
-        .as_ref()
-        .map(|(binary, _)| binary.clone())
-        .map_err(Clone::clone)
+    let built = BUILT.get_or_init(|| {
+        let flags = run("pkg-config", &["--cflags", "--libs", "fuse3"])
+            .map_err(|reason| format!("FUSE: {reason}"))?;
+        compile("faultfs", SOURCE, &flags).map_err(|reason| format!("FUSE: {reason}"))
+    });
+    let (binary, _) = built.as_ref().map_err(Clone::clone)?;
+    Ok(binary.clone())
 }

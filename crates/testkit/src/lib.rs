@@ -1,9 +1,9 @@
-//! What tests need of a machine: loop devices ([`LoopDevice`]), zram
-//! ([`ZramDevice`]), a throttle on a device ([`Throttle`]), small file
+//! What tests need of a machine: loop devices ([`LoopDevice`]), zram ([`Zram`]),
+//! limits on their I/O ([`Throttle`]), small file
 //! systems ([`SmallFs`]), a file system with faults ([`FaultFs`]), an sshd
 //! ([`Sshd`]), a terminal ([`Tmux`]), a machine with emulated disks ([`Guest`]),
-//! PyPI's kconfiglib ([`kconfiglib`](fn@kconfiglib)), and a way to skip with a
-//! reason ([`skip`]).
+//! PyPI's kconfiglib ([`kconfiglib`](fn@kconfiglib)), programs without some system
+//! calls ([`deny`](fn@deny)), and a way to skip with a reason ([`skip`]).
 //! For tests only; knows no other crate.
 //!
 //! Everything here is undone when it is dropped, also when a test panics. What
@@ -24,21 +24,24 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+mod compile;
+mod deny;
 mod devices;
 mod faultfs;
 mod guest;
 mod kconfiglib;
 mod sshd;
+mod throttle;
 mod tmux;
-mod zram;
 
+pub use deny::deny;
 pub use devices::{LoopDevice, SmallFs};
 pub use faultfs::{FaultFs, Op};
 pub use guest::{Answer, Guest, GuestPlan};
 pub use kconfiglib::kconfiglib;
 pub use sshd::Sshd;
+pub use throttle::{Throttle, Zram};
 pub use tmux::Tmux;
-pub use zram::{Throttle, ZramDevice};
 
 /// Says that a test was skipped and why: on stderr, and as a line of the file
 /// that `FATHOM_SKIP_LOG` names, from which CI judges whether that was right.

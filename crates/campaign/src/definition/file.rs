@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 
+use super::names::{is_symbol, is_word};
 use super::template::Block;
 use super::{Definitions, Pattern, TEMPLATES};
 use crate::error::{Fault, Place, meant};
@@ -296,12 +297,15 @@ impl Reader<'_> {
     fn option(&mut self, name: &str, place: &Place) {
         if table().find(name).next().is_none() {
             let near = meant(name, table().names());
-            self.fault(place, format!("fio has no option {name}{near}"));
+            let message = format!(
+                "fio has no option {name}{near} (one that Fathom does not know can stand in a \
+                 template)"
+            );
+            self.fault(place, message);
         }
     }
 
     fn axis(&mut self, raw: Raw<AxisFile>) -> Option<Axis> {
-        let whole = self.place(raw.span());
         let axis = raw.into_inner();
         let place = self.place(axis.option.span());
         let option = axis.option.into_inner();
@@ -327,7 +331,7 @@ impl Reader<'_> {
             }
             _ => {
                 let message = "an axis has either from and to (doubling), or values";
-                self.fault(if place.line > 0 { &place } else { &whole }, message);
+                self.fault(&place, message);
                 return None;
             }
         };
@@ -443,12 +447,11 @@ impl Test {
             let message = format!("there is no {TEMPLATES}/{name}{near}");
             return faults.push(Fault::new(place, message));
         };
+        let known = self.option_names(all);
         let axes = self.axes.iter().map(|axis| (&axis.option, &axis.place));
-        let plain = self.options.iter();
-        let other = self.overrides.iter().flat_map(|(_, options)| options);
-        let options = plain.chain(other).map(|own| (&own.option, &own.place));
+        let options = self.own_options().map(|own| (&own.option, &own.place));
         for (option, place) in axes.chain(options) {
-            template.check_place(option, Block::Test, place, faults);
+            template.check_place((option, place), Block::Test, &known, faults);
         }
         for profile in all
             .profiles
@@ -456,7 +459,8 @@ impl Test {
             .filter(|profile| self.runs_with(profile))
         {
             for own in &profile.options {
-                template.check_place(&own.option, Block::Profile, &own.place, faults);
+                let own = (&own.option, &own.place);
+                template.check_place(own, Block::Profile, &known, faults);
             }
         }
     }
@@ -481,9 +485,17 @@ impl Test {
 
 impl super::Template {
     /// Whether an option gets into the job file, and only once.
-    fn check_place(&self, option: &str, block: Block, place: &Place, faults: &mut Vec<Fault>) {
+    fn check_place(
+        &self,
+        (option, place): (&String, &Place),
+        block: Block,
+        known: &[&str],
+        faults: &mut Vec<Fault>,
+    ) {
+        // One that stands for nothing is told as that.
+        let is_mistyped = |name: &str| !is_symbol(name) && !is_word(name) && !known.contains(&name);
         match self.line_of(option) {
-            Some(line) if line.names().any(|name| name == option) => {}
+            Some(line) if line.names().any(|name| name == option || is_mistyped(name)) => {}
             Some(line) => {
                 let message = format!(
                     "sets {option} itself, and so does {place}: write {option}={{{{ {option} }}}}"

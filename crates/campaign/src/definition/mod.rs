@@ -2,6 +2,7 @@
 //! templates. Those that ship with Fathom are such files and nothing else.
 
 mod file;
+pub(crate) mod names;
 mod pattern;
 mod template;
 

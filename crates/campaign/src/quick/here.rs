@@ -107,7 +107,10 @@ impl Host for Here {
 
     fn engine(&self, chosen: Chosen) -> Result<Box<dyn Engine + '_>, QuickError> {
         if chosen == Chosen::Native {
-            return Ok(Box::new(Native::new()));
+            return Ok(Box::new(match self.guard {
+                guard::Place::Process => Native::apart(),
+                guard::Place::Thread => Native::new(),
+            }));
         }
         let program =
             Program::find(None).map_err(|failure| QuickError::Missing(failure.to_string()))?;

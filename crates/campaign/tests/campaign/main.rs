@@ -1,15 +1,17 @@
 //! Campaign folders: unpacked, planned, generated, checked.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fathom_campaign::folder::{Init, init};
 use fathom_campaign::plan::{Overrides, Plan, plan};
 use fathom_campaign::{CampaignError, Folder, Only};
 
+mod definitions;
+mod files;
 mod matrix;
 mod ready;
+mod settings;
 
 /// A campaign in a folder of its own.
 struct Campaign {
@@ -27,7 +29,7 @@ impl Campaign {
         Self { dir }
     }
 
-    fn path(&self) -> std::path::PathBuf {
+    fn path(&self) -> PathBuf {
         self.dir.path().join("campaign")
     }
 
@@ -59,6 +61,7 @@ impl Campaign {
         self.try_plan(&[]).unwrap()
     }
 
+    /// What is wrong with it.
     fn fault(&self) -> String {
         self.try_plan(&[]).unwrap_err().to_string()
     }
@@ -66,14 +69,4 @@ impl Campaign {
 
 fn no_env(_: &str) -> Option<String> {
     None
-}
-
-/// How many steps each test has.
-fn per_test(plan: &Plan) -> BTreeMap<String, usize> {
-    let mut counts = BTreeMap::new();
-    for step in &plan.steps {
-        let test = step.point.id.split('/').next().unwrap();
-        *counts.entry(test.to_owned()).or_default() += 1;
-    }
-    counts
 }

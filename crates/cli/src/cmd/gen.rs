@@ -68,7 +68,9 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         })?;
         return Ok(Exit::Success);
     }
-    tell_notes(&notes);
+    if !global.quiet {
+        tell_notes(&notes);
+    }
     for path in &done.kept {
         out::note(format_args!(
             "{} is not asked for any more, but was changed by hand: left as it is",
@@ -76,16 +78,15 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         ));
     }
     if !global.quiet {
-        let mut line = format!(
-            "{}: {} written, {} as they were",
-            count(done.files, "job file"),
-            done.written,
-            done.files - done.written
-        );
-        if !done.removed.is_empty() {
-            line += &format!(", {} of another configuration removed", done.removed.len());
-        }
-        out::line(line);
+        let removed = done.removed.len();
+        out::line(match (args.clean, removed) {
+            (true, removed) => format!("{} removed", count(removed, "job file")),
+            (false, 0) => made(&done),
+            (false, _) => format!(
+                "{}, {removed} of another configuration removed",
+                made(&done)
+            ),
+        });
     }
     Ok(Exit::Success)
 }

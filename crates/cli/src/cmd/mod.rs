@@ -12,10 +12,12 @@ mod campaign;
 pub mod check;
 pub mod completions;
 pub mod config;
+pub mod demo;
 pub mod doctor;
 pub mod engines;
 pub mod export;
 pub mod r#gen;
+pub mod graph;
 pub mod import;
 pub mod init;
 pub mod job;
@@ -35,6 +37,7 @@ Examples:
   fathom quick here /mnt/disk        the quick series on a file system
   fathom job run randread.fio        a fio job file, recorded
   fathom show                        the last run
+  fathom graph                       its graphs, or those of any run
   fathom show 2026 --json            one run as a document
 
 Exit codes:
@@ -88,6 +91,8 @@ pub enum Command {
     #[command(display_order = 3)]
     Config(config::Args),
     #[command(display_order = 8)]
+    Demo(demo::Args),
+    #[command(display_order = 8)]
     Doctor(doctor::Args),
     #[command(display_order = 4)]
     Engines(engines::Args),
@@ -95,6 +100,7 @@ pub enum Command {
     Export(export::Args),
     #[command(display_order = 12)]
     Gen(r#gen::Args),
+    Graph(graph::Args),
     #[command(display_order = 5)]
     Import(import::Args),
     #[command(display_order = 11)]
@@ -128,10 +134,12 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Check(args) => check::run(&cli.global, args),
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Config(args) => config::run(&cli.global, args),
+        Command::Demo(args) => demo::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
         Command::Engines(args) => engines::run(&cli.global, args),
         Command::Export(args) => export::run(&cli.global, args),
         Command::Gen(args) => r#gen::run(&cli.global, args),
+        Command::Graph(args) => graph::run(&cli.global, args),
         Command::Import(args) => import::run(&cli.global, args),
         Command::Init(args) => init::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),

@@ -211,6 +211,22 @@ fn a_host_without_fio_and_root_is_told_so() {
         .complains("the native engine runs the tests")
         .says("engine   native-");
     there.wait_for_nothing_left();
+    // And where it is asked for by name; the record comes home with its files.
+    let itself = there.quick(&target, "self");
+    there
+        .place
+        .run(&[&itself[..], &["--engine", "native"]].concat())
+        .code(0)
+        .says("engine   native-")
+        .says("2 files, rnd 4k writes: ");
+    there.wait_for_nothing_left();
+    let record = there.place.records().pop().unwrap();
+    let log = fs::read_to_string(record.join("events.jsonl")).unwrap();
+    assert!(
+        log.contains("\"finished\"") && log.contains("native-"),
+        "{log}"
+    );
+    assert!(record.join("jobs/02.fio").exists());
     // Root may install it, with what the machine has.
     script(&farm, "id", "echo 0");
     script(

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use fathom_testkit::{LoopDevice, Throttle, ZramDevice, program, skip};
+use fathom_testkit::{LoopDevice, Throttle, Zram, program, skip};
 use serde_json::Value;
 
 use crate::support::Campaign;
@@ -52,7 +52,7 @@ fn a_whole_campaign_of_fio_on_a_loop_device() {
 #[test]
 fn a_whole_campaign_of_the_native_engine_on_zram() {
     let name = "a_whole_campaign_of_the_native_engine_on_zram";
-    let zram = match ZramDevice::new(16 << 20) {
+    let zram = match Zram::new(16 << 20) {
         Ok(zram) => zram,
         Err(reason) => return skip(name, &reason),
     };
@@ -67,16 +67,15 @@ fn a_throttled_device_shows_where_its_limit_is() {
     const LIMIT: f64 = 2000.0;
     let name = "a_throttled_device_shows_where_its_limit_is";
     let made = LoopDevice::new(16 << 20)
-        .and_then(|disk| Throttle::reads(disk.path(), LIMIT as u32).map(|slow| (disk, slow)));
+        .and_then(|disk| Throttle::new(disk.path(), LIMIT as u32).map(|slow| (disk, slow)));
     let (disk, slow) = match made {
         Ok(made) => made,
         Err(reason) => return skip(name, &reason),
     };
     let campaign = Campaign::new(disk.path(), 64, "600ms");
-    let inside = "echo $$ > \"$0\" && exec \"$@\"";
-    let output = Command::new("sh")
-        .args(["-c", inside])
-        .arg(slow.door())
+    let inside = slow.command();
+    let output = Command::new(&inside[0])
+        .args(&inside[1..])
         .arg(env!("CARGO_BIN_EXE_fathom"))
         .args([
             "run", "--engine", "native", "--only", "randread", "--json", "-q",

@@ -169,14 +169,18 @@ pub(super) fn plan(job: &Job, clone: u32, work_dir: &Path, seed: u64) -> Result<
     };
     // backend.c, do_io: only random writes with repetition go on to io_size in one pass.
     let one_pass = job.writes() && job.pattern.random && job.pattern.repetition;
+    let pass_bytes = if one_pass {
+        size.max(total_bytes)
+    } else {
+        size
+    };
+    let touches = job.pattern.touches();
     Ok(Plan {
         files,
-        pass_bytes: if one_pass {
-            size.max(total_bytes)
-        } else {
-            size
-        },
-        total_bytes: total_bytes.saturating_mul(job.extent.loops),
+        pass_bytes: pass_bytes.saturating_mul(touches),
+        total_bytes: total_bytes
+            .saturating_mul(job.extent.loops)
+            .saturating_mul(touches),
     })
 }
 

@@ -111,6 +111,12 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
+    /// How often each block is done: trimwrite does it twice, and counts neither
+    /// its bytes nor its I/Os as more (backend.c, do_io).
+    pub(super) fn touches(&self) -> u64 {
+        if self.trimwrite { 2 } else { 1 }
+    }
+
     pub(super) fn uses(&self, dir: Dir) -> bool {
         self.dirs[dir as usize]
     }

@@ -13,9 +13,10 @@
 //! [`mod@options`] is the one table of what is supported; everything else is refused
 //! by name before anything is touched. [`worker`] is the loop: after its start it
 //! allocates nothing, takes no lock, writes nothing. [`stats`] is read by [`run`]
-//! while it is written. `unsafe` is in [`backend`], [`buffer`] and the counter
+//! while it is written. [`apart`] puts it all in a process of its own. `unsafe` is in [`backend`], [`buffer`] and the counter
 //! read of [`clock`].
 
+mod apart;
 mod backend;
 mod buffer;
 mod clock;
@@ -24,6 +25,7 @@ mod data;
 mod disks;
 mod files;
 mod job;
+mod kernel;
 mod logs;
 mod members;
 mod offsets;
@@ -44,6 +46,7 @@ mod thread;
 mod verify;
 mod worker;
 
+use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use fathom_model::{Event, JobSpec};
@@ -53,6 +56,8 @@ use clock::Anchor;
 use output::Keep;
 
 pub use crate::unsupported::Unsupported;
+pub use apart::entry;
+pub use kernel::kernel_lacks;
 pub use options::{Listed, io_engines, markdown, options, supports};
 
 /// What results name as the engine's version.
@@ -65,6 +70,8 @@ pub fn version() -> String {
 #[derive(Debug)]
 pub struct Native {
     anchor: Anchor,
+    /// Where its process may be: `None` for one that runs in this process.
+    far: Option<Mutex<Option<apart::Far>>>,
 }
 
 impl Default for Native {
@@ -74,12 +81,32 @@ impl Default for Native {
 }
 
 impl Native {
-    /// Reads the clocks a first time; by the first I/O they can be compared.
+    /// One that runs in this process. Reads the clocks a first time; by the
+    /// first I/O they can be compared.
     #[must_use]
     pub fn new() -> Self {
         Self {
             anchor: Anchor::now(),
+            far: None,
         }
+    }
+
+    /// One whose I/O is done by a process of its own (see [`mod@apart`]), which
+    /// starts now. Only for a program that calls [`entry`] before anything else
+    /// in `main`. Where /proc is missing it runs in this process all the same.
+    #[must_use]
+    pub fn apart() -> Self {
+        Self {
+            far: Some(Mutex::new(apart::Far::start().ok())),
+            ..Self::new()
+        }
+    }
+
+    /// A process to run a request in, when it is to have one and it can be had.
+    fn take_far(&self) -> Option<apart::Far> {
+        let started = self.far.as_ref()?.lock();
+        let started = started.unwrap_or_else(PoisonError::into_inner).take();
+        started.or_else(|| apart::Far::start().ok())
     }
 }
 
@@ -94,6 +121,9 @@ impl Engine for Native {
         control: &Control,
         sink: &mut dyn Sink,
     ) -> Result<Outcome, EngineError> {
+        if let Some(far) = self.take_far() {
+            return far.run(request, control, sink);
+        }
         let begun = Instant::now();
         let specs = requested::jobs(request, self.name())?;
         let jobs = resolve(&specs)?;

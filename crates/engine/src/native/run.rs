@@ -1,7 +1,7 @@
 //! One run: files, threads, samples, results. The only part that waits for
 //! anything but I/O, and every wait has an end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -63,6 +63,7 @@ pub(super) struct Run<'a> {
     told: Receiver<(usize, Told)>,
     next_sample: Instant,
     named_stuck: Option<Instant>,
+    noted: BTreeSet<String>,
     logs: LogWriter,
     schedulers: Schedulers,
 }
@@ -94,6 +95,7 @@ impl<'a> Run<'a> {
             failed: false,
             next_sample: begun + request.interval,
             named_stuck: None,
+            noted: BTreeSet::new(),
             logs: LogWriter::default(),
             schedulers: Schedulers::default(),
             request,
@@ -281,7 +283,13 @@ impl<'a> Run<'a> {
         let since = Instant::now();
         while setting_up > 0 {
             match self.told.recv_timeout(LOOK) {
-                Ok((_, Told::Ready)) => setting_up -= 1,
+                Ok((_, Told::Ready { note })) => {
+                    setting_up -= 1;
+                    // Clones tell the same.
+                    if let Some(text) = note.filter(|note| self.noted.insert(note.clone())) {
+                        self.emit(Event::Note { text });
+                    }
+                }
                 Ok((place, Told::Ended { failure, usage })) => {
                     // A member of an earlier batch may end meanwhile: it was measuring already.
                     if self.members[place].stats.phase() == Phase::Setup {
@@ -487,7 +495,10 @@ impl<'a> Run<'a> {
             }
             for cell in &member.stats.slots {
                 let kind = cell.kind.load(Relaxed);
-                let waited = self.clock.ns(now.saturating_sub(cell.issued.load(Relaxed)));
+                // A call that does not return has not been stamped: what stands
+                // there is of the I/O before.
+                let since = cell.issued.load(Relaxed).max(cell.created.load(Relaxed));
+                let waited = self.clock.ns(now.saturating_sub(since));
                 if kind == 0 || Duration::from_nanos(waited) < age {
                     continue;
                 }

@@ -127,7 +127,8 @@ impl Sampler {
             }
             last.clat[dir as usize] = clat;
             last.bytes[dir as usize] = bytes;
-            if !last.over || sample.ios > 0 {
+            // Bytes of an I/O may be seen one reading later than the I/O.
+            if !last.over || sample.ios > 0 || sample.bytes > 0 {
                 samples.push(sample);
             }
         }

@@ -10,15 +10,16 @@ use std::time::Duration;
 
 use fathom_model::{Failure, FailureKind};
 
-use super::backend::{calls, mmap, null, posixaio};
+use super::backend::{Backend as _, calls, mmap, null, posixaio};
 use super::backend::{libaio, uring};
 use super::clock::Clock;
 use super::files;
 use super::job::{IoEngine, Job};
+use super::kernel;
 use super::members::Member;
 use super::results::Usage;
 use super::rng::{Rng, mix};
-use super::worker::{Parts, Worker, engine_name};
+use super::worker::{Parts, Worker};
 
 /// Opens when all workers of a batch are ready, so that they start together.
 #[derive(Default)]
@@ -46,8 +47,8 @@ impl Gate {
 
 /// What a worker's thread tells.
 pub(super) enum Told {
-    /// Files are open and memory is there.
-    Ready,
+    /// Files are open and memory is there; what is not as the user may expect.
+    Ready { note: Option<String> },
     /// It is over.
     Ended {
         failure: Option<Failure>,
@@ -149,8 +150,9 @@ fn live(start: Start) -> (Option<Failure>, Usage) {
             return early(Failure::new(FailureKind::Other, message).about(job.name.clone()));
         }
     };
-    let ready = || {
-        let _ = tell.send((member, Told::Ready));
+    let ready = |note: Option<&str>| {
+        let note = note.map(|note| format!("job {}: {note}", job.name));
+        let _ = tell.send((member, Told::Ready { note }));
         gate.pass();
         delay(start_delay, &stop);
         usage()
@@ -178,13 +180,13 @@ fn with_backend(
     job: &Job,
     targets: &[super::backend::Target],
     worker: &mut Worker,
-    ready: impl FnOnce() -> Usage,
+    ready: impl FnOnce(Option<&str>) -> Usage,
 ) -> io::Result<(Option<Failure>, Usage)> {
     let depth = job.depth() as usize;
     macro_rules! go {
         ($backend:expr) => {{
             let mut backend = $backend;
-            let before = ready();
+            let before = ready(backend.note());
             Ok((worker.run(&mut backend), before))
         }};
     }
@@ -208,28 +210,8 @@ fn with_backend(
     }
 }
 
-/// Why an engine could not be set up, in words that say what to do.
 fn backend_failure(job: &Job, error: &io::Error) -> Failure {
-    let engine = engine_name(job.engine);
-    let (kind, message) = match (job.engine, error.raw_os_error()) {
-        (IoEngine::Libaio, Some(libc::EAGAIN)) => (
-            FailureKind::AioLimit,
-            format!("the kernel has no room for {} more asynchronous I/Os (io_setup: EAGAIN)", job.depth()),
-        ),
-        (IoEngine::IoUring, Some(libc::ENOSYS)) => (
-            FailureKind::EngineMissing,
-            "this kernel has no io_uring; use ioengine=libaio or psync".to_owned(),
-        ),
-        (IoEngine::IoUring, Some(libc::EPERM | libc::EACCES)) => (
-            FailureKind::Permission,
-            "io_uring is forbidden here (sysctl kernel.io_uring_disabled, or a container's seccomp profile); use ioengine=libaio or psync".to_owned(),
-        ),
-        (IoEngine::IoUring, Some(libc::ENOMEM)) => (
-            FailureKind::Permission,
-            "the limit on locked memory is too low for io_uring's buffers; raise it (ulimit -l unlimited), or lower iodepth or bs".to_owned(),
-        ),
-        _ => (FailureKind::Other, format!("{engine} cannot be set up: {error}")),
-    };
+    let (kind, message) = kernel::refusal(job.engine, job.depth(), error);
     let failure = Failure::new(kind, message).about(format!("job {}", job.name));
     match error.raw_os_error() {
         Some(errno) => failure.with_errno(errno),

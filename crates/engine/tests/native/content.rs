@@ -33,6 +33,31 @@ fn a_randwrite_job_writes_every_block_exactly_once_on_every_engine() {
     }
 }
 
+/// With a thread of the kernel that takes submissions the worker waited for ever:
+/// what the thread had taken was not counted.
+#[test]
+fn a_kernel_thread_that_submits_loses_no_block() {
+    for options in [
+        "iodepth=8",
+        "iodepth=1",
+        "iodepth=16\niodepth_batch_complete_min=8",
+    ] {
+        let dir = folder();
+        let seen = run(
+            dir.path(),
+            &format!(
+                "[w]\nioengine=io_uring\nsqthread_poll=1\n{options}\nrw=randwrite\nbs=4k\nsize=1m\nfilename=f\n"
+            ),
+        );
+        assert_eq!(seen.write(0).total_ios, 256, "{options}");
+        let data = std::fs::read(dir.path().join("f")).unwrap();
+        for (sector, bytes) in data.chunks(512).enumerate() {
+            let offset = u64::from_ne_bytes(bytes[..8].try_into().unwrap());
+            assert_eq!(offset, sector as u64 * 512, "{options}");
+        }
+    }
+}
+
 #[test]
 fn blocks_of_several_sizes_cover_the_file_once() {
     for sizes in ["bsrange=4k-16k", "bssplit=4k/50:8k/30:32k/20"] {

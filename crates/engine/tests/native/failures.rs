@@ -275,3 +275,42 @@ fn failed_ios_are_gone_past_when_asked_and_not_counted_as_done() {
     assert_eq!(job.error, libc::EIO);
     assert_eq!(seen.read(0).total_ios, 8);
 }
+
+#[test]
+fn polling_where_nothing_can_be_polled_says_what_it_needs() {
+    let seen = fails("[a]\nrw=read\nioengine=io_uring\nhipri=1\niodepth=4\nsize=64k\nfilename=f\n");
+    let failure = seen.failures()[0];
+    assert_eq!(failure.kind, FailureKind::Io, "{failure}");
+    assert!(failure.message.contains("poll_queues"), "{failure}");
+    // Without direct=1 the page cache answers, and preadv2 need not poll.
+    let dir = folder();
+    let text = "[a]\nrw=read\nioengine=pvsync2\nhipri=1\nsize=64k\nfilename=f\n";
+    assert_eq!(crate::run(dir.path(), text).read(0).total_ios, 16);
+}
+
+#[test]
+fn a_short_read_is_gone_on_with_and_counted() {
+    let faultfs = match FaultFs::new() {
+        Ok(faultfs) => faultfs,
+        Err(reason) => return skip("a_short_read_is_gone_on_with_and_counted", &reason),
+    };
+    std::fs::write(faultfs.path().join("f"), vec![1u8; 256 << 10]).unwrap();
+    for engine in ["psync", "sync", "pvsync2", "io_uring", "libaio", "posixaio"] {
+        faultfs.short_read(5);
+        let text = format!(
+            "[a]\nioengine={engine}\nrw=randread\nbs=4k\nsize=256k\ndirect=1\nfilename=f\n"
+        );
+        let mut seen = Seen::default();
+        let outcome = try_run(faultfs.path(), &text, &mut seen).unwrap();
+        assert_eq!(
+            outcome,
+            Outcome::Complete,
+            "{engine}: {:?}",
+            seen.failures()
+        );
+        let read = seen.read(0);
+        assert_eq!((read.total_ios, read.short_ios), (64, Some(1)), "{engine}");
+        assert_eq!(read.io_bytes, 256 << 10, "{engine}");
+        faultfs.clear();
+    }
+}

@@ -6,6 +6,7 @@ mod beside_fio;
 mod content;
 mod failures;
 mod flow;
+mod options;
 mod verify;
 
 use std::path::{Path, PathBuf};

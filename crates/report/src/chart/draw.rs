@@ -9,35 +9,35 @@ use super::svg::{Set, Svg, number};
 use super::text::{CAPITAL, LINE, Weight, wrap};
 use super::{Chart, Size, Theme};
 
+/// A chart is laid out again at most so often, each time with more lines below.
+const LAYOUTS_MAX: usize = 4;
+
 /// Draws a chart. Labels that find no place turn into lines of the footer, for
-/// which it is laid out a second time.
+/// which it is laid out again: its frames are lower then, and one more label may
+/// find none.
 pub(crate) fn draw(chart: &Chart, theme: &Theme, size: Size) -> String {
-    let own = footer_lines(&chart.footer, theme, size);
-    let layout = lay_out(chart, theme, size, own.len());
-    let noted = notes::place(&layout, theme);
-    if noted.keys.is_empty() {
-        return draw_at(chart, &layout, &noted, &own, theme);
+    let mut lines = footer_lines(&chart.footer, theme, size);
+    for _ in 1..LAYOUTS_MAX {
+        let layout = lay_out(chart, theme, size, lines.len());
+        let noted = notes::place(&layout, theme);
+        let mut needed = footer_lines(&noted.keys, theme, size);
+        needed.extend(footer_lines(&chart.footer, theme, size));
+        if needed.len() <= lines.len() {
+            return draw_at(chart, &layout, &noted, &needed, theme);
+        }
+        lines = needed;
     }
-    let mut footer = footer_lines(&noted.keys, theme, size);
-    footer.extend(own);
-    let layout = lay_out(chart, theme, size, footer.len());
-    // The frame is lower now, and one more label may find no place: its line is
-    // added, and the chart grows a little.
+    // No frame is pressed for the last lines: they go below the others.
+    let layout = lay_out(chart, theme, size, lines.len());
     let noted = notes::place(&layout, theme);
-    let mut lines = footer_lines(&noted.keys, theme, size);
-    lines.extend(footer_lines(&chart.footer, theme, size));
-    let layout = if lines.len() > footer.len() {
-        let more = (lines.len() - footer.len()) as f64 * theme.small * LINE;
-        let size = Size {
-            height: size.height + more,
-            ..size
-        };
-        lay_out(chart, theme, size, lines.len())
-    } else {
-        layout
+    let mut needed = footer_lines(&noted.keys, theme, size);
+    needed.extend(footer_lines(&chart.footer, theme, size));
+    let more = needed.len().saturating_sub(lines.len()) as f64 * theme.small * LINE;
+    let layout = Layout {
+        height: layout.height + more,
+        ..layout
     };
-    let noted = notes::place(&layout, theme);
-    draw_at(chart, &layout, &noted, &lines, theme)
+    draw_at(chart, &layout, &noted, &needed, theme)
 }
 
 fn footer_lines(paragraphs: &[String], theme: &Theme, size: Size) -> Vec<String> {

@@ -129,6 +129,7 @@ pub(crate) fn lay_out<'a>(
 fn fit_upright(axis: &Axis, extent: Option<(f64, f64)>, height: f64, theme: &Theme) -> Fitted {
     let wanted = match axis.scale {
         Scale::Ordinal(_) => height / (theme.small * LINE),
+        Scale::Log10 => height / 26.0,
         _ => height / 36.0,
     };
     let mut fitted = fit(axis, extent, (wanted as usize).max(2), &|_| true);

@@ -41,7 +41,7 @@ pub mod text;
 pub mod theme;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use quantity::Quantity;
 pub use scale::{Axis, Ends, Scale};

@@ -65,14 +65,14 @@ pub struct Fitted {
     pub minor: Vec<f64>,
 }
 
-/// No figure of storage is larger; beyond it sums of coordinates overflow.
+/// No axis ends later: no figure of storage is larger, and sums of larger ones overflow.
 const LARGEST: f64 = 1e24;
-/// Nor smaller, but nothing.
+/// No figure is smaller, but nothing.
 const SMALLEST: f64 = 1e-12;
 /// More ticks are never wanted, whatever the room.
 const TICKS_MAX: usize = 64;
 
-/// Values that have a place, within the limits of what is drawn.
+/// An end of the values, within the limits of what is drawn.
 fn bounded(value: f64) -> f64 {
     if value.abs() < SMALLEST {
         0.0
@@ -95,7 +95,6 @@ impl Scale {
         if !value.is_finite() {
             return None;
         }
-        let value = bounded(value);
         match self {
             Self::Linear | Self::Time | Self::Ordinal(_) => Some(value),
             Self::Log2 => (value > 0.0).then(|| value.log2()),
@@ -105,11 +104,12 @@ impl Scale {
 }
 
 impl Fitted {
-    /// The place of a value, 0 at the axis's beginning and 1 at its end;
-    /// `None` when it has none.
+    /// The place of a value, 0 at the axis's beginning and 1 at its end; `None`
+    /// when it has none. Values beyond an end, which only absurd ones are, lie on it.
     #[must_use]
     pub fn place(&self, value: f64) -> Option<f64> {
-        Some((self.scale.even(value)? - self.low) / (self.high - self.low))
+        let place = (self.scale.even(value)? - self.low) / (self.high - self.low);
+        Some(place.clamp(0.0, 1.0))
     }
 
     /// The axis's title with its unit.
@@ -122,16 +122,13 @@ impl Fitted {
     }
 }
 
-/// Fits an axis to the smallest and largest of its values. `fits` says of the
-/// labels of all ticks, with their places, whether they stand clear of each
-/// other; `wanted` is the largest number of ticks that is easily read.
+/// Whether labels, each with its place on the axis, stand clear of each other.
+pub type Fits<'f> = dyn Fn(&[(f64, String)]) -> bool + 'f;
+
+/// Fits an axis to the smallest and largest of its values; `wanted` is the
+/// largest number of ticks that is easily read.
 #[must_use]
-pub fn fit(
-    axis: &Axis,
-    extent: Option<(f64, f64)>,
-    wanted: usize,
-    fits: &dyn Fn(&[(f64, String)]) -> bool,
-) -> Fitted {
+pub fn fit(axis: &Axis, extent: Option<(f64, f64)>, wanted: usize, fits: &Fits) -> Fitted {
     let mut wanted = wanted.clamp(1, TICKS_MAX);
     loop {
         let fitted = fit_to(axis, extent, wanted);
@@ -151,11 +148,7 @@ pub fn fit(
 }
 
 /// With every second of its ticks left out, until their labels fit.
-fn thinned(
-    mut fitted: Fitted,
-    mut labels: Vec<(f64, String)>,
-    fits: &dyn Fn(&[(f64, String)]) -> bool,
-) -> Fitted {
+fn thinned(mut fitted: Fitted, mut labels: Vec<(f64, String)>, fits: &Fits) -> Fitted {
     fn halve<T>(items: &mut Vec<T>) {
         let mut n = 0;
         items.retain(|_| {
@@ -176,7 +169,7 @@ fn fit_to(axis: &Axis, extent: Option<(f64, f64)>, wanted: usize) -> Fitted {
             scale: Scale::Linear,
             low: 0.0,
             high: 1.0,
-            unit: Some(axis.quantity.unit(0.0)),
+            unit: None,
             ticks: Vec::new(),
             minor: Vec::new(),
         };
@@ -229,7 +222,7 @@ fn multiples(low: f64, high: f64, step: f64) -> Vec<f64> {
     let first = (low / step - 1e-6).ceil();
     let count = ((high / step + 1e-6).floor() - first).max(0.0) as usize;
     (0..=count.min(4 * TICKS_MAX))
-        .map(|n| bounded((first + n as f64) * step))
+        .map(|n| (first + n as f64) * step)
         .collect()
 }
 
@@ -265,6 +258,10 @@ fn linear(axis: &Axis, min: f64, max: f64, wanted: usize) -> Fitted {
     }
 }
 
+/// Numbers from here on are written with an exponent: they must not push
+/// everything else aside.
+const ABSURD: f64 = 1e9;
+
 /// Nothing has no thousands.
 fn suffix(unit: Unit, at: f64) -> &'static str {
     if at == 0.0 { "" } else { unit.suffix }
@@ -273,8 +270,7 @@ fn suffix(unit: Unit, at: f64) -> &'static str {
 /// With as many decimals as the step has, so that all labels have the same;
 /// zero needs none.
 fn plain_fixed(value: f64, decimals: usize) -> String {
-    // Numbers of absurd size must not push everything else aside.
-    if value.abs() >= 1e9 {
+    if value.abs() >= ABSURD {
         return format!("{value:.1e}");
     }
     let text = format!("{value:.decimals$}");
@@ -306,7 +302,11 @@ fn time(axis: &Axis, min: f64, max: f64, wanted: usize) -> Fitted {
         .into_iter()
         .map(|at| Tick {
             at,
-            label: plain(at / unit.factor, 3),
+            label: if (at / unit.factor).abs() >= ABSURD {
+                format!("{:.1e}", at / unit.factor)
+            } else {
+                plain(at / unit.factor, 3)
+            },
         })
         .collect();
     Fitted {
@@ -387,7 +387,15 @@ fn log10(axis: &Axis, min: f64, max: f64, wanted: usize) -> Fitted {
         .iter()
         .rev()
         .map(|between| series(between, 1))
-        .find(|values| values.len() <= wanted);
+        .find(|values| values.len() <= wanted)
+        // One number says nothing of a scale.
+        .map(|values| {
+            if values.len() < 2 {
+                series(BETWEEN[2], 1)
+            } else {
+                values
+            }
+        });
     let values = finest.unwrap_or_else(|| {
         let stride = decades.clone().count().div_ceil(wanted).max(1);
         series(&[1.0], stride)

@@ -321,7 +321,7 @@ fn the_gallery_is_valid_and_the_same_every_time() {
 }
 
 /// Whether a drawing is XML, its text inside of it, and none of it on other text.
-fn check(svg: &str) -> Result<(), String> {
+pub(crate) fn check(svg: &str) -> Result<(), String> {
     let document = roxmltree::Document::parse(svg).map_err(|error| error.to_string())?;
     if svg.contains("NaN") || svg.contains("inf\"") {
         return Err("a coordinate is no number".to_owned());
@@ -458,7 +458,7 @@ proptest! {
         let chart = one(&title, panel);
         let svg = chart.svg(&Theme::LIGHT, Size { width, height });
         let checked = check(&svg);
-        prop_assert!(checked.is_ok(), "{}\n{svg}", checked.unwrap_err());
+        prop_assert_eq!(checked, Ok(()));
     }
 
     #[test]
@@ -532,4 +532,41 @@ fn a_picture_has_the_size_of_its_drawing() {
         png::png(&svg, 100.0),
         Err(png::PngError::TooLarge { .. })
     ));
+}
+
+#[test]
+fn letters_of_points_beside_each_other_become_one() {
+    let mut panel = Panel::new(depth(), bandwidth());
+    panel.notes = vec![
+        note(
+            (1.0, 5e8),
+            "best bandwidth and IOPS of all",
+            "a very long value in words",
+        ),
+        note(
+            (1.0, 5.05e8),
+            "best latency of all of them",
+            "another very long value",
+        ),
+        note(
+            (4096.0, 5e8),
+            "the best of everything there is",
+            "yet another long value",
+        ),
+    ];
+    let points = panel.notes.iter().map(|note| note.at).collect();
+    panel.layers = vec![layer(None, Shape::Curve(points), Ink::of_place(0))];
+    let size = Size {
+        width: 200.0,
+        height: 150.0,
+    };
+    let svg = one("Hardly any room", panel).svg(&Theme::LIGHT, size);
+    check(&svg).unwrap();
+    for (letter, count) in [("A", 1), ("B", 1), ("C", 0)] {
+        assert_eq!(
+            svg.matches(&format!(">{letter}</text>")).count(),
+            count,
+            "{svg}"
+        );
+    }
 }

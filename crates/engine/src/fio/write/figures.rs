@@ -12,9 +12,10 @@ pub fn whole(value: f64) -> u64 {
     value as u64
 }
 
-/// A figure as decimals can be written of it: 0 for one that is no number.
+/// A figure as decimals can be written of it: 0 for one that is no number, and
+/// without the sign of a negative zero.
 pub fn finite(value: f64) -> f64 {
-    if value.is_finite() { value } else { 0.0 }
+    if value.is_finite() { value + 0.0 } else { 0.0 }
 }
 
 /// What a step up in unit is.
@@ -158,6 +159,11 @@ mod tests {
         }
         assert_eq!(scaled(4_205_014, 6, Step::Decimal), "4205.0k");
         assert_eq!(scaled(366_617, 6, Step::Decimal), "366617");
+    }
+
+    #[test]
+    fn a_negative_zero_has_no_sign() {
+        assert_eq!(format!("{:.6}", finite(-0.0)), "0.000000");
     }
 
     #[test]

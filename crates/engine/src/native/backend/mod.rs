@@ -69,6 +69,11 @@ pub(super) trait Backend {
     /// Whether fsync and fdatasync queue like I/Os; else the worker calls them itself.
     const QUEUES_SYNCS: bool;
 
+    /// What it does otherwise than one may expect.
+    fn note(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Takes an I/O; nothing need reach the kernel yet.
     fn push(&mut self, io: Io);
 

@@ -16,6 +16,9 @@ const MAX_BUFFERS: usize = 1 << 14;
 /// How long the kernel's submission thread spins without work, ms; fio's value
 /// (engines/io_uring.c).
 const SQ_POLL_IDLE_MS: u32 = 1000;
+const TOO_MANY_BUFFERS: &str = "buffers not registered with io_uring: the kernel takes 16384 at most; each I/O costs a little more CPU";
+const NOT_LOCKED: &str = "buffers not registered with io_uring: the limit on locked memory is too low (ulimit -l unlimited raises it); each I/O costs a little more CPU";
+const NOT_REGISTERED: &str = "buffers not registered with io_uring: the kernel refused them";
 /// include/uapi/linux/io_uring.h.
 const ENTER_GETEVENTS: u32 = 1;
 
@@ -23,6 +26,7 @@ const ENTER_GETEVENTS: u32 = 1;
 pub(in crate::native) struct Uring {
     ring: IoUring,
     fixed_buffers: bool,
+    note: Option<&'static str>,
     /// Pushed and not handed over.
     pending: usize,
     /// Completions wait for a call: with IOPOLL and DEFER_TASKRUN the kernel
@@ -44,14 +48,17 @@ impl Uring {
         let (ring, deferred) = build(entries, queue)?;
         let fds: Vec<RawFd> = files.iter().map(|file| file.fd).collect();
         ring.submitter().register_files(&fds)?;
-        let fixed_buffers = match register(&ring, buffers) {
-            Ok(registered) => registered,
+        let (fixed_buffers, note) = match register(&ring, buffers) {
+            Ok(true) => (true, None),
+            Ok(false) => (false, Some(TOO_MANY_BUFFERS)),
             Err(error) if queue.fixed_buffers => return Err(error),
-            Err(_) => false,
+            Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => (false, Some(NOT_LOCKED)),
+            Err(_) => (false, Some(NOT_REGISTERED)),
         };
         Ok(Self {
             ring,
             fixed_buffers,
+            note,
             pending: 0,
             must_enter: deferred || queue.hipri,
             sq_poll: queue.sq_poll,
@@ -96,6 +103,12 @@ impl Uring {
                 _ => self.enter_once(min),
             };
             match result {
+                // The kernel's thread takes from the queue when it likes, and
+                // what it has taken is not counted.
+                Ok(_) if self.sq_poll => {
+                    self.pending = 0;
+                    return Ok(());
+                }
                 Ok(taken) => {
                     self.pending = self.pending.saturating_sub(taken);
                     if self.pending == 0 {
@@ -155,6 +168,11 @@ impl Uring {
     }
 }
 
+/// Whether the kernel offers io_uring to this process.
+pub(in crate::native) fn offered() -> io::Result<()> {
+    IoUring::new(1).map(drop)
+}
+
 fn build(entries: u32, queue: &Queue) -> io::Result<(IoUring, bool)> {
     let base = || {
         let mut builder = IoUring::builder();
@@ -209,6 +227,10 @@ fn register(ring: &IoUring, buffers: &Buffers) -> io::Result<bool> {
 
 impl Backend for Uring {
     const QUEUES_SYNCS: bool = true;
+
+    fn note(&self) -> Option<&'static str> {
+        self.note
+    }
 
     #[inline]
     fn push(&mut self, io: Io) {

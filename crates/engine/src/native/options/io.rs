@@ -232,7 +232,9 @@ fn distribution(v: Value<'_>) -> Outcome<[Distribution; 3]> {
 fn zones<T>(text: &str, size: impl Fn(&str) -> Outcome<T>) -> Outcome<Vec<(u8, T)>> {
     let mut zones = Vec::new();
     for zone in text.split(':') {
-        let (access, of) = zone.split_once('/').unwrap_or((zone, ""));
+        let (access, of) = zone
+            .split_once('/')
+            .ok_or_else(|| format!("'{zone}' is not a zone such as 60/10"))?;
         zones.push((value::percent(access)?, size(of)?));
     }
     match zones.iter().map(|zone| u32::from(zone.0)).sum::<u32>() {
@@ -241,31 +243,18 @@ fn zones<T>(text: &str, size: impl Fn(&str) -> Outcome<T>) -> Outcome<Vec<(u8, T
     }
 }
 
-/// Sizes in percent; those left out divide the rest.
+/// Sizes in percent; what is left over is not used.
 fn zoned(text: &str) -> Outcome<Distribution> {
-    let zones = zones(text, |size| match size {
-        "" => Ok(None),
-        size => value::percent(size).map(Some),
-    })?;
-    let given: u32 = zones.iter().filter_map(|zone| zone.1).map(u32::from).sum();
-    if given > 100 {
-        return Err(format!("the zones add up to {given} percent"));
+    let zones = zones(text, value::percent)?;
+    match zones.iter().map(|zone| u32::from(zone.1)).sum::<u32>() {
+        0..=100 => Ok(Distribution::Zoned(zones)),
+        sum => Err(format!("the zones add up to {sum} percent")),
     }
-    let open = zones.iter().filter(|zone| zone.1.is_none()).count() as u32;
-    let share = (100 - given).checked_div(open).unwrap_or(0) as u8;
-    let zones = zones
-        .into_iter()
-        .map(|(access, size)| (access, size.unwrap_or(share)));
-    Ok(Distribution::Zoned(zones.collect()))
 }
 
 /// Sizes in bytes.
 fn zoned_abs(v: Value<'_>, text: &str) -> Outcome<Distribution> {
-    let zones = zones(text, |size| match size {
-        "" => Err("a zone needs a size, as 60/10g".to_owned()),
-        size => v.bytes(size),
-    })?;
-    Ok(Distribution::ZonedBytes(zones))
+    Ok(Distribution::ZonedBytes(zones(text, |size| v.bytes(size))?))
 }
 
 pub(super) const QUEUE: &[Row] = &[
@@ -291,7 +280,7 @@ pub(super) const QUEUE: &[Row] = &[
     }),
     differs(
         &["iodepth_batch_submit", "iodepth_batch"],
-        "unset, as many as there is room for are handed over in one call (libaio without direct=1: one at a time, as fio always does)",
+        "unset, a quarter of the queue is handed over in one call, up to 8 (libaio without direct=1: one at a time, as fio always does)",
         |job, v| {
             job.queue.submit = Some(v.number::<u32>()?.max(1));
             Ok(())

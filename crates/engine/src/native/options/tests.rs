@@ -46,7 +46,7 @@ fn the_options_of_the_quick_series_and_of_the_tools_are_taken() {
         "ioengine=libaio rw=randrw rwmixread=70 bs=4k iodepth=128 iodepth_batch_submit=32 \
          iodepth_batch_complete_min=1 iodepth_batch_complete_max=32 numjobs=64 size=100% runtime=4m \
          ramp_time=0s direct=1 filename=/dev/nvme0n1 group_reporting=1 time_based norandommap \
-         randrepeat=0 loops=2",
+         randrepeat=0 loops=2 threads=1 buffered=0 refill_buffers rwmixwrite=30",
     );
     let cdl = words(
         "rw=randread ioengine=libaio iodepth=32 numjobs=1 direct=1 group_reporting bs=4k \

@@ -7,6 +7,7 @@ use fathom_model::{Failure, FailureKind};
 use super::{Under, Worker, data_direction};
 use crate::native::backend::{Backend, Done, Io, Op, Target, calls};
 use crate::native::job::IoEngine;
+use crate::native::kernel;
 use crate::native::ring::Logged;
 use crate::native::stats::{Dir, bump};
 
@@ -202,7 +203,11 @@ impl Worker {
         let why = if at_end && under.op == Op::Read {
             "the file ends there".to_owned()
         } else {
-            std::io::Error::from_raw_os_error(errno).to_string()
+            let error = std::io::Error::from_raw_os_error(errno);
+            match kernel::explains(&self.job, errno) {
+                Some(reason) => format!("{error}; {reason}"),
+                None => error.to_string(),
+            }
         };
         let message = match under.op {
             Op::Fsync | Op::Fdatasync => format!("{what} failed: {why}"),

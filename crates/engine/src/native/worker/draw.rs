@@ -58,7 +58,7 @@ impl Worker {
             .job
             .extent
             .number_ios
-            .is_some_and(|n| self.issued_ios >= n);
+            .is_some_and(|n| self.issued_ios >= n.saturating_mul(self.job.pattern.touches()));
         self.measuring && (bytes_done || ios_done)
     }
 

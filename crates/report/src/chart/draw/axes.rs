@@ -162,7 +162,7 @@ fn titles(svg: &mut Svg, panel: &Framed, theme: &Theme) {
         let x = frame.left + frame.width / 2.0;
         svg.text(x, frame.bottom() + below, &title, set);
     }
-    let title = fitting(panel.y.title(&panel.panel.y), frame.height + 30.0);
+    let title = fitting(panel.y.title(&panel.panel.y), frame.height);
     let x = frame.left - TICK - GAP - widest(&panel.y, theme) - GAP - 3.0;
     let upright = Set {
         upright: true,

@@ -67,10 +67,13 @@ pub(crate) fn place(layout: &Layout, theme: &Theme) -> Noted {
                 (Some(rect), _) => Where::At(rect),
                 (None, NoteKind::Beside) => continue,
                 (None, NoteKind::Leader) => {
+                    let said = note.lines.join(": ");
+                    if let Some(key) = beside_letter(&placed, anchor, first_key) {
+                        noted.keys[key].push_str(&format!("; {said}"));
+                        continue;
+                    }
                     let letter = letter(noted.keys.len());
-                    noted
-                        .keys
-                        .push(format!("{letter}: {}", note.lines.join(": ")));
+                    noted.keys.push(format!("{letter}: {said}"));
                     Where::Letter(letter)
                 }
             };

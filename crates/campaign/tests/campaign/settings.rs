@@ -1,0 +1,161 @@
+//! What the configuration and the command line say of how points are run.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fathom_campaign::plan::{Cost, Guard, Overrides, Settings, Speed, plan};
+
+use super::{Campaign, no_env};
+
+#[test]
+fn settings_come_from_the_configuration() {
+    let campaign = Campaign::new("survey-10min");
+    campaign.change(
+        ".config",
+        "CONFIG_POINT_TIMEOUT=\"\"",
+        "CONFIG_POINT_TIMEOUT=\"90s\"",
+    );
+    campaign.change(
+        ".config",
+        "CONFIG_CAMPAIGN_TIMEOUT=\"\"",
+        "CONFIG_CAMPAIGN_TIMEOUT=\"8h\"",
+    );
+    campaign.change(
+        ".config",
+        "CONFIG_DESTROY_CONFIRM=\"\"",
+        "CONFIG_DESTROY_CONFIRM=\"/dev/loop3=512MiB\"",
+    );
+    assert_eq!(
+        campaign.plan().settings,
+        Settings {
+            engine: "auto".to_owned(),
+            destroy: vec!["/dev/loop3=512MiB".to_owned()],
+            interval: Duration::from_secs(1),
+            point_limit: Some(Duration::from_secs(90)),
+            campaign_limit: Some(Duration::from_secs(8 * 3600)),
+            guard: Some(Guard {
+                points: 2,
+                noise_percent: 5
+            }),
+            progress_logs: true,
+        }
+    );
+    campaign.change(
+        ".config",
+        "CONFIG_POINT_TIMEOUT=\"90s\"",
+        "CONFIG_POINT_TIMEOUT=\"1 hour\"",
+    );
+    let fault = campaign.fault();
+    assert!(
+        fault.starts_with("CONFIG_POINT_TIMEOUT=\"1 hour\": "),
+        "{fault}"
+    );
+}
+
+#[test]
+fn the_command_line_goes_over_the_configuration() {
+    let campaign = Campaign::new("survey-10min");
+    let overrides = Overrides {
+        engine: Some("native".to_owned()),
+        destroy: vec!["S123".to_owned()],
+        point_limit: Some(Duration::from_secs(5)),
+        guard: Some(false),
+        ..Overrides::default()
+    };
+    let plan = plan(&campaign.folder(), &no_env, &[], &overrides).unwrap();
+    assert_eq!(plan.settings.engine, "native");
+    assert_eq!(plan.settings.destroy, ["S123"]);
+    assert_eq!(plan.settings.point_limit, Some(Duration::from_secs(5)));
+    assert_eq!(plan.settings.guard, None);
+    assert!(plan.steps.iter().all(|step| !step.guarded));
+}
+
+#[test]
+fn a_series_can_go_without_the_guard() {
+    let campaign = Campaign::new("survey-10min");
+    assert!(campaign.plan().steps.iter().all(|step| step.guarded));
+    campaign.change(
+        ".config",
+        "CONFIG_GUARD_BASIC_TESTS=y",
+        "# CONFIG_GUARD_BASIC_TESTS is not set",
+    );
+    let plan = campaign.plan();
+    assert!(plan.settings.guard.is_some());
+    assert!(plan.steps.iter().all(|step| !step.guarded));
+}
+
+/// Whoever writes DEV=… before a command means that device, whatever the
+/// configuration says.
+#[test]
+fn dev_names_the_device_and_the_plan_says_so() {
+    let campaign = Campaign::new("survey-10min");
+    let env = |name: &str| (name == "DEV").then(|| "/dev/loop77".to_owned());
+    let planned = plan(&campaign.folder(), &env, &[], &Overrides::default()).unwrap();
+    assert_eq!(planned.dut, Path::new("/dev/loop77"));
+    assert!(
+        planned.steps[0]
+            .job_text
+            .contains("\nfilename=/dev/loop77\n")
+    );
+    assert_eq!(
+        planned.notes,
+        ["DEV names /dev/loop77; the DUT_FILENAME of the configuration, /dev/nvme0n1, is not used"]
+    );
+    let overrides = Overrides {
+        dut: Some(PathBuf::from("/dev/loop78")),
+        ..Overrides::default()
+    };
+    let planned = plan(&campaign.folder(), &env, &[], &overrides).unwrap();
+    assert_eq!(planned.dut, Path::new("/dev/loop78"));
+    let empty = |name: &str| (name == "DEV").then(String::new);
+    let planned = plan(&campaign.folder(), &empty, &[], &Overrides::default()).unwrap();
+    assert_eq!(planned.dut, Path::new("/dev/nvme0n1"));
+    assert!(planned.notes.is_empty());
+}
+
+#[test]
+fn a_state_that_is_not_made_is_told() {
+    let notes = Campaign::new("all-tests").plan().notes;
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert!(notes[0].contains("asks for purge and pre-conditioning"));
+    assert!(notes[0].contains("count as unprovisioned"));
+    assert!(notes[1].contains("SNIA"));
+    let plan = Campaign::new("provision-seq").plan();
+    assert!(plan.steps.is_empty());
+    assert!(plan.notes[0].contains("nothing to measure"));
+    assert!(plan.notes[1].contains("nothing is done to the device"));
+}
+
+#[test]
+fn what_is_written_is_bounded_by_the_speed() {
+    let campaign = Campaign::new("all-tests");
+    let plan = campaign.try_plan(&["0001-basic-tests"]).unwrap();
+    let cost = Cost::of(&plan.steps, None);
+    assert_eq!((cost.steps, cost.unbounded, cost.write_bytes), (78, 52, 0));
+    assert_eq!(cost.duration, Duration::from_secs(78 * 240));
+    let cost = Cost::of(&plan.steps, Some(Speed::Said(1_000_000)));
+    assert_eq!(cost.unbounded, 0);
+    // Two profiles that only write, 30 % and 3 % of two others.
+    let expected = (13.0 * 240.0 * 1e6 * (1.0 + 1.0 + 0.3 + 0.03)) as u64;
+    assert!(cost.write_bytes.abs_diff(expected) < 100, "{cost:?}");
+}
+
+#[test]
+fn a_config_that_is_wrong_is_refused_with_its_line() {
+    let campaign = Campaign::new("survey-10min");
+    let text = campaign.read(".config");
+    campaign.write(".config", &format!("CONFIG_REPEAT=many\nnonsense\n{text}"));
+    let fault = campaign.fault();
+    assert!(
+        fault.contains(".config:1:1: many is no value for REPEAT"),
+        "{fault}"
+    );
+    assert!(
+        fault.contains(".config:2:1: neither a value nor a comment"),
+        "{fault}"
+    );
+    std::fs::remove_file(campaign.path().join(".config")).unwrap();
+    let fault = campaign.fault();
+    assert!(fault.contains("has no .config"), "{fault}");
+    assert!(fault.contains("survey-10min"), "{fault}");
+}

@@ -1,0 +1,282 @@
+//! `fathom graph`: the graphs of a run.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use anyhow::Context as _;
+use fathom_model::Exit;
+use fathom_record::RecordError;
+use fathom_report::chart::{Size, Theme, png::png};
+use fathom_report::graphs::{self, Graph, NotDrawn};
+use serde::Serialize;
+
+use super::{ExitError, Global};
+use crate::out;
+
+/// Draw the graphs of a run
+///
+/// Of a campaign: bandwidth, IOPS and latency of every series and direction with
+/// the best points named, IOPS against latency, percentiles, all series of a
+/// folder together, heat maps of depth and jobs. Of any other run, and with
+/// --point: what it did over time.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  fathom graph                             the last run, into its folder graphs/
+  fathom graph 20261121T130737Z-nvme --out ~/graphs
+  fathom graph --only 0003                 the series whose names contain 0003
+  fathom graph --format svg,png            PNG too, for places that show no SVG
+  fathom graph --point 512qd-randrw        points over time, those whose names contain this")]
+pub struct Args {
+    /// A record folder, or its name or the beginning of it; without, the last run
+    run: Option<String>,
+    /// Folder for the graphs [default: graphs/ in the run's own]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// svg, png, or both: svg,png
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "svg"
+    )]
+    #[arg(hide_possible_values = true)]
+    format: Vec<Format>,
+    /// Only series whose names contain this
+    #[arg(long, value_name = "SERIES")]
+    only: Option<String>,
+    /// Points whose names contain this, over time, instead of the series
+    #[arg(long, value_name = "POINT", conflicts_with = "only")]
+    point: Option<String>,
+    /// Width and height in pixels [default: what suits each graph]
+    #[arg(long, value_name = "WxH", value_parser = size)]
+    size: Option<Size>,
+    /// Pixels of a PNG for each of the SVG's
+    #[arg(long, value_name = "N", default_value_t = 2.0, value_parser = scale)]
+    scale: f32,
+    /// Light on dark
+    #[arg(long)]
+    dark: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+enum Format {
+    /// Sharp at every size, text stays text
+    Svg,
+    /// Pixels
+    Png,
+}
+
+impl Format {
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Svg => "svg",
+            Self::Png => "png",
+        }
+    }
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Document {
+    /// `fathom.graphs/1`
+    schema: &'static str,
+    run: String,
+    folder: PathBuf,
+    /// Paths below `folder`.
+    files: Vec<String>,
+    not_drawn: Vec<Left>,
+}
+
+/// A series without graphs.
+#[derive(Debug, Serialize)]
+struct Left {
+    series: String,
+    reason: String,
+}
+
+/// Draws.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    let dir = fathom_record::find(&global.runs, args.run.as_deref()).map_err(missing)?;
+    let (drawn, not_drawn) = graphs_of(&dir, args)?;
+    let folder = args.out.clone().unwrap_or_else(|| dir.join("graphs"));
+    let files = write_all(&folder, &drawn, args)?;
+    for NotDrawn { series, reason } in &not_drawn {
+        out::note(format_args!("not drawn: {series}: {reason}"));
+    }
+    if global.json {
+        let left = |NotDrawn { series, reason }| Left { series, reason };
+        out::json(&Document {
+            schema: "fathom.graphs/1",
+            run: dir
+                .file_name()
+                .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            folder,
+            files,
+            not_drawn: not_drawn.into_iter().map(left).collect(),
+        })?;
+    } else {
+        out::line(format_args!(
+            "{} graphs in {}",
+            drawn.len(),
+            folder.display()
+        ));
+    }
+    Ok(Exit::Success)
+}
+
+/// The graphs that were asked for; an error when there are none.
+fn graphs_of(dir: &Path, args: &Args) -> anyhow::Result<(Vec<Graph>, Vec<NotDrawn>)> {
+    if let Some(point) = &args.point {
+        let drawn = graphs::time::over_time(dir, &|name| name.contains(point.as_str()))?;
+        if drawn.is_empty() {
+            let message = format!(
+                "no point of {} has samples and a name with '{point}' in it; `fathom show {} --samples` lists what there is",
+                dir.display(),
+                dir.display()
+            );
+            return Err(none(message));
+        }
+        return Ok((drawn, Vec::new()));
+    }
+    let record = fathom_report::read_sweep(dir)?;
+    for note in record
+        .run
+        .notes
+        .iter()
+        .filter(|note| note.contains("damaged"))
+    {
+        out::note(format_args!("fathom: {note}"));
+    }
+    let wanted = |name: &str| {
+        args.only
+            .as_ref()
+            .is_none_or(|only| name.contains(only.as_str()))
+    };
+    if record.sweep.series.is_empty() && args.only.is_none() {
+        let drawn = graphs::time::over_time(dir, &|_| true)?;
+        if drawn.is_empty() {
+            let message = format!(
+                "{} has no points of a campaign and no samples: nothing to draw",
+                dir.display()
+            );
+            return Err(none(message));
+        }
+        return Ok((drawn, Vec::new()));
+    }
+    let (drawn, not_drawn) = graphs::of_campaign(&record, &wanted);
+    if drawn.is_empty() {
+        let reason = match (&args.only, not_drawn.first()) {
+            (_, Some(first)) => format!("{}: {}", first.series, first.reason),
+            (Some(only), None) => format!("no series has '{only}' in its name"),
+            (None, None) => "it has no series".to_owned(),
+        };
+        return Err(none(format!(
+            "nothing to draw of {}: {reason}",
+            dir.display()
+        )));
+    }
+    Ok((drawn, not_drawn))
+}
+
+fn none(message: String) -> anyhow::Error {
+    let exit = Exit::Missing;
+    ExitError { exit, message }.into()
+}
+
+/// A run that is not there is something missing, not a failure.
+fn missing(error: RecordError) -> anyhow::Error {
+    match error {
+        RecordError::NotFound(message) => none(message),
+        other => other.into(),
+    }
+}
+
+/// Draws and writes all graphs, on all processors. Returns the files' paths
+/// below the folder, in the order of the graphs.
+fn write_all(folder: &Path, drawn: &[Graph], args: &Args) -> anyhow::Result<Vec<String>> {
+    let parents: BTreeSet<&Path> = drawn
+        .iter()
+        .filter_map(|g| Path::new(&g.path).parent())
+        .collect();
+    for parent in parents {
+        let dir = folder.join(parent);
+        fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    }
+    let formats: BTreeSet<Format> = args.format.iter().copied().collect();
+    let next = AtomicUsize::new(0);
+    let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
+    let work = || {
+        while let Some(graph) = drawn.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(error) = write(folder, graph, &formats, args) {
+                // A poisoned lock: another thread panicked, which says more.
+                if let Ok(mut failed) = failed.lock() {
+                    failed.get_or_insert(error);
+                }
+                return;
+            }
+        }
+    };
+    let threads = thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(drawn.len());
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    if let Some(error) = failed.into_inner().ok().flatten() {
+        return Err(error);
+    }
+    let files = drawn.iter().flat_map(|graph| {
+        formats
+            .iter()
+            .map(|format| format!("{}.{}", graph.path, format.ending()))
+    });
+    Ok(files.collect())
+}
+
+fn write(
+    folder: &Path,
+    graph: &Graph,
+    formats: &BTreeSet<Format>,
+    args: &Args,
+) -> anyhow::Result<()> {
+    let theme = if args.dark { Theme::DARK } else { Theme::LIGHT };
+    let svg = graph.chart.svg(&theme, args.size.unwrap_or(graph.size));
+    for format in formats {
+        let path = folder.join(format!("{}.{}", graph.path, format.ending()));
+        let bytes = match format {
+            Format::Svg => svg.clone().into_bytes(),
+            Format::Png => png(&svg, args.scale)?,
+        };
+        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// `800x500`.
+fn size(text: &str) -> Result<Size, String> {
+    let number = |text: &str| {
+        let number = text.parse::<u16>().ok();
+        number.filter(|n| (160..=8000).contains(n)).map(f64::from)
+    };
+    let pair = text.split_once('x');
+    let pair = pair.and_then(|(width, height)| Some((number(width)?, number(height)?)));
+    let (width, height) =
+        pair.ok_or("expected WIDTHxHEIGHT, each from 160 to 8000 pixels, such as 800x500")?;
+    Ok(Size { width, height })
+}
+
+fn scale(text: &str) -> Result<f32, String> {
+    let number = text.parse::<f32>().ok();
+    number
+        .filter(|n| (0.25..=8.0).contains(n))
+        .ok_or_else(|| "expected a number from 0.25 to 8".to_owned())
+}

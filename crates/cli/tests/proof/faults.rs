@@ -1,0 +1,238 @@
+//! What goes wrong around the native engine: each time a clear message, and the
+//! run ends.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use fathom_testkit::{FaultFs, deny, skip};
+use serde_json::Value;
+
+use crate::{Folder, document, stderr};
+
+const URING: &str =
+    "[a]\nrw=randread\nioengine=io_uring\niodepth=8\nsize=1m\nfilename=f\nnumjobs=2\n";
+
+/// A command that leaves 16 KiB of memory to be locked, to root too.
+fn little_locked_memory() -> Result<Vec<String>, String> {
+    fathom_testkit::root()?;
+    let mut command = vec![fathom_testkit::program("setpriv")?.display().to_string()];
+    command.extend(["--bounding-set", "-ipc_lock"].map(str::to_owned));
+    command.push(fathom_testkit::program("prlimit")?.display().to_string());
+    command.push("--memlock=16384:16384".to_owned());
+    Ok(command)
+}
+
+#[test]
+fn buffers_that_cannot_be_locked_are_used_unregistered() {
+    let under = match little_locked_memory() {
+        Ok(under) => under,
+        Err(reason) => {
+            return skip(
+                "buffers_that_cannot_be_locked_are_used_unregistered",
+                &reason,
+            );
+        }
+    };
+    let folder = Folder::new();
+    folder.job(URING);
+    let (doc, code) = folder.document(&under, &["--engine=native"]);
+    assert_eq!((code, &doc["status"]), (0, &"complete".into()), "{doc}");
+    let notes = doc["notes"].as_array().unwrap();
+    let told = |note: &&Value| note.as_str().unwrap().contains("buffers not registered");
+    assert_eq!(notes.iter().filter(told).count(), 1, "{notes:?}");
+
+    folder.job(&format!("{URING}fixedbufs=1\n"));
+    let (doc, code) = folder.document(&under, &["--engine=native"]);
+    assert_eq!((code, &doc["status"]), (1, &"failed".into()));
+    let failure = &doc["failures"][0];
+    assert_eq!(failure["kind"], "permission", "{failure}");
+    let message = failure["message"].as_str().unwrap();
+    assert!(message.contains("ulimit -l"), "{message}");
+}
+
+#[test]
+fn ways_to_the_kernel_that_are_closed_are_named_before_anything_is_touched() {
+    let uring = [libc::SYS_io_uring_setup];
+    let aio = [libc::SYS_io_setup];
+    let cases = [
+        (
+            libc::EPERM,
+            &uring,
+            "io_uring",
+            "io_uring is forbidden here",
+        ),
+        (
+            libc::ENOSYS,
+            &uring,
+            "io_uring",
+            "there is no io_uring here",
+        ),
+        (libc::EPERM, &aio, "libaio", "Linux AIO is forbidden"),
+        (libc::ENOSYS, &aio, "libaio", "there is no Linux AIO here"),
+    ];
+    for (errno, calls, engine, said) in cases {
+        let under = match deny(errno, calls) {
+            Ok(under) => under,
+            Err(reason) => {
+                return skip(
+                    "ways_to_the_kernel_that_are_closed_are_named_before_anything_is_touched",
+                    &reason,
+                );
+            }
+        };
+        let folder = Folder::new();
+        folder.job(&format!(
+            "[a]\nrw=write\nsize=64k\nfilename=f\nioengine={engine}\n"
+        ));
+        for wish in ["native", "auto"] {
+            let output = folder.run(&under, &["--engine", wish]);
+            assert_eq!(output.status.code(), Some(5), "{engine} {wish}: {output:?}");
+            let told = stderr(&output);
+            let line = format!("job.fio:5:1: job a: {said}");
+            // Both engines lack the same: it is told once.
+            assert_eq!(told.matches(&line).count(), 1, "{wish}: {told}");
+        }
+        assert!(!folder.path().join("f").exists());
+        // The other ways are open.
+        folder.job("[a]\nrw=write\nsize=64k\nfilename=f\nioengine=psync\n");
+        let (doc, code) = folder.document(&under, &["--engine=native"]);
+        assert_eq!(code, 0, "{doc}");
+    }
+}
+
+/// A thread in a call that does not return keeps a process from ending, even by
+/// SIGKILL: whoever waited for Fathom waited for the device.
+#[test]
+fn a_run_ends_although_its_device_never_answers() {
+    let test = "a_run_ends_although_its_device_never_answers";
+    for (engine, rw) in [("psync", "randread"), ("libaio", "randwrite")] {
+        let stalled = match FaultFs::new() {
+            Ok(stalled) => stalled,
+            Err(reason) => return skip(test, &reason),
+        };
+        let file = stalled.path().join("f");
+        fs::write(&file, vec![1u8; 1 << 20]).unwrap();
+        stalled.delay(Duration::from_secs(600));
+        let folder = Folder::new();
+        folder.job(&format!(
+            "[a]\nrw={rw}\nioengine={engine}\niodepth=4\ndirect=1\nsize=1m\nfilename={}\n",
+            file.display()
+        ));
+        let begun = Instant::now();
+        let (doc, code) = folder.document(&[], &["--engine=native", "--timeout=1s"]);
+        // Not how long it takes, but that the device is not waited for.
+        assert!(begun.elapsed() < Duration::from_secs(300));
+        assert_eq!((code, &doc["status"]), (1, &"failed".into()), "{doc}");
+        let failures = doc["failures"].as_array().unwrap();
+        let kinds: Vec<_> = failures
+            .iter()
+            .map(|f| f["kind"].as_str().unwrap())
+            .collect();
+        assert_eq!(kinds, ["time_limit", "hung"], "{engine}");
+        let hung = failures[1]["message"].as_str().unwrap();
+        assert!(hung.contains("of 4096 bytes at offset"), "{hung}");
+        // The age is that of the I/O, not of the machine.
+        let age = hung.rsplit_once(" for ").unwrap().1.trim_end_matches(" s");
+        assert!(
+            age.parse::<f64>().unwrap() < begun.elapsed().as_secs_f64(),
+            "{hung}"
+        );
+
+        let child = folder
+            .command(&[], &["--engine=native", "--json"])
+            .spawn()
+            .unwrap();
+        let events = || {
+            let runs = fs::read_dir(folder.path().join("fathom-runs")).unwrap();
+            let newest = runs.map(|entry| entry.unwrap().path()).max().unwrap();
+            fs::read_to_string(newest.join("events.jsonl")).unwrap_or_default()
+        };
+        let wait = Instant::now();
+        while folder
+            .path()
+            .join("fathom-runs")
+            .read_dir()
+            .unwrap()
+            .count()
+            < 2
+            || !events().contains("\"interval\"")
+        {
+            assert!(wait.elapsed() < Duration::from_secs(60), "{}", events());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let pid = child.id().to_string();
+        for _ in 0..2 {
+            let sent = std::process::Command::new("kill")
+                .args(["-INT", &pid])
+                .status();
+            assert!(sent.unwrap().success());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let (doc, code) = document(&child.wait_with_output().unwrap());
+        assert_eq!(
+            (code, &doc["status"]),
+            (130, &"interrupted".into()),
+            "{engine}"
+        );
+    }
+}
+
+#[test]
+fn a_file_system_whose_server_dies_is_an_io_error() {
+    for engine in ["psync", "libaio", "io_uring", "posixaio"] {
+        let mut dying = match FaultFs::new() {
+            Ok(dying) => dying,
+            Err(reason) => return skip("a_file_system_whose_server_dies_is_an_io_error", &reason),
+        };
+        let file = dying.path().join("f");
+        fs::write(&file, vec![1u8; 1 << 20]).unwrap();
+        let folder = Folder::new();
+        folder.job(&format!(
+            "[a]\nrw=randread\nioengine={engine}\niodepth=4\ndirect=1\nsize=1m\ntime_based\nruntime=60\nrate_iops=500\nfilename={}\n",
+            file.display()
+        ));
+        let options = ["--engine=native", "--json", "--interval=100ms"];
+        let child = folder.command(&[], &options).spawn().unwrap();
+        std::thread::sleep(Duration::from_secs(1));
+        dying.kill();
+        let (doc, code) = document(&child.wait_with_output().unwrap());
+        assert_eq!((code, &doc["status"]), (1, &"failed".into()), "{doc}");
+        let failure = &doc["failures"][0];
+        assert_eq!(failure["kind"], "io", "{engine}: {failure}");
+        let message = failure["message"].as_str().unwrap();
+        assert!(
+            message.contains("read of 4096 bytes at offset"),
+            "{message}"
+        );
+        let subject = failure.to_string();
+        assert!(subject.contains(&file.display().to_string()), "{subject}");
+    }
+}
+
+#[test]
+fn an_engine_that_is_killed_is_a_failure_of_the_run() {
+    let folder = Folder::new();
+    folder.job("[a]\nioengine=null\nrw=read\nsize=1g\ntime_based\nruntime=60\nrate_iops=1000\n");
+    let options = ["--engine=native", "--json", "--interval=100ms"];
+    let child = folder.command(&[], &options).spawn().unwrap();
+    let of = format!("/proc/{0}/task/{0}/children", child.id());
+    let begun = Instant::now();
+    let engine = loop {
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "its engine did not start"
+        );
+        std::thread::sleep(Duration::from_millis(500));
+        let children = fs::read_to_string(&of).unwrap_or_default();
+        if let Some(pid) = children.split_whitespace().next() {
+            break pid.to_owned();
+        }
+    };
+    let killed = std::process::Command::new("kill")
+        .args(["-KILL", &engine])
+        .status();
+    assert!(killed.unwrap().success());
+    let (doc, code) = document(&child.wait_with_output().unwrap());
+    assert_eq!((code, &doc["status"]), (1, &"failed".into()), "{doc}");
+    assert_eq!(doc["failures"][0]["kind"], "engine_killed", "{doc}");
+}

@@ -1,0 +1,336 @@
+//! The engine in a process of its own: Fathom's executable once more.
+//!
+//! A call that waits for a dead device cannot be interrupted, and a process with
+//! such a thread cannot end, not even by SIGKILL. So the I/O is done by a process
+//! that can be left behind: the run ends all the same, with its record, and
+//! whoever waits for Fathom gets its exit code.
+//!
+//! ```text
+//! Fathom ──socket── engine's process
+//!    ├─ [`Order`]: the request, stop, status         a line of JSON each
+//!    └─ [`Word`]: events, the end                    a line of JSON each
+//! ```
+//!
+//! When Fathom is killed the socket closes, which stops the engine.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use fathom_model::{Event, Failure, FailureKind};
+use serde::{Deserialize, Serialize};
+
+use super::Native;
+use crate::{Control, Engine, EngineError, Flow, Outcome, Request, Sink};
+
+/// First argument of the process that is an engine and nothing else.
+const ARGUMENT: &str = "__native";
+/// How often the run looks for requests to stop.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long the process may take after a stop or its deadline; it gives up on
+/// I/Os that do not come back after 5 s itself (`run.rs`, `GRACE`), unless the
+/// thread that would do so waits for the device too.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a process that has told everything may take to end.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// To the engine's process.
+#[derive(Debug, Serialize, Deserialize)]
+enum Order {
+    Run {
+        job_file: PathBuf,
+        sections: Vec<String>,
+        extra_args: Vec<String>,
+        work_dir: PathBuf,
+        raw_dir: PathBuf,
+        interval: Duration,
+        deadline: Option<Duration>,
+    },
+    Stop,
+    Status,
+}
+
+impl Order {
+    fn run(request: &Request) -> Self {
+        Self::Run {
+            job_file: request.job_file.clone(),
+            sections: request.sections.clone(),
+            extra_args: request.extra_args.clone(),
+            work_dir: request.work_dir.clone(),
+            raw_dir: request.raw_dir.clone(),
+            interval: request.interval,
+            deadline: request.deadline,
+        }
+    }
+
+    /// The request; a stop or status that comes before it is for nothing.
+    fn into_request(self) -> Option<Request> {
+        let Self::Run {
+            job_file,
+            sections,
+            extra_args,
+            work_dir,
+            raw_dir,
+            interval,
+            deadline,
+        } = self
+        else {
+            return None;
+        };
+        Some(Request {
+            job_file,
+            sections,
+            extra_args,
+            work_dir,
+            raw_dir,
+            interval,
+            deadline,
+        })
+    }
+}
+
+/// From the engine's process.
+#[derive(Debug, Serialize, Deserialize)]
+enum Word {
+    Event(Box<Event>),
+    Complete,
+    Interrupted,
+    Failed,
+    /// It could not run.
+    Refused(Failure),
+    /// A file of the run could not be read or written.
+    File {
+        path: PathBuf,
+        message: String,
+    },
+}
+
+impl Word {
+    fn of(ended: Result<Outcome, EngineError>) -> Self {
+        match ended {
+            Ok(Outcome::Complete) => Self::Complete,
+            Ok(Outcome::Interrupted) => Self::Interrupted,
+            Ok(Outcome::Failed) => Self::Failed,
+            Err(EngineError::Failed(failure)) => Self::Refused(failure),
+            Err(EngineError::File { path, source }) => Self::File {
+                path,
+                message: source.to_string(),
+            },
+        }
+    }
+
+    /// The event, or how the run ended.
+    fn heard(self) -> Result<Event, Result<Outcome, EngineError>> {
+        Err(match self {
+            Self::Event(event) => return Ok(*event),
+            Self::Complete => Ok(Outcome::Complete),
+            Self::Interrupted => Ok(Outcome::Interrupted),
+            Self::Failed => Ok(Outcome::Failed),
+            Self::Refused(failure) => Err(EngineError::Failed(failure)),
+            Self::File { path, message } => Err(EngineError::File {
+                path,
+                source: io::Error::other(message),
+            }),
+        })
+    }
+}
+
+fn send(mut line: &UnixStream, message: &impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_vec(message)?;
+    text.push(b'\n');
+    line.write_all(&text)
+}
+
+/// Passes on what comes until the other end is gone.
+fn listen<T: for<'a> Deserialize<'a> + Send>(line: UnixStream, tell: &Sender<T>) {
+    for text in BufReader::new(line).lines() {
+        let Some(heard) = text.ok().and_then(|text| serde_json::from_str(&text).ok()) else {
+            return;
+        };
+        if tell.send(heard).is_err() {
+            return;
+        }
+    }
+}
+
+/// An engine's process that waits for its request, or runs it.
+#[derive(Debug)]
+pub(super) struct Far {
+    line: UnixStream,
+    words: Receiver<Word>,
+    process: Child,
+}
+
+impl Far {
+    /// Starts one.
+    pub(super) fn start() -> io::Result<Self> {
+        let (line, far_end) = UnixStream::pair()?;
+        let process = Command::new("/proc/self/exe")
+            .arg(ARGUMENT)
+            .stdin(Stdio::from(OwnedFd::from(far_end)))
+            // Left behind, it must not hold a pipe that somebody reads to its end.
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // Ctrl-C is for Fathom, which passes it on.
+            .process_group(0)
+            .spawn()?;
+        let (tell, words) = channel();
+        let listening = line.try_clone()?;
+        std::thread::spawn(move || listen(listening, &tell));
+        Ok(Self {
+            line,
+            words,
+            process,
+        })
+    }
+
+    /// Runs one request to its end, or until it must be given up.
+    pub(super) fn run(
+        mut self,
+        request: &Request,
+        control: &Control,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome, EngineError> {
+        let begun = Instant::now();
+        let mut passed_on = 0;
+        let mut stopped_at = None;
+        // One that is gone is noticed below.
+        let _ = send(&self.line, &Order::run(request));
+        loop {
+            match self.words.recv_timeout(LOOK).map(Word::heard) {
+                Ok(Ok(event)) => {
+                    if sink.event(event) == Flow::Stop {
+                        self.stop(&mut stopped_at);
+                    }
+                }
+                Ok(Err(ended)) => {
+                    self.end();
+                    return ended;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(self.died(sink)),
+            }
+            while passed_on < control.stop_requests() {
+                passed_on += 1;
+                self.stop(&mut stopped_at);
+            }
+            while control.take_status_request() {
+                let _ = send(&self.line, &Order::Status);
+            }
+            let late = request
+                .deadline
+                .is_some_and(|limit| begun.elapsed() > limit + PATIENCE);
+            if late || stopped_at.is_some_and(|at: Instant| at.elapsed() > PATIENCE) {
+                return Ok(self.give_up(sink, stopped_at.is_some()));
+            }
+        }
+    }
+
+    fn stop(&self, stopped_at: &mut Option<Instant>) {
+        stopped_at.get_or_insert_with(Instant::now);
+        let _ = send(&self.line, &Order::Stop);
+    }
+
+    /// Waits for its end, which a dead device may keep it from.
+    fn end(&mut self) -> Option<std::process::ExitStatus> {
+        let since = Instant::now();
+        while since.elapsed() < FAREWELL {
+            if let Ok(Some(status)) = self.process.try_wait() {
+                return Some(status);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let _ = self.process.kill();
+        None
+    }
+
+    fn died(&mut self, sink: &mut dyn Sink) -> Outcome {
+        let how = match self.end() {
+            Some(status) => match status.signal() {
+                Some(signal) => format!("was killed by signal {signal}"),
+                None => format!("ended of itself ({status})"),
+            },
+            None => "closed its line".to_owned(),
+        };
+        let message = format!("the process of the native engine {how}");
+        sink.event(Event::Failure(Failure::new(
+            FailureKind::EngineKilled,
+            message,
+        )));
+        Outcome::Failed
+    }
+
+    fn give_up(&mut self, sink: &mut dyn Sink, interrupted: bool) -> Outcome {
+        let _ = self.process.kill();
+        let message = format!(
+            "the process of the native engine ({}) does not answer; it is left behind",
+            self.process.id()
+        );
+        sink.event(Event::Failure(Failure::new(FailureKind::Hung, message)));
+        match interrupted {
+            true => Outcome::Interrupted,
+            false => Outcome::Failed,
+        }
+    }
+}
+
+/// The engine's process: call this before anything else in `main`. `None` when
+/// this process is not one.
+#[must_use]
+pub fn entry(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    if args.nth(1)? != ARGUMENT {
+        return None;
+    }
+    let native = Native::new();
+    let stdin = io::stdin();
+    // Started by hand there is no socket to anybody.
+    let line = stdin.as_fd().try_clone_to_owned().map(UnixStream::from);
+    let connected = line.and_then(|line| line.peer_addr().map(|_| line));
+    Some(match connected.and_then(|line| serve(&native, &line)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    })
+}
+
+fn serve(native: &Native, line: &UnixStream) -> io::Result<()> {
+    let (tell, orders) = channel();
+    let listening = line.try_clone()?;
+    std::thread::spawn(move || listen(listening, &tell));
+    // Fathom has ended without a run.
+    let Ok(Some(request)) = orders.recv().map(Order::into_request) else {
+        return Ok(());
+    };
+    let control = Control::default();
+    let asked = control.clone();
+    std::thread::spawn(move || {
+        for order in orders {
+            match order {
+                Order::Status => asked.request_status(),
+                _ => asked.stop(),
+            }
+        }
+        // Fathom is gone: nobody waits for what is under way.
+        asked.stop();
+        asked.stop();
+    });
+    let ended = native.run(&request, &control, &mut Line(line));
+    send(line, &Word::of(ended))
+}
+
+/// Sends events.
+struct Line<'a>(&'a UnixStream);
+
+impl Sink for Line<'_> {
+    fn event(&mut self, event: Event) -> Flow {
+        match send(self.0, &Word::Event(Box::new(event))) {
+            Ok(()) => Flow::Continue,
+            Err(_) => Flow::Stop,
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! The graphs of one series: each metric and direction, IOPS against latency,
+//! percentiles.
+
+use fathom_analysis::{Best, Estimate, Figures, Outcome, PointResult, Series, best};
+use fathom_model::Direction;
+
+use super::metric::Metric;
+use super::{DIRECTIONS, Graph, safe_path, words};
+use crate::CampaignRecord;
+use crate::chart::palette::{Dash, Ink, Marker, of_direction};
+use crate::chart::{
+    Axis, Chart, Ends, Layer, Note, NoteKind, Panel, Quantity, Scale, Shape, Size, Theme,
+};
+
+/// Percentiles that have curves: the middle, and the tails that people promise.
+const PERCENTILES: [(f64, &str); 3] = [(50.0, "p50"), (99.0, "p99"), (99.9, "p99.9")];
+
+/// The markers of points without a value are the same in every theme: dark
+/// enough on white, light enough on black.
+const FAILED: Ink = Ink {
+    color: Theme::LIGHT.bad,
+    dash: Dash::Solid,
+    marker: Marker::Cross,
+};
+const SKIPPED: Ink = Ink {
+    color: Theme::LIGHT.soft,
+    dash: Dash::Solid,
+    marker: Marker::Ring,
+};
+
+/// All graphs of a series; none when it has no figures.
+pub(super) fn of_series(record: &CampaignRecord, series: &Series) -> Vec<Graph> {
+    let context = Context::new(record, series);
+    let mut graphs = Vec::new();
+    for metric in Metric::ALL {
+        for (dir, letter) in DIRECTIONS {
+            let name = format!("{}{letter}", metric.stem());
+            graphs.extend(
+                context
+                    .metric(metric, dir)
+                    .map(|chart| context.graph(&name, chart)),
+            );
+        }
+    }
+    graphs.extend(
+        context
+            .iops_latency()
+            .map(|chart| context.graph("iops-clat", chart)),
+    );
+    for (dir, letter) in DIRECTIONS {
+        let name = format!("clat{letter}-percentiles");
+        graphs.extend(
+            context
+                .percentiles(dir)
+                .map(|chart| context.graph(&name, chart)),
+        );
+    }
+    graphs
+}
+
+/// What the graphs of a series have in common.
+struct Context<'a> {
+    record: &'a CampaignRecord,
+    series: &'a Series,
+    x: Axis,
+    footer: Vec<String>,
+}
+
+/// The good figures of a point in one direction.
+pub(super) fn good(point: &PointResult, dir: Direction) -> Option<&Figures> {
+    (point.outcome == Outcome::Done).then(|| point.figures(dir))?
+}
+
+/// The points of a curve in the order of x; a point without a value breaks it.
+pub(super) fn curve(
+    series: &Series,
+    value: impl Fn(&PointResult) -> Option<f64>,
+) -> Vec<(f64, f64)> {
+    let points = series.points.iter();
+    points
+        .filter_map(|point| {
+            let x = point.point.x_value()? as f64;
+            Some((x, value(point).unwrap_or(f64::NAN)))
+        })
+        .collect()
+}
+
+fn has_value(points: &[(f64, f64)]) -> bool {
+    points.iter().any(|(_, y)| y.is_finite())
+}
+
+impl<'a> Context<'a> {
+    fn new(record: &'a CampaignRecord, series: &'a Series) -> Self {
+        let values: Vec<u64> = series
+            .points
+            .iter()
+            .filter_map(|p| p.point.x_value())
+            .collect();
+        Self {
+            record,
+            series,
+            x: words::x_axis(&series.x, &values),
+            footer: words::footer(series),
+        }
+    }
+
+    fn graph(&self, name: &str, chart: Chart) -> Graph {
+        Graph {
+            path: format!("{}-{name}", safe_path(&self.series.name)),
+            chart,
+            size: Size::default(),
+        }
+    }
+
+    fn chart(&self, what: &str, panel: Panel, footer: Vec<String>) -> Chart {
+        let name = &self.series.name;
+        let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+        Chart {
+            title: format!("{what} · {}", words::last(name)),
+            subtitle: words::subtitle(self.record, folder, self.series.points.iter()),
+            description: String::new(),
+            panels: vec![panel],
+            footer,
+        }
+    }
+
+    /// One metric of one direction against x, its best points named.
+    fn metric(&self, metric: Metric, dir: Direction) -> Option<Chart> {
+        let estimate = |point: &PointResult| metric.of(good(point, dir)?);
+        let points = curve(self.series, |point| Some(estimate(point)?.mean));
+        if !has_value(&points) {
+            return None;
+        }
+        let mut panel = Panel::new(self.x.clone(), metric.axis(&self.x.scale));
+        let ink = Ink::new(of_direction(dir));
+        panel.layers.extend(self.error_bars(ink, estimate));
+        panel.layers.push(Layer {
+            name: None,
+            shape: Shape::Curve(points),
+            ink,
+        });
+        panel
+            .layers
+            .extend(self.marked(ink, |point| Some(estimate(point)?.mean)));
+        panel.notes = self.best_points(best(self.series, dir), |point| {
+            let estimate = estimate(point)?;
+            Some((estimate.mean, value_text(metric.quantity(), estimate)))
+        });
+        let what = format!("{} {}", words::direction(dir), metric.word());
+        let mut chart = self.chart(&what, panel, self.footer.clone());
+        chart.description = describe(&what, &self.x.title, &chart.panels[0].notes);
+        Some(chart)
+    }
+
+    /// The 95 % intervals of points that were measured more than once.
+    fn error_bars(
+        &self,
+        ink: Ink,
+        estimate: impl Fn(&PointResult) -> Option<Estimate>,
+    ) -> Option<Layer> {
+        let mut bars = Vec::new();
+        let (mut n_min, mut n_max) = (u32::MAX, 0);
+        for point in &self.series.points {
+            let Some((x, found)) = point.point.x_value().zip(estimate(point)) else {
+                continue;
+            };
+            if let Some(half) = found.half_width_95 {
+                bars.push((x as f64, found.mean - half, found.mean + half));
+                (n_min, n_max) = (n_min.min(found.n), n_max.max(found.n));
+            }
+        }
+        let n = if n_min == n_max {
+            n_min.to_string()
+        } else {
+            format!("{n_min} … {n_max}")
+        };
+        (!bars.is_empty()).then(|| Layer {
+            name: Some(format!("95 % confidence interval, n = {n}")),
+            shape: Shape::Bars(bars),
+            ink,
+        })
+    }
+
+    /// Doubtful points on the curve; failed and skipped ones on the axis.
+    fn marked(&self, ink: Ink, value: impl Fn(&PointResult) -> Option<f64>) -> Vec<Layer> {
+        let points = &self.series.points;
+        let x_of = |point: &PointResult| point.point.x_value().map(|x| x as f64);
+        let on_axis = |wanted: fn(&Outcome) -> bool| -> Vec<f64> {
+            let fitting = points.iter().filter(|point| wanted(&point.outcome));
+            fitting.filter_map(x_of).collect()
+        };
+        let doubtful = points.iter().filter(|point| !point.doubts.is_empty());
+        let doubtful: Vec<(f64, f64)> = doubtful
+            .filter_map(|point| Some((x_of(point)?, value(point)?)))
+            .collect();
+        let failed = on_axis(|o| matches!(o, Outcome::Failed(_) | Outcome::Unfinished));
+        let skipped = on_axis(|o| matches!(o, Outcome::Skipped(_)));
+        let ring = Ink {
+            marker: Marker::Ring,
+            ..ink
+        };
+        let layers = [
+            ("doubtful", doubtful.len(), Shape::Points(doubtful), ring),
+            ("failed", failed.len(), Shape::OnAxis(failed), FAILED),
+            ("skipped", skipped.len(), Shape::OnAxis(skipped), SKIPPED),
+        ];
+        layers
+            .into_iter()
+            .filter(|&(_, count, ..)| count > 0)
+            .map(|(name, _, shape, ink)| Layer {
+                name: Some(name.to_owned()),
+                shape,
+                ink,
+            })
+            .collect()
+    }
+
+    /// The best points, those that coincide with one label.
+    fn best_points(
+        &self,
+        best: Best,
+        value: impl Fn(&PointResult) -> Option<(f64, String)>,
+    ) -> Vec<Note> {
+        let best = [
+            (best.bandwidth, "bandwidth"),
+            (best.iops, "IOPS"),
+            (best.latency, "latency"),
+        ];
+        let mut places: Vec<(usize, Vec<&str>)> = Vec::new();
+        for (place, what) in best {
+            let Some(place) = place else { continue };
+            match places.iter_mut().find(|(known, _)| *known == place) {
+                Some((_, all)) => all.push(what),
+                None => places.push((place, vec![what])),
+            }
+        }
+        let note = |(place, what): (usize, Vec<&str>)| {
+            let point = self.series.points.get(place)?;
+            let (y, text) = value(point)?;
+            let x = point.point.x_value()?;
+            Some(Note {
+                at: (x as f64, y),
+                lines: vec![
+                    format!("best {}", list(&what)),
+                    format!("{text} {}", words::at(&self.series.x, x)),
+                ],
+                kind: NoteKind::Leader,
+            })
+        };
+        places.into_iter().filter_map(note).collect()
+    }
+
+    /// What latency a rate costs: all directions, x at the points.
+    fn iops_latency(&self) -> Option<Chart> {
+        let mut panel = Panel::new(
+            Axis {
+                title: "IOPS".to_owned(),
+                quantity: Quantity::Rate,
+                scale: Scale::Linear,
+                ends: Ends::Values,
+            },
+            Metric::Latency.axis(&Scale::Log2),
+        );
+        for (dir, _) in DIRECTIONS {
+            let mut points = Vec::new();
+            for point in &self.series.points {
+                let figures = good(point, dir);
+                let pair = figures.and_then(|f| Some((f.iops.mean, f.clat_mean_ns?.mean)));
+                let at = pair.unwrap_or((f64::NAN, f64::NAN));
+                points.push(at);
+                if let Some(x) = point.point.x_value().filter(|_| at.1.is_finite()) {
+                    panel.notes.push(Note {
+                        at,
+                        lines: vec![self.x.quantity.text(x as f64)],
+                        kind: NoteKind::Beside,
+                    });
+                }
+            }
+            if has_value(&points) {
+                panel.layers.push(Layer {
+                    name: Some(words::direction(dir).to_lowercase()),
+                    shape: Shape::Curve(points),
+                    ink: Ink {
+                        marker: if dir == Direction::Read {
+                            Marker::Circle
+                        } else {
+                            Marker::Square
+                        },
+                        ..Ink::new(of_direction(dir))
+                    },
+                });
+            }
+        }
+        if panel.layers.is_empty() {
+            return None;
+        }
+        let mut footer = vec![format!("numbers at points: {}", self.x.title)];
+        footer.extend(self.footer.iter().cloned());
+        Some(self.chart("IOPS and completion latency", panel, footer))
+    }
+
+    /// Percentiles of one direction against x.
+    fn percentiles(&self, dir: Direction) -> Option<Chart> {
+        let mut panel = Panel::new(self.x.clone(), Metric::Latency.axis(&Scale::Log2));
+        panel.y.title = "Completion latency".to_owned();
+        for (place, (percent, name)) in PERCENTILES.into_iter().enumerate() {
+            let points = curve(self.series, |point| {
+                Some(percentile(good(point, dir)?, percent)? as f64)
+            });
+            if has_value(&points) {
+                panel.layers.push(Layer {
+                    name: Some(name.to_owned()),
+                    shape: Shape::Curve(points),
+                    ink: Ink::of_place(place),
+                });
+            }
+        }
+        if panel.layers.is_empty() {
+            return None;
+        }
+        panel.layers.extend(self.marked(Ink::of_place(0), |_| None));
+        let what = format!("{} latency percentiles", words::direction(dir));
+        Some(self.chart(&what, panel, self.footer.clone()))
+    }
+}
+
+/// A percentile of all repetitions together, or as reported of a single one.
+fn percentile(figures: &Figures, percent: f64) -> Option<u64> {
+    let merged = figures
+        .clat
+        .as_ref()
+        .and_then(|clat| clat.percentile_ns(percent));
+    merged.or_else(|| {
+        let found = figures
+            .percentiles_ns
+            .iter()
+            .find(|(p, _)| (p - percent).abs() < 1e-9);
+        found.map(|&(_, ns)| ns)
+    })
+}
+
+/// A value with how far it is to be trusted: `402 MiB/s ± 1.3 %`.
+fn value_text(quantity: Quantity, estimate: Estimate) -> String {
+    let value = quantity.text(estimate.mean);
+    match estimate.half_width_95 {
+        Some(half) if estimate.mean > 0.0 => {
+            format!("{value} ± {:.1} %", 100.0 * half / estimate.mean)
+        }
+        _ => value,
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn list(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+fn describe(what: &str, x: &str, notes: &[Note]) -> String {
+    let mut text = format!("{what} against {x}.");
+    for note in notes {
+        text.push_str(&format!(" {}.", note.lines.join(": ")));
+    }
+    text
+}

@@ -1,0 +1,105 @@
+//! The graphs of a run: which there are, what each shows, what its file is called.
+//!
+//! A [`Graph`] is a [`Chart`] with a path. [`of_campaign`] makes those of a
+//! campaign's curves, [`over_time`](time::over_time) those of samples. Names and
+//! contents are described in docs/GRAPHS.md.
+
+mod curve;
+mod heat;
+mod metric;
+mod overview;
+pub mod time;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use fathom_analysis::Series;
+use fathom_model::Direction;
+
+use crate::CampaignRecord;
+use crate::chart::{Chart, Size};
+pub use metric::Metric;
+
+/// A chart and where it belongs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Graph {
+    /// Path below the folder of graphs, without ending:
+    /// `0003-maxiobatch-single-job/0005-maxiobatch-randwrite-70-30-bww`.
+    pub path: String,
+    /// What is drawn.
+    pub chart: Chart,
+    /// How large it is meant to be.
+    pub size: Size,
+}
+
+/// What has no graph, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotDrawn {
+    /// Name of the series.
+    pub series: String,
+    /// One sentence.
+    pub reason: String,
+}
+
+/// The directions that have graphs, and the letters in their names.
+const DIRECTIONS: [(Direction, &str); 3] = [
+    (Direction::Read, "r"),
+    (Direction::Write, "w"),
+    (Direction::Trim, "t"),
+];
+
+/// All graphs of a campaign's curves, series by series, then those of several
+/// series together. `wanted` says of a series' name whether it is to be drawn.
+#[must_use]
+pub fn of_campaign(
+    record: &CampaignRecord,
+    wanted: &dyn Fn(&str) -> bool,
+) -> (Vec<Graph>, Vec<NotDrawn>) {
+    let all = record.sweep.series.iter();
+    let series: Vec<&Series> = all.filter(|series| wanted(&series.name)).collect();
+    let (mut graphs, mut not_drawn) = (Vec::new(), Vec::new());
+    for &one in &series {
+        let drawn = curve::of_series(record, one);
+        if drawn.is_empty() {
+            not_drawn.push(NotDrawn {
+                series: one.name.clone(),
+                reason: words::why_not(one),
+            });
+        }
+        graphs.extend(drawn);
+    }
+    for (folder, together) in overview::folders(&series) {
+        graphs.extend(overview::of_folder(record, folder, &together));
+        graphs.extend(heat::of_folder(record, folder, &together));
+    }
+    (graphs, not_drawn)
+}
+
+/// A path that stays below the folder it is put into, whatever a record says.
+pub(crate) fn safe_path(name: &str) -> String {
+    let part = |part: &str| {
+        let clean: String = part
+            .chars()
+            .map(|c| if c.is_control() || c == '\\' { '-' } else { c })
+            .collect();
+        match clean.as_str() {
+            "." | ".." => "-".to_owned(),
+            // A file's name has at most 255 bytes (NAME_MAX), and an ending follows.
+            long if long.len() > 180 => {
+                let end = (0..=180).rev().find(|&end| long.is_char_boundary(end));
+                long[..end.unwrap_or(0)].to_owned()
+            }
+            _ => clean,
+        }
+    };
+    let parts: Vec<String> = name
+        .split('/')
+        .filter(|p| !p.is_empty())
+        .map(part)
+        .collect();
+    if parts.is_empty() {
+        return "series".to_owned();
+    }
+    parts.join("/")
+}

@@ -1,0 +1,108 @@
+//! All series of a folder in one chart: the profiles of a target, the depths of
+//! a profile.
+
+use fathom_analysis::Series;
+use fathom_model::Direction;
+
+use super::curve::{curve, good};
+use super::metric::Metric;
+use super::{DIRECTIONS, Graph, safe_path, words};
+use crate::CampaignRecord;
+use crate::chart::palette::Ink;
+use crate::chart::{Chart, Layer, Panel, Shape, Size};
+
+/// The folders that hold two or more series over the same option, with those.
+pub(super) fn folders<'a>(series: &[&'a Series]) -> Vec<(&'a str, Vec<&'a Series>)> {
+    let mut found: Vec<(&str, Vec<&Series>)> = Vec::new();
+    for &one in series {
+        let folder = one.name.rsplit_once('/').map_or("", |(folder, _)| folder);
+        match found
+            .iter_mut()
+            .find(|(known, all)| *known == folder && all[0].x == one.x)
+        {
+            Some((_, all)) => all.push(one),
+            None => found.push((folder, vec![one])),
+        }
+    }
+    found.retain(|(_, all)| all.len() > 1);
+    found
+}
+
+/// Where the graphs of a whole folder lie.
+pub(super) fn path(folder: &str, name: &str) -> String {
+    if folder.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{}/{name}", safe_path(folder))
+    }
+}
+
+/// A chart for each metric and direction, a curve for each series.
+pub(super) fn of_folder(record: &CampaignRecord, folder: &str, series: &[&Series]) -> Vec<Graph> {
+    let mut graphs = Vec::new();
+    for metric in Metric::ALL {
+        for (dir, letter) in DIRECTIONS {
+            let name = format!("overview-{}{letter}", metric.stem());
+            graphs.extend(
+                chart(record, folder, series, metric, dir).map(|chart| Graph {
+                    path: path(folder, &name),
+                    chart,
+                    size: Size {
+                        height: 500.0,
+                        ..Size::default()
+                    },
+                }),
+            );
+        }
+    }
+    graphs
+}
+
+fn chart(
+    record: &CampaignRecord,
+    folder: &str,
+    series: &[&Series],
+    metric: Metric,
+    dir: Direction,
+) -> Option<Chart> {
+    let xs: Vec<u64> = series
+        .iter()
+        .flat_map(|series| {
+            series
+                .points
+                .iter()
+                .filter_map(|point| point.point.x_value())
+        })
+        .collect();
+    let x = words::x_axis(&series.first()?.x, &xs);
+    let mut panel = Panel::new(x.clone(), metric.axis(&x.scale));
+    for (place, one) in series.iter().enumerate() {
+        let points = curve(one, |point| Some(metric.of(good(point, dir)?)?.mean));
+        // Its place decides the ink, so that a profile looks the same in all charts.
+        if points.iter().any(|(_, y)| y.is_finite()) {
+            panel.layers.push(Layer {
+                name: Some(words::unnumbered(words::last(&one.name)).to_owned()),
+                shape: Shape::Curve(points),
+                ink: Ink::of_place(place),
+            });
+        }
+    }
+    if panel.layers.len() < 2 {
+        return None;
+    }
+    let points = series.iter().flat_map(|series| &series.points);
+    let what = format!("{} {}", words::direction(dir), metric.word());
+    Some(Chart {
+        title: format!(
+            "{what} · {}",
+            if folder.is_empty() {
+                "all series"
+            } else {
+                words::last(folder)
+            }
+        ),
+        subtitle: words::subtitle(record, folder, points),
+        panels: vec![panel],
+        ..Chart::default()
+    })
+}

@@ -1,0 +1,229 @@
+//! What a point, or any step of a run, did from interval to interval.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use fathom_model::{Direction, Event, Histogram, Sample};
+use fathom_record::{Entries, RecordError};
+
+use super::{Graph, safe_path, words};
+use crate::chart::palette::{Dash, Ink, of_direction};
+use crate::chart::reduce::Stream;
+use crate::chart::{Axis, Chart, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
+
+/// The graphs over time of all steps that `wanted` chooses by their names (a
+/// point's id), in memory that does not grow with the length of the run.
+///
+/// # Errors
+/// When the record cannot be read; what stands before a damaged line is drawn.
+pub fn over_time(dir: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Graph>, RecordError> {
+    let mut entries = Entries::open(dir)?;
+    let facts = Facts {
+        run: entries.id(),
+        device: entries.header.environment.as_ref().and_then(words::device),
+        name: entries.header.name.clone(),
+    };
+    let mut graphs = Vec::new();
+    // A run of one job file has samples and may have no step.
+    let mut step = wanted(&facts.name).then(|| Step::new(&facts.name, 1));
+    for entry in &mut entries {
+        let Ok(entry) = entry else { break };
+        match entry.event {
+            Event::Step { name, point, .. } => {
+                graphs.extend(step.take().and_then(|step| step.graph(&facts)));
+                let repetition = point.map_or(1, |point| point.repetition);
+                step = wanted(&name).then(|| Step::new(&name, repetition));
+            }
+            Event::Sample(sample) => {
+                if let Some(step) = &mut step {
+                    step.add(sample);
+                }
+            }
+            Event::Interval { .. } => {
+                if let Some(step) = &mut step {
+                    step.close();
+                }
+            }
+            _ => {}
+        }
+    }
+    graphs.extend(step.and_then(|step| step.graph(&facts)));
+    Ok(graphs)
+}
+
+/// What is said of the run.
+struct Facts {
+    run: String,
+    device: Option<String>,
+    name: String,
+}
+
+/// The curves of one direction.
+#[derive(Default)]
+struct Curves {
+    iops: Stream,
+    bw_bytes: Stream,
+    mean: Stream,
+    p99: Stream,
+    max: Stream,
+}
+
+/// One direction in the interval that has not been closed.
+#[derive(Default)]
+struct Open {
+    t_ms: u64,
+    iops: f64,
+    bw_bytes: f64,
+    clat: Histogram,
+}
+
+/// A step while its samples are read.
+struct Step {
+    name: String,
+    repetition: u32,
+    begin_ms: Option<u64>,
+    open: BTreeMap<Direction, Open>,
+    curves: BTreeMap<Direction, Curves>,
+}
+
+impl Step {
+    fn new(name: &str, repetition: u32) -> Self {
+        Self {
+            name: name.to_owned(),
+            repetition,
+            begin_ms: None,
+            open: BTreeMap::new(),
+            curves: BTreeMap::new(),
+        }
+    }
+
+    /// Adds one job's part of an interval to that of the others.
+    fn add(&mut self, sample: Sample) {
+        let (Some(iops), Some(bw_bytes)) = (sample.iops(), sample.bw_bytes()) else {
+            return;
+        };
+        self.begin_ms
+            .get_or_insert(sample.t_ms.saturating_sub(sample.span_ms));
+        let open = self.open.entry(sample.dir).or_default();
+        open.t_ms = sample.t_ms;
+        open.iops += iops;
+        open.bw_bytes += bw_bytes;
+        if let Some(clat) = &sample.clat {
+            open.clat.merge(clat);
+        }
+    }
+
+    fn close(&mut self) {
+        let begin = self.begin_ms.unwrap_or(0);
+        for (dir, open) in std::mem::take(&mut self.open) {
+            let time = open.t_ms.saturating_sub(begin) as f64;
+            let curves = self.curves.entry(dir).or_default();
+            curves.iops.add(time, open.iops);
+            curves.bw_bytes.add(time, open.bw_bytes);
+            if let Some(mean) = open.clat.mean_ns() {
+                curves.mean.add(time, mean);
+            }
+            for (stream, percent) in [(&mut curves.p99, 99.0), (&mut curves.max, 100.0)] {
+                if let Some(ns) = open.clat.percentile_ns(percent) {
+                    stream.add(time, ns as f64);
+                }
+            }
+        }
+    }
+
+    fn graph(mut self, facts: &Facts) -> Option<Graph> {
+        self.close();
+        self.curves
+            .retain(|_, curves| !curves.iops.points().is_empty());
+        if self.curves.is_empty() {
+            return None;
+        }
+        let (again, repetition) = match self.repetition {
+            1 => (String::new(), String::new()),
+            n => (format!("-r{n}"), format!(", repetition {n}")),
+        };
+        let folder = self
+            .name
+            .rsplit_once('/')
+            .map(|(folder, _)| folder.to_owned());
+        let about = [folder, facts.device.clone(), Some(facts.run.clone())];
+        let about: Vec<String> = about.into_iter().flatten().collect();
+        let panels = self.panels();
+        let kinds = "latencies of each interval: mean (solid), p99 (dashed), maximum (dotted)";
+        let has_latencies = panels
+            .iter()
+            .any(|panel| panel.y.quantity == Quantity::Latency);
+        Some(Graph {
+            path: format!("{}{again}-time", safe_path(&self.name)),
+            chart: Chart {
+                title: format!("{} over time{repetition}", words::last(&self.name)),
+                subtitle: vec![about.join(" · ")],
+                panels,
+                footer: has_latencies
+                    .then(|| kinds.to_owned())
+                    .into_iter()
+                    .collect(),
+                ..Chart::default()
+            },
+            size: Size {
+                width: 860.0,
+                height: 680.0,
+            },
+        })
+    }
+
+    /// Rates and latencies below each other.
+    fn panels(&self) -> Vec<Panel> {
+        let line = |name: String, stream: &Stream, dir, dash| Layer {
+            name: Some(name),
+            shape: Shape::Line(stream.points()),
+            ink: Ink {
+                dash,
+                ..Ink::new(of_direction(dir))
+            },
+        };
+        let mut iops = panel("IOPS", Quantity::Rate, Scale::Linear);
+        let mut bw = panel("Bandwidth", Quantity::BytesPerSecond, Scale::Linear);
+        let mut clat = panel("Completion latency", Quantity::Latency, Scale::Log10);
+        for (&dir, curves) in &self.curves {
+            let name = words::direction(dir).to_lowercase();
+            // The means have the look, and so the place in the legend, of the rates.
+            for (panel, stream) in [
+                (&mut iops, &curves.iops),
+                (&mut bw, &curves.bw_bytes),
+                (&mut clat, &curves.mean),
+            ] {
+                panel
+                    .layers
+                    .push(line(name.clone(), stream, dir, Dash::Solid));
+            }
+            for (what, stream, dash) in [
+                ("p99", &curves.p99, Dash::Dashed),
+                ("maximum", &curves.max, Dash::Dotted),
+            ] {
+                let name = format!("{name} {what} latency");
+                clat.layers.push(line(name, stream, dir, dash));
+            }
+        }
+        clat.layers
+            .retain(|layer| !matches!(&layer.shape, Shape::Line(points) if points.is_empty()));
+        let panels = [iops, bw, clat].into_iter();
+        panels.filter(|panel| !panel.layers.is_empty()).collect()
+    }
+}
+
+fn panel(title: &str, quantity: Quantity, scale: Scale) -> Panel {
+    let time = Axis {
+        title: "Time".to_owned(),
+        quantity: Quantity::Time,
+        scale: Scale::Time,
+        ends: Ends::Values,
+    };
+    let y = Axis {
+        title: title.to_owned(),
+        quantity,
+        scale,
+        ends: Ends::Ticks,
+    };
+    Panel::new(time, y)
+}

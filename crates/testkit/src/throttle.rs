@@ -1,0 +1,122 @@
+//! Devices with a limit: a control group whose processes get so many I/Os a
+//! second from a device, and zram devices.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::root;
+
+const V1: &str = "/sys/fs/cgroup/blkio";
+const V2: &str = "/sys/fs/cgroup";
+
+/// A control group that limits the I/Os of a device; removed when dropped, when
+/// no process is in it any more.
+#[derive(Debug)]
+pub struct Throttle {
+    dir: PathBuf,
+}
+
+impl Throttle {
+    /// `iops` reads and as many writes a second from `device`. Exact over a
+    /// second, but in bursts: for rates, not for latencies.
+    ///
+    /// # Errors
+    /// Why this machine cannot.
+    pub fn new(device: &Path, iops: u32) -> Result<Self, String> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        root()?;
+        let number = fs::metadata(device).map_err(|e| format!("{}: {e}", device.display()))?;
+        let number = number.rdev();
+        // The kernel's MAJOR and MINOR for numbers below 256 each (kdev_t.h).
+        let number = format!("{}:{}", (number >> 8) & 0xfff, number & 0xff);
+        let name = format!(
+            "fathom-{}-{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
+        let cannot = |e: std::io::Error| format!("I/O cannot be throttled here: {e}");
+        let v1 = Path::new(V1)
+            .join("blkio.throttle.read_iops_device")
+            .exists();
+        let dir = Path::new(if v1 { V1 } else { V2 }).join(name);
+        fs::create_dir(&dir).map_err(cannot)?;
+        let group = Self { dir };
+        let limits = if v1 {
+            let line = format!("{number} {iops}");
+            vec![
+                ("blkio.throttle.read_iops_device", line.clone()),
+                ("blkio.throttle.write_iops_device", line),
+            ]
+        } else {
+            // Where it is refused, io.max is missing below.
+            let _ = fs::write(Path::new(V2).join("cgroup.subtree_control"), "+io");
+            vec![("io.max", format!("{number} riops={iops} wiops={iops}"))]
+        };
+        for (file, line) in limits {
+            fs::write(group.dir.join(file), line).map_err(cannot)?;
+        }
+        Ok(group)
+    }
+
+    /// A command, to be followed by a program and its arguments, that runs it
+    /// within the limit.
+    #[must_use]
+    pub fn command(&self) -> Vec<String> {
+        let enter = format!(
+            "echo $$ >{}/cgroup.procs && exec \"$@\"",
+            self.dir.display()
+        );
+        ["sh", "-c", &enter, "sh"].map(str::to_owned).to_vec()
+    }
+}
+
+impl Drop for Throttle {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.dir);
+    }
+}
+
+/// A zram device; removed when dropped.
+#[derive(Debug)]
+pub struct Zram {
+    number: String,
+    path: PathBuf,
+}
+
+impl Zram {
+    /// A device of `bytes`.
+    ///
+    /// # Errors
+    /// Why this machine cannot.
+    pub fn new(bytes: u64) -> Result<Self, String> {
+        root()?;
+        let number = fs::read_to_string("/sys/class/zram-control/hot_add");
+        let number = number.map_err(|e| format!("no zram device can be added: {e}"))?;
+        let number = number.trim().to_owned();
+        let path = PathBuf::from(format!("/dev/zram{number}"));
+        let zram = Self { number, path };
+        let size = format!("/sys/block/zram{}/disksize", zram.number);
+        fs::write(size, bytes.to_string()).map_err(|e| format!("zram: {e}"))?;
+        Ok(zram)
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Zram {
+    fn drop(&mut self) {
+        // io_uring may let go of it a moment after its process has ended.
+        for _ in 0..100 {
+            if fs::write("/sys/class/zram-control/hot_remove", &self.number).is_ok() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+}
