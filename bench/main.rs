@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
+mod campaigns;
 mod inputs;
 mod machine;
 mod measurements;
@@ -55,9 +56,11 @@ fn main() {
         ("memory", measurements::memory),
         ("parse", measurements::parse_clients),
         ("show", measurements::show_long_record),
-        ("graph", measurements::graphs),
-        ("config", measurements::load_tree),
-        ("gen", measurements::generate),
+        ("config", campaigns::load_tree),
+        ("gen", campaigns::generate),
+        ("export", campaigns::export),
+        ("graph", campaigns::graphs),
+        ("report", measurements::open_report),
     ];
     // `cargo bench … -- parse` measures that alone, and writes nothing.
     let wanted: Vec<String> = std::env::args()

@@ -1,17 +1,17 @@
-//! The measurements, one function each.
+//! The measurements of runs and their records, one function each.
 
 use std::fs;
 use std::process::Command;
 
-use fathom_campaign::folder::{self, Folder, Init};
 use fathom_engine::fio::json;
-use fathom_kconfig::Config;
+use fathom_testkit::Browser;
 
 use crate::results::{Beside, Row};
 use crate::timing::{median, peak_rss_kib, take_turns, time_of, wall_ms, which};
 use crate::{Lab, inputs};
 
-fn fathom(lab: &Lab, args: &[&str]) -> Command {
+/// Fathom with its records in the lab's folder.
+pub fn fathom(lab: &Lab, args: &[&str]) -> Command {
     let mut command = Command::new(&lab.fathom);
     command.args(["--runs".as_ref(), lab.path("runs").as_os_str()]);
     command.args(args);
@@ -129,94 +129,51 @@ pub fn show_long_record(lab: &Lab) -> Row {
     }
 }
 
-/// `fathom graph` of 45 series in both directions: the 270 graphs of bandwidth,
-/// IOPS and latency that fio-tests draws of its full matrix, and 45 of IOPS
-/// against latency besides.
-pub fn graphs(lab: &Lab) -> Row {
-    let rounds = lab.rounds(9);
-    let record = inputs::campaign_record(&lab.path("runs"), if lab.full { 45 } else { 2 });
-    let draw = fathom(lab, &["graph", record.to_str().unwrap()]);
-    Row {
-        what: "`fathom graph`: 270 graphs of a campaign and 45 more",
-        unit: "ms",
-        value: take_turns(rounds, &mut [draw])[0],
-        limit: Some(500.0),
-        rounds,
-        // Everything on; measured once on a machine with two cores and not here.
-        beside: vec![Beside::new("fio-tests, its 270, recorded", 7600.0)],
+/// `fathom report` of a million samples, opened in Chromium: from the start of the
+/// navigation until the first graph is drawn, as the page's own clock has it.
+pub fn open_report(lab: &Lab) -> Row {
+    let rounds = lab.rounds(5);
+    let seconds = if lab.full { 500_000 } else { 60 };
+    let record = inputs::long_record(&lab.path("runs"), seconds);
+    let page = lab.path("report.html");
+    let (record, file) = (record.to_str().unwrap(), page.to_str().unwrap());
+    let made = wall_ms(&mut fathom(lab, &["report", record, "--out", file]));
+    let (mut drawn, mut painted) = (Vec::new(), Vec::new());
+    let mut why_not = None;
+    for _ in 0..rounds {
+        match Browser::start() {
+            Ok(mut browser) => {
+                // High enough that the graph is in view.
+                browser.look(1280, 2000, false).unwrap();
+                browser.open(&page).unwrap();
+                let mark = "performance.getEntriesByName('fathom-drawn')";
+                let paint = "performance.getEntriesByName('first-contentful-paint')";
+                browser
+                    .wait_for(&format!("{mark}.length === 1 && {paint}.length === 1"))
+                    .unwrap();
+                let mut time = |entry| browser.eval(&format!("{entry}[0].startTime")).unwrap();
+                drawn.push(time(mark).as_f64().unwrap());
+                painted.push(time(paint).as_f64().unwrap());
+            }
+            Err(reason) => why_not = Some(reason),
+        }
     }
-}
-
-/// Reading the Kconfig tree of a campaign from its files and computing every
-/// value, beside the whole command and kconfiglib.
-pub fn load_tree(lab: &Lab) -> Row {
-    let rounds = lab.rounds(101);
-    let dir = lab.path("campaign");
-    let wanted = Init {
-        defconfig: Some("all-tests".to_owned()),
-        ..Init::default()
-    };
-    folder::init(&dir, &wanted, &|_| None).unwrap();
-    let folder = Folder::open(&dir).unwrap();
-    let value = time_of(rounds, || {
-        let tree = folder.tree(&|_| None).unwrap();
-        assert_eq!(Config::new(tree).get("REPEAT"), Some("1"));
-    });
-    let mut get = fathom(lab, &["config", "-C", dir.to_str().unwrap()]);
-    get.args(["get", "DUT_FILENAME"]);
-    let times = take_turns(rounds, &mut [get]);
-    let mut beside = vec![Beside::new("`fathom config get`, whole", times[0])];
-    // A trial needs no network.
-    let tools = env!("CARGO_TARGET_TMPDIR").as_ref();
-    if let (true, Ok(tools)) = (lab.full, fathom_testkit::kconfiglib(tools)) {
-        let mut python = Command::new(tools.join("bin/python"));
-        let load = "import kconfiglib; kconfiglib.Kconfig('Kconfig').load_config('.config')";
-        python.args(["-c", load]).current_dir(&dir).env("DEV", "");
-        beside.push(Beside::new(
-            "kconfiglib, whole",
-            take_turns(lab.rounds(15), &mut [python])[0],
-        ));
+    if let Some(reason) = why_not {
+        // A machine without Chromium measures everything else.
+        fathom_testkit::skip("open_report", &reason);
+        (drawn, painted) = (vec![f64::NAN], vec![f64::NAN]);
     }
+    let megabytes = fs::metadata(&page).unwrap().len() as f64 / 1e6;
     Row {
-        what: "loading the Kconfig tree of a campaign",
+        what: "report of 10⁶ samples in Chromium, until its graph is drawn",
         unit: "ms",
-        value,
-        limit: Some(5.0),
-        rounds,
-        beside,
-    }
-}
-
-/// `fathom gen` of the full matrix into a folder without job files.
-pub fn generate(lab: &Lab) -> Row {
-    let rounds = lab.rounds(15);
-    let dir = lab.path("generated");
-    let campaign = |args: &[&str]| {
-        let mut command = fathom(lab, args);
-        command.env_remove("DEV").arg("--quiet");
-        command
-    };
-    let dir = dir.to_str().unwrap();
-    wall_ms(&mut campaign(&["init", dir, "--defconfig", "all-tests"]));
-    let mut clean = campaign(&["gen", "-C", dir, "--clean"]);
-    let mut make = campaign(&["gen", "-C", dir]);
-    let mut times: Vec<f64> = (0..rounds)
-        .map(|_| {
-            wall_ms(&mut clean);
-            wall_ms(&mut make)
-        })
-        .collect();
-    Row {
-        what: "`fathom gen`, the full matrix: 702 job files",
-        unit: "ms",
-        value: median(&mut times),
-        limit: Some(100.0),
+        value: median(&mut drawn),
+        limit: Some(2000.0),
         rounds,
         beside: vec![
-            Beside::new("again, nothing to do", take_turns(rounds, &mut [make])[0]),
-            // Everything on, its 690 performance files among them; measured once
-            // on a machine with two cores and not here.
-            Beside::new("fio-tests, `make -j2`, recorded", 2100.0),
+            Beside::new("first paint", median(&mut painted)),
+            Beside::new("`fathom report`", made),
+            Beside::new("size in MB", megabytes),
         ],
     }
 }

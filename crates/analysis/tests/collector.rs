@@ -144,10 +144,13 @@ fn figures_alone_do_not_end_a_measurement() {
     // A stopped job gives figures too.
     let stopped = points([step(1, 1), good(1), ended(RunStatus::Interrupted)]);
     assert_eq!(outcomes(&stopped), [(1, Outcome::Unfinished)]);
-    // The run that went on took them for whole, or would have run it again.
-    let went_on = points([step(1, 1), good(1), KILLED, step(2, 1)]);
-    let expected = [(1, Outcome::Done), (2, Outcome::Unfinished)];
-    assert_eq!(outcomes(&went_on), expected);
+    let killed = points([step(1, 1), good(1), KILLED, step(2, 1), good(1), step(3, 1)]);
+    let expected = [
+        (1, Outcome::Unfinished),
+        (2, Outcome::Done),
+        (3, Outcome::Unfinished),
+    ];
+    assert_eq!(outcomes(&killed), expected);
 }
 
 #[test]

@@ -13,11 +13,11 @@ use crate::{Estimate, groups};
 /// Makes a [`Sweep`] of events taken in order.
 ///
 /// A measurement has ended when its figures ([`Event::Finished`]) or a failure
-/// are there *and* something follows it: the next step, a point left out, the
-/// run going on after a kill, or the run's end, unless that says interrupted.
+/// are there *and* something follows it that says that nothing more comes: the
+/// next step, a point left out, or the run's end, unless that says interrupted.
 /// Engines give the figures first and the failures behind them, and figures of
 /// a stopped job too, so figures alone prove nothing. What has not ended is
-/// [`Outcome::Unfinished`].
+/// [`Outcome::Unfinished`], and a run that goes on measures it again.
 ///
 /// The last ended measurement of a repetition counts: a point may have been run
 /// again after a kill or a failure. Samples are passed over, so it takes memory
@@ -99,7 +99,7 @@ impl Collector {
                 let skipped = Repetition::Skipped(reason.clone());
                 self.keep(place, point.repetition, skipped);
             }
-            Event::Resumed { .. } => self.end_step(true),
+            Event::Resumed { .. } => self.end_step(false),
             Event::Ended { status } => self.end_step(*status != RunStatus::Interrupted),
             Event::Finished { results } => {
                 if let Some(attempt) = &mut self.attempt {

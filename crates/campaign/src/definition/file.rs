@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 
+use super::names::{is_symbol, is_word};
 use super::template::Block;
 use super::{Definitions, Pattern, TEMPLATES};
 use crate::error::{Fault, Place, meant};
@@ -446,10 +447,11 @@ impl Test {
             let message = format!("there is no {TEMPLATES}/{name}{near}");
             return faults.push(Fault::new(place, message));
         };
+        let known = self.option_names(all);
         let axes = self.axes.iter().map(|axis| (&axis.option, &axis.place));
         let options = self.own_options().map(|own| (&own.option, &own.place));
         for (option, place) in axes.chain(options) {
-            template.check_place(option, Block::Test, place, faults);
+            template.check_place((option, place), Block::Test, &known, faults);
         }
         for profile in all
             .profiles
@@ -457,7 +459,8 @@ impl Test {
             .filter(|profile| self.runs_with(profile))
         {
             for own in &profile.options {
-                template.check_place(&own.option, Block::Profile, &own.place, faults);
+                let own = (&own.option, &own.place);
+                template.check_place(own, Block::Profile, &known, faults);
             }
         }
     }
@@ -482,9 +485,17 @@ impl Test {
 
 impl super::Template {
     /// Whether an option gets into the job file, and only once.
-    fn check_place(&self, option: &str, block: Block, place: &Place, faults: &mut Vec<Fault>) {
+    fn check_place(
+        &self,
+        (option, place): (&String, &Place),
+        block: Block,
+        known: &[&str],
+        faults: &mut Vec<Fault>,
+    ) {
+        // One that stands for nothing is told as that.
+        let is_mistyped = |name: &str| !is_symbol(name) && !is_word(name) && !known.contains(&name);
         match self.line_of(option) {
-            Some(line) if line.names().any(|name| name == option) => {}
+            Some(line) if line.names().any(|name| name == option || is_mistyped(name)) => {}
             Some(line) => {
                 let message = format!(
                     "sets {option} itself, and so does {place}: write {option}={{{{ {option} }}}}"

@@ -9,7 +9,7 @@ use super::{
 use crate::error::{Fault, meant};
 
 /// The placeholders that are neither symbols nor options.
-pub(crate) const WORDS: [&str; 9] = [
+const WORDS: [&str; 9] = [
     "n",
     "test",
     "test.about",
@@ -24,6 +24,11 @@ pub(crate) const WORDS: [&str; 9] = [
 /// Whether a placeholder names a symbol of Kconfig.
 pub(crate) fn is_symbol(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_uppercase())
+}
+
+/// Whether a placeholder is one of the words.
+pub(super) fn is_word(name: &str) -> bool {
+    WORDS.contains(&name)
 }
 
 /// Says that Kconfig does not define a symbol.
@@ -53,7 +58,7 @@ impl Test {
                     "n" if !in_path => {
                         "{{ n }} counts files and folders: it stands in path only".to_owned()
                     }
-                    word if WORDS.contains(&word) => continue,
+                    word if is_word(word) => continue,
                     symbol if is_symbol(symbol) && tree.find(symbol).is_some() => continue,
                     symbol if is_symbol(symbol) => no_symbol(symbol, tree),
                     other => no_word(other, options.iter().copied()),
@@ -88,7 +93,7 @@ impl Test {
     }
 
     /// The options that any of its points has.
-    fn option_names<'d>(&'d self, all: &'d Definitions) -> Vec<&'d str> {
+    pub(super) fn option_names<'d>(&'d self, all: &'d Definitions) -> Vec<&'d str> {
         let profiles = all
             .profiles
             .iter()

@@ -105,214 +105,229 @@ numjobs = "{{ iodepth }}"
     assert_eq!(plan.steps[2].point.settings["serialize_overlap"], "1");
 }
 
-/// Each mistake: what is changed where, and what is said.
+const TEST: &str = "tests/0101-block-size.toml";
+const PROFILE: &str = "profiles/0004-randread.toml";
+const TEMPLATE: &str = "templates/performance.fio";
+
+/// Each mistake: in which file, what is changed into what, and what is said.
+const MISTAKES: &[(&str, &str, &str, &str)] = &[
+    (
+        TEST,
+        "about =",
+        "abuot =",
+        "tests/0101-block-size.toml:2: unknown field `abuot`",
+    ),
+    (
+        TEST,
+        "= \"block size\"",
+        "= block size",
+        "tests/0101-block-size.toml:2: ",
+    ),
+    (
+        TEST,
+        "test/1",
+        "test/2",
+        "toml:1: the format is \"fathom.test/2\"; this Fathom reads",
+    ),
+    (
+        TEST,
+        "when = \"BLOCK_SIZES\"",
+        "when = \"BLOK_SIZES\"",
+        "toml:3: BLOK_SIZES: BLOK_SIZES is not defined; did you mean BLOCK_SIZES?",
+    ),
+    (
+        TEST,
+        "when = \"BLOCK_SIZES\"",
+        "when = \"BLOCK_SIZES &&\"",
+        "toml:3: BLOCK_SIZES &&: expected a symbol",
+    ),
+    (
+        TEST,
+        "performance.fio",
+        "performence.fio",
+        "toml:4: there is no templates/performence.fio; did you mean performance.fio?",
+    ),
+    (
+        TEST,
+        "\"randwrite\"]",
+        "\"randwrit\"]",
+        "toml:5: there is no profile randwrit; did you mean randwrite?",
+    ),
+    (
+        TEST,
+        "{{ bs }}-",
+        "{{ sb }}-",
+        "toml:6: {{ sb }} is no option of the test or its profiles, and no word; did you mean bs?",
+    ),
+    (
+        TEST,
+        "{{ bs }}-",
+        "{{ bs -",
+        "toml:6: {{ bs -{{ numjobs }} holds no name",
+    ),
+    (
+        TEST,
+        "}}qd-{{ rw }}",
+        "}}qd-{{ rw",
+        "toml:6: {{ without its }}",
+    ),
+    (
+        TEST,
+        "{{ n }}-bs{{ bs }}",
+        "all",
+        "toml:6: two points have the path",
+    ),
+    (
+        TEST,
+        "/{{ n }}",
+        "-{{ n }}",
+        "toml:6: a path has a folder (the series) and a file",
+    ),
+    (
+        TEST,
+        "option = \"bs\"",
+        "option = \"blocksiz\"",
+        "toml:9: fio has no option blocksiz; did you mean blocksize?",
+    ),
+    (
+        TEST,
+        "from = \"512\"\n",
+        "",
+        "toml:9: an axis has either from and to (doubling), or values",
+    ),
+    (
+        TEST,
+        "\"512\"",
+        "\"some\"",
+        "toml:10: \"some\" is no number above 0",
+    ),
+    (
+        TEST,
+        "\"1M\"",
+        "\"256\"",
+        "toml:11: the axis ends with 256, before it begins with 512",
+    ),
+    (
+        TEST,
+        "to = \"1M\"",
+        "to = \"{{ DUT_MAX }}\"",
+        "toml:11: Kconfig defines no symbol DUT_MAX",
+    ),
+    (
+        TEST,
+        "to = \"1M\"",
+        "to = \"{{ DUT_IODEPTH_BATCH_SUBMIT_MAX }}\"",
+        "toml:11: DUT_IODEPTH_BATCH_SUBMIT_MAX has no value: it depends on DUT_IODEPTH_BATCH_SUBMIT_RANGE && DUT_IODEPTH_EXTRA_PARAMS",
+    ),
+    (
+        TEST,
+        "numjobs = 4",
+        "numjbos = 4",
+        "toml:14: fio has no option numjbos; did you mean numjobs?",
+    ),
+    (TEST, "numjobs = 4", "numjobs = 4.5", "toml:14: "),
+    (
+        TEST,
+        "numjobs = 4",
+        "direct = 0",
+        "templates/performance.fio:10: sets direct itself, and so does tests/0101-block-size.toml:14",
+    ),
+    (
+        TEST,
+        "numjobs = 4\n",
+        "",
+        "templates/performance.fio:5: {{ numjobs }} is no option",
+    ),
+    (
+        TEST,
+        "iodepth = 32",
+        "iodepth = 32\nbs = 4",
+        "toml:16: bs is one of the axes",
+    ),
+    (
+        TEST,
+        "iodepth = 32",
+        "iodepth = \"1/2\"",
+        "toml:6: \"0001-bs512-4j-1/2qd-randread\" cannot be the name of a file",
+    ),
+    (
+        TEST,
+        "iodepth = 32",
+        "iodepth = 32\n\n[for.randrad]\nbs = 1",
+        "toml:17: there is no profile randrad; did you mean randread?",
+    ),
+    (
+        TEST,
+        "[[axes]]",
+        "x = \"iodepth\"\n[[axes]]",
+        "toml:8: x is iodepth, which is none of the axes",
+    ),
+    (
+        PROFILE,
+        "phase = \"random\"",
+        "phase = \"rnd\"",
+        "profiles/0004-randread.toml:4: unknown variant `rnd`",
+    ),
+    (
+        PROFILE,
+        "phase = \"random\"\n",
+        "",
+        "profiles/0004-randread.toml:1: missing field `phase`",
+    ),
+    (
+        PROFILE,
+        "\"PROFILE_RANDREAD\"",
+        "\"PROFILE_READ\"",
+        "profiles/0004-randread.toml:3: PROFILE_READ: PROFILE_READ is not defined",
+    ),
+    (
+        TEMPLATE,
+        "iodepth={{ iodepth }}",
+        "iodepth={{ iodepht }}",
+        "performance.fio:16: {{ iodepht }} is no option of the test or its profiles, and no word; did you mean iodepth?",
+    ),
+    (
+        TEMPLATE,
+        "iodepth={{ iodepth }}",
+        "iodepth={{ numjobs }}",
+        "performance.fio:16: sets iodepth itself, and so does tests/0001-basic-tests.toml:10",
+    ),
+    (
+        TEMPLATE,
+        "{{ DUT_IOSIZE }}",
+        "{{ DUT_SIZE }}",
+        "templates/performance.fio:15: Kconfig defines no symbol DUT_SIZE; did you mean DUT_IOSIZE?",
+    ),
+    (
+        TEMPLATE,
+        "{{ profile.options }}\n",
+        "",
+        "templates/performance.fio has no place for rw",
+    ),
+    (
+        TEMPLATE,
+        "[{{ rw }}]",
+        "[{{ rw }]",
+        "templates/performance.fio:25: {{ without its }}",
+    ),
+    (
+        TEMPLATE,
+        "ramp_time=",
+        "x={{ test.options }}",
+        "stands for lines: it needs a line of its own",
+    ),
+    (
+        TEMPLATE,
+        "name={{ bs }}",
+        "name={{ n }}",
+        "templates/performance.fio:5: {{ n }} counts files and folders",
+    ),
+];
+
 #[test]
 fn every_mistake_is_told_with_file_and_line() {
-    let test = "tests/0101-block-size.toml";
-    let profile = "profiles/0004-randread.toml";
-    let template = "templates/performance.fio";
     let mut wrong = Vec::new();
-    for (file, from, to, expected) in [
-        (
-            test,
-            "about =",
-            "abuot =",
-            "tests/0101-block-size.toml:2: unknown field `abuot`",
-        ),
-        (
-            test,
-            "= \"block size\"",
-            "= block size",
-            "tests/0101-block-size.toml:2: ",
-        ),
-        (
-            test,
-            "test/1",
-            "test/2",
-            "toml:1: the format is \"fathom.test/2\"; this Fathom reads",
-        ),
-        (
-            test,
-            "when = \"BLOCK_SIZES\"",
-            "when = \"BLOK_SIZES\"",
-            "toml:3: BLOK_SIZES: BLOK_SIZES is not defined; did you mean BLOCK_SIZES?",
-        ),
-        (
-            test,
-            "when = \"BLOCK_SIZES\"",
-            "when = \"BLOCK_SIZES &&\"",
-            "toml:3: BLOCK_SIZES &&: expected a symbol",
-        ),
-        (
-            test,
-            "performance.fio",
-            "performence.fio",
-            "toml:4: there is no templates/performence.fio; did you mean performance.fio?",
-        ),
-        (
-            test,
-            "\"randwrite\"]",
-            "\"randwrit\"]",
-            "toml:5: there is no profile randwrit; did you mean randwrite?",
-        ),
-        (
-            test,
-            "{{ bs }}-",
-            "{{ sb }}-",
-            "toml:6: {{ sb }} is no option of the test or its profiles, and no word; did you mean bs?",
-        ),
-        (
-            test,
-            "{{ bs }}-",
-            "{{ bs -",
-            "toml:6: {{ bs -{{ numjobs }} holds no name",
-        ),
-        (
-            test,
-            "}}qd-{{ rw }}",
-            "}}qd-{{ rw",
-            "toml:6: {{ without its }}",
-        ),
-        (
-            test,
-            "{{ n }}-bs{{ bs }}",
-            "all",
-            "toml:6: two points have the path",
-        ),
-        (
-            test,
-            "/{{ n }}",
-            "-{{ n }}",
-            "toml:6: a path has a folder (the series) and a file",
-        ),
-        (
-            test,
-            "option = \"bs\"",
-            "option = \"blocksiz\"",
-            "toml:9: fio has no option blocksiz; did you mean blocksize?",
-        ),
-        (
-            test,
-            "from = \"512\"\n",
-            "",
-            "toml:9: an axis has either from and to (doubling), or values",
-        ),
-        (
-            test,
-            "\"512\"",
-            "\"some\"",
-            "toml:10: \"some\" is no number above 0",
-        ),
-        (
-            test,
-            "\"1M\"",
-            "\"256\"",
-            "toml:11: the axis ends with 256, before it begins with 512",
-        ),
-        (
-            test,
-            "to = \"1M\"",
-            "to = \"{{ DUT_MAX }}\"",
-            "toml:11: Kconfig defines no symbol DUT_MAX",
-        ),
-        (
-            test,
-            "to = \"1M\"",
-            "to = \"{{ DUT_IODEPTH_BATCH_SUBMIT_MAX }}\"",
-            "toml:11: DUT_IODEPTH_BATCH_SUBMIT_MAX has no value: it depends on DUT_IODEPTH_BATCH_SUBMIT_RANGE && DUT_IODEPTH_EXTRA_PARAMS",
-        ),
-        (
-            test,
-            "numjobs = 4",
-            "numjbos = 4",
-            "toml:14: fio has no option numjbos; did you mean numjobs?",
-        ),
-        (test, "numjobs = 4", "numjobs = 4.5", "toml:14: "),
-        (
-            test,
-            "numjobs = 4",
-            "direct = 0",
-            "templates/performance.fio:10: sets direct itself, and so does tests/0101-block-size.toml:14",
-        ),
-        (
-            test,
-            "numjobs = 4\n",
-            "",
-            "templates/performance.fio:5: {{ numjobs }} is no option",
-        ),
-        (
-            test,
-            "iodepth = 32",
-            "iodepth = 32\nbs = 4",
-            "toml:16: bs is one of the axes",
-        ),
-        (
-            test,
-            "iodepth = 32",
-            "iodepth = \"1/2\"",
-            "toml:6: \"0001-bs512-4j-1/2qd-randread\" cannot be the name of a file",
-        ),
-        (
-            test,
-            "iodepth = 32",
-            "iodepth = 32\n\n[for.randrad]\nbs = 1",
-            "toml:17: there is no profile randrad; did you mean randread?",
-        ),
-        (
-            test,
-            "[[axes]]",
-            "x = \"iodepth\"\n[[axes]]",
-            "toml:8: x is iodepth, which is none of the axes",
-        ),
-        (
-            profile,
-            "phase = \"random\"",
-            "phase = \"rnd\"",
-            "profiles/0004-randread.toml:4: unknown variant `rnd`",
-        ),
-        (
-            profile,
-            "phase = \"random\"\n",
-            "",
-            "profiles/0004-randread.toml:1: missing field `phase`",
-        ),
-        (
-            profile,
-            "\"PROFILE_RANDREAD\"",
-            "\"PROFILE_READ\"",
-            "profiles/0004-randread.toml:3: PROFILE_READ: PROFILE_READ is not defined",
-        ),
-        (
-            template,
-            "{{ DUT_IOSIZE }}",
-            "{{ DUT_SIZE }}",
-            "templates/performance.fio:15: Kconfig defines no symbol DUT_SIZE; did you mean DUT_IOSIZE?",
-        ),
-        (
-            template,
-            "{{ profile.options }}\n",
-            "",
-            "templates/performance.fio has no place for rw",
-        ),
-        (
-            template,
-            "[{{ rw }}]",
-            "[{{ rw }]",
-            "templates/performance.fio:25: {{ without its }}",
-        ),
-        (
-            template,
-            "ramp_time=",
-            "x={{ test.options }}",
-            "stands for lines: it needs a line of its own",
-        ),
-        (
-            template,
-            "name={{ bs }}",
-            "name={{ n }}",
-            "templates/performance.fio:5: {{ n }} counts files and folders",
-        ),
-    ] {
+    for (file, from, to, expected) in MISTAKES {
         let campaign = with_block_sizes();
         let text = campaign.read(".config");
         campaign.write(".config", &format!("{text}CONFIG_BLOCK_SIZES=y\n"));

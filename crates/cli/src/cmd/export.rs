@@ -48,9 +48,9 @@ pub struct Args {
     /// Folder to write to; '-': stdout, for ssv and csv of one series
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Only the series of this folder, profile or test, as for 'fathom plan'
-    #[arg(long, value_name = "NAME")]
-    only: Option<String>,
+    /// Only the series of this test, folder or profile; * and ? as in a shell
+    #[arg(long, value_name = "PART")]
+    only: Vec<Only>,
 }
 
 /// A format.
@@ -88,7 +88,7 @@ struct Document<'c> {
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let dir = show::find(global, args.run.as_deref())?;
     let campaign = read_sweep(&dir)?;
-    let series = selected(&campaign, args.only.as_deref())?;
+    let series = selected(&campaign, &args.only)?;
     let left_out: Vec<LeftOut> = series.iter().flat_map(|s| export::left_out(s)).collect();
     if args.out.as_deref() == Some(Path::new("-")) {
         to_stdout(global, args.format, &campaign, &series)?;
@@ -130,10 +130,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// The series that are wanted.
-fn selected<'c>(
-    campaign: &'c CampaignRecord,
-    only: Option<&str>,
-) -> anyhow::Result<Vec<&'c Series>> {
+fn selected<'c>(campaign: &'c CampaignRecord, only: &[Only]) -> anyhow::Result<Vec<&'c Series>> {
     let all = &campaign.sweep.series;
     let input = |message: String| ExitError {
         exit: Exit::Input,
@@ -145,16 +142,16 @@ fn selected<'c>(
             format!("{id} is no campaign: it has no points; 'fathom show {id}' shows its figures");
         return Err(input(message).into());
     }
-    let Some(only) = only else {
-        return Ok(all.iter().collect());
+    let is_wanted = |series: &&Series| {
+        let mut points = series.points.iter();
+        only.is_empty() || points.any(|point| only.iter().any(|only| only.has(&point.point)))
     };
-    let only = Only::new(only);
-    let has = |series: &&Series| series.points.iter().any(|point| only.has(&point.point));
-    let wanted: Vec<&Series> = all.iter().filter(has).collect();
+    let wanted: Vec<&Series> = all.iter().filter(is_wanted).collect();
     if wanted.is_empty() {
         let names: Vec<&str> = all.iter().map(|series| series.name.as_str()).collect();
-        let only = only.as_str();
-        let message = format!("no series {only}; there are:\n  {}", names.join("\n  "));
+        let only: Vec<&str> = only.iter().map(Only::as_str).collect();
+        let (only, names) = (only.join(", "), names.join("\n  "));
+        let message = format!("no series of {only}; there are:\n  {names}");
         return Err(input(message).into());
     }
     Ok(wanted)

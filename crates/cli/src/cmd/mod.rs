@@ -12,6 +12,7 @@ mod campaign;
 pub mod check;
 pub mod completions;
 pub mod config;
+pub mod demo;
 pub mod doctor;
 pub mod engines;
 pub mod export;
@@ -23,6 +24,7 @@ pub mod job;
 pub mod man;
 pub mod plan;
 pub mod quick;
+pub mod report;
 pub mod runs;
 pub mod show;
 
@@ -87,14 +89,16 @@ pub enum Command {
     #[command(display_order = 3)]
     Config(config::Args),
     #[command(display_order = 8)]
+    Demo(demo::Args),
+    #[command(display_order = 8)]
     Doctor(doctor::Args),
     #[command(display_order = 4)]
     Engines(engines::Args),
     #[command(display_order = 7)]
-    Graph(graph::Args),
     Export(export::Args),
     #[command(display_order = 12)]
     Gen(r#gen::Args),
+    Graph(graph::Args),
     #[command(display_order = 5)]
     Import(import::Args),
     #[command(display_order = 11)]
@@ -107,6 +111,8 @@ pub enum Command {
     Plan(plan::Args),
     #[command(display_order = 1)]
     Quick(quick::Args),
+    #[command(display_order = 7)]
+    Report(report::Args),
     #[command(display_order = 6)]
     Runs(runs::Args),
     #[command(display_order = 7)]
@@ -120,17 +126,19 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Check(args) => check::run(&cli.global, args),
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Config(args) => config::run(&cli.global, args),
+        Command::Demo(args) => demo::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
         Command::Engines(args) => engines::run(&cli.global, args),
-        Command::Graph(args) => graph::run(&cli.global, args),
         Command::Export(args) => export::run(&cli.global, args),
         Command::Gen(args) => r#gen::run(&cli.global, args),
+        Command::Graph(args) => graph::run(&cli.global, args),
         Command::Import(args) => import::run(&cli.global, args),
         Command::Init(args) => init::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
         Command::Plan(args) => plan::run(&cli.global, args),
         Command::Quick(args) => quick::run(&cli.global, args),
+        Command::Report(args) => report::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),
     }
