@@ -1,5 +1,4 @@
-//! The measurements of campaigns: configuring, generating, exporting,
-//! drawing.
+//! The measurements of campaigns: configuring, generating, exporting, drawing.
 
 use std::fs;
 use std::process::Command;
@@ -91,7 +90,7 @@ pub fn generate(lab: &Lab) -> Row {
 /// against latency besides.
 pub fn graphs(lab: &Lab) -> Row {
     let rounds = lab.rounds(9);
-    let record = inputs::campaign_record(&lab.path("runs"), if lab.full { 45 } else { 2 }, 0);
+    let record = inputs::campaign_record(&lab.path("runs"), if lab.full { 45 } else { 2 });
     let draw = fathom(lab, &["graph", record.to_str().unwrap()]);
     Row {
         what: "`fathom graph`: 270 graphs of a campaign and 45 more",
@@ -99,16 +98,16 @@ pub fn graphs(lab: &Lab) -> Row {
         value: take_turns(rounds, &mut [draw])[0],
         limit: Some(500.0),
         rounds,
-        beside: Vec::new(),
+        // Everything on; measured once on a machine with two cores and not here.
+        beside: vec![Beside::new("fio-tests, its 270, recorded", 7600.0)],
     }
 }
 
 /// `fathom export ssv` of a campaign with everything enabled.
 pub fn export(lab: &Lab) -> Row {
     let rounds = lab.rounds(5);
-    // 54 series of 13 points.
-    let (series, seconds) = if lab.full { (54, 60) } else { (2, 2) };
-    let record = inputs::campaign_record(&lab.path("runs"), series, seconds);
+    let points = if lab.full { 702 } else { 26 };
+    let record = inputs::sampled_campaign(&lab.path("runs"), points);
     let log = fs::metadata(record.join(fathom_record::EVENTS)).unwrap();
     let export = |form| {
         let out = lab.path("exported");

@@ -125,9 +125,75 @@ fn sample(second: u64, dir: Direction) -> Sample {
     }
 }
 
+/// The record of a campaign of `points` good points in series of thirteen, both
+/// directions with histograms and a minute of samples each, as a run writes them.
+pub fn sampled_campaign(runs: &Path, points: u32) -> PathBuf {
+    let mut writer = Writer::create(runs, &Header::new("campaign", "run")).unwrap();
+    let mut write = |event: &Event| writer.append(event).unwrap();
+    for step in 1..=points {
+        let (series, place) = ((step - 1) / 13, (step - 1) % 13);
+        let depth = 1u64 << place;
+        let series = format!("0001-basic-tests/{series:04}-randrw");
+        let id = format!("{series}/{place:04}-bs4k-1j-{depth}qd-randrw");
+        let settings = [("iodepth", depth.to_string()), ("numjobs", "1".into())];
+        let point = Point {
+            id: id.clone(),
+            series,
+            x: "iodepth".into(),
+            settings: settings.map(|(k, v)| (k.to_owned(), v)).into(),
+            repetition: 1,
+        };
+        write(&Event::Step {
+            step,
+            of: points,
+            name: id,
+            point: Some(Box::new(point)),
+        });
+        let names = vec!["randrw".to_owned()];
+        write(&Event::Jobs { names });
+        for second in 1..=60 {
+            for dir in [Direction::Read, Direction::Write] {
+                write(&Event::Sample(sample(second, dir)));
+            }
+            let (t_ms, remaining_ms) = (second * 1000, None);
+            write(&Event::Interval { t_ms, remaining_ms });
+        }
+        let results = Box::new(results(depth));
+        write(&Event::Finished { results });
+    }
+    writer.finish(RunStatus::Complete).unwrap()
+}
+
+fn results(depth: u64) -> Results {
+    let direction = |ios: u64| DirectionResult {
+        total_ios: ios * 60,
+        io_bytes: ios * 60 * 4096,
+        bw_bytes: (ios * 4096) as f64,
+        iops: ios as f64,
+        runtime_ms: 60_000,
+        clat: Some(Latency {
+            n: Some(ios * 60),
+            mean_ns: (depth * 80_000) as f64,
+            histogram: sample(depth, Direction::Read).clat,
+            ..Latency::default()
+        }),
+        ..DirectionResult::default()
+    };
+    let job = JobResult {
+        name: "randrw".into(),
+        read: Some(direction(7000)),
+        write: Some(direction(3000)),
+        ..JobResult::default()
+    };
+    Results {
+        jobs: vec![job],
+        ..Results::default()
+    }
+}
+
 /// The record of a campaign of so many series over thirteen depths, reads and
-/// writes, each in a folder of its own, with samples of `seconds` for each point.
-pub fn campaign_record(runs: &Path, series: u32, seconds: u64) -> PathBuf {
+/// writes, each in a folder of its own.
+pub fn campaign_record(runs: &Path, series: u32) -> PathBuf {
     let mut writer = Writer::create(runs, &Header::new("campaign", "run")).unwrap();
     for n in 0..series {
         for power in 0..13 {
@@ -148,12 +214,6 @@ pub fn campaign_record(runs: &Path, series: u32, seconds: u64) -> PathBuf {
                     point: Some(Box::new(point)),
                 })
                 .unwrap();
-            for second in 1..=seconds {
-                for dir in [Direction::Read, Direction::Write] {
-                    let sample = Event::Sample(sample(second, dir));
-                    writer.append(&sample).unwrap();
-                }
-            }
             // A knee at a depth of its own for each series.
             let iops = 250_000.0 * depth / (depth + f64::from(20 + 7 * n)) - depth * 9.0;
             let result = |share: f64| DirectionResult {

@@ -102,7 +102,10 @@ fn campaign(runs: &Path) -> PathBuf {
 fn graphs_go_into_the_runs_own_folder_as_svg_and_png() {
     let runs = tempfile::tempdir().unwrap();
     let record = campaign(runs.path());
-    let output = fathom(runs.path(), &["graph", "--format", "svg,png", "--json"]);
+    let output = fathom(
+        runs.path(),
+        &["graph", "--format", "svg,png", "--scale", "0.5", "--json"],
+    );
     assert!(output.status.success(), "{}", said(&output));
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["schema"], "fathom.graphs/1");

@@ -34,6 +34,7 @@ Examples:
   fathom quick here /mnt/disk        the quick series on a file system
   fathom job run randread.fio        a fio job file, recorded
   fathom show                        the last run
+  fathom graph                       its graphs, or those of any run
   fathom show 2026 --json            one run as a document
 
 Exit codes:

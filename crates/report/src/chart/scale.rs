@@ -65,14 +65,14 @@ pub struct Fitted {
     pub minor: Vec<f64>,
 }
 
-/// No figure of storage is larger; beyond it sums of coordinates overflow.
+/// No axis ends later: no figure of storage is larger, and sums of larger ones overflow.
 const LARGEST: f64 = 1e24;
-/// Nor smaller, but nothing.
+/// No figure is smaller, but nothing.
 const SMALLEST: f64 = 1e-12;
 /// More ticks are never wanted, whatever the room.
 const TICKS_MAX: usize = 64;
 
-/// Values that have a place, within the limits of what is drawn.
+/// An end of the values, within the limits of what is drawn.
 fn bounded(value: f64) -> f64 {
     if value.abs() < SMALLEST {
         0.0
@@ -95,7 +95,6 @@ impl Scale {
         if !value.is_finite() {
             return None;
         }
-        let value = bounded(value);
         match self {
             Self::Linear | Self::Time | Self::Ordinal(_) => Some(value),
             Self::Log2 => (value > 0.0).then(|| value.log2()),
@@ -105,11 +104,12 @@ impl Scale {
 }
 
 impl Fitted {
-    /// The place of a value, 0 at the axis's beginning and 1 at its end;
-    /// `None` when it has none.
+    /// The place of a value, 0 at the axis's beginning and 1 at its end; `None`
+    /// when it has none. Values beyond an end, which only absurd ones are, lie on it.
     #[must_use]
     pub fn place(&self, value: f64) -> Option<f64> {
-        Some((self.scale.even(value)? - self.low) / (self.high - self.low))
+        let place = (self.scale.even(value)? - self.low) / (self.high - self.low);
+        Some(place.clamp(0.0, 1.0))
     }
 
     /// The axis's title with its unit.
@@ -222,7 +222,7 @@ fn multiples(low: f64, high: f64, step: f64) -> Vec<f64> {
     let first = (low / step - 1e-6).ceil();
     let count = ((high / step + 1e-6).floor() - first).max(0.0) as usize;
     (0..=count.min(4 * TICKS_MAX))
-        .map(|n| bounded((first + n as f64) * step))
+        .map(|n| (first + n as f64) * step)
         .collect()
 }
 
@@ -258,6 +258,10 @@ fn linear(axis: &Axis, min: f64, max: f64, wanted: usize) -> Fitted {
     }
 }
 
+/// Numbers from here on are written with an exponent: they must not push
+/// everything else aside.
+const ABSURD: f64 = 1e9;
+
 /// Nothing has no thousands.
 fn suffix(unit: Unit, at: f64) -> &'static str {
     if at == 0.0 { "" } else { unit.suffix }
@@ -266,8 +270,7 @@ fn suffix(unit: Unit, at: f64) -> &'static str {
 /// With as many decimals as the step has, so that all labels have the same;
 /// zero needs none.
 fn plain_fixed(value: f64, decimals: usize) -> String {
-    // Numbers of absurd size must not push everything else aside.
-    if value.abs() >= 1e9 {
+    if value.abs() >= ABSURD {
         return format!("{value:.1e}");
     }
     let text = format!("{value:.decimals$}");
@@ -299,7 +302,11 @@ fn time(axis: &Axis, min: f64, max: f64, wanted: usize) -> Fitted {
         .into_iter()
         .map(|at| Tick {
             at,
-            label: plain(at / unit.factor, 3),
+            label: if (at / unit.factor).abs() >= ABSURD {
+                format!("{:.1e}", at / unit.factor)
+            } else {
+                plain(at / unit.factor, 3)
+            },
         })
         .collect();
     Fitted {

@@ -55,7 +55,7 @@ impl Metric {
         match self {
             Self::Bandwidth => "Bandwidth",
             Self::Iops => "IOPS",
-            Self::Latency => "Mean completion latency",
+            Self::Latency => "Mean latency",
         }
     }
 
