@@ -61,6 +61,7 @@ fn main() {
         ("gen", campaigns::generate),
         ("export", campaigns::export),
         ("graph", campaigns::graphs),
+        ("report", measurements::open_report),
         ("between", running::between_points),
         ("campaign", running::memory),
     ];

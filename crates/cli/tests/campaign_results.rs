@@ -503,3 +503,32 @@ fn what_is_no_campaign_cannot_be_exported() {
         stderr(&output)
     );
 }
+
+#[test]
+fn the_demo_is_unpacked_drawn_and_has_its_knee() {
+    let place = Place::new();
+    let output = place.good(&["demo"]);
+    assert!(stdout(&output).contains("cd fathom-demo"));
+    let runs = place.path().join("fathom-demo/fathom-runs");
+    let run = fs::read_dir(&runs).unwrap().next().unwrap().unwrap().path();
+    let graphs = run.join("graphs/0001-basic-tests/0004-randread-iopsr.svg");
+    assert!(graphs.exists(), "{}", graphs.display());
+
+    let campaign = read_sweep(&run).unwrap();
+    assert_eq!(campaign.header.command, "run");
+    let reads = series(&campaign, "0001-basic-tests/0004-randread");
+    assert_eq!(reads.points.len(), 8);
+    for point in &reads.points {
+        assert_eq!(point.outcome, Outcome::Done);
+        let iops = point.read.as_ref().unwrap().iops;
+        // The kernel held the device to this many; it counts in slices of time.
+        assert!(iops.n == 3 && iops.mean < 16_000.0 * 1.1, "{iops:?}");
+    }
+    let best = best(reads, Direction::Read);
+    let fastest = reads.points[best.iops.unwrap()].read.as_ref().unwrap();
+    assert!(fastest.iops.mean > 16_000.0 * 0.9);
+
+    let again = place.fathom(&["demo"]);
+    assert_eq!(again.status.code(), Some(3));
+    assert!(stderr(&again).contains("is there already"));
+}

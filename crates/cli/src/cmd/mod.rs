@@ -24,6 +24,7 @@ pub mod job;
 pub mod man;
 pub mod plan;
 pub mod quick;
+pub mod report;
 pub mod run;
 pub mod runs;
 pub mod show;
@@ -113,6 +114,8 @@ pub enum Command {
     Plan(plan::Args),
     #[command(display_order = 1)]
     Quick(quick::Args),
+    #[command(display_order = 7)]
+    Report(report::Args),
     #[command(display_order = 16)]
     Resume(run::ResumeArgs),
     #[command(display_order = 15)]
@@ -146,6 +149,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Man(args) => man::run(&cli.global, args),
         Command::Plan(args) => plan::run(&cli.global, args),
         Command::Quick(args) => quick::run(&cli.global, args),
+        Command::Report(args) => report::run(&cli.global, args),
         Command::Resume(args) => run::resume(&cli.global, args),
         Command::Run(args) => run::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
