@@ -12,6 +12,7 @@ mod inputs;
 mod machine;
 mod measurements;
 mod results;
+mod running;
 mod timing;
 
 /// Where and how often things are measured.
@@ -60,6 +61,9 @@ fn main() {
         ("gen", campaigns::generate),
         ("export", campaigns::export),
         ("graph", campaigns::graphs),
+        ("report", measurements::open_report),
+        ("between", running::between_points),
+        ("campaign", running::memory),
     ];
     // `cargo bench … -- parse` measures that alone, and writes nothing.
     let wanted: Vec<String> = std::env::args()

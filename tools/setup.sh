@@ -2,7 +2,7 @@
 # Installs the Debian packages that are missing for the groups named:
 #   build  what cargo needs to link
 #   quick  what the quick series needs
-#   test   what the tests drive: sshd, file systems, loop devices, FUSE, QEMU
+#   test   what the tests drive: sshd, file systems, loop devices, FUSE, QEMU, a browser
 # Anyone but root is told what to install. Does nothing when nothing is missing.
 set -eu
 
@@ -31,6 +31,9 @@ for group in "$@"; do
             need pkg-config pkg-config
             [ -e /usr/include/fuse3/fuse.h ] || missing="$missing libfuse3-dev"
             need shellcheck shellcheck
+            # For the HTML report: its script alone, and in a browser.
+            need node nodejs
+            need chromium chromium
             need tmux tmux
             # For the guest, which is an x86-64 machine (tools/guest).
             [ "$(uname -m)" != x86_64 ] || need qemu-system-x86_64 qemu-system-x86

@@ -49,6 +49,8 @@ can() {
         *fuse*) is_root && [ -w /dev/fuse ] ;;
         *loop*) is_root && loop_works ;;
         *namespace*) is_root && unshare -n true 2>/dev/null ;;
+        *chromium*) has chromium || { has apt-get && apt-cache show chromium >/dev/null 2>&1; } ;;
+        *"program node"*) has node || has apt-get ;;
         *ssh*) has apt-get || has sshd ;;
         *mount*) is_root && unshare -m mount -t tmpfs none /mnt 2>/dev/null ;;
         *root*) is_root ;;

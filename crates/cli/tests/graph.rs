@@ -188,3 +188,55 @@ fn nothing_to_draw_is_told_and_missing() {
     let output = fathom(runs.path(), &["graph", "--size", "5x5"]);
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
 }
+
+#[test]
+fn the_figures_of_the_page_of_fio_tests_stand_on_its_graphs() {
+    let runs = tempfile::tempdir().unwrap();
+    let results =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../campaign/tests/fixtures/fio-tests");
+    let import = fathom(
+        runs.path(),
+        &["import", "--quiet", results.to_str().unwrap()],
+    );
+    assert!(import.status.success(), "{}", said(&import));
+    let out = runs.path().join("out");
+    let drawn = fathom(
+        runs.path(),
+        &[
+            "graph",
+            "--only",
+            "0003-maxi",
+            "--out",
+            out.to_str().unwrap(),
+        ],
+    );
+    assert!(drawn.status.success(), "{}", said(&drawn));
+    // At depth 512 the jobs used up their CPU.
+    for (name, best, latency) in [
+        (
+            "bww",
+            "402 MiB/s at depth 512, doubtful",
+            "47.7 MiB/s at depth 4",
+        ),
+        ("iopsw", "103k at depth 512, doubtful", "12.2k at depth 4"),
+        (
+            "clatw",
+            "172 µs at depth 512, doubtful",
+            "10.9 µs at depth 4",
+        ),
+        (
+            "bwr",
+            "938 MiB/s at depth 512, doubtful",
+            "30.5 MiB/s at depth 1",
+        ),
+    ] {
+        let path = format!("0003-maxiobatch-single-job/0005-maxiobatch-randwrite-70-30-{name}.svg");
+        let svg = fs::read_to_string(out.join(&path)).unwrap();
+        for text in ["best bandwidth and IOPS", best, "best latency", latency] {
+            assert!(
+                svg.contains(&format!(">{text}</text>")),
+                "{path}: {text}\n{svg}"
+            );
+        }
+    }
+}

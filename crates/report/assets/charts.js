@@ -1,7 +1,7 @@
 'use strict';
 // One graph: uPlot with Fathom's axes, legend, tip, zoom and keys.
 const charts = (() => {
-  const HEIGHT = 280;
+  const HEIGHT = { screen: 280, paper: 180 };
   /** Width of a graph on paper, in px: A4 and Letter with their margins. */
   const PAPER = 690;
   const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
@@ -54,14 +54,25 @@ const charts = (() => {
     return found;
   }
 
-  function yScale(axis) {
+  /** The highest that is drawn: error bars end above their points. */
+  function highest(u, lines, max) {
+    lines.forEach((line, l) => {
+      if (!line.errors || !u.series[l + 1].show) return;
+      u.data[l + 1].forEach((y, i) => {
+        if (y !== null && line.errors[i] !== null) max = Math.max(max, y + line.errors[i]);
+      });
+    });
+    return max;
+  }
+
+  function yScale(axis, lines) {
     if (axis.log) {
       return {
         distr: 3,
-        range: (u, min, max) => (min > 0 ? [min / 1.4, max * 1.4] : [1, 10]),
+        range: (u, min, max) => (min > 0 ? [min / 1.4, highest(u, lines, max) * 1.4] : [1, 10]),
       };
     }
-    return { range: (u, min, max) => [0, max > 0 ? max * 1.08 : 1] };
+    return { range: (u, min, max) => [0, max > 0 ? highest(u, lines, max) * 1.08 : 1] };
   }
 
   function yAxis(axis) {
@@ -72,10 +83,10 @@ const charts = (() => {
       font: '12px system-ui, sans-serif',
       size: (u, values) => 14 + 7 * Math.max(4, ...(values || []).map((text) => text.length)),
       values: (u, splits) => splits.map((value) => (value === null ? '' : axis.format(value))),
-      space: 36,
+      space: 30,
     };
     if (axis.log) {
-      made.splits = (u, _, min, max) => thinned(decades(min, max), (u.bbox.height / devicePixelRatio) / 30);
+      made.splits = (u, _, min, max) => thinned(decades(min, max), (u.bbox.height / devicePixelRatio) / 20);
       made.filter = (u, splits) => splits;
     } else {
       made.incrs = increments(axis.binary);
@@ -86,7 +97,9 @@ const charts = (() => {
   function xAxis(axis) {
     const made = {
       label: axis.label,
-      labelSize: 18,
+      size: 28,
+      labelSize: 20,
+      labelGap: 0,
       labelFont: '12px system-ui, sans-serif',
       stroke: color('faint'),
       grid: { stroke: color('grid'), width: 1 },
@@ -281,6 +294,7 @@ const charts = (() => {
         line.hidden = !line.hidden;
         button.setAttribute('aria-pressed', String(!line.hidden));
         chart.plot.setSeries(l + 1, { show: !line.hidden });
+        if (chart.spec.curves) chart.fit();
       });
       box.append(button);
     });
@@ -331,6 +345,7 @@ const charts = (() => {
       this.host = host;
       this.spec = spec;
       this.range = [spec.x.min, spec.x.max];
+      if (spec.curves) this.fit();
       for (const line of spec.lines) line.stroke = color(line.color);
       this.box = element('div', 'graph');
       this.box.tabIndex = 0;
@@ -354,6 +369,10 @@ const charts = (() => {
       return onPaper ? PAPER : Math.max(260, this.host.clientWidth);
     }
 
+    height() {
+      return onPaper ? HEIGHT.paper : HEIGHT.screen;
+    }
+
     options(width) {
       const { spec } = this;
       const drawn = (u) => {
@@ -362,7 +381,7 @@ const charts = (() => {
       };
       return {
         width,
-        height: HEIGHT,
+        height: this.height(),
         legend: { show: false },
         padding: [12, 14, 0, 0],
         cursor: {
@@ -373,7 +392,7 @@ const charts = (() => {
         },
         scales: {
           x: { time: false, distr: spec.x.log ? 3 : 1, range: () => this.range },
-          y: yScale(spec.y),
+          y: yScale(spec.y, spec.lines),
         },
         axes: [xAxis(spec.x), yAxis(spec.y)],
         series: [{}, ...spec.lines.map((line) => this.series(line))],
@@ -410,6 +429,16 @@ const charts = (() => {
       u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
     }
 
+    /** The x axis of curves spans those that are shown. */
+    fit() {
+      const shown = this.spec.lines.filter((line) => !line.hidden).flatMap((line) => line.points.map((point) => point.x));
+      if (!shown.length) return;
+      this.spec.x.min = shown.reduce((a, b) => Math.min(a, b)) / 1.15;
+      this.spec.x.max = shown.reduce((a, b) => Math.max(a, b)) * 1.15;
+      this.range = [this.spec.x.min, this.spec.x.max];
+      if (this.plot) this.zoom(null);
+    }
+
     /** Shows [from, to] of the x axis, or all. */
     zoom(to) {
       const { min, max, log } = this.spec.x;
@@ -431,7 +460,7 @@ const charts = (() => {
     resize() {
       const width = this.width();
       if (width === this.plot.width) return;
-      this.plot.setSize({ width, height: HEIGHT });
+      this.plot.setSize({ width, height: this.height() });
       this.refill();
     }
 

@@ -7,14 +7,11 @@ const page = (() => {
   const KINDS = { bw: 'bandwidth', iops: 'IOPS', clat: 'latency' };
   const FORMATS = { bw: units.bytesPerSecond, iops: units.count, clat: units.latency };
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
-  const fractions = (value) => Number(value.toPrecision(3)).toString();
+  const { fractions } = units;
 
   // ---- Series: a curve over depth, jobs or block size --------------------
 
-  /** What the numbers of an x axis are called: block sizes as such, other counts plainly. */
-  function xName(series, value) {
-    return series.x.includes('bs') || series.x.includes('size') ? units.bytes(value) : fractions(value);
-  }
+  const xName = (series, value) => units.ofOption(series.x, value);
 
   function seriesX(series) {
     const to = series.log2 ? Math.log2 : (value) => value;
@@ -116,7 +113,7 @@ const page = (() => {
     const data = [xs, ...lines.map((_, l) => points.map((point) => (point.l === l ? point.y : null)))];
     return new charts.Chart(host, {
       label: 'IOPS against latency',
-      x: { label: 'IOPS', min: xs[0] / 1.15, max: xs[xs.length - 1] * 1.15, format: units.count, tell: units.count, log: true },
+      x: { label: 'IOPS', format: units.count, tell: units.count, log: true },
       y: { format: units.latency, log: true },
       lines,
       source: () => data,
@@ -234,7 +231,7 @@ const page = (() => {
     erase(card);
     if (card.dataset.series !== undefined) card.chart = drawSeries(host, report.series[card.dataset.series], metric);
     else if (card.dataset.tradeoff !== undefined) card.chart = drawTradeoff(host, report.tradeoffs[card.dataset.tradeoff]);
-    else card.chart = drawTime(host, card.dataset.step, card.querySelector('select.job')?.value || card.dataset.job, metric);
+    else card.chart = drawTime(host, card.dataset.step, card.querySelector('select.job').value, metric);
     card.dataset.drawn = '';
     if (!performance.getEntriesByName('fathom-drawn').length) performance.mark('fathom-drawn');
   }
@@ -285,14 +282,25 @@ const page = (() => {
     });
   }
 
+  /** Offers the jobs of a card's step, all together first. */
+  function offerJobs(card) {
+    const select = card.querySelector('select.job');
+    const { jobs: names } = report.steps[card.dataset.step];
+    const jobs = [...tracks.get(card.dataset.step).keys()].filter((job) => job !== 'all').sort((a, b) => a - b);
+    const options = jobs.map((job) => new Option(`${names[job] ?? 'job'} (${Number(job) + 1})`, job));
+    if (tracks.get(card.dataset.step).has('all')) options.unshift(new Option(`all ${names.length} jobs together`, 'all'));
+    select.replaceChildren(...options);
+    select.hidden = options.length < 2;
+  }
+
   /** A select that chooses which step the one card of the time series shows. */
   function picker(select) {
     const card = document.getElementById(select.dataset.card);
     const show = () => {
       const option = select.selectedOptions[0];
       card.dataset.step = option.value;
-      card.dataset.job = option.dataset.job;
       card.querySelector('.caption').textContent = option.textContent;
+      offerJobs(card);
       again([card]);
     };
     select.addEventListener('change', show);
@@ -363,7 +371,11 @@ const page = (() => {
   all('table.sortable').forEach(sortable);
   all('input[data-table]').forEach(filter);
   all('select.step').forEach(picker);
-  all('select.job').forEach((select) => select.addEventListener('change', () => again([select.closest('.chart')])));
+  for (const select of all('select.job')) {
+    const card = select.closest('.chart');
+    offerJobs(card);
+    select.addEventListener('change', () => again([card]));
+  }
   all('.chart').forEach((card) => inView.observe(card));
   window.addEventListener('beforeprint', toPaper);
   window.addEventListener('afterprint', fromPaper);

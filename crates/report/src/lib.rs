@@ -3,7 +3,8 @@
 //! [`document()`] makes the [`fathom_model::RunDocument`] of a record, finished
 //! or not: the same one that `--json` prints. [`table()`] is that document as a
 //! person reads it, [`doubts()`] are the judgements in between, pure functions
-//! of the figures. [`read_sweep()`] reads the curves of a campaign. [`grid`] and
+//! of the figures. [`read_sweep()`] reads the curves of a campaign; [`html`]
+//! writes a whole run as one page. [`grid`] and
 //! [`style`] set text for every table there is. Knows `analysis`, `record` and
 //! `model`.
 
@@ -14,6 +15,7 @@ pub mod doubts;
 pub mod export;
 pub mod graphs;
 pub mod grid;
+pub mod html;
 pub mod samples;
 pub mod style;
 pub mod sweep;

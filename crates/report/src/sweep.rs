@@ -30,6 +30,14 @@ pub struct CampaignRecord {
 /// # Errors
 /// When the folder is no record, is of a newer Fathom, or cannot be read.
 pub fn read_sweep(dir: &Path) -> Result<CampaignRecord, RecordError> {
+    read_along(dir, |_| ())
+}
+
+/// [`read_sweep`], which gives every entry to `each` as it goes by.
+pub(crate) fn read_along(
+    dir: &Path,
+    mut each: impl FnMut(&Entry),
+) -> Result<CampaignRecord, RecordError> {
     let mut entries = Entries::open(dir)?;
     let run = Run::of(&entries);
     let imported = entries.header.command == "import";
@@ -37,6 +45,7 @@ pub fn read_sweep(dir: &Path) -> Result<CampaignRecord, RecordError> {
     let mut engines: Vec<String> = Vec::new();
     let mut in_point = false;
     let mut run = run.read(&mut entries, |run, entry| {
+        each(entry);
         if let Event::Step { point, .. } = &entry.event {
             in_point = point.is_some();
         }

@@ -24,6 +24,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+mod browser;
 mod compile;
 mod deny;
 mod devices;
@@ -34,6 +35,7 @@ mod sshd;
 mod throttle;
 mod tmux;
 
+pub use browser::Browser;
 pub use deny::deny;
 pub use devices::{LoopDevice, SmallFs};
 pub use faultfs::{FaultFs, Op};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use fathom_testkit::{FaultFs, LoopDevice, Op, SmallFs, skip};
+use fathom_testkit::{Browser, FaultFs, LoopDevice, Op, SmallFs, skip};
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
@@ -75,4 +75,32 @@ fn a_loop_device_has_its_size_and_goes_away() {
         fs::read_to_string(&backing).ok().as_ref() != Some(&image)
     });
     assert!(gone, "{image} is still attached");
+}
+
+#[test]
+fn a_browser_tells_what_a_page_complains_of_and_asks_for() {
+    let name = "a_browser_tells_what_a_page_complains_of_and_asks_for";
+    let mut browser = match Browser::start() {
+        Ok(browser) => browser,
+        Err(reason) => return skip(name, &reason),
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("page.html");
+    let mut show = |html: &str| {
+        fs::write(&page, html).unwrap();
+        browser.open(&page).unwrap();
+        browser
+            .wait_for("document.readyState === 'complete'")
+            .unwrap();
+        let two = browser.eval("Promise.resolve(1 + 1)").unwrap();
+        (two, browser.errors().len())
+    };
+    assert_eq!(show("<p>quiet"), (2.into(), 0));
+    assert_eq!(show("<script>no.such = 1</script>"), (2.into(), 1));
+    assert!(show("<img src='http://127.0.0.1:9/'>").1 > 1);
+    assert!(browser.eval("throw new Error('no')").is_err());
+    let png = dir.path().join("page.png");
+    browser.look(300, 200, false).unwrap();
+    browser.screenshot(&png).unwrap();
+    assert!(fs::read(&png).unwrap().starts_with(b"\x89PNG"));
 }

@@ -53,8 +53,7 @@ impl Ready<'_> {
             }
         };
         let dir = writer.dir().to_owned();
-        let engine = self.selected.engine().name();
-        planfile::write(&dir, self.plan, engine, self.options.partial)
+        planfile::write(&dir, &self, self.plan)
             .map_err(|source| unwritten(&dir.join(planfile::PLAN_FILE), source))?;
         begun(&dir);
         let t_ms = self.ledger.t_ms();
@@ -133,6 +132,9 @@ impl Going<'_> {
                 continue;
             }
             if let Err(failure) = self.look_at_device() {
+                // Behind a step that has ended a failure would be that step's.
+                let first = failure.message.lines().next().unwrap_or_default();
+                self.skip(step, format!("the campaign was stopped: {first}"));
                 self.stop(failure);
                 return false;
             }
@@ -158,15 +160,9 @@ impl Going<'_> {
     fn step(&mut self, place: usize, step: &Step) -> Outcome {
         let plan = self.ready.plan;
         let dir = self.session.writer().dir().to_owned();
-        let job = match prepare::job(plan, step) {
-            Ok(job) => job,
-            Err(fault) => {
-                let failure = Failure::new(FailureKind::BadOption, fault);
-                self.session.event(Event::Failure(failure));
-                return Outcome::Failed;
-            }
-        };
-        let name = records::job_name(&dir, step, &job.text);
+        let job = prepare::job(plan, step);
+        let text = job.as_ref().map_or("", |job| &job.text);
+        let name = records::job_name(&dir, step, text);
         let engine = self.ready.selected.engine();
         let elapsed = engine.now().saturating_sub(self.began);
         self.session.at(self.t_ms + elapsed.as_millis() as u64);
@@ -178,6 +174,14 @@ impl Going<'_> {
         });
         let id = &step.point.id;
         self.log(|logs| logs.start_point(id));
+        let job = match job {
+            Ok(job) => job,
+            Err(fault) => {
+                let failure = Failure::new(FailureKind::BadOption, fault);
+                self.session.event(Event::Failure(failure));
+                return Outcome::Failed;
+            }
+        };
         let job_file = dir.join(records::job_path(&name, step));
         let kept = records::keep_job(&job_file, &job.text)
             .map_err(|source| (job_file.clone(), source))

@@ -59,6 +59,8 @@ pub struct Options {
     /// The plan is a part of the campaign (`--only`): the logs do not say that
     /// the campaign has ended.
     pub partial: bool,
+    /// The flags of the command line that made the plan: kept for `resume`.
+    pub flags: serde_json::Value,
     /// The fio to use, when not the one in PATH.
     pub fio: Option<PathBuf>,
     /// The device that the engine `sim` simulates, when not a healthy one.
@@ -148,7 +150,7 @@ pub fn ready<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Re
     let dut = folder.join(&plan.dut);
     let wants = Wants::of(plan, &folder)?;
     let (selected, note) = wants.engine(plan, &options)?;
-    let mut notes: Vec<String> = note.into_iter().collect();
+    let mut notes: Vec<String> = plan.notes.iter().cloned().chain(note).collect();
     let environment = match selected.is_simulated() {
         true => fathom_device::environment(&[]),
         false => {
@@ -222,9 +224,12 @@ impl<'p> Ready<'p> {
         self.todo.is_empty()
     }
 
-    /// The steps that will run, unless the guard or a time limit leaves them out.
-    pub fn todo(&self) -> impl Iterator<Item = &'p Step> {
-        self.todo.iter().map(|&place| &self.plan.steps[place])
+    /// The steps that will run, unless the guard or a time limit leaves them
+    /// out, with their places in the plan.
+    pub fn todo(&self) -> impl Iterator<Item = (usize, &'p Step)> {
+        self.todo
+            .iter()
+            .map(|&place| (place, &self.plan.steps[place]))
     }
 
     /// Failed measurements that stay as they are: `retry_failed` tries them again.

@@ -1,12 +1,12 @@
 //! What the commands of a campaign share: its folder, its part, the flags over
 //! its configuration.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fathom_campaign::plan::{self, Overrides, Plan};
 use fathom_campaign::{CampaignError, Folder, Only};
 
-use super::ExitError;
+use super::{ExitError, Global};
 use crate::out;
 
 /// Which campaign, and which part of it.
@@ -27,6 +27,14 @@ impl Which {
     /// When it is none.
     pub fn folder(&self) -> Result<Folder, ExitError> {
         Folder::open(&self.dir).map_err(exit_error)
+    }
+
+    /// The folder of the campaign's runs.
+    pub fn runs_dir(&self, global: &Global) -> PathBuf {
+        match self.dir == Path::new(".") {
+            true => global.runs.clone(),
+            false => self.dir.join(&global.runs),
+        }
     }
 
     /// The plan of the campaign, with these flags over its configuration.

@@ -24,8 +24,12 @@ pub mod job;
 pub mod man;
 pub mod plan;
 pub mod quick;
+pub mod report;
+pub mod run;
 pub mod runs;
 pub mod show;
+pub mod status;
+pub mod watch;
 
 /// What stands below the list of commands; the exit codes are those of [`Exit`].
 const AFTER_HELP: &str = "\
@@ -110,10 +114,20 @@ pub enum Command {
     Plan(plan::Args),
     #[command(display_order = 1)]
     Quick(quick::Args),
+    #[command(display_order = 7)]
+    Report(report::Args),
+    #[command(display_order = 16)]
+    Resume(run::ResumeArgs),
+    #[command(display_order = 15)]
+    Run(run::Args),
     #[command(display_order = 6)]
     Runs(runs::Args),
     #[command(display_order = 7)]
     Show(show::Args),
+    #[command(display_order = 17)]
+    Status(status::Args),
+    #[command(display_order = 18)]
+    Watch(watch::Args),
 }
 
 /// Calls the command.
@@ -135,8 +149,13 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Man(args) => man::run(&cli.global, args),
         Command::Plan(args) => plan::run(&cli.global, args),
         Command::Quick(args) => quick::run(&cli.global, args),
+        Command::Report(args) => report::run(&cli.global, args),
+        Command::Resume(args) => run::resume(&cli.global, args),
+        Command::Run(args) => run::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),
+        Command::Status(args) => status::run(&cli.global, args),
+        Command::Watch(args) => watch::run(&cli.global, args),
     }
 }
 

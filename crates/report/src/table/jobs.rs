@@ -124,7 +124,7 @@ fn title(job: &JobResult) -> String {
     title
 }
 
-fn title_of(job: &JobResult) -> String {
+pub(crate) fn title_of(job: &JobResult) -> String {
     match (&job.hostname, job.port) {
         (Some(host), Some(port)) => format!("{} on {host}:{port}", job.name),
         (Some(host), None) => format!("{} on {host}", job.name),
@@ -249,10 +249,11 @@ fn errors(job: &JobResult) -> Cell {
 const FROM_ISSUE: &str = "clat from issue";
 const FROM_START: &str = "lat from intended start";
 
-type Row<'j> = (String, &'j Latency, &'j [Doubt]);
+/// Name, latency and doubts.
+pub(crate) type Row<'j> = (String, &'j Latency, &'j [Doubt]);
 
 /// Every latency of a job with its name.
-fn every_latency(job: &JobResult) -> Vec<Row<'_>> {
+pub(crate) fn every_latency(job: &JobResult) -> Vec<Row<'_>> {
     let mut rows: Vec<Row> = Vec::new();
     for (dir, result) in active(job) {
         // Under a rate the two are told apart where they are read.

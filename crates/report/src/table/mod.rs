@@ -15,6 +15,8 @@ use crate::grid::{Cell, Grid, figures, words};
 use crate::style::{Style, Tone, wrap};
 use crate::{document, doubts};
 
+pub(crate) use jobs::{every_latency, title_of};
+
 pub use campaign::campaign_table;
 
 /// The signs of doubts, in their order.

@@ -320,7 +320,7 @@ fn dry_run(
 }
 
 /// Reads a time as fio does, in seconds without a unit: `500ms`, `10s`, `2m`, `1h`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let time_us = value::time_us(text, TimeUnit::Seconds).map_err(|fault| fault.to_string())?;
     match u64::try_from(time_us).map(Duration::from_micros) {
         Ok(time) if time >= Duration::from_millis(1) => Ok(time),

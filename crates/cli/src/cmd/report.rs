@@ -1,0 +1,145 @@
+//! `fathom report`: one recorded run as one HTML file.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::Context;
+use fathom_model::{Exit, units};
+use fathom_report::html::{self, HtmlError};
+use serde::Serialize;
+
+use super::{Global, show};
+use crate::out;
+
+/// Where the report lies when no place is named.
+const FILE_NAME: &str = "report.html";
+
+/// Write one HTML file with everything about a run
+///
+/// Figures, graphs to zoom into, samples, failures, doubts, environment and job files, in one
+/// file that needs no network and opens from a disk or as an attachment.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A run that goes on, or was killed, is reported as far as it went.
+
+Examples:
+  fathom report                           the last run, as report.html in its folder
+  fathom report --open                    and shown in the browser
+  fathom report 20261121T1307 -o qd.html  that run, somewhere else
+  fathom report --out - | ssh web 'cat > run.html'")]
+pub struct Args {
+    /// A record folder, or its name or the beginning of it; without, the last run
+    run: Option<String>,
+    /// Write it there; '-' is stdout [default: report.html in the run's folder]
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Show it in the browser
+    #[arg(long)]
+    open: bool,
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Document {
+    /// `fathom.report-file/1`
+    schema: &'static str,
+    run: String,
+    file: PathBuf,
+    bytes: u64,
+}
+
+/// Writes the report of one run.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    let dir = show::find(global, args.run.as_deref())?;
+    if args.out.as_deref() == Some(Path::new("-")) {
+        return to_stdout(global, &dir);
+    }
+    let file = args.out.clone().unwrap_or_else(|| dir.join(FILE_NAME));
+    let bytes = to_file(&dir, &file)?;
+    if global.json {
+        out::json(&Document {
+            schema: "fathom.report-file/1",
+            run: fathom_record::Entries::open(&dir)?.id(),
+            file: file.clone(),
+            bytes,
+        })?;
+    } else if !global.quiet {
+        out::line(format_args!(
+            "{} ({})",
+            file.display(),
+            units::bytes(bytes as f64)
+        ));
+    }
+    if args.open {
+        open(&file)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The whole page goes to stdout; a closed pipe ends it quietly.
+fn to_stdout(global: &Global, dir: &Path) -> anyhow::Result<Exit> {
+    anyhow::ensure!(!global.json, "--json and --out - both want stdout");
+    struct Stdout;
+    impl Write for Stdout {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            out::bytes(bytes);
+            match out::is_stopped() {
+                true => Err(io::ErrorKind::BrokenPipe.into()),
+                false => Ok(bytes.len()),
+            }
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut pipe = BufWriter::new(Stdout);
+    let written = html::write(dir, &mut pipe).and_then(|()| Ok(pipe.flush()?));
+    match written {
+        // Why stdout is closed is told at the end of the program.
+        Err(HtmlError::Write(_)) => Ok(Exit::Success),
+        written => Ok(written.map(|()| Exit::Success)?),
+    }
+}
+
+/// Writes the page beside its place and moves it there whole: one that is shown
+/// somewhere is never half a page. Gives its size.
+fn to_file(dir: &Path, file: &Path) -> anyhow::Result<u64> {
+    let mut part = file.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let failed = |path: &Path| format!("cannot write {}", path.display());
+    let page = File::create(&part).with_context(|| failed(&part))?;
+    let mut page = BufWriter::with_capacity(1 << 20, page);
+    let written = html::write(dir, &mut page).and_then(|()| Ok(page.flush()?));
+    if let Err(error) = written {
+        let _ = fs::remove_file(&part);
+        return Err(anyhow::Error::from(error).context(failed(file)));
+    }
+    let bytes = page.get_ref().metadata()?.len();
+    fs::rename(&part, file).with_context(|| failed(file))?;
+    Ok(bytes)
+}
+
+/// Hands the file to the desktop's browser, which outlives this command.
+fn open(file: &Path) -> anyhow::Result<()> {
+    let opener = if cfg!(target_os = "macos") {
+        "open"
+    } else {
+        "xdg-open"
+    };
+    Command::new(opener)
+        .arg(file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map(drop)
+        .with_context(|| {
+            format!(
+                "{} is written, and {opener} cannot be started; open it in any browser",
+                file.display()
+            )
+        })
+}

@@ -1,0 +1,232 @@
+//! What stands on the page, of every kind of run.
+
+use std::fs;
+use std::path::Path;
+
+use fathom_model::{Event, Failure, FailureKind, RunStatus};
+use fathom_record::Writer;
+use serde_json::{Value, json};
+
+use crate::records::{self, HOSTILE};
+use crate::{data, fathom, report, stderr};
+
+#[test]
+fn a_campaign_is_told_from_its_best_points_to_its_job_files() {
+    let runs = tempfile::tempdir().unwrap();
+    let record = records::campaign(runs.path(), 2);
+    let (_, page) = report(runs.path(), &record);
+    let order = [
+        "id=\"series\"",
+        "id=\"tradeoff\"",
+        "id=\"figures\"",
+        "id=\"time\"",
+        "id=\"failures\"",
+        "id=\"steps\"",
+        "id=\"environment\"",
+        "id=\"job-files\"",
+        "id=\"reading\"",
+    ];
+    let places: Vec<usize> = order.iter().map(|id| page.find(id).expect(id)).collect();
+    assert!(places.is_sorted(), "{places:?}");
+    for told in [
+        "16 done, 1 failed, 1 skipped",
+        "the guard ended the series",
+        "best read IOPS",
+    ] {
+        assert!(page.contains(told), "{told}");
+    }
+    let data = data(&page);
+    assert_eq!(data["schema"], "fathom.report/1");
+    let [mixed, plain] = &data["series"].as_array().unwrap()[..] else {
+        panic!("{data}")
+    };
+    assert_eq!(mixed["at"], json!([1, 2, 4, 8, 16, 32, 64, 128, 256]));
+    assert_eq!(mixed["dirs"]["write"]["bw"].as_array().unwrap().len(), 9);
+    assert!(mixed["dirs"]["read"]["iops_error"][3].as_f64().unwrap() > 0.0);
+    // The failed point has no figures and is no best point; the skipped one neither.
+    assert_eq!(plain["failed"], json!([7]));
+    assert_eq!(plain["dirs"]["read"]["bw"][7], Value::Null);
+    assert_eq!(
+        plain["dirs"]["read"]["best"],
+        json!({"bw": 6, "iops": 6, "clat": 0})
+    );
+}
+
+#[test]
+fn no_name_gets_out_of_its_place() {
+    let runs = tempfile::tempdir().unwrap();
+    let record = records::campaign(runs.path(), 1);
+    let (_, page) = report(runs.path(), &record);
+    assert!(page.contains("&lt;/script&gt;&lt;script&gt;window.harmed=1"));
+    assert!(page.contains("Größe"));
+    for harm in ["<script>window.harmed", "<img", "\u{202e}"] {
+        assert!(!page.contains(harm), "{harm}");
+    }
+    // Scripts, styles and data are all there is, and the page's policy names the
+    // first two by a word that no record knows.
+    let nonce = page
+        .split("'nonce-")
+        .nth(1)
+        .unwrap()
+        .split('\'')
+        .next()
+        .unwrap();
+    for element in page.split("<script").skip(1) {
+        let attributes = element.split('>').next().unwrap();
+        let known = attributes.contains(&format!("nonce=\"{nonce}\""))
+            || attributes.contains("type=\"application/json\"")
+            || attributes.contains("type=\"text/plain\"");
+        assert!(known, "<script{attributes}>");
+    }
+}
+
+#[test]
+fn nothing_is_loaded_from_anywhere() {
+    let runs = tempfile::tempdir().unwrap();
+    let (_, page) = report(runs.path(), &records::campaign(runs.path(), 1));
+    assert!(page.contains("default-src 'none'"));
+    for loads in [
+        "src=\"",
+        "<link",
+        "@import",
+        "url(",
+        "<iframe",
+        "fetch(",
+        "XMLHttpRequest",
+    ] {
+        assert!(!page.contains(loads), "{loads}");
+    }
+}
+
+#[test]
+fn a_run_that_goes_on_and_one_that_was_killed_are_told_as_far_as_they_went() {
+    let runs = tempfile::tempdir().unwrap();
+    let writer = records::begun(runs.path(), 1, 3);
+    let record = writer.dir().to_owned();
+    let (_, page) = report(runs.path(), &record);
+    assert!(page.contains(">running</span>"), "the badge");
+    // Closed without its last line, as a kill leaves it.
+    drop(writer);
+    let (_, page) = report(runs.path(), &record);
+    assert!(page.contains(">interrupted</span>"), "the badge");
+    assert!(page.contains("counted from the interval samples"));
+    assert!(page.contains("href=\"#doubt-1\""), "a mark at the figures");
+    assert_eq!(page.matches("class=\"samples\"").count(), 1);
+}
+
+#[test]
+fn jobs_of_a_step_are_there_each_and_together() {
+    let runs = tempfile::tempdir().unwrap();
+    let writer = records::begun(runs.path(), 3, 5);
+    let record = writer.finish(RunStatus::Interrupted).unwrap();
+    let (_, page) = report(runs.path(), &record);
+    for job in ["all", "0", "1", "2"] {
+        let block = format!("data-job=\"{job}\"");
+        assert_eq!(page.matches(&block).count(), 1, "{job}");
+    }
+    assert_eq!(
+        data(&page)["steps"][0]["jobs"],
+        json!(["job 1", "job 2", "job 3"])
+    );
+}
+
+#[test]
+fn several_job_files_failures_and_facts_are_told() {
+    let runs = tempfile::tempdir().unwrap();
+    let mut header = records::header("two files", "quick");
+    let facts = json!({"group": "current", "tests": [{"name": "randread"}], "warnings": [HOSTILE]});
+    header.facts.insert("quick".into(), facts);
+    let mut writer = Writer::create(runs.path(), &header).unwrap();
+    let mut append = |event: Event| writer.append(&event).unwrap();
+    for (place, name) in (1..).zip(["fill", "read"]) {
+        append(Event::Step {
+            step: place,
+            of: 2,
+            name: name.into(),
+            point: None,
+        });
+        records::begin(&mut append, &["job"]);
+    }
+    let failure = Failure::new(FailureKind::NoSpace, "the disk is full");
+    append(Event::Failure(failure));
+    let record = writer.finish(RunStatus::Failed).unwrap();
+    let (_, page) = report(runs.path(), &record);
+    for told in [
+        ">failed</span>",
+        "the disk is full",
+        "free space or lower size",
+        "quick.tests[0].name",
+        "Commands as executed",
+    ] {
+        assert!(page.contains(told), "{told}");
+    }
+}
+
+#[test]
+fn an_import_is_told_without_samples_and_environment() {
+    let runs = tempfile::tempdir().unwrap();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/fixtures");
+    let file = fixtures.join("eio-on.plus.json");
+    let imported = fathom(runs.path(), &["--json", "import", file.to_str().unwrap()]);
+    assert!(imported.status.success(), "{}", stderr(&imported));
+    let document: Value = serde_json::from_slice(&imported.stdout).unwrap();
+    let record = runs.path().join(document["id"].as_str().unwrap());
+    let (_, page) = report(runs.path(), &record);
+    assert!(page.contains("imported 20"));
+    assert!(page.contains("failed I/Os as done"), "the doubt");
+    assert!(!page.contains("id=\"time\"") && !page.contains("class=\"samples\""));
+}
+
+#[test]
+fn a_real_run_of_the_native_engine_is_told() {
+    let runs = tempfile::tempdir().unwrap();
+    let job = runs.path().join("read.fio");
+    let file = runs.path().join("file");
+    let text = format!(
+        "[read]\nfilename={}\nsize=4m\nrw=randread\nioengine=psync\ntime_based\nruntime=2\n",
+        file.display()
+    );
+    fs::write(&job, text).unwrap();
+    let ran = fathom(
+        runs.path(),
+        &[
+            "-q",
+            "job",
+            "run",
+            "--engine",
+            "native",
+            job.to_str().unwrap(),
+        ],
+    );
+    assert!(ran.status.success(), "{}", stderr(&ran));
+    let made = fathom(runs.path(), &["--json", "report"]);
+    assert!(made.status.success(), "{}", stderr(&made));
+    let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+    let page = fs::read_to_string(made["file"].as_str().unwrap()).unwrap();
+    assert_eq!(made["bytes"], page.len() as u64);
+    assert!(page.contains("read.fio") && page.contains("rw=randread"));
+    assert!(page.contains("class=\"samples\" data-step=\"0\" data-job=\"0\" data-dir=\"read\""));
+}
+
+#[test]
+fn a_report_that_cannot_be_written_leaves_nothing_behind() {
+    let runs = tempfile::tempdir().unwrap();
+    let record = records::begun(runs.path(), 1, 1)
+        .finish(RunStatus::Complete)
+        .unwrap();
+    let record = record.to_str().unwrap();
+    let output = fathom(
+        runs.path(),
+        &["report", record, "--out", "/no/such/place.html"],
+    );
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("/no/such/place.html"),
+        "{}",
+        stderr(&output)
+    );
+    let output = fathom(runs.path(), &["report", "nosuch"]);
+    assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
+    let output = fathom(runs.path(), &["report", record, "--out", "-"]);
+    assert!(output.stdout.starts_with(b"<!DOCTYPE html>") && output.status.success());
+}

@@ -1,0 +1,356 @@
+//! The graphs: what the script draws them from, and their places on the page.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use fathom_analysis::{Estimate, Figures, Outcome, Series, best};
+use fathom_model::{Direction, units};
+use serde::Serialize;
+
+use super::marks::Marks;
+use super::markup::{Section, escape};
+use super::story::Story;
+
+/// Name and version of what is embedded.
+pub const SCHEMA: &str = "fathom.report/1";
+/// Steps that have a card each; of more, one card shows the one that is chosen.
+const CARDS: usize = 12;
+/// Directions that a point can have figures for.
+const DIRECTIONS: [Direction; 3] = [Direction::Read, Direction::Write, Direction::Trim];
+
+/// The data of the graphs, without the samples.
+#[derive(Debug, Serialize)]
+pub struct Data<'s> {
+    schema: &'static str,
+    series: Vec<Curve<'s>>,
+    /// Places in `series` that share a graph of IOPS against latency.
+    tradeoffs: Vec<Vec<usize>>,
+    steps: Vec<StepJobs<'s>>,
+}
+
+#[derive(Debug, Serialize)]
+struct StepJobs<'s> {
+    name: &'s str,
+    jobs: &'s [String],
+}
+
+/// One series. All lists have the points' order; missing is null.
+#[derive(Debug, Serialize)]
+struct Curve<'s> {
+    name: &'s str,
+    /// The last part of the name.
+    short: &'s str,
+    /// The option on the x axis.
+    x: &'s str,
+    log2: bool,
+    at: Vec<u64>,
+    dirs: BTreeMap<&'static str, Lines>,
+    /// Places in `at` of failed points.
+    failed: Vec<usize>,
+}
+
+/// The figures of one direction, bytes/s, 1/s, ns; `_error`: half the width of
+/// the 95 % interval.
+#[derive(Debug, Default, Serialize)]
+struct Lines {
+    bw: Vec<Option<f64>>,
+    bw_error: Vec<Option<f64>>,
+    iops: Vec<Option<f64>>,
+    iops_error: Vec<Option<f64>>,
+    clat: Vec<Option<f64>>,
+    clat_error: Vec<Option<f64>>,
+    p50: Vec<Option<u64>>,
+    p99: Vec<Option<u64>>,
+    p999: Vec<Option<u64>>,
+    max: Vec<Option<u64>>,
+    best: BestPlaces,
+}
+
+/// Places in the lists.
+#[derive(Debug, Default, Serialize)]
+struct BestPlaces {
+    bw: Option<usize>,
+    iops: Option<usize>,
+    clat: Option<usize>,
+}
+
+/// The completion latency at a percentile, from the merged histogram or as reported.
+pub fn percentile_ns(figures: &Figures, percent: f64) -> Option<u64> {
+    let reported = || {
+        let mut all = figures.percentiles_ns.iter();
+        all.find(|(p, _)| (p - percent).abs() < 1e-9)
+            .map(|&(_, ns)| ns)
+    };
+    let merged = figures.clat.as_ref();
+    merged
+        .and_then(|clat| clat.percentile_ns(percent))
+        .or_else(reported)
+}
+
+impl<'s> Data<'s> {
+    /// Everything the script needs of a run.
+    pub fn of(story: &'s Story) -> Self {
+        let series: Vec<Curve> = story.sweep.series.iter().map(Curve::of).collect();
+        let mut tradeoffs: Vec<(&str, Vec<usize>)> = Vec::new();
+        for (place, curve) in series.iter().enumerate() {
+            let folder = curve.name.rsplit_once('/').map_or("", |(folder, _)| folder);
+            match tradeoffs.iter_mut().find(|(name, _)| *name == folder) {
+                Some((_, places)) => places.push(place),
+                None => tradeoffs.push((folder, vec![place])),
+            }
+        }
+        Self {
+            schema: SCHEMA,
+            series,
+            tradeoffs: tradeoffs.into_iter().map(|(_, places)| places).collect(),
+            steps: story
+                .steps
+                .iter()
+                .map(|step| StepJobs {
+                    name: &step.name,
+                    jobs: &step.jobs,
+                })
+                .collect(),
+        }
+    }
+}
+
+impl<'s> Curve<'s> {
+    fn of(series: &'s Series) -> Self {
+        // A point that tells no place on the axis is in the tables only.
+        let placed = |point: &fathom_analysis::PointResult| point.point.x_value();
+        let kept: Vec<usize> = (0..series.points.len())
+            .filter(|&place| placed(&series.points[place]).is_some())
+            .collect();
+        let at: Vec<u64> = series.points.iter().filter_map(placed).collect();
+        let place_of = |place: Option<usize>| kept.iter().position(|&kept| Some(kept) == place);
+        let mut dirs = BTreeMap::new();
+        for dir in DIRECTIONS {
+            let mut lines = Lines::default();
+            for &place in &kept {
+                let point = &series.points[place];
+                let good = point.outcome == Outcome::Done;
+                lines.push(point.figures(dir).filter(|_| good));
+            }
+            if lines.bw.iter().all(Option::is_none) {
+                continue;
+            }
+            let best = best(series, dir);
+            lines.best = BestPlaces {
+                bw: place_of(best.bandwidth),
+                iops: place_of(best.iops),
+                clat: place_of(best.latency),
+            };
+            dirs.insert(dir.name(), lines);
+        }
+        let failed =
+            |&place: &usize| matches!(series.points[kept[place]].outcome, Outcome::Failed(_));
+        Self {
+            name: &series.name,
+            short: short(&series.name),
+            x: &series.x,
+            // What is set in powers of two reads best with one step for each.
+            log2: at.len() > 2 && at.iter().all(|at| at.is_power_of_two()),
+            failed: (0..kept.len()).filter(failed).collect(),
+            at,
+            dirs,
+        }
+    }
+}
+
+impl Lines {
+    fn push(&mut self, figures: Option<&Figures>) {
+        let mean = |estimate: Option<Estimate>| estimate.map(|e| e.mean);
+        let error = |estimate: Option<Estimate>| estimate.and_then(|e| e.half_width_95);
+        let (bw, iops) = (figures.map(|f| f.bw_bytes), figures.map(|f| f.iops));
+        let clat = figures.and_then(|f| f.clat_mean_ns);
+        self.bw.push(mean(bw));
+        self.bw_error.push(error(bw));
+        self.iops.push(mean(iops));
+        self.iops_error.push(error(iops));
+        self.clat.push(mean(clat));
+        self.clat_error.push(error(clat));
+        let percentile = |percent| figures.and_then(|f| percentile_ns(f, percent));
+        self.p50.push(percentile(50.0));
+        self.p99.push(percentile(99.0));
+        self.p999.push(percentile(99.9));
+        self.max.push(percentile(100.0));
+    }
+}
+
+/// The last part of a series' name.
+pub fn short(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// Tabs that choose what the graphs below show.
+fn tabs(label: &str, metrics: &[(&str, &str)]) -> String {
+    let mut html = format!("<div role=\"tablist\" aria-label=\"{label}\">");
+    for (place, (metric, title)) in metrics.iter().enumerate() {
+        let (selected, index) = if place == 0 {
+            ("true", 0)
+        } else {
+            ("false", -1)
+        };
+        let _ = write!(
+            html,
+            "<button type=\"button\" role=\"tab\" data-metric=\"{metric}\" \
+             aria-selected=\"{selected}\" tabindex=\"{index}\">{title}</button>"
+        );
+    }
+    html + "</div>\n"
+}
+
+/// A graph for each curve.
+pub fn series(story: &Story, marks: &Marks) -> Option<Section> {
+    let mut cards = String::new();
+    for (place, series) in story.sweep.series.iter().enumerate() {
+        let _ = writeln!(
+            cards,
+            "<figure class=\"chart\" data-series=\"{place}\"><figcaption>{}{}</figcaption>\
+             <div class=\"plot\"></div>{}</figure>",
+            escape(&series.name),
+            marks.of_points(&series.points),
+            best_lines(series)
+        );
+    }
+    if cards.is_empty() {
+        return None;
+    }
+    let metrics = [
+        ("bw", "Bandwidth"),
+        ("iops", "IOPS"),
+        ("clat", "Mean latency"),
+        ("percentiles", "Percentiles"),
+    ];
+    let body = format!(
+        "<div data-metric=\"bw\">\n{}<p class=\"lead\">Best points: ▲ bandwidth, ■ IOPS, ● mean \
+         latency. Bars are 95 % intervals over repetitions; a red cross stands where a point failed. \
+         Drag to zoom, double-click for the whole range, click a name to hide its line.</p>\n\
+         <div class=\"cards\">\n{cards}</div></div>\n",
+        tabs("What the graphs show", &metrics)
+    );
+    Section::new("series", "Series", body)
+}
+
+/// The best points of a curve in words.
+fn best_lines(series: &Series) -> String {
+    let mut html = String::new();
+    for dir in DIRECTIONS {
+        let best = best(series, dir);
+        let told = |place: Option<usize>, text: &dyn Fn(&Figures) -> Option<String>| {
+            let point = series.points.get(place?)?;
+            let value = text(point.figures(dir)?)?;
+            let at = point.point.settings.get(&series.x)?;
+            Some((value, at.clone()))
+        };
+        let three = [
+            (
+                "▲",
+                told(best.bandwidth, &|f| {
+                    Some(units::bytes_per_second(f.bw_bytes.mean))
+                }),
+            ),
+            (
+                "■",
+                told(best.iops, &|f| Some(units::count(f.iops.mean) + " IOPS")),
+            ),
+            (
+                "●",
+                told(best.latency, &|f| {
+                    Some(units::latency(f.clat_mean_ns?.mean))
+                }),
+            ),
+        ];
+        let known: Vec<String> = three
+            .into_iter()
+            .filter_map(|(sign, told)| {
+                let (value, at) = told?;
+                Some(format!(
+                    "{sign} <b>{}</b> at {}",
+                    escape(&value),
+                    escape(&at)
+                ))
+            })
+            .collect();
+        if !known.is_empty() {
+            let _ = write!(
+                html,
+                "<p class=\"best\">{}: {}</p>",
+                dir.name(),
+                known.join(" · ")
+            );
+        }
+    }
+    html
+}
+
+/// IOPS against latency, the curves of a folder in one graph.
+pub fn tradeoff(story: &Story, data: &Data) -> Option<Section> {
+    let mut cards = String::new();
+    for (place, group) in data.tradeoffs.iter().enumerate() {
+        let first = &story.sweep.series[*group.first()?];
+        let folder = first.name.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let _ = writeln!(
+            cards,
+            "<figure class=\"chart\" data-tradeoff=\"{place}\"><figcaption>{}</figcaption>\
+             <div class=\"plot\"></div></figure>",
+            escape(folder)
+        );
+    }
+    if cards.is_empty() {
+        return None;
+    }
+    let body = format!(
+        "<p class=\"lead\">Along a curve the load grows. Where it turns upwards more load only waits.</p>\n\
+         <div class=\"cards\">\n{cards}</div>\n"
+    );
+    Section::new("tradeoff", "IOPS against latency", body)
+}
+
+/// The samples of each step over time.
+pub fn time(story: &Story, merged: u32) -> Option<Section> {
+    let sampled: Vec<(usize, String)> = (story.steps.iter().enumerate())
+        .filter(|(_, step)| step.samples > 0)
+        .map(|(place, step)| (place, story.name_of(step)))
+        .collect();
+    let (first, _) = sampled.first()?;
+    let metrics = [("iops", "IOPS"), ("bw", "Bandwidth"), ("clat", "Latency")];
+    let mut body = format!(
+        "<div data-metric=\"iops\">\n{}",
+        tabs("What the time series show", &metrics)
+    );
+    if merged > 1 {
+        let _ = writeln!(
+            body,
+            "<p class=\"lead\">The record holds more samples than a browser can open: {merged} \
+             intervals each are merged into one, with their histograms.</p>"
+        );
+    }
+    let card = |id: &str, place: usize, name: &str| {
+        format!(
+            "<figure class=\"chart\"{id} data-step=\"{place}\"><figcaption>\
+             <span class=\"caption\">{}</span><select class=\"job\" aria-label=\"Job\" hidden></select>\
+             </figcaption><div class=\"plot\"></div><p class=\"merged\"></p></figure>\n",
+            escape(name)
+        )
+    };
+    if sampled.len() > CARDS {
+        body += "<div class=\"tools steps\"><button type=\"button\" data-by=\"-1\">Previous</button>\
+                 <select class=\"step\" data-card=\"of-step\" aria-label=\"Step\">";
+        for (place, name) in &sampled {
+            let _ = write!(body, "<option value=\"{place}\">{}</option>", escape(name));
+        }
+        body += "</select><button type=\"button\" data-by=\"1\">Next</button></div>\n";
+        let name = &sampled[0].1;
+        let only = card(" id=\"of-step\"", *first, name);
+        let _ = writeln!(body, "<div class=\"cards wide\">{only}</div></div>");
+    } else {
+        let wide = if sampled.len() == 1 { " wide" } else { "" };
+        let cards: String = (sampled.iter())
+            .map(|(place, name)| card("", *place, name))
+            .collect();
+        let _ = writeln!(body, "<div class=\"cards{wide}\">\n{cards}</div></div>");
+    }
+    Section::new("time", "Over time", body)
+}

@@ -1,0 +1,258 @@
+//! Text as HTML, tables, and what is embedded for the script.
+//!
+//! Everything that comes from a record goes through [`escape`] or [`json`]: job
+//! names and device strings may hold anything.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+/// Text as HTML, between tags and in quoted attributes alike. Control characters
+/// that HTML forbids become U+FFFD.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len() + text.len() / 8);
+    for c in text.chars() {
+        match c {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '"' => escaped += "&quot;",
+            '\'' => escaped += "&#39;",
+            '\n' | '\t' => escaped.push(c),
+            // A newline is a line's end already.
+            '\r' => {}
+            c if c.is_control() => escaped.push('\u{fffd}'),
+            c if turns(c) => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// Whether a character turns the direction of the text around it, and with it
+/// what it seems to say (Unicode UAX #9, explicit formatting characters).
+fn turns(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// JSON that can stand in a script element: nothing in it ends the element or
+/// begins a comment. The escapes mean the same characters to every JSON reader.
+/// Characters that turn text around become U+FFFD, as in [`escape`].
+pub fn json(value: &impl Serialize) -> serde_json::Result<String> {
+    let text = serde_json::to_string(value)?;
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            // They occur within strings only.
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                let _ = write!(safe, "\\u{:04x}", c as u32);
+            }
+            c if turns(c) => safe.push('\u{fffd}'),
+            c => safe.push(c),
+        }
+    }
+    Ok(safe)
+}
+
+/// A section of the page: the anchor, the heading, what stands below it.
+#[derive(Debug)]
+pub struct Section {
+    /// Where links to it lead.
+    pub id: &'static str,
+    /// The heading, as text.
+    pub title: &'static str,
+    /// HTML.
+    pub body: String,
+}
+
+impl Section {
+    /// A section; `None` when it has nothing to say.
+    pub fn new(id: &'static str, title: &'static str, body: String) -> Option<Self> {
+        (!body.is_empty()).then_some(Self { id, title, body })
+    }
+
+    /// The section as HTML.
+    pub fn html(&self) -> String {
+        let Self { id, title, body } = self;
+        format!("<section id=\"{id}\">\n<h2>{title}</h2>\n{body}</section>\n")
+    }
+}
+
+/// One cell of a table.
+#[derive(Debug, Default)]
+pub struct Cell {
+    html: String,
+    /// What it is sorted by, when not by its text.
+    key: Option<f64>,
+    class: &'static str,
+}
+
+impl Cell {
+    /// Text, to be escaped.
+    pub fn text(text: impl AsRef<str>) -> Self {
+        Self {
+            html: escape(text.as_ref()),
+            ..Self::default()
+        }
+    }
+
+    /// A number as people read it, sorted by what it is; missing is a dash.
+    pub fn number(value: Option<f64>, text: impl Fn(f64) -> String) -> Self {
+        match value.filter(|value| value.is_finite()) {
+            Some(value) => Self {
+                html: escape(&text(value)),
+                key: Some(value),
+                class: "n",
+            },
+            None => Self {
+                html: "–".into(),
+                key: None,
+                class: "n",
+            },
+        }
+    }
+
+    /// The same with HTML behind its text.
+    #[must_use]
+    pub fn and(mut self, html: &str) -> Self {
+        self.html += html;
+        self
+    }
+
+    /// The same with a class of the style sheet.
+    #[must_use]
+    pub fn class(mut self, class: &'static str) -> Self {
+        self.class = class;
+        self
+    }
+}
+
+/// A table whose columns can be sorted.
+#[derive(Debug)]
+pub struct Table {
+    id: String,
+    head: String,
+    rows: String,
+    count: usize,
+}
+
+impl Table {
+    /// A table with these columns; those of numbers begin with a `#`.
+    pub fn new(id: &str, columns: &[&str]) -> Self {
+        let mut head = String::new();
+        for title in columns {
+            let (class, title) = match title.strip_prefix('#') {
+                Some(title) => (" class=\"n\"", title),
+                None => ("", *title),
+            };
+            let _ = write!(
+                head,
+                "<th scope=\"col\"{class}><button type=\"button\">{}</button></th>",
+                escape(title)
+            );
+        }
+        Self {
+            id: id.to_owned(),
+            head,
+            rows: String::new(),
+            count: 0,
+        }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        self.rows += "<tr>";
+        for Cell { html, key, class } in cells {
+            self.rows += "<td";
+            if !class.is_empty() {
+                let _ = write!(self.rows, " class=\"{class}\"");
+            }
+            if let Some(key) = key {
+                let _ = write!(self.rows, " data-v=\"{key}\"");
+            }
+            let _ = write!(self.rows, ">{html}</td>");
+        }
+        self.rows += "</tr>\n";
+        self.count += 1;
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// The table as HTML; nothing without rows.
+    pub fn finish(self) -> String {
+        let Self { id, head, rows, .. } = self;
+        if self.count == 0 {
+            return String::new();
+        }
+        format!(
+            "<div class=\"scroll\"><table class=\"sortable\" id=\"{id}\"><thead><tr>{head}</tr></thead>\
+             <tbody>\n{rows}</tbody></table></div>\n"
+        )
+    }
+
+    /// The table with a field that filters its rows when there are many, closed at
+    /// first when there are very many.
+    pub fn finish_searchable(self, what: &str) -> String {
+        const SEARCHED: usize = 12;
+        const CLOSED: usize = 100;
+        let (count, id) = (self.count, self.id.clone());
+        let table = self.finish();
+        if count <= SEARCHED {
+            return table;
+        }
+        let open = if count <= CLOSED { " open" } else { "" };
+        format!(
+            "<details class=\"table\"{open}><summary>{count} {what}</summary>\
+             <div class=\"tools\"><input type=\"search\" data-table=\"{id}\" \
+             placeholder=\"Show only rows with …\" aria-label=\"Show only rows with these words\"></div>\n\
+             {table}</details>\n"
+        )
+    }
+}
+
+/// A table of names and values, those without a value left out.
+pub fn facts<'f>(pairs: impl IntoIterator<Item = (&'f str, Option<String>)>) -> String {
+    let mut rows = String::new();
+    for (name, value) in pairs {
+        let Some(value) = value.filter(|value| !value.is_empty()) else {
+            continue;
+        };
+        let _ = writeln!(
+            rows,
+            "<tr><th scope=\"row\">{}</th><td>{}</td></tr>",
+            escape(name),
+            escape(&value)
+        );
+    }
+    match rows.is_empty() {
+        true => rows,
+        false => format!(
+            "<div class=\"scroll\"><table class=\"facts\"><tbody>\n{rows}</tbody></table></div>\n"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_shown_can_leave_its_place() {
+        assert_eq!(
+            escape("</td><script>alert(\"x\" & 'y')</script>"),
+            "&lt;/td&gt;&lt;script&gt;alert(&quot;x&quot; &amp; &#39;y&#39;)&lt;/script&gt;"
+        );
+        assert_eq!(escape("Ä\u{0}\u{1b}[31m\r\n"), "Ä\u{fffd}\u{fffd}[31m\n");
+        assert_eq!(escape("a\u{202e}b"), "a\u{fffd}b");
+        let text = json(&["</script><!--", "a\u{2028}b & \"c\""]).unwrap();
+        assert_eq!(
+            text,
+            r#"["\u003c/script\u003e\u003c!--","a\u2028b \u0026 \"c\""]"#
+        );
+        let back: Vec<String> = serde_json::from_str(&text).unwrap();
+        assert_eq!(back, ["</script><!--", "a\u{2028}b & \"c\""]);
+    }
+}

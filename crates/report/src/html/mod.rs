@@ -1,0 +1,154 @@
+//! One HTML file that holds a whole run: figures, graphs, samples, job files.
+//!
+//! The page (`assets/`) is complete without its script; the script draws the
+//! graphs with uPlot and makes tables sortable. Nothing is loaded from anywhere:
+//! the page's own policy forbids it. What is embedded is `fathom.report/1`, in
+//! docs/FORMAT.md.
+
+mod curves;
+mod marks;
+mod markup;
+mod results;
+mod sections;
+mod story;
+mod tracks;
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Write};
+use std::path::Path;
+
+use fathom_record::{Entries, RecordError};
+
+use curves::Data;
+use marks::Marks;
+use markup::{Section, escape, json};
+use story::{Places, Story};
+use tracks::Packer;
+
+/// The page; `{{name}}` is filled in.
+const PAGE: &str = include_str!("../../assets/report.html");
+/// uPlot and what Fathom adds, in the order in which they need each other. uPlot's
+/// licence asks to stand beside it.
+const SCRIPTS: [&str; 7] = [
+    "/*!\n",
+    include_str!("../../../../third_party/uplot/LICENSE"),
+    "*/\n",
+    include_str!("../../../../third_party/uplot/uPlot.iife.min.js"),
+    include_str!("../../assets/units.js"),
+    include_str!("../../assets/samples.js"),
+    concat!(
+        include_str!("../../assets/charts.js"),
+        include_str!("../../assets/page.js")
+    ),
+];
+const STYLES: [&str; 2] = [
+    include_str!("../../../../third_party/uplot/uPlot.min.css"),
+    include_str!("../../assets/report.css"),
+];
+
+/// Why a report cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum HtmlError {
+    /// The record cannot be read.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The report cannot be written.
+    #[error("the report cannot be written: {0}")]
+    Write(#[from] io::Error),
+    /// The figures cannot be written as JSON.
+    #[error("the figures cannot be embedded: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// Writes the report of a record folder, of a run that ended or not.
+///
+/// The record is read twice, entry by entry: memory is needed for its jobs and
+/// points, not for its samples.
+///
+/// # Errors
+/// When the folder is no record, is of a newer Fathom, or cannot be read, or
+/// `out` cannot be written.
+pub fn write(dir: &Path, out: &mut impl Write) -> Result<(), HtmlError> {
+    let story = Story::read(dir)?;
+    let merged = tracks::merged_for(story.samples());
+    let data = Data::of(&story);
+    let sections = sections_of(dir, &story, &data, merged);
+    let html: String = sections.iter().map(Section::html).collect();
+    let fills = BTreeMap::from([
+        ("nonce", nonce()),
+        ("version", escape(env!("CARGO_PKG_VERSION"))),
+        ("title", escape(&format!("{} – Fathom", story.doc.name))),
+        ("style", STYLES.concat()),
+        ("headline", sections::headline(&story)),
+        ("contents", contents(&sections)),
+        ("sections", html),
+        ("record", escape(&story.doc.id)),
+        ("data", json(&data)?),
+        ("script", SCRIPTS.concat()),
+    ]);
+    for (place, part) in PAGE.split("{{").enumerate() {
+        let Some((name, text)) = part.split_once("}}").filter(|_| place > 0) else {
+            out.write_all(part.as_bytes())?;
+            continue;
+        };
+        match fills.get(name) {
+            Some(fill) => out.write_all(fill.as_bytes())?,
+            None => samples(dir, story.entries, merged, out)?,
+        }
+        out.write_all(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// In the order in which a reader asks.
+fn sections_of(dir: &Path, story: &Story, data: &Data, merged: u32) -> Vec<Section> {
+    let marks = Marks::of(story);
+    let sections = [
+        marks.section(story),
+        curves::series(story, &marks),
+        curves::tradeoff(story, data),
+        results::section(story, &marks),
+        curves::time(story, merged),
+        sections::failures(story),
+        results::steps(story),
+        sections::environment(story),
+        sections::job_files(dir),
+        sections::reading(),
+    ];
+    sections.into_iter().flatten().collect()
+}
+
+fn contents(sections: &[Section]) -> String {
+    let links: String = (sections.iter())
+        .map(|section| {
+            let short = match section.id {
+                "doubts" => "Doubts and notes",
+                "tradeoff" => "IOPS / latency",
+                _ => section.title,
+            };
+            format!("<li><a href=\"#{}\">{short}</a></li>", section.id)
+        })
+        .collect();
+    format!("<nav aria-label=\"Contents\"><ul>{links}</ul></nav>\n")
+}
+
+/// The second reading: the samples of the entries that the first one saw.
+fn samples(dir: &Path, entries: u64, merged: u32, out: &mut impl Write) -> Result<(), HtmlError> {
+    let mut packer = Packer::new(out, merged);
+    let mut places = Places::default();
+    for (_, entry) in (0..entries).zip(Entries::open(dir)?) {
+        // Damage was told of at the first reading.
+        let Ok(entry) = entry else { break };
+        packer.take(places.of(&entry.event), &entry.event)?;
+    }
+    packer.end_step()?;
+    Ok(())
+}
+
+/// What scripts and styles of the page carry and nothing in a record can know:
+/// should text ever get out of its place, it still does not run.
+fn nonce() -> String {
+    let random = RandomState::new().build_hasher().finish();
+    format!("{random:016x}")
+}

@@ -1,0 +1,423 @@
+//! The tables: best points, points, jobs, steps, disks.
+
+use std::collections::BTreeSet;
+
+use fathom_analysis::{Figures, Outcome, PointResult, Series, best};
+use fathom_model::{Direction, DirectionResult, Doubt, JobResult, Latency, units};
+
+use super::curves::{percentile_ns, short};
+use super::marks::Marks;
+use super::markup::{Cell, Section, Table, escape};
+use super::story::{Step, Story};
+use crate::table::{every_latency, title_of};
+
+/// Every table of figures.
+pub fn section(story: &Story, marks: &Marks) -> Option<Section> {
+    let body = if story.is_campaign() {
+        let best = best_points(story);
+        let heading = if best.is_empty() {
+            ""
+        } else {
+            "<h3>Best points</h3>\n"
+        };
+        let points = points(story, marks);
+        // Of steps that are no points: what brought the device into its state.
+        let others = jobs(story, marks);
+        format!("{heading}{best}<h3>Points</h3>\n{points}{others}")
+    } else {
+        jobs(story, marks)
+    };
+    Section::new("figures", "Figures", body + &disks(story))
+}
+
+/// The best points of each series and direction.
+fn best_points(story: &Story) -> String {
+    let mut table = Table::new(
+        "best",
+        &[
+            "series",
+            "",
+            "#bandwidth",
+            "#at",
+            "#IOPS",
+            "#at",
+            "#mean latency",
+            "#at",
+        ],
+    );
+    for series in &story.sweep.series {
+        for dir in [Direction::Read, Direction::Write, Direction::Trim] {
+            let best = best(series, dir);
+            let at = |place: Option<usize>| x_cell(series, place.map(|p| &series.points[p]));
+            let figure = |place: Option<usize>, value: fn(&Figures) -> Option<f64>| {
+                value(series.points.get(place?)?.figures(dir)?)
+            };
+            let bw = figure(best.bandwidth, |f| Some(f.bw_bytes.mean));
+            if bw.is_none() {
+                continue;
+            }
+            table.row([
+                Cell::text(&series.name).class("name"),
+                Cell::text(dir.name()),
+                Cell::number(bw, units::bytes_per_second),
+                at(best.bandwidth),
+                Cell::number(figure(best.iops, |f| Some(f.iops.mean)), units::count),
+                at(best.iops),
+                Cell::number(
+                    figure(best.latency, |f| Some(f.clat_mean_ns?.mean)),
+                    units::latency,
+                ),
+                at(best.latency),
+            ]);
+        }
+    }
+    table.finish()
+}
+
+/// Where a point stands on its axis, as the job file has it.
+fn x_cell(series: &Series, point: Option<&PointResult>) -> Cell {
+    let value = point.and_then(|point| point.point.x_value());
+    let text = point.and_then(|point| point.point.settings.get(&series.x));
+    Cell::number(value.map(|v| v as f64), |v| {
+        let at = text.cloned().unwrap_or_else(|| v.to_string());
+        format!("{} {at}", series.x)
+    })
+}
+
+/// Every point in every direction.
+fn points(story: &Story, marks: &Marks) -> String {
+    let mut table = Table::new(
+        "points",
+        &[
+            "series",
+            "#at",
+            "",
+            "outcome",
+            "#n",
+            "#bandwidth",
+            "#IOPS",
+            "#mean latency",
+            "#± 95 %",
+            "#p50",
+            "#p99",
+            "#p99.9",
+            "#max",
+        ],
+    );
+    let names: BTreeSet<&str> = (story.sweep.series.iter())
+        .map(|series| short(&series.name))
+        .collect();
+    let told_apart = names.len() == story.sweep.series.len();
+    for series in &story.sweep.series {
+        let name = match told_apart {
+            true => short(&series.name),
+            false => &series.name,
+        };
+        for point in &series.points {
+            let dirs = [Direction::Read, Direction::Write, Direction::Trim];
+            let good = point.outcome == Outcome::Done;
+            let measured: Vec<_> = (dirs.into_iter())
+                .filter_map(|dir| Some((dir.name(), Some(point.figures(dir)?))))
+                .filter(|_| good)
+                .collect();
+            let rows = if measured.is_empty() {
+                vec![("", None)]
+            } else {
+                measured
+            };
+            for (dir, figures) in rows {
+                table.row(point_cells((series, name), point, dir, figures, marks));
+            }
+        }
+    }
+    table.finish_searchable("rows")
+}
+
+fn point_cells(
+    (series, series_name): (&Series, &str),
+    point: &PointResult,
+    dir: &str,
+    figures: Option<&Figures>,
+    marks: &Marks,
+) -> [Cell; 13] {
+    let signs = marks.of_points([point]);
+    let (class, outcome) = match &point.outcome {
+        Outcome::Done => ("good", "done"),
+        Outcome::Failed(_) => ("bad", "failed"),
+        Outcome::Skipped(_) => ("faint", "skipped"),
+        Outcome::Unfinished => ("doubtful", "not finished"),
+    };
+    let clat = figures.and_then(|f| f.clat_mean_ns);
+    let percentile = |percent| {
+        let ns = figures.and_then(|f| percentile_ns(f, percent));
+        Cell::number(ns.map(|ns| ns as f64), units::latency)
+    };
+    [
+        Cell::text(series_name).class("series"),
+        x_cell(series, Some(point)),
+        Cell::text(dir),
+        Cell::text(outcome).class(class),
+        Cell::number(figures.map(|f| f64::from(f.iops.n)), |n| n.to_string()),
+        Cell::number(figures.map(|f| f.bw_bytes.mean), units::bytes_per_second).and(&signs),
+        Cell::number(figures.map(|f| f.iops.mean), units::count).and(&signs),
+        Cell::number(clat.map(|clat| clat.mean), units::latency).and(&signs),
+        Cell::number(clat.and_then(|clat| clat.half_width_95), units::latency),
+        percentile(50.0),
+        percentile(99.0),
+        percentile(99.9),
+        percentile(100.0),
+    ]
+}
+
+/// Every job in every direction: rates, then latencies.
+fn jobs(story: &Story, marks: &Marks) -> String {
+    let has_steps = story.doc.jobs.iter().any(|job| job.step.is_some());
+    let mut rates = Table::new(
+        "jobs",
+        &[
+            "step",
+            "job",
+            "",
+            "#IOPS",
+            "#bandwidth",
+            "#moved",
+            "#run time",
+            "#mean latency",
+            "#CPU usr + sys",
+            "#errors",
+        ][usize::from(!has_steps)..],
+    );
+    let most = (story.doc.jobs.iter())
+        .flat_map(JobResult::directions)
+        .map(|(_, result)| result.iops)
+        .fold(0.0, f64::max);
+    let mut latencies = Table::new(
+        "latencies",
+        &[
+            "step", "job", "latency", "#mean", "#stddev", "#min", "#p50", "#p90", "#p99", "#p99.9",
+            "#p99.99", "#max",
+        ][usize::from(!has_steps)..],
+    );
+    for job in &story.doc.jobs {
+        let lead = || {
+            let step = Cell::text(job.step.as_deref().unwrap_or_default()).class("name");
+            let job = Cell::text(title_of(job)).class("name");
+            [step, job].into_iter().skip(usize::from(!has_steps))
+        };
+        let active: Vec<_> = (job.directions())
+            .filter(|(_, result)| result.total_ios > 0 || result.io_bytes > 0)
+            .collect();
+        if active.is_empty() {
+            let known = job.directions().next().is_some();
+            let word = if known { "no I/O" } else { "no figures" };
+            let rest = (0..5).map(|_| Cell::number(None, units::count));
+            let cells = lead().chain([Cell::text(word).class("bad")]).chain(rest);
+            rates.row(cells.chain(cpu_and_errors(job)));
+        }
+        for (dir, result) in active {
+            rates.row(
+                lead()
+                    .chain(rate_cells(dir, result, most, marks))
+                    .chain(cpu_and_errors(job)),
+            );
+        }
+        for (name, latency, doubts) in every_latency(job) {
+            let cells = latency_cells(&name, latency, &marks.of_doubts(doubts));
+            latencies.row(lead().chain(cells));
+        }
+    }
+    let (rates, latencies) = (
+        rates.finish_searchable("rows of rates"),
+        latencies.finish_searchable("rows of latencies"),
+    );
+    match (rates.is_empty(), latencies.is_empty()) {
+        (true, true) => String::new(),
+        (_, true) => format!("<h3>Rates</h3>\n{rates}"),
+        _ => format!("<h3>Rates</h3>\n{rates}<h3>Latencies</h3>\n{latencies}"),
+    }
+}
+
+fn rate_cells(dir: Direction, result: &DirectionResult, most: f64, marks: &Marks) -> [Cell; 6] {
+    let rate_doubts: Vec<Doubt> = (result.doubts.iter().copied())
+        .filter(|&doubt| doubt != Doubt::SaturatedPercentiles)
+        .collect();
+    let signs = marks.of_doubts(&rate_doubts);
+    let known = !result.doubts.contains(&Doubt::UnknownCounts);
+    let iops = Some(result.iops).filter(|_| known);
+    let clat = result.clat.as_ref().or(result.lat.as_ref());
+    [
+        Cell::text(dir.name()),
+        Cell::number(iops, units::count)
+            .and(&signs)
+            .and(&bar(iops, most)),
+        Cell::number(Some(result.bw_bytes), units::bytes_per_second).and(&signs),
+        Cell::number(Some(result.io_bytes as f64), units::bytes),
+        Cell::number(Some(result.runtime_ms as f64), |ms| {
+            units::duration(ms as u64)
+        }),
+        Cell::number(clat.map(|clat| clat.mean_ns), units::latency),
+    ]
+}
+
+/// How much of the most a figure is.
+fn bar(value: Option<f64>, most: f64) -> String {
+    let Some(value) = value.filter(|_| most > 0.0) else {
+        return String::new();
+    };
+    let percent = value / most * 100.0;
+    format!(
+        "<svg class=\"bar\" aria-hidden=\"true\"><rect width=\"{percent:.1}%\" height=\"100%\" rx=\"2\"/></svg>"
+    )
+}
+
+fn cpu_and_errors(job: &JobResult) -> [Cell; 2] {
+    let cpu = job
+        .cpu
+        .as_ref()
+        .map(|cpu| (cpu.user_percent, cpu.system_percent));
+    let sampled = (job.directions()).any(|(_, r)| r.doubts.contains(&Doubt::FromSamples));
+    // Samples tell of no errors: that there were none is not known then.
+    let unknown = sampled || job.directions().next().is_none();
+    let errors = match (job.total_errors, job.error) {
+        (None, 0) if unknown => Cell::number(None, units::count),
+        (None | Some(0), 0) => Cell::number(Some(0.0), units::count),
+        (None | Some(0), errno) => Cell::text(format!("errno {errno}")).class("bad"),
+        (Some(count), _) => Cell::text(count.to_string()).class("bad"),
+    };
+    [
+        Cell::number(cpu.map(|(user, system)| user + system), |_| {
+            cpu.map_or_else(String::new, |(user, system)| {
+                format!("{user:.1} + {system:.1} %")
+            })
+        }),
+        errors,
+    ]
+}
+
+fn latency_cells(name: &str, latency: &Latency, signs: &str) -> Vec<Cell> {
+    let figure = |ns: Option<f64>| Cell::number(ns, units::latency);
+    let error = latency
+        .standard_error_ns()
+        .filter(|error| error.is_finite());
+    let mean = Cell::number(Some(latency.mean_ns), |mean| match error {
+        Some(error) => format!("{} ± {}", units::latency(mean), units::latency(error)),
+        None => units::latency(mean),
+    });
+    let percentiles = [50.0, 90.0, 99.0, 99.9, 99.99]
+        .map(|percent| figure(latency.percentile_ns(percent).map(|ns| ns as f64)));
+    [
+        Cell::text(name),
+        mean.and(signs),
+        figure(latency.stddev_ns),
+        figure(Some(latency.min_ns as f64)),
+    ]
+    .into_iter()
+    .chain(percentiles)
+    .chain([figure(Some(latency.max_ns as f64))])
+    .collect()
+}
+
+/// What the disks did, in the names of iostat(1).
+fn disks(story: &Story) -> String {
+    let has_steps = story.doc.disks.iter().any(|disk| disk.step.is_some());
+    let mut table = Table::new(
+        "disks",
+        &[
+            "step", "disk", "#reads", "#merged", "#r_await", "#writes", "#merged", "#w_await",
+            "#util",
+        ][usize::from(!has_steps)..],
+    );
+    let each = |ticks_ms: u64, ios: u64| {
+        let ns = (ios > 0).then(|| ticks_ms as f64 * 1e6 / ios as f64);
+        Cell::number(ns, units::latency)
+    };
+    let count = |value: u64| Cell::number(Some(value as f64), units::count);
+    for disk in &story.doc.disks {
+        let name = match &disk.host {
+            Some(host) => format!("{} on {host}", disk.name),
+            None => disk.name.clone(),
+        };
+        let step = Cell::text(disk.step.as_deref().unwrap_or_default()).class("name");
+        let cells = [
+            step,
+            Cell::text(name),
+            count(disk.read_ios),
+            count(disk.read_merges),
+            each(disk.read_ticks_ms, disk.read_ios),
+            count(disk.write_ios),
+            count(disk.write_merges),
+            each(disk.write_ticks_ms, disk.write_ios),
+            Cell::number(Some(disk.util_percent), |percent| format!("{percent:.1} %")),
+        ];
+        table.row(cells.into_iter().skip(usize::from(!has_steps)));
+    }
+    if table.len() == 0 {
+        return String::new();
+    }
+    format!(
+        "<h3>Disks</h3>\n{}",
+        table.finish_searchable("rows of disks")
+    )
+}
+
+/// The steps as they ran, and their commands.
+pub fn steps(story: &Story) -> Option<Section> {
+    const COMMANDS: usize = 24;
+    let mut table = Table::new(
+        "steps",
+        &[
+            "#",
+            "step",
+            "#began after",
+            "#took",
+            "engine",
+            "#samples",
+            "outcome",
+        ],
+    );
+    let last = story.steps.len().saturating_sub(1);
+    for (place, step) in story.steps.iter().enumerate() {
+        let (begin, end) = step.time_ms;
+        let ms = |ms: u64| Cell::number(Some(ms as f64), |ms| units::duration(ms as u64));
+        // Of an import only the time of the import is known.
+        let timed = story.doc.command != "import";
+        let time = |ms_of: u64| {
+            if timed {
+                ms(ms_of)
+            } else {
+                Cell::number(None, units::count)
+            }
+        };
+        let (class, word) = outcome(story, step, place == last);
+        table.row([
+            Cell::number(Some(place as f64 + 1.0), |n| n.to_string()),
+            Cell::text(story.name_of(step)).class("name"),
+            time(begin.saturating_sub(story.started_ms)),
+            time(end.saturating_sub(begin)),
+            Cell::text(&step.engine),
+            Cell::number(Some(step.samples as f64), |n| n.to_string()),
+            Cell::text(word).class(class),
+        ]);
+    }
+    let mut body = table.finish_searchable("steps");
+    let commands: String = (story.steps.iter().take(COMMANDS))
+        .filter(|step| !step.argv.is_empty())
+        .map(|step| escape(&step.argv.join(" ")) + "\n")
+        .collect();
+    if !commands.is_empty() {
+        body += &format!(
+            "<details><summary>Commands as executed</summary><pre>{commands}</pre></details>\n"
+        );
+    }
+    Section::new("steps", "Steps", body)
+}
+
+fn outcome(story: &Story, step: &Step, is_last: bool) -> (&'static str, &'static str) {
+    use fathom_model::RunStatus::Running;
+    match (step.failures.is_empty(), step.finished) {
+        (false, _) => ("bad", "failed"),
+        (true, true) => ("good", "done"),
+        (true, false) if is_last && story.doc.status == Running => ("doubtful", "running"),
+        (true, false) => ("doubtful", "not finished"),
+    }
+}

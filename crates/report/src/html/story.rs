@@ -1,0 +1,177 @@
+//! The first reading of a record: everything but its samples.
+
+use std::path::Path;
+
+use fathom_analysis::{Outcome, PointResult, Sweep};
+use fathom_model::{Entry, Event, RunDocument};
+use fathom_record::RecordError;
+use serde_json::{Map, Value};
+
+use crate::sweep::read_along;
+
+/// What is shown of a run. Takes memory for its jobs and points.
+#[derive(Debug)]
+pub struct Story {
+    /// Its document, with histograms; of a campaign without the jobs of its points.
+    pub doc: RunDocument,
+    /// The engines that measured, with their versions.
+    pub engines: Vec<String>,
+    /// Its curves; none when the run was no campaign.
+    pub sweep: Sweep,
+    /// Its steps in the order of the record; a step that was run again after a
+    /// kill is there twice.
+    pub steps: Vec<Step>,
+    /// What the command noted of its own kind.
+    pub facts: Map<String, Value>,
+    /// Start, ms since 1970 UTC.
+    pub started_ms: u64,
+    /// Last line, ms since 1970 UTC.
+    pub last_ms: u64,
+    /// Number of entries read: a run that goes on has more by the second reading.
+    pub entries: u64,
+}
+
+/// A part of the run.
+#[derive(Debug, Default)]
+pub struct Step {
+    /// Its name: a job file, a test, a point's id. Empty: the run has no steps.
+    pub name: String,
+    /// Which measurement of a point it is.
+    pub repetition: u32,
+    /// Begin and last line, ms since 1970 UTC.
+    pub time_ms: (u64, u64),
+    /// Engine with its version.
+    pub engine: String,
+    /// The command as executed.
+    pub argv: Vec<String>,
+    /// Names of the jobs that samples refer to.
+    pub jobs: Vec<String>,
+    /// Number of samples.
+    pub samples: u64,
+    /// Whether the engine gave its figures.
+    pub finished: bool,
+    /// What went wrong in it.
+    pub failures: Vec<String>,
+}
+
+impl Story {
+    /// Reads a record folder.
+    pub fn read(dir: &Path) -> Result<Self, RecordError> {
+        let mut teller = Teller::default();
+        let record = read_along(dir, |entry| teller.take(entry))?;
+        Ok(Self {
+            doc: record.run,
+            engines: record.engines,
+            sweep: record.sweep,
+            steps: teller.steps,
+            facts: record.header.facts,
+            started_ms: record.header.started_ms,
+            last_ms: teller.last_ms.max(record.header.started_ms),
+            entries: teller.entries,
+        })
+    }
+
+    /// Samples that will be embedded before any are merged: where a step has
+    /// several jobs their sums come on top.
+    pub fn samples(&self) -> u64 {
+        let of = |step: &Step| match step.jobs.len() as u64 {
+            0 | 1 => step.samples,
+            jobs => step.samples + step.samples.div_ceil(jobs),
+        };
+        self.steps.iter().map(of).sum()
+    }
+
+    /// The points with the name of their curve.
+    pub fn points(&self) -> impl Iterator<Item = &PointResult> {
+        self.sweep.series.iter().flat_map(|series| &series.points)
+    }
+
+    /// What a step is called; one without a name is the run.
+    pub fn name_of(&self, step: &Step) -> String {
+        match (step.name.as_str(), step.repetition) {
+            ("", _) => self.doc.name.clone(),
+            (name, 0 | 1) => name.to_owned(),
+            (name, n) => format!("{name}, repetition {n}"),
+        }
+    }
+
+    /// Whether the run was a campaign.
+    pub fn is_campaign(&self) -> bool {
+        !self.sweep.series.is_empty()
+    }
+
+    /// Number of points that came out so.
+    pub fn count(&self, wanted: impl Fn(&Outcome) -> bool) -> usize {
+        self.points().filter(|point| wanted(&point.outcome)).count()
+    }
+}
+
+/// Counts the steps of a run, the same way in both readings.
+#[derive(Debug, Default)]
+pub struct Places {
+    begun: usize,
+}
+
+impl Places {
+    /// The place of the step that this event belongs to, from 0. What comes
+    /// before the first step, or in a run without steps, belongs to the first.
+    pub fn of(&mut self, event: &Event) -> usize {
+        if matches!(event, Event::Step { .. }) {
+            self.begun += 1;
+        }
+        self.begun.saturating_sub(1)
+    }
+}
+
+/// Takes down what is told of a run.
+#[derive(Debug, Default)]
+struct Teller {
+    steps: Vec<Step>,
+    places: Places,
+    last_ms: u64,
+    entries: u64,
+}
+
+impl Teller {
+    fn take(&mut self, entry: &Entry) {
+        self.entries += 1;
+        self.last_ms = self.last_ms.max(entry.at_ms);
+        let place = self.places.of(&entry.event);
+        // These belong to the run, not to the step they stand behind.
+        if matches!(
+            entry.event,
+            Event::Skipped { .. } | Event::Resumed { .. } | Event::Ended { .. }
+        ) {
+            return;
+        }
+        if self.steps.len() <= place {
+            self.steps.resize_with(place + 1, || Step {
+                time_ms: (entry.at_ms, entry.at_ms),
+                ..Step::default()
+            });
+        }
+        let step = &mut self.steps[place];
+        step.time_ms.1 = entry.at_ms;
+        match &entry.event {
+            Event::Step { name, point, .. } => {
+                step.name.clone_from(name);
+                step.time_ms.0 = entry.at_ms;
+                step.repetition = point.as_ref().map_or(1, |point| point.repetition);
+            }
+            Event::EngineStarted {
+                engine,
+                version,
+                argv,
+                ..
+            } => {
+                step.engine = version.clone().unwrap_or_else(|| engine.clone());
+                step.argv.clone_from(argv);
+            }
+            Event::Jobs { names } => step.jobs.clone_from(names),
+            Event::Sample(_) => step.samples += 1,
+            Event::Finished { .. } => step.finished = true,
+            Event::Failure(failure) => step.failures.push(failure.message.clone()),
+            _ => {}
+        }
+    }
+}
