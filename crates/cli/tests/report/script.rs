@@ -67,7 +67,12 @@ fn every_script_is_correct_javascript() {
 #[test]
 fn numbers_of_jobs_are_no_sizes() {
     let script = "return input.map(([option, value]) => units.ofOption(option, value))";
-    let input = json!([["numjobs", 4], ["iodepth", 32], ["bs", 4096], ["size", 1024]]);
+    let input = json!([
+        ["numjobs", 4],
+        ["iodepth", 32],
+        ["bs", 4096],
+        ["size", 1024]
+    ]);
     match node(script, &input) {
         Ok(said) => assert_eq!(said, json!(["4", "32", "4 KiB", "1 KiB"])),
         Err(reason) => fathom_testkit::skip("numbers_of_jobs_are_no_sizes", &reason),
