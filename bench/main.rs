@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 mod campaigns;
 mod inputs;
+mod lat;
 mod machine;
 mod measurements;
 mod results;
@@ -61,6 +62,7 @@ fn main() {
         ("export", campaigns::export),
         ("graph", campaigns::graphs),
         ("report", measurements::open_report),
+        ("lat", lat::latency_log),
     ];
     // `cargo bench … -- parse` measures that alone, and writes nothing.
     let wanted: Vec<String> = std::env::args()

@@ -155,6 +155,11 @@ proptest! {
             prop_assert_eq!(line[next - 1], b'\n');
         }
     }
+}
+
+proptest! {
+    // Megabytes each: only large files have parts.
+    #![proptest_config(ProptestConfig::with_cases(3))]
 
     #[test]
     fn any_number_of_threads_reads_the_same(lines in prop::collection::vec(any_line(), 1..40)) {
