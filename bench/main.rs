@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 mod campaigns;
 mod inputs;
+mod lat;
 mod machine;
 mod measurements;
 mod results;
@@ -64,6 +65,7 @@ fn main() {
         ("report", measurements::open_report),
         ("between", running::between_points),
         ("campaign", running::memory),
+        ("lat", lat::latency_log),
     ];
     // `cargo bench … -- parse` measures that alone, and writes nothing.
     let wanted: Vec<String> = std::env::args()

@@ -7,10 +7,10 @@
 
 use std::path::Path;
 
-use fathom_engine::fio::{import, json, normal, terse};
+use fathom_engine::fio::{import, json, log, normal, terse};
 use fathom_engine::jobfile::value::{self, Base, TimeUnit};
 use fathom_engine::jobfile::{self, JobFile, Keyword, Sources};
-use fathom_model::Histogram;
+use fathom_model::{Histogram, LogEntry};
 
 /// What a target does with an input.
 pub type Target = fn(&[u8]);
@@ -24,6 +24,7 @@ pub const ALL: &[(&str, Target)] = &[
     ("normal", normal),
     ("import", import),
     ("histogram", histogram),
+    ("log", log),
     ("units", units),
 ];
 
@@ -126,6 +127,36 @@ pub fn import(data: &[u8]) {
             let _ = import::failures(results);
             serde_json::to_string(results).expect("results can be written");
         }
+    }
+}
+
+/// Sums up what a log holds, in whatever order.
+struct Sum(u64);
+
+impl log::Collect for Sum {
+    fn add(&mut self, entry: &LogEntry) {
+        self.0 = self
+            .0
+            .wrapping_add(entry.value ^ entry.time_ms.rotate_left(32));
+    }
+}
+
+/// A latency log, plain or gzip: what is read strictly is read alike when
+/// malformed lines are left out.
+pub fn log(data: &[u8]) {
+    let read = |skip_bad| {
+        let options = log::Options {
+            threads: 1,
+            skip_bad,
+        };
+        log::read_from(data, Path::new("fuzz.log"), options, |_| Sum(0))
+    };
+    let lenient = read(true);
+    if let Ok(strict) = read(false) {
+        let lenient = lenient.expect("a good log is good without its bad lines");
+        assert_eq!((strict.lines, strict.skipped), (lenient.lines, 0));
+        let sums = |log: log::Log<Sum>| log.parts.iter().map(|sum| sum.0).collect::<Vec<_>>();
+        assert_eq!(sums(strict), sums(lenient));
     }
 }
 

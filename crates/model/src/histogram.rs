@@ -31,6 +31,7 @@ pub struct Histogram {
 
 /// The bucket that holds `value_ns`.
 #[must_use]
+#[inline]
 pub fn bucket_of(value_ns: u64) -> usize {
     let top = 63 - (value_ns | 1).leading_zeros();
     if top <= SUB_BITS {
@@ -152,16 +153,24 @@ impl Histogram {
         let wanted = (self.total as f64 * percent.clamp(0.0, 100.0) / 100.0)
             .ceil()
             .max(1.0);
+        self.element_ns(wanted as u64)
+    }
+
+    /// The `element`-th smallest value in ns, counted from 1: the middle of the
+    /// bucket in which it lies. Beyond the last it is the last; `None` when the
+    /// histogram is empty.
+    #[must_use]
+    pub fn element_ns(&self, element: u64) -> Option<u64> {
         let mut seen = 0u64;
-        let mut last = 0;
+        let mut last = None;
         for (bucket, count) in self.buckets() {
             seen = seen.saturating_add(count);
-            last = bucket;
-            if seen as f64 >= wanted {
+            last = Some(middle_of(bucket));
+            if seen >= element {
                 break;
             }
         }
-        Some(middle_of(last))
+        last
     }
 
     /// The mean of the buckets' middles in ns; `None` when it is empty.

@@ -2,7 +2,7 @@
 //!
 //! This crate knows no other crate of the workspace. It does no I/O: it holds
 //! units ([`units`]), what was asked ([`job`], [`point`]), what was seen while it ran
-//! ([`sample`], [`event`]), what came out ([`result`], [`histogram`]), where it
+//! ([`sample`], [`event`], [`mod@log`]), what came out ([`result`], [`histogram`]), where it
 //! ran ([`environment`]), what went wrong ([`failure`]), what makes a figure
 //! doubtful ([`doubt`]), the one document that
 //! `--json` prints ([`document`]) and the exit codes ([`exit`]).
@@ -15,6 +15,7 @@ pub mod exit;
 pub mod failure;
 pub mod histogram;
 pub mod job;
+pub mod log;
 pub mod percentiles;
 pub mod point;
 pub mod result;
@@ -29,6 +30,7 @@ pub use exit::Exit;
 pub use failure::{Failure, FailureKind};
 pub use histogram::Histogram;
 pub use job::{JobOption, JobSpec, Origin};
+pub use log::{LogEntry, PrioColumn};
 pub use point::Point;
 pub use result::{Direction, DirectionResult, DiskUse, GroupResult, JobResult, Latency, Results};
 pub use sample::Sample;

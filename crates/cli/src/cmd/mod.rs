@@ -21,6 +21,7 @@ pub mod graph;
 pub mod import;
 pub mod init;
 pub mod job;
+pub mod lat;
 pub mod man;
 pub mod plan;
 pub mod quick;
@@ -111,6 +112,9 @@ pub enum Command {
     #[command(display_order = 3)]
     Job(job::Args),
     #[command(display_order = 23)]
+    #[command(display_order = 7)]
+    Lat(lat::Args),
+    #[command(display_order = 10)]
     Man(man::Args),
     #[command(display_order = 9)]
     Plan(plan::Args),
@@ -148,6 +152,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Import(args) => import::run(&cli.global, args),
         Command::Init(args) => init::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
+        Command::Lat(args) => lat::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
         Command::Plan(args) => plan::run(&cli.global, args),
         Command::Quick(args) => quick::run(&cli.global, args),

@@ -5,6 +5,7 @@
 //! - [`stream`]: fio's output while it arrives, and the formats it was written in
 //! - [`json`], [`terse`], [`normal`]: fio's outputs of any age into [`fathom_model::Results`]
 //! - [`import`]: which of them a file holds
+//! - [`mod@log`]: fio's latency logs, at speed
 //! - [`mod@write`]: [`fathom_model::Results`] of another engine in fio's formats
 //! - [`parse_only`]: whether fio takes job files, asked without running them
 //! - [`version`]: which fio is here; [`inventory`]: its engines and options
@@ -18,6 +19,7 @@ pub mod import;
 pub mod intervals;
 pub mod inventory;
 pub mod json;
+pub mod log;
 mod messages;
 pub mod normal;
 pub mod parse_only;

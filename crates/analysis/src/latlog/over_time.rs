@@ -1,0 +1,88 @@
+//! What was measured in each interval.
+
+use std::collections::BTreeMap;
+
+use fathom_model::Histogram;
+
+use super::collector::MOST_INTERVALS;
+use super::moments::Moments;
+use super::values::Counts;
+
+/// One interval of one priority and direction, complete.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Slice {
+    pub(super) moments: Moments,
+    pub(super) histogram: Histogram,
+}
+
+impl Slice {
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.moments.merge(&other.moments);
+        self.histogram.merge(&other.histogram);
+    }
+}
+
+/// Slices of a log whose lines mostly come in the order of time: those of the
+/// running interval are counted in place, complete ones are kept small.
+#[derive(Debug)]
+pub(super) struct OverTime {
+    interval_ms: u64,
+    running: u64,
+    /// By slot of the collector.
+    open: Vec<(Moments, Counts)>,
+    /// By interval, then slot.
+    pub(super) done: BTreeMap<(u64, usize), Slice>,
+}
+
+impl OverTime {
+    pub(super) fn new(interval_ms: u64) -> Self {
+        Self {
+            interval_ms: interval_ms.max(1),
+            running: 0,
+            open: Vec::new(),
+            done: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn interval_ms(&self) -> u64 {
+        self.interval_ms
+    }
+
+    pub(super) fn add(&mut self, slot: usize, time_ms: u64, value_ns: u64, max_ns: u64, bs: u64) {
+        if self.is_full() {
+            return;
+        }
+        let interval = time_ms / self.interval_ms;
+        if interval != self.running {
+            self.close();
+            self.running = interval;
+        }
+        if slot >= self.open.len() {
+            self.open.resize_with(slot + 1, Default::default);
+        }
+        let (moments, counts) = &mut self.open[slot];
+        moments.add(value_ns, max_ns, bs);
+        counts.add(value_ns);
+    }
+
+    /// Whether there are more intervals than a log may have.
+    pub(super) fn is_full(&self) -> bool {
+        self.done.len() as u64 > MOST_INTERVALS
+    }
+
+    /// Puts the running interval away.
+    pub(super) fn close(&mut self) {
+        for (slot, (moments, counts)) in self.open.iter_mut().enumerate() {
+            let moments = std::mem::take(moments);
+            if moments.n == 0 {
+                continue;
+            }
+            let histogram = counts.take(moments.min_ns, moments.max_ns);
+            let slice = Slice { moments, histogram };
+            self.done
+                .entry((self.running, slot))
+                .or_default()
+                .merge(&slice);
+        }
+    }
+}

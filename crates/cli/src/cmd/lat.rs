@@ -1,0 +1,374 @@
+//! `fathom lat`: statistics of fio's latency logs.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use anyhow::Context;
+use fathom_analysis::latlog::{Collector, Settings, Statistics, TooMany};
+use fathom_engine::fio::log::{self, Collect, Log, LogError, Options};
+use fathom_engine::jobfile::value::{self, Base, TimeUnit};
+use fathom_model::{Exit, LogEntry, PrioColumn};
+use fathom_report::latlog::{self, LatLog, Leading};
+
+use super::{ExitError, Global};
+use crate::out;
+
+/// Show the statistics of fio's latency logs (write_lat_log)
+///
+/// For all I/Os, by direction and by priority: share, IOPS, bandwidth, minimum,
+/// maximum, mean, standard deviation and percentiles of the latency. Takes every
+/// form of the logs: priorities in hexadecimal (log_prio) or as 0 and 1, with
+/// offsets, issue times, windows with their maximum; plain or gzip. The last line
+/// is left out when it has no end: fio may still be writing it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Percentiles are exact where all latencies fit the memory (4 bytes each, 8 above
+4.29 s); beyond, they come from a histogram and are within 0.79 % of the exact
+ones. Those over time always do. docs/LATENCY-LOGS.md has every definition.
+
+Examples:
+  fathom lat randread.log_lat.log
+  fathom lat out_lat.*.log --format csv --head
+  fathom lat randread.log_lat.log --interval 10s
+  fathom lat randread.log_lat.log.gz --json | jq '.files[0].all.percentiles_ns'")]
+pub struct Args {
+    /// The logs
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The format
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: Form,
+    /// Print a line with the titles of the columns before CSV
+    #[arg(long)]
+    head: bool,
+    /// First column of CSV lines; without, the file when there are several
+    #[arg(long, value_name = "TEXT")]
+    label: Option<String>,
+    /// Which I/Os: all, direction, priority; without, what differs, in CSV priority
+    #[arg(long, value_name = "WHICH", value_enum, value_delimiter = ',')]
+    #[arg(hide_possible_values = true)]
+    by: Vec<By>,
+    /// Also show what happened over time, a line for each TIME, such as 1s or 500ms
+    #[arg(long, value_name = "TIME", value_parser = interval)]
+    interval: Option<u64>,
+    /// Memory for exact percentiles; 0: always a histogram
+    #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = memory)]
+    memory: usize,
+    /// Leave malformed lines out and count them
+    #[arg(long)]
+    skip_bad: bool,
+    /// Also write the latencies of each priority to FILE.PRIORITY.lat, in ns, a line each
+    #[arg(long)]
+    save_priolat: bool,
+    /// Threads; without, one a CPU
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
+}
+
+/// A format.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Form {
+    /// For people
+    #[default]
+    Text,
+    /// Columns between commas
+    Csv,
+    /// A document with everything, as with --json
+    Json,
+}
+
+/// Which I/Os.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum By {
+    /// All
+    All,
+    /// Each direction
+    Direction,
+    /// Each priority
+    Priority,
+}
+
+impl From<By> for latlog::By {
+    fn from(by: By) -> Self {
+        match by {
+            By::All => Self::All,
+            By::Direction => Self::Direction,
+            By::Priority => Self::Priority,
+        }
+    }
+}
+
+fn interval(text: &str) -> Result<u64, String> {
+    let us = value::time_us(text, TimeUnit::Seconds).map_err(|fault| fault.to_string())?;
+    let ms = u64::try_from(us / 1000).unwrap_or(0);
+    match ms > 0 && us % 1000 == 0 {
+        true => Ok(ms),
+        false => Err("a log's time is in whole milliseconds".to_owned()),
+    }
+}
+
+fn memory(text: &str) -> Result<usize, String> {
+    let bytes = value::size(text, Base::Binary).map_err(|fault| fault.to_string())?;
+    usize::try_from(bytes).map_err(|_| "less than nothing".to_owned())
+}
+
+/// A log that was read, with its statistics.
+struct Done {
+    file: PathBuf,
+    log: Log<Lines>,
+    statistics: Option<Statistics>,
+}
+
+/// Shows statistics.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    let json = global.json || args.format == Form::Json;
+    if !json && args.format == Form::Csv && args.head {
+        out::text(latlog::csv_head(leading(args, "")));
+    }
+    let mut documents = Vec::new();
+    for (number, file) in args.files.iter().enumerate() {
+        let done = read(file, args)?;
+        if args.save_priolat {
+            save(global, &done, args)?;
+        }
+        if json {
+            documents.push(done);
+            continue;
+        }
+        let name = file.display().to_string();
+        let shown = shown(&done);
+        let by: Vec<latlog::By> = args.by.iter().map(|&by| by.into()).collect();
+        match args.format {
+            Form::Csv => {
+                shown.notes.iter().for_each(|note| {
+                    out::note(format_args!("{name}: {note}"));
+                });
+                out::text(latlog::csv(&shown, &by, leading(args, &name)));
+            }
+            _ => {
+                if number > 0 {
+                    out::line("");
+                }
+                out::text(latlog::text(&shown, &by, out::style(global.color)));
+            }
+        }
+        if out::is_stopped() {
+            return Ok(Exit::Success);
+        }
+    }
+    if json {
+        let logs: Vec<LatLog> = documents.iter().map(shown).collect();
+        out::json(&latlog::document(&logs))?;
+    }
+    Ok(Exit::Success)
+}
+
+fn leading<'l>(args: &'l Args, file: &'l str) -> Leading<'l> {
+    let label = match &args.label {
+        Some(label) => Some(("label", label.as_str())),
+        None if args.files.len() > 1 => Some(("file", file)),
+        None => None,
+    };
+    Leading {
+        label,
+        over_time: args.interval.is_some(),
+    }
+}
+
+fn shown(done: &Done) -> LatLog<'_> {
+    LatLog {
+        file: done.file.display().to_string(),
+        prio: done.log.form.map_or(PrioColumn::Absent, |form| form.prio),
+        lines: done.log.lines,
+        skipped: done.log.skipped,
+        notes: notes(done),
+        statistics: done.statistics.as_ref(),
+    }
+}
+
+/// What a reader has to know of a log.
+fn notes(done: &Done) -> Vec<String> {
+    let log = &done.log;
+    let mut notes = Vec::new();
+    if done.statistics.as_ref().is_some_and(|s| s.averaged) {
+        notes.push(
+            "lines are means over windows (log_avg_msec): so are the percentiles; \
+             IOPS and bandwidth are not in the log"
+                .to_owned(),
+        );
+    }
+    if let Some((line, error)) = &log.first_skipped {
+        let plural = if log.skipped == 1 { "" } else { "s" };
+        notes.push(format!(
+            "{} malformed line{plural} left out, the first: line {line}, column {}: {}",
+            log.skipped, error.column, error.fault
+        ));
+    }
+    if log.cut_gzip {
+        notes.push("the compressed file ends before its end: what comes before was read".into());
+    }
+    if log.cut_bytes > 0 {
+        notes.push(format!(
+            "the last line has no end ({} bytes) and was left out: cut, or still being written",
+            log.cut_bytes
+        ));
+    }
+    notes
+}
+
+/// The lines of one part of a log.
+struct Lines(Collector);
+
+impl Collect for Lines {
+    #[inline]
+    fn add(&mut self, entry: &LogEntry) {
+        self.0.add(entry);
+    }
+
+    fn end(&mut self) {
+        self.0.end();
+    }
+}
+
+fn options(args: &Args) -> Options {
+    let cpus = || thread::available_parallelism().map_or(1, usize::from);
+    Options {
+        threads: args.threads.map_or_else(cpus, usize::from),
+        skip_bad: args.skip_bad,
+    }
+}
+
+fn input(message: String) -> anyhow::Error {
+    let exit = Exit::Input;
+    ExitError { exit, message }.into()
+}
+
+fn read(file: &Path, args: &Args) -> anyhow::Result<Done> {
+    if let Some(kind) = log::other_kind(file) {
+        return Err(input(format!(
+            "{} is a log of {kind}, not of latencies: take the _lat, _clat or _slat log",
+            file.display()
+        )));
+    }
+    let options = options(args);
+    let settings = Settings {
+        memory: args.memory / options.threads,
+        interval_ms: args.interval,
+    };
+    let read = log::read(file, options, |_| Lines(Collector::new(settings)));
+    let mut log = read.map_err(|error| failed(error, args))?;
+    let parts = std::mem::take(&mut log.parts);
+    let parts = parts.into_iter().map(|Lines(part)| part).collect();
+    let statistics = Statistics::of(parts).map_err(|error| {
+        let file = file.display();
+        input(match error {
+            TooMany::Intervals(most) => format!(
+                "{file} has more than {most} intervals and priorities: take a longer --interval"
+            ),
+            TooMany::Priorities(most) => {
+                format!("{file} has more than {most} priorities: no log of fio has")
+            }
+        })
+    })?;
+    let file = file.to_owned();
+    Ok(Done {
+        file,
+        log,
+        statistics,
+    })
+}
+
+fn failed(error: LogError, args: &Args) -> anyhow::Error {
+    let advice = match &error {
+        LogError::Line { .. } if !args.skip_bad => "; --skip-bad leaves such lines out",
+        _ => "",
+    };
+    input(format!("{error}{advice}"))
+}
+
+/// What writes the latencies of each priority; the first error ends it.
+#[derive(Default)]
+struct Files {
+    open: BTreeMap<u16, BufWriter<File>>,
+    failed: Option<(PathBuf, io::Error)>,
+}
+
+/// The lines of a log that are to be written, by one thread in their order.
+struct Saving<'f> {
+    log: &'f Path,
+    prio: PrioColumn,
+    files: Arc<Mutex<Files>>,
+}
+
+impl Saving<'_> {
+    fn path(&self, prio: u16) -> PathBuf {
+        let prio = match self.prio {
+            PrioColumn::Value => format!("0x{prio:04x}"),
+            PrioColumn::RealTime | PrioColumn::Absent => prio.to_string(),
+        };
+        let mut name = self.log.as_os_str().to_owned();
+        name.push(format!(".{prio}.lat"));
+        name.into()
+    }
+
+    fn write(&self, files: &mut Files, entry: &LogEntry) -> Result<(), (PathBuf, io::Error)> {
+        let path = || self.path(entry.prio);
+        let named = |error| (path(), error);
+        if !files.open.contains_key(&entry.prio) {
+            let file = File::create(path()).map_err(named)?;
+            files.open.insert(entry.prio, BufWriter::new(file));
+        }
+        match files.open.get_mut(&entry.prio) {
+            Some(file) => writeln!(file, "{}", entry.value).map_err(named),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Collect for Saving<'_> {
+    fn add(&mut self, entry: &LogEntry) {
+        let Ok(mut files) = self.files.lock() else {
+            return;
+        };
+        if files.failed.is_none() {
+            files.failed = self.write(&mut files, entry).err();
+        }
+    }
+}
+
+/// Writes the latencies of each priority beside the log, in the log's order.
+fn save(global: &Global, done: &Done, args: &Args) -> anyhow::Result<()> {
+    let files = Arc::new(Mutex::new(Files::default()));
+    let options = Options {
+        threads: 1,
+        ..options(args)
+    };
+    log::read(&done.file, options, |form| Saving {
+        log: &done.file,
+        prio: form.prio,
+        files: Arc::clone(&files),
+    })
+    .map_err(|error| failed(error, args))?;
+    let mut files = files
+        .lock()
+        .map_err(|_| anyhow::anyhow!("writing the latencies has failed"))?;
+    if let Some((path, error)) = files.failed.take() {
+        return Err(error).with_context(|| format!("cannot write {}", path.display()));
+    }
+    let written = files.open.len();
+    for (_, file) in std::mem::take(&mut files.open) {
+        file.into_inner()
+            .map_err(io::IntoInnerError::into_error)
+            .with_context(|| format!("cannot write the latencies of {}", done.file.display()))?;
+    }
+    if !global.quiet {
+        let plural = if written == 1 { "" } else { "s" };
+        let log = done.file.display();
+        out::note(format_args!("{written} file{plural} written: {log}.*.lat"));
+    }
+    Ok(())
+}

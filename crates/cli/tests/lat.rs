@@ -1,0 +1,290 @@
+//! `fathom lat` on logs that the real fio wrote, and on broken ones.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn lat(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .arg("lat")
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn stdout(output: Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn document(args: &[&str]) -> Value {
+    let mut with = args.to_vec();
+    with.push("--json");
+    let text = stdout(lat(&with));
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["schema"], "fathom.lat/1");
+    document["files"][0].clone()
+}
+
+/// A log of the real fio with these options besides.
+fn fio_log(test: &str, dir: &Path, options: &[&str]) -> Option<PathBuf> {
+    let prefix = dir.join("t");
+    let done = Command::new("fio")
+        .args(["--name=t", "--ioengine=null", "--rw=randrw", "--bs=4k"])
+        .args(["--size=8m", "--per_job_logs=0", "--output=/dev/null"])
+        .arg(format!("--write_lat_log={}", prefix.display()))
+        .args(options)
+        .current_dir(dir)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    match done {
+        Ok(status) => {
+            assert!(status.success(), "fio {options:?}");
+            Some(dir.join("t_lat.log"))
+        }
+        Err(_) => {
+            fathom_testkit::skip(test, "fio is not installed");
+            None
+        }
+    }
+}
+
+/// One line of a log as the plainest of readers sees it.
+struct Plain {
+    time_ms: u64,
+    value: u64,
+    dir: String,
+    prio: u64,
+}
+
+fn plain(log: &Path, prio: usize) -> Vec<Plain> {
+    let read = |line: &str| {
+        let fields: Vec<&str> = line.split(", ").collect();
+        let number = match fields[prio].strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).unwrap(),
+            None => fields[prio].parse().unwrap(),
+        };
+        Plain {
+            time_ms: fields[0].parse().unwrap(),
+            value: fields[1].parse().unwrap(),
+            dir: ["read", "write"][fields[2].parse::<usize>().unwrap()].to_owned(),
+            prio: number,
+        }
+    };
+    let text = fs::read_to_string(log).unwrap();
+    text.lines().map(read).collect()
+}
+
+fn assert_group(group: &Value, of: &[&Plain]) {
+    let mut values: Vec<u64> = of.iter().map(|line| line.value).collect();
+    values.sort_unstable();
+    let n = values.len();
+    assert_eq!(group["n"], n, "{group}");
+    assert_eq!(group["min_ns"], values[0]);
+    assert_eq!(group["max_ns"], values[n - 1]);
+    for (name, p) in [("1", 0.01), ("50", 0.5), ("99.5", 0.995), ("99.99", 0.9999)] {
+        let element = ((n as f64 * p) as usize).max(1);
+        assert_eq!(group["percentiles_ns"][name], values[element - 1], "{name}");
+    }
+}
+
+#[test]
+fn every_form_of_the_real_fio_is_read() {
+    let prios = ["--log_prio=1", "--prioclass=2", "--prio=3"];
+    let cases: &[(&[&str], usize, &str)] = &[
+        (&[], 4, "real_time"),
+        (&["--log_offset=1"], 5, "real_time"),
+        (&prios, 4, "value"),
+        (
+            &[prios[0], prios[1], prios[2], "--log_offset=1"],
+            5,
+            "value",
+        ),
+        (&["--log_avg_msec=1"], 4, "real_time"),
+    ];
+    for (options, prio, column) in cases {
+        let dir = tempfile::tempdir().unwrap();
+        let Some(log) = fio_log("every_form_of_the_real_fio_is_read", dir.path(), options) else {
+            return;
+        };
+        let file = document(&[log.to_str().unwrap(), "--interval", "1ms"]);
+        let lines = plain(&log, *prio);
+        assert_eq!(file["lines"], lines.len(), "{options:?}");
+        assert_eq!(file["priority_column"], *column, "{options:?}");
+        assert_eq!(file["averaged"], options.contains(&"--log_avg_msec=1"));
+        assert_eq!(file["exact"], true);
+        let runtime_ms = lines.iter().map(|line| line.time_ms).max().unwrap();
+        assert_eq!(file["runtime_ms"], runtime_ms);
+        assert_group(&file["all"], &lines.iter().collect::<Vec<_>>());
+        for group in file["directions"].as_array().unwrap() {
+            let dir = group["direction"].as_str().unwrap();
+            let of: Vec<&Plain> = lines.iter().filter(|line| line.dir == dir).collect();
+            assert_group(group, &of);
+        }
+        let over_time = file["intervals"].as_array().unwrap();
+        let sum: u64 = over_time
+            .iter()
+            .map(|interval| interval["all"]["n"].as_u64().unwrap())
+            .sum();
+        assert_eq!(sum, lines.len() as u64);
+        if options.contains(&"--prio=3") {
+            let priority = &file["priorities"][0];
+            assert_eq!(lines[0].prio, 0x4003);
+            assert_eq!(priority["value"], 0x4003);
+            assert_eq!(priority["class"], "BE");
+            assert_eq!(
+                (&priority["level"], &priority["hint"]),
+                (&3.into(), &0.into())
+            );
+        }
+    }
+}
+
+/// Two priorities, one with a hint; times up to 1 s.
+fn two_priorities(dir: &Path) -> PathBuf {
+    let line = |n: u64| {
+        let prio = if n.is_multiple_of(5) {
+            "0x4008"
+        } else {
+            "0x0000"
+        };
+        format!("{}, {}, 0, 131072, {prio}\n", n, 1_000_000 + n * 1001)
+    };
+    let log = dir.join("two_lat.log");
+    fs::write(&log, (1..=1000).map(line).collect::<String>()).unwrap();
+    log
+}
+
+#[test]
+fn the_text_has_the_form_people_know() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = two_priorities(dir.path());
+    let text = stdout(lat(&[log.to_str().unwrap(), "--by", "priority"]));
+    let (_, blocks) = text.split_once('\n').unwrap();
+    insta::assert_snapshot!("lat_text", blocks);
+    let all = stdout(lat(&[log.to_str().unwrap(), "--interval", "250ms"]));
+    let shown = all.replace(dir.path().to_str().unwrap(), "DIR");
+    insta::assert_snapshot!("lat_text_over_time", shown);
+}
+
+#[test]
+fn csv_has_the_columns_people_know_and_a_first_one_when_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = two_priorities(dir.path());
+    let log = log.to_str().unwrap();
+    let csv = stdout(lat(&[log, "--format", "csv", "--head", "--label", "32"]));
+    insta::assert_snapshot!("lat_csv", csv);
+    let plain = stdout(lat(&[log, "--format", "csv"]));
+    let columns = |line: &str| line.split(',').count();
+    assert!(plain.lines().all(|line| columns(line) == 25), "{plain}");
+    assert!(plain.starts_with("NONE,0,0,"), "{plain}");
+}
+
+#[test]
+fn a_histogram_is_within_its_error_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = two_priorities(dir.path());
+    let log = log.to_str().unwrap();
+    let (exact, near) = (document(&[log]), document(&[log, "--memory", "0"]));
+    assert_eq!(
+        (&exact["exact"], &near["exact"]),
+        (&true.into(), &false.into())
+    );
+    assert_eq!(near["percentile_error_percent"], 0.79);
+    assert_eq!(exact["all"]["stdev_ns"], near["all"]["stdev_ns"]);
+    for (percent, ns) in exact["all"]["percentiles_ns"].as_object().unwrap() {
+        let (ns, near) = (ns.as_f64(), near["all"]["percentiles_ns"][percent].as_f64());
+        let (ns, near) = (ns.unwrap(), near.unwrap());
+        assert!(
+            (ns - near).abs() <= 0.0079 * ns,
+            "{percent}: {near} for {ns}"
+        );
+    }
+    // What does not fit becomes a histogram on the way.
+    assert_eq!(document(&[log, "--memory", "100"])["all"], near["all"]);
+}
+
+#[test]
+fn gzip_reads_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = two_priorities(dir.path());
+    let plain = document(&[log.to_str().unwrap()]);
+    let done = Command::new("gzip").arg(&log).status().unwrap();
+    assert!(done.success());
+    let packed = document(&[&format!("{}.gz", log.display())]);
+    assert_eq!(plain["all"], packed["all"]);
+    assert_eq!(plain["priorities"], packed["priorities"]);
+}
+
+#[test]
+fn a_malformed_line_ends_it_unless_it_is_to_be_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("bad_lat.log");
+    fs::write(
+        &log,
+        "1, 5, 0, 512, 0\n2, 6, 0, 512\n3, 7, 0, 512, 0\n4, 8, 0, 5",
+    )
+    .unwrap();
+    let log = log.to_str().unwrap();
+    let output = lat(&[log]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(output.stdout.is_empty());
+    let said = String::from_utf8(output.stderr).unwrap();
+    let wanted = "line 2, column 13: the line ends before the priority; --skip-bad";
+    assert!(said.contains(wanted), "{said}");
+    let file = document(&[log, "--skip-bad"]);
+    assert_eq!(
+        (&file["lines"], &file["skipped_lines"]),
+        (&2.into(), &1.into())
+    );
+    let notes = file["notes"].to_string();
+    assert!(notes.contains("line 2, column 13"), "{notes}");
+    assert!(
+        notes.contains("the last line has no end (10 bytes)"),
+        "{notes}"
+    );
+}
+
+#[test]
+fn what_has_no_latencies_is_refused_or_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let output = lat(&[&write("a_bw.1.log", "1, 5, 0, 512, 0\n")]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("a log of bandwidth"));
+    let empty = write("empty_lat.log", "");
+    assert!(stdout(lat(&[&empty])).ends_with("empty_lat.log: no I/O\n"));
+    assert_eq!(document(&[&empty])["lines"], 0);
+    assert_eq!(lat(&["/nowhere_lat.log"]).status.code(), Some(3));
+}
+
+#[test]
+fn the_latencies_of_each_priority_are_written_in_their_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = two_priorities(dir.path());
+    stdout(lat(&[log.to_str().unwrap(), "--save-priolat", "-q"]));
+    let saved = |prio: &str| {
+        let text = fs::read_to_string(format!("{}.{prio}.lat", log.display())).unwrap();
+        text.lines()
+            .map(|line| line.parse().unwrap())
+            .collect::<Vec<u64>>()
+    };
+    let of = |wanted: &dyn Fn(u64) -> bool| -> Vec<u64> {
+        (1..=1000)
+            .filter(|&n| wanted(n))
+            .map(|n| 1_000_000 + n * 1001)
+            .collect()
+    };
+    assert_eq!(saved("0x4008"), of(&|n| n.is_multiple_of(5)));
+    assert_eq!(saved("0x0000"), of(&|n| !n.is_multiple_of(5)));
+}

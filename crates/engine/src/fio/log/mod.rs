@@ -1,0 +1,112 @@
+//! fio's latency logs, read at the speed of memory.
+//!
+//! A log is read in blocks by several threads, each its own part of the file;
+//! each hands its lines to a collector of its own ([`Collect`]), and the caller
+//! merges those. [`Form`] says which columns a log has; it is told from the first
+//! lines and holds for all. Plain files of any size take 256 KiB of memory a
+//! thread: they are read, not mapped, because a mapped log that fio or somebody
+//! else cuts short while it is read would kill the process (SIGBUS).
+
+mod form;
+mod line;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fathom_model::LogEntry;
+
+pub use form::{FORMS, Form};
+pub use line::{Fault, Field, LineError, parse};
+pub use read::{read, read_from};
+
+/// What becomes of the lines of one part of a log.
+pub trait Collect: Send {
+    /// A line.
+    fn add(&mut self, entry: &LogEntry);
+    /// That was the last; still in the part's own thread.
+    fn end(&mut self) {}
+}
+
+/// How to read.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Threads at most; compressed logs and pipes take one.
+    pub threads: usize,
+    /// Leave malformed lines out and count them.
+    pub skip_bad: bool,
+}
+
+/// A log that was read.
+#[derive(Debug)]
+pub struct Log<C> {
+    /// The collectors, in the order of the file.
+    pub parts: Vec<C>,
+    /// The columns; `None` when there was no whole line.
+    pub form: Option<Form>,
+    /// Lines read and used.
+    pub lines: u64,
+    /// Malformed lines that were left out.
+    pub skipped: u64,
+    /// The first of them: its line, counted from 1, and what is wrong with it.
+    pub first_skipped: Option<(u64, LineError)>,
+    /// Bytes of an unfinished last line, which was not read.
+    pub cut_bytes: u64,
+    /// Whether a compressed log ends before its end: what came before was read.
+    pub cut_gzip: bool,
+}
+
+/// Why a log cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The file itself.
+    #[error("cannot read {}: {source}", path.display())]
+    Io {
+        /// The log.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A line.
+    #[error(
+        "{}, line {line}, column {}: {}",
+        path.display(),
+        error.column,
+        error.fault
+    )]
+    Line {
+        /// The log.
+        path: PathBuf,
+        /// Counted from 1.
+        line: u64,
+        /// What is wrong with it.
+        error: LineError,
+    },
+    /// A histogram log.
+    #[error(
+        "{} is a histogram log (write_hist_log), which has counts instead of latencies",
+        path.display()
+    )]
+    Histograms {
+        /// The log.
+        path: PathBuf,
+    },
+}
+
+/// What a log holds instead of latencies, by the name that fio gave it.
+#[must_use]
+pub fn other_kind(path: &Path) -> Option<&'static str> {
+    let name = path.file_name()?.to_string_lossy();
+    let (stem, _) = name.rsplit_once(".log")?;
+    let stem = stem.trim_end_matches(|c: char| c.is_ascii_digit());
+    let stem = stem.strip_suffix('.').unwrap_or(stem);
+    [
+        ("_bw", "bandwidth"),
+        ("_iops", "IOPS"),
+        ("_hist", "histograms"),
+    ]
+    .into_iter()
+    .find_map(|(ending, kind)| stem.ends_with(ending).then_some(kind))
+}

@@ -1,0 +1,391 @@
+//! From a file to collectors: parts, threads, blocks.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::thread;
+
+use flate2::read::MultiGzDecoder;
+use memchr::{memchr, memchr_iter, memrchr};
+
+use super::line::{Fault, LineError, fast, parse};
+use super::{Collect, Form, Log, LogError, Options};
+
+/// What is read at once: fits the second-level cache of a core, so that a line
+/// is parsed from there.
+const BLOCK: usize = 256 << 10;
+/// How much of the beginning tells the form.
+const BEGINNING: usize = 64 << 10;
+/// A part is at least this large: below, a thread costs more than it saves.
+const PART_MIN: u64 = 4 << 20;
+/// The shortest line of a histogram log has this many commas; fio writes 1858
+/// (`stat.h`, `FIO_IO_U_PLAT_NR`), coarse ones (`log_hist_coarseness`) fewer.
+const HISTOGRAM_COMMAS: usize = 16;
+
+/// A part of a file, to its end; the file's own position does not matter.
+struct Part<'f> {
+    file: &'f File,
+    at: u64,
+    end: u64,
+}
+
+impl Read for Part<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
+        let len = buffer.len().min(left);
+        let got = self.file.read_at(&mut buffer[..len], self.at)?;
+        self.at += got as u64;
+        Ok(got)
+    }
+}
+
+/// What came of a part.
+#[derive(Default)]
+struct Tally {
+    lines: u64,
+    skipped: u64,
+    /// Line of the part, counted from 0.
+    first_skipped: Option<(u64, LineError)>,
+    cut_bytes: u64,
+}
+
+/// Why a part ended early.
+enum Stop {
+    Io(io::Error),
+    /// Line of the part, counted from 0.
+    Line(u64, LineError),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl Tally {
+    /// A malformed line: left out, or the end.
+    fn bad(&mut self, error: LineError, skip: bool) -> Result<(), Stop> {
+        let line = self.lines + self.skipped;
+        if !skip {
+            return Err(Stop::Line(line, error));
+        }
+        self.skipped += 1;
+        self.first_skipped.get_or_insert((line, error));
+        Ok(())
+    }
+}
+
+/// Reads a log: plain or gzip, a file or a pipe.
+///
+/// A last line without an end is not read: it may have been cut anywhere, by a
+/// kill or because fio is still writing.
+///
+/// # Errors
+/// When the file cannot be read, is a histogram log, or has a malformed line
+/// that is not to be skipped.
+pub fn read<C: Collect>(
+    path: &Path,
+    options: Options,
+    collector: impl Fn(Form) -> C + Sync,
+) -> Result<Log<C>, LogError> {
+    let failed = |source| LogError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    if metadata.is_file() {
+        let end = metadata.len();
+        let mut head = Vec::new();
+        let start = Part {
+            file: &file,
+            at: 0,
+            end,
+        };
+        start
+            .take(BEGINNING as u64)
+            .read_to_end(&mut head)
+            .map_err(failed)?;
+        if !is_gzip(&head) {
+            return in_parts(path, &file, end, &head, options, collector);
+        }
+    }
+    read_from(file, path, options, collector)
+}
+
+fn is_gzip(head: &[u8]) -> bool {
+    head.starts_with(&[0x1f, 0x8b])
+}
+
+/// Reads a log, plain or gzip, from anywhere; `path` is its name in errors.
+///
+/// # Errors
+/// Those of [`read()`].
+pub fn read_from<C: Collect>(
+    mut input: impl Read,
+    path: &Path,
+    options: Options,
+    collector: impl Fn(Form) -> C,
+) -> Result<Log<C>, LogError> {
+    let failed = |source| LogError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let mut magic = Vec::new();
+    input
+        .by_ref()
+        .take(2)
+        .read_to_end(&mut magic)
+        .map_err(failed)?;
+    let is_gzip = is_gzip(&magic);
+    let input = Cursor::new(magic).chain(input);
+    if !is_gzip {
+        return in_sequence(input, path, options, collector);
+    }
+    let mut input = UpToCut {
+        input: MultiGzDecoder::new(input),
+        cut: false,
+    };
+    let mut log = in_sequence(&mut input, path, options, collector)?;
+    log.cut_gzip = input.cut;
+    Ok(log)
+}
+
+/// A compressed log that was cut ends where it was cut.
+struct UpToCut<R> {
+    input: R,
+    cut: bool,
+}
+
+impl<R: Read> Read for UpToCut<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.input.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                self.cut = true;
+                Ok(0)
+            }
+            done => done,
+        }
+    }
+}
+
+fn in_sequence<C: Collect>(
+    mut input: impl Read,
+    path: &Path,
+    options: Options,
+    collector: impl Fn(Form) -> C,
+) -> Result<Log<C>, LogError> {
+    let mut head = Vec::new();
+    input
+        .by_ref()
+        .take(BEGINNING as u64)
+        .read_to_end(&mut head)
+        .map_err(|source| LogError::Io {
+            path: path.to_owned(),
+            source,
+        })?;
+    let Some(form) = form_of(path, &head)? else {
+        return joined(path, None, vec![(Vec::new(), Ok(cut(head.len())))]);
+    };
+    let mut part = collector(form);
+    let input = Cursor::new(head).chain(input);
+    let done = scan(input, form, options.skip_bad, &mut part);
+    joined(path, Some(form), vec![(vec![part], done)])
+}
+
+fn cut(bytes: usize) -> Tally {
+    Tally {
+        cut_bytes: bytes as u64,
+        ..Tally::default()
+    }
+}
+
+fn form_of(path: &Path, head: &[u8]) -> Result<Option<Form>, LogError> {
+    let first = memchr(b'\n', head).map_or(head, |end| &head[..end]);
+    let is_list = first
+        .iter()
+        .all(|b| matches!(b, b'0'..=b'9' | b',' | b' ' | b'\r'));
+    if is_list && memchr_iter(b',', first).count() >= HISTOGRAM_COMMAS {
+        let path = path.to_owned();
+        return Err(LogError::Histograms { path });
+    }
+    Form::of(head).map_err(|error| LogError::Line {
+        path: path.to_owned(),
+        line: 1,
+        error,
+    })
+}
+
+fn in_parts<C: Collect>(
+    path: &Path,
+    file: &File,
+    end: u64,
+    head: &[u8],
+    options: Options,
+    collector: impl Fn(Form) -> C + Sync,
+) -> Result<Log<C>, LogError> {
+    let Some(form) = form_of(path, head)? else {
+        return joined(path, None, vec![(Vec::new(), Ok(cut(head.len())))]);
+    };
+    let bounds = bounds(file, end, options.threads).map_err(|source| LogError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    let work = |at, end| {
+        let mut part = collector(form);
+        let done = scan(Part { file, at, end }, form, options.skip_bad, &mut part);
+        (vec![part], done)
+    };
+    let work = &work;
+    let done = thread::scope(|scope| {
+        let others: Vec<_> = bounds
+            .windows(2)
+            .skip(1)
+            .map(|bounds| {
+                let (at, end) = (bounds[0], bounds[1]);
+                scope.spawn(move || work(at, end))
+            })
+            .collect();
+        let mut done = vec![work(bounds[0], bounds[1])];
+        done.extend(
+            others
+                .into_iter()
+                .map(|other| other.join().expect("a part's own panic is the bug")),
+        );
+        done
+    });
+    joined(path, Some(form), done)
+}
+
+/// Where parts begin and the last one ends: behind an end of line each.
+fn bounds(file: &File, end: u64, threads: usize) -> io::Result<Vec<u64>> {
+    let parts = (end / PART_MIN).clamp(1, threads.max(1) as u64);
+    let mut bounds = vec![0];
+    let mut buffer = vec![0; BEGINNING];
+    for part in 1..parts {
+        let at = (u128::from(end) * u128::from(part) / u128::from(parts)) as u64;
+        let got = file.read_at(&mut buffer, at)?;
+        // Without an end of line there, this part and the next stay one.
+        if let Some(newline) = memchr(b'\n', &buffer[..got]) {
+            bounds.push(at + newline as u64 + 1);
+        }
+    }
+    bounds.push(end);
+    Ok(bounds)
+}
+
+/// Puts together what the parts found, in the order of the file.
+fn joined<C>(
+    path: &Path,
+    form: Option<Form>,
+    done: Vec<(Vec<C>, Result<Tally, Stop>)>,
+) -> Result<Log<C>, LogError> {
+    let path = path.to_owned();
+    let mut log = Log {
+        parts: Vec::new(),
+        form,
+        lines: 0,
+        skipped: 0,
+        first_skipped: None,
+        cut_bytes: 0,
+        cut_gzip: false,
+    };
+    for (parts, done) in done {
+        let before = log.lines + log.skipped;
+        let tally = match done {
+            Ok(tally) => tally,
+            Err(Stop::Io(source)) => return Err(LogError::Io { path, source }),
+            Err(Stop::Line(line, error)) => {
+                let line = before + line + 1;
+                return Err(LogError::Line { path, line, error });
+            }
+        };
+        log.parts.extend(parts);
+        log.lines += tally.lines;
+        log.skipped += tally.skipped;
+        log.cut_bytes = tally.cut_bytes;
+        let first = tally.first_skipped;
+        log.first_skipped = log
+            .first_skipped
+            .or(first.map(|(line, error)| (before + line + 1, error)));
+    }
+    Ok(log)
+}
+
+/// Reads to the end in blocks of whole lines.
+fn scan(
+    mut input: impl Read,
+    form: Form,
+    skip: bool,
+    to: &mut impl Collect,
+) -> Result<Tally, Stop> {
+    let mut tally = Tally::default();
+    let mut buffer = vec![0; BLOCK];
+    let mut held = 0;
+    loop {
+        let got = match input.read(&mut buffer[held..]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            got => got?,
+        };
+        if got == 0 {
+            break;
+        }
+        let filled = held + got;
+        let Some(last) = memrchr(b'\n', &buffer[held..filled]) else {
+            held = filled;
+            if filled == buffer.len() {
+                let fault = Fault::TooLong;
+                if !skip {
+                    tally.bad(LineError { column: 1, fault }, skip)?;
+                }
+                // Whatever is to come of it: it stays one malformed line.
+                buffer[0] = b'?';
+                held = 1;
+            }
+            continue;
+        };
+        let whole = held + last + 1;
+        lines(&buffer[..filled], whole, form, skip, &mut tally, to)?;
+        buffer.copy_within(whole..filled, 0);
+        held = filled - whole;
+    }
+    tally.cut_bytes = held as u64;
+    to.end();
+    Ok(tally)
+}
+
+/// The whole lines of a block, which end at `whole`.
+fn lines(
+    block: &[u8],
+    whole: usize,
+    form: Form,
+    skip: bool,
+    tally: &mut Tally,
+    to: &mut impl Collect,
+) -> Result<(), Stop> {
+    let mut at = 0;
+    let mut lines = 0;
+    while at < whole {
+        if let Some((entry, next)) = fast(form, block, at) {
+            to.add(&entry);
+            lines += 1;
+            at = next;
+            continue;
+        }
+        let end = at + memchr(b'\n', &block[at..whole]).unwrap_or(whole - at);
+        match parse(form, &block[at..end]) {
+            Ok(entry) => {
+                to.add(&entry);
+                lines += 1;
+            }
+            Err(error) => {
+                tally.lines += std::mem::take(&mut lines);
+                tally.bad(error, skip)?;
+            }
+        }
+        at = end + 1;
+    }
+    tally.lines += lines;
+    Ok(())
+}

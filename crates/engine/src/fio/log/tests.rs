@@ -1,0 +1,386 @@
+use std::io::{Cursor, Read, Write as _};
+use std::path::Path;
+use std::sync::Mutex;
+
+use fathom_model::{Direction, LogEntry, PrioColumn};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use proptest::prelude::*;
+
+use super::line::fast;
+use super::*;
+
+/// Keeps every line.
+struct Kept<'k> {
+    lines: Vec<LogEntry>,
+    all: &'k Mutex<usize>,
+}
+
+impl Collect for Kept<'_> {
+    fn add(&mut self, entry: &LogEntry) {
+        self.lines.push(*entry);
+    }
+
+    fn end(&mut self) {
+        *self.all.lock().unwrap() += self.lines.len();
+    }
+}
+
+const STRICT: Options = Options {
+    threads: 1,
+    skip_bad: false,
+};
+const LENIENT: Options = Options {
+    threads: 3,
+    skip_bad: true,
+};
+
+/// One byte at a time, as the worst pipe would give it.
+struct Drops<R>(R);
+
+impl<R: Read> Read for Drops<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = buffer.len().min(1);
+        self.0.read(&mut buffer[..len])
+    }
+}
+
+fn read_text(text: &[u8], options: Options) -> Result<(Vec<LogEntry>, Log<()>), LogError> {
+    let all = Mutex::new(0);
+    let log = read_from(Drops(text), Path::new("x.log"), options, |_| Kept {
+        lines: Vec::new(),
+        all: &all,
+    })?;
+    Ok(without_parts(log, &all))
+}
+
+fn without_parts(log: Log<Kept>, all: &Mutex<usize>) -> (Vec<LogEntry>, Log<()>) {
+    let lines: Vec<LogEntry> = log.parts.into_iter().flat_map(|part| part.lines).collect();
+    assert_eq!(*all.lock().unwrap(), lines.len(), "every part was ended");
+    assert_eq!(log.lines, lines.len() as u64);
+    let log = Log {
+        parts: vec![()],
+        form: log.form,
+        lines: log.lines,
+        skipped: log.skipped,
+        first_skipped: log.first_skipped,
+        cut_bytes: log.cut_bytes,
+        cut_gzip: log.cut_gzip,
+    };
+    (lines, log)
+}
+
+/// The line as fio writes it.
+fn written(form: Form, entry: &LogEntry) -> String {
+    let dir = entry.dir as u8;
+    let mut line = format!("{}, {}", entry.time_ms, entry.value);
+    if form.max {
+        line += &format!(", {}", entry.max.unwrap());
+    }
+    line += &format!(", {dir}, {}", entry.bs);
+    if form.offset {
+        line += &format!(", {}", entry.offset.unwrap());
+    }
+    match form.prio {
+        PrioColumn::Value => line += &format!(", 0x{:04x}", entry.prio),
+        PrioColumn::RealTime => line += &format!(", {}", entry.prio),
+        PrioColumn::Absent => {}
+    }
+    if form.issue {
+        line += &format!(", {}", entry.issue_ns.unwrap());
+    }
+    line
+}
+
+/// Numbers of every length.
+fn any_number() -> impl Strategy<Value = u64> {
+    (0u32..63, any::<u64>()).prop_map(|(bits, number)| number >> (63 - bits) >> 1)
+}
+
+fn any_line() -> impl Strategy<Value = (Form, LogEntry)> {
+    let direction = prop::sample::select(vec![Direction::Read, Direction::Write, Direction::Trim]);
+    (
+        prop::sample::select(FORMS.to_vec()),
+        (any_number(), any_number(), any_number(), any_number()),
+        (any_number(), any_number()),
+        direction,
+        any::<u16>(),
+    )
+        .prop_map(
+            |(form, (time_ms, value, over, bs), (at, issue), dir, prio)| {
+                let entry = LogEntry {
+                    time_ms,
+                    value,
+                    max: form.max.then(|| value.max(over)),
+                    dir,
+                    bs,
+                    offset: form.offset.then_some(at),
+                    prio: match form.prio {
+                        PrioColumn::Value => prio,
+                        PrioColumn::RealTime => prio & 1,
+                        PrioColumn::Absent => 0,
+                    },
+                    issue_ns: form.issue.then_some(issue),
+                };
+                (form, entry)
+            },
+        )
+}
+
+proptest! {
+    #[test]
+    fn what_fio_writes_reads_back_both_ways((form, entry) in any_line()) {
+        let line = written(form, &entry);
+        prop_assert_eq!(parse(form, line.as_bytes()), Ok(entry));
+        let block = format!("{line}\n            ");
+        if let Some((quick, next)) = fast(form, block.as_bytes(), 0) {
+            prop_assert_eq!(quick, entry);
+            prop_assert_eq!(next, line.len() + 1);
+        }
+    }
+
+    #[test]
+    fn what_the_fast_way_takes_the_plain_way_takes_alike(
+        (form, entry) in any_line(),
+        at in any::<prop::sample::Index>(),
+        byte in prop::sample::select(b"0123456789abcdefxX, \t\n\r-+.\0\x80\xff".to_vec()),
+        insert in any::<bool>(),
+    ) {
+        let mut line = written(form, &entry).into_bytes();
+        let at = at.index(line.len());
+        if insert { line.insert(at, byte) } else { line[at] = byte }
+        line.extend_from_slice(b"\n            ");
+        if let Some((quick, next)) = fast(form, &line, 0) {
+            prop_assert_eq!(parse(form, &line[..next - 1]), Ok(quick));
+            prop_assert_eq!(line[next - 1], b'\n');
+        }
+    }
+}
+
+proptest! {
+    // Megabytes each: only large files have parts.
+    #![proptest_config(ProptestConfig::with_cases(3))]
+
+    #[test]
+    fn any_number_of_threads_reads_the_same(lines in prop::collection::vec(any_line(), 1..40)) {
+        // One form for all; enough bytes that there are parts.
+        let form = FORMS[1];
+        let mut text = String::new();
+        for (_, entry) in lines.iter().cycle().take(200_000) {
+            let entry = LogEntry { offset: Some(entry.offset.unwrap_or(7)), ..*entry };
+            text += &written(form, &entry);
+            text.push('\n');
+            if text.len() > 9 << 20 { break; }
+        }
+        text += "1, 2, 0, 4";
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x_lat.log");
+        std::fs::write(&path, &text).unwrap();
+        let read_with = |threads| {
+            let all = Mutex::new(0);
+            let options = Options { threads, ..STRICT };
+            let log = read(&path, options, |_| Kept { lines: Vec::new(), all: &all }).unwrap();
+            assert_eq!(log.parts.len(), threads.min(text.len() / (4 << 20)).max(1));
+            without_parts(log, &all)
+        };
+        let (one, log) = read_with(1);
+        prop_assert_eq!(log.cut_bytes, 10);
+        prop_assert!(read_with(2).0 == one);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn no_bytes_make_it_panic(text in prop::collection::vec(
+        prop::sample::select(b"0123456789x, \n\r-".to_vec()), 0..200)) {
+        let _ = read_text(&text, STRICT);
+        let (lines, log) = match read_text(&text, LENIENT) {
+            Ok(read) => read,
+            Err(LogError::Histograms { .. } | LogError::Line { line: 1, .. }) => return Ok(()),
+            Err(other) => return Err(TestCaseError::fail(other.to_string())),
+        };
+        let whole = text.iter().filter(|&&b| b == b'\n').count() as u64;
+        prop_assert_eq!(lines.len() as u64 + log.skipped, whole);
+    }
+}
+
+fn form_of(text: &str) -> Form {
+    Form::of(text.as_bytes()).unwrap().unwrap()
+}
+
+#[test]
+fn every_form_is_told_from_its_lines() {
+    use PrioColumn::{Absent, RealTime, Value};
+    let cases = [
+        ("0, 603856, 0, 4096, 0x2003\n", FORMS[0]),
+        ("0, 164864, 0, 4096, 1049071616, 0x400f, 0\n", FORMS[2]),
+        ("0, 603856, 1, 4096, 1\n", FORMS[8]),
+        ("0, 603856, 1, 4096, 8192, 1\n", FORMS[9]),
+        ("500, 10, 12, 0, 0, 0\n", FORMS[10]),
+        ("500, 10, 12, 0, 0, 0, 0x0000\n", FORMS[4]),
+        ("0, 603856, 1, 4096\n", FORMS[16]),
+        ("0, 603856, 1, 4096, 0\n7, 9, 0, 4096, 8192\n", FORMS[17]),
+        ("0, 5, 0, 512, 512, 1, 100\n", FORMS[11]),
+    ];
+    for (text, form) in cases {
+        assert_eq!(form_of(text), form, "{text}");
+    }
+    assert_eq!(FORMS[17].prio, Absent);
+    assert_eq!((FORMS[8].prio, FORMS[0].prio), (RealTime, Value));
+    assert_eq!(Form::of(b"0, 1, 0, 51"), Ok(None), "no whole line");
+}
+
+#[test]
+fn a_malformed_line_is_told_by_line_and_column() {
+    let line = |bad: &str| {
+        let text = format!("0, 1, 0, 512, 0x0000\n{bad}\n1, 2, 0, 512, 0x0000\n");
+        match read_text(text.as_bytes(), STRICT) {
+            Err(LogError::Line { line, error, .. }) => {
+                assert_eq!(line, 2, "{bad}");
+                let (lines, log) = read_text(text.as_bytes(), LENIENT).unwrap();
+                assert_eq!((lines.len(), log.skipped), (2, 1));
+                assert_eq!(log.first_skipped, Some((2, error)));
+                (error.column, error.fault)
+            }
+            other => panic!("{bad}: {other:?}"),
+        }
+    };
+    assert_eq!(
+        line("x, 2, 0, 512, 0x0000"),
+        (1, Fault::NotANumber(Field::Time))
+    );
+    assert_eq!(
+        line("1 2, 0, 512, 0x0000"),
+        (3, Fault::NotANumber(Field::Time))
+    );
+    assert_eq!(
+        line("1, -2, 0, 512, 0x0000"),
+        (4, Fault::NotANumber(Field::Latency))
+    );
+    assert_eq!(line("1, 2, 3, 512, 0x0000"), (7, Fault::Direction));
+    assert_eq!(line("1, 2, 0, 512"), (13, Fault::Missing(Field::Priority)));
+    assert_eq!(
+        line("1, 2, 0, 512, 1"),
+        (15, Fault::Priority(PrioColumn::Value))
+    );
+    assert_eq!(
+        line("1, 2, 0, 512, 0x12345"),
+        (15, Fault::Priority(PrioColumn::Value))
+    );
+    assert_eq!(line("1, 2, 0, 512, 0x0000, 7"), (21, Fault::TooMany));
+    assert_eq!(line(""), (1, Fault::Missing(Field::Time)));
+    let huge = "1, 9223372036854775808, 0, 512, 0x0000";
+    assert_eq!(line(huge), (4, Fault::TooLarge(Field::Latency)));
+    let shown = read_text(b"0, 1, 0, 512, 0x0000\n1, 2, 9, 5, 0x0\n", STRICT);
+    assert_eq!(
+        shown.unwrap_err().to_string(),
+        "x.log, line 2, column 7: the direction is not 0, 1 or 2"
+    );
+}
+
+#[test]
+fn the_first_malformed_line_is_told_whatever_part_it_is_in() {
+    let mut text = "12345, 603856, 0, 4096, 0x2003\n".repeat(400_000);
+    let at = text.len() - 31 * 1000;
+    text.replace_range(at..at + 1, "x");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x_lat.log");
+    std::fs::write(&path, text).unwrap();
+    let all = Mutex::new(0);
+    let kept = |_| Kept {
+        lines: Vec::new(),
+        all: &all,
+    };
+    let error = read(
+        &path,
+        Options {
+            threads: 2,
+            ..STRICT
+        },
+        kept,
+    )
+    .err()
+    .unwrap();
+    let LogError::Line { line, .. } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(line, 399_001);
+    let log = read(&path, LENIENT, kept).unwrap();
+    assert_eq!(log.first_skipped.unwrap().0, 399_001);
+    assert_eq!((log.lines, log.skipped), (399_999, 1));
+}
+
+#[test]
+fn the_largest_number_of_fio_and_carriage_returns_are_read() {
+    let text = b"9223372036854775807, 9223372036854775807, 2, 4096, 0x2003\r\n1,2,0,4,0x1\r\n";
+    let (lines, _) = read_text(text, STRICT).unwrap();
+    assert_eq!(lines[0].value, i64::MAX as u64);
+    assert_eq!((lines[0].prio, lines[1].prio), (0x2003, 1));
+}
+
+#[test]
+fn an_empty_log_has_no_lines_and_no_form() {
+    for text in ["", "0, 1", "1"] {
+        let (lines, log) = read_text(text.as_bytes(), STRICT).unwrap();
+        assert_eq!((lines.len(), log.form), (0, None));
+        assert_eq!(log.cut_bytes, text.len() as u64);
+    }
+}
+
+#[test]
+fn a_line_without_end_is_one_malformed_line() {
+    let mut text = b"0, 1, 0, 512, 0x0000\n".to_vec();
+    text.extend(std::iter::repeat_n(b'7', 700_000));
+    text.extend_from_slice(b"\n5, 1, 0, 512, 0x0000\n");
+    let path = Path::new("x");
+    let all = Mutex::new(0);
+    let kept = |_| Kept {
+        lines: Vec::new(),
+        all: &all,
+    };
+    let error = read_from(Cursor::new(&text), path, STRICT, kept)
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("line 2, column 1"), "{error}");
+    let log = read_from(Cursor::new(&text), path, LENIENT, kept).unwrap();
+    assert_eq!((log.lines, log.skipped), (2, 1));
+}
+
+#[test]
+fn histogram_logs_are_refused_by_name_and_by_look() {
+    let line = format!("500, 0, 4096{}\n", ", 0".repeat(1856));
+    let error = read_text(line.as_bytes(), STRICT).unwrap_err();
+    assert!(matches!(error, LogError::Histograms { .. }), "{error}");
+    for (name, kind) in [
+        ("a_bw.log", Some("bandwidth")),
+        ("a_iops.12.log.host", Some("IOPS")),
+        ("a_clat_hist.1.log.gz", Some("histograms")),
+        ("a_lat.log", None),
+        ("randread.log_lat.log", None),
+        ("bw_lat.3.log", None),
+    ] {
+        assert_eq!(other_kind(Path::new(name)), kind, "{name}");
+    }
+}
+
+#[test]
+fn gzip_is_read_as_far_as_it_goes() {
+    let text: String = (0..50_000)
+        .map(|n| format!("{n}, {}, 0, 4096, 0x4008\n", n * 7919 % 100_003))
+        .collect();
+    let mut packed = Vec::new();
+    // Two members: what 'cat a.gz b.gz' makes.
+    for half in [&text[..text.len() / 2], &text[text.len() / 2..]] {
+        let mut encoder = GzEncoder::new(&mut packed, Compression::fast());
+        encoder.write_all(half.as_bytes()).unwrap();
+        encoder.finish().unwrap();
+    }
+    let (plain, _) = read_text(text.as_bytes(), STRICT).unwrap();
+    let (lines, log) = read_text(&packed, STRICT).unwrap();
+    assert!(lines == plain && !log.cut_gzip && log.cut_bytes == 0);
+    let (lines, log) = read_text(&packed[..packed.len() * 2 / 3], STRICT).unwrap();
+    assert!(log.cut_gzip && lines.len() > 25_000 && lines.len() < 50_000);
+    assert!(plain.starts_with(&lines));
+}

@@ -1,0 +1,496 @@
+//! Statistics of latency logs as people and programs read them: blocks of text,
+//! lines of CSV, a document.
+
+use std::fmt::Write as _;
+
+use fathom_analysis::latlog::{
+    Figures, Group, HISTOGRAM_ERROR_PERCENT, Interval, PERCENTS, Statistics,
+};
+use fathom_model::log::class_name;
+use fathom_model::{Direction, PrioColumn};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::grid::{Grid, figures, words};
+use crate::style::{Style, Tone};
+
+/// Name and version of the document.
+pub const SCHEMA: &str = "fathom.lat/1";
+
+/// A log and its statistics.
+#[derive(Debug)]
+pub struct LatLog<'l> {
+    /// As the user named it.
+    pub file: String,
+    /// What its priorities are.
+    pub prio: PrioColumn,
+    /// Lines that are in the statistics.
+    pub lines: u64,
+    /// Malformed lines that are not.
+    pub skipped: u64,
+    /// What else a reader has to know.
+    pub notes: Vec<String>,
+    /// `None` without any line.
+    pub statistics: Option<&'l Statistics>,
+}
+
+/// Which I/Os figures are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// All.
+    All,
+    /// Each direction.
+    Direction,
+    /// Each priority.
+    Priority,
+}
+
+/// What a group is called.
+struct Named<'s> {
+    who: Who,
+    group: &'s Group,
+}
+
+#[derive(Clone, Copy)]
+enum Who {
+    All,
+    Direction(Direction),
+    Priority(PrioColumn, u16),
+}
+
+impl Who {
+    /// Class, level and hint; of a priority that is only real time or not, the class.
+    fn parts(self) -> [String; 3] {
+        let class = |name: &str| [name.to_owned(), String::new(), String::new()];
+        match self {
+            Self::All => class("all"),
+            Self::Direction(dir) => class(dir.name()),
+            Self::Priority(PrioColumn::Value, value) => [
+                class_of(value),
+                (value & 7).to_string(),
+                (value >> 3 & 0x3ff).to_string(),
+            ],
+            Self::Priority(_, 1) => class("RT"),
+            Self::Priority(..) => class("not RT"),
+        }
+    }
+
+    fn title(self) -> String {
+        let [class, level, hint] = self.parts();
+        match self {
+            Self::All => "All I/Os".to_owned(),
+            Self::Direction(Direction::Read) => "Reads".to_owned(),
+            Self::Direction(Direction::Write) => "Writes".to_owned(),
+            Self::Direction(_) => "Trims".to_owned(),
+            Self::Priority(PrioColumn::Value, value) => {
+                format!("Priority 0x{value:04x}, class {class}, level {level}, hint {hint}")
+            }
+            Self::Priority(_, value) => format!("Priority {value}, class {class}"),
+        }
+    }
+
+    fn short(self) -> String {
+        match self {
+            Self::Priority(PrioColumn::Value, value) => format!("0x{value:04x}"),
+            other => other.parts()[0].clone(),
+        }
+    }
+}
+
+fn class_of(value: u16) -> String {
+    class_name(value >> 13).map_or_else(|| (value >> 13).to_string(), str::to_owned)
+}
+
+impl LatLog<'_> {
+    /// What text shows by default: nothing twice.
+    fn by_default(&self, statistics: &Statistics) -> Vec<By> {
+        let several = statistics.priorities.len() > 1;
+        let directions = statistics.directions.len() > 1;
+        let priorities = several || (self.prio == PrioColumn::Value && !directions);
+        let mut by = Vec::new();
+        if several || directions || !priorities {
+            by.push(By::All);
+        }
+        if directions {
+            by.push(By::Direction);
+        }
+        if priorities {
+            by.push(By::Priority);
+        }
+        by
+    }
+}
+
+fn named<'s>(
+    log: &LatLog,
+    by: &[By],
+    all: &'s Group,
+    directions: &'s [(Direction, Group)],
+    priorities: &'s [(u16, Group)],
+) -> Vec<Named<'s>> {
+    let mut list = Vec::new();
+    if by.contains(&By::All) {
+        list.push((Who::All, all));
+    }
+    if by.contains(&By::Direction) {
+        list.extend(directions.iter().map(|(dir, g)| (Who::Direction(*dir), g)));
+    }
+    if by.contains(&By::Priority) {
+        let priority = |&(prio, ref g)| (Who::Priority(log.prio, prio), g);
+        list.extend(priorities.iter().map(priority));
+    }
+    list.into_iter()
+        .map(|(who, group)| Named { who, group })
+        .collect()
+}
+
+fn of_whole<'s>(log: &LatLog, by: &[By], s: &'s Statistics) -> Vec<Named<'s>> {
+    named(log, by, &s.all, &s.directions, &s.priorities)
+}
+
+fn of_interval<'s>(log: &LatLog, by: &[By], i: &'s Interval) -> Vec<Named<'s>> {
+    named(log, by, &i.all, &i.directions, &i.priorities)
+}
+
+/// The share of the whole in percent, cut to two digits.
+fn share(group: &Group) -> String {
+    let hundredths = u128::from(group.n) * 10_000 / u128::from(group.of.max(1));
+    format!("{}.{:02}", hundredths / 100, hundredths % 100)
+}
+
+/// The unit that fits a mean: fio's name of it, ns in it, digits behind the point.
+fn unit_of(avg_ns: f64) -> (&'static str, f64, usize) {
+    match avg_ns {
+        ..10e3 => ("nsec", 1.0, 0),
+        ..10e6 => ("usec", 1e3, 3),
+        ..10e9 => ("msec", 1e6, 3),
+        _ => ("sec", 1e9, 3),
+    }
+}
+
+/// One digit, or three of what would be lost by that.
+fn rate(value: f64) -> String {
+    match value {
+        ..1.0 => format!("{value:.3}"),
+        _ => format!("{value:.1}"),
+    }
+}
+
+const MIB: f64 = (1 << 20) as f64;
+
+fn block(text: &mut String, style: Style, named: &Named, runtime_ms: u64, averaged: bool) {
+    let Named { who, group } = named;
+    let title = style.paint(Tone::Strong, &who.title());
+    let _ = writeln!(text, "{title} ({} %):", share(group));
+    let Some(f) = &group.figures else {
+        return;
+    };
+    if let (Some(iops), Some(bw), Some(bytes)) = (f.iops, f.bw_bytes, f.io_bytes) {
+        let mib = bytes / MIB;
+        let total = match mib {
+            ..10.0 => format!("{mib:.3}"),
+            _ => format!("{mib:.0}"),
+        };
+        let _ = writeln!(
+            text,
+            "    IOPS={}, BW={}MiB/s ({}MB/s)({total}MiB/{runtime_ms}msec)",
+            rate(iops),
+            rate(bw / MIB),
+            rate(bw / 1e6),
+        );
+    } else {
+        let what = if averaged { "windows" } else { "I/Os" };
+        let _ = writeln!(text, "    {} {what} in {runtime_ms}msec", group.n);
+    }
+    let (unit, scale, digits) = unit_of(f.avg_ns);
+    let shown = |ns: u64| format!("{:.digits$}", ns as f64 / scale);
+    let mean = |ns: f64| format!("{:.*}", digits.max(2), ns / scale);
+    let _ = writeln!(
+        text,
+        "    lat ({unit}): min={}, max={}, avg={}, stdev={}",
+        shown(f.min_ns),
+        shown(f.max_ns),
+        mean(f.avg_ns),
+        f.stdev_ns.map_or_else(|| "–".to_owned(), mean),
+    );
+    let _ = writeln!(text, "    lat percentiles ({unit}):");
+    let values: Vec<String> = f.percentiles_ns.iter().map(|&(_, ns)| shown(ns)).collect();
+    let width = values.iter().map(String::len).max().unwrap_or(0).max(5);
+    let fields: Vec<String> = f
+        .percentiles_ns
+        .iter()
+        .zip(&values)
+        .map(|((percent, _), value)| format!("{percent:5.2}th=[{value:>width$}]"))
+        .collect();
+    let lines: Vec<String> = fields.chunks(4).map(|four| four.join(", ")).collect();
+    let _ = writeln!(text, "     | {}", lines.join(",\n     | "));
+}
+
+/// The text of a log: a heading, a block for each group, and the course of time.
+#[must_use]
+pub fn text(log: &LatLog, by: &[By], style: Style) -> String {
+    let mut text = style.paint(Tone::Strong, &log.file);
+    let Some(statistics) = log.statistics else {
+        let _ = writeln!(text, ": no I/O");
+        return text + &notes(log, style);
+    };
+    let directions: Vec<&str> = statistics
+        .directions
+        .iter()
+        .map(|(dir, _)| dir.name())
+        .collect();
+    let what = if statistics.averaged {
+        "windows"
+    } else {
+        "I/Os"
+    };
+    let percentiles = match statistics.exact {
+        true => "percentiles exact".to_owned(),
+        false => format!("percentiles within {HISTOGRAM_ERROR_PERCENT} %"),
+    };
+    let _ = writeln!(
+        text,
+        ": {} {what} ({}), {percentiles}",
+        log.lines,
+        directions.join(", ")
+    );
+    text += &notes(log, style);
+    let default = log.by_default(statistics);
+    let shown = if by.is_empty() { &default } else { by };
+    for named in of_whole(log, shown, statistics) {
+        let (runtime_ms, averaged) = (statistics.runtime_ms, statistics.averaged);
+        block(&mut text, style, &named, runtime_ms, averaged);
+    }
+    if !statistics.intervals.is_empty() {
+        let by = if by.is_empty() { &[By::All] } else { by };
+        text += &over_time(log, by, statistics).render(style);
+    }
+    text
+}
+
+fn notes(log: &LatLog, style: Style) -> String {
+    log.notes
+        .iter()
+        .map(|note| style.paint(Tone::Doubtful, &format!("  {note}")) + "\n")
+        .collect()
+}
+
+fn over_time(log: &LatLog, by: &[By], statistics: &Statistics) -> Grid {
+    let mut grid = Grid::new([
+        figures("from s", 0),
+        words("I/Os", 0),
+        figures("IOPS", 0),
+        figures("MiB/s", 1),
+        figures("min", 3),
+        figures("avg", 0),
+        figures("50 %", 2),
+        figures("99 %", 0),
+        figures("99.9 %", 1),
+        figures("max", 0),
+    ]);
+    let none = || "–".to_owned();
+    let latency = fathom_model::units::latency;
+    for interval in &statistics.intervals {
+        for Named { who, group } in of_interval(log, by, interval) {
+            let f = group.figures.as_ref();
+            let percentile = |percent: f64| {
+                let all = &f?.percentiles_ns;
+                let found = all.iter().find(|(p, _)| *p == percent)?;
+                Some(latency(found.1 as f64))
+            };
+            // Nothing in an interval is known to be nothing; of windows it is not.
+            let idle = (f.is_none() && !statistics.averaged).then_some(0.0);
+            let known = |value: Option<f64>| value.or(idle).map_or_else(none, rate);
+            let ns = |of: &dyn Fn(&Figures) -> f64| f.map_or_else(none, |f| latency(of(f)));
+            grid.line([
+                format!("{:.3}", interval.start_ms as f64 / 1e3).into(),
+                who.short().into(),
+                known(f.and_then(|f| f.iops)).into(),
+                known(f.and_then(|f| Some(f.bw_bytes? / MIB))).into(),
+                ns(&|f| f.min_ns as f64).into(),
+                ns(&|f| f.avg_ns).into(),
+                percentile(50.0).unwrap_or_else(none).into(),
+                percentile(99.0).unwrap_or_else(none).into(),
+                percentile(99.9).unwrap_or_else(none).into(),
+                ns(&|f| f.max_ns as f64).into(),
+            ]);
+        }
+    }
+    grid
+}
+
+/// What stands before the columns of CSV.
+#[derive(Debug, Clone, Copy)]
+pub struct Leading<'l> {
+    /// The title and the field of a first column.
+    pub label: Option<(&'l str, &'l str)>,
+    /// Whether lines are of intervals, whose begin comes next.
+    pub over_time: bool,
+}
+
+/// The titles of the columns, with the end of the line.
+#[must_use]
+pub fn csv_head(leading: Leading) -> String {
+    let mut columns: Vec<String> = Vec::new();
+    columns.extend(leading.label.map(|(title, _)| field(title)));
+    if leading.over_time {
+        columns.push("time (ms)".to_owned());
+    }
+    columns.extend(
+        [
+            "class", "level", "hint", "IOPS", "MB/s", "min (ms)", "max (ms)", "avg (ms)",
+        ]
+        .map(str::to_owned),
+    );
+    columns.extend(PERCENTS.map(|percent| format!("{percent}% (ms)")));
+    columns.join(",") + "\n"
+}
+
+/// A line for each group, by priority where nothing else is asked for.
+/// Latencies are in ms with every digit down to the ns.
+#[must_use]
+pub fn csv(log: &LatLog, by: &[By], leading: Leading) -> String {
+    let Some(statistics) = log.statistics else {
+        return String::new();
+    };
+    let by = if by.is_empty() { &[By::Priority] } else { by };
+    let mut lines = String::new();
+    if leading.over_time {
+        for interval in &statistics.intervals {
+            for named in of_interval(log, by, interval) {
+                lines += &csv_line(&named, leading, Some(interval.start_ms));
+            }
+        }
+        return lines;
+    }
+    for named in of_whole(log, by, statistics) {
+        lines += &csv_line(&named, leading, None);
+    }
+    lines
+}
+
+fn csv_line(named: &Named, leading: Leading, start_ms: Option<u64>) -> String {
+    let mut fields: Vec<String> = Vec::new();
+    fields.extend(leading.label.map(|(_, label)| field(label)));
+    fields.extend(start_ms.map(|ms| ms.to_string()));
+    fields.extend(named.who.parts());
+    let f = named.group.figures.as_ref();
+    let number = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.3}"));
+    let ms = |ns: Option<u64>| ns.map_or_else(String::new, exact_ms);
+    fields.push(number(f.and_then(|f| f.iops)));
+    fields.push(number(f.and_then(|f| Some(f.bw_bytes? / 1e6))));
+    fields.push(ms(f.map(|f| f.min_ns)));
+    fields.push(ms(f.map(|f| f.max_ns)));
+    fields.push(ms(f.map(|f| f.avg_ns.round() as u64)));
+    match f {
+        Some(f) => fields.extend(f.percentiles_ns.iter().map(|&(_, ns)| exact_ms(ns))),
+        None => fields.extend(PERCENTS.map(|_| String::new())),
+    }
+    fields.join(",") + "\n"
+}
+
+/// Nanoseconds in ms, every digit that is there.
+fn exact_ms(ns: u64) -> String {
+    let text = format!("{}.{:06}", ns / 1_000_000, ns % 1_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// RFC 4180: quoted where it has to be.
+fn field(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}
+
+/// The document of several logs: `fathom.lat/1`.
+#[must_use]
+pub fn document(logs: &[LatLog]) -> Value {
+    let files: Vec<Value> = logs.iter().map(file_document).collect();
+    json!({ "schema": SCHEMA, "files": files })
+}
+
+fn file_document(log: &LatLog) -> Value {
+    let by = [By::All, By::Direction, By::Priority];
+    let priorities = match log.prio {
+        PrioColumn::Absent => "absent",
+        PrioColumn::RealTime => "real_time",
+        PrioColumn::Value => "value",
+    };
+    let mut file = Map::new();
+    file.insert("file".into(), json!(log.file));
+    file.insert("lines".into(), json!(log.lines));
+    file.insert("skipped_lines".into(), json!(log.skipped));
+    file.insert("notes".into(), json!(log.notes));
+    file.insert("priority_column".into(), json!(priorities));
+    let Some(s) = log.statistics else {
+        return Value::Object(file);
+    };
+    file.insert("runtime_ms".into(), json!(s.runtime_ms));
+    file.insert("averaged".into(), json!(s.averaged));
+    file.insert("exact".into(), json!(s.exact));
+    let error = (!s.exact).then_some(HISTOGRAM_ERROR_PERCENT);
+    file.insert("percentile_error_percent".into(), json!(error));
+    file.extend(groups(&of_whole(log, &by, s)));
+    let intervals: Vec<Value> = s
+        .intervals
+        .iter()
+        .map(|interval| {
+            let mut value = Map::new();
+            value.insert("start_ms".into(), json!(interval.start_ms));
+            value.insert("end_ms".into(), json!(interval.end_ms));
+            value.extend(groups(&of_interval(log, &by, interval)));
+            Value::Object(value)
+        })
+        .collect();
+    if !intervals.is_empty() {
+        file.insert("intervals".into(), json!(intervals));
+    }
+    Value::Object(file)
+}
+
+/// The figures of a group with their share of the whole.
+#[derive(Serialize)]
+struct Shared<'f> {
+    n: u64,
+    share_percent: Option<f64>,
+    #[serde(flatten)]
+    figures: Option<&'f Figures>,
+}
+
+fn groups(list: &[Named]) -> Map<String, Value> {
+    let mut all = Value::Null;
+    let (mut directions, mut priorities) = (Vec::new(), Vec::new());
+    for Named { who, group } in list {
+        let share = group.n as f64 * 100.0 / group.of as f64;
+        let mut value = json!(Shared {
+            n: group.n,
+            share_percent: share.is_finite().then_some(share),
+            figures: group.figures.as_ref(),
+        });
+        match *who {
+            Who::All => all = value,
+            Who::Direction(dir) => {
+                value["direction"] = json!(dir);
+                directions.push(value);
+            }
+            Who::Priority(PrioColumn::Absent, _) => {}
+            Who::Priority(PrioColumn::RealTime, prio) => {
+                value["real_time"] = json!(prio == 1);
+                priorities.push(value);
+            }
+            Who::Priority(PrioColumn::Value, prio) => {
+                value["value"] = json!(prio);
+                value["class"] = json!(class_of(prio));
+                value["level"] = json!(prio & 7);
+                value["hint"] = json!(prio >> 3 & 0x3ff);
+                priorities.push(value);
+            }
+        }
+    }
+    let mut map = Map::new();
+    map.insert("all".into(), all);
+    map.insert("directions".into(), json!(directions));
+    map.insert("priorities".into(), json!(priorities));
+    map
+}
