@@ -4,6 +4,8 @@
 //! interval; nothing at all when told to be quiet. Always on stderr: stdout is
 //! for the result.
 
+use std::collections::BTreeSet;
+
 use fathom_analysis::rate::{Rate, Rates};
 use fathom_model::{Direction, Event, Failure, units};
 use fathom_report::style::{Style, Tone, cut, wrap};
@@ -58,6 +60,8 @@ pub struct Live {
     span_ms: u64,
     /// Length of the longest interval so far, ms.
     longest_span_ms: u64,
+    /// Failures that were told: a limit that is reached fails many jobs alike.
+    told: BTreeSet<String>,
 }
 
 impl Live {
@@ -72,6 +76,7 @@ impl Live {
             rates: Rates::new(),
             span_ms: 0,
             longest_span_ms: 0,
+            told: BTreeSet::new(),
         }
     }
 
@@ -112,6 +117,7 @@ impl Live {
     fn step(&mut self, step: u32, of: u32, name: &str) {
         self.step_t_ms = self.t_ms;
         self.rates.clear();
+        self.told.clear();
         if of < 2 {
             return;
         }
@@ -131,14 +137,24 @@ impl Live {
         }
     }
 
-    fn failure(&self, failure: &Failure) {
-        self.say(&told(failure, self.options.style));
+    fn failure(&mut self, failure: &Failure) {
+        if let Some(text) = self.news(failure) {
+            self.say(&text);
+        }
+    }
+
+    /// The failure's text, unless this step has told it already.
+    fn news(&mut self, failure: &Failure) -> Option<String> {
+        let text = told(failure, self.options.style);
+        self.told.insert(text.clone()).then_some(text)
     }
 
     fn interval(&mut self, t_ms: u64, remaining_ms: Option<u64>) {
         self.t_ms = t_ms;
         let rates = std::mem::take(&mut self.rates);
-        let is_rest = self.ends_a_rest() && !rates.is_empty();
+        // Over no length there is no rate.
+        let no_length = self.span_ms == 0 && !rates.is_empty();
+        let is_rest = self.ends_a_rest() || no_length;
         let elapsed_ms = t_ms.saturating_sub(self.step_t_ms);
         let left = remaining_ms.map(|ms| format!("{} left", clock(ms)));
         if !self.place.is_there() {
@@ -171,12 +187,11 @@ impl Live {
     }
 
     /// Whether the interval that ends is what was left of the run behind its last
-    /// whole one: rates over some milliseconds, or over none, under the same
-    /// second once more.
+    /// whole one: rates over some milliseconds, under the same second once more.
     fn ends_a_rest(&mut self) -> bool {
         let span_ms = std::mem::take(&mut self.span_ms);
         self.longest_span_ms = self.longest_span_ms.max(span_ms);
-        span_ms == 0 || span_ms < self.longest_span_ms / 2
+        span_ms > 0 && span_ms < self.longest_span_ms / 2
     }
 
     fn line(&self, text: &str) {
@@ -311,7 +326,7 @@ pub fn clock(ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use fathom_model::{Histogram, Sample};
+    use fathom_model::{FailureKind, Histogram, Sample};
 
     use super::*;
 
@@ -379,5 +394,16 @@ mod tests {
     fn seconds_are_whole() {
         assert_eq!(clock(12_004), "12 s");
         assert_eq!(clock(59_600), "1m00s");
+    }
+
+    /// 48 of 64 jobs that found no room for their I/Os once said so 48 times.
+    #[test]
+    fn a_failure_that_many_jobs_have_is_told_once() {
+        let mut live = Live::new(LiveOptions::new(true, Color::Never));
+        let failure = Failure::new(FailureKind::AioLimit, "no room").about("job a");
+        assert!(live.news(&failure).is_some());
+        assert!(live.news(&failure).is_none());
+        live.step(2, 2, "next");
+        assert!(live.news(&failure).is_some());
     }
 }

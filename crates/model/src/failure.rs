@@ -75,7 +75,7 @@ impl FailureKind {
                 "run 'fathom job check FILE'; 'fathom engines' lists what this engine takes"
             }
             Self::EngineMissing => {
-                "run 'fathom engines' for those that are here, or install the package that brings it (Debian: fio and its Recommends)"
+                "take another: 'fathom engines' lists those that are here (Debian: fio and its Recommends bring more)"
             }
             Self::FioMissing => "install it (Debian: apt-get install fio)",
             Self::AioLimit => {

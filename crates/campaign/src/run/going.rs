@@ -49,7 +49,8 @@ impl Ready<'_> {
         }
         let _hold = match self.selected.is_simulated() {
             true => Hold::default(),
-            false => Hold::of(self.written.iter().map(PathBuf::as_path))
+            // Also where it is only read: two campaigns spoil each other's figures.
+            false => Hold::of(self.written.iter().chain([&self.dut]).map(PathBuf::as_path))
                 .map_err(|refusal| RunError::Refused(refusal.to_string()))?,
         };
         let (writer, goes_on) = match &self.record {

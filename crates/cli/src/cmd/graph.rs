@@ -124,8 +124,9 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         })?;
     } else {
         out::line(format_args!(
-            "{} graphs in {}",
+            "{} {} in {}",
             drawn.len(),
+            if drawn.len() == 1 { "graph" } else { "graphs" },
             folder.display()
         ));
     }

@@ -159,7 +159,8 @@ fn a_device_that_is_measured_already_is_refused() {
     let native = ["--engine", "native", "--destroy", &word];
     let run = [&["run"], &native[..]].concat();
     let job_run = [&["job", "run"], &native[..], &["--", &filename], &job].concat();
-    for args in [run, job_run] {
+    let reads = [&run[..], &["--only", "randread"]].concat();
+    for args in [run, reads, job_run] {
         let output = campaign.run(&args);
         assert_eq!(output.status.code(), Some(4), "{args:?}: {output:?}");
         let told = stderr(&output);

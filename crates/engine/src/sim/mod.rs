@@ -286,7 +286,10 @@ impl Run<'_> {
                 .iter()
                 .map(|l| l.ramp + l.runtime.unwrap_or_default());
             if silent && ran >= ends.max().unwrap_or_default() + GRACE {
-                let what = format!("{in_flight} I/Os did not come back");
+                let what = match in_flight {
+                    1 => "an I/O did not come back".to_owned(),
+                    n => format!("{n} I/Os did not come back"),
+                };
                 return Some(Failure::new(FailureKind::Hung, what));
             }
             let span = match silent {

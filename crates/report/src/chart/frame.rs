@@ -79,6 +79,10 @@ impl Extents {
     }
 }
 
+/// A line of so few points keeps them all: they are measurements of a campaign,
+/// each with a marker, and may stand one above the other.
+const WHOLE: usize = 500;
+
 impl Framed<'_> {
     pub fn px(&self, x: f64) -> Option<f64> {
         Some(self.frame.left + self.x.place(x)? * self.frame.width)
@@ -97,7 +101,13 @@ impl Framed<'_> {
     pub fn pieces(&self, points: &[(f64, f64)]) -> Vec<Vec<Pixel>> {
         points
             .split(|&point| self.pixel(point).is_none())
-            .map(|piece| reduce(piece.iter().filter_map(|&point| self.pixel(point))))
+            .map(|piece| {
+                let pixels = piece.iter().filter_map(|&point| self.pixel(point));
+                match piece.len() > WHOLE {
+                    true => reduce(pixels),
+                    false => pixels.collect(),
+                }
+            })
             .filter(|piece| !piece.is_empty())
             .collect()
     }

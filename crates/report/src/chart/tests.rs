@@ -570,3 +570,14 @@ fn letters_of_points_beside_each_other_become_one() {
         );
     }
 }
+
+/// A device at its limit gives the same rate at every depth: of the points of
+/// IOPS against latency, all in one column of pixels, some once were not drawn.
+#[test]
+fn points_one_above_the_other_are_all_drawn() {
+    let points: Vec<(f64, f64)> = (0..7).map(|n| (1000.0, f64::from(1 << n) * 1e5)).collect();
+    let mut panel = Panel::new(depth(), latency(Scale::Log10));
+    panel.layers = vec![layer(None, Shape::Curve(points), Ink::of_place(0))];
+    let svg = one("At the limit", panel).svg(&Theme::LIGHT, Size::default());
+    assert_eq!(svg.matches("<circle").count(), 7, "{svg}");
+}

@@ -53,8 +53,8 @@ impl Screen {
     pub fn follow_up(&mut self, entries: &mut Entries) -> Result<(), RunError> {
         let (options, in_place) = (self.options, self.place.is_there());
         self.progress.follow_up(entries, &mut |progress, happened| {
-            for recent in happened.iter().filter(|_| !in_place) {
-                plain(progress, recent, options);
+            if !in_place {
+                plain(progress, happened, options);
             }
         })
     }
@@ -63,9 +63,7 @@ impl Screen {
     pub fn take(&mut self, at_ms: u64, event: &Event) {
         let happened = self.progress.take(at_ms, event);
         if !self.place.is_there() {
-            for recent in &happened {
-                plain(&self.progress, recent, self.options);
-            }
+            plain(&self.progress, &happened, self.options);
             return;
         }
         let redraws = matches!(
@@ -187,22 +185,29 @@ impl Screen {
     }
 }
 
-/// A line of its own for what happened, where no line can stay in place.
-/// Failures are told also to those who want quiet.
-fn plain(progress: &Progress, recent: &Recent, options: LiveOptions) {
-    let failed =
-        matches!(&recent.what, What::Ended(ended) if matches!(ended.came, Came::Failed(_)));
-    if options.quiet && !failed {
-        return;
-    }
+/// A line of its own for each thing that happened, where no line can stay in
+/// place. Failures are told also to those who want quiet.
+fn plain(progress: &Progress, happened: &[Recent], options: LiveOptions) {
     let counts = progress.counts();
-    let at = counts.steps - counts.left;
-    let left = match (&recent.what, progress.left_ms()) {
-        (What::Ended(_), Some(ms)) if ms > 0 => format!("  {} left", clock(ms)),
-        _ => String::new(),
-    };
-    let (_, mark, text) = summary::happened(&recent.what, usize::MAX);
-    out::note(format_args!("{at}/{}  {mark} {text}{left}", counts.steps));
+    for (nth, recent) in happened.iter().enumerate() {
+        let failed =
+            matches!(&recent.what, What::Ended(ended) if matches!(ended.came, Came::Failed(_)));
+        if options.quiet && !failed {
+            continue;
+        }
+        // The event that ends a point can be one that leaves others out.
+        let later = happened[nth + 1..].iter().map(|later| match later.what {
+            What::Skipped { measurements, .. } => measurements as usize,
+            _ => 0,
+        });
+        let at = (counts.steps - counts.left).saturating_sub(later.sum());
+        let left = match (&recent.what, progress.left_ms()) {
+            (What::Ended(_), Some(ms)) if ms > 0 => format!("  {} left", clock(ms)),
+            _ => String::new(),
+        };
+        let (_, mark, text) = summary::happened(&recent.what, usize::MAX);
+        out::note(format_args!("{at}/{}  {mark} {text}{left}", counts.steps));
+    }
 }
 
 /// `16:04:01`, as the clock on the wall.
