@@ -13,6 +13,7 @@ mod lat;
 mod machine;
 mod measurements;
 mod results;
+mod running;
 mod timing;
 
 /// Where and how often things are measured.
@@ -62,6 +63,8 @@ fn main() {
         ("export", campaigns::export),
         ("graph", campaigns::graphs),
         ("report", measurements::open_report),
+        ("between", running::between_points),
+        ("campaign", running::memory),
         ("lat", lat::latency_log),
     ];
     // `cargo bench … -- parse` measures that alone, and writes nothing.

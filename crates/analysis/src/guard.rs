@@ -157,17 +157,11 @@ impl Guard {
     /// Why it is over, in a sentence.
     #[must_use]
     pub fn reason(&self) -> String {
-        let Rule {
-            points,
-            noise_percent,
-        } = self.rule;
-        let points = match points.max(1) {
-            1 => "one point".to_owned(),
-            n => format!("{n} points in a row"),
+        let points = match self.rule.points.max(1) {
+            1 => "one point was".to_owned(),
+            n => format!("{n} points in a row were"),
         };
-        format!(
-            "the guard ended the series: {points} with less bandwidth, less IOPS and higher latency than the best before, by more than {noise_percent} %"
-        )
+        format!("the guard ended the series: {points} worse than the best before")
     }
 }
 

@@ -1,6 +1,7 @@
 //! The engines as the command line names them.
 
 use fathom_engine::choice::Wish;
+use serde::{Deserialize, Serialize};
 
 /// Which engine runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -25,7 +26,8 @@ impl From<EngineName> for Wish {
 }
 
 /// Which engine runs, where a simulation makes sense.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EngineOrSim {
     /// fio where it is installed and has every option, else native where it has
     #[default]

@@ -4,9 +4,8 @@
 //! interval; nothing at all when told to be quiet. Always on stderr: stdout is
 //! for the result.
 
-use std::collections::BTreeMap;
-
-use fathom_model::{Direction, Event, Failure, Histogram, Sample, units};
+use fathom_analysis::rate::{Rate, Rates};
+use fathom_model::{Direction, Event, Failure, units};
 use fathom_report::style::{Style, Tone, cut, wrap};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -46,7 +45,7 @@ impl LiveOptions {
 pub struct Live {
     options: LiveOptions,
     /// The lines that stay in place, on a terminal.
-    bar: Option<ProgressBar>,
+    place: InPlace,
     /// Place and name of the step in progress, when there are several.
     step: String,
     /// When it began, ms since the run's start.
@@ -54,41 +53,23 @@ pub struct Live {
     /// Now, ms since the run's start.
     t_ms: u64,
     /// The interval in progress.
-    rates: BTreeMap<Direction, Rate>,
+    rates: Rates,
     /// Its length, as its samples have it, ms.
     span_ms: u64,
     /// Length of the longest interval so far, ms.
     longest_span_ms: u64,
 }
 
-/// One direction of all jobs in one interval.
-#[derive(Debug, Default)]
-struct Rate {
-    iops: f64,
-    bw_bytes: f64,
-    clat: Histogram,
-}
-
 impl Live {
     /// Shows nothing yet.
     pub fn new(options: LiveOptions) -> Self {
-        let in_place = !options.quiet && options.style.width.is_some();
-        let bar = in_place.then(|| {
-            let target = ProgressDrawTarget::stderr_with_hz(REDRAWS_HZ);
-            let bar = ProgressBar::with_draw_target(None, target);
-            // The template has no part that could be wrong.
-            if let Ok(template) = ProgressStyle::with_template("{msg}") {
-                bar.set_style(template);
-            }
-            bar
-        });
         Self {
             options,
-            bar,
+            place: InPlace::new(options),
             step: String::new(),
             step_t_ms: 0,
             t_ms: 0,
-            rates: BTreeMap::new(),
+            rates: Rates::new(),
             span_ms: 0,
             longest_span_ms: 0,
         }
@@ -120,20 +101,12 @@ impl Live {
 
     /// Writes text that stays, above the lines in place.
     pub fn say(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => {
-                bar.suspend(|| out::note(text));
-                out::park();
-            }
-            None => out::note(text),
-        }
+        self.place.say(text);
     }
 
     /// Takes the lines in place away; what was said stays.
     pub fn finish(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
+        self.place.finish();
     }
 
     fn step(&mut self, step: u32, of: u32, name: &str) {
@@ -143,42 +116,32 @@ impl Live {
             return;
         }
         self.step = format!("{step}/{of} {name}");
-        match &self.bar {
-            Some(_) => self.draw(std::slice::from_ref(&self.step)),
-            None => self.line(&format!("step {step} of {of}: {name}")),
+        match self.place.is_there() {
+            true => self.place.draw(std::slice::from_ref(&self.step)),
+            false => self.line(&format!("step {step} of {of}: {name}")),
         }
     }
 
     fn preparing(&self, what: &str) {
-        match &self.bar {
-            Some(_) => self.draw(&[format!("{}  {what}", self.step).trim().to_owned()]),
-            None => self.line(what),
+        match self.place.is_there() {
+            true => self
+                .place
+                .draw(&[format!("{}  {what}", self.step).trim().to_owned()]),
+            false => self.line(what),
         }
     }
 
     fn failure(&self, failure: &Failure) {
-        let style = self.options.style;
-        let room = usize::from(style.width.unwrap_or(u16::MAX)).saturating_sub(2);
-        let mut lead = style.paint(Tone::Bad, "✗");
-        let mut lines = Vec::new();
-        for line in failure
-            .to_string()
-            .lines()
-            .flat_map(|line| wrap(line, room))
-        {
-            lines.push(format!("{lead} {line}"));
-            lead = " ".into();
-        }
-        self.say(&lines.join("\n"));
+        self.say(&told(failure, self.options.style));
     }
 
     fn interval(&mut self, t_ms: u64, remaining_ms: Option<u64>) {
         self.t_ms = t_ms;
         let rates = std::mem::take(&mut self.rates);
-        let is_rest = self.ends_a_rest();
+        let is_rest = self.ends_a_rest() && !rates.is_empty();
         let elapsed_ms = t_ms.saturating_sub(self.step_t_ms);
         let left = remaining_ms.map(|ms| format!("{} left", clock(ms)));
-        if self.bar.is_none() {
+        if !self.place.is_there() {
             if is_rest || (rates.is_empty() && elapsed_ms < 500) {
                 return;
             }
@@ -186,7 +149,7 @@ impl Live {
             if rates.is_empty() {
                 parts.push("no I/O".to_owned());
             }
-            parts.extend(rates.iter().map(|(dir, rate)| rate.text(*dir)));
+            parts.extend(rates.iter().map(|(dir, rate)| text(*dir, rate)));
             parts.extend(left);
             self.line(&parts.join("  "));
             return;
@@ -198,40 +161,22 @@ impl Live {
             head.push(self.options.style.paint(Tone::Strong, &step));
         }
         if let Some(remaining_ms) = remaining_ms {
-            head.push(self.progress(elapsed_ms, remaining_ms));
+            head.push(bar(self.options.style, elapsed_ms, remaining_ms));
         }
         head.push(clock(elapsed_ms));
         head.extend(left);
         let mut lines = vec![head.join("  ")];
-        lines.extend(rates.iter().map(|(dir, rate)| rate.aligned(*dir)));
-        self.draw(&lines);
+        lines.extend(rates.iter().map(|(dir, rate)| aligned(*dir, rate)));
+        self.place.draw(&lines);
     }
 
     /// Whether the interval that ends is what was left of the run behind its last
-    /// whole one: rates over some milliseconds, under the same second once more.
+    /// whole one: rates over some milliseconds, or over none, under the same
+    /// second once more.
     fn ends_a_rest(&mut self) -> bool {
         let span_ms = std::mem::take(&mut self.span_ms);
         self.longest_span_ms = self.longest_span_ms.max(span_ms);
-        span_ms > 0 && span_ms < self.longest_span_ms / 2
-    }
-
-    /// A bar of the time that has passed and the time that is left.
-    fn progress(&self, elapsed_ms: u64, remaining_ms: u64) -> String {
-        let whole = elapsed_ms.saturating_add(remaining_ms).max(1) as f64;
-        let share = elapsed_ms as f64 / whole;
-        let done = (share * f64::from(BAR)) as usize;
-        let (done, left) = (done, (BAR as usize).saturating_sub(done));
-        let style = self.options.style;
-        let rest = if style.color { "━" } else { "·" };
-        let rest = style.paint(Tone::Faint, &rest.repeat(left));
-        style.paint(Tone::Good, &"━".repeat(done)) + &rest
-    }
-
-    fn draw(&self, lines: &[String]) {
-        if let Some(bar) = &self.bar {
-            bar.set_message(lines.join("\n"));
-            out::park();
-        }
+        span_ms == 0 || span_ms < self.longest_span_ms / 2
     }
 
     fn line(&self, text: &str) {
@@ -241,50 +186,122 @@ impl Live {
     }
 }
 
-impl Drop for Live {
+/// Lines at the end of a terminal that stay in place, and text above them; where
+/// there is no terminal only the text.
+#[derive(Debug)]
+pub struct InPlace {
+    bar: Option<ProgressBar>,
+}
+
+impl InPlace {
+    /// Shows nothing yet.
+    pub fn new(options: LiveOptions) -> Self {
+        let in_place = !options.quiet && options.style.width.is_some();
+        let bar = in_place.then(|| {
+            let target = ProgressDrawTarget::stderr_with_hz(REDRAWS_HZ);
+            let bar = ProgressBar::with_draw_target(None, target);
+            // The template has no part that could be wrong.
+            if let Ok(template) = ProgressStyle::with_template("{msg}") {
+                bar.set_style(template);
+            }
+            bar
+        });
+        Self { bar }
+    }
+
+    /// Whether lines can stay in place.
+    pub fn is_there(&self) -> bool {
+        self.bar.is_some()
+    }
+
+    /// Puts these lines in place of those before.
+    pub fn draw(&self, lines: &[String]) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(lines.join("\n"));
+            out::park();
+        }
+    }
+
+    /// Writes text that stays, above the lines in place.
+    pub fn say(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => {
+                bar.suspend(|| out::note(text));
+                out::park();
+            }
+            None => out::note(text),
+        }
+    }
+
+    /// Takes the lines away; what was said stays.
+    pub fn finish(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for InPlace {
     fn drop(&mut self) {
         self.finish();
     }
 }
 
-impl Rate {
-    fn add(&mut self, sample: &Sample) {
-        self.iops += sample.iops().unwrap_or(0.0);
-        self.bw_bytes += sample.bw_bytes().unwrap_or(0.0);
-        if let Some(clat) = &sample.clat {
-            self.clat.merge(clat);
-        }
+/// A failure as it stands on a screen: marked, wrapped, with what to do.
+fn told(failure: &Failure, style: Style) -> String {
+    let room = usize::from(style.width.unwrap_or(u16::MAX)).saturating_sub(2);
+    let mut lead = style.paint(Tone::Bad, "✗");
+    let mut lines = Vec::new();
+    for line in failure
+        .to_string()
+        .lines()
+        .flat_map(|line| wrap(line, room))
+    {
+        lines.push(format!("{lead} {line}"));
+        lead = " ".into();
     }
+    lines.join("\n")
+}
 
-    /// Mean and 99th percentile of the completion latencies, when there are any.
-    fn latencies(&self) -> Option<(String, String)> {
-        let mean = units::latency(self.clat.mean_ns()?);
-        Some((mean, units::latency(self.clat.percentile_ns(99.0)? as f64)))
-    }
+/// Mean and 99th percentile of the completion latencies, when there are any.
+fn latencies(rate: &Rate) -> Option<(String, String)> {
+    let (mean_ns, p99_ns) = rate.latencies_ns()?;
+    Some((units::latency(mean_ns), units::latency(p99_ns)))
+}
 
-    fn text(&self, dir: Direction) -> String {
-        let iops = units::count(self.iops);
-        let bandwidth = units::bytes_per_second(self.bw_bytes);
-        let rate = format!("{} {iops} IOPS {bandwidth}", dir.name());
-        match self.latencies() {
-            Some((mean, p99)) => format!("{rate} clat {mean} p99 {p99}"),
-            None => rate,
-        }
-    }
-
-    fn aligned(&self, dir: Direction) -> String {
-        let iops = units::count(self.iops);
-        let bandwidth = units::bytes_per_second(self.bw_bytes);
-        let rate = format!("{:<5}  {iops:>5} IOPS  {bandwidth:>10}", dir.name());
-        match self.latencies() {
-            Some((mean, p99)) => format!("{rate}  clat {mean:>7}  p99 {p99:>7}"),
-            None => rate,
-        }
+/// The rate of one direction in a line of its own.
+fn text(dir: Direction, rate: &Rate) -> String {
+    let iops = units::count(rate.iops);
+    let bandwidth = units::bytes_per_second(rate.bw_bytes);
+    let text = format!("{} {iops} IOPS {bandwidth}", dir.name());
+    match latencies(rate) {
+        Some((mean, p99)) => format!("{text} clat {mean} p99 {p99}"),
+        None => text,
     }
 }
 
+/// The rate of one direction, in columns for lines that stay in place.
+pub fn aligned(dir: Direction, rate: &Rate) -> String {
+    let iops = units::count(rate.iops);
+    let bandwidth = units::bytes_per_second(rate.bw_bytes);
+    let text = format!("{:<5}  {iops:>5} IOPS  {bandwidth:>10}", dir.name());
+    match latencies(rate) {
+        Some((mean, p99)) => format!("{text}  clat {mean:>7}  p99 {p99:>7}"),
+        None => text,
+    }
+}
+
+/// A bar of the part that is done and the part that is left.
+pub fn bar(style: Style, done: u64, left: u64) -> String {
+    let whole = done.saturating_add(left).max(1) as f64;
+    let filled = (done as f64 / whole * f64::from(BAR)) as usize;
+    let rest = if style.color { "━" } else { "·" };
+    let rest = rest.repeat((BAR as usize).saturating_sub(filled));
+    style.paint(Tone::Good, &"━".repeat(filled)) + &style.paint(Tone::Faint, &rest)
+}
+
 /// Whole seconds, then as durations are written.
-fn clock(ms: u64) -> String {
+pub fn clock(ms: u64) -> String {
     let seconds = ms.saturating_add(500) / 1000;
     match seconds {
         0..60 => format!("{seconds} s"),
@@ -294,6 +311,8 @@ fn clock(ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use fathom_model::{Histogram, Sample};
+
     use super::*;
 
     fn rate(ios: u64, clat: bool) -> Rate {
@@ -318,31 +337,26 @@ mod tests {
     #[test]
     fn a_line_of_an_interval_has_rates_and_latencies() {
         assert_eq!(
-            rate(1000, true).text(Direction::Read),
+            text(Direction::Read, &rate(1000, true)),
             "read 4k IOPS 15.6 MiB/s clat 99.8 µs p99 99.8 µs"
         );
         assert_eq!(
-            rate(1000, false).text(Direction::Write),
+            text(Direction::Write, &rate(1000, false)),
             "write 4k IOPS 15.6 MiB/s"
         );
         assert_eq!(
-            rate(7, true).aligned(Direction::Write),
+            aligned(Direction::Write, &rate(7, true)),
             "write     28 IOPS   112 KiB/s  clat 99.8 µs  p99 99.8 µs"
         );
     }
 
     #[test]
     fn the_bar_is_as_long_with_no_time_left_and_with_no_time_passed() {
-        let live = Live::new(LiveOptions {
-            quiet: true,
-            style: Style::default(),
-        });
-        assert_eq!(live.progress(0, 0).chars().count(), BAR as usize);
-        assert_eq!(live.progress(5000, 0), "━".repeat(24));
-        assert_eq!(
-            live.progress(1000, 2000),
-            format!("{}{}", "━".repeat(8), "·".repeat(16))
-        );
+        let bar = |done, left| bar(Style::default(), done, left);
+        assert_eq!(bar(0, 0).chars().count(), BAR as usize);
+        assert_eq!(bar(5000, 0), "━".repeat(24));
+        let third = format!("{}{}", "━".repeat(8), "·".repeat(16));
+        assert_eq!(bar(1000, 2000), third);
     }
 
     #[test]

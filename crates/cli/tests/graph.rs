@@ -174,17 +174,66 @@ fn nothing_to_draw_is_told_and_missing() {
     let output = fathom(runs.path(), &["graph"]);
     assert_eq!(output.status.code(), Some(5), "{}", said(&output));
     campaign(runs.path());
-    for (args, word) in [
-        (
-            ["graph", "--only", "nosuch"],
-            "no series has 'nosuch' in its name",
-        ),
-        (["graph", "--point", "nosuch"], "no point of "),
+    for (args, exit, word) in [
+        (["graph", "--only", "nosuch"], 3, "no series of nosuch"),
+        (["graph", "--point", "nosuch"], 5, "no point of "),
     ] {
         let output = fathom(runs.path(), &args);
-        assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(exit), "{}", said(&output));
         assert!(said(&output).contains(word), "{}", said(&output));
     }
     let output = fathom(runs.path(), &["graph", "--size", "5x5"]);
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+}
+
+#[test]
+fn the_figures_of_the_page_of_fio_tests_stand_on_its_graphs() {
+    let runs = tempfile::tempdir().unwrap();
+    let results =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../campaign/tests/fixtures/fio-tests");
+    let import = fathom(
+        runs.path(),
+        &["import", "--quiet", results.to_str().unwrap()],
+    );
+    assert!(import.status.success(), "{}", said(&import));
+    let out = runs.path().join("out");
+    let drawn = fathom(
+        runs.path(),
+        &[
+            "graph",
+            "--only",
+            "0003-maxiobatch-single-job",
+            "--out",
+            out.to_str().unwrap(),
+        ],
+    );
+    assert!(drawn.status.success(), "{}", said(&drawn));
+    // At depth 512 the jobs used up their CPU.
+    for (name, best, latency) in [
+        (
+            "bww",
+            "402 MiB/s at depth 512, doubtful",
+            "47.7 MiB/s at depth 4",
+        ),
+        ("iopsw", "103k at depth 512, doubtful", "12.2k at depth 4"),
+        (
+            "clatw",
+            "172 µs at depth 512, doubtful",
+            "10.9 µs at depth 4",
+        ),
+        (
+            "bwr",
+            "938 MiB/s at depth 512, doubtful",
+            "30.5 MiB/s at depth 1",
+        ),
+    ] {
+        let path = format!("0003-maxiobatch-single-job/0005-maxiobatch-randwrite-70-30-{name}.svg");
+        let svg = fs::read_to_string(out.join(&path)).unwrap();
+        for text in ["best bandwidth and IOPS", best, "best latency", latency] {
+            assert!(
+                svg.contains(&format!(">{text}</text>")),
+                "{path}: {text}\n{svg}"
+            );
+        }
+    }
 }

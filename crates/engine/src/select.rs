@@ -20,7 +20,7 @@ pub enum Selected {
     /// The engine inside Fathom.
     Native(Native),
     /// No engine: a simulation.
-    Sim(Sim),
+    Sim(Box<Sim>),
 }
 
 impl Selected {
@@ -62,7 +62,7 @@ impl Selected {
     /// When the file is wrong.
     pub fn simulation(device: Option<&Path>) -> Result<Self, NoEngine> {
         let sim = Sim::read(device);
-        sim.map(Self::Sim)
+        sim.map(|sim| Self::Sim(Box::new(sim)))
             .map_err(|reason| NoEngine(vec![("sim", Lack::new(FailureKind::BadOption, reason))]))
     }
 
@@ -72,7 +72,7 @@ impl Selected {
         match self {
             Self::Fio(fio) => fio,
             Self::Native(native) => native,
-            Self::Sim(sim) => sim,
+            Self::Sim(sim) => sim.as_ref(),
         }
     }
 

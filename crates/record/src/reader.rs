@@ -109,6 +109,7 @@ pub struct Entries {
     line: Vec<u8>,
     line_number: u64,
     done: bool,
+    failed: bool,
 }
 
 /// What reading one line gave.
@@ -136,11 +137,7 @@ impl Entries {
         // would count as interrupted, which it never was.
         let goes_on = is_locked(&file);
         let last = last_line(&mut file).map_err(|e| RecordError::file(&path, e))?;
-        let (status, ended_ms) = match last {
-            Some((status, at_ms)) => (Some(status), Some(at_ms)),
-            None if goes_on => (None, None),
-            None => (Some(RunStatus::Interrupted), None),
-        };
+        let (status, ended_ms) = status_of(last, goes_on);
         let mut entries = Self {
             header: Header::new("", ""),
             torn_bytes: 0,
@@ -152,6 +149,7 @@ impl Entries {
             line: Vec::new(),
             line_number: 0,
             done: false,
+            failed: false,
         };
         entries.header = match entries.read_line()? {
             Read::Whole => header(dir, &entries.line)?,
@@ -167,6 +165,27 @@ impl Entries {
     #[must_use]
     pub fn id(&self) -> String {
         self.path.parent().map(id_of).unwrap_or_default()
+    }
+
+    /// Looks again behind the last whole line: the run may have gone on. Does
+    /// nothing after an error.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn look_again(&mut self) -> Result<(), RecordError> {
+        if self.failed || !self.done {
+            return Ok(());
+        }
+        let failed = |e| RecordError::file(&self.path, e);
+        // A line that is being written is read as a whole later.
+        let torn = i64::try_from(std::mem::take(&mut self.torn_bytes)).unwrap_or(0);
+        self.input.seek_relative(-torn).map_err(failed)?;
+        let mut file = File::open(&self.path).map_err(failed)?;
+        let goes_on = is_locked(&file);
+        let last = last_line(&mut file).map_err(failed)?;
+        (self.status, self.ended_ms) = status_of(last, goes_on);
+        self.done = false;
+        Ok(())
     }
 
     /// Reads the next line, without its end, into `self.line`.
@@ -225,6 +244,7 @@ impl Iterator for Entries {
         }
         let next = self.next_entry().transpose();
         self.done = !matches!(next, Some(Ok(_)));
+        self.failed = matches!(next, Some(Err(_)));
         next
     }
 }
@@ -327,6 +347,15 @@ fn last_line(file: &mut File) -> io::Result<Option<(RunStatus, u64)>> {
         }) => Some((status, at_ms)),
         _ => None,
     })
+}
+
+/// How a run ended and when, from its last line and whether its writer lives.
+fn status_of(last: Option<(RunStatus, u64)>, goes_on: bool) -> (Option<RunStatus>, Option<u64>) {
+    match last {
+        Some((status, at_ms)) => (Some(status), Some(at_ms)),
+        None if goes_on => (None, None),
+        None => (Some(RunStatus::Interrupted), None),
+    }
 }
 
 fn not_a_record(dir: &Path, reason: String) -> RecordError {

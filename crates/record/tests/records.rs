@@ -491,3 +491,25 @@ fn a_record_that_has_ended_says_how_when_it_goes_on() {
     }
     assert!(Writer::reopen(runs.path()).is_err());
 }
+
+#[test]
+fn a_log_can_be_followed_while_it_grows() {
+    let runs = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(runs.path(), &header("x", 1000)).unwrap();
+    let mut entries = Entries::open(writer.dir()).unwrap();
+    let next = |entries: &mut Entries| entries.next().map(|entry| entry.unwrap().event);
+    assert_eq!(next(&mut entries), None);
+    writer.append(&note("one")).unwrap();
+    append_raw(writer.dir(), br#"{"at_ms":5,"#);
+    entries.look_again().unwrap();
+    assert_eq!(next(&mut entries), Some(note("one")));
+    assert_eq!((next(&mut entries), entries.status), (None, None));
+    append_raw(writer.dir(), b"\"event\":\"note\",\"text\":\"two\"}\n");
+    entries.look_again().unwrap();
+    assert_eq!(next(&mut entries), Some(note("two")));
+    assert_eq!(next(&mut entries), None);
+    writer.finish(RunStatus::Failed).unwrap();
+    entries.look_again().unwrap();
+    assert!(matches!(next(&mut entries), Some(Event::Ended { .. })));
+    assert_eq!(entries.status, Some(RunStatus::Failed));
+}

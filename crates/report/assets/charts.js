@@ -1,7 +1,7 @@
 'use strict';
 // One graph: uPlot with Fathom's axes, legend, tip, zoom and keys.
 const charts = (() => {
-  const HEIGHT = 280;
+  const HEIGHT = { screen: 280, paper: 180 };
   /** Width of a graph on paper, in px: A4 and Letter with their margins. */
   const PAPER = 690;
   const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
@@ -369,6 +369,10 @@ const charts = (() => {
       return onPaper ? PAPER : Math.max(260, this.host.clientWidth);
     }
 
+    height() {
+      return onPaper ? HEIGHT.paper : HEIGHT.screen;
+    }
+
     options(width) {
       const { spec } = this;
       const drawn = (u) => {
@@ -377,7 +381,7 @@ const charts = (() => {
       };
       return {
         width,
-        height: HEIGHT,
+        height: this.height(),
         legend: { show: false },
         padding: [12, 14, 0, 0],
         cursor: {
@@ -456,7 +460,7 @@ const charts = (() => {
     resize() {
       const width = this.width();
       if (width === this.plot.width) return;
-      this.plot.setSize({ width, height: HEIGHT });
+      this.plot.setSize({ width, height: this.height() });
       this.refill();
     }
 

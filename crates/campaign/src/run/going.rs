@@ -6,8 +6,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fathom_device::Sys;
 use fathom_device::safety::{self, Confirmations};
+use fathom_device::{Hold, Sys};
 use fathom_engine::{Control, Outcome, Sink as _};
 use fathom_fleet::local::Session;
 use fathom_model::{Event, Failure, FailureKind, RunStatus, units};
@@ -37,13 +37,21 @@ impl Ready<'_> {
     ///
     /// # Errors
     /// When the record cannot be written; the run was stopped then. Points that
-    /// fail do not end it.
+    /// fail do not end it. When the target may not be written to.
     pub fn run(
         mut self,
         control: &Control,
         begun: &mut dyn FnMut(&std::path::Path),
         observer: &mut dyn FnMut(&Event),
     ) -> Result<Finish, RunError> {
+        if let Some(refusal) = self.refusal {
+            return Err(refusal);
+        }
+        let _hold = match self.selected.is_simulated() {
+            true => Hold::default(),
+            false => Hold::of(self.written.iter().map(PathBuf::as_path))
+                .map_err(|refusal| RunError::Refused(refusal.to_string()))?,
+        };
         let (writer, goes_on) = match &self.record {
             Some(dir) => (Writer::reopen(dir)?, true),
             None => {
@@ -53,8 +61,7 @@ impl Ready<'_> {
             }
         };
         let dir = writer.dir().to_owned();
-        let engine = self.selected.engine().name();
-        planfile::write(&dir, self.plan, engine, self.options.partial)
+        planfile::write(&dir, &self, self.plan)
             .map_err(|source| unwritten(&dir.join(planfile::PLAN_FILE), source))?;
         begun(&dir);
         let t_ms = self.ledger.t_ms();
@@ -133,6 +140,9 @@ impl Going<'_> {
                 continue;
             }
             if let Err(failure) = self.look_at_device() {
+                // Behind a step that has ended a failure would be that step's.
+                let first = failure.message.lines().next().unwrap_or_default();
+                self.skip(step, format!("the campaign was stopped: {first}"));
                 self.stop(failure);
                 return false;
             }
@@ -158,15 +168,9 @@ impl Going<'_> {
     fn step(&mut self, place: usize, step: &Step) -> Outcome {
         let plan = self.ready.plan;
         let dir = self.session.writer().dir().to_owned();
-        let job = match prepare::job(plan, step) {
-            Ok(job) => job,
-            Err(fault) => {
-                let failure = Failure::new(FailureKind::BadOption, fault);
-                self.session.event(Event::Failure(failure));
-                return Outcome::Failed;
-            }
-        };
-        let name = records::job_name(&dir, step, &job.text);
+        let job = prepare::job(plan, step);
+        let text = job.as_ref().map_or("", |job| &job.text);
+        let name = records::job_name(&dir, step, text);
         let engine = self.ready.selected.engine();
         let elapsed = engine.now().saturating_sub(self.began);
         self.session.at(self.t_ms + elapsed.as_millis() as u64);
@@ -178,6 +182,14 @@ impl Going<'_> {
         });
         let id = &step.point.id;
         self.log(|logs| logs.start_point(id));
+        let job = match job {
+            Ok(job) => job,
+            Err(fault) => {
+                let failure = Failure::new(FailureKind::BadOption, fault);
+                self.session.event(Event::Failure(failure));
+                return Outcome::Failed;
+            }
+        };
         let job_file = dir.join(records::job_path(&name, step));
         let kept = records::keep_job(&job_file, &job.text)
             .map_err(|source| (job_file.clone(), source))

@@ -44,24 +44,17 @@ fn other_device(before: &BlockDevice, now: &BlockDevice) -> Option<String> {
         Some(backing) => format!("{} over {backing}", device.name),
         None => device.name.clone(),
     };
-    match (&before.serial, &now.serial) {
-        (Some(one), Some(other)) if one != other => {
-            return differ("the device's serial number", one, other);
-        }
-        (Some(_), Some(_)) => {}
+    let (what, one, other) = match (&before.serial, &now.serial) {
+        (Some(one), Some(other)) => ("the device's serial number", one.clone(), other.clone()),
         _ if !before.by_id.is_empty() && !now.by_id.is_empty() => {
-            if !before.by_id.iter().any(|name| now.by_id.contains(name)) {
-                return differ(
-                    "the device's name in /dev/disk/by-id",
-                    &before.by_id[0],
-                    &now.by_id[0],
-                );
-            }
+            let common = before.by_id.iter().find(|name| now.by_id.contains(name));
+            let of = |device: &BlockDevice| common.unwrap_or(&device.by_id[0]).clone();
+            ("the device's name in /dev/disk/by-id", of(before), of(now))
         }
-        _ if named(before) != named(now) => {
-            return differ("the device", &named(before), &named(now));
-        }
-        _ => {}
+        _ => ("the device", named(before), named(now)),
+    };
+    if one != other {
+        return differ(what, &one, &other);
     }
     if before.capacity_bytes != now.capacity_bytes {
         let bytes = |device: &BlockDevice| format!("{} bytes", device.capacity_bytes);

@@ -6,8 +6,11 @@ use std::io::{self, BufRead as _, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use fathom_model::Point;
+use fathom_record::RecordError;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::{Ready, RunError};
 use crate::plan::{Phase, Plan};
 
 /// Its name.
@@ -30,6 +33,33 @@ pub struct Head {
     pub engine: String,
     /// Whether steps were left out on purpose (`--only`).
     pub partial: bool,
+    /// The flags of the command line that made the plan, so that `resume` makes
+    /// the same one.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub flags: Value,
+}
+
+impl Head {
+    /// What the plan in a record's folder says of itself; `None`: there is none,
+    /// because the run was killed as it began.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(dir: &Path) -> Result<Option<Self>, RunError> {
+        let read = || -> io::Result<Self> {
+            let mut line = String::new();
+            BufReader::new(File::open(dir.join(PLAN_FILE))?).read_line(&mut line)?;
+            Ok(serde_json::from_str(&line)?)
+        };
+        match read() {
+            Ok(head) => Ok(Some(head)),
+            Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(RunError::Record(RecordError::File {
+                path: dir.join(PLAN_FILE),
+                source,
+            })),
+        }
+    }
 }
 
 /// Every other line: a step.
@@ -58,16 +88,17 @@ pub struct Planned {
 ///
 /// # Errors
 /// When it cannot be written.
-pub(super) fn write(dir: &Path, plan: &Plan, engine: &str, partial: bool) -> io::Result<()> {
+pub(super) fn write(dir: &Path, ready: &Ready, plan: &Plan) -> io::Result<()> {
     let fresh = dir.join(".plan.jsonl");
     let mut file = BufWriter::new(File::create(&fresh)?);
     let head = Head {
         format: FORMAT.to_owned(),
         version: VERSION,
-        folder: plan.folder.clone(),
+        folder: ready.folder.clone(),
         dut: plan.dut.clone(),
-        engine: engine.to_owned(),
-        partial,
+        engine: ready.selected.engine().name().to_owned(),
+        partial: ready.options.partial,
+        flags: ready.options.flags.clone(),
     };
     push(&mut file, &head)?;
     for step in &plan.steps {

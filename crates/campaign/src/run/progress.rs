@@ -3,9 +3,12 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::time::Duration;
 
+use fathom_analysis::guard::Totals;
 use fathom_analysis::rate::Rates;
 use fathom_model::{Event, RunStatus};
+use fathom_record::Entries;
 
 use super::RunError;
 use super::ledger::{Came, Ended, Ledger};
@@ -13,6 +16,11 @@ use super::planfile::{self, Head, Planned};
 
 /// How many of the last events are kept to be shown.
 const RECENT: usize = 6;
+
+/// How often and how long a run that has just begun is waited for to write its
+/// plan: a second, which is a hundred times as long as it takes.
+const PLAN_LOOKS: u32 = 50;
+const PLAN_PAUSE: Duration = Duration::from_millis(20);
 
 /// How far a campaign is.
 #[derive(Debug)]
@@ -30,7 +38,9 @@ pub struct Progress {
     /// Rates of the interval that goes on.
     adding: Rates,
     recent: VecDeque<Recent>,
+    last: Option<Ended>,
     costs: Costs,
+    started_ms: u64,
     last_ms: u64,
 }
 
@@ -114,7 +124,10 @@ impl Progress {
     pub fn of(dir: &Path) -> Result<Self, RunError> {
         let (head, steps) = planfile::read(dir).map_err(|source| {
             let reason = match source.kind() {
-                std::io::ErrorKind::NotFound => "it is not the record of a campaign".to_owned(),
+                std::io::ErrorKind::NotFound => {
+                    "it is not the record of a campaign, or of one that was killed as it began"
+                        .to_owned()
+                }
                 _ => format!("its {} cannot be read: {source}", planfile::PLAN_FILE),
             };
             RunError::Missing(format!("{}: {reason}", dir.display()))
@@ -132,9 +145,64 @@ impl Progress {
             rates: Rates::new(),
             adding: Rates::new(),
             recent: VecDeque::new(),
+            last: None,
             costs: Costs::default(),
+            started_ms: 0,
             last_ms: 0,
         })
+    }
+
+    /// The progress of the run in a record's folder, with everything that is in
+    /// the record now.
+    ///
+    /// # Errors
+    /// As [`Progress::of`], and when the record cannot be read.
+    pub fn read(dir: &Path) -> Result<Self, RunError> {
+        let (mut progress, mut entries) = Self::open(dir)?;
+        progress.follow_up(&mut entries, &mut |_, _| {})?;
+        Ok(progress)
+    }
+
+    /// As [`Progress::read`], with the record at its begin, to be followed.
+    ///
+    /// # Errors
+    /// As [`Progress::read`].
+    pub fn open(dir: &Path) -> Result<(Self, Entries), RunError> {
+        let mut entries = Entries::open(dir)?;
+        // The plan is written right behind the record's first line.
+        for _ in 0..PLAN_LOOKS {
+            if entries.status.is_some() || dir.join(planfile::PLAN_FILE).exists() {
+                break;
+            }
+            std::thread::sleep(PLAN_PAUSE);
+            entries = Entries::open(dir)?;
+        }
+        let mut progress = Self::of(dir)?;
+        progress.started_ms = entries.header.started_ms;
+        progress.last_ms = progress.started_ms;
+        Ok((progress, entries))
+    }
+
+    /// Takes every entry that has been written since the last call; `told` is
+    /// given each event with what is worth a line.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn follow_up(
+        &mut self,
+        entries: &mut Entries,
+        told: &mut dyn FnMut(&Self, &[Recent]),
+    ) -> Result<(), RunError> {
+        entries.look_again()?;
+        // Before the entries: what is written after this is read the next time.
+        let status = entries.status;
+        for entry in &mut *entries {
+            let entry = entry?;
+            let recent = self.take(entry.at_ms, &entry.event);
+            told(self, &recent);
+        }
+        self.end(status.unwrap_or(RunStatus::Running));
+        Ok(())
     }
 
     /// Takes the next event, which happened at `at_ms` since 1970 UTC; gives what
@@ -144,6 +212,9 @@ impl Progress {
         let ended = self.ledger.take(event);
         if let (Some(_), Some(current)) = (&ended, &self.current) {
             self.costs.add(at_ms, current, self.planned_ms(current));
+        }
+        if let Some(done) = ended.as_ref().filter(|e| matches!(e.came, Came::Done(_))) {
+            self.last = Some(done.clone());
         }
         let ended = ended.map(What::Ended);
         let happened = match event {
@@ -200,6 +271,7 @@ impl Progress {
             Event::Resumed { .. } => {
                 self.current = None;
                 self.status = RunStatus::Running;
+                self.started_ms = at_ms;
             }
             Event::Ended { status } => {
                 self.current = None;
@@ -245,7 +317,7 @@ impl Progress {
     }
 
     /// Says how the run ended, when its last line does not: it was killed.
-    pub fn end(&mut self, status: RunStatus) {
+    fn end(&mut self, status: RunStatus) {
         self.status = status;
         if status != RunStatus::Running {
             self.current = None;
@@ -275,6 +347,12 @@ impl Progress {
         self.recent.iter()
     }
 
+    /// When the run began, or went on the last time, ms since 1970 UTC.
+    #[must_use]
+    pub fn started_ms(&self) -> u64 {
+        self.started_ms
+    }
+
     /// Time of the last event, ms since 1970 UTC.
     #[must_use]
     pub fn last_ms(&self) -> u64 {
@@ -297,6 +375,16 @@ impl Progress {
             } += 1;
         }
         counts
+    }
+
+    /// The last measurement that was done: its point, which one, its figures.
+    #[must_use]
+    pub fn last_done(&self) -> Option<(&str, u32, &Totals)> {
+        let ended = self.last.as_ref()?;
+        match &ended.came {
+            Came::Done(totals) => Some((&ended.id, ended.repetition, totals)),
+            _ => None,
+        }
     }
 
     /// Every measurement of the plan with what came of it.

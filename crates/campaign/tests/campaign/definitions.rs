@@ -284,19 +284,19 @@ const MISTAKES: &[(&str, &str, &str, &str)] = &[
         TEMPLATE,
         "iodepth={{ iodepth }}",
         "iodepth={{ iodepht }}",
-        "performance.fio:16: {{ iodepht }} is no option of the test or its profiles, and no word; did you mean iodepth?",
+        "performance.fio:17: {{ iodepht }} is no option of the test or its profiles, and no word; did you mean iodepth?",
     ),
     (
         TEMPLATE,
         "iodepth={{ iodepth }}",
         "iodepth={{ numjobs }}",
-        "performance.fio:16: sets iodepth itself, and so does tests/0001-basic-tests.toml:10",
+        "performance.fio:17: sets iodepth itself, and so does tests/0001-basic-tests.toml:10",
     ),
     (
         TEMPLATE,
         "{{ DUT_IOSIZE }}",
         "{{ DUT_SIZE }}",
-        "templates/performance.fio:15: Kconfig defines no symbol DUT_SIZE; did you mean DUT_IOSIZE?",
+        "templates/performance.fio:16: Kconfig defines no symbol DUT_SIZE; did you mean DUT_IOSIZE?",
     ),
     (
         TEMPLATE,
@@ -308,7 +308,7 @@ const MISTAKES: &[(&str, &str, &str, &str)] = &[
         TEMPLATE,
         "[{{ rw }}]",
         "[{{ rw }]",
-        "templates/performance.fio:25: {{ without its }}",
+        "templates/performance.fio:26: {{ without its }}",
     ),
     (
         TEMPLATE,

@@ -164,7 +164,7 @@ impl Campaign {
     pub fn todo(&self) -> Vec<String> {
         let ready = ready(&self.plan, &self.runs_dir(), self.options.clone());
         let ready = ready.unwrap();
-        ready.todo().map(|step| short(&step.point)).collect()
+        ready.todo().map(|(_, step)| short(&step.point)).collect()
     }
 }
 

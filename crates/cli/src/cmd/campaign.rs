@@ -1,12 +1,13 @@
 //! What the commands of a campaign share: its folder, its part, the flags over
 //! its configuration.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fathom_campaign::plan::{self, Overrides, Plan};
 use fathom_campaign::{CampaignError, Folder, Only};
+use fathom_report::style::wrap;
 
-use super::ExitError;
+use super::{ExitError, Global};
 use crate::out;
 
 /// Which campaign, and which part of it.
@@ -27,6 +28,14 @@ impl Which {
     /// When it is none.
     pub fn folder(&self) -> Result<Folder, ExitError> {
         Folder::open(&self.dir).map_err(exit_error)
+    }
+
+    /// The folder of the campaign's runs.
+    pub fn runs_dir(&self, global: &Global) -> PathBuf {
+        match self.dir == Path::new(".") {
+            true => global.runs.clone(),
+            false => self.dir.join(&global.runs),
+        }
     }
 
     /// The plan of the campaign, with these flags over its configuration.
@@ -54,6 +63,13 @@ pub fn exit_error(error: CampaignError) -> ExitError {
 /// Tells what is to be known of a plan before it starts.
 pub fn tell_notes(notes: &[String]) {
     for note in notes {
-        out::note(format_args!("note: {note}"));
+        let told = format!("note: {note}");
+        match out::progress_columns() {
+            Some(columns) => told
+                .lines()
+                .flat_map(|line| wrap(line, usize::from(columns)))
+                .for_each(out::note),
+            None => out::note(told),
+        }
     }
 }

@@ -129,8 +129,11 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// The series that are wanted.
-fn selected<'c>(campaign: &'c CampaignRecord, only: &[Only]) -> anyhow::Result<Vec<&'c Series>> {
+/// The series that are wanted: all, or those with a point that `only` names.
+pub fn selected<'c>(
+    campaign: &'c CampaignRecord,
+    only: &[Only],
+) -> anyhow::Result<Vec<&'c Series>> {
     let all = &campaign.sweep.series;
     let input = |message: String| ExitError {
         exit: Exit::Input,
@@ -200,7 +203,7 @@ fn to_stdout(
 /// Names the points that have no figures; `list` is where all of them stand.
 fn tell(left_out: &[LeftOut], list: Option<&Path>) {
     for point in left_out.iter().take(MOST_LINES) {
-        let mut line = format!("left out: {}: {}", point.id, point.outcome);
+        let mut line = format!("no figures: {}: {}", point.id, point.outcome);
         if !point.reasons.is_empty() {
             line += &format!(": {}", point.reasons.join("; "));
         }

@@ -26,8 +26,11 @@ pub mod man;
 pub mod plan;
 pub mod quick;
 pub mod report;
+pub mod run;
 pub mod runs;
 pub mod show;
+pub mod status;
+pub mod watch;
 
 /// What stands below the list of commands; the exit codes are those of [`Exit`].
 const AFTER_HELP: &str = "\
@@ -36,7 +39,8 @@ Examples:
   fathom quick here /mnt/disk        the quick series on a file system
   fathom job run randread.fio        a fio job file, recorded
   fathom show                        the last run
-  fathom graph                       its graphs, or those of any run
+  fathom report                      all of it in one HTML file
+  fathom init nightly                a campaign in ./nightly, as a kernel is configured
   fathom show 2026 --json            one run as a document
 
 Exit codes:
@@ -83,43 +87,53 @@ pub struct Global {
 pub enum Command {
     #[command(display_order = 2)]
     Baseline(baseline::Args),
-    #[command(display_order = 14)]
+    #[command(display_order = 8)]
     Check(check::Args),
-    #[command(display_order = 9)]
+    #[command(display_order = 22)]
     Completions(completions::Args),
-    #[command(display_order = 3)]
+    #[command(display_order = 6)]
     Config(config::Args),
-    #[command(display_order = 8)]
+    #[command(display_order = 20)]
     Demo(demo::Args),
-    #[command(display_order = 8)]
+    #[command(display_order = 21)]
     Doctor(doctor::Args),
     #[command(display_order = 4)]
     Engines(engines::Args),
-    #[command(display_order = 7)]
+    #[command(display_order = 17)]
     Export(export::Args),
-    #[command(display_order = 12)]
+    #[command(display_order = 7)]
     Gen(r#gen::Args),
+    #[command(display_order = 18)]
     Graph(graph::Args),
-    #[command(display_order = 5)]
+    #[command(display_order = 14)]
     Import(import::Args),
-    #[command(display_order = 11)]
+    #[command(display_order = 5)]
     Init(init::Args),
     #[command(display_order = 3)]
     Job(job::Args),
     #[command(display_order = 7)]
     Lat(lat::Args),
     #[command(display_order = 10)]
+    #[command(display_order = 23)]
     Man(man::Args),
-    #[command(display_order = 13)]
+    #[command(display_order = 9)]
     Plan(plan::Args),
     #[command(display_order = 1)]
     Quick(quick::Args),
-    #[command(display_order = 7)]
+    #[command(display_order = 19)]
     Report(report::Args),
-    #[command(display_order = 6)]
+    #[command(display_order = 11)]
+    Resume(run::ResumeArgs),
+    #[command(display_order = 10)]
+    Run(run::Args),
+    #[command(display_order = 15)]
     Runs(runs::Args),
-    #[command(display_order = 7)]
+    #[command(display_order = 16)]
     Show(show::Args),
+    #[command(display_order = 12)]
+    Status(status::Args),
+    #[command(display_order = 13)]
+    Watch(watch::Args),
 }
 
 /// Calls the command.
@@ -143,8 +157,12 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Plan(args) => plan::run(&cli.global, args),
         Command::Quick(args) => quick::run(&cli.global, args),
         Command::Report(args) => report::run(&cli.global, args),
+        Command::Resume(args) => run::resume(&cli.global, args),
+        Command::Run(args) => run::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),
+        Command::Status(args) => status::run(&cli.global, args),
+        Command::Watch(args) => watch::run(&cli.global, args),
     }
 }
 

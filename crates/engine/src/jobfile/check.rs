@@ -236,6 +236,9 @@ fn repeats(section: &Section, options: &[Written], report: &mut Report) {
         let Some(earlier) = first.insert(name, written) else {
             continue;
         };
+        if negation(written, earlier) {
+            continue;
+        }
         let spec = table().find(name).next();
         let then = place(&earlier.line, &written.line);
         let message = if spec.is_some_and(|spec| spec.has("adds")) {
@@ -248,6 +251,18 @@ fn repeats(section: &Section, options: &[Written], report: &mut Report) {
         };
         report.warning(&written.line, written.name.clone(), message);
     }
+}
+
+/// Whether one is `direct`, the other `buffered`, and both say the same:
+/// fio-tests' job files have `direct=1` and `buffered=0`.
+fn negation(one: &Written, other: &Written) -> bool {
+    let set = |written: &Written| match written.option.value.as_deref().map(str::trim) {
+        None | Some("1") => Some(true),
+        Some("0") => Some(false),
+        Some(_) => None,
+    };
+    one.option.name != other.option.name
+        && matches!((set(one), set(other)), (Some(one), Some(other)) if one != other)
 }
 
 fn place(line: &Line, from: &Line) -> String {

@@ -9,7 +9,7 @@ pub mod carry;
 pub mod fio;
 mod session;
 
-pub use session::{Output, Session};
+pub use session::{Output, Session, hand_over};
 
 use fathom_record::RecordError;
 

@@ -26,6 +26,50 @@ pub struct Output {
     pub stdout: String,
 }
 
+/// The ssh command: `ssh`, or the words of FATHOM_SSH.
+fn ssh() -> Vec<String> {
+    let words = std::env::var("FATHOM_SSH").unwrap_or_default();
+    let program: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+    match program.is_empty() {
+        true => vec!["ssh".to_owned()],
+        false => program,
+    }
+}
+
+/// Runs a command on `target` with this process's stdin, stdout and stderr, on a
+/// terminal there when `terminal`, and waits for it.
+///
+/// # Errors
+/// When ssh cannot be started or the connection does not come about.
+pub fn hand_over(
+    target: &str,
+    command: &[String],
+    terminal: bool,
+) -> Result<std::process::ExitStatus, SshError> {
+    let program = ssh();
+    let quoted: Vec<String> = command.iter().map(|word| shell_quote(word)).collect();
+    // One word for the shell there, whichever it is: the rest is sh's.
+    let script = format!(
+        "PATH=$PATH:{MORE_PATH}; export PATH; exec {}",
+        quoted.join(" ")
+    );
+    let status = Command::new(&program[0])
+        .args(&program[1..])
+        .arg(if terminal { "-t" } else { "-T" })
+        .args(["--", target, &format!("sh -c {}", shell_quote(&script))])
+        .status()
+        .map_err(|source| SshError::NoClient {
+            command: program.join(" "),
+            source,
+        })?;
+    if status.code() == Some(SSH_FAILED) {
+        return Err(SshError::NotConnected {
+            target: target.to_owned(),
+        });
+    }
+    Ok(status)
+}
+
 /// An authenticated connection to one host.
 #[derive(Debug)]
 pub struct Session {
@@ -46,11 +90,7 @@ impl Session {
     /// # Errors
     /// When ssh cannot be started or the connection does not come about.
     pub fn open(target: &str) -> Result<Self, SshError> {
-        let words = std::env::var("FATHOM_SSH").unwrap_or_default();
-        let mut program: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-        if program.is_empty() {
-            program.push("ssh".into());
-        }
+        let program = ssh();
         let control = tempfile::Builder::new()
             .prefix("fathom-")
             .tempdir_in(if Path::new("/tmp").is_dir() {

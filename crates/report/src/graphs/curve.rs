@@ -238,11 +238,17 @@ impl<'a> Context<'a> {
             let point = self.series.points.get(place)?;
             let (y, text) = value(point)?;
             let x = point.point.x_value()?;
+            // The mark of a best point hides the ring of a doubtful one.
+            let doubt = if point.doubts.is_empty() {
+                ""
+            } else {
+                ", doubtful"
+            };
             Some(Note {
                 at: (x as f64, y),
                 lines: vec![
                     format!("best {}", list(&what)),
-                    format!("{text} {}", words::at(&self.series.x, x)),
+                    format!("{text} {}{doubt}", words::at(&self.series.x, x)),
                 ],
                 kind: NoteKind::Leader,
             })

@@ -371,6 +371,7 @@ fn block_device(device: &BlockDevice) -> String {
         ("model", device.model.clone()),
         ("serial", device.serial.clone()),
         ("firmware", device.firmware.clone()),
+        ("namespace id", device.nsid.map(|nsid| nsid.to_string())),
         ("by id", Some(device.by_id.join(", "))),
         ("backing", device.backing.clone()),
         (

@@ -15,6 +15,8 @@ pub mod present;
 mod run;
 mod show;
 
+pub use run::duration;
+
 /// Check, show, translate and run fio job files
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

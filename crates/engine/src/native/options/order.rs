@@ -480,6 +480,10 @@ pub(super) const SHOW: &[Row] = &[
         Ok(())
     }),
     same(&["description"], |_, _| Ok(())),
+    // Every job file of fio-tests has one in [global], where fio ignores it too.
+    differs(&["name"], "a job keeps the name of its section", |_, _| {
+        Ok(())
+    }),
     same(&["kb_base"], |_, v| match v.text()? {
         // What it means is known before the first option is read (resolve).
         "1000" | "1024" => Ok(()),

@@ -112,6 +112,10 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     if args.dry_run {
         return Ok(Exit::Success);
     }
+    let _hold = match runner.is_simulated() {
+        true => fathom_device::Hold::default(),
+        false => plan.hold(&work_dir)?,
+    };
     // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
     let control = signals::control()?;
     let mut writer = begin_record(global, args, &plan, &runner, &work_dir)?;
@@ -320,7 +324,7 @@ fn dry_run(
 }
 
 /// Reads a time as fio does, in seconds without a unit: `500ms`, `10s`, `2m`, `1h`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let time_us = value::time_us(text, TimeUnit::Seconds).map_err(|fault| fault.to_string())?;
     match u64::try_from(time_us).map(Duration::from_micros) {
         Ok(time) if time >= Duration::from_millis(1) => Ok(time),

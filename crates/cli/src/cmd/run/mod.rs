@@ -1,0 +1,317 @@
+//! `fathom run` and `fathom resume`: run a campaign.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fathom_campaign::Only;
+use fathom_campaign::plan::{Order, Overrides};
+use fathom_campaign::run::{self, Begin, Finish, Head, Options, Progress, Ready, RunError};
+use fathom_engine::Control;
+use fathom_model::{Event, Exit, RunStatus};
+use serde::{Deserialize, Serialize};
+
+use super::campaign::{Which, tell_notes};
+use super::job::duration;
+use super::{ExitError, Global};
+use crate::engine::EngineOrSim;
+use crate::live::LiveOptions;
+use crate::{out, signals};
+
+mod dry;
+pub mod screen;
+pub mod summary;
+
+use screen::Screen;
+
+/// Run a campaign, or go on with it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Goes on with the campaign's current record, the last one of this folder, and runs what has not been
+measured there with the same job file on the same device. Ctrl-C ends the point that runs, keeps
+what was measured and leaves the rest for fathom resume; so does a kill or a power cut. A point that
+fails is a row with its reason, and the campaign goes on. The logs below logs/ are those of
+fio-tests.
+
+Examples:
+  fathom run                           what is left, or all of it
+  fathom run --dry-run                 every step and its command; nothing is run
+  fathom run --destroy nvme-ACME_1234  writes to a device: name it
+  fathom run --only randwrite          only these points
+  fathom run --repeat 5                five measurements of each point
+  fathom run --limit 8h                no point begins that would end later
+  fathom run --again                   from the start, in a new record")]
+pub struct Args {
+    #[command(flatten)]
+    flags: Flags,
+    /// Start a new record instead of going on with the last
+    #[arg(long)]
+    again: bool,
+}
+
+/// Go on with a campaign that was stopped or killed
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+As fathom run, with the --only, --repeat, --order, --engine and --no-guard of the last start unless
+others are given, but refuses when there is no record to go on with. The device is checked again,
+and must be named again where it is not in the configuration.
+
+Examples:
+  fathom resume
+  fathom resume --destroy nvme-ACME_1234
+  fathom resume --retry-failed         points that failed, too")]
+pub struct ResumeArgs {
+    #[command(flatten)]
+    flags: Flags,
+}
+
+/// What both commands take.
+#[derive(Debug, Clone, clap::Args)]
+struct Flags {
+    #[command(flatten)]
+    which: Which,
+    /// Show every step and every command that would be executed, and run nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Confirm that a device may be overwritten: its serial number, its name in
+    /// /dev/disk/by-id, or PATH=SIZE where it has neither (may be repeated)
+    #[arg(long, value_name = "WORDS")]
+    destroy: Vec<String>,
+    /// Try points again that have failed
+    #[arg(long)]
+    retry_failed: bool,
+    /// Measure each point so often
+    #[arg(long, value_name = "N")]
+    repeat: Option<u32>,
+    /// How the measurements of a point follow each other
+    #[arg(long, value_enum, value_name = "ORDER")]
+    order: Option<RepeatOrder>,
+    /// Measure every series to its end, also when it only gets worse
+    #[arg(long)]
+    no_guard: bool,
+    /// Time between two samples
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    interval: Option<Duration>,
+    /// Longest time of a point
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    point_limit: Option<Duration>,
+    /// Longest time of this start: no point begins that would end later
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    limit: Option<Duration>,
+    /// Which engine runs the points
+    #[arg(long, value_enum)]
+    engine: Option<EngineOrSim>,
+    /// The device that '--engine sim' simulates [default: a healthy one]
+    #[arg(long, value_name = "FILE")]
+    sim: Option<PathBuf>,
+    /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
+    #[arg(long, value_name = "PATH")]
+    fio: Option<PathBuf>,
+}
+
+/// How the measurements of a point follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+enum RepeatOrder {
+    /// A whole series, then the series again
+    Interleaved,
+    /// A point as often as asked, then the next point
+    InARow,
+}
+
+/// The flags that `resume` takes over from the last start: those that decide
+/// which measurements there are.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Kept {
+    only: Vec<String>,
+    repeat: Option<u32>,
+    order: Option<RepeatOrder>,
+    engine: Option<EngineOrSim>,
+    sim: Option<PathBuf>,
+    no_guard: bool,
+}
+
+impl Flags {
+    fn kept(&self) -> Kept {
+        Kept {
+            only: self
+                .which
+                .only
+                .iter()
+                .map(|only| only.as_str().to_owned())
+                .collect(),
+            repeat: self.repeat,
+            order: self.order,
+            engine: self.engine,
+            sim: self
+                .sim
+                .as_deref()
+                .map(|sim| std::path::absolute(sim).unwrap_or_else(|_| sim.to_owned())),
+            no_guard: self.no_guard,
+        }
+    }
+
+    /// Takes over what was not given from the last start.
+    fn fill(&mut self, kept: Kept) {
+        if self.which.only.is_empty() {
+            self.which.only = kept.only.iter().map(|only| Only::new(only)).collect();
+        }
+        self.repeat = self.repeat.or(kept.repeat);
+        self.order = self.order.or(kept.order);
+        self.engine = self.engine.or(kept.engine);
+        self.sim = self.sim.take().or(kept.sim);
+        self.no_guard |= kept.no_guard;
+    }
+
+    fn overrides(&self) -> Overrides {
+        Overrides {
+            repeat: self.repeat,
+            order: self.order.map(|order| match order {
+                RepeatOrder::Interleaved => Order::Interleaved,
+                RepeatOrder::InARow => Order::InARow,
+            }),
+            interval: self.interval,
+            point_limit: self.point_limit,
+            campaign_limit: self.limit,
+            engine: self.engine.map(|engine| engine.name().to_owned()),
+            destroy: self.destroy.clone(),
+            dut: None,
+            guard: self.no_guard.then_some(false),
+        }
+    }
+}
+
+/// Runs `fathom run`.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    let begin = if args.again { Begin::Again } else { Begin::Run };
+    go(global, &args.flags, begin)
+}
+
+/// Runs `fathom resume`.
+pub fn resume(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit> {
+    let mut flags = args.flags.clone();
+    let runs_dir = flags.which.runs_dir(global);
+    let folder = flags.which.folder()?;
+    let kept = run::current(folder.path(), &runs_dir).map_err(failed)?;
+    if let Some(dir) = kept
+        && let Some(head) = Head::read(&dir).map_err(failed)?
+    {
+        // Of an older Fathom there may be none.
+        flags.fill(serde_json::from_value(head.flags).unwrap_or_default());
+    }
+    go(global, &flags, Begin::Resume)
+}
+
+fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> {
+    if flags.sim.is_some() && flags.engine != Some(EngineOrSim::Sim) {
+        return Err(ExitError {
+            exit: Exit::Usage,
+            message: "--sim describes a simulated device\n  to do: add --engine sim".to_owned(),
+        }
+        .into());
+    }
+    let plan = flags.which.plan(&flags.overrides())?;
+    let options = Options {
+        begin,
+        retry_failed: flags.retry_failed,
+        partial: !flags.which.only.is_empty(),
+        flags: serde_json::to_value(flags.kept())?,
+        fio: flags.fio.clone(),
+        sim: flags.sim.clone(),
+    };
+    let runs_dir = flags.which.runs_dir(global);
+    if flags.dry_run {
+        return dry::run(
+            global,
+            run::look(&plan, &runs_dir, options).map_err(failed)?,
+            &plan,
+        );
+    }
+    let ready = run::ready(&plan, &runs_dir, options).map_err(failed)?;
+    if ready.is_done() {
+        return nothing_left(global, &ready);
+    }
+    if !global.quiet {
+        tell_notes(ready.notes());
+    }
+    // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
+    let control = signals::control()?;
+    let finish = observed(global, ready, &control)?;
+    conclude(global, &finish, &control)
+}
+
+/// Runs it before somebody's eyes.
+fn observed(global: &Global, ready: Ready, control: &Control) -> anyhow::Result<Finish> {
+    let live = LiveOptions::new(global.quiet, global.color);
+    let screen: RefCell<Option<Screen>> = RefCell::new(None);
+    let mut begun = |dir: &Path| match Progress::read(dir) {
+        Ok(progress) => *screen.borrow_mut() = Some(Screen::new(live, progress)),
+        Err(error) => out::note(format_args!("fathom: no progress is shown: {error}")),
+    };
+    let mut observer = |event: &Event| {
+        if let Some(screen) = screen.borrow_mut().as_mut() {
+            screen.take(now_ms(), event);
+        }
+    };
+    let finish = ready.run(control, &mut begun, &mut observer);
+    if let Some(screen) = screen.borrow_mut().as_mut() {
+        screen.finish();
+    }
+    Ok(finish.map_err(failed)?)
+}
+
+/// Nothing is left to do: says so, and what could be done.
+fn nothing_left(global: &Global, ready: &Ready) -> anyhow::Result<Exit> {
+    let dir = ready.record().unwrap_or(Path::new(""));
+    if !global.quiet {
+        let again = "--again starts a new record";
+        let hint = match ready.failed() {
+            0 => again.to_owned(),
+            n => format!("{n} failed: --retry-failed tries them again; {again}"),
+        };
+        out::note(format_args!(
+            "Nothing is left to do in {} ({hint}).",
+            dir.display()
+        ));
+    }
+    show(global, dir)?;
+    Ok(match ready.failed() {
+        0 => Exit::Success,
+        _ => Exit::Failed,
+    })
+}
+
+fn conclude(global: &Global, finish: &Finish, control: &Control) -> anyhow::Result<Exit> {
+    show(global, &finish.dir)?;
+    Ok(match finish.status {
+        RunStatus::Complete => Exit::Success,
+        RunStatus::Interrupted if control.stop_requests() > 0 => Exit::Interrupted,
+        _ => Exit::Failed,
+    })
+}
+
+/// The document of the run, or its summary.
+fn show(global: &Global, dir: &Path) -> anyhow::Result<()> {
+    if global.json {
+        let mut doc = fathom_report::read(dir)?;
+        fathom_report::drop_histograms(&mut doc);
+        return out::json(&doc);
+    }
+    let progress = Progress::read(dir).map_err(failed)?;
+    out::text(summary::text(&progress, out::style(global.color)));
+    Ok(())
+}
+
+/// With the exit code it is to end with.
+pub fn failed(error: RunError) -> ExitError {
+    ExitError {
+        exit: error.exit(),
+        message: error.to_string(),
+    }
+}
+
+fn now_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as u64)
+}

@@ -1,0 +1,56 @@
+//! `fathom watch`: follows a campaign that runs in another terminal.
+
+use std::time::Duration;
+
+use fathom_campaign::run::Progress;
+use fathom_model::{Exit, RunStatus};
+
+use super::Global;
+use super::run::screen::Screen;
+use super::run::{failed, summary};
+use super::status::Place;
+use crate::live::LiveOptions;
+use crate::out;
+
+/// How often the record is looked at: a run writes to it once a second.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Follow a campaign that runs in another terminal
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Reads the record only, and ends with the run; Ctrl-C ends the watching, not the run. At the end
+stands what fathom status shows.
+
+Examples:
+  fathom watch                               the campaign of the current folder
+  fathom watch --host root@lab1 -C /srv/nvme0")]
+pub struct Args {
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Follows it.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    if let Some(exit) = args.place.elsewhere(global, "watch")? {
+        return Ok(exit);
+    }
+    let dir = args.place.record(global)?;
+    let (mut progress, mut entries) = Progress::open(&dir).map_err(failed)?;
+    // What has been so far is no news.
+    progress
+        .follow_up(&mut entries, &mut |_, _| {})
+        .map_err(failed)?;
+    let mut screen = Screen::new(LiveOptions::new(global.quiet, global.color), progress);
+    while screen.progress().status() == RunStatus::Running {
+        screen.draw();
+        std::thread::sleep(LOOK);
+        screen.follow_up(&mut entries).map_err(failed)?;
+    }
+    screen.finish();
+    if global.json {
+        out::json(&summary::document(screen.progress()))?;
+    } else {
+        out::text(summary::text(screen.progress(), out::style(global.color)));
+    }
+    Ok(Exit::Success)
+}

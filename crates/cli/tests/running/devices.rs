@@ -1,0 +1,129 @@
+//! Whole campaigns on real devices.
+
+use std::process::Command;
+
+use fathom_testkit::{LoopDevice, Throttle, Zram, program, skip};
+use serde_json::Value;
+
+use crate::support::Campaign;
+
+/// Every point was measured, and the logs say so.
+fn is_whole(campaign: &Campaign, points: u64) {
+    let status = campaign.status();
+    assert_eq!(status["status"], "complete", "{status}");
+    assert_eq!(
+        (&status["done"], &status["failed"]),
+        (&points.into(), &0.into())
+    );
+    assert_eq!(campaign.done().len() as u64, points);
+    assert!(campaign.path().join("logs/runs/END").exists());
+    let record = campaign.records().pop().unwrap();
+    for folder in ["jobs", "raw"] {
+        let point = record.join(folder).join("0001-basic-tests/0003-randwrite");
+        let kept = point.read_dir().unwrap().count() as u64;
+        assert_eq!(kept, points / 6, "{}", point.display());
+    }
+}
+
+#[test]
+fn a_whole_campaign_of_fio_on_a_loop_device() {
+    let name = "a_whole_campaign_of_fio_on_a_loop_device";
+    let disk = match LoopDevice::new(16 << 20).and_then(|disk| program("fio").map(|_| disk)) {
+        Ok(disk) => disk,
+        Err(reason) => return skip(name, &reason),
+    };
+    let campaign = Campaign::new(disk.path(), 2, "300ms");
+    let word = format!("{}=16MiB", disk.path().display());
+    let plain = campaign.good(&["run", "--engine", "fio", "--destroy", &word]);
+    let lines = crate::support::stderr(&plain);
+    assert!(lines.contains("12/12  ✓ 0001-basic-tests/"), "{lines}");
+    is_whole(&campaign, 12);
+    let order: Vec<Value> = campaign.events();
+    let phases = order.iter().filter(|e| e["event"] == "step").map(|e| {
+        let id = e["point"]["id"].as_str().unwrap();
+        id.contains("rand")
+    });
+    assert!(
+        phases.collect::<Vec<bool>>().is_sorted(),
+        "sequential first"
+    );
+}
+
+#[test]
+fn a_whole_campaign_of_the_native_engine_on_zram() {
+    let name = "a_whole_campaign_of_the_native_engine_on_zram";
+    let zram = match Zram::new(16 << 20) {
+        Ok(zram) => zram,
+        Err(reason) => return skip(name, &reason),
+    };
+    let campaign = Campaign::new(zram.path(), 4, "100ms");
+    let word = format!("{}=16MiB", zram.path().display());
+    campaign.good(&["run", "--engine", "native", "--destroy", &word, "-q"]);
+    is_whole(&campaign, 18);
+}
+
+#[test]
+fn a_throttled_device_shows_where_its_limit_is() {
+    const LIMIT: f64 = 2000.0;
+    let name = "a_throttled_device_shows_where_its_limit_is";
+    let made = LoopDevice::new(16 << 20)
+        .and_then(|disk| Throttle::new(disk.path(), LIMIT as u32).map(|slow| (disk, slow)));
+    let (disk, slow) = match made {
+        Ok(made) => made,
+        Err(reason) => return skip(name, &reason),
+    };
+    let campaign = Campaign::new(disk.path(), 64, "600ms");
+    let inside = slow.command();
+    let output = Command::new(&inside[0])
+        .args(&inside[1..])
+        .arg(env!("CARGO_BIN_EXE_fathom"))
+        .args([
+            "run", "--engine", "native", "--only", "randread", "--json", "-q",
+        ])
+        .current_dir(campaign.path())
+        .env("DEV", disk.path())
+        .output()
+        .unwrap();
+    let doc: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let figures = |job: &Value| {
+        let read = &job["read"];
+        let clat_ns = read["clat"]["mean_ns"].as_f64().unwrap();
+        (read["iops"].as_f64().unwrap(), clat_ns)
+    };
+    let figures: Vec<(f64, f64)> = doc["jobs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(figures)
+        .collect();
+    let [first, .., before, last] = figures[..] else {
+        panic!("{doc}")
+    };
+    // The kernel lets waiting I/Os go a tick at a time, which costs a single
+    // one more than the limit; many together reach it.
+    assert!(first.0 < 1.3 * LIMIT, "{figures:?}");
+    for (iops, _) in [before, last] {
+        assert!((0.6..1.3).contains(&(iops / LIMIT)), "{figures:?}");
+    }
+    // Past the knee more depth brings nothing but waiting.
+    assert!(last.1 > 1.4 * before.1, "{figures:?}");
+}
+
+#[test]
+fn a_record_does_not_go_on_with_another_device() {
+    let name = "a_record_does_not_go_on_with_another_device";
+    let disks = LoopDevice::new(16 << 20).and_then(|a| Ok((a, LoopDevice::new(16 << 20)?)));
+    let (first, second) = match disks {
+        Ok(disks) => disks,
+        Err(reason) => return skip(name, &reason),
+    };
+    let campaign = Campaign::new(first.path(), 1, "50ms");
+    let args = ["run", "--engine", "native", "--only", "randread", "-q"];
+    campaign.good(&args);
+    let mut other = campaign.command(&args);
+    let refused = other.env("DEV", second.path()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(4));
+    let words = crate::support::stderr(&refused);
+    assert!(words.contains("--again starts a new record"), "{words}");
+    assert_eq!(campaign.records().len(), 1);
+}

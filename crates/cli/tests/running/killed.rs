@@ -1,0 +1,130 @@
+//! Campaigns that are killed at any moment, and stopped.
+
+use std::fs;
+use std::time::Duration;
+
+use fathom_testkit::{LoopDevice, skip};
+
+use crate::support::{Campaign, await_that, signal};
+
+/// Kills in a row; each campaign is killed at least so often.
+const KILLS: u32 = 20;
+
+/// Numbers that look random (a linear congruential generator, Knuth, TAOCP 2,
+/// 3.3.4, line 26): the same in each run of the test.
+struct Moments(u64);
+
+impl Moments {
+    fn next(&mut self, from_ms: u64, to_ms: u64) -> Duration {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        Duration::from_millis(from_ms + (self.0 >> 33) % (to_ms - from_ms))
+    }
+}
+
+/// Length of the last record's log.
+fn log_bytes(campaign: &Campaign) -> u64 {
+    let last = campaign.records().pop();
+    let log = last.and_then(|dir| fs::metadata(dir.join("events.jsonl")).ok());
+    log.map_or(0, |log| log.len())
+}
+
+/// Runs `args`, killing it again and again, then to its end.
+fn kill_and_resume(campaign: &Campaign, args: &[&str], moments: &mut Moments) {
+    let resume = [&["resume"], &args[1..]].concat();
+    for kill in 0..KILLS {
+        let before = log_bytes(campaign);
+        let mut child = campaign.start(if before > 0 { &resume } else { args });
+        // Most kills meet points that run, every fifth anything before them.
+        if kill % 5 < 4 {
+            await_that("the record grows", || {
+                log_bytes(campaign) > before || child_is_gone(child.id())
+            });
+        }
+        std::thread::sleep(moments.next(0, 150));
+        let ended = child.try_wait().unwrap();
+        assert!(ended.is_none(), "too short for this test: {ended:?}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    campaign.good(if log_bytes(campaign) > 0 {
+        &resume
+    } else {
+        args
+    });
+    let resumed = campaign.events().into_iter();
+    let resumed = resumed.filter(|event| event["event"] == "resumed").count();
+    assert!(
+        resumed as u32 > KILLS / 2,
+        "only {resumed} kills met a record"
+    );
+}
+
+/// Whether a process is no more than its exit status.
+fn child_is_gone(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')')
+        .next()
+        .is_none_or(|rest| rest.trim_start().starts_with('Z'))
+}
+
+#[test]
+fn a_campaign_killed_twenty_times_measures_the_same_points_as_one_left_in_peace() {
+    let device = "pace_ms = 90\n";
+    let (killed, peaceful) = (Campaign::simulated(device), Campaign::simulated(""));
+    let args = ["run", "--engine", "sim", "--sim", "sim.toml", "-q"];
+    peaceful.good(&args);
+    kill_and_resume(&killed, &args, &mut Moments(1));
+    let done = killed.done();
+    assert_eq!(done.len(), 78);
+    assert_eq!(done, peaceful.done());
+    assert_eq!(killed.records().len(), 1);
+    let status = killed.status();
+    assert_eq!((&status["done"], &status["left"]), (&78.into(), &0.into()));
+    assert_eq!(status["status"], "complete");
+    assert!(killed.path().join("logs/runs/END").exists());
+}
+
+#[test]
+fn a_campaign_of_the_native_engine_on_a_loop_device_survives_twenty_kills() {
+    let name = "a_campaign_of_the_native_engine_on_a_loop_device_survives_twenty_kills";
+    let disk = match LoopDevice::new(16 << 20) {
+        Ok(disk) => disk,
+        Err(reason) => return skip(name, &reason),
+    };
+    let campaign = Campaign::new(disk.path(), 256, "80ms");
+    let word = format!("{}=16MiB", disk.path().display());
+    let args = ["run", "--engine", "native", "-q", "--destroy", &word];
+    kill_and_resume(&campaign, &args, &mut Moments(2));
+    assert_eq!(campaign.done().len(), 54);
+    assert_eq!(campaign.status()["failed"], 0);
+}
+
+#[test]
+fn ctrl_c_ends_the_point_and_resume_goes_on() {
+    let campaign = Campaign::simulated("pace_ms = 100\n");
+    let args = ["run", "--engine", "sim", "--sim", "sim.toml"];
+    let child = campaign.start(&args);
+    await_that("a point is done", || {
+        !campaign.records().is_empty() && !campaign.done().is_empty()
+    });
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains("fathom resume goes on"), "{told}");
+    assert_eq!(campaign.status()["status"], "interrupted");
+    let left = campaign.status()["left"].as_u64().unwrap();
+    assert!((1..78).contains(&left));
+    // --engine and --sim are those of the last start.
+    let shown = campaign.json(&["resume", "--dry-run", "--json"]);
+    assert_eq!(shown["engine"], "sim");
+    assert_eq!(shown["steps"].as_array().unwrap().len() as u64, left);
+    let doc = campaign.json(&["resume", "--json"]);
+    assert_eq!(doc["status"], "complete");
+    assert_eq!(campaign.done().len(), 78);
+    let again = campaign.good(&["resume"]);
+    assert!(crate::support::stderr(&again).contains("--again starts a new record"));
+}

@@ -1,0 +1,147 @@
+//! A campaign's folder, and what the tests ask of it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A campaign made by `fathom init` with the debug setting.
+pub struct Campaign {
+    dir: TempDir,
+    dut: PathBuf,
+}
+
+impl Campaign {
+    /// On `dut`, points up to a depth of `depth_max` that take `runtime`.
+    pub fn new(dut: &Path, depth_max: u32, runtime: &str) -> Self {
+        let dir = TempDir::with_prefix("fathom-campaign-").unwrap();
+        let campaign = Self {
+            dir,
+            dut: dut.to_owned(),
+        };
+        campaign.good(&["init", "."]);
+        campaign.good(&["config", "defconfig", "debug-quick"]);
+        let depth = format!("DUT_TEST_MAX_IODEPTH={depth_max}");
+        let runtime = format!("DUT_RUNTIME={runtime}");
+        campaign.good(&["config", "set", &depth, &runtime, "GUARD=n"]);
+        campaign
+    }
+
+    /// The same on a simulated device.
+    pub fn simulated(device: &str) -> Self {
+        let campaign = Self::new(Path::new("/dev/nothing"), 4096, "1s");
+        let head = "format = \"fathom-sim-device\"\nversion = 1\n";
+        fs::write(campaign.path().join("sim.toml"), format!("{head}{device}")).unwrap();
+        campaign
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        command
+            .args(args)
+            .current_dir(self.path())
+            .env("DEV", &self.dut)
+            .env("TMPDIR", self.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    pub fn good(&self, args: &[&str]) -> Output {
+        let output = self.run(args);
+        assert!(output.status.success(), "{args:?}: {output:#?}");
+        output
+    }
+
+    pub fn json(&self, args: &[&str]) -> Value {
+        let output = self.run(args);
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"))
+    }
+
+    pub fn start(&self, args: &[&str]) -> Child {
+        self.command(args).spawn().unwrap()
+    }
+
+    pub fn status(&self) -> Value {
+        self.json(&["status", "--json"])
+    }
+
+    /// The records, oldest first.
+    pub fn records(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(self.path().join("fathom-runs")) else {
+            return Vec::new();
+        };
+        let mut records: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        records.sort();
+        records
+    }
+
+    /// The events of the last record.
+    pub fn events(&self) -> Vec<Value> {
+        let dir = self.records().pop().unwrap();
+        let text = fs::read_to_string(dir.join("events.jsonl")).unwrap();
+        text.lines()
+            .skip(1)
+            // The last line may just be written, or have been cut by a kill.
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    }
+
+    /// The points that have ended well, as the record's events tell by themselves.
+    pub fn done(&self) -> BTreeSet<String> {
+        let mut done = BTreeSet::new();
+        let mut open: Option<(String, bool)> = None;
+        for event in self.events() {
+            let kind = event["event"].as_str().unwrap();
+            match (kind, &mut open) {
+                ("finished", Some((_, figures))) => *figures = true,
+                ("failure", _) => open = None,
+                ("step" | "ended", _) => {
+                    let whole = event["status"] != "interrupted";
+                    if let Some((id, true)) = open.take().filter(|_| whole) {
+                        done.insert(id);
+                    }
+                    if kind == "step" {
+                        open = Some((event["point"]["id"].as_str().unwrap().to_owned(), false));
+                    }
+                }
+                ("resumed", _) => open = None,
+                _ => {}
+            }
+        }
+        done
+    }
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+pub fn signal(child: &Child, name: &str) {
+    let kill = Command::new("kill")
+        .args([name, &child.id().to_string()])
+        .status();
+    assert!(kill.unwrap().success());
+}
+
+/// Waits for what must come.
+pub fn await_that(what: &str, come: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !come() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
