@@ -63,7 +63,8 @@ impl Who {
     fn parts(self) -> [String; 3] {
         let class = |name: &str| [name.to_owned(), String::new(), String::new()];
         match self {
-            Self::All => class("all"),
+            // Without priorities, that is who they all are.
+            Self::All | Self::Priority(PrioColumn::Absent, _) => class("all"),
             Self::Direction(dir) => class(dir.name()),
             Self::Priority(PrioColumn::Value, value) => [
                 class_of(value),
@@ -78,7 +79,7 @@ impl Who {
     fn title(self) -> String {
         let [class, level, hint] = self.parts();
         match self {
-            Self::All => "All I/Os".to_owned(),
+            Self::All | Self::Priority(PrioColumn::Absent, _) => "All I/Os".to_owned(),
             Self::Direction(Direction::Read) => "Reads".to_owned(),
             Self::Direction(Direction::Write) => "Writes".to_owned(),
             Self::Direction(_) => "Trims".to_owned(),

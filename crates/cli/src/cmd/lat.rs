@@ -1,6 +1,7 @@
 //! `fathom lat`: statistics of fio's latency logs.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Slot;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -318,14 +319,14 @@ impl Saving<'_> {
     fn write(&self, files: &mut Files, entry: &LogEntry) -> Result<(), (PathBuf, io::Error)> {
         let path = || self.path(entry.prio);
         let named = |error| (path(), error);
-        if !files.open.contains_key(&entry.prio) {
-            let file = File::create(path()).map_err(named)?;
-            files.open.insert(entry.prio, BufWriter::new(file));
-        }
-        match files.open.get_mut(&entry.prio) {
-            Some(file) => writeln!(file, "{}", entry.value).map_err(named),
-            None => Ok(()),
-        }
+        let file = match files.open.entry(entry.prio) {
+            Slot::Occupied(open) => open.into_mut(),
+            Slot::Vacant(new) => {
+                let file = File::create(path()).map_err(named)?;
+                new.insert(BufWriter::new(file))
+            }
+        };
+        writeln!(file, "{}", entry.value).map_err(named)
     }
 }
 

@@ -111,10 +111,10 @@ pub enum Command {
     Init(init::Args),
     #[command(display_order = 3)]
     Job(job::Args),
-    #[command(display_order = 23)]
     #[command(display_order = 7)]
     Lat(lat::Args),
     #[command(display_order = 10)]
+    #[command(display_order = 23)]
     Man(man::Args),
     #[command(display_order = 9)]
     Plan(plan::Args),
