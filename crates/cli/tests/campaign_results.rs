@@ -259,9 +259,10 @@ fn aio_limit() -> String {
     )
 }
 
-#[test]
-fn failed_points_are_listed_and_never_exported() {
-    let place = Place::new();
+/// A range of jobs: two good points; one that met fs.aio-max-nr, one that fio
+/// said to be bad although its figures look good, one without a report; one
+/// that was only pretended to run, one that never ran.
+fn jobs_that_fail(place: &Place) {
     let line = good_line();
     let name = |n: u32, jobs: u32| {
         format!(
@@ -296,6 +297,12 @@ fn failed_points_are_listed_and_never_exported() {
         &[("", "[r]\nrw=randread\niodepth=2048\nnumjobs=32\n")],
     );
     place.test(&name(7, 64), &[(".out", &line), (".OK", "0")]);
+}
+
+#[test]
+fn failed_points_have_a_reason() {
+    let place = Place::new();
+    jobs_that_fail(&place);
     let campaign = place.import(&place.tests());
     let outcomes: Vec<_> = campaign.sweep.series[0]
         .points
@@ -318,6 +325,21 @@ fn failed_points_are_listed_and_never_exported() {
     );
     assert!(reason(5).starts_with("skipped: "), "{}", reason(5));
 
+    let shown = stdout(&place.good(&["show"]));
+    for text in [
+        "7 in 1 series: 2 done, 3 failed, 2 left out",
+        "fs.aio-max-nr",
+        "to do: raise the limit",
+    ] {
+        assert!(shown.contains(text), "{text}\n{shown}");
+    }
+}
+
+#[test]
+fn failed_points_are_listed_and_never_exported() {
+    let place = Place::new();
+    jobs_that_fail(&place);
+    let campaign = place.import(&place.tests());
     let output = place.good(&["export", "ssv"]);
     for n in 2..=6 {
         assert!(
@@ -346,15 +368,6 @@ fn failed_points_are_listed_and_never_exported() {
         document["series"][0]["left_out"].as_array().unwrap().len(),
         5
     );
-
-    let shown = stdout(&place.good(&["show"]));
-    for text in [
-        "7 in 1 series: 2 done, 3 failed, 2 left out",
-        "fs.aio-max-nr",
-        "to do: raise the limit",
-    ] {
-        assert!(shown.contains(text), "{text}\n{shown}");
-    }
 }
 
 #[test]
@@ -502,4 +515,34 @@ fn what_is_no_campaign_cannot_be_exported() {
         "{}",
         stderr(&output)
     );
+}
+
+#[test]
+fn the_demo_is_unpacked_drawn_and_has_its_knee() {
+    let place = Place::new();
+    let output = place.good(&["demo"]);
+    assert!(stdout(&output).contains("cd fathom-demo"));
+    let runs = place.path().join("fathom-demo/fathom-runs");
+    let run = fs::read_dir(&runs).unwrap().next().unwrap().unwrap().path();
+    let graphs = run.join("graphs/0001-basic-tests/0004-randread-iopsr.svg");
+    assert!(graphs.exists(), "{}", graphs.display());
+    assert!(run.join("report.html").exists());
+
+    let campaign = read_sweep(&run).unwrap();
+    assert_eq!(campaign.header.command, "run");
+    let reads = series(&campaign, "0001-basic-tests/0004-randread");
+    assert_eq!(reads.points.len(), 8);
+    for point in &reads.points {
+        assert_eq!(point.outcome, Outcome::Done);
+        let iops = point.read.as_ref().unwrap().iops;
+        // The kernel held the device to this many; it counts in slices of time.
+        assert!(iops.n == 3 && iops.mean < 16_000.0 * 1.1, "{iops:?}");
+    }
+    let best = best(reads, Direction::Read);
+    let fastest = reads.points[best.iops.unwrap()].read.as_ref().unwrap();
+    assert!(fastest.iops.mean > 16_000.0 * 0.9);
+
+    let again = place.fathom(&["demo"]);
+    assert_eq!(again.status.code(), Some(3));
+    assert!(stderr(&again).contains("is there already"));
 }

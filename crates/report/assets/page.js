@@ -7,15 +7,11 @@ const page = (() => {
   const KINDS = { bw: 'bandwidth', iops: 'IOPS', clat: 'latency' };
   const FORMATS = { bw: units.bytesPerSecond, iops: units.count, clat: units.latency };
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
-  /** Whole numbers as they are, others with three digits. */
-  const fractions = (value) => (Number.isInteger(value) ? value : Number(value.toPrecision(3))).toString();
+  const { fractions } = units;
 
   // ---- Series: a curve over depth, jobs or block size --------------------
 
-  /** What the numbers of an x axis are called: block sizes as such, other counts plainly. */
-  function xName(series, value) {
-    return series.x.includes('bs') || series.x.includes('size') ? units.bytes(value) : fractions(value);
-  }
+  const xName = (series, value) => units.ofOption(series.x, value);
 
   function seriesX(series) {
     const to = series.log2 ? Math.log2 : (value) => value;

@@ -54,5 +54,13 @@ const units = (() => {
     return `${Math.floor(s / 86400)}d${two(Math.floor((s % 86400) / 3600))}h`;
   }
 
-  return { bytes, bytesPerSecond: (value) => `${bytes(value)}/s`, count, latency, duration };
+  /** Whole numbers as they are, others with three digits. */
+  const fractions = (value) => (Number.isInteger(value) ? value : Number(value.toPrecision(3))).toString();
+
+  /** The value of a job's option: block sizes and other sizes as such, other numbers plainly. */
+  function ofOption(option, value) {
+    return /^bs$|size/.test(option) ? bytes(value) : fractions(value);
+  }
+
+  return { fractions, ofOption, bytes, bytesPerSecond: (value) => `${bytes(value)}/s`, count, latency, duration };
 })();

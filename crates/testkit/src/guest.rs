@@ -16,6 +16,8 @@ use crate::{program, run, text};
 /// The guest boots in 5 s and obeys at once; on a machine with much else to do
 /// it takes a multiple of that.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How often a command is sent that does not arrive whole.
+const TRIES: u32 = 5;
 
 /// What `tools/guest/setup.sh` ends with where there can be no guest.
 const CANNOT: i32 = 3;
@@ -229,7 +231,7 @@ pub struct Answer {
 pub struct Guest {
     qemu: Child,
     commands: ChildStdin,
-    answers: Receiver<Answer>,
+    answers: Receiver<Heard>,
     kernel_log: PathBuf,
     _dir: TempDir,
 }
@@ -266,9 +268,16 @@ impl Guest {
     /// When the guest does not answer: what its kernel said comes with it.
     pub fn run(&mut self, line: &str) -> Answer {
         assert!(!line.contains('\n'), "a line: {line}");
-        let told = self.commands.write_all(format!("{line}\n").as_bytes());
-        told.expect("the guest takes commands");
-        self.answer(line)
+        let told = format!("{} {line}\n", line.len());
+        for _ in 0..TRIES {
+            let written = self.commands.write_all(told.as_bytes());
+            written.expect("the guest takes commands");
+            match self.answer(line) {
+                Heard::Again => {}
+                Heard::Answer(answer) => return answer,
+            }
+        }
+        panic!("the guest did not get whole, in {TRIES} tries: {line}")
     }
 
     /// As [`Guest::run`] for what must succeed; gives its stdout.
@@ -281,7 +290,7 @@ impl Guest {
         answer.stdout
     }
 
-    fn answer(&self, to: &str) -> Answer {
+    fn answer(&self, to: &str) -> Heard {
         self.answers.recv_timeout(PATIENCE).unwrap_or_else(|_| {
             let log = fs::read(&self.kernel_log).unwrap_or_default();
             let log = String::from_utf8_lossy(&log).into_owned();
@@ -292,10 +301,23 @@ impl Guest {
     }
 }
 
-/// Reads `READY` or `END code bytes bytes` and what follows; `None` at the end.
-fn read_answer(output: &mut impl BufRead) -> Option<Answer> {
+/// What the guest says.
+#[derive(Debug)]
+enum Heard {
+    /// The command lost bytes on its way.
+    Again,
+    /// What came of it.
+    Answer(Answer),
+}
+
+/// Reads `READY`, `AGAIN` or `END code bytes bytes` and what follows; `None` at
+/// the end.
+fn read_answer(output: &mut impl BufRead) -> Option<Heard> {
     let mut line = String::new();
     output.read_line(&mut line).ok().filter(|&read| read > 0)?;
+    if line.trim_end() == "AGAIN" {
+        return Some(Heard::Again);
+    }
     let mut numbers = line.split_whitespace().skip(1).map(str::parse::<i64>);
     let mut number = || numbers.next().and_then(Result::ok).unwrap_or(0);
     let code = number() as i32;
@@ -305,11 +327,11 @@ fn read_answer(output: &mut impl BufRead) -> Option<Answer> {
         output.take(wanted).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     };
-    Some(Answer {
+    Some(Heard::Answer(Answer {
         code,
         stdout: text()?,
         stderr: text()?,
-    })
+    }))
 }
 
 impl Drop for Guest {

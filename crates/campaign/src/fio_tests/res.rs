@@ -26,14 +26,12 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Figures> {
             clat_us: fields[2].parse().ok().filter(|us: &f64| us.is_finite())?,
         })
     };
-    let [.., _] = fields.as_slice() else {
+    if fields.len() != 6 {
         return None;
-    };
-    (fields.len() == 6).then_some(())?;
-    Some(Figures([
-        direction(&fields[..3])?,
-        direction(&fields[3..])?,
-    ]))
+    }
+    let figures = [direction(&fields[..3])?, direction(&fields[3..])?];
+    let moved = figures.iter().any(|direction| direction.bw_kib > 0);
+    moved.then_some(Figures(figures))
 }
 
 impl Figures {

@@ -40,22 +40,25 @@ pub struct Head {
 }
 
 impl Head {
-    /// What the plan in a record's folder says of itself.
+    /// What the plan in a record's folder says of itself; `None`: there is none,
+    /// because the run was killed as it began.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read.
-    pub fn read(dir: &Path) -> Result<Self, RunError> {
+    /// When it cannot be read.
+    pub fn read(dir: &Path) -> Result<Option<Self>, RunError> {
         let read = || -> io::Result<Self> {
             let mut line = String::new();
             BufReader::new(File::open(dir.join(PLAN_FILE))?).read_line(&mut line)?;
             Ok(serde_json::from_str(&line)?)
         };
-        read().map_err(|source| {
-            RunError::Record(RecordError::File {
+        match read() {
+            Ok(head) => Ok(Some(head)),
+            Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(RunError::Record(RecordError::File {
                 path: dir.join(PLAN_FILE),
                 source,
-            })
-        })
+            })),
+        }
     }
 }
 

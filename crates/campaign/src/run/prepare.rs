@@ -9,6 +9,7 @@ use fathom_engine::choice::{self, Lack, Wish};
 use fathom_engine::fio::preflight;
 use fathom_engine::fio::version::Program;
 use fathom_engine::jobfile::{JobFile, Severity, spec};
+use fathom_engine::native;
 use fathom_engine::select::Selected;
 use fathom_engine::sim::Sim;
 use fathom_model::{FailureKind, JobSpec};
@@ -99,11 +100,12 @@ impl Wants {
             let path = folder.join(&target.path).components().collect();
             *self.targets.entry(path).or_default() |= target.writes;
         }
-        if let Err(lack) = choice::native_runs(&job.jobs) {
-            // The same option is lacking in hundreds of files.
-            if self.native_lacks.len() < TOLD_MAX {
-                self.native_lacks.extend(lack.reasons);
-            }
+        // The same option is lacking in hundreds of files.
+        if self.native_lacks.len() < TOLD_MAX
+            && let Err(refused) = native::supports(&job.jobs)
+        {
+            self.native_lacks
+                .extend(refused.iter().map(ToString::to_string));
         }
         self.sim_lacks
             .extend(Sim::runs(&job.jobs).err().unwrap_or_default());
@@ -151,7 +153,12 @@ impl Wants {
             });
             joined.map_or(Ok(()), Err)
         };
-        let native_runs = || Lack::unless_none(FailureKind::BadOption, told(&self.native_lacks));
+        let native_runs = || {
+            Lack::unless_none(FailureKind::BadOption, told(&self.native_lacks))?;
+            // What the kernel has is asked once for each kind of job.
+            let mut kinds = self.kinds.values();
+            kinds.try_for_each(|(jobs, _)| choice::native_runs(jobs))
+        };
         let (selected, passed_over) =
             Selected::choose(wish, options.fio.as_deref(), fio_runs, native_runs)
                 .map_err(RunError::Engine)?;

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::time::Duration;
 
 use fathom_analysis::guard::Totals;
 use fathom_analysis::rate::Rates;
@@ -15,6 +16,11 @@ use super::planfile::{self, Head, Planned};
 
 /// How many of the last events are kept to be shown.
 const RECENT: usize = 6;
+
+/// How often and how long a run that has just begun is waited for to write its
+/// plan: a second, which is a hundred times as long as it takes.
+const PLAN_LOOKS: u32 = 50;
+const PLAN_PAUSE: Duration = Duration::from_millis(20);
 
 /// How far a campaign is.
 #[derive(Debug)]
@@ -118,7 +124,10 @@ impl Progress {
     pub fn of(dir: &Path) -> Result<Self, RunError> {
         let (head, steps) = planfile::read(dir).map_err(|source| {
             let reason = match source.kind() {
-                std::io::ErrorKind::NotFound => "it is not the record of a campaign".to_owned(),
+                std::io::ErrorKind::NotFound => {
+                    "it is not the record of a campaign, or of one that was killed as it began"
+                        .to_owned()
+                }
                 _ => format!("its {} cannot be read: {source}", planfile::PLAN_FILE),
             };
             RunError::Missing(format!("{}: {reason}", dir.display()))
@@ -159,7 +168,15 @@ impl Progress {
     /// # Errors
     /// As [`Progress::read`].
     pub fn open(dir: &Path) -> Result<(Self, Entries), RunError> {
-        let entries = Entries::open(dir)?;
+        let mut entries = Entries::open(dir)?;
+        // The plan is written right behind the record's first line.
+        for _ in 0..PLAN_LOOKS {
+            if entries.status.is_some() || dir.join(planfile::PLAN_FILE).exists() {
+                break;
+            }
+            std::thread::sleep(PLAN_PAUSE);
+            entries = Entries::open(dir)?;
+        }
         let mut progress = Self::of(dir)?;
         progress.started_ms = entries.header.started_ms;
         progress.last_ms = progress.started_ms;

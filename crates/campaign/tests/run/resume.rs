@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use fathom_campaign::run::{Begin, Counts, RunError};
+use fathom_campaign::run::{Begin, Counts, Head, PLAN_FILE, Progress, RunError};
 use fathom_model::{Event, Exit, RunStatus};
 use fathom_record::{Entries, Record, Writer};
 
@@ -214,4 +214,15 @@ fn progress_tells_what_is_left_while_it_runs() {
     };
     assert_eq!((counts, left_ms), (expected, Some(14 * 3000 - 2000)));
     assert_eq!(current.remaining_ms, Some(1000));
+}
+
+#[test]
+fn a_run_killed_before_it_wrote_its_plan_goes_on() {
+    let mut campaign = Campaign::on("");
+    let dir = campaign.run_until(1).dir;
+    fs::remove_file(dir.join(PLAN_FILE)).unwrap();
+    assert!(Head::read(&dir).unwrap().is_none());
+    assert_eq!(Progress::read(&dir).unwrap_err().exit(), Exit::Missing);
+    assert_eq!(campaign.begin(Begin::Resume).run().unwrap().dir, dir);
+    assert_eq!(Progress::read(&dir).unwrap().counts().done, 16);
 }

@@ -18,7 +18,7 @@ const PACKED: &[u8] = include_bytes!("../../../../campaigns/demo/record.json.gz"
 /// Where runs lie in a folder, as `--runs` has it when nothing is said.
 const RUNS: &str = "fathom-runs";
 /// The commands that draw it.
-const DRAWING: [&str; 1] = ["graph"];
+const DRAWING: [&str; 2] = ["graph", "report"];
 
 /// Unpack a recorded campaign and draw it
 ///
@@ -93,8 +93,9 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
          cd {dir}\n  \
          fathom show          a table for each series; * marks the best points\n  \
          fathom export csv    the same for a spreadsheet\n  \
+         fathom report --open everything on one page, in the browser\n  \
          {graphs}\n                       \
-         the graphs: at which depth does bandwidth end, and what does more cost?\n",
+         at which depth does bandwidth end, and what does more depth cost?\n",
         graphs = Path::new(RUNS).join(&packed.id).join("graphs").display()
     ));
     Ok(Exit::Success)

@@ -129,8 +129,11 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// The series that are wanted.
-fn selected<'c>(campaign: &'c CampaignRecord, only: &[Only]) -> anyhow::Result<Vec<&'c Series>> {
+/// The series that are wanted: all, or those with a point that `only` names.
+pub fn selected<'c>(
+    campaign: &'c CampaignRecord,
+    only: &[Only],
+) -> anyhow::Result<Vec<&'c Series>> {
     let all = &campaign.sweep.series;
     let input = |message: String| ExitError {
         exit: Exit::Input,

@@ -8,12 +8,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::Context as _;
+use fathom_campaign::Only;
 use fathom_model::Exit;
 use fathom_record::RecordError;
 use fathom_report::chart::{Size, Theme, png::png};
 use fathom_report::graphs::{self, Graph, NotDrawn};
 use serde::Serialize;
 
+use super::export::selected;
 use super::{ExitError, Global};
 use crate::out;
 
@@ -28,7 +30,7 @@ use crate::out;
 Examples:
   fathom graph                             the last run, into its folder graphs/
   fathom graph 20261121T130737Z-nvme --out ~/graphs
-  fathom graph --only 0003                 the series whose names contain 0003
+  fathom graph --only 0003-maxiobatch-single-job    a test, a folder, a series or a profile
   fathom graph --format svg,png            PNG too, for places that show no SVG
   fathom graph --point 512qd-randrw        points over time, those whose names contain this")]
 pub struct Args {
@@ -47,9 +49,9 @@ pub struct Args {
     )]
     #[arg(hide_possible_values = true)]
     format: Vec<Format>,
-    /// Only series whose names contain this
-    #[arg(long, value_name = "SERIES")]
-    only: Option<String>,
+    /// Only this test, folder, series or profile; may be given several times
+    #[arg(long, value_name = "PART")]
+    only: Vec<Only>,
     /// Points whose names contain this, over time, instead of the series
     #[arg(long, value_name = "POINT", conflicts_with = "only")]
     point: Option<String>,
@@ -153,12 +155,7 @@ fn graphs_of(dir: &Path, args: &Args) -> anyhow::Result<(Vec<Graph>, Vec<NotDraw
     {
         out::note(format_args!("fathom: {note}"));
     }
-    let wanted = |name: &str| {
-        args.only
-            .as_ref()
-            .is_none_or(|only| name.contains(only.as_str()))
-    };
-    if record.sweep.series.is_empty() && args.only.is_none() {
+    if record.sweep.series.is_empty() && args.only.is_empty() {
         let drawn = graphs::time::over_time(dir, &|_| true)?;
         if drawn.is_empty() {
             let message = format!(
@@ -169,12 +166,13 @@ fn graphs_of(dir: &Path, args: &Args) -> anyhow::Result<(Vec<Graph>, Vec<NotDraw
         }
         return Ok((drawn, Vec::new()));
     }
+    let series = selected(&record, &args.only)?;
+    let wanted = |name: &str| series.iter().any(|series| series.name == name);
     let (drawn, not_drawn) = graphs::of_campaign(&record, &wanted);
     if drawn.is_empty() {
-        let reason = match (&args.only, not_drawn.first()) {
-            (_, Some(first)) => format!("{}: {}", first.series, first.reason),
-            (Some(only), None) => format!("no series has '{only}' in its name"),
-            (None, None) => "it has no series".to_owned(),
+        let reason = match not_drawn.first() {
+            Some(first) => format!("{}: {}", first.series, first.reason),
+            None => "it has no figures".to_owned(),
         };
         return Err(none(format!(
             "nothing to draw of {}: {reason}",

@@ -65,6 +65,21 @@ fn every_script_is_correct_javascript() {
 }
 
 #[test]
+fn numbers_of_jobs_are_no_sizes() {
+    let script = "return input.map(([option, value]) => units.ofOption(option, value))";
+    let input = json!([
+        ["numjobs", 4],
+        ["iodepth", 32],
+        ["bs", 4096],
+        ["size", 1024]
+    ]);
+    match node(script, &input) {
+        Ok(said) => assert_eq!(said, json!(["4", "32", "4 KiB", "1 KiB"])),
+        Err(reason) => fathom_testkit::skip("numbers_of_jobs_are_no_sizes", &reason),
+    }
+}
+
+#[test]
 fn numbers_are_said_as_rust_says_them() {
     let mut values = vec![
         0.0, 0.5, 1.5, 2.5, 9.995, 99.95, 99.94, 999.4, 999.5, 999.6, 1023.0, 1024.0,

@@ -1,5 +1,6 @@
 //! Campaigns that are killed at any moment, and stopped.
 
+use std::fs;
 use std::time::Duration;
 
 use fathom_testkit::{LoopDevice, skip};
@@ -23,25 +24,50 @@ impl Moments {
     }
 }
 
+/// Length of the last record's log.
+fn log_bytes(campaign: &Campaign) -> u64 {
+    let last = campaign.records().pop();
+    let log = last.and_then(|dir| fs::metadata(dir.join("events.jsonl")).ok());
+    log.map_or(0, |log| log.len())
+}
+
 /// Runs `args`, killing it again and again, then to its end.
 fn kill_and_resume(campaign: &Campaign, args: &[&str], moments: &mut Moments) {
     let resume = [&["resume"], &args[1..]].concat();
-    let mut killed = 0;
-    while killed < KILLS {
-        let has_record = !campaign.records().is_empty();
-        let mut child = campaign.start(if has_record { &resume } else { args });
-        std::thread::sleep(moments.next(30, 260));
-        // Too late to kill it: then it was the last, and too early.
-        if child.try_wait().unwrap().is_some() {
-            break;
+    for kill in 0..KILLS {
+        let before = log_bytes(campaign);
+        let mut child = campaign.start(if before > 0 { &resume } else { args });
+        // Most kills meet points that run, every fifth anything before them.
+        if kill % 5 < 4 {
+            await_that("the record grows", || {
+                log_bytes(campaign) > before || child_is_gone(child.id())
+            });
         }
+        std::thread::sleep(moments.next(0, 150));
+        let ended = child.try_wait().unwrap();
+        assert!(ended.is_none(), "too short for this test: {ended:?}");
         child.kill().unwrap();
         child.wait().unwrap();
-        killed += 1;
     }
-    assert_eq!(killed, KILLS, "the campaign is too short for this test");
-    let has_record = !campaign.records().is_empty();
-    campaign.good(if has_record { &resume } else { args });
+    campaign.good(if log_bytes(campaign) > 0 {
+        &resume
+    } else {
+        args
+    });
+    let resumed = campaign.events().into_iter();
+    let resumed = resumed.filter(|event| event["event"] == "resumed").count();
+    assert!(
+        resumed as u32 > KILLS / 2,
+        "only {resumed} kills met a record"
+    );
+}
+
+/// Whether a process is no more than its exit status.
+fn child_is_gone(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')')
+        .next()
+        .is_none_or(|rest| rest.trim_start().starts_with('Z'))
 }
 
 #[test]
@@ -54,10 +80,6 @@ fn a_campaign_killed_twenty_times_measures_the_same_points_as_one_left_in_peace(
     let done = killed.done();
     assert_eq!(done.len(), 78);
     assert_eq!(done, peaceful.done());
-    let events = killed.events();
-    let resumed = events.iter().filter(|e| e["event"] == "resumed").count();
-    // A kill before the record began leaves nothing to resume.
-    assert!((1..=KILLS as usize).contains(&resumed), "{resumed}");
     assert_eq!(killed.records().len(), 1);
     let status = killed.status();
     assert_eq!((&status["done"], &status["left"]), (&78.into(), &0.into()));
@@ -72,11 +94,11 @@ fn a_campaign_of_the_native_engine_on_a_loop_device_survives_twenty_kills() {
         Ok(disk) => disk,
         Err(reason) => return skip(name, &reason),
     };
-    let campaign = Campaign::new(disk.path(), 4096, "80ms");
+    let campaign = Campaign::new(disk.path(), 256, "80ms");
     let word = format!("{}=16MiB", disk.path().display());
     let args = ["run", "--engine", "native", "-q", "--destroy", &word];
     kill_and_resume(&campaign, &args, &mut Moments(2));
-    assert_eq!(campaign.done().len(), 78);
+    assert_eq!(campaign.done().len(), 54);
     assert_eq!(campaign.status()["failed"], 0);
 }
 

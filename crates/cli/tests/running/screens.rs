@@ -11,7 +11,7 @@ const RUN: [&str; 5] = ["run", "--engine", "sim", "--sim", "sim.toml"];
 #[test]
 fn the_screen_shows_the_campaign_the_point_and_what_happened() {
     let name = "the_screen_shows_the_campaign_the_point_and_what_happened";
-    let device = "pace_ms = 100\n[fail]\nin_flight = 4\n";
+    let device = "pace_ms = 30\n[fail]\nin_flight = 2048\n";
     let campaign = Campaign::simulated(device);
     campaign.good(&["config", "set", "DUT_RUNTIME=10s"]);
     let fathom = env!("CARGO_BIN_EXE_fathom");
@@ -22,7 +22,7 @@ fn the_screen_shows_the_campaign_the_point_and_what_happened() {
     };
     let shown = |words: &str| tmux.screen().contains(words);
     await_that("a failed point is shown", || {
-        shown("1 failed") && shown("IOPS")
+        shown("2 failed") && shown("✓ ")
     });
     let screen = tmux.screen();
     let marked = |line: &str| line.ends_with("sim  SIMULATION: no device is measured");

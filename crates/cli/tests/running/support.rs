@@ -95,7 +95,8 @@ impl Campaign {
         let text = fs::read_to_string(dir.join("events.jsonl")).unwrap();
         text.lines()
             .skip(1)
-            .map(|line| serde_json::from_str(line).unwrap())
+            // The last line may just be written, or have been cut by a kill.
+            .filter_map(|line| serde_json::from_str(line).ok())
             .collect()
     }
 

@@ -53,11 +53,13 @@ fn rates(kept: &Kept) -> Vec<u64> {
 }
 
 fn failure(kept: &Kept) -> &Failure {
-    let failures = kept.0.iter().filter_map(|event| match event {
-        Event::Failure(failure) => Some(failure),
-        _ => None,
-    });
-    failures.last().unwrap()
+    fn of(event: &Event) -> Option<&Failure> {
+        match event {
+            Event::Failure(failure) => Some(failure),
+            _ => None,
+        }
+    }
+    kept.0.iter().rev().find_map(of).unwrap()
 }
 
 #[test]

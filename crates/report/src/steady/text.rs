@@ -109,7 +109,7 @@ fn table(steady: &Steady, style: Style) -> String {
 /// The determination of one metric: every term of the inequality.
 fn determination(judged: &Judged, style: Style) -> String {
     let verdict = &judged.verdict;
-    let columns = style.columns().min(BOX_COLUMNS).max(40);
+    let columns = style.columns().clamp(40, BOX_COLUMNS);
     let inside = columns - 4;
     let series = match judged.series.as_str() {
         "" => String::new(),

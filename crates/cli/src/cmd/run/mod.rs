@@ -193,8 +193,9 @@ pub fn resume(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit> {
     let runs_dir = flags.which.runs_dir(global);
     let folder = flags.which.folder()?;
     let kept = run::current(folder.path(), &runs_dir).map_err(failed)?;
-    if let Some(dir) = kept {
-        let head = Head::read(&dir).map_err(failed)?;
+    if let Some(dir) = kept
+        && let Some(head) = Head::read(&dir).map_err(failed)?
+    {
         // Of an older Fathom there may be none.
         flags.fill(serde_json::from_value(head.flags).unwrap_or_default());
     }
