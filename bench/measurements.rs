@@ -142,7 +142,7 @@ pub fn judge_day(lab: &Lab) -> Row {
         value: Some(100_000.0 + 60_000.0 * (second % 7) as f64 + second as f64),
     };
     let day: Vec<Value> = (0..seconds).map(value).collect();
-    let mut judge_by = |window: usize| {
+    let judge_by = |window: usize| {
         let rule = Rule::Fio {
             mean_limit_percent: Some(20.0),
             slope_limit_percent: Some(10.0),
