@@ -138,7 +138,7 @@ impl Live {
     fn interval(&mut self, t_ms: u64, remaining_ms: Option<u64>) {
         self.t_ms = t_ms;
         let rates = std::mem::take(&mut self.rates);
-        let is_rest = self.ends_a_rest();
+        let is_rest = self.ends_a_rest() && !rates.is_empty();
         let elapsed_ms = t_ms.saturating_sub(self.step_t_ms);
         let left = remaining_ms.map(|ms| format!("{} left", clock(ms)));
         if !self.place.is_there() {
@@ -171,11 +171,12 @@ impl Live {
     }
 
     /// Whether the interval that ends is what was left of the run behind its last
-    /// whole one: rates over some milliseconds, under the same second once more.
+    /// whole one: rates over some milliseconds, or over none, under the same
+    /// second once more.
     fn ends_a_rest(&mut self) -> bool {
         let span_ms = std::mem::take(&mut self.span_ms);
         self.longest_span_ms = self.longest_span_ms.max(span_ms);
-        span_ms > 0 && span_ms < self.longest_span_ms / 2
+        span_ms == 0 || span_ms < self.longest_span_ms / 2
     }
 
     fn line(&self, text: &str) {

@@ -109,6 +109,12 @@ pub fn progress_style(color: Color) -> Style {
     style_of(color, io::stderr().is_terminal().then(io::stderr))
 }
 
+/// The width of the terminal that shows progress, as it is now.
+pub fn progress_columns() -> Option<u16> {
+    let terminal = io::stderr();
+    terminal.is_terminal().then(|| columns(terminal))
+}
+
 fn style_of(color: Color, terminal: Option<impl std::os::fd::AsFd>) -> Style {
     Style {
         color: wants_color(color, terminal.is_some(), &|name| std::env::var(name).ok()),

@@ -154,6 +154,7 @@ fn the_targets_of_make() {
     assert!(run(&["-j8", "ini", "check"]).contains("18 job files: nothing to complain about"));
     assert!(run(&["D=seqread", "plan"]).contains("steps   9"));
     assert!(run(&["D=randread seqread", "plan"]).contains("steps   18"));
+    assert!(run(&["D=seqread", "-n", "resume"]).contains("resume --only 'seqread'"));
     run(&["DEV=/dev/loop77"]);
     let file = "0001-basic-tests/0002-seqread/0001-bs4k-1j-1qd-read.ini";
     let job = std::fs::read_to_string(dir.path().join(file)).unwrap();

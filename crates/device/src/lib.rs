@@ -4,12 +4,13 @@
 //! file system with the disk under it. [`mod@environment`] describes the machine.
 //! [`safety`] decides whether a target may be written to, from what [`usage`]
 //! (mounts, swap, holders, loop devices) and [`signature`] (file systems,
-//! partition tables) find. [`space`] tells what room a folder has. Everything
+//! partition tables) find; a [`Hold`] keeps it to oneself meanwhile. [`space`] tells what room a folder has. Everything
 //! is read from /proc, /sys and /dev under a [`Sys`], which can be a recorded
 //! tree; what a system does not have there is absent, never invented. Knows
 //! only `model`.
 
 pub mod environment;
+mod hold;
 pub mod identity;
 pub mod mounts;
 pub mod safety;
@@ -19,4 +20,5 @@ mod sys;
 pub mod usage;
 
 pub use environment::capture as environment;
+pub use hold::Hold;
 pub use sys::{Node, Sys};

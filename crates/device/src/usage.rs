@@ -51,6 +51,11 @@ pub enum Use {
         /// What.
         signature: Signature,
     },
+    /// Another program keeps it locked (flock), as Fathom does while it writes.
+    Locked {
+        /// Path of the device.
+        device: PathBuf,
+    },
     /// Another program has it open for itself alone (O_EXCL).
     Exclusive {
         /// Path of the device.
@@ -87,6 +92,13 @@ impl fmt::Display for Use {
             Self::Signature { device, signature } => {
                 write!(f, "{} carries {signature}", device.display())
             }
+            Self::Locked { device } => {
+                write!(
+                    f,
+                    "{} is locked by another program, as Fathom does while it measures",
+                    device.display()
+                )
+            }
             Self::Exclusive { device } => {
                 write!(
                     f,
@@ -121,6 +133,9 @@ impl Use {
             Self::Loop { by, .. } => format!("losetup -d {}", by.display()),
             Self::Signature { device, .. } => {
                 format!("wipefs -a {} (gives up what it carries)", device.display())
+            }
+            Self::Locked { device } => {
+                format!("let the other program end (fuser -v {})", device.display())
             }
             Self::Exclusive { device } => format!(
                 "end the program that has it open (fuser -v {})",

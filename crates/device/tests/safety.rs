@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use fathom_device::Hold;
 use fathom_device::safety::{Confirmations, Refusal, check_write};
 use fathom_device::usage::Use;
 use fathom_testkit::{LoopDevice, SmallFs, root, skip};
@@ -498,4 +499,24 @@ fn files_and_folders_that_are_yet_to_be_made_may_be_written() {
     symlink(&round, &round).unwrap();
     let refusal = check_write(&round, none).unwrap_err();
     assert!(matches!(refusal, Refusal::Unknown { .. }), "{refusal}");
+}
+
+#[test]
+fn a_device_is_kept_by_one_at_a_time() {
+    let test = "a_device_is_kept_by_one_at_a_time";
+    require!(test, root());
+    let device = require!(test, LoopDevice::new(SIZE));
+    // Named twice it is one device.
+    let hold = Hold::of([device.path(), device.path()]).unwrap();
+    let refusal = Hold::of([device.path()]).unwrap_err();
+    assert!(
+        refusal.to_string().contains("is locked by another program"),
+        "{refusal}"
+    );
+    drop(hold);
+    drop(Hold::of([device.path()]).unwrap());
+    // Files are nobody's alone.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let _one = Hold::of([file.path()]).unwrap();
+    drop(Hold::of([file.path()]).unwrap());
 }

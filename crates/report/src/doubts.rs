@@ -68,7 +68,10 @@ pub fn doubts(doc: &RunDocument) -> Vec<Finding> {
     for (place, job) in doc.jobs.iter().enumerate() {
         for (dir, result) in job.directions().filter(|(_, r)| r.total_ios > 0) {
             let rules = [
-                (Doubt::FailedIosCounted, failed_ios_counted(job)),
+                (
+                    Doubt::FailedIosCounted,
+                    doc.engine != "native" && failed_ios_counted(job),
+                ),
                 (
                     Doubt::CachedReads,
                     dir == Direction::Read && cached_reads(job, doc),

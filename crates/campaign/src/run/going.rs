@@ -6,8 +6,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fathom_device::Sys;
 use fathom_device::safety::{self, Confirmations};
+use fathom_device::{Hold, Sys};
 use fathom_engine::{Control, Outcome, Sink as _};
 use fathom_fleet::local::Session;
 use fathom_model::{Event, Failure, FailureKind, RunStatus, units};
@@ -37,13 +37,21 @@ impl Ready<'_> {
     ///
     /// # Errors
     /// When the record cannot be written; the run was stopped then. Points that
-    /// fail do not end it.
+    /// fail do not end it. When the target may not be written to.
     pub fn run(
         mut self,
         control: &Control,
         begun: &mut dyn FnMut(&std::path::Path),
         observer: &mut dyn FnMut(&Event),
     ) -> Result<Finish, RunError> {
+        if let Some(refusal) = self.refusal {
+            return Err(refusal);
+        }
+        let _hold = match self.selected.is_simulated() {
+            true => Hold::default(),
+            false => Hold::of(self.written.iter().map(PathBuf::as_path))
+                .map_err(|refusal| RunError::Refused(refusal.to_string()))?,
+        };
         let (writer, goes_on) = match &self.record {
             Some(dir) => (Writer::reopen(dir)?, true),
             None => {

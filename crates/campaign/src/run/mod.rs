@@ -133,6 +133,8 @@ pub struct Ready<'p> {
     /// Failed measurements that are left as they are.
     failed: usize,
     notes: Vec<String>,
+    /// What stands against writing to the target: nothing runs then.
+    refusal: Option<RunError>,
 }
 
 /// Checks a plan and finds out what is left of it. Nothing is opened but for
@@ -141,6 +143,19 @@ pub struct Ready<'p> {
 /// # Errors
 /// The refusal, with everything that stands against the run.
 pub fn ready<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Ready<'p>, RunError> {
+    let mut ready = look(plan, runs_dir, options)?;
+    match ready.refusal.take() {
+        Some(refusal) => Err(refusal),
+        None => Ok(ready),
+    }
+}
+
+/// As [`ready`], also where the target may not be written to: what would run
+/// can be shown then, with [`Ready::refusal`], and does not run.
+///
+/// # Errors
+/// As [`ready`], but for what stands against the target.
+pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Ready<'p>, RunError> {
     if plan.steps.is_empty() {
         let what =
             "the plan is empty: no test is switched on (fathom config menu), or --only names none";
@@ -151,11 +166,12 @@ pub fn ready<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Re
     let wants = Wants::of(plan, &folder)?;
     let (selected, note) = wants.engine(plan, &options)?;
     let mut notes: Vec<String> = plan.notes.iter().cloned().chain(note).collect();
-    let environment = match selected.is_simulated() {
-        true => fathom_device::environment(&[]),
+    let (environment, refusal) = match selected.is_simulated() {
+        true => (fathom_device::environment(&[]), None),
         false => {
-            wants.check_targets(&plan.settings.destroy)?;
-            fathom_device::environment(std::slice::from_ref(&dut))
+            let refusal = wants.check_targets(&plan.settings.destroy).err();
+            let environment = fathom_device::environment(std::slice::from_ref(&dut));
+            (environment, refusal)
         }
     };
     let record = records::to_go_on_with(plan, runs_dir, options.begin)?;
@@ -188,6 +204,7 @@ pub fn ready<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Re
         todo: Vec::new(),
         failed: 0,
         notes,
+        refusal,
         options,
     };
     ready.find_todo();
@@ -248,6 +265,12 @@ impl<'p> Ready<'p> {
     #[must_use]
     pub fn selected(&self) -> &Selected {
         &self.selected
+    }
+
+    /// What stands against writing to the target.
+    #[must_use]
+    pub fn refusal(self) -> Option<RunError> {
+        self.refusal
     }
 
     /// What is to be known of the run.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_campaign::plan::{self, Overrides, Plan};
 use fathom_campaign::{CampaignError, Folder, Only};
+use fathom_report::style::wrap;
 
 use super::{ExitError, Global};
 use crate::out;
@@ -62,6 +63,13 @@ pub fn exit_error(error: CampaignError) -> ExitError {
 /// Tells what is to be known of a plan before it starts.
 pub fn tell_notes(notes: &[String]) {
     for note in notes {
-        out::note(format_args!("note: {note}"));
+        let told = format!("note: {note}");
+        match out::progress_columns() {
+            Some(columns) => told
+                .lines()
+                .flat_map(|line| wrap(line, usize::from(columns)))
+                .for_each(out::note),
+            None => out::note(told),
+        }
     }
 }

@@ -203,7 +203,7 @@ fn to_stdout(
 /// Names the points that have no figures; `list` is where all of them stand.
 fn tell(left_out: &[LeftOut], list: Option<&Path>) {
     for point in left_out.iter().take(MOST_LINES) {
-        let mut line = format!("left out: {}: {}", point.id, point.outcome);
+        let mut line = format!("no figures: {}: {}", point.id, point.outcome);
         if !point.reasons.is_empty() {
             line += &format!(": {}", point.reasons.join("; "));
         }

@@ -39,7 +39,8 @@ Examples:
   fathom quick here /mnt/disk        the quick series on a file system
   fathom job run randread.fio        a fio job file, recorded
   fathom show                        the last run
-  fathom graph                       its graphs, or those of any run
+  fathom report                      all of it in one HTML file
+  fathom init nightly                a campaign in ./nightly, as a kernel is configured
   fathom show 2026 --json            one run as a document
 
 Exit codes:
@@ -86,50 +87,52 @@ pub struct Global {
 pub enum Command {
     #[command(display_order = 2)]
     Baseline(baseline::Args),
-    #[command(display_order = 14)]
+    #[command(display_order = 8)]
     Check(check::Args),
-    #[command(display_order = 9)]
+    #[command(display_order = 22)]
     Completions(completions::Args),
-    #[command(display_order = 3)]
+    #[command(display_order = 6)]
     Config(config::Args),
-    #[command(display_order = 8)]
+    #[command(display_order = 20)]
     Demo(demo::Args),
-    #[command(display_order = 8)]
+    #[command(display_order = 21)]
     Doctor(doctor::Args),
     #[command(display_order = 4)]
     Engines(engines::Args),
-    #[command(display_order = 7)]
+    #[command(display_order = 17)]
     Export(export::Args),
-    #[command(display_order = 12)]
+    #[command(display_order = 7)]
     Gen(r#gen::Args),
+    #[command(display_order = 18)]
     Graph(graph::Args),
-    #[command(display_order = 5)]
+    #[command(display_order = 14)]
     Import(import::Args),
-    #[command(display_order = 11)]
+    #[command(display_order = 5)]
     Init(init::Args),
     #[command(display_order = 3)]
     Job(job::Args),
-    #[command(display_order = 10)]
+    #[command(display_order = 23)]
     Man(man::Args),
-    #[command(display_order = 13)]
+    #[command(display_order = 9)]
     Plan(plan::Args),
     #[command(display_order = 1)]
     Quick(quick::Args),
-    #[command(display_order = 7)]
+    #[command(display_order = 19)]
     Report(report::Args),
-    #[command(display_order = 16)]
+    #[command(display_order = 11)]
     Resume(run::ResumeArgs),
-    #[command(display_order = 15)]
+    #[command(display_order = 10)]
     Run(run::Args),
-    #[command(display_order = 6)]
+    #[command(display_order = 15)]
     Runs(runs::Args),
-    #[command(display_order = 7)]
+    #[command(display_order = 16)]
     Show(show::Args),
-    #[command(display_order = 17)]
+    #[command(display_order = 12)]
     Status(status::Args),
     #[command(display_order = 7)]
     Steady(steady::Args),
     #[command(display_order = 18)]
+    #[command(display_order = 13)]
     Watch(watch::Args),
 }
 

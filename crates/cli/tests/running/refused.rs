@@ -31,6 +31,9 @@ fn is_refused(dut: &Path, words: &str) {
         assert_eq!(output.status.code(), Some(4), "{args:?}: {output:?}");
         let told = stderr(&output);
         assert!(told.contains(words), "{args:?}: {told}");
+        // What would run can be looked at all the same.
+        let shows = String::from_utf8_lossy(&output.stdout).contains("# 1/");
+        assert_eq!(shows, args.contains(&"--dry-run"), "{args:?}");
     }
     assert!(campaign.records().is_empty());
 }
@@ -137,4 +140,30 @@ fn a_device_that_comes_into_use_ends_the_campaign() {
     drop(above);
     campaign.good(&["resume", "--destroy", &word, "-q"]);
     assert_eq!(campaign.status()["left"], 0);
+}
+
+/// `--again` beside a run, and a job beside a campaign, once wrote to the same
+/// device at the same time.
+#[test]
+fn a_device_that_is_measured_already_is_refused() {
+    let name = "a_device_that_is_measured_already_is_refused";
+    let device = match LoopDevice::new(SIZE) {
+        Ok(device) => device,
+        Err(reason) => return skip(name, &reason),
+    };
+    let _hold = fathom_device::Hold::of([device.path()]).unwrap();
+    let campaign = Campaign::new(device.path(), 1, "50ms");
+    let word = format!("{}={SIZE}", device.path().display());
+    let job = ["--name=a", "--rw=write", "--bs=4k"];
+    let filename = format!("--filename={}", device.path().display());
+    let native = ["--engine", "native", "--destroy", &word];
+    let run = [&["run"], &native[..]].concat();
+    let job_run = [&["job", "run"], &native[..], &["--", &filename], &job].concat();
+    for args in [run, job_run] {
+        let output = campaign.run(&args);
+        assert_eq!(output.status.code(), Some(4), "{args:?}: {output:?}");
+        let told = stderr(&output);
+        assert!(told.contains("is locked by another program"), "{told}");
+    }
+    assert!(campaign.records().is_empty());
 }

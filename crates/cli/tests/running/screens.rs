@@ -43,6 +43,23 @@ fn the_screen_shows_the_campaign_the_point_and_what_happened() {
 }
 
 #[test]
+fn lines_of_the_screen_keep_to_a_window_that_became_narrower() {
+    let name = "lines_of_the_screen_keep_to_a_window_that_became_narrower";
+    let campaign = Campaign::simulated("pace_ms = 100\n");
+    campaign.good(&["config", "set", "DUT_RUNTIME=10s"]);
+    let fathom = env!("CARGO_BIN_EXE_fathom");
+    let command = format!("{fathom} {} ; sleep 60", RUN.join(" "));
+    let tmux = match Tmux::start(120, 30, campaign.path(), &command) {
+        Ok(tmux) => tmux,
+        Err(reason) => return skip(name, &reason),
+    };
+    tmux.wait_for("✓ 0001-basic-tests/0001-seqwrite");
+    tmux.resize(80, 30);
+    let short = |line: &str| line.contains("✓ …") && line.contains("clat");
+    tmux.wait_until("names are shortened", |screen| screen.lines().any(short));
+}
+
+#[test]
 fn status_and_watch_follow_a_run_from_another_terminal() {
     let campaign = Campaign::simulated("pace_ms = 30\n");
     let none = campaign.run(&["status"]);

@@ -27,6 +27,7 @@ pub fn refusals(jobs: &[JobSpec], work_dir: &Path) -> Vec<Failure> {
         };
         for target in uses {
             if let Some(refusal) = refusal(&target.path, work_dir)
+                .or_else(|| share_of_nothing(jobs, job, &target.path, work_dir))
                 && !refusals.contains(&refusal)
             {
                 refusals.push(refusal);
@@ -77,6 +78,31 @@ fn refusal(named: &Path, work_dir: &Path) -> Option<Failure> {
         folder.display()
     );
     Some(Failure::new(FailureKind::Open, what).about(shown))
+}
+
+/// A file that is not there and of which the job wants a share; unless another
+/// job may make it first.
+fn share_of_nothing(
+    jobs: &[JobSpec],
+    job: &JobSpec,
+    named: &Path,
+    work_dir: &Path,
+) -> Option<Failure> {
+    let share = share_of(job)?;
+    let makes_it = |other: &JobSpec| {
+        share_of(other).is_none() && targets(other).iter().any(|target| target.path == named)
+    };
+    if work_dir.join(named).exists() || jobs.iter().any(makes_it) {
+        return None;
+    }
+    let what = format!("there is no such file, and size={share} is a share of it");
+    Some(Failure::new(FailureKind::NoSize, what).about(named.display().to_string()))
+}
+
+/// The job's size, when it is a share of its target's.
+fn share_of(job: &JobSpec) -> Option<&str> {
+    let size = job.value("size").filter(|size| size.ends_with('%'));
+    size.filter(|_| job.value("filesize").is_none())
 }
 
 /// /dev holds devices; only these folders in it are for files.
@@ -152,6 +178,22 @@ mod tests {
         assert_eq!(
             kinds("[a]\nfilename=/mnt/fathom-no/x\n"),
             [FailureKind::Open]
+        );
+    }
+
+    #[test]
+    fn a_share_of_a_file_that_is_missing_is_refused() {
+        assert_eq!(
+            kinds("[a]\nfilename=fathom-new\nsize=75%\n"),
+            [FailureKind::NoSize]
+        );
+        let makes = "[m]\nrw=write\nfilename=fathom-new\nsize=1m\n";
+        let shares = "[a]\nstonewall\nfilename=fathom-new\nsize=75%\n";
+        assert_eq!(kinds(&format!("{makes}{shares}")), []);
+        assert_eq!(kinds("[a]\nfilename=/dev/null\nsize=75%\n"), []);
+        assert_eq!(
+            kinds("[a]\nfilename=fathom-new\nfilesize=1m\nsize=75%\n"),
+            []
         );
     }
 

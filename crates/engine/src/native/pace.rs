@@ -54,14 +54,16 @@ impl Pacer {
 
     /// Counts an I/O: the next one of its direction is due later.
     pub(super) fn issued(&mut self, dir: Dir, len: u32) {
-        let gap = match self.rates[dir as usize] {
+        let mean = match self.rates[dir as usize] {
             None => return,
             Some(Rate::PerByte(ticks)) => ticks * f64::from(len),
-            // Exponential gaps make a Poisson process.
-            Some(Rate::PerIo(ticks)) if self.poisson => -ticks * (1.0 - self.rng.unit()).ln(),
             Some(Rate::PerIo(ticks)) => ticks,
         };
-        self.due[dir as usize] += gap;
+        // Exponential gaps make a Poisson process.
+        self.due[dir as usize] += match self.poisson {
+            true => -mean * (1.0 - self.rng.unit()).ln(),
+            false => mean,
+        };
     }
 }
 
@@ -73,9 +75,14 @@ mod tests {
     #[test]
     fn a_rate_spreads_its_ios_over_the_second() {
         let clock = Anchor::now().clock();
-        for poisson in [false, true] {
+        let ios = [Some(1000); 3];
+        let bytes = [Some(1000 * 4096); 3];
+        let none = [None; 3];
+        let cases = [false, true].map(|poisson| [(ios, none, poisson), (none, bytes, poisson)]);
+        for (ios_per_second, bytes_per_second, poisson) in cases.into_iter().flatten() {
             let pace = Pace {
-                ios_per_second: [Some(1000); 3],
+                ios_per_second,
+                bytes_per_second,
                 poisson,
                 ..Pace::default()
             };

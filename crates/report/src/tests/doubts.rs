@@ -134,6 +134,18 @@ fn failed_ios_in_the_count_and_short_runs_are_marked() {
 }
 
 #[test]
+fn the_native_engine_does_not_count_failed_ios() {
+    let mut job = reader("r");
+    job.total_errors = Some(7);
+    let mut doc = document_of(
+        RunStatus::Complete,
+        vec![started(), finished(vec![job], Vec::new())],
+    );
+    doc.engine = "native".to_owned();
+    assert_eq!(crate::doubts::doubts(&doc), []);
+}
+
+#[test]
 fn files_in_memory_are_marked_and_files_on_a_disk_are_not() {
     let on = |kind: &str| {
         let mut header = header();

@@ -11,8 +11,9 @@ use crate::cmd::Global;
 use crate::cmd::campaign::tell_notes;
 use crate::out;
 
-/// Shows each step with its command.
-pub fn run(global: &Global, ready: &Ready, plan: &Plan) -> anyhow::Result<Exit> {
+/// Shows each step with its command, also when it would be refused, and ends as
+/// the run itself would.
+pub fn run(global: &Global, ready: Ready, plan: &Plan) -> anyhow::Result<Exit> {
     let engine = ready.selected().engine().name();
     let mut shown = Vec::new();
     if !global.json {
@@ -50,5 +51,8 @@ pub fn run(global: &Global, ready: &Ready, plan: &Plan) -> anyhow::Result<Exit> 
     } else if ready.is_done() {
         out::note("Nothing is left to do.");
     }
-    Ok(Exit::Success)
+    match ready.refusal() {
+        Some(refusal) => Err(failed(refusal).into()),
+        None => Ok(Exit::Success),
+    }
 }

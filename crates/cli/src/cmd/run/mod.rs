@@ -220,10 +220,14 @@ fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> {
         sim: flags.sim.clone(),
     };
     let runs_dir = flags.which.runs_dir(global);
-    let ready = run::ready(&plan, &runs_dir, options).map_err(failed)?;
     if flags.dry_run {
-        return dry::run(global, &ready, &plan);
+        return dry::run(
+            global,
+            run::look(&plan, &runs_dir, options).map_err(failed)?,
+            &plan,
+        );
     }
+    let ready = run::ready(&plan, &runs_dir, options).map_err(failed)?;
     if ready.is_done() {
         return nothing_left(global, &ready);
     }

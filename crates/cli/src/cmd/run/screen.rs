@@ -106,7 +106,8 @@ impl Screen {
     }
 
     fn lines(&self) -> Vec<String> {
-        let columns = usize::from(self.options.style.width.unwrap_or(80));
+        // Asked anew: the window may have another size by now.
+        let columns = usize::from(out::progress_columns().unwrap_or(80));
         let mut lines = vec![self.title(), self.whole()];
         if let Some(current) = self.progress.current() {
             lines.extend(self.point(current, columns));

@@ -115,12 +115,6 @@ fn contradictions(job: &Job) -> Vec<(&'static str, String)> {
             "needs ss_dur, the seconds that must be steady".to_owned(),
         ));
     }
-    if job.pace.poisson && job.pace.bytes_per_second.iter().any(Option::is_some) {
-        found.push((
-            "rate_process",
-            "poisson needs rate_iops, not rate".to_owned(),
-        ));
-    }
     let async_priorities = job.priority.percent.iter().any(|&p| p > 0)
         || job.priority.split.iter().any(|split| !split.is_empty());
     let has_split = job.priority.split.iter().any(|split| !split.is_empty());

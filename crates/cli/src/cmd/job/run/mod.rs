@@ -112,6 +112,10 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     if args.dry_run {
         return Ok(Exit::Success);
     }
+    let _hold = match runner.is_simulated() {
+        true => fathom_device::Hold::default(),
+        false => plan.hold(&work_dir)?,
+    };
     // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
     let control = signals::control()?;
     let mut writer = begin_record(global, args, &plan, &runner, &work_dir)?;

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use fathom_device::Hold;
 use fathom_device::safety::{Confirmations, check_write};
 use fathom_engine::choice::Lack;
 use fathom_engine::fio::preflight;
@@ -216,6 +217,19 @@ impl Plan {
             [] => Ok(()),
             _ => Err(exit(Exit::Refused, refusals.join("\n"))),
         }
+    }
+
+    /// Keeps the devices that the jobs write to from others while they run.
+    ///
+    /// # Errors
+    /// The refusal, when somebody else keeps one.
+    pub fn hold(&self, work_dir: &Path) -> anyhow::Result<Hold> {
+        let jobs = self.steps.iter().flat_map(|step| &step.jobs);
+        let uses = jobs.filter_map(|job| preflight::uses(job, work_dir).ok());
+        let written = uses.flatten().filter(|target| target.writes);
+        let paths: Vec<PathBuf> = written.map(|target| work_dir.join(target.path)).collect();
+        Hold::of(paths.iter().map(PathBuf::as_path))
+            .map_err(|refusal| exit(Exit::Refused, refusal.to_string()))
     }
 }
 
