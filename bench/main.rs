@@ -58,6 +58,7 @@ fn main() {
         ("memory", measurements::memory),
         ("parse", measurements::parse_clients),
         ("show", measurements::show_long_record),
+        ("steady", measurements::judge_day),
         ("config", campaigns::load_tree),
         ("gen", campaigns::generate),
         ("export", campaigns::export),

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Command;
 
+use fathom_analysis::steady_state::{Rule, Value, judge};
 use fathom_engine::fio::json;
 use fathom_testkit::Browser;
 
@@ -126,6 +127,50 @@ pub fn show_long_record(lab: &Lab) -> Row {
         limit: None,
         rounds,
         beside: vec![Beside::new("size in MB", log.len() as f64 / 1e6)],
+    }
+}
+
+/// Judging steady state of a day of samples, one a second: three metrics by
+/// one rule would be three times that.
+pub fn judge_day(lab: &Lab) -> Row {
+    let rounds = lab.rounds(15);
+    let seconds = if lab.full { 86_400 } else { 600 };
+    let value = |second: u64| Value {
+        begin_ms: second * 1000,
+        end_ms: second * 1000 + 1000,
+        // Never steady: every window has to be looked at.
+        value: Some(100_000.0 + 60_000.0 * (second % 7) as f64 + second as f64),
+    };
+    let day: Vec<Value> = (0..seconds).map(value).collect();
+    let judge_by = |window: usize| {
+        let rule = Rule::Fio {
+            mean_limit_percent: Some(20.0),
+            slope_limit_percent: Some(10.0),
+            window,
+        };
+        time_of(rounds, || {
+            assert!(!judge(rule, day.iter().copied()).attained);
+        })
+    };
+    let value = judge_by(900);
+    let short = judge_by(5);
+    let long = judge_by(if lab.full { 21_600 } else { 300 });
+    let record = inputs::long_record(&lab.path("runs-steady"), seconds);
+    let steady = fathom(lab, &["steady", record.to_str().unwrap()]);
+    Row {
+        what: "judging steady state of a day, a sample a second, window 15 min",
+        unit: "ms",
+        value,
+        limit: Some(20.0),
+        rounds,
+        beside: vec![
+            Beside::new("window of 5", short),
+            Beside::new("window of 6 h", long),
+            Beside::new(
+                "`fathom steady`, whole",
+                take_turns(lab.rounds(5), &mut [steady])[0],
+            ),
+        ],
     }
 }
 

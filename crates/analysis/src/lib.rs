@@ -3,9 +3,9 @@
 //! [`estimate`] says how sure a mean is; [`groups`](mod@groups) adds up jobs,
 //! [`rate`] what they did in an interval; [`series`] gathers the points of a
 //! campaign from its events into curves, [`best`](mod@best) finds their best
-//! points, and [`guard`] says when a curve only gets worse; [`latlog`] makes
-//! statistics of latency logs. Knows only `model`:
-//! it reads no files and no clocks.
+//! points, and [`guard`] says when a curve only gets worse; [`steady_state`]
+//! says when a device has settled, and [`latlog`] makes statistics of latency
+//! logs. Knows only `model`: it reads no files and no clocks.
 
 pub mod best;
 pub mod estimate;
@@ -14,6 +14,7 @@ pub mod guard;
 pub mod latlog;
 pub mod rate;
 pub mod series;
+pub mod steady_state;
 
 pub use best::{Best, best};
 pub use estimate::Estimate;

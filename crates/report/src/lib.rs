@@ -4,8 +4,8 @@
 //! or not: the same one that `--json` prints. [`table()`] is that document as a
 //! person reads it, [`doubts()`] are the judgements in between, pure functions
 //! of the figures. [`read_sweep()`] reads the curves of a campaign; [`html`]
-//! writes a whole run as one page; [`latlog`] shows
-//! statistics of latency logs. [`grid`] and
+//! writes a whole run as one page; [`latlog`] shows statistics of latency logs,
+//! [`steady`] says when a run was steady. [`grid`] and
 //! [`style`] set text for every table there is. Knows `analysis`, `record` and
 //! `model`.
 
@@ -19,6 +19,7 @@ pub mod grid;
 pub mod html;
 pub mod latlog;
 pub mod samples;
+pub mod steady;
 pub mod style;
 pub mod sweep;
 pub mod table;

@@ -30,6 +30,7 @@ pub mod run;
 pub mod runs;
 pub mod show;
 pub mod status;
+pub mod steady;
 pub mod watch;
 
 /// What stands below the list of commands; the exit codes are those of [`Exit`].
@@ -132,6 +133,9 @@ pub enum Command {
     Show(show::Args),
     #[command(display_order = 12)]
     Status(status::Args),
+    #[command(display_order = 7)]
+    Steady(steady::Args),
+    #[command(display_order = 18)]
     #[command(display_order = 13)]
     Watch(watch::Args),
 }
@@ -162,6 +166,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Runs(args) => runs::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),
         Command::Status(args) => status::run(&cli.global, args),
+        Command::Steady(args) => steady::run(&cli.global, args),
         Command::Watch(args) => watch::run(&cli.global, args),
     }
 }

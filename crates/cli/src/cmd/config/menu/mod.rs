@@ -4,6 +4,7 @@
 //! file knows a terminal and files.
 
 use std::io::{self, IsTerminal};
+use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +15,8 @@ use fathom_campaign::folder::{self, Folder};
 use fathom_model::Exit;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::{ExitError, Session, read};
@@ -100,12 +103,15 @@ pub fn run(session: Session) -> anyhow::Result<Exit> {
 /// The terminal in full-screen mode; as it was once this is dropped, also by a
 /// panic.
 struct Screen {
-    terminal: DefaultTerminal,
+    /// Never dropped: it would complain on stderr of a terminal that is gone, and
+    /// stderr may be that terminal.
+    terminal: ManuallyDrop<DefaultTerminal>,
 }
 
 impl Screen {
     fn open() -> anyhow::Result<Self> {
         let terminal = ratatui::try_init().context("cannot use the terminal")?;
+        let terminal = ManuallyDrop::new(terminal);
         Ok(Self { terminal })
     }
 }
@@ -129,12 +135,7 @@ fn work(
         terminal
             .draw(|frame| draw::draw(frame, menu, look))
             .context("cannot write to the terminal")?;
-        while !event::poll(LOOK).context("cannot read from the terminal")? {
-            if ended.load(Ordering::Relaxed) {
-                return Ok(Exit::Interrupted);
-            }
-        }
-        if ended.load(Ordering::Relaxed) {
+        if !wait_for_event(ended)? {
             return Ok(Exit::Interrupted);
         }
         let effect = match event::read().context("cannot read from the terminal")? {
@@ -153,6 +154,37 @@ fn work(
             }
             None => {}
         }
+    }
+}
+
+/// Waits for an event; `false` when the menu is to end without one.
+fn wait_for_event(ended: &AtomicBool) -> anyhow::Result<bool> {
+    let mut wait = Duration::ZERO;
+    loop {
+        // Before crossterm looks: it reads the end of a terminal that is gone for
+        // ever, and nobody need send a SIGHUP.
+        if is_hung_up(wait)? || ended.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        if event::poll(Duration::ZERO).context("cannot read from the terminal")? {
+            return Ok(true);
+        }
+        wait = LOOK;
+    }
+}
+
+/// Whether the terminal is gone; waits for a key, so long at most.
+fn is_hung_up(wait: Duration) -> anyhow::Result<bool> {
+    let stdin = io::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+    let wait = Timespec::try_from(wait).context("a time too long to wait")?;
+    match poll(&mut fds, Some(&wait)) {
+        // A signal: the caller looks what it said.
+        Ok(_) | Err(Errno::INTR) => {
+            let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+            Ok(fds[0].revents().intersects(gone))
+        }
+        Err(error) => Err(error).context("cannot wait for the terminal"),
     }
 }
 

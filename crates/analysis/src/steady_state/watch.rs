@@ -1,0 +1,68 @@
+//! Several metrics judged live, on one run of I/O.
+
+use fathom_model::Event;
+
+use super::{Ask, Judge, Metric, Rounds, Rule, Value, Verdict};
+
+/// Judges a run while its events go by. A new step starts anew: steady state is
+/// that of one load. For rounds that are intervals or times; those of points
+/// lie in several series, and want a [`Judge`] each.
+#[derive(Debug)]
+pub struct Watch {
+    rule: Rule,
+    metrics: Vec<Metric>,
+    rounds: Rounds,
+    judges: Vec<Judge>,
+    /// Series and rounds in it that the judges have seen.
+    seen: (usize, usize),
+}
+
+impl Watch {
+    /// Watches what is asked for by one rule.
+    #[must_use]
+    pub fn new(rule: Rule, ask: Ask) -> Self {
+        let metrics = ask.metrics.clone();
+        Self {
+            rule,
+            judges: metrics.iter().map(|_| Judge::new(rule)).collect(),
+            metrics,
+            rounds: Rounds::new(ask),
+            seen: (0, 0),
+        }
+    }
+
+    /// Takes the next event. True as soon as every metric has attained steady
+    /// state, and as long as this load goes on.
+    pub fn take(&mut self, event: &Event) -> bool {
+        self.rounds.take(event);
+        let series = self.rounds.series();
+        if series.len() != self.seen.0 || matches!(event, Event::Step { .. }) {
+            self.seen = (series.len(), 0);
+            self.judges.fill(Judge::new(self.rule));
+        }
+        let rounds = series.last().map_or(&[][..], |series| &series.rounds);
+        for round in rounds.iter().skip(self.seen.1) {
+            for (judge, value) in self.judges.iter_mut().zip(&round.values) {
+                judge.take(Value {
+                    begin_ms: round.begin_ms,
+                    end_ms: round.end_ms,
+                    value: *value,
+                });
+            }
+        }
+        self.seen.1 = rounds.len();
+        self.judges.iter().all(Judge::attained)
+    }
+
+    /// Whether the rounds of the rule are over and a metric is not steady.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.judges.iter().any(Judge::is_over)
+    }
+
+    /// The verdicts so far, one for each metric.
+    pub fn verdicts(&self) -> impl Iterator<Item = (Metric, Verdict)> + '_ {
+        let judges = self.judges.iter().map(Judge::verdict);
+        self.metrics.iter().copied().zip(judges)
+    }
+}
