@@ -98,7 +98,11 @@ fn log_of(lab: &Lab, lines: u64) -> PathBuf {
         // A sum of four is bell-shaped; its square has a tail.
         let parts = (0..4).map(|n| state >> (16 * n) & 0x3ff).sum::<u64>();
         let latency_ns = parts * parts / 4 + (state >> 32 & 0xffff) + 80_000;
-        let prio = if state.is_multiple_of(5) { "0x4008" } else { "0x0000" };
+        let prio = if state.is_multiple_of(5) {
+            "0x4008"
+        } else {
+            "0x0000"
+        };
         let _ = writeln!(text, "{}, {latency_ns}, 0, 4096, {prio}", line / 33);
     }
     fs::write(&path, text).unwrap();

@@ -383,6 +383,10 @@ fn disks_that_vanish_or_stall_end_a_run_with_their_names() {
         "{failure}"
     );
 
+    a_full_aio_table_is_told(&mut guest);
+}
+
+fn a_full_aio_table_is_told(guest: &mut Guest) {
     guest.must("echo 64 >/proc/sys/fs/aio-max-nr");
     guest.must("printf '[a]\\nrw=read\\nsize=1m\\nfilename=f\\nioengine=libaio\\niodepth=128\\n' >/tmp/a.fio");
     let full = guest.run("cd /tmp && fathom job run a.fio -q --engine native");

@@ -97,7 +97,7 @@ fn a_drive_that_settles_is_steady_when_it_has() {
 
 #[test]
 fn one_that_oscillates_never_is_and_the_closest_window_is_told() {
-    let swing = |i: usize| 1000.0 + 200.0 * f64::from(if i % 2 == 0 { 1 } else { -1 });
+    let swing = |i: usize| 1000.0 + 200.0 * f64::from(if i.is_multiple_of(2) { 1 } else { -1 });
     let verdict = judged(Rule::SNIA, (0..25).map(swing));
     assert_eq!(verdict.outcome, Outcome::NotAttained);
     assert!(!verdict.terms[0].holds && verdict.terms[1].holds);

@@ -13,6 +13,9 @@ use crate::Folder;
 /// A machine that is busy with something else disturbs a run now and then.
 const TRIES: usize = 6;
 
+/// Figures of fio and of the native engine.
+type Pairs = [(f64, f64)];
+
 /// Runs a job on fio and on the native engine, in turns, until `agree` does to what
 /// each has found; else every pair of figures.
 fn until_they_agree(
@@ -20,7 +23,7 @@ fn until_they_agree(
     under: &[String],
     options: &[&str],
     figure: &dyn Fn(&Value) -> f64,
-    agree: &dyn Fn(&[(f64, f64)]) -> bool,
+    agree: &dyn Fn(&Pairs) -> bool,
 ) -> Result<(), Vec<(f64, f64)>> {
     // What is compared is time: one at a time.
     static ONE: Mutex<()> = Mutex::new(());
