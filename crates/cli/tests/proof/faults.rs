@@ -10,15 +10,17 @@ use serde_json::Value;
 use crate::{Folder, document, stderr};
 
 const URING: &str =
-    "[a]\nrw=randread\nioengine=io_uring\niodepth=8\nsize=1m\nfilename=f\nnumjobs=2\n";
+    "[a]\nrw=randread\nioengine=io_uring\niodepth=8\nbs=1m\nsize=16m\nfilename=f\nnumjobs=2\n";
 
-/// A command that leaves 16 KiB of memory to be locked, to root too.
+/// A command that leaves 1 MiB of memory to be locked, to root too: room for the
+/// rings of everybody who tests (the kernel lets go of them late), not for the
+/// 8 MiB of buffers.
 fn little_locked_memory() -> Result<Vec<String>, String> {
     fathom_testkit::root()?;
     let mut command = vec![fathom_testkit::program("setpriv")?.display().to_string()];
     command.extend(["--bounding-set", "-ipc_lock"].map(str::to_owned));
     command.push(fathom_testkit::program("prlimit")?.display().to_string());
-    command.push("--memlock=16384:16384".to_owned());
+    command.push("--memlock=1048576:1048576".to_owned());
     Ok(command)
 }
 

@@ -84,7 +84,7 @@ pub(super) fn refusal(engine: IoEngine, depth: u32, error: &io::Error) -> (Failu
         ),
         (IoEngine::IoUring, Some(libc::ENOMEM)) => (
             FailureKind::Permission,
-            "the limit on locked memory is too low for io_uring's buffers; raise it (ulimit -l unlimited), leave out fixedbufs, or lower iodepth or bs".to_owned(),
+            "the limit on locked memory is too low for io_uring's ring, or for its buffers with fixedbufs; raise it (ulimit -l unlimited), or lower numjobs, iodepth or bs".to_owned(),
         ),
         (IoEngine::IoUring, Some(libc::EOPNOTSUPP | libc::EINVAL)) => (
             FailureKind::Other,
