@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use fathom_model::Event;
+use serde::{Deserialize, Serialize};
 
 pub mod choice;
 pub mod fio;
@@ -42,7 +43,7 @@ pub enum Flow {
 }
 
 /// What an engine is to run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
     /// The job file to run, as it stands in the record.
     pub job_file: PathBuf,

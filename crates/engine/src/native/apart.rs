@@ -43,56 +43,9 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// To the engine's process.
 #[derive(Debug, Serialize, Deserialize)]
 enum Order {
-    Run {
-        job_file: PathBuf,
-        sections: Vec<String>,
-        extra_args: Vec<String>,
-        work_dir: PathBuf,
-        raw_dir: PathBuf,
-        interval: Duration,
-        deadline: Option<Duration>,
-    },
+    Run(Request),
     Stop,
     Status,
-}
-
-impl Order {
-    fn run(request: &Request) -> Self {
-        Self::Run {
-            job_file: request.job_file.clone(),
-            sections: request.sections.clone(),
-            extra_args: request.extra_args.clone(),
-            work_dir: request.work_dir.clone(),
-            raw_dir: request.raw_dir.clone(),
-            interval: request.interval,
-            deadline: request.deadline,
-        }
-    }
-
-    /// The request; a stop or status that comes before it is for nothing.
-    fn into_request(self) -> Option<Request> {
-        let Self::Run {
-            job_file,
-            sections,
-            extra_args,
-            work_dir,
-            raw_dir,
-            interval,
-            deadline,
-        } = self
-        else {
-            return None;
-        };
-        Some(Request {
-            job_file,
-            sections,
-            extra_args,
-            work_dir,
-            raw_dir,
-            interval,
-            deadline,
-        })
-    }
 }
 
 /// From the engine's process.
@@ -201,7 +154,7 @@ impl Far {
         let mut passed_on = 0;
         let mut stopped_at = None;
         // One that is gone is noticed below.
-        let _ = send(&self.line, &Order::run(request));
+        let _ = send(&self.line, &Order::Run(request.clone()));
         loop {
             match self.words.recv_timeout(LOOK).map(Word::heard) {
                 Ok(Ok(event)) => {
@@ -302,8 +255,8 @@ fn serve(native: &Native, line: &UnixStream) -> io::Result<()> {
     let (tell, orders) = channel();
     let listening = line.try_clone()?;
     std::thread::spawn(move || listen(listening, &tell));
-    // Fathom has ended without a run.
-    let Ok(Some(request)) = orders.recv().map(Order::into_request) else {
+    // Fathom has ended without a run; a stop or status before it is for nothing.
+    let Ok(Order::Run(request)) = orders.recv() else {
         return Ok(());
     };
     let control = Control::default();
