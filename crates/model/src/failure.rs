@@ -131,6 +131,15 @@ impl Failure {
         self
     }
 
+    /// What happened to what, in one line; its advice is told where there is room.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        match self.subject.as_deref() {
+            None | Some("") => self.message.clone(),
+            Some(subject) => format!("{subject}: {}", self.message),
+        }
+    }
+
     /// Adds the errno.
     #[must_use]
     pub fn with_errno(mut self, errno: i32) -> Self {
@@ -141,9 +150,6 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        if let Some(subject) = &self.subject {
-            write!(f, "{subject}: ")?;
-        }
-        write!(f, "{}\n  to do: {}", self.message, self.kind.advice())
+        write!(f, "{}\n  to do: {}", self.sentence(), self.kind.advice())
     }
 }

@@ -195,10 +195,7 @@ impl Collector {
 
 impl Attempt {
     fn fail(&mut self, failure: &Failure) {
-        let reason = match &failure.subject {
-            Some(subject) if !subject.is_empty() => format!("{subject}: {}", failure.message),
-            _ => failure.message.clone(),
-        };
+        let reason = failure.sentence();
         if !self.failures.contains(&reason) {
             self.failures.push(reason);
         }

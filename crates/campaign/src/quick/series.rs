@@ -1,7 +1,7 @@
 //! The events of a run, told as a series: headlines, tests, figures. Live and
 //! from a record it is the same code.
 
-use fathom_model::{Event, Failure, Results, RunStatus};
+use fathom_model::{Event, Results, RunStatus};
 use serde::{Deserialize, Serialize};
 
 use super::plan::Facts;
@@ -127,7 +127,7 @@ impl Teller {
             }
             Event::Failure(failure) => {
                 if let Some((_, figures)) = &mut self.open {
-                    figures.failures.push(sentence(failure));
+                    figures.failures.push(failure.sentence());
                 }
                 vec![]
             }
@@ -182,19 +182,11 @@ impl Teller {
     }
 }
 
-/// A failure in one line; its advice is told where there is room.
-fn sentence(failure: &Failure) -> String {
-    match &failure.subject {
-        Some(subject) => format!("{subject}: {}", failure.message),
-        None => failure.message.clone(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
 
-    use fathom_model::{DirectionResult, FailureKind, JobResult};
+    use fathom_model::{DirectionResult, Failure, FailureKind, JobResult};
 
     use super::super::plan::PlannedTest;
     use super::*;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use fathom_analysis::guard::Totals;
-use fathom_model::{Event, Failure, Point, Results, RunStatus};
+use fathom_model::{Event, Point, Results, RunStatus};
 
 /// What came of one measurement of a point.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,7 +99,7 @@ impl Ledger {
             }
             Event::Failure(failure) => {
                 if let Some(open) = &mut self.open {
-                    open.failures.push(sentence(failure));
+                    open.failures.push(failure.sentence());
                 }
                 None
             }
@@ -210,17 +210,9 @@ impl Open {
     }
 }
 
-/// A failure in one line.
-fn sentence(failure: &Failure) -> String {
-    match &failure.subject {
-        Some(subject) => format!("{subject}: {}", failure.message),
-        None => failure.message.clone(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use fathom_model::{DirectionResult, FailureKind, JobResult};
+    use fathom_model::{DirectionResult, Failure, FailureKind, JobResult};
 
     use super::*;
 

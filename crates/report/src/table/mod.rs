@@ -184,12 +184,7 @@ fn notes(doc: &RunDocument, marks: &Marks, style: Style) -> String {
 fn failures(doc: &RunDocument, style: Style) -> String {
     let mut text = String::new();
     for failure in &doc.failures {
-        let subject = failure
-            .subject
-            .as_ref()
-            .map(|subject| format!("{subject}: "));
-        let what = format!("{}{}", subject.unwrap_or_default(), failure.message);
-        text += &item("✗", &what, Tone::Bad, style);
+        text += &item("✗", &failure.sentence(), Tone::Bad, style);
         text += &item(
             " ",
             &format!("to do: {}", failure.kind.advice()),
