@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::folder::file;
@@ -131,16 +131,10 @@ fn write(folder: &Path, step: &Step, folders: &mut BTreeSet<PathBuf>) -> Result<
     replace(&path, step.job_text.as_bytes())
 }
 
-/// Puts a file in place as a whole. It is not synced: it can be made again.
+/// Not synced: it can be made again.
 fn replace(path: &Path, text: &[u8]) -> Result<(), CampaignError> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(format!(".{}.part", std::process::id()));
-    let part = PathBuf::from(part);
-    let done = fs::write(&part, text).and_then(|()| fs::rename(&part, path));
-    done.map_err(|error| {
-        let _ = fs::remove_file(&part);
-        CampaignError::io(path, error)
-    })
+    fathom_record::replace(path, |file| file.write_all(text))
+        .map_err(|error| CampaignError::io(path, error))
 }
 
 /// Removes generated files that nobody asks for, and the folders that they

@@ -8,6 +8,7 @@
 
 mod list;
 mod reader;
+mod replace;
 mod writer;
 
 use std::io;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use list::{Listing, Summary, find, list, scan};
 pub use reader::{Entries, Record};
+pub use replace::replace;
 pub use writer::{Writer, claim};
 
 /// Name of the format that [`Header::format`] carries.

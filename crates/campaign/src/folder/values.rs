@@ -106,30 +106,28 @@ pub fn save(path: &Path, text: &str, keep_old: bool) -> Result<bool, CampaignErr
     if old.as_ref().is_ok_and(|old| old == text.as_bytes()) {
         return Ok(false);
     }
-    let beside = |end: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        PathBuf::from(name)
-    };
-    let part = beside(&format!(".{}.part", std::process::id()));
-    let written = write(&part, path, text).and_then(|()| {
-        if keep_old && old.is_ok() {
-            keep(path, &beside(".old"))?;
+    let written = fathom_record::replace(path, |file| {
+        write(file, path, text)?;
+        match keep_old && old.is_ok() {
+            true => keep(path, &old_name(path)),
+            false => Ok(()),
         }
-        fs::rename(&part, path)
     });
-    if written.is_err() {
-        let _ = fs::remove_file(&part);
-    }
     match written {
         Ok(()) => Ok(true),
         Err(error) => Err(CampaignError::io(path, error)),
     }
 }
 
+/// The name under which the file of before is kept, as Kconfig does.
+fn old_name(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".old");
+    PathBuf::from(name)
+}
+
 /// Writes a new file with the permissions of another, where that exists.
-fn write(part: &Path, like: &Path, text: &str) -> io::Result<()> {
-    let mut file = File::create(part)?;
+fn write(file: &mut File, like: &Path, text: &str) -> io::Result<()> {
     if let Ok(old) = fs::metadata(like) {
         file.set_permissions(old.permissions())?;
     }

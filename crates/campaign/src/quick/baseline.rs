@@ -302,18 +302,14 @@ impl Shelf {
             reason: error.to_string(),
         })?;
         // Written beside and renamed: a full disk must not cost the old baseline.
-        let part = path.with_extension("toml.part");
-        let written = fs::File::create(&part)
-            .and_then(|mut file| {
-                file.write_all(text.as_bytes())
-                    .and_then(|()| file.sync_all())
-            })
-            .and_then(|()| fs::rename(&part, &path));
-        if let Err(source) = written {
-            let _ = fs::remove_file(&part);
-            return Err(QuickError::file(&path, source));
+        let written = fathom_record::replace(&path, |file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        });
+        match written {
+            Ok(()) => Ok(path),
+            Err(source) => Err(QuickError::file(&path, source)),
         }
-        Ok(path)
     }
 
     /// Removes a saved baseline; gives the file that is gone.

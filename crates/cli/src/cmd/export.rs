@@ -222,19 +222,8 @@ fn tell(left_out: &[LeftOut], list: Option<&Path>) {
 /// Whole or not at all: another program may be reading the one of before.
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let write = || {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.part", std::process::id()));
-        let part = folder.join(name);
-        let mut file = fs::File::create(&part)?;
-        let done = file
-            .write_all(text.as_bytes())
-            .and_then(|()| fs::rename(&part, path));
-        done.inspect_err(|_| {
-            // The error itself is what matters.
-            let _ = fs::remove_file(&part);
-        })
+        fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+        fathom_record::replace(path, |file| file.write_all(text.as_bytes()))
     };
     write().with_context(|| format!("cannot write {}", path.display()))
 }

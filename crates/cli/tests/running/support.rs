@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -89,10 +90,13 @@ impl Campaign {
         records
     }
 
-    /// The events of the last record.
+    /// The events of the last record; none while it is still being made.
     pub fn events(&self) -> Vec<Value> {
         let dir = self.records().pop().unwrap();
-        let text = fs::read_to_string(dir.join("events.jsonl")).unwrap();
+        let text = match fs::read_to_string(dir.join("events.jsonl")) {
+            Err(e) if e.kind() == ErrorKind::NotFound => return Vec::new(),
+            text => text.unwrap(),
+        };
         text.lines()
             .skip(1)
             // The last line may just be written, or have been cut by a kill.

@@ -1,0 +1,30 @@
+//! Files that are there whole or not at all.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Puts a file in place, or in the place of one, once `write` has written all of
+/// it: whoever reads meanwhile reads the one of before, and a full disk costs
+/// nothing. It is not synced; `write` does so where a power cut matters.
+///
+/// # Errors
+/// Those of `write` and of the file system; nothing has changed then.
+pub fn replace<T, E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(format!(".{}.part", std::process::id()));
+    let part = PathBuf::from(part);
+    let mut file = File::create(&part)?;
+    let done = write(&mut file).and_then(|made| {
+        fs::rename(&part, path)?;
+        Ok(made)
+    });
+    if done.is_err() {
+        // The error itself is what matters.
+        let _ = fs::remove_file(&part);
+    }
+    done
+}
