@@ -98,6 +98,8 @@ impl Live {
             Event::EngineStarted { .. } | Event::Jobs { .. } => self.rates.clear(),
             Event::Note { .. }
             | Event::Skipped { .. }
+            | Event::Stage { .. }
+            | Event::StageEnded { .. }
             | Event::Resumed { .. }
             | Event::Finished { .. }
             | Event::Ended { .. } => {}

@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::point::Point;
 use crate::result::Results;
 use crate::sample::Sample;
+use crate::stage::{Stage, StageEnd};
 
 /// One line of a record's event log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,6 +36,19 @@ pub enum Event {
         /// What is measured in it, when it is a point of a campaign.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         point: Option<Box<Point>>,
+    },
+    /// A stage of a flow begins: the steps up to its end belong to it.
+    Stage {
+        /// The stage.
+        stage: Box<Stage>,
+    },
+    /// A stage has ended. A stage without this was interrupted.
+    StageEnded {
+        /// Its id.
+        id: String,
+        /// How.
+        #[serde(flatten)]
+        end: StageEnd,
     },
     /// A point of a campaign that was left out, and why: the guard stopped its
     /// series, the time ran out. It is neither done nor failed.

@@ -1,9 +1,9 @@
 //! The nouns of Fathom and their wire types; every other crate speaks in these.
 //!
 //! This crate knows no other crate of the workspace. It does no I/O: it holds
-//! units ([`units`]), what was asked ([`job`], [`point`]), what was seen while it ran
+//! units ([`units`]), what was asked ([`job`], [`point`], [`stage`]), what was seen while it ran
 //! ([`sample`], [`event`], [`mod@log`]), what came out ([`result`], [`histogram`]), where it
-//! ran ([`environment`]), what went wrong ([`failure`]), what makes a figure
+//! ran ([`environment`]), what was done to a device before ([`ledger`]), what went wrong ([`failure`]), what makes a figure
 //! doubtful ([`doubt`]), the one document that
 //! `--json` prints ([`document`]) and the exit codes ([`exit`]).
 
@@ -15,11 +15,13 @@ pub mod exit;
 pub mod failure;
 pub mod histogram;
 pub mod job;
+pub mod ledger;
 pub mod log;
 pub mod percentiles;
 pub mod point;
 pub mod result;
 pub mod sample;
+pub mod stage;
 pub mod units;
 
 pub use document::{RunDocument, RunStatus};
@@ -30,7 +32,9 @@ pub use exit::Exit;
 pub use failure::{Failure, FailureKind};
 pub use histogram::Histogram;
 pub use job::{JobOption, JobSpec, Origin};
+pub use ledger::{Deed, LedgerEntry, Pattern};
 pub use log::{LogEntry, PrioColumn};
 pub use point::Point;
 pub use result::{Direction, DirectionResult, DiskUse, GroupResult, JobResult, Latency, Results};
 pub use sample::Sample;
+pub use stage::{Stage, StageEnd, StageKind};

@@ -6,6 +6,7 @@
 //! is the truth: everything else can be made from it again. Knows only `model`.
 //! Every file and field is described in docs/FORMAT.md.
 
+mod ledger;
 mod list;
 mod reader;
 mod replace;
@@ -18,6 +19,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use fathom_model::Environment;
 use serde::{Deserialize, Serialize};
 
+pub use ledger::{LEDGER_FORMAT, Ledger, ledgers};
 pub use list::{Listing, Summary, find, list, scan};
 pub use reader::{Entries, Record};
 pub use replace::replace;

@@ -251,8 +251,10 @@ impl Iterator for Entries {
 
 /// The kinds of event this Fathom knows, by their tags; a later Fathom may add
 /// kinds within a version, and an older one then passes over them.
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 15] = [
     "step",
+    "stage",
+    "stage_ended",
     "skipped",
     "resumed",
     "engine_started",
@@ -382,6 +384,8 @@ mod tests {
         match event {
             Event::Step { .. } => "step",
             Event::Skipped { .. } => "skipped",
+            Event::Stage { .. } => "stage",
+            Event::StageEnded { .. } => "stage_ended",
             Event::Resumed { .. } => "resumed",
             Event::EngineStarted { .. } => "engine_started",
             Event::Jobs { .. } => "jobs",
@@ -402,6 +406,7 @@ mod tests {
             let lines = [
                 r#""step":1,"of":1,"name":"x","engine":"x","argv":[],"names":[],"what":"x","text":"x","reason":"x","gap_ms":1"#,
                 r#""point":{"id":"a/b","series":"a","x":"iodepth","settings":{}}"#,
+                r#""stage":{"id":"purge","kind":"purge","title":"x"},"id":"purge","end":"done""#,
                 r#""t_ms":1,"span_ms":1,"job":0,"dir":"read","ios":1,"bytes":1"#,
                 r#""results":{"jobs":[]},"kind":"io","message":"x","status":"complete""#,
             ];

@@ -176,7 +176,11 @@ impl Run {
             Event::Failure(failure) => self.failure(failure),
             Event::Finished { results } => self.results.push(Results::clone(results)),
             Event::Ended { .. } => self.doc.ended = Some(rfc3339(entry.at_ms)),
-            Event::Preparing { .. } | Event::Interval { .. } | Event::Status { .. } => {}
+            Event::Stage { .. }
+            | Event::StageEnded { .. }
+            | Event::Preparing { .. }
+            | Event::Interval { .. }
+            | Event::Status { .. } => {}
         }
     }
 

@@ -13,8 +13,8 @@ use fathom_fleet::local::Session;
 use fathom_model::{Event, Failure, FailureKind, RunStatus, units};
 use fathom_record::Writer;
 
-use super::ledger::{Came, Ledger};
 use super::logs::Logs;
+use super::tally::{Came, Tally};
 use super::{Ready, RunError, guards::Guards, planfile, prepare, records};
 use crate::plan::Step;
 
@@ -65,21 +65,21 @@ impl Ready<'_> {
         planfile::write(&dir, &self, self.plan)
             .map_err(|source| unwritten(&dir.join(planfile::PLAN_FILE), source))?;
         begun(&dir);
-        let t_ms = self.ledger.t_ms();
-        let ledger = RefCell::new(std::mem::take(&mut self.ledger));
+        let t_ms = self.tally.t_ms();
+        let tally = RefCell::new(std::mem::take(&mut self.tally));
         let guards = std::mem::take(&mut self.guards);
         let device_gone = Cell::new(false);
         let mut observe = |event: &Event| {
             if let Event::Failure(failure) = event {
                 device_gone.set(device_gone.get() || failure.kind == FailureKind::NoDevice);
             }
-            ledger.borrow_mut().take(event);
+            tally.borrow_mut().take(event);
             observer(event);
         };
         let logs = Logs::new(&self.folder, &self.plan.dut);
         let mut going = Going {
             session: Session::new(writer, &mut observe, t_ms),
-            ledger: &ledger,
+            tally: &tally,
             device_gone: &device_gone,
             guards,
             logs: self.plan.settings.progress_logs.then_some(logs),
@@ -108,7 +108,7 @@ impl Ready<'_> {
 struct Going<'r> {
     ready: &'r Ready<'r>,
     session: Session<'r>,
-    ledger: &'r RefCell<Ledger>,
+    tally: &'r RefCell<Tally>,
     device_gone: &'r Cell<bool>,
     guards: Guards,
     logs: Option<Logs>,
@@ -160,7 +160,7 @@ impl Going<'_> {
                 return false;
             }
             self.guards
-                .look(self.ready.plan, step, &self.ledger.borrow());
+                .look(self.ready.plan, step, &self.tally.borrow());
         }
         false
     }
@@ -211,7 +211,7 @@ impl Going<'_> {
         }
         let outcome = self.session.run(engine, &request, self.control);
         if outcome != Outcome::Interrupted {
-            let ended = self.ledger.borrow_mut().settle();
+            let ended = self.tally.borrow_mut().settle();
             let came = match ended.map(|ended| ended.came) {
                 Some(Came::Failed(reason)) => reason,
                 _ => "OK".to_owned(),
@@ -222,7 +222,7 @@ impl Going<'_> {
     }
 
     fn skip(&mut self, step: &Step, reason: String) {
-        let known = self.ledger.borrow().came_of(&step.point).cloned();
+        let known = self.tally.borrow().came_of(&step.point).cloned();
         if known == Some(Came::Skipped(reason.clone())) {
             return;
         }
@@ -319,8 +319,8 @@ impl Going<'_> {
     fn close(mut self, interrupted: bool) -> Result<Finish, RunError> {
         let plan = self.ready.plan;
         let failed = || {
-            let ledger = self.ledger.borrow();
-            let failed = |step: &Step| matches!(ledger.came_of(&step.point), Some(Came::Failed(_)));
+            let tally = self.tally.borrow();
+            let failed = |step: &Step| matches!(tally.came_of(&step.point), Some(Came::Failed(_)));
             plan.steps.iter().any(failed)
         };
         let broken = self.stopped.is_some() || self.unwritten.is_some();

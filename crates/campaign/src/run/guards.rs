@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use fathom_analysis::guard::{Guard, Rule, Totals};
 
-use super::ledger::{Came, Ledger};
+use super::tally::{Came, Tally};
 use crate::plan::{Plan, Step};
 
 /// The guards of a campaign.
@@ -68,16 +68,16 @@ impl Guards {
     }
 
     /// Looks at every series, as after a record was read.
-    pub fn look_at_all(&mut self, plan: &Plan, ledger: &Ledger) {
+    pub fn look_at_all(&mut self, plan: &Plan, tally: &Tally) {
         for watched in self.series.values_mut() {
-            watched.look(plan, ledger);
+            watched.look(plan, tally);
         }
     }
 
     /// Looks at the series of a step that has been measured.
-    pub fn look(&mut self, plan: &Plan, step: &Step, ledger: &Ledger) {
+    pub fn look(&mut self, plan: &Plan, step: &Step, tally: &Tally) {
         if let Some(watched) = self.series.get_mut(&step.point.series) {
-            watched.look(plan, ledger);
+            watched.look(plan, tally);
         }
     }
 
@@ -101,11 +101,11 @@ impl Watched {
     }
 
     /// Judges the points whose turn has come.
-    fn look(&mut self, plan: &Plan, ledger: &Ledger) {
+    fn look(&mut self, plan: &Plan, tally: &Tally) {
         while let Some(visit) = self.visits.get(self.judged) {
             let came = visit
                 .iter()
-                .map(|&place| ledger.came_of(&plan.steps[place].point));
+                .map(|&place| tally.came_of(&plan.steps[place].point));
             let came: Vec<Option<&Came>> = came.collect();
             let all_ended = came.iter().all(|came| came.is_some_and(Came::has_ended));
             if self.guard.is_over() || !all_ended {

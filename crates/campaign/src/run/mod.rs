@@ -22,20 +22,20 @@ use crate::plan::{Plan, Step};
 mod going;
 mod guards;
 mod identity;
-mod ledger;
 mod logs;
 mod planfile;
 mod prepare;
 mod progress;
 mod records;
+mod tally;
 
 pub use going::Finish;
 use guards::Guards;
-pub use ledger::{Came, Ended, Ledger};
 pub use planfile::{Head, PLAN_FILE, Planned};
 use prepare::Wants;
 pub use progress::{Counts, Current, Progress, Recent, What};
 pub use records::{COMMAND, current, engine_of};
+pub use tally::{Came, Ended, Tally};
 
 /// How a run begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -126,7 +126,7 @@ pub struct Ready<'p> {
     environment: Environment,
     /// The record it goes on with.
     record: Option<PathBuf>,
-    ledger: Ledger,
+    tally: Tally,
     guards: Guards,
     /// Places of the steps to run, in the order of the plan.
     todo: Vec<usize>,
@@ -175,7 +175,7 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         }
     };
     let record = records::to_go_on_with(plan, runs_dir, options.begin)?;
-    let mut ledger = Ledger::default();
+    let mut tally = Tally::default();
     if let Some(dir) = &record {
         let mut entries = Entries::open(dir)?;
         records::must_fit(&dut, &entries.header, &selected, &environment)?;
@@ -183,13 +183,13 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
             notes.extend(identity::changes(before, &environment));
         }
         for entry in &mut entries {
-            ledger.take(&entry?.event);
+            tally.take(&entry?.event);
         }
         // A run that was killed leaves its last step open, and so it stays.
-        ledger = ledger.closed();
+        tally = tally.closed();
     }
     let mut guards = Guards::new(plan);
-    guards.look_at_all(plan, &ledger);
+    guards.look_at_all(plan, &tally);
     let mut ready = Ready {
         plan,
         folder,
@@ -199,7 +199,7 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         written: wants.written().map(Path::to_owned).collect(),
         environment,
         record,
-        ledger,
+        tally,
         guards,
         todo: Vec::new(),
         failed: 0,
@@ -220,10 +220,10 @@ impl<'p> Ready<'p> {
                 let Ok(job) = prepare::job(self.plan, step) else {
                     return false;
                 };
-                let name = self.ledger.job(&step.point).unwrap_or_default();
+                let name = self.tally.job(&step.point).unwrap_or_default();
                 texts.is(name, step, &job.text)
             };
-            match self.ledger.came_of(&step.point) {
+            match self.tally.came_of(&step.point) {
                 Some(Came::Done(_)) if same_text(&mut texts) => {}
                 Some(Came::Failed(_)) if !self.options.retry_failed && same_text(&mut texts) => {
                     self.failed += 1;

@@ -11,8 +11,8 @@ use fathom_model::{Event, RunStatus};
 use fathom_record::Entries;
 
 use super::RunError;
-use super::ledger::{Came, Ended, Ledger};
 use super::planfile::{self, Head, Planned};
+use super::tally::{Came, Ended, Tally};
 
 /// How many of the last events are kept to be shown.
 const RECENT: usize = 6;
@@ -30,7 +30,7 @@ pub struct Progress {
     /// What the plan says of itself.
     pub head: Head,
     steps: Vec<Planned>,
-    ledger: Ledger,
+    tally: Tally,
     status: RunStatus,
     current: Option<Current>,
     /// Rates of the last interval that has ended.
@@ -139,7 +139,7 @@ impl Progress {
             id: id.unwrap_or_default(),
             head,
             steps,
-            ledger: Ledger::default(),
+            tally: Tally::default(),
             status: RunStatus::Running,
             current: None,
             rates: Rates::new(),
@@ -209,7 +209,7 @@ impl Progress {
     /// is worth a line each.
     pub fn take(&mut self, at_ms: u64, event: &Event) -> Vec<Recent> {
         self.last_ms = at_ms;
-        let ended = self.ledger.take(event);
+        let ended = self.tally.take(event);
         if let (Some(_), Some(current)) = (&ended, &self.current) {
             self.costs.add(at_ms, current, self.planned_ms(current));
         }
@@ -250,7 +250,7 @@ impl Progress {
                     ran_ms: 0,
                     remaining_ms: None,
                     preparing: None,
-                    t_ms: self.ledger.t_ms(),
+                    t_ms: self.tally.t_ms(),
                 });
             }
             Event::Preparing { what } => {
@@ -367,7 +367,7 @@ impl Progress {
             ..Counts::default()
         };
         for step in &self.steps {
-            *match self.ledger.came(&step.id, step.repetition) {
+            *match self.tally.came(&step.id, step.repetition) {
                 Some(Came::Done(_)) => &mut counts.done,
                 Some(Came::Failed(_)) => &mut counts.failed,
                 Some(Came::Skipped(_)) => &mut counts.skipped,
@@ -391,7 +391,7 @@ impl Progress {
     pub fn measurements(&self) -> impl Iterator<Item = (&Planned, Option<&Came>)> {
         self.steps
             .iter()
-            .map(|step| (step, self.ledger.came(&step.id, step.repetition)))
+            .map(|step| (step, self.tally.came(&step.id, step.repetition)))
     }
 
     /// The time that is left in ms, as far as the plan tells how long steps

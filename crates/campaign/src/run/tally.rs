@@ -46,7 +46,7 @@ pub struct Ended {
 /// stopped too, and failures behind the figures: what was killed right then is
 /// measured again.
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub struct Tally {
     /// By the point's id: its repetitions, of which there are few.
     measurements: HashMap<String, Vec<Measurement>>,
     open: Option<Open>,
@@ -70,7 +70,7 @@ struct Open {
     failures: Vec<String>,
 }
 
-impl Ledger {
+impl Tally {
     /// Takes the next event; gives the measurement that has ended by it.
     pub fn take(&mut self, event: &Event) -> Option<Ended> {
         match event {
@@ -258,11 +258,11 @@ mod tests {
     }
 
     fn came(events: &[Event]) -> Came {
-        let mut ledger = Ledger::default();
+        let mut tally = Tally::default();
         for event in events {
-            ledger.take(event);
+            tally.take(event);
         }
-        ledger.came_of(&point()).cloned().unwrap()
+        tally.came_of(&point()).cloned().unwrap()
     }
 
     #[test]

@@ -1,0 +1,233 @@
+//! The ioctls behind [`Command`](super::Command).
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::issue;
+
+/// Other systems have other ways; none of them is known here.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn issue(_: &std::path::Path, _: &super::Command) -> std::io::Result<super::Reply> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::fs::{File, OpenOptions};
+    use std::io;
+    use std::os::fd::AsRawFd as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    use std::path::Path;
+    use std::time::Duration;
+
+    use super::super::{Command, Data, Reply};
+
+    /// `_IOWR('N', 0x41, struct nvme_admin_cmd)` (linux/nvme_ioctl.h).
+    const NVME_IOCTL_ADMIN_CMD: u64 = 0xc048_4e41;
+    /// scsi/sg.h.
+    const SG_IO: u64 = 0x2285;
+    /// `_IO(0x12, 119)` and `_IO(0x12, 125)` (linux/fs.h).
+    const BLKDISCARD: u64 = 0x1277;
+    const BLKSECDISCARD: u64 = 0x127d;
+    /// Longest sense data that a device may give (SPC-5 4.4.1).
+    const SENSE_MAX: usize = 252;
+
+    /// `struct nvme_passthru_cmd` (linux/nvme_ioctl.h).
+    #[repr(C)]
+    #[derive(Default)]
+    struct NvmeCommand {
+        opcode: u8,
+        flags: u8,
+        reserved: u16,
+        nsid: u32,
+        cdw2: u32,
+        cdw3: u32,
+        metadata: u64,
+        addr: u64,
+        metadata_len: u32,
+        data_len: u32,
+        cdw: [u32; 6],
+        timeout_ms: u32,
+        result: u32,
+    }
+
+    /// `struct sg_io_hdr` (scsi/sg.h).
+    #[repr(C)]
+    struct SgHeader {
+        interface_id: i32,
+        dxfer_direction: i32,
+        cmd_len: u8,
+        mx_sb_len: u8,
+        iovec_count: u16,
+        dxfer_len: u32,
+        dxferp: *mut libc::c_void,
+        cmdp: *const u8,
+        sbp: *mut u8,
+        timeout: u32,
+        flags: u32,
+        pack_id: i32,
+        usr_ptr: *mut libc::c_void,
+        status: u8,
+        masked_status: u8,
+        msg_status: u8,
+        sb_len_wr: u8,
+        host_status: u16,
+        driver_status: u16,
+        resid: i32,
+        duration: u32,
+        info: u32,
+    }
+
+    pub fn issue(path: &Path, command: &Command) -> io::Result<Reply> {
+        let reads = matches!(
+            command,
+            Command::Scsi {
+                data: Data::In(_) | Data::None,
+                ..
+            } | Command::Nvme {
+                data: Data::In(_),
+                ..
+            }
+        );
+        // Without O_NONBLOCK a drive without a medium would keep the open waiting.
+        let file = OpenOptions::new()
+            .read(true)
+            .write(!reads)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(path)?;
+        match command {
+            Command::Nvme {
+                opcode,
+                nsid,
+                dwords,
+                data,
+                timeout,
+            } => {
+                let mut buffer = buffer(data);
+                let mut raw = NvmeCommand {
+                    opcode: *opcode,
+                    nsid: *nsid,
+                    addr: if buffer.is_empty() {
+                        0
+                    } else {
+                        buffer.as_mut_ptr() as u64
+                    },
+                    data_len: length(&buffer)?,
+                    cdw: *dwords,
+                    timeout_ms: millis(*timeout),
+                    ..NvmeCommand::default()
+                };
+                // SAFETY: the structure is the kernel's, and its buffer lives
+                // and is as long as it says until the call returns.
+                let status = unsafe { ioctl(&file, NVME_IOCTL_ADMIN_CMD, &raw mut raw) }?;
+                Ok(Reply {
+                    status,
+                    data: come(data, buffer),
+                    sense: Vec::new(),
+                    result: raw.result,
+                })
+            }
+            Command::Scsi { cdb, data, timeout } => scsi(&file, cdb, data, *timeout),
+            Command::Discard {
+                offset,
+                bytes,
+                secure,
+            } => {
+                let mut range = [*offset, *bytes];
+                let request = if *secure { BLKSECDISCARD } else { BLKDISCARD };
+                // SAFETY: both take a pointer to two 64-bit numbers.
+                unsafe { ioctl(&file, request, range.as_mut_ptr()) }?;
+                Ok(Reply::default())
+            }
+            Command::Attribute { .. } | Command::Program { .. } => {
+                Err(io::ErrorKind::InvalidInput.into())
+            }
+        }
+    }
+
+    fn scsi(file: &File, cdb: &[u8], data: &Data, timeout: Duration) -> io::Result<Reply> {
+        // SG_DXFER_NONE, _TO_DEV, _FROM_DEV (scsi/sg.h).
+        let direction = match data {
+            Data::None => -1,
+            Data::Out(_) => -2,
+            Data::In(_) => -3,
+        };
+        let mut buffer = buffer(data);
+        let mut sense = vec![0; SENSE_MAX];
+        let mut header = SgHeader {
+            interface_id: i32::from(b'S'),
+            dxfer_direction: direction,
+            cmd_len: u8::try_from(cdb.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
+            mx_sb_len: SENSE_MAX as u8,
+            iovec_count: 0,
+            dxfer_len: length(&buffer)?,
+            dxferp: buffer.as_mut_ptr().cast(),
+            cmdp: cdb.as_ptr(),
+            sbp: sense.as_mut_ptr(),
+            timeout: millis(timeout),
+            flags: 0,
+            pack_id: 0,
+            usr_ptr: std::ptr::null_mut(),
+            status: 0,
+            masked_status: 0,
+            msg_status: 0,
+            sb_len_wr: 0,
+            host_status: 0,
+            driver_status: 0,
+            resid: 0,
+            duration: 0,
+            info: 0,
+        };
+        // SAFETY: the structure is the kernel's; command, buffer and sense live
+        // and are as long as it says until the call returns.
+        unsafe { ioctl(file, SG_IO, &raw mut header) }?;
+        if header.host_status != 0 {
+            // The command did not reach the device, or no answer came back.
+            let what = format!(
+                "the host adapter gave up (host status {:#04x})",
+                header.host_status
+            );
+            return Err(io::Error::other(what));
+        }
+        sense.truncate(usize::from(header.sb_len_wr));
+        let missing = usize::try_from(header.resid).unwrap_or(0);
+        buffer.truncate(buffer.len().saturating_sub(missing));
+        Ok(Reply {
+            status: u32::from(header.status),
+            data: come(data, buffer),
+            sense,
+            result: 0,
+        })
+    }
+
+    /// # Safety
+    /// `argument` is what the kernel expects for `request`.
+    unsafe fn ioctl<T>(file: &File, request: u64, argument: *mut T) -> io::Result<u32> {
+        // SAFETY: the caller's promise; the descriptor is open. The type of the
+        // request differs between C libraries.
+        let code = unsafe { libc::ioctl(file.as_raw_fd(), request as _, argument) };
+        u32::try_from(code).map_err(|_| io::Error::last_os_error())
+    }
+
+    fn buffer(data: &Data) -> Vec<u8> {
+        match data {
+            Data::None => Vec::new(),
+            Data::In(bytes) => vec![0; *bytes as usize],
+            Data::Out(bytes) => bytes.clone(),
+        }
+    }
+
+    /// What came from the device; nothing of what went to it.
+    fn come(data: &Data, buffer: Vec<u8>) -> Vec<u8> {
+        match data {
+            Data::In(_) => buffer,
+            Data::None | Data::Out(_) => Vec::new(),
+        }
+    }
+
+    fn length(buffer: &[u8]) -> io::Result<u32> {
+        u32::try_from(buffer.len()).map_err(|_| io::ErrorKind::InvalidInput.into())
+    }
+
+    fn millis(time: Duration) -> u32 {
+        u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,88 @@
+//! What was done to one device over its life, as far as Fathom knows.
+
+use serde::{Deserialize, Serialize};
+
+/// One line of a device's ledger.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LedgerEntry {
+    /// When it ended, ms since 1970 UTC.
+    pub at_ms: u64,
+    /// The command that did it: `purge`, `provision`, `run`, `snia iops`.
+    pub command: String,
+    /// The record that tells all of it, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<std::path::PathBuf>,
+    /// What was done.
+    #[serde(flatten)]
+    pub deed: Deed,
+}
+
+/// Something that was done to a device, or was seen of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "deed", rename_all = "snake_case")]
+pub enum Deed {
+    /// All data were taken away.
+    Purged {
+        /// How: `nvme-format`, `blkdiscard`, `overwrite`, …
+        method: String,
+        /// Whether reading back showed that the data were gone.
+        verified: bool,
+        /// Why it was done.
+        reason: String,
+    },
+    /// Data were written over a range a whole number of times.
+    Filled {
+        /// What was written, and how.
+        pattern: Pattern,
+        /// Size of one write in bytes.
+        bs_bytes: u64,
+        /// The part of the device that was filled, in percent.
+        range_percent: f64,
+        /// Bytes written.
+        bytes: u64,
+    },
+    /// It was written to until a rule of steady state held, or did not.
+    Settled {
+        /// The load.
+        pattern: Pattern,
+        /// Size of one write in bytes.
+        bs_bytes: u64,
+        /// The part of the device that was written to, in percent.
+        range_percent: f64,
+        /// Bytes written.
+        bytes: u64,
+        /// The rule by its name.
+        rule: String,
+        /// Whether it held at the end.
+        attained: bool,
+    },
+    /// Anything else that wrote to it: its state is not what it was before.
+    Written {
+        /// Bytes written.
+        bytes: u64,
+    },
+    /// What the device said of itself.
+    Seen {
+        /// Bytes that hosts have written to it in all its life.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        host_written_bytes: Option<u64>,
+        /// Share of its rated endurance that is used, in percent; may exceed 100.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        used_percent: Option<f64>,
+        /// Time it has been powered, in hours.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        power_on_hours: Option<u64>,
+    },
+}
+
+/// The order in which a range is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// One address after the other.
+    Sequential,
+    /// Addresses at random.
+    Random,
+    /// Both, or reads among writes.
+    Mixed,
+}

@@ -1,0 +1,225 @@
+//! The ledger of a device: one file for each, in the user's state folder, to
+//! which every command that writes to the device appends a line.
+//!
+//! It is a convenience and no proof: a device that was written to elsewhere
+//! looks untouched here. The records tell the whole story.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+
+use fathom_model::environment::BlockDevice;
+use fathom_model::{Deed, LedgerEntry};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use crate::{RecordError, now_ms};
+
+/// Name and version of the format, in the first line of every ledger.
+pub const LEDGER_FORMAT: &str = "fathom.ledger/1";
+
+/// The first line: whose ledger it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Head {
+    schema: String,
+    device: BlockDevice,
+}
+
+/// The ledger of one device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ledger {
+    path: PathBuf,
+}
+
+impl Ledger {
+    /// The ledger of a device in the folder of ledgers. `None` for a device
+    /// that has no serial number: it cannot be known again.
+    #[must_use]
+    pub fn of(folder: &Path, device: &BlockDevice) -> Option<Self> {
+        let serial = device.serial.as_deref()?;
+        let mut name = device
+            .model
+            .as_deref()
+            .map_or_else(String::new, |model| format!("{model}_"));
+        name.push_str(serial);
+        // Namespaces of one controller share its serial.
+        if let Some(nsid) = device.nsid {
+            name.push_str(&format!("_n{nsid}"));
+        }
+        let plain = |c: char| {
+            if c.is_ascii_alphanumeric() || "-_.".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        };
+        let name: String = name.chars().map(plain).collect();
+        Some(Self {
+            path: folder.join(format!("{name}.jsonl")),
+        })
+    }
+
+    /// Its file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends what was done now, whole or not at all, and makes it last.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn append(
+        &self,
+        device: &BlockDevice,
+        command: &str,
+        record: Option<&Path>,
+        deed: Deed,
+    ) -> Result<(), RecordError> {
+        let entry = LedgerEntry {
+            at_ms: now_ms(),
+            command: command.to_owned(),
+            record: record.map(Path::to_owned),
+            deed,
+        };
+        self.write(device, &entry)
+            .map_err(|source| RecordError::file(&self.path, source))
+    }
+
+    fn write(&self, device: &BlockDevice, entry: &LedgerEntry) -> io::Result<()> {
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .read(true)
+            .open(&self.path)?;
+        flock(&file, FlockOperation::LockExclusive)?;
+        let mut lines = Vec::new();
+        match last_byte(&file)? {
+            None => {
+                let schema = LEDGER_FORMAT.to_owned();
+                let device = device.clone();
+                serde_json::to_writer(&mut lines, &Head { schema, device })?;
+                lines.push(b'\n');
+            }
+            // A line that a power cut left half written stays by itself.
+            Some(last) if last != b'\n' => lines.push(b'\n'),
+            Some(_) => {}
+        }
+        serde_json::to_writer(&mut lines, entry)?;
+        lines.push(b'\n');
+        file.write_all(&lines)?;
+        file.sync_data()
+    }
+
+    /// What was done to the device, oldest first; nothing when there is no
+    /// ledger. Lines that cannot be read are passed over: half-written ones, and
+    /// deeds that a newer Fathom knows.
+    ///
+    /// # Errors
+    /// Those of the file system, and a file that is no ledger.
+    pub fn entries(&self) -> Result<Vec<LedgerEntry>, RecordError> {
+        match File::open(&self.path) {
+            Ok(file) => Ok(read(&self.path, file)?.1),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(source) => Err(RecordError::file(&self.path, source)),
+        }
+    }
+}
+
+/// All ledgers of a folder, each with its device and what was done to it.
+///
+/// # Errors
+/// Those of the file system, and a file that is no ledger.
+pub fn ledgers(folder: &Path) -> Result<Vec<(BlockDevice, Vec<LedgerEntry>)>, RecordError> {
+    let names = match fs::read_dir(folder) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        names => names.map_err(|source| RecordError::file(folder, source))?,
+    };
+    let mut paths: Vec<PathBuf> = names.filter_map(|name| Some(name.ok()?.path())).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "jsonl"));
+    paths.sort();
+    let read = |path: PathBuf| {
+        let file = File::open(&path).map_err(|source| RecordError::file(&path, source))?;
+        read(&path, file)
+    };
+    paths.into_iter().map(read).collect()
+}
+
+fn read(path: &Path, file: File) -> Result<(BlockDevice, Vec<LedgerEntry>), RecordError> {
+    let mut lines = BufReader::new(file).split(b'\n');
+    let mut next = || {
+        lines
+            .next()
+            .transpose()
+            .map_err(|source| RecordError::file(path, source))
+    };
+    let head = next()?.and_then(|line| serde_json::from_slice::<Head>(&line).ok());
+    let Some(head) = head.filter(|head| head.schema == LEDGER_FORMAT) else {
+        return Err(RecordError::NotARecord {
+            path: path.to_owned(),
+            reason: format!("it is no ledger of this Fathom ({LEDGER_FORMAT})"),
+        });
+    };
+    let mut entries = Vec::new();
+    while let Some(line) = next()? {
+        entries.extend(serde_json::from_slice::<LedgerEntry>(&line).ok());
+    }
+    Ok((head.device, entries))
+}
+
+/// `None`: the file is empty.
+fn last_byte(file: &File) -> io::Result<Option<u8>> {
+    use std::os::unix::fs::FileExt as _;
+    let Some(last) = file.metadata()?.len().checked_sub(1) else {
+        return Ok(None);
+    };
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, last)?;
+    Ok(Some(byte[0]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device() -> BlockDevice {
+        BlockDevice {
+            model: Some("QEMU NVMe/Ctrl".into()),
+            serial: Some("N-1".into()),
+            nsid: Some(7),
+            ..BlockDevice::default()
+        }
+    }
+
+    #[test]
+    fn what_was_appended_is_read_back_also_behind_a_torn_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::of(folder.path(), &device()).unwrap();
+        assert!(ledger.path().ends_with("QEMU_NVMe_Ctrl_N-1_n7.jsonl"));
+        assert_eq!(ledger.entries().unwrap(), []);
+        let written = |bytes| Deed::Written { bytes };
+        ledger
+            .append(&device(), "job run", None, written(1))
+            .unwrap();
+        let mut file = OpenOptions::new().append(true).open(ledger.path()).unwrap();
+        file.write_all(b"{\"at_ms\":1,\"comm").unwrap();
+        ledger.append(&device(), "run", None, written(2)).unwrap();
+        let deeds: Vec<Deed> = ledger
+            .entries()
+            .unwrap()
+            .into_iter()
+            .map(|e| e.deed)
+            .collect();
+        assert_eq!(deeds, [written(1), written(2)]);
+        let all = ledgers(folder.path()).unwrap();
+        assert_eq!((all.len(), &all[0].0, all[0].1.len()), (1, &device(), 2));
+    }
+
+    #[test]
+    fn a_device_without_a_serial_number_has_no_ledger() {
+        assert_eq!(Ledger::of(Path::new("/x"), &BlockDevice::default()), None);
+    }
+}
