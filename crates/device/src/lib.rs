@@ -5,13 +5,14 @@
 //! [`safety`] decides whether a target may be written to, from what [`usage`]
 //! (mounts, swap, holders, loop devices) and [`signature`] (file systems,
 //! partition tables) find; a [`Hold`] keeps it to oneself meanwhile. [`space`] tells what room a folder
-//! has. [`command`] is the way to the device itself. Everything
+//! has. [`command`] is the way to the device itself, [`health`] what it says of itself. Everything
 //! is read from /proc, /sys and /dev under a [`Sys`], which can be a recorded
 //! tree; what a system does not have there is absent, never invented. Knows
 //! only `model`.
 
 pub mod command;
 pub mod environment;
+pub mod health;
 mod hold;
 pub mod identity;
 pub mod mounts;
@@ -22,5 +23,6 @@ mod sys;
 pub mod usage;
 
 pub use environment::capture as environment;
+pub use health::Health;
 pub use hold::Hold;
 pub use sys::{Node, Sys};
