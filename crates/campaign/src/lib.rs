@@ -7,8 +7,10 @@
 //! `model`. Definitions are data (`campaigns/` at the top of the workspace),
 //! embedded into the program.
 
+pub mod budget;
 pub mod check;
 mod definition;
+pub mod energized;
 mod error;
 pub mod fio_tests;
 pub mod folder;
