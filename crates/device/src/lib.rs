@@ -5,11 +5,12 @@
 //! [`safety`] decides whether a target may be written to, from what [`usage`]
 //! (mounts, swap, holders, loop devices) and [`signature`] (file systems,
 //! partition tables) find; a [`Hold`] keeps it to oneself meanwhile. [`space`] tells what room a folder
-//! has. [`command`] is the way to the device itself. Everything
-//! is read from /proc, /sys and /dev under a [`Sys`], which can be a recorded
+//! has. [`command`] is the way to the device itself, [`cdl`] its Command Duration Limits.
+//! Everything is read from /proc, /sys and /dev under a [`Sys`], which can be a recorded
 //! tree; what a system does not have there is absent, never invented. Knows
 //! only `model`.
 
+pub mod cdl;
 pub mod command;
 pub mod environment;
 mod hold;
