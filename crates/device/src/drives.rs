@@ -102,7 +102,7 @@ pub fn of(sys: &Sys, wanted: Transport) -> Vec<Drive> {
         .into_iter()
         // The paths to a namespace that a multipath node stands for.
         .filter(|node| node.value::<u8>("hidden") != Some(1))
-        .filter(|node| is_disk(node))
+        .filter(is_disk)
         .filter_map(|node| {
             let transport = transport(&node)?;
             let by_usb = wanted == Transport::Scsi && transport == Transport::Usb;
