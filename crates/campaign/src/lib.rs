@@ -9,6 +9,7 @@
 
 pub mod budget;
 pub mod check;
+pub mod cluster;
 mod definition;
 pub mod energized;
 mod error;
