@@ -5,7 +5,7 @@
 //! [`safety`] decides whether a target may be written to, from what [`usage`]
 //! (mounts, swap, holders, loop devices) and [`signature`] (file systems,
 //! partition tables) find; a [`Hold`] keeps it to oneself meanwhile. [`space`] tells what room a folder
-//! has. [`command`] is the way to the device itself. Everything
+//! has. [`command`] is the way to the device itself, [`purge`] takes all data away from it. Everything
 //! is read from /proc, /sys and /dev under a [`Sys`], which can be a recorded
 //! tree; what a system does not have there is absent, never invented. Knows
 //! only `model`.
@@ -15,6 +15,7 @@ pub mod environment;
 mod hold;
 pub mod identity;
 pub mod mounts;
+pub mod purge;
 pub mod safety;
 pub mod signature;
 pub mod space;
