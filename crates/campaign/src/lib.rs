@@ -1,6 +1,8 @@
 //! From a definition to a plan and its runs: the quick series ([`quick`]) and
 //! configured campaigns ([`plan`], [`run`]). What was done to a device is kept in its
 //! [`ledger`], from which its [`state`] is judged. [`fio_tests`] reads the results of
+//! configured campaigns ([`plan`], [`run`]); what leads a
+//! device to a known state ([`flow`]); [`fio_tests`] reads the results of
 //! others'.
 //!
 //! Knows `kconfig`, `analysis`, `fleet`, `engine`, `device`, `record` and
@@ -14,6 +16,7 @@ mod definition;
 pub mod energized;
 mod error;
 pub mod fio_tests;
+pub mod flow;
 pub mod folder;
 pub mod generate;
 pub mod ledger;
