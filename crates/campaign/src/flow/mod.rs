@@ -179,6 +179,14 @@ pub enum Acted {
 }
 
 impl Settle {
+    /// Its rules with their limits: what a ledger says, and what is wanted of one
+    /// ([`crate::state::Wanted::rule`]).
+    #[must_use]
+    pub fn rule_text(&self) -> String {
+        let all: Vec<String> = self.criteria.iter().map(Criterion::text).collect();
+        all.join("; ")
+    }
+
     /// The names of its rules, each once.
     #[must_use]
     pub fn rule_names(&self) -> String {

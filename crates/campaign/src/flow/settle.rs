@@ -14,6 +14,36 @@ pub struct Criterion {
     pub ask: Ask,
 }
 
+impl Criterion {
+    /// The rule with its limits: what was attained by other limits says something
+    /// else of a device.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let metrics: Vec<String> = self.ask.metrics.iter().map(ToString::to_string).collect();
+        let percent = |limit: Option<f64>| limit.map_or("any".to_owned(), |l| format!("{l} %"));
+        let (data, slope) = match self.rule {
+            Rule::Fio {
+                mean_limit_percent,
+                slope_limit_percent,
+                ..
+            } => (mean_limit_percent, slope_limit_percent),
+            Rule::Snia {
+                data_limit_percent,
+                slope_limit_percent,
+                ..
+            } => (Some(data_limit_percent), Some(slope_limit_percent)),
+        };
+        format!(
+            "{} for {}: {}, slope {}, window {}",
+            self.rule.name(),
+            metrics.join(" and "),
+            percent(data),
+            percent(slope),
+            self.rule.window()
+        )
+    }
+}
+
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settled {
