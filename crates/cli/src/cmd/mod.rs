@@ -22,6 +22,7 @@ pub mod import;
 pub mod init;
 pub mod job;
 pub mod lat;
+pub mod ledger;
 pub mod man;
 pub mod plan;
 pub mod prio;
@@ -115,6 +116,8 @@ pub enum Command {
     Job(job::Args),
     #[command(display_order = 7)]
     Lat(lat::Args),
+    #[command(display_order = 16)]
+    Ledger(ledger::Args),
     #[command(display_order = 10)]
     #[command(display_order = 23)]
     Man(man::Args),
@@ -160,6 +163,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Init(args) => init::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
         Command::Lat(args) => lat::run(&cli.global, args),
+        Command::Ledger(args) => ledger::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
         Command::Plan(args) => plan::run(&cli.global, args),
         Command::Prio(args) => prio::run(&cli.global, args),
