@@ -17,6 +17,7 @@ pub mod generate;
 mod matrix;
 mod only;
 pub mod plan;
+pub mod precondition;
 pub mod quick;
 pub mod run;
 
