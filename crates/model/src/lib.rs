@@ -3,7 +3,7 @@
 //! This crate knows no other crate of the workspace. It does no I/O: it holds
 //! units ([`units`]), what was asked ([`job`], [`point`], [`stage`]), what was seen while it ran
 //! ([`sample`], [`event`], [`mod@log`]), what came out ([`result`], [`histogram`]), where it
-//! ran ([`environment`]), what was done to a device before ([`ledger`]), what went wrong ([`failure`]), what makes a figure
+//! ran ([`environment`]), what was done to a device before ([`ledger`]), how its switches stood ([`switches`]), what went wrong ([`failure`]), what makes a figure
 //! doubtful ([`doubt`]), the one document that
 //! `--json` prints ([`document`]) and the exit codes ([`exit`]).
 
@@ -22,6 +22,7 @@ pub mod point;
 pub mod result;
 pub mod sample;
 pub mod stage;
+pub mod switches;
 pub mod units;
 
 pub use document::{RunDocument, RunStatus};
@@ -38,3 +39,4 @@ pub use point::Point;
 pub use result::{Direction, DirectionResult, DiskUse, GroupResult, JobResult, Latency, Results};
 pub use sample::Sample;
 pub use stage::{Stage, StageEnd, StageKind};
+pub use switches::{FormerPage, SwitchState};
