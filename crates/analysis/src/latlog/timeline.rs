@@ -134,11 +134,13 @@ struct Open {
     counts: Option<Counts>,
 }
 
-/// A log over time, direction by direction. Its slices grow with its length:
-/// they are powers of two in ms, so that parts of a log can be put together.
+/// A log over time, direction by direction. Its slices grow with its length, by
+/// powers of two, so that parts of a log can be put together.
 #[derive(Debug)]
 pub struct Timeline {
-    /// Two to the power of this are the ms of a slice.
+    /// The shortest slice in ms.
+    unit_ms: u64,
+    /// How often slices have doubled.
     shift: u32,
     tracks: Vec<Track>,
     /// The slice that is being filled.
@@ -157,6 +159,7 @@ impl Timeline {
             counts: histograms.then(Counts::default),
         };
         Self {
+            unit_ms: 1,
             shift: 0,
             tracks: DIRECTIONS.map(Track::new).into(),
             running: 0,
@@ -190,7 +193,16 @@ impl Timeline {
         }
     }
 
-    /// Adds the line of a histogram log.
+    /// Without lines, of a histogram log that has a line every so many ms.
+    #[must_use]
+    pub fn of_intervals(unit_ms: u64) -> Self {
+        Self {
+            unit_ms: unit_ms.max(1),
+            ..Self::new(false)
+        }
+    }
+
+    /// Adds the line of a histogram log, which is of the interval that ends then.
     pub fn add_counts(&mut self, time_ms: u64, dir: Direction, counts: &Histogram) {
         let Some(track) = DIRECTIONS.iter().position(|&d| d == dir) else {
             return;
@@ -198,7 +210,9 @@ impl Timeline {
         let (Some(low), Some(high)) = (counts.element_ns(1), counts.percentile_ns(100.0)) else {
             return;
         };
-        self.go_to(time_ms);
+        // fio is late by a few ms: to the nearest end of an interval.
+        let ended = (time_ms + self.unit_ms / 2) / self.unit_ms;
+        self.go_to(ended.saturating_sub(1));
         self.end_ms = self.end_ms.max(time_ms);
         let n = counts.total();
         let mean = counts.mean_ns().unwrap_or(0.0);
@@ -213,16 +227,16 @@ impl Timeline {
         self.tracks[track].slice(self.running).merge(&slice);
     }
 
-    /// Puts what was counted away, and goes on at another time.
+    /// Puts what was counted away, and goes on at another time, in units.
     #[cold]
-    fn go_to(&mut self, time_ms: u64) {
+    fn go_to(&mut self, units: u64) {
         self.close();
         let mut doublings = 0;
-        while time_ms >> (self.shift + doublings) >= SLICES {
+        while units >> (self.shift + doublings) >= SLICES {
             doublings += 1;
         }
         self.widen(doublings);
-        self.running = time_ms >> self.shift;
+        self.running = units >> self.shift;
     }
 
     fn close(&mut self) {
@@ -263,14 +277,18 @@ impl Timeline {
     #[must_use]
     pub fn of(parts: Vec<Self>) -> Self {
         let mut whole = Self::new(false);
-        let shift = parts.iter().map(|part| part.shift).max().unwrap_or(0);
-        whole.shift = shift;
-        for mut part in parts {
-            part.widen(shift - part.shift);
+        // The coarsest; of others, slices go where their middle lies.
+        if let Some(part) = parts.iter().max_by_key(|part| part.span_ms()) {
+            (whole.unit_ms, whole.shift) = (part.unit_ms, part.shift);
+        }
+        let span_ms = whole.span_ms();
+        for part in parts {
             whole.end_ms = whole.end_ms.max(part.end_ms);
+            let own_ms = part.span_ms();
             for (to, from) in whole.tracks.iter_mut().zip(part.tracks) {
                 for (place, slice) in from.slices.iter().enumerate() {
-                    to.slice(place as u64).merge(slice);
+                    let middle_ms = place as u64 * own_ms + own_ms / 2;
+                    to.slice(middle_ms / span_ms).merge(slice);
                 }
                 to.points.extend(from.points);
             }
@@ -282,7 +300,7 @@ impl Timeline {
     /// The ms of a slice.
     #[must_use]
     pub fn span_ms(&self) -> u64 {
-        1 << self.shift
+        self.unit_ms << self.shift
     }
 
     /// The directions that occur.
@@ -294,10 +312,11 @@ impl Timeline {
     #[must_use]
     pub fn coarser(&self, slices_max: u64) -> Self {
         let mut doublings = 0;
-        while self.end_ms >> (self.shift + doublings) >= slices_max.max(1) {
+        let spans = self.end_ms / self.unit_ms;
+        while spans >> (self.shift + doublings) >= slices_max.max(1) {
             doublings += 1;
         }
-        let mut coarse = Self::new(false);
+        let mut coarse = Self::of_intervals(self.unit_ms);
         coarse.tracks.clone_from(&self.tracks);
         coarse.shift = self.shift;
         coarse.end_ms = self.end_ms;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use fathom_analysis::latlog::Timeline;
-use fathom_engine::fio::log::{self, Collect, Histograms, Log, LogError, Options};
+use fathom_engine::fio::log::{self, Collect, Histograms, Interval, Log, LogError, Options};
 use fathom_model::{LogEntry, LogKind};
 use fathom_report::graphs::logs::JobLog;
 
@@ -133,7 +133,7 @@ fn told(log: &Log<Lines>) -> Option<String> {
 }
 
 fn histograms(log: Histograms) -> One {
-    let mut timeline = Timeline::new(false);
+    let mut timeline = Timeline::of_intervals(interval_ms(&log.intervals));
     for interval in &log.intervals {
         timeline.add_counts(interval.time_ms, interval.dir, &interval.counts);
     }
@@ -155,6 +155,16 @@ fn histograms(log: Histograms) -> One {
             .layout
             .map(|layout| 100.0 * f64::from(1u32 << layout.coarseness) / 128.0),
     }
+}
+
+/// How often a histogram log has a line: the middle of the distances.
+fn interval_ms(intervals: &[Interval]) -> u64 {
+    let mut times: Vec<u64> = intervals.iter().map(|interval| interval.time_ms).collect();
+    times.sort_unstable();
+    times.dedup();
+    let mut apart: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    apart.sort_unstable();
+    apart.get(apart.len() / 2).copied().unwrap_or(1)
 }
 
 fn lost(skipped: u64, cut_bytes: u64, cut_gzip: bool) -> Vec<String> {

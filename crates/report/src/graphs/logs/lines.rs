@@ -4,12 +4,17 @@ use fathom_analysis::latlog::{Slice, Timeline, Track};
 use fathom_model::{Direction, LogKind, units};
 
 use super::{JobLog, Logs, SIZE, graph, latency_axis, middle, subtitle, time_axis, title};
-use crate::chart::palette::{Color, Ink, of_direction};
+use crate::chart::palette::{CURVES, Color, Dash, Ink, of_direction};
 use crate::chart::{Axis, Chart, Ends, Layer, Panel, Quantity, Scale, Shape};
 use crate::graphs::{Graph, words};
 
 /// Points of all lines together: beyond, the picture would grow and not what is seen.
 const POINTS_MAX: usize = 40_000;
+/// Means of one line, and of each of several: between more, lines hide each other.
+const MEANS_MAX: usize = 500;
+const MEANS_OF_SEVERAL: usize = 200;
+/// Slices whose extremes make the shade: more than there are columns of pixels.
+const SHADE_MAX: usize = 1024;
 /// Lines with a shade of their own each.
 const SHADES_MAX: usize = 3;
 /// Lines with a name in the legend; more would fill the picture.
@@ -46,11 +51,16 @@ pub(super) fn of_kind(logs: &Logs, kind: LogKind) -> Option<Graph> {
     // A bandwidth or rate of a single I/O says nothing: those are counted.
     let counted = !kind.is_latency() && lines.iter().any(|line| line.track.single);
     let room = POINTS_MAX / lines.len();
+    let means = match lines.len() {
+        1 => MEANS_MAX,
+        _ => MEANS_OF_SEVERAL,
+    };
+    let means = means.min(room).max(16);
     let drawn: Vec<Drawn> = lines
         .iter()
         .map(|line| match counted {
-            true => count(kind, &line.log.timeline, line.track, room),
-            false => values(kind, &line.log.timeline, line.track, room),
+            true => count(kind, &line.log.timeline, line.track, means),
+            false => values(kind, &line.log.timeline, line.track, room, means),
         })
         .collect();
     let mut panel = Panel::new(time_axis(), axis(kind));
@@ -103,7 +113,7 @@ fn lines(logs: &Logs, kind: LogKind) -> Vec<Line<'_>> {
                 (true, true) => format!("{} {dir}", log.job),
             };
             let ink = match several {
-                true => Ink::of_place(place),
+                true => ink(place, &of, log, mixed.then_some(track.dir)),
                 false => Ink::new(of_direction(track.dir)),
             };
             Line {
@@ -114,6 +124,21 @@ fn lines(logs: &Logs, kind: LogKind) -> Vec<Line<'_>> {
             }
         })
         .collect()
+}
+
+/// Jobs differ by colour and, when there are both, writes from reads by dashes; of
+/// more jobs than colours, each line is as different as can be.
+fn ink(place: usize, jobs: &[&JobLog], log: &JobLog, dir: Option<Direction>) -> Ink {
+    let job = jobs.iter().position(|&other| std::ptr::eq(other, log));
+    let job = job.unwrap_or(0);
+    match dir {
+        _ if jobs.len() > CURVES.len() => Ink::of_place(place),
+        Some(Direction::Read) | None => Ink::new(CURVES[job]),
+        Some(_) => Ink {
+            dash: Dash::Dashed,
+            ..Ink::new(CURVES[job])
+        },
+    }
 }
 
 fn axis(kind: LogKind) -> Axis {
@@ -139,7 +164,13 @@ fn scaled(kind: LogKind, value: f64) -> f64 {
 }
 
 /// The values as they are, or the mean and the extremes of each slice.
-fn values(kind: LogKind, timeline: &Timeline, track: &Track, room: usize) -> Drawn {
+fn values(
+    kind: LogKind,
+    timeline: &Timeline,
+    track: &Track,
+    room: usize,
+    means: usize,
+) -> Drawn {
     if !track.points.is_empty() && track.points.len() <= room {
         let point = |&(ms, value): &(u64, u64)| (ms as f64, scaled(kind, value as f64));
         return Drawn {
@@ -148,25 +179,37 @@ fn values(kind: LogKind, timeline: &Timeline, track: &Track, room: usize) -> Dra
             span_ms: None,
         };
     }
-    let coarse = timeline.coarser(room.max(16) as u64);
-    let found = coarse.tracks().find(|coarse| coarse.dir == track.dir);
-    let slices = found.map_or(&[][..], |track| &track.slices);
-    let with_mean = |(place, slice): (usize, &Slice)| {
-        let mean = scaled(kind, slice.mean()?);
+    let coarse = timeline.coarser(means as u64);
+    let fine = timeline.coarser(room.clamp(16, SHADE_MAX) as u64);
+    let mean = |x: f64, slice: &Slice| Some((x, scaled(kind, slice.mean()?)));
+    let extremes = |x: f64, slice: &Slice| {
         let (low, high) = (slice.low.1 as f64, slice.high.1 as f64);
-        Some((middle(&coarse, place), mean, scaled(kind, low), scaled(kind, high)))
+        (slice.n > 0).then(|| (x, scaled(kind, low), scaled(kind, high)))
     };
-    let all: Vec<_> = slices.iter().enumerate().filter_map(with_mean).collect();
     Drawn {
-        points: all.iter().map(|&(x, mean, ..)| (x, mean)).collect(),
-        shade: all.iter().map(|&(x, _, low, high)| (x, low, high)).collect(),
+        points: over_time(&coarse, track.dir, mean),
+        shade: over_time(&fine, track.dir, extremes),
         span_ms: Some(coarse.span_ms()),
     }
 }
 
+/// What each slice of a direction says, at its middle.
+fn over_time<T>(
+    timeline: &Timeline,
+    dir: Direction,
+    says: impl Fn(f64, &Slice) -> Option<T>,
+) -> Vec<T> {
+    let track = timeline.tracks().find(|track| track.dir == dir);
+    let slices = track.map_or(&[][..], |track| &track.slices);
+    let slices = slices.iter().enumerate();
+    slices
+        .filter_map(|(place, slice)| says(middle(timeline, place), slice))
+        .collect()
+}
+
 /// I/Os or bytes per second, counted in slices that have enough of them.
-fn count(kind: LogKind, timeline: &Timeline, track: &Track, room: usize) -> Drawn {
-    let wanted = (track.n / COUNTED).clamp(16, 1024).min(room.max(16) as u64);
+fn count(kind: LogKind, timeline: &Timeline, track: &Track, means: usize) -> Drawn {
+    let wanted = (track.n / COUNTED).clamp(16, means as u64);
     let coarse = timeline.coarser(wanted);
     let found = coarse.tracks().find(|coarse| coarse.dir == track.dir);
     let slices = found.map_or(&[][..], |track| &track.slices);
@@ -227,8 +270,8 @@ fn footer(kind: LogKind, counted: bool, drawn: &[Drawn]) -> Vec<String> {
     };
     let span = units::duration(span_ms);
     let what = match (counted, kind) {
-        (true, LogKind::Bandwidth) => format!("the bytes of the I/Os of each {span}"),
-        (true, _) => format!("the I/Os of each {span}"),
+        (true, LogKind::Bandwidth) => format!("counted: the bytes of the I/Os of each {span}"),
+        (true, _) => format!("counted: the I/Os of each {span}"),
         (false, _) => format!("line: mean of each {span}; shade: from the lowest to the highest"),
     };
     vec![what]

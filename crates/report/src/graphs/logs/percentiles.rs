@@ -1,14 +1,14 @@
 //! Percentiles of latencies over time, in bands.
 
-use fathom_analysis::latlog::{Timeline, Track};
+use fathom_analysis::latlog::{Slice, Timeline, Track};
 use fathom_model::{LogKind, units};
 
 use super::{
     Logs, by_direction, graph, has_distribution, latency_axis, middle, subtitle, time_axis, title,
 };
-use crate::chart::palette::{Dash, Ink, of_direction};
+use crate::chart::palette::{Color, Dash, Ink, of_direction};
 use crate::chart::{Chart, Layer, Panel, Shape};
-use crate::graphs::Graph;
+use crate::graphs::{Graph, words};
 
 /// Percent, name, and how its line is broken. Above the last is the largest.
 const LEVELS: [(f64, &str, Dash); 4] = [
@@ -33,12 +33,17 @@ pub(super) fn of(logs: &Logs, kind: LogKind, all: &Timeline) -> Option<Graph> {
         .tracks()
         .filter(|track| has_distribution(kind, track))
         .collect();
-    let panels = of.iter().map(|track| (track.dir, panel(kind, &coarse, track)));
+    let panels = of.iter().map(|track| {
+        let prefix = match of.len() {
+            1 => String::new(),
+            _ => format!("{} ", words::direction(track.dir).to_lowercase()),
+        };
+        (track.dir, panel(kind, &coarse, track, &prefix))
+    });
     let (panels, size) = by_direction(panels.collect(), title(kind));
     let span = units::duration(coarse.span_ms());
     let mut footer = vec![format!(
-        "of all I/Os of each {span}; shades between the smallest, the percentiles and the \
-         largest; a percentile is drawn where the time has enough I/Os for it"
+        "of all I/Os of each {span}; shades: from the smallest to p90, p99, p99.9 and the largest"
     )];
     footer.extend(logs.bin_error_percent.filter(|_| kind == LogKind::ClatHistograms).map(
         |percent| format!("the log's bins are {percent:.1} % wide to each side of their middle"),
@@ -60,37 +65,29 @@ pub(super) fn word(kind: LogKind) -> &'static str {
     }
 }
 
-fn panel(kind: LogKind, timeline: &Timeline, track: &Track) -> Panel {
+fn panel(kind: LogKind, timeline: &Timeline, track: &Track, prefix: &str) -> Panel {
     let mut panel = Panel::new(time_axis(), latency_axis(title(kind)));
     let color = of_direction(track.dir);
     let all = track.slices.iter().enumerate().filter(|(_, slice)| slice.n > 0);
     let all: Vec<_> = all
         .map(|(place, slice)| (middle(timeline, place), slice))
         .collect();
-    // The percentiles of each slice, and at the ends the smallest and the largest.
-    let curve = |percent: f64| -> Vec<(f64, f64)> {
-        let value = |&(x, slice): &(f64, &fathom_analysis::latlog::Slice)| {
-            // Of fewer I/Os the largest would stand for it.
-            let enough = slice.n as f64 * (1.0 - percent / 100.0) >= 1.0 - 1e-9;
-            let ns = slice.histogram.percentile_ns(percent).filter(|_| enough);
-            let ns = ns.map(|ns| ns.clamp(slice.low.1, slice.high.1) as f64);
-            (x, ns.unwrap_or(f64::NAN))
-        };
-        all.iter().map(value).collect()
-    };
-    let lowest: Vec<(f64, f64)> = all.iter().map(|&(x, s)| (x, s.low.1 as f64)).collect();
-    let highest: Vec<(f64, f64)> = all.iter().map(|&(x, s)| (x, s.high.1 as f64)).collect();
-    let mut lines = vec![lowest];
-    lines.extend(LEVELS.map(|(percent, ..)| curve(percent)));
-    lines.push(highest.clone());
+    let low: Vec<f64> = all.iter().map(|(_, slice)| slice.low.1 as f64).collect();
+    let largest: Vec<Option<f64>> = all.iter().map(|(_, s)| Some(s.high.1 as f64)).collect();
+    let levels: Vec<_> = LEVELS
+        .into_iter()
+        .map(|(percent, name, dash)| (name, dash, all.iter().map(|(_, s)| at(s, percent)).collect()))
+        // One that most of the time is not known is none.
+        .filter(|(.., values): &(_, _, Vec<Option<f64>>)| {
+            values.iter().flatten().count() * 5 >= values.len() * 4
+        })
+        .collect();
     // Each shade lies over those further out: the nearer to the median, the darker.
-    for outer in 0..lines.len() / 2 {
-        let (low, high) = (&lines[0], &lines[lines.len() - 1 - outer]);
-        let spans: Vec<(f64, f64, f64)> = low
-            .iter()
-            .zip(high)
-            .filter(|(_, high)| high.1.is_finite())
-            .map(|(low, high)| (low.0, low.1, high.1))
+    let shades = levels.iter().skip(1).map(|(.., values)| values);
+    for highs in shades.chain([&largest]).rev() {
+        let spans = all.iter().zip(&low).zip(highs);
+        let spans: Vec<(f64, f64, f64)> = spans
+            .filter_map(|((&(x, _), &low), high)| Some((x, low, (*high)?)))
             .collect();
         if spans.len() > 1 {
             panel.layers.push(Layer {
@@ -100,17 +97,25 @@ fn panel(kind: LogKind, timeline: &Timeline, track: &Track) -> Panel {
             });
         }
     }
-    for ((_, name, dash), points) in LEVELS.into_iter().zip(&lines[1..]) {
-        if points.iter().any(|point| point.1.is_finite()) {
-            panel.layers.push(line(name, points.clone(), color, dash));
-        }
+    for (name, dash, values) in &levels {
+        let points = all.iter().zip(values);
+        let points = points.filter_map(|(&(x, _), value)| Some((x, (*value)?)));
+        let name = format!("{prefix}{name}");
+        panel.layers.push(line(name, points.collect(), color, *dash));
     }
     panel
 }
 
-fn line(name: &str, points: Vec<(f64, f64)>, color: crate::chart::palette::Color, dash: Dash) -> Layer {
+/// A percentile of a slice; of too few I/Os the largest would stand for it.
+fn at(slice: &Slice, percent: f64) -> Option<f64> {
+    let enough = slice.n as f64 * (1.0 - percent / 100.0) >= 1.0 - 1e-9;
+    let ns = slice.histogram.percentile_ns(percent).filter(|_| enough)?;
+    Some(ns.clamp(slice.low.1, slice.high.1) as f64)
+}
+
+fn line(name: String, points: Vec<(f64, f64)>, color: Color, dash: Dash) -> Layer {
     Layer {
-        name: Some(name.to_owned()),
+        name: Some(name),
         shape: Shape::Line(points),
         ink: Ink {
             dash,
