@@ -488,8 +488,8 @@ impl Going<'_, '_> {
             let write = format!("cat > /work/{file}");
             self.must(&pod, &["sh", "-c", &write], Some(text.as_bytes()))?;
         }
-        let start = "fio --client=/work/hosts.list --output-format=normal,json+ --output=/work/out /work/job.fio \
-            >/work/log 2>&1 </dev/null; echo $? >/work/exit";
+        let start = "fio --client=/work/hosts.list --output-format=normal,json+ /work/job.fio \
+            >/work/out 2>/work/log </dev/null; echo $? >/work/exit";
         self.must(
             &pod,
             &["sh", "-c", &format!("({start}) >/dev/null 2>&1 &")],
