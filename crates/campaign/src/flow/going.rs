@@ -260,7 +260,7 @@ impl Runner<'_, '_> {
                 bs_bytes: settle.bs_bytes,
                 range_percent: settle.range_percent,
                 bytes,
-                rule: settle.rule_text(),
+                rule: settle.rule_names(),
                 attained: settled.attained,
             },
         });
