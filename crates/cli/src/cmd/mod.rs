@@ -121,7 +121,7 @@ pub enum Command {
     #[command(display_order = 9)]
     Plan(plan::Args),
     #[command(display_order = 7)]
-    Prio(prio::Args),
+    Prio(Box<prio::Args>),
     #[command(display_order = 1)]
     Quick(quick::Args),
     #[command(display_order = 19)]
