@@ -132,7 +132,7 @@ pub enum Command {
     #[command(display_order = 18)]
     Plot(plot::Args),
     #[command(display_order = 7)]
-    Prio(prio::Args),
+    Prio(Box<prio::Args>),
     #[command(display_order = 1)]
     Quick(quick::Args),
     #[command(display_order = 19)]
