@@ -6,6 +6,7 @@ use fathom_model::Exit;
 use super::Global;
 
 pub mod pages;
+pub mod plot;
 
 /// Measure what priorities and Command Duration Limits do, and what they cost
 #[derive(Debug, clap::Args)]
@@ -20,12 +21,14 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Pages(pages::Args),
+    Plot(plot::Args),
 }
 
 /// Calls the subcommand, or runs workloads.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
         Command::Pages(args) => pages::run(global, args),
+        Command::Plot(args) => plot::run(global, args),
     }
 }
 
