@@ -10,6 +10,8 @@ use crate::out::Color;
 pub mod baseline;
 mod campaign;
 pub mod check;
+#[cfg(feature = "kube")]
+pub mod cluster;
 pub mod completions;
 pub mod config;
 pub mod demo;
@@ -92,6 +94,9 @@ pub enum Command {
     Baseline(baseline::Args),
     #[command(display_order = 8)]
     Check(check::Args),
+    #[cfg(feature = "kube")]
+    #[command(display_order = 13)]
+    Cluster(cluster::Args),
     #[command(display_order = 22)]
     Completions(completions::Args),
     #[command(display_order = 6)]
@@ -151,6 +156,8 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Baseline(args) => baseline::run(&cli.global, args),
         Command::Check(args) => check::run(&cli.global, args),
+        #[cfg(feature = "kube")]
+        Command::Cluster(args) => cluster::run(&cli.global, args),
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Config(args) => config::run(&cli.global, args),
         Command::Demo(args) => demo::run(&cli.global, args),
