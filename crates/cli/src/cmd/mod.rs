@@ -29,6 +29,7 @@ pub mod man;
 pub mod plan;
 pub mod plot;
 pub mod prio;
+pub mod purge;
 pub mod quick;
 pub mod report;
 pub mod run;
@@ -133,6 +134,9 @@ pub enum Command {
     Plot(plot::Args),
     #[command(display_order = 7)]
     Prio(Box<prio::Args>),
+    Prio(prio::Args),
+    #[command(display_order = 4)]
+    Purge(purge::Args),
     #[command(display_order = 1)]
     Quick(quick::Args),
     #[command(display_order = 19)]
@@ -178,6 +182,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Plan(args) => plan::run(&cli.global, args),
         Command::Plot(args) => plot::run(&cli.global, args),
         Command::Prio(args) => prio::run(&cli.global, args),
+        Command::Purge(args) => purge::run(&cli.global, args),
         Command::Quick(args) => quick::run(&cli.global, args),
         Command::Report(args) => report::run(&cli.global, args),
         Command::Resume(args) => run::resume(&cli.global, args),
