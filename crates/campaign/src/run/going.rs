@@ -238,7 +238,8 @@ impl Going<'_> {
             self.no_room += 1;
             let what = limits.text_of_bytes();
             let text =
-                format!("{id}: stopped, the campaign has written {what} and may write no more");
+                format!("{id} was stopped: the campaign has written {what} and may write no more");
+            self.spent = Some(text.clone());
             self.session.event(Event::Note { text });
         }
         if outcome != Outcome::Interrupted {
