@@ -10,6 +10,8 @@ use crate::out::Color;
 pub mod baseline;
 mod campaign;
 pub mod check;
+#[cfg(feature = "kube")]
+pub mod cluster;
 pub mod completions;
 pub mod config;
 pub mod demo;
@@ -22,8 +24,10 @@ pub mod import;
 pub mod init;
 pub mod job;
 pub mod lat;
+pub mod ledger;
 pub mod man;
 pub mod plan;
+pub mod plot;
 pub mod prio;
 pub mod purge;
 pub mod quick;
@@ -92,6 +96,9 @@ pub enum Command {
     Baseline(baseline::Args),
     #[command(display_order = 8)]
     Check(check::Args),
+    #[cfg(feature = "kube")]
+    #[command(display_order = 13)]
+    Cluster(cluster::Args),
     #[command(display_order = 22)]
     Completions(completions::Args),
     #[command(display_order = 6)]
@@ -116,12 +123,17 @@ pub enum Command {
     Job(job::Args),
     #[command(display_order = 7)]
     Lat(lat::Args),
+    #[command(display_order = 16)]
+    Ledger(ledger::Args),
     #[command(display_order = 10)]
     #[command(display_order = 23)]
     Man(man::Args),
     #[command(display_order = 9)]
     Plan(plan::Args),
+    #[command(display_order = 18)]
+    Plot(plot::Args),
     #[command(display_order = 7)]
+    Prio(Box<prio::Args>),
     Prio(prio::Args),
     #[command(display_order = 4)]
     Purge(purge::Args),
@@ -151,6 +163,8 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Baseline(args) => baseline::run(&cli.global, args),
         Command::Check(args) => check::run(&cli.global, args),
+        #[cfg(feature = "kube")]
+        Command::Cluster(args) => cluster::run(&cli.global, args),
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Config(args) => config::run(&cli.global, args),
         Command::Demo(args) => demo::run(&cli.global, args),
@@ -163,8 +177,10 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Init(args) => init::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
         Command::Lat(args) => lat::run(&cli.global, args),
+        Command::Ledger(args) => ledger::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
         Command::Plan(args) => plan::run(&cli.global, args),
+        Command::Plot(args) => plot::run(&cli.global, args),
         Command::Prio(args) => prio::run(&cli.global, args),
         Command::Purge(args) => purge::run(&cli.global, args),
         Command::Quick(args) => quick::run(&cli.global, args),
