@@ -134,7 +134,6 @@ pub enum Command {
     Plot(plot::Args),
     #[command(display_order = 7)]
     Prio(Box<prio::Args>),
-    Prio(prio::Args),
     #[command(display_order = 4)]
     Purge(purge::Args),
     #[command(display_order = 1)]
