@@ -89,7 +89,7 @@ pub struct Global {
     pub color: Color,
 }
 
-/// In the order of the alphabet; shown in the order in which people need them.
+/// In the order in which people need them, which is how they are listed.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     #[command(display_order = 2)]
@@ -138,23 +138,36 @@ pub enum Command {
     Purge(purge::Args),
     #[command(display_order = 1)]
     Quick(quick::Args),
-    #[command(display_order = 19)]
-    Report(report::Args),
-    #[command(display_order = 11)]
-    Resume(run::ResumeArgs),
-    #[command(display_order = 10)]
+    Baseline(baseline::Args),
+    Job(job::Args),
+    Engines(engines::Args),
+    Init(init::Args),
+    Config(config::Args),
+    Gen(r#gen::Args),
+    Check(check::Args),
+    Plan(plan::Args),
     Run(run::Args),
-    #[command(display_order = 15)]
-    Runs(runs::Args),
-    #[command(display_order = 16)]
-    Show(show::Args),
-    #[command(display_order = 12)]
+    Resume(run::ResumeArgs),
     Status(status::Args),
-    #[command(display_order = 7)]
-    Steady(steady::Args),
-    #[command(display_order = 18)]
-    #[command(display_order = 13)]
     Watch(watch::Args),
+    Purge(purge::Args),
+    Ledger(ledger::Args),
+    Steady(steady::Args),
+    Prio(Box<prio::Args>),
+    Lat(lat::Args),
+    Plot(plot::Args),
+    #[cfg(feature = "kube")]
+    Cluster(cluster::Args),
+    Import(import::Args),
+    Runs(runs::Args),
+    Show(show::Args),
+    Export(export::Args),
+    Graph(graph::Args),
+    Report(report::Args),
+    Demo(demo::Args),
+    Doctor(doctor::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// Calls the command.

@@ -171,7 +171,13 @@ pub fn of_workload(workload: &Workload, baseline: Option<&Workload>) -> Vec<Step
         against_depth(workload, baseline, "latency average", "lat_avg", &|f| {
             Some(f.avg_ns)
         }),
-        against_depth(workload, baseline, "latency 99th percentile", "lat_p99", &p99),
+        against_depth(
+            workload,
+            baseline,
+            "latency 99th percentile",
+            "lat_p99",
+            &p99,
+        ),
     ];
     for (prio, ending) in workload.endings() {
         let class = workload.priorities().len() > 1 || !workload.is_baseline();
@@ -217,7 +223,11 @@ fn against_depth(
         depth_axis(),
         Axis {
             title: title.to_owned(),
-            quantity: if rates { Quantity::Rate } else { Quantity::Latency },
+            quantity: if rates {
+                Quantity::Rate
+            } else {
+                Quantity::Latency
+            },
             // Latencies grow with the depth, by powers as it does.
             scale: if rates { Scale::Linear } else { Scale::Log10 },
             ends: Ends::Ticks,
@@ -240,7 +250,9 @@ fn against_depth(
             dash: Dash::Dashed,
             ..Ink::new(BASELINE)
         };
-        panel.layers.push(curve("baseline", of(baseline, &all), ink));
+        panel
+            .layers
+            .push(curve("baseline", of(baseline, &all), ink));
     }
     let total = match workload.is_baseline() {
         true => "baseline",
@@ -399,7 +411,9 @@ fn distribution(workload: &Workload, prio: u16, class: bool) -> Chart {
 /// stand out from white.
 fn depth_ink(place: usize, of: usize) -> Ink {
     const LIGHTEST: f64 = 0.88;
-    Ink::new(viridis(LIGHTEST * place as f64 / of.saturating_sub(1).max(1) as f64))
+    Ink::new(viridis(
+        LIGHTEST * place as f64 / of.saturating_sub(1).max(1) as f64,
+    ))
 }
 
 /// An upright line at the limit of a class, where it is in the picture or near it.

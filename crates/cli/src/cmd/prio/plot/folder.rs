@@ -65,7 +65,8 @@ pub(super) fn workloads(dir: &Path) -> anyhow::Result<Vec<Found>> {
         if !dir.is_dir() {
             continue;
         }
-        let entries = fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))?;
+        let entries =
+            fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))?;
         let mut depths: Vec<(u32, PathBuf)> = entries
             .filter_map(|entry| {
                 let entry = entry.ok()?;

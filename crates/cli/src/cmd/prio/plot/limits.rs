@@ -38,7 +38,10 @@ pub(super) fn of(workload: &Path) -> Result<Limits, String> {
         text => text.map_err(|error| format!("cannot read {}: {error}", path.display()))?,
     };
     parse(&text).map_err(|(line, what)| {
-        format!("{}, line {line}: {what}; limits are not known", path.display())
+        format!(
+            "{}, line {line}: {what}; limits are not known",
+            path.display()
+        )
     })
 }
 
