@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fathom_analysis::latlog::{Figures, Group, Spread, Statistics};
+use fathom_analysis::priority::Limits;
 use fathom_model::log::class_name;
-use fathom_model::units;
+use fathom_model::{Direction, units};
 
 use super::Graph;
 use crate::chart::palette::{CURVES, Color, Dash, Ink, Marker, VERMILLION, viridis};
@@ -48,8 +49,10 @@ pub struct Workload {
     pub title: &'static str,
     /// Depths, ascending.
     pub depths: Vec<Depth>,
-    /// The limits that hints name, in ns.
-    pub limits: BTreeMap<u16, u64>,
+    /// The limits that I/Os name.
+    pub limits: Limits,
+    /// The direction whose limits are told.
+    pub dir: Direction,
 }
 
 /// A plot, and what it is called while it is made.
@@ -75,7 +78,7 @@ impl Workload {
     }
 
     fn limit_ns(&self, prio: u16) -> Option<u64> {
-        self.limits.get(&hint(prio)).copied()
+        self.limits.of(self.dir, prio)?.ns
     }
 
     /// What a class is called in the legend.
@@ -171,7 +174,13 @@ pub fn of_workload(workload: &Workload, baseline: Option<&Workload>) -> Vec<Step
         against_depth(workload, baseline, "latency average", "lat_avg", &|f| {
             Some(f.avg_ns)
         }),
-        against_depth(workload, baseline, "latency 99th percentile", "lat_p99", &p99),
+        against_depth(
+            workload,
+            baseline,
+            "latency 99th percentile",
+            "lat_p99",
+            &p99,
+        ),
     ];
     for (prio, ending) in workload.endings() {
         let class = workload.priorities().len() > 1 || !workload.is_baseline();
@@ -217,7 +226,11 @@ fn against_depth(
         depth_axis(),
         Axis {
             title: title.to_owned(),
-            quantity: if rates { Quantity::Rate } else { Quantity::Latency },
+            quantity: if rates {
+                Quantity::Rate
+            } else {
+                Quantity::Latency
+            },
             // Latencies grow with the depth, by powers as it does.
             scale: if rates { Scale::Linear } else { Scale::Log10 },
             ends: Ends::Ticks,
@@ -240,7 +253,9 @@ fn against_depth(
             dash: Dash::Dashed,
             ..Ink::new(BASELINE)
         };
-        panel.layers.push(curve("baseline", of(baseline, &all), ink));
+        panel
+            .layers
+            .push(curve("baseline", of(baseline, &all), ink));
     }
     let total = match workload.is_baseline() {
         true => "baseline",
@@ -399,7 +414,9 @@ fn distribution(workload: &Workload, prio: u16, class: bool) -> Chart {
 /// stand out from white.
 fn depth_ink(place: usize, of: usize) -> Ink {
     const LIGHTEST: f64 = 0.88;
-    Ink::new(viridis(LIGHTEST * place as f64 / of.saturating_sub(1).max(1) as f64))
+    Ink::new(viridis(
+        LIGHTEST * place as f64 / of.saturating_sub(1).max(1) as f64,
+    ))
 }
 
 /// An upright line at the limit of a class, where it is in the picture or near it.

@@ -29,6 +29,10 @@ impl LogName {
             // A prefix may have ".log" in it: the last one is fio's.
             None => {
                 let (stem, host) = name.rsplit_once(".log.")?;
+                // What `fathom lat --save-priolat` writes beside a log.
+                if host.starts_with("0x") && host.ends_with(".lat") {
+                    return None;
+                }
                 (stem, Some(host.to_owned()))
             }
         };
@@ -62,7 +66,8 @@ mod tests {
 
     #[test]
     fn names_of_fio_are_taken_apart() {
-        let of = |name: &str| LogName::of(Path::new(name)).map(|n| (n.prefix, n.kind, n.job, n.host));
+        let of =
+            |name: &str| LogName::of(Path::new(name)).map(|n| (n.prefix, n.kind, n.job, n.host));
         let some = |prefix: &str, kind, job, host: Option<&str>| {
             Some((prefix.to_owned(), kind, job, host.map(str::to_owned)))
         };
@@ -82,7 +87,14 @@ mod tests {
         assert_eq!(of("bw_lat.3.log"), some("bw", LogKind::Lat, Some(3), None));
         assert_eq!(of("a_slat.1.log"), some("a", LogKind::Slat, Some(1), None));
         assert_eq!(of("_clat.1.log"), some("", LogKind::Clat, Some(1), None));
-        for other in ["a.log", "lat.log", "a_lat.txt", "a_lat", "a_foo.1.log"] {
+        for other in [
+            "a.log",
+            "lat.log",
+            "a_lat.txt",
+            "a_lat",
+            "a_foo.1.log",
+            "a_lat.log.0x4008.lat",
+        ] {
             assert_eq!(of(other), None, "{other}");
         }
     }
