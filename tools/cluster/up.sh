@@ -53,6 +53,7 @@ wait_for() { # what seconds cmd...
 # ---- 2. the namespaces ---------------------------------------------------------------------------
 start holder unshare --mount --net --propagation private sleep infinity
 wait_for holder 5 bash -c "[ \"\$(readlink /proc/$(holder)/ns/net)\" != \"\$(readlink /proc/self/ns/net)\" ] && grep -q sleep /proc/$(holder)/comm"
+# shellcheck disable=SC2086  # paths without white space, each a line of a script
 { echo "set -e"
   for d in $DIRS; do s=$RUN/fs$d; [ $d = /tmp/hostpath_pv ] && s=${PV_DIR:-$RUN/hostpath_pv}
     echo "mkdir -p $s; mount --bind $s $d"; done

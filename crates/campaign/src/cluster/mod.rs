@@ -10,6 +10,8 @@ mod inventory;
 pub mod jobs;
 pub mod manifests;
 mod parameters;
+#[cfg(feature = "kube")]
+mod phase;
 pub mod rights;
 pub mod trouble;
 mod yaml;

@@ -16,7 +16,7 @@ fn a_sequential_benchmark_writes_reads_and_leaves_nothing() {
         let of = jobs
             .iter()
             .filter(|job| job["step"] == step && job["name"] != "All clients");
-        of.map(|job| job[dir]["bytes"].as_u64().unwrap()).sum()
+        of.map(|job| job[dir]["io_bytes"].as_u64().unwrap()).sum()
     };
     assert_eq!(
         (moved("seqwr", "write"), moved("seqrd", "read")),
