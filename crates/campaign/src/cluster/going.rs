@@ -13,10 +13,10 @@ use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
 use serde_json::Value;
 
-use super::jobs::{Phase, phases};
+use super::jobs::Phase;
 use super::manifests::{MADE_BY, Objects, RUN};
 use super::trouble::{is_ready, text, troubles};
-use super::{DropCaches, Parameters, Workload, rights, to_yaml};
+use super::{DropCaches, Parameters, rights, to_yaml};
 
 pub(super) const NAMESPACE: Kind = Kind {
     api_version: "v1",
@@ -102,8 +102,8 @@ pub enum ClusterError {
 /// What a run needs beside its parameters.
 #[derive(Debug, Clone)]
 pub struct Wish<'w> {
-    /// Which benchmark.
-    pub workload: Workload,
+    /// What it does, in order.
+    pub phases: &'w [Phase],
     /// Its parameters.
     pub parameters: &'w Parameters,
     /// Name of the run in the cluster; a DNS label.
@@ -131,14 +131,15 @@ pub fn run(
             run: wish.run,
             image: wish.image,
         },
-        workload: wish.workload,
         session: Session::new(writer, observer, 0),
         control,
         dir,
         began: Instant::now(),
         failed: false,
     };
-    let done = going.prepare().and_then(|servers| going.phases(&servers));
+    let done = going
+        .prepare()
+        .and_then(|servers| going.phases(wish.phases, &servers));
     going.keep_logs();
     let removed = super::cleanup(cluster, &wish.parameters.namespace, Some(wish.run));
     if let Err(error) = &done
@@ -196,7 +197,6 @@ pub fn check_rights(cluster: &Cluster, parameters: &Parameters) -> Result<(), Cl
 pub(super) struct Going<'w, 'o> {
     pub(super) cluster: &'w Cluster,
     pub(super) objects: Objects<'w>,
-    workload: Workload,
     session: Session<'o>,
     control: &'w Control,
     dir: PathBuf,
@@ -379,13 +379,12 @@ impl Going<'_, '_> {
         self.keep("podlocations.txt", table.as_bytes())
     }
 
-    fn phases(&mut self, servers: &[Server]) -> Result<(), ClusterError> {
+    fn phases(&mut self, phases: &[Phase], servers: &[Server]) -> Result<(), ClusterError> {
         for server in servers {
             self.look_at(server)?;
         }
-        let phases = phases(self.workload, self.objects.parameters);
         let of = u32::try_from(phases.len()).unwrap_or(u32::MAX);
-        for (step, phase) in (1..).zip(&phases) {
+        for (step, phase) in (1..).zip(phases) {
             self.go_on()?;
             if phase.wants_cold_caches {
                 self.drop_caches()?;

@@ -4,11 +4,14 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use fathom_campaign::cluster::jobs::Phase;
 use fathom_campaign::cluster::{self, Workload};
 use fathom_fleet::kube::Cluster;
 use fathom_model::Exit;
 
 mod run;
+
+use run::What;
 
 use super::{ExitError, Global};
 use crate::out;
@@ -37,6 +40,12 @@ enum Command {
     Seq(Box<run::Args>),
     /// Random reads and writes after a full prefill
     Rand(Box<run::Args>),
+    /// Any job file of fio, on all servers at once; the volume is /dataset
+    #[command(after_help = "\
+Examples:
+  fathom cluster job mixed.fio --ninstances 4 --storageclass fast
+  fathom cluster job mixed.fio --dry-run          what would be made and run")]
+    Job(Box<JobArgs>),
     /// Remove what a dead run left in the cluster, and nothing else
     #[command(after_help = "\
 Examples:
@@ -67,6 +76,15 @@ impl Which {
 }
 
 #[derive(Debug, clap::Args)]
+struct JobArgs {
+    /// Job file
+    #[arg(value_name = "JOBFILE")]
+    job: PathBuf,
+    #[command(flatten)]
+    run: run::Args,
+}
+
+#[derive(Debug, clap::Args)]
 struct CleanupArgs {
     /// Namespace of the runs
     #[arg(long, value_name = "NAME", default_value = "fathom")]
@@ -78,10 +96,19 @@ struct CleanupArgs {
 /// Runs the subcommand.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
-        Command::Seq(args) => run::run(global, Workload::Seq, args),
-        Command::Rand(args) => run::run(global, Workload::Rand, args),
+        Command::Seq(args) => run::run(global, &What::Benchmark(Workload::Seq), args),
+        Command::Rand(args) => run::run(global, &What::Benchmark(Workload::Rand), args),
+        Command::Job(args) => job(global, args),
         Command::Cleanup(args) => cleanup(global, args),
     }
+}
+
+/// A job file, checked here: on the servers nobody could be asked about it.
+fn job(global: &Global, args: &JobArgs) -> anyhow::Result<Exit> {
+    let file = super::job::read(&args.job, global.quiet)?;
+    let name = args.job.file_stem().unwrap_or_default().to_string_lossy();
+    let phase = Phase::of_job(&run::dns_label(&name), &file.render());
+    run::run(global, &What::Job(phase), &args.run)
 }
 
 fn cleanup(global: &Global, args: &CleanupArgs) -> anyhow::Result<Exit> {
