@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{Book, Clock, Ending, History, Luck, Runner, Script, Stop, outlook};
+use crate::ledger::{Ledgers, Moved};
 use crate::run::looks::Looks;
 use crate::run::prepare::{self, Wants};
 use crate::run::{RunError, identity, records};
@@ -46,8 +47,8 @@ pub struct Flow<'f> {
     pub runs_dir: PathBuf,
     /// The record to go on with; `None`: a new one.
     pub record: Option<PathBuf>,
-    /// The folder of the devices' ledgers; `None`: nothing is written down.
-    pub ledgers: Option<PathBuf>,
+    /// The ledgers of devices.
+    pub ledgers: Ledgers,
     /// What the header of a new record is to hold beside: what is needed to make
     /// the same script again.
     pub facts: Map<String, Value>,
@@ -69,6 +70,7 @@ pub struct Ready<'f> {
     selected: Selected,
     environment: Environment,
     history: History,
+    moved: Moved,
     notes: Vec<String>,
     written: Vec<PathBuf>,
     refusal: Option<RunError>,
@@ -97,11 +99,14 @@ impl<'f> Flow<'f> {
     pub fn look(mut self) -> Result<Ready<'f>, RunError> {
         self.device = std::path::absolute(&self.device).unwrap_or(self.device);
         let mut history = History::default();
+        let mut moved = Moved::default();
         let header = match &self.record {
             Some(dir) => {
                 let mut entries = Entries::open(dir)?;
                 for entry in &mut entries {
-                    history.take(&entry?.event);
+                    let event = entry?.event;
+                    history.take(&event);
+                    moved.take(&event);
                 }
                 Some(entries.header)
             }
@@ -133,6 +138,7 @@ impl<'f> Flow<'f> {
             selected,
             environment,
             history,
+            moved,
             notes,
             refusal,
         })
@@ -258,16 +264,18 @@ impl Ready<'_> {
             )
             .map_err(|refusal| RunError::Refused(refusal.to_string()))?,
         };
+        let ledgers = match simulated {
+            true => Ledgers::none(),
+            false => self.flow.ledgers.clone(),
+        };
+        // What an earlier start has written that was killed. What cannot be had is
+        // told by `fathom ledger`.
+        let _ = ledgers.catch_up();
         let writer = self.writer()?;
         let dir = writer.dir().to_owned();
         begun(&dir);
         let device = self.target().and_then(|target| target.device.as_ref());
-        let book = match (&self.flow.ledgers, device) {
-            (Some(folder), Some(device)) if !simulated => {
-                Book::of(folder, device, self.flow.command, &dir)
-            }
-            _ => None,
-        };
+        let (book, notes) = Book::open(&ledgers, &self.flow.device, self.flow.command, &dir);
         let looks = Looks {
             dut: self.flow.device.clone(),
             written: self.written.clone(),
@@ -282,13 +290,15 @@ impl Ready<'_> {
             history.take(resumed);
         }
         let history = RefCell::new(history);
+        let moved = RefCell::new(std::mem::take(&mut self.moved));
         let mut observe = |event: &Event| {
             looks.see(event);
             history.borrow_mut().take(event);
+            moved.borrow_mut().take(event);
             observer(event);
         };
         let mut session = Session::new(writer, &mut observe, t_ms);
-        for text in &self.notes {
+        for text in self.notes.iter().chain(&notes) {
             session.event(Event::Note { text: text.clone() });
         }
         let stop = Runner {
@@ -304,9 +314,12 @@ impl Ready<'_> {
             work_dir: self.flow.work_dir(),
             interval: self.flow.interval,
             limit: self.flow.limit,
-            book: book.as_ref(),
+            book: &book,
         }
         .run(self.flow.script);
+        for text in book.close(moved.borrow().bytes()) {
+            session.event(Event::Note { text });
+        }
         close(session, stop)
     }
 }

@@ -70,7 +70,7 @@ pub(crate) struct Runner<'r, 's> {
     pub(crate) interval: Duration,
     /// Time that this start of the run may take.
     pub(crate) limit: Option<Duration>,
-    pub(crate) book: Option<&'r Book>,
+    pub(crate) book: &'r Book,
 }
 
 /// How one stage stopped: `Ok(None)` when it was interrupted.
@@ -95,7 +95,6 @@ const MARGIN: Duration = Duration::from_secs(60);
 impl Runner<'_, '_> {
     /// Runs what is left of a flow.
     pub(crate) fn run(&mut self, script: &dyn Script) -> Stop {
-        self.own_up();
         loop {
             if self.control.stop_requests() > 0 {
                 return Stop::Interrupted;
@@ -119,16 +118,6 @@ impl Runner<'_, '_> {
             if let Err(stop) = self.stage(&task) {
                 return stop;
             }
-        }
-    }
-
-    /// A stage that was killed may have written: the ledger is told so.
-    fn own_up(&mut self) {
-        let history = self.history.borrow();
-        let bytes = history.unfinished().map_or(0, |past| past.written_bytes);
-        drop(history);
-        if bytes > 0 {
-            self.enter(Deed::Written { bytes });
         }
     }
 
@@ -165,13 +154,10 @@ impl Runner<'_, '_> {
                     false => Ok(()),
                 }
             }
-            Ok(None) => {
-                self.own_up();
-                match self.session.is_recorded() {
-                    true => Err(Stop::Interrupted),
-                    false => Err(Stop::Record),
-                }
-            }
+            Ok(None) => match self.session.is_recorded() {
+                true => Err(Stop::Interrupted),
+                false => Err(Stop::Record),
+            },
             Err(stop) => Err(stop),
         }
     }
@@ -382,8 +368,7 @@ impl Runner<'_, '_> {
     /// Writes down a deed. That a ledger cannot be written is no reason to stop:
     /// the record has it all.
     fn enter(&mut self, deed: Deed) {
-        if let Some(Err(error)) = self.book.map(|book| book.append(deed)) {
-            let text = format!("the ledger of the device could not be written: {error}");
+        for text in self.book.append(deed) {
             self.session.event(Event::Note { text });
         }
     }
