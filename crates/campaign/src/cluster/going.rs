@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use fathom_engine::fio::import;
 use fathom_engine::{Control, Sink as _};
 use fathom_fleet::kube::{Cluster, Kind, KubeError, Ran};
 use fathom_fleet::local::{FleetError, Session};

@@ -6,6 +6,7 @@
 mod ceph;
 #[cfg(feature = "kube")]
 mod going;
+pub mod image;
 mod inventory;
 pub mod jobs;
 pub mod manifests;
