@@ -28,6 +28,7 @@ pub mod purge;
 pub mod quick;
 pub mod run;
 pub mod state;
+pub mod xdg;
 
 pub use error::{CampaignError, Fault, Place};
 pub use folder::Folder;
