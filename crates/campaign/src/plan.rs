@@ -1,12 +1,13 @@
 //! What a campaign will do, step by step: printed by `plan`, done by `run`.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use fathom_engine::jobfile::JobFile;
 use fathom_engine::jobfile::value::{TimeUnit, time_us};
 use fathom_kconfig::Config;
-use fathom_model::Point;
+use fathom_model::{Pattern, Point};
 use serde::{Deserialize, Serialize};
 
 use crate::matrix::{self, Made};
@@ -117,6 +118,23 @@ pub enum Phase {
     Sequential,
     /// After random pre-conditioning.
     Random,
+}
+
+impl Phase {
+    /// The order of the writes that make a device ready for it.
+    #[must_use]
+    pub fn pattern(self) -> Pattern {
+        match self {
+            Self::Sequential => Pattern::Sequential,
+            Self::Random => Pattern::Random,
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.pattern().fmt(f)
+    }
 }
 
 /// What the command line says over the configuration; `None`: nothing.

@@ -6,6 +6,7 @@
 //! runs what has not been measured there with the same job file on the same
 //! device by the same engine.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,7 +18,10 @@ use fathom_model::environment::Target;
 use fathom_model::{Environment, Exit, FailureKind};
 use fathom_record::{Entries, RecordError};
 
-use crate::plan::{Plan, Step};
+use crate::ledger::{Ledgers, Moved};
+use crate::flow::{History, Luck};
+use crate::plan::{Phase, Plan, Step};
+use crate::precondition::Here;
 
 mod going;
 mod guards;
@@ -26,6 +30,7 @@ pub(crate) mod logs;
 pub(crate) mod looks;
 mod planfile;
 pub(crate) mod prepare;
+mod preparing;
 mod progress;
 pub(crate) mod records;
 mod tally;
@@ -67,6 +72,8 @@ pub struct Options {
     pub fio: Option<PathBuf>,
     /// The device that the engine `sim` simulates, when not a healthy one.
     pub sim: Option<PathBuf>,
+    /// The ledgers of devices.
+    pub ledgers: Ledgers,
 }
 
 /// Why a campaign does not run.
@@ -129,6 +136,14 @@ pub struct Ready<'p> {
     /// The record it goes on with.
     record: Option<PathBuf>,
     tally: Tally,
+    /// What was done to the device.
+    history: History,
+    /// What is known of the machine for pre-conditioning.
+    here: Here,
+    /// What was found of the device's state before.
+    found: BTreeMap<Phase, preparing::Found>,
+    /// What the starts before have written.
+    moved: Moved,
     guards: Guards,
     /// Places of the steps to run, in the order of the plan.
     todo: Vec<usize>,
@@ -158,7 +173,7 @@ pub fn ready<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Re
 /// # Errors
 /// As [`ready`], but for what stands against the target.
 pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Ready<'p>, RunError> {
-    if plan.steps.is_empty() {
+    if plan.phases().is_empty() {
         let what =
             "the plan is empty: no test is switched on (fathom config menu), or --only names none";
         return Err(RunError::Input(what.to_owned()));
@@ -182,6 +197,8 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
     };
     let record = records::to_go_on_with(plan, runs_dir, options.begin)?;
     let mut tally = Tally::default();
+    let mut moved = Moved::default();
+    let mut history = History::default();
     if let Some(dir) = &record {
         let mut entries = Entries::open(dir)?;
         let before = records::engine_of(&entries.header);
@@ -191,16 +208,23 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
             notes.extend(identity::changes(before, &environment));
         }
         for entry in &mut entries {
-            tally.take(&entry?.event);
+            let event = entry?.event;
+            tally.take(&event);
+            moved.take(&event);
+            history.take(&event);
         }
         // A run that was killed leaves its last step open, and so it stays.
         tally = tally.closed();
     }
     let mut guards = Guards::new(plan);
     guards.look_at_all(plan, &tally);
+    let here = preparing::here(&selected, &dut, &plan.preparation);
     let mut ready = Ready {
         plan,
         folder,
+        here,
+        history,
+        found: BTreeMap::new(),
         dut,
         runs_dir: runs_dir.to_owned(),
         selected,
@@ -208,6 +232,7 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         environment,
         record,
         tally,
+        moved,
         guards,
         todo: Vec::new(),
         failed: 0,
@@ -216,6 +241,10 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         options,
     };
     ready.find_todo();
+    ready.look_at_state();
+    if ready.refusal.is_none() {
+        ready.refusal = ready.against_purge();
+    }
     Ok(ready)
 }
 
@@ -246,7 +275,7 @@ impl<'p> Ready<'p> {
     /// Whether there is nothing left to do.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.todo.is_empty()
+        self.todo.is_empty() && self.stages(Luck::Best).is_empty()
     }
 
     /// The steps that will run, unless the guard or a time limit leaves them
@@ -327,6 +356,14 @@ impl<'p> Ready<'p> {
         let is_device = self.target().is_some_and(|target| target.device.is_some());
         let duration = step.duration?;
         (is_device || self.selected.is_simulated()).then(|| duration * 2 + MARGIN)
+    }
+
+    /// The ledgers of what is written to.
+    fn ledgers(&self) -> Ledgers {
+        match self.selected.is_simulated() {
+            true => Ledgers::none(),
+            false => self.options.ledgers.clone(),
+        }
     }
 
     /// What is looked at between two points.
