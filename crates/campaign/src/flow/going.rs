@@ -345,7 +345,13 @@ impl Runner<'_, '_> {
             }
         };
         let repetition = job.point.map_or(1, |point| point.repetition);
-        let files = records::step_files(&dir, &name, (job.id, repetition), records::JOB_ENDING, &read.text);
+        let files = records::step_files(
+            &dir,
+            &name,
+            (job.id, repetition),
+            records::JOB_ENDING,
+            &read.text,
+        );
         let (job_file, raw_dir) = files.map_err(|(path, source)| Stop::Unwritten(path, source))?;
         let left = self
             .limit

@@ -37,6 +37,28 @@ pub struct Finish {
 }
 
 impl Ready<'_> {
+    /// Keeps the device to itself.
+    fn hold(&self) -> Result<Hold, RunError> {
+        if self.selected.is_simulated() {
+            return Ok(Hold::default());
+        }
+        // Also where it is only read: two campaigns spoil each other's figures.
+        let paths = self.written.iter().chain([&self.dut]);
+        Hold::of(paths.map(PathBuf::as_path))
+            .map_err(|refusal| RunError::Refused(refusal.to_string()))
+    }
+
+    /// A new record, or that to go on with.
+    fn writer(&self) -> Result<Writer, RunError> {
+        match &self.record {
+            Some(dir) => Ok(Writer::reopen(dir)?),
+            None => {
+                let selected = &self.selected;
+                records::create(self.plan, &self.runs_dir, selected, &self.environment)
+            }
+        }
+    }
+
     /// Runs what is left. `observer` is told every event once it is recorded;
     /// before the first it is given the record's folder.
     ///
@@ -52,24 +74,13 @@ impl Ready<'_> {
         if let Some(refusal) = self.refusal {
             return Err(refusal);
         }
-        let _hold = match self.selected.is_simulated() {
-            true => Hold::default(),
-            // Also where it is only read: two campaigns spoil each other's figures.
-            false => Hold::of(self.written.iter().chain([&self.dut]).map(PathBuf::as_path))
-                .map_err(|refusal| RunError::Refused(refusal.to_string()))?,
-        };
+        let _hold = self.hold()?;
         let ledgers = self.ledgers();
         // What an earlier start has written that was killed. What cannot be had is
         // told by `fathom ledger`.
         let _ = ledgers.catch_up();
-        let (writer, goes_on) = match &self.record {
-            Some(dir) => (Writer::reopen(dir)?, true),
-            None => {
-                let selected = &self.selected;
-                let new = records::create(self.plan, &self.runs_dir, selected, &self.environment);
-                (new?, false)
-            }
-        };
+        let writer = self.writer()?;
+        let goes_on = self.record.is_some();
         let dir = writer.dir().to_owned();
         planfile::write(&dir, &self, self.plan)
             .map_err(|source| unwritten(&dir.join(planfile::PLAN_FILE), source))?;

@@ -10,12 +10,12 @@ use fathom_engine::select::Selected;
 use fathom_model::{StageEnd, StageKind};
 
 use super::{COMMAND, Ready, RunError, prepare, records};
+use crate::energized;
 use crate::flow::acts::{Energizing, Purging};
 use crate::flow::{Act, History, Luck, Task, Work, lead};
 use crate::plan::{Phase, Preparation};
 use crate::precondition::{Here, Precondition};
 use crate::state::{Judgement, Wanted};
-use crate::energized;
 
 /// A state that nobody has touched for longer is not trusted: drives tidy up by
 /// themselves while they idle, and SNIA's flow allows no gap at all. A week is
@@ -80,7 +80,11 @@ impl Ready<'_> {
         if !preparation.is_something() {
             return None;
         }
-        let logs = self.plan.settings.progress_logs.then(|| self.folder.clone());
+        let logs = self
+            .plan
+            .settings
+            .progress_logs
+            .then(|| self.folder.clone());
         let mut first: Vec<(fathom_model::Stage, Rc<dyn Act>)> = Vec::new();
         let device = self.target().and_then(|target| target.device.as_ref());
         let energizing = Energizing {
