@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fathom_device::Hold;
-use fathom_engine::{Control, Outcome, Sink as _};
+use fathom_engine::{Control, Flow, Outcome, Sink as _};
 use fathom_fleet::local::Session;
 use fathom_model::{Event, Failure, FailureKind, RunStatus, units};
 use fathom_record::Writer;
@@ -17,6 +17,7 @@ use super::looks::Looks;
 use super::tally::{Came, Tally};
 use super::{COMMAND, Ready, RunError, guards::Guards, planfile, prepare, records};
 use crate::flow::Clock;
+use crate::ledger::Moved;
 use crate::plan::Step;
 
 /// How a run of a campaign ended.
@@ -26,10 +27,12 @@ pub struct Finish {
     pub dir: PathBuf,
     /// How it ended.
     pub status: RunStatus,
-    /// Steps that the time limit left no room for.
-    pub no_time: usize,
+    /// Steps that the limits of time and of bytes written left no room for.
+    pub no_room: usize,
     /// Why it ended before its steps did, when nobody stopped it.
     pub stopped: Option<String>,
+    /// That it ended because it had written what it may, in a sentence.
+    pub spent: Option<String>,
 }
 
 impl Ready<'_> {
@@ -96,8 +99,10 @@ impl Ready<'_> {
                 began: self.selected.engine().now(),
                 t_ms,
             },
-            no_time: 0,
+            no_room: 0,
+            moved: &moved,
             stopped: None,
+            spent: None,
             unwritten: None,
             ready: &self,
         };
@@ -127,9 +132,12 @@ struct Going<'r> {
     logs: Option<Logs>,
     control: &'r Control,
     clock: Clock,
-    no_time: usize,
+    no_room: usize,
+    /// What the run has written, in all its starts.
+    moved: &'r RefCell<Moved>,
     /// Why it ended early.
     stopped: Option<String>,
+    spent: Option<String>,
     unwritten: Option<RunError>,
 }
 
@@ -145,8 +153,8 @@ impl Going<'_> {
                 self.skip(step, reason);
                 continue;
             }
-            if let Some(reason) = self.no_time_for(step) {
-                self.no_time += 1;
+            if let Some(reason) = self.no_time_for(step).or_else(|| self.no_bytes_for(step)) {
+                self.no_room += 1;
                 self.skip(step, reason);
                 continue;
             }
@@ -213,7 +221,26 @@ impl Going<'_> {
             let left = limit.saturating_sub(elapsed);
             request.deadline = Some(request.deadline.map_or(left, |limit| limit.min(left)));
         }
-        let outcome = self.session.run(engine, &request, self.control);
+        let (limits, moved) = (plan.settings.limits(), self.moved);
+        let mut spent = false;
+        let outcome = self
+            .session
+            .run_until(engine, &request, self.control, &mut |event| {
+                // Samples of an interval are recorded as a whole.
+                let ends = matches!(event, Event::Interval { .. });
+                spent |= ends && limits.is_spent(moved.borrow().bytes());
+                match spent {
+                    true => Flow::Stop,
+                    false => Flow::Continue,
+                }
+            });
+        if spent && outcome == Outcome::Interrupted {
+            self.no_room += 1;
+            let what = limits.text_of_bytes();
+            let text =
+                format!("{id}: stopped, the campaign has written {what} and may write no more");
+            self.session.event(Event::Note { text });
+        }
         if outcome != Outcome::Interrupted {
             let ended = self.tally.borrow_mut().settle();
             let came = match ended.map(|ended| ended.came) {
@@ -248,6 +275,19 @@ impl Going<'_> {
                 "it would end after the campaign's time limit of {}",
                 text(limit)
             )
+        })
+    }
+
+    /// Why the limit of bytes written leaves no room for a step.
+    fn no_bytes_for(&self, step: &Step) -> Option<String> {
+        let limits = self.ready.plan.settings.limits();
+        let spent = self.moved.borrow().bytes();
+        // What nobody knows may be little: it begins, and is stopped in time.
+        let writes = step.write_most(self.ready.speed);
+        let writes = writes.unwrap_or(u64::from(step.write_share > 0.0));
+        limits.is_over(spent, writes).then(|| {
+            let what = limits.text_of_bytes();
+            format!("the campaign would write more than the {what} that it may")
         })
     }
 
@@ -287,7 +327,7 @@ impl Going<'_> {
         let broken = self.stopped.is_some() || self.unwritten.is_some();
         let status = match () {
             () if broken => RunStatus::Failed,
-            () if interrupted || self.no_time > 0 => RunStatus::Interrupted,
+            () if interrupted || self.no_room > 0 => RunStatus::Interrupted,
             () if failed() => RunStatus::Failed,
             () => RunStatus::Complete,
         };
@@ -299,8 +339,9 @@ impl Going<'_> {
             None => Ok(Finish {
                 dir,
                 status,
-                no_time: self.no_time,
+                no_room: self.no_room,
                 stopped: self.stopped,
+                spent: self.spent,
             }),
         }
     }

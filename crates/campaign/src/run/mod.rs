@@ -18,7 +18,7 @@ use fathom_model::{Environment, Exit, FailureKind};
 use fathom_record::{Entries, RecordError};
 
 use crate::ledger::{Ledgers, Moved};
-use crate::plan::{Plan, Step};
+use crate::plan::{Plan, Speed, Step};
 
 mod going;
 mod guards;
@@ -29,6 +29,7 @@ mod planfile;
 pub(crate) mod prepare;
 mod progress;
 pub(crate) mod records;
+mod spending;
 mod tally;
 
 pub use going::Finish;
@@ -134,6 +135,8 @@ pub struct Ready<'p> {
     tally: Tally,
     /// What the starts before have written.
     moved: Moved,
+    /// How fast the device can be written, where its link tells.
+    speed: Option<Speed>,
     guards: Guards,
     /// Places of the steps to run, in the order of the plan.
     todo: Vec<usize>,
@@ -217,6 +220,7 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         record,
         tally,
         moved,
+        speed: plan.link_speed(),
         guards,
         todo: Vec::new(),
         failed: 0,
@@ -225,6 +229,9 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         options,
     };
     ready.find_todo();
+    if let Some(refusal) = ready.over_budget() {
+        ready.refusal.get_or_insert(refusal);
+    }
     Ok(ready)
 }
 
