@@ -4,8 +4,8 @@
 //! [`rate`] what they did in an interval; [`series`] gathers the points of a
 //! campaign from its events into curves, [`best`](mod@best) finds their best
 //! points, and [`guard`] says when a curve only gets worse; [`steady_state`]
-//! says when a device has settled, and [`latlog`] makes statistics of latency
-//! logs. Knows only `model`: it reads no files and no clocks.
+//! says when a device has settled, [`snia`] what came of a test after SNIA's
+//! specification, and [`latlog`] makes statistics of latency logs. Knows only `model`: it reads no files and no clocks.
 
 pub mod best;
 pub mod estimate;
@@ -14,6 +14,7 @@ pub mod guard;
 pub mod latlog;
 pub mod rate;
 pub mod series;
+pub mod snia;
 pub mod steady_state;
 
 pub use best::{Best, best};

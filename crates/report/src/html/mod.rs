@@ -7,7 +7,7 @@
 
 mod curves;
 mod marks;
-mod markup;
+pub(crate) mod markup;
 mod results;
 mod sections;
 mod story;
@@ -148,7 +148,7 @@ fn samples(dir: &Path, entries: u64, merged: u32, out: &mut impl Write) -> Resul
 
 /// What scripts and styles of the page carry and nothing in a record can know:
 /// should text ever get out of its place, it still does not run.
-fn nonce() -> String {
+pub(crate) fn nonce() -> String {
     let random = RandomState::new().build_hasher().finish();
     format!("{random:016x}")
 }
