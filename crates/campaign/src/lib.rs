@@ -25,6 +25,7 @@ mod only;
 pub mod plan;
 pub mod quick;
 pub mod run;
+pub mod snia;
 pub mod state;
 
 pub use error::{CampaignError, Fault, Place};

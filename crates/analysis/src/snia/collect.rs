@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use fathom_model::{
-    Direction, Event, Histogram, Point, Results, RunStatus, Sample, Stage, StageEnd, StageKind,
+    Direction, Event, Histogram, Point, Results, RunStatus, Stage, StageEnd, StageKind,
 };
 use serde::Serialize;
 
 use super::setup::{CellRule, HISTOGRAM, Setup};
-use crate::steady_state::{Ask, Metric, Rounds, Rule, Series, judge};
+use crate::steady_state::{Ask, Metric, Rounds, Rule, Value, judge};
 
 /// One mix with one block size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -40,8 +40,7 @@ pub struct CellFigures {
     /// All completion latencies; empty where the engine gave none.
     #[serde(skip)]
     pub lat: Histogram,
-    /// Bytes that the part of the test has written up to its end, those of
-    /// attempts that were broken off too, without pre-conditioning.
+    /// Bytes it wrote.
     pub written_bytes: u64,
     /// Whether its own samples keep fio's rule; `None`: there are too few.
     pub keeps_fio_rule: Option<bool>,
@@ -85,6 +84,12 @@ impl Round {
         self.cells.iter().find(|figures| figures.cell == cell)
     }
 
+    /// Bytes that its cells wrote.
+    #[must_use]
+    pub fn written_bytes(&self) -> u64 {
+        self.cells.iter().map(|cell| cell.written_bytes).sum()
+    }
+
     /// Whether every one of these cells has come to its end.
     #[must_use]
     pub fn is_whole(&self, cells: &[Cell]) -> bool {
@@ -124,7 +129,6 @@ pub struct Collector {
 #[derive(Debug, Default)]
 struct PartRounds {
     rounds: Vec<Round>,
-    written_bytes: u64,
 }
 
 /// A cell that is measured.
@@ -133,8 +137,6 @@ struct Attempt {
     cell: Cell,
     begin_ms: u64,
     results: Option<Box<Results>>,
-    /// From its samples, for attempts that leave no figures.
-    written_bytes: u64,
     failures: Vec<String>,
     samples: Rounds,
 }
@@ -262,7 +264,6 @@ impl Collector {
             cell,
             begin_ms: self.now_ms,
             results: None,
-            written_bytes: 0,
             failures: Vec::new(),
             samples: Rounds::new(Ask::of([Metric::Iops])),
         });
@@ -274,16 +275,14 @@ impl Collector {
         else {
             return;
         };
-        let part = self.parts.entry(part).or_default();
         if attempt.results.is_none() && attempt.failures.is_empty() {
             // Nothing tells: it was broken off, and is measured again.
-            part.written_bytes += attempt.written_bytes;
             return;
         }
-        let figures = attempt.figures(&self.setup.cell_rule, part.written_bytes, self.now_ms);
+        let figures = attempt.figures(&self.setup.cell_rule, self.now_ms);
         match round {
             Some(round) => {
-                part.written_bytes = figures.written_bytes;
+                let part = self.parts.entry(part).or_default();
                 part.round(round).keep(figures);
             }
             None if stage == HISTOGRAM => self.histogram = Some(figures),
@@ -351,7 +350,6 @@ impl Round {
 impl Attempt {
     fn take(&mut self, event: &Event) {
         match event {
-            Event::Sample(sample) => self.sample(sample),
             Event::Finished { results } => self.results = Some(results.clone()),
             Event::Failure(failure) => self.failures.push(failure.sentence()),
             _ => {}
@@ -359,14 +357,7 @@ impl Attempt {
         self.samples.take(event);
     }
 
-    fn sample(&mut self, sample: &Sample) {
-        if sample.dir == Direction::Write {
-            self.written_bytes += sample.bytes;
-        }
-    }
-
-    /// Its figures; `before`: what the part had written until it began.
-    fn figures(self, rule: &CellRule, before: u64, end_ms: u64) -> CellFigures {
+    fn figures(self, rule: &CellRule, end_ms: u64) -> CellFigures {
         let mut figures = CellFigures {
             cell: self.cell,
             begin_ms: self.begin_ms.min(end_ms),
@@ -376,16 +367,15 @@ impl Attempt {
             lat_mean_ns: None,
             lat_max_ns: None,
             lat: Histogram::new(),
-            written_bytes: before + self.written_bytes,
+            written_bytes: 0,
             keeps_fio_rule: None,
             failed: self.failures.into_iter().next(),
         };
-        let samples = self.samples.finish();
-        if let Some(samples) = samples.last() {
-            figures.keeps_fio_rule = keeps(rule, samples);
-        }
+        let samples = self.samples.series().iter();
+        let samples: Vec<Value> = samples.flat_map(|series| series.values(0)).collect();
+        figures.keeps_fio_rule = rule.keeps(&samples);
         if let Some(results) = self.results {
-            figures.written_bytes = before + figures.add(&results);
+            figures.written_bytes = figures.add(&results);
         }
         figures
     }
@@ -421,23 +411,28 @@ impl CellFigures {
     }
 }
 
-/// Whether the samples at the end of a cell keep fio's rule; `None` when there
-/// are not two in a window.
-fn keeps(rule: &CellRule, samples: &Series) -> Option<bool> {
-    let holds = |ms: u64, mean: Option<f64>, slope: Option<f64>| {
-        let wanted = (ms + samples.round_ms() / 2) / samples.round_ms().max(1);
-        // A cell that is as long as the window may have an interval less.
-        let window = usize::try_from(wanted).unwrap_or(usize::MAX);
-        let window = window.min(samples.rounds.len());
-        let rule = Rule::Fio {
-            mean_limit_percent: mean,
-            slope_limit_percent: slope,
-            window,
+impl CellRule {
+    /// Whether the samples at the end of a cell keep it; `None` when there are
+    /// not two in a window.
+    #[must_use]
+    pub fn keeps(&self, samples: &[Value]) -> Option<bool> {
+        let mut lengths: Vec<u64> = samples.iter().map(|v| v.end_ms - v.begin_ms).collect();
+        lengths.sort_unstable();
+        let sample_ms = lengths.get(lengths.len() / 2).copied().unwrap_or(0).max(1);
+        let holds = |ms: u64, mean: Option<f64>, slope: Option<f64>| {
+            // A cell that is as long as the window may have an interval less.
+            let wanted = usize::try_from((ms + sample_ms / 2) / sample_ms);
+            let window = wanted.unwrap_or(usize::MAX).min(samples.len());
+            let rule = Rule::Fio {
+                mean_limit_percent: mean,
+                slope_limit_percent: slope,
+                window,
+            };
+            let last = samples[samples.len() - window..].iter().copied();
+            (window >= 2).then(|| judge(rule, last).attained)
         };
-        let last = samples.values(0).skip(samples.rounds.len() - window);
-        (window >= 2).then(|| judge(rule, last).attained)
-    };
-    let mean = holds(rule.mean_ms, Some(rule.mean_percent), None)?;
-    let slope = holds(rule.slope_ms, None, Some(rule.slope_percent))?;
-    Some(mean && slope)
+        let mean = holds(self.mean_ms, Some(self.mean_percent), None)?;
+        let slope = holds(self.slope_ms, None, Some(self.slope_percent))?;
+        Some(mean && slope)
+    }
 }

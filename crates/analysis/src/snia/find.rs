@@ -287,11 +287,12 @@ impl Setup {
         if self.test != Test::Wsat {
             return 0;
         }
-        let filled = |round: &&Round| {
-            let written = round.cells.iter().map(|cell| cell.written_bytes).max();
-            written.unwrap_or(0) >= self.active_bytes
+        let mut written = 0;
+        let mut filled = |round: &&Round| {
+            written += round.written_bytes();
+            written >= self.active_bytes
         };
-        match rounds.iter().position(filled) {
+        match rounds.iter().position(&mut filled) {
             Some(place) => (place + 1).div_ceil(grouped),
             None => usize::MAX,
         }
@@ -407,8 +408,7 @@ impl AllCells {
 
 impl Saturation {
     fn of(setup: &Setup, samples: &[&Round], steady_at: Option<usize>) -> Self {
-        let cells = samples.iter().flat_map(|round| &round.cells);
-        let written = cells.map(|cell| cell.written_bytes).max().unwrap_or(0);
+        let written: u64 = samples.iter().map(|round| round.written_bytes()).sum();
         let drive_fills = written as f64 / setup.capacity_bytes.max(1) as f64;
         let io_ms = samples.len() as u64 * setup.cell_ms;
         let ended_by = match () {

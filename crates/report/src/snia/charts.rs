@@ -367,17 +367,26 @@ pub(super) fn saturation(setup: &Setup, part: &Part, over_fills: bool) -> Chart 
     let capacity = setup.capacity_bytes.max(1) as f64;
     let begin_ms = part.measured.first().and_then(|round| round.cells.first());
     let begin_ms = begin_ms.map_or(0, |cell| cell.begin_ms);
-    let samples = || part.measured.iter().flat_map(|round| &round.cells);
-    let x = |cell: &CellFigures| match over_fills {
-        true => cell.written_bytes as f64 / capacity,
-        false => cell.end_ms.saturating_sub(begin_ms) as f64,
-    };
+    let mut written = 0;
+    let samples: Vec<(f64, &CellFigures)> = part
+        .measured
+        .iter()
+        .flat_map(|round| &round.cells)
+        .map(|cell| {
+            written += cell.written_bytes;
+            let x = match over_fills {
+                true => written as f64 / capacity,
+                false => cell.end_ms.saturating_sub(begin_ms) as f64,
+            };
+            (x, cell)
+        })
+        .collect();
     let curve = |figure: &dyn Fn(&CellFigures) -> Option<f64>| -> Shape {
-        let point = |cell: &CellFigures| {
+        let point = |&(x, cell): &(f64, &CellFigures)| {
             let good = figure(cell).filter(|_| cell.failed.is_none());
-            (x(cell), good.unwrap_or(f64::NAN))
+            (x, good.unwrap_or(f64::NAN))
         };
-        Shape::Line(samples().map(point).collect())
+        Shape::Line(samples.iter().map(point).collect())
     };
     let x_axis = || match over_fills {
         true => axis("Drive fills", Quantity::Number, Scale::Linear, Ends::Values),
