@@ -46,8 +46,10 @@ pub mod signature;
 pub mod space;
 mod sys;
 pub mod usage;
+pub mod write_cache;
 
 pub use environment::capture as environment;
 pub use health::Health;
 pub use hold::Hold;
 pub use sys::{Node, Sys};
+pub use write_cache::WriteCache;

@@ -155,10 +155,11 @@ pub struct CellRule {
     pub slope_ms: u64,
 }
 
-/// The cache of the device itself: what is wanted, and what was found.
+/// The cache of the device itself: what is wanted, and what was found before
+/// anything was done.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteCache {
-    /// Whether it is to be on; `None`: as it is.
+    /// Whether it is to be on; `None`: it is left as it is.
     pub wanted: Option<bool>,
     /// What the device itself says; `None`: it does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,9 +167,9 @@ pub struct WriteCache {
     /// What the kernel takes it for: `write back`, `write through`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// What was done about it, a sentence.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub done: String,
+    /// Whether it can be set.
+    #[serde(default)]
+    pub settable: bool,
 }
 
 /// Everything that a test was asked for. It stands in the record.

@@ -18,8 +18,10 @@ use fathom_model::{Histogram, Pattern, Point, Stage, StageEnd, StageKind, units}
 use crate::flow::{Act, Cell, Ending, Fill, History, Measured, Next, Past, Script, Task, Work};
 
 mod config;
+mod start;
 
 pub use config::{Wanted, from_config};
+pub use start::{Start, write_cache};
 
 /// Key in a record's facts of the list of set-ups of its tests, for the report.
 pub const FACTS: &str = "snia";
@@ -33,8 +35,8 @@ pub struct Snia {
     pub dut: PathBuf,
     /// fio's I/O engine: `libaio`, `io_uring`, …
     pub ioengine: String,
-    /// How the device is purged; why it is not.
-    pub purge: Result<Rc<dyn Act>, String>,
+    /// What it, or a part of it, begins with: the purge.
+    pub start: Rc<dyn Act>,
 }
 
 impl Snia {
@@ -77,10 +79,7 @@ impl Snia {
                 title: format!("purge{named}"),
                 round: None,
             },
-            work: match &self.purge {
-                Ok(act) => Work::Act(Rc::clone(act)),
-                Err(reason) => Work::Skip(reason.clone()),
-            },
+            work: Work::Act(Rc::clone(&self.start)),
         }];
         for nth in 1..=setup.fill_loops {
             let blocks = units::bytes(setup.fill_block_bytes as f64);

@@ -117,20 +117,19 @@ pub(super) fn write_cache(setup: &Setup) -> String {
     let cache = &setup.write_cache;
     let on = |on: bool| if on { "on" } else { "off" };
     let mut parts = Vec::new();
+    parts.extend(cache.wanted.map(|wanted| format!("wanted {}", on(wanted))));
     parts.push(match cache.device {
-        Some(found) => format!("{} (the device says so)", on(found)),
+        Some(found) => format!("the device says {} at the start", on(found)),
         None => "the device does not tell".to_owned(),
     });
-    parts.extend(cache.wanted.map(|wanted| format!("wanted {}", on(wanted))));
-    parts.extend(
-        cache
-            .kernel
-            .as_ref()
-            .map(|k| format!("the kernel takes it for {k}")),
-    );
-    if !cache.done.is_empty() {
-        parts.push(cache.done.clone());
+    if cache.wanted.is_some() && cache.wanted != cache.device {
+        parts.push(match cache.settable {
+            true => "set after the purge, see the notes".to_owned(),
+            false => "it cannot be set".to_owned(),
+        });
     }
+    let kernel = cache.kernel.as_ref();
+    parts.extend(kernel.map(|kernel| format!("the kernel takes it for {kernel}")));
     parts.join("; ")
 }
 
