@@ -6,12 +6,15 @@
 //! points, and [`guard`] says when a curve only gets worse; [`steady_state`]
 //! says when a device has settled, [`snia`] what came of a test after SNIA's
 //! specification, and [`latlog`] makes statistics of latency logs. Knows only `model`: it reads no files and no clocks.
+//! says when a device has settled, and [`latlog`] makes statistics of latency
+//! logs, [`priority`] those of priorities and duration limits. Knows only `model`: it reads no files and no clocks.
 
 pub mod best;
 pub mod estimate;
 pub mod groups;
 pub mod guard;
 pub mod latlog;
+pub mod priority;
 pub mod rate;
 pub mod series;
 pub mod snia;
