@@ -149,7 +149,10 @@ mod tests {
     #[test]
     fn the_commands_are_those_of_the_specifications() {
         let nvme = cache(Way::Nvme).command(false).unwrap().to_string();
-        assert!(nvme.contains("--opcode=0x09") && nvme.contains("--cdw10=0x6"), "{nvme}");
+        assert!(
+            nvme.contains("--opcode=0x09") && nvme.contains("--cdw10=0x6"),
+            "{nvme}"
+        );
         assert!(!nvme.contains("cdw11"), "0 is off: {nvme}");
         let scsi = cache(Way::Attribute("/sys/x/cache_type".into()));
         let told = scsi.command(false).unwrap().to_string();
@@ -167,6 +170,9 @@ mod tests {
             };
             feature(&Played::new([reply]), Path::new("/dev/nvme0n1"))
         };
-        assert_eq!((ask(0, 1), ask(0, 0), ask(2, 1)), (Some(true), Some(false), None));
+        assert_eq!(
+            (ask(0, 1), ask(0, 0), ask(2, 1)),
+            (Some(true), Some(false), None)
+        );
     }
 }

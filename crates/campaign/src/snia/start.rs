@@ -60,7 +60,9 @@ impl Start {
         }
         let now = match found.turn(&self.sys, self.issue.as_ref(), on) {
             Err(error) => {
-                return Some(format!("write cache: it could not be turned {wanted}: {error}"));
+                return Some(format!(
+                    "write cache: it could not be turned {wanted}: {error}"
+                ));
             }
             Ok(None) => {
                 return Some(format!(
@@ -74,11 +76,17 @@ impl Start {
                 format!("write cache: turned {wanted}, and the device says that it is; it stays so")
             }
             Some(is) => format!("write cache: wanted {wanted}, but it is {} still", word(is)),
-            None => format!("write cache: told to be {wanted}; the device does not say whether it is"),
+            None => {
+                format!("write cache: told to be {wanted}; the device does not say whether it is")
+            }
         })
     }
 
-    fn purge(&self, want: &Want, doing: &mut Doing<'_>) -> (Option<StageEnd>, Option<fathom_model::Deed>) {
+    fn purge(
+        &self,
+        want: &Want,
+        doing: &mut Doing<'_>,
+    ) -> (Option<StageEnd>, Option<fathom_model::Deed>) {
         let failed = |error: &PurgeError| {
             let reason = error.to_string();
             Some(StageEnd::Failed { reason })
@@ -122,7 +130,11 @@ impl Act for Start {
         let mut commands = match &self.want {
             Err(reason) => vec![format!("# no purge: {reason}")],
             Ok(want) => match Purge::new(&self.sys, self.issue.as_ref(), want, &self.dut) {
-                Ok(purge) => purge.commands().iter().map(|step| step.like.clone()).collect(),
+                Ok(purge) => purge
+                    .commands()
+                    .iter()
+                    .map(|step| step.like.clone())
+                    .collect(),
                 Err(error) => vec![format!("# {}", first_line(&error.to_string()))],
             },
         };

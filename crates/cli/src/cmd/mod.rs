@@ -33,6 +33,7 @@ pub mod report;
 pub mod run;
 pub mod runs;
 pub mod show;
+pub mod snia;
 pub mod status;
 pub mod steady;
 pub mod watch;
@@ -142,6 +143,8 @@ pub enum Command {
     Runs(runs::Args),
     #[command(display_order = 16)]
     Show(show::Args),
+    #[command(display_order = 10)]
+    Snia(snia::Args),
     #[command(display_order = 12)]
     Status(status::Args),
     #[command(display_order = 7)]
@@ -180,6 +183,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Run(args) => run::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),
+        Command::Snia(args) => snia::run(&cli.global, args),
         Command::Status(args) => status::run(&cli.global, args),
         Command::Steady(args) => steady::run(&cli.global, args),
         Command::Watch(args) => watch::run(&cli.global, args),
