@@ -61,6 +61,24 @@ fn points(shape: &Shape) -> &[(f64, f64)] {
     }
 }
 
+/// More rounds than this are not named each.
+const NAMED_ROUNDS: usize = 40;
+
+/// The axis of the rounds from `first` to `last`, and the place of a round on it.
+fn rounds(first: usize, last: usize) -> (Axis, impl Fn(usize) -> f64) {
+    let named = last - first < NAMED_ROUNDS;
+    let scale = match named {
+        true => Scale::Ordinal((first..=last).map(|round| round.to_string()).collect()),
+        false => Scale::Linear,
+    };
+    let axis = axis("Round", Quantity::Number, scale, Ends::Values);
+    let place = move |round: usize| match named {
+        true => round as f64 - first as f64,
+        false => round as f64,
+    };
+    (axis, place)
+}
+
 /// A figure of some cells over the rounds, a curve for each.
 fn over_rounds(
     title: String,
@@ -70,11 +88,13 @@ fn over_rounds(
     y_title: &str,
     figure: &dyn Fn(&CellFigures) -> Option<f64>,
 ) -> Chart {
+    let last = part.measured.last().map_or(1, |round| round.round as usize);
+    let (x, at) = rounds(1, last.max(2));
     let mut layers = Vec::new();
     for (place, &cell) in cells.iter().enumerate() {
         let value = |round: &fathom_analysis::snia::Round| {
             let found = round.cell(cell).and_then(figure);
-            (f64::from(round.round), found.unwrap_or(f64::NAN))
+            (at(round.round as usize), found.unwrap_or(f64::NAN))
         };
         let curve: Vec<(f64, f64)> = part.measured.iter().map(value).collect();
         if curve.iter().any(|(_, y)| y.is_finite()) {
@@ -87,10 +107,7 @@ fn over_rounds(
     }
     let values = layers.iter().flat_map(|l| points(&l.shape)).map(|p| p.1);
     let y = value_axis(y_title, quantity(metric), values);
-    let mut panel = Panel::new(
-        axis("Round", Quantity::Number, Scale::Linear, Ends::Values),
-        y,
-    );
+    let mut panel = Panel::new(x, y);
     panel.layers = layers;
     Chart {
         title,
@@ -111,7 +128,11 @@ pub(super) fn convergence(setup: &Setup, part: &Part, tracked: &Tracked) -> Char
         Test::Latency | Test::Wsat => cells.collect(),
     };
     over_rounds(
-        format!("Convergence · {}", words::tracked(tracked)),
+        match setup.test {
+            Test::Iops => format!("All block sizes of {}", tracked.cell.mix()),
+            Test::Throughput => tracked.cell.to_string(),
+            Test::Latency | Test::Wsat => "All cells".to_owned(),
+        },
         part,
         &cells,
         tracked.metric,
@@ -123,7 +144,7 @@ pub(super) fn convergence(setup: &Setup, part: &Part, tracked: &Tracked) -> Char
 /// The longest latency of every cell over the rounds.
 pub(super) fn convergence_of_maximum(setup: &Setup, part: &Part) -> Chart {
     over_rounds(
-        "Convergence · maximum latency".to_owned(),
+        "All cells".to_owned(),
         part,
         &setup.cells(&part.part),
         Metric::Latency,
@@ -136,10 +157,11 @@ pub(super) fn convergence_of_maximum(setup: &Setup, part: &Part) -> Chart {
 /// the fit.
 pub(super) fn window(setup: &Setup, tracked: &Tracked, found: &Determination) -> Chart {
     let window = &found.window;
-    let (first, last) = (window.first as f64, window.last as f64);
+    let (x, at) = rounds(window.first, window.last);
+    let (first, last) = (at(window.first), at(window.last));
     let values = (window.first..=window.last).filter_map(|round| {
         let value = tracked.values.get(round - 1).copied().flatten()?;
-        Some((round as f64, value))
+        Some((at(round), value))
     });
     let level = |y: f64| Shape::Line(vec![(first, y), (last, y)]);
     let half = setup.limits.data_percent / 200.0;
@@ -151,9 +173,8 @@ pub(super) fn window(setup: &Setup, tracked: &Tracked, found: &Determination) ->
     let end = window.intercept + window.slope * (last - first);
     let quantity = quantity(tracked.metric);
     let mut panel = Panel::new(
-        axis("Round", Quantity::Number, Scale::Linear, Ends::Values),
-        axis(
-            words::metric(tracked.metric),
+        x,
+        axis(words::metric(tracked.metric),
             quantity,
             Scale::Linear,
             Ends::Ticks,
@@ -191,7 +212,7 @@ pub(super) fn window(setup: &Setup, tracked: &Tracked, found: &Determination) ->
         ),
     ];
     Chart {
-        title: format!("Window · {}", words::tracked(tracked)),
+        title: format!("Rounds {} to {}", window.first, window.last),
         panels: vec![panel],
         ..Chart::default()
     }
@@ -238,7 +259,7 @@ pub(super) fn two_dimensional(setup: &Setup, parts: &[&Part]) -> Chart {
     );
     panel.layers = layers;
     Chart {
-        title: format!("{} by block size and mix", words::metric(metric)),
+        title: "A curve for each mix, reads/writes in percent".to_owned(),
         panels: vec![panel],
         ..Chart::default()
     }
@@ -356,7 +377,7 @@ pub(super) fn histogram(cell: Load, latencies: &Histogram) -> Chart {
         ink: Ink::new(palette::VERMILLION),
     }];
     Chart {
-        title: format!("Response times of {cell}"),
+        title: cell.to_string(),
         panels: vec![counts, beyond],
         ..Chart::default()
     }
@@ -420,10 +441,7 @@ pub(super) fn saturation(setup: &Setup, part: &Part, over_fills: bool) -> Chart 
         layer("mean", curve(&|cell| cell.lat_mean_ns), line(0)),
     ];
     Chart {
-        title: match over_fills {
-            true => "Write saturation over drive fills".to_owned(),
-            false => "Write saturation over time".to_owned(),
-        },
+        title: "4k random writes since the purge".to_owned(),
         panels: vec![rates, waits],
         ..Chart::default()
     }

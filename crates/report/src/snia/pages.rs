@@ -350,8 +350,12 @@ fn saturation(setup: &Setup, part: &Part, sheets: &mut Vec<Sheet>) {
         return;
     }
     for over_fills in [false, true] {
+        let title = match over_fills {
+            true => "Write saturation over drive fills",
+            false => "Write saturation over time",
+        };
         let chart = charts::saturation(setup, part, over_fills);
-        sheets.push(Sheet::chart(chart.title.clone(), &chart));
+        sheets.push(Sheet::chart(title.to_owned(), &chart));
     }
     for tracked in &part.tracked {
         push_window(setup, part, tracked, sheets);
