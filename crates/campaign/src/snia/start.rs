@@ -96,10 +96,6 @@ impl Start {
             Ok(purge) => purge,
             Err(error) => return (failed(&error), None),
         };
-        for (method, reason) in &purge.passed_over {
-            let text = format!("purge by {method} was passed over: {reason}");
-            (doing.tell)(Event::Note { text });
-        }
         let run = purge::Run {
             purge: &purge,
             confirmed: &self.confirmed,

@@ -174,7 +174,8 @@ pub(super) fn window(setup: &Setup, tracked: &Tracked, found: &Determination) ->
     let quantity = quantity(tracked.metric);
     let mut panel = Panel::new(
         x,
-        axis(words::metric(tracked.metric),
+        axis(
+            words::metric(tracked.metric),
             quantity,
             Scale::Linear,
             Ends::Ticks,

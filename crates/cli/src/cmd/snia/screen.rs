@@ -1,7 +1,7 @@
 //! What a person sees while a test goes on.
 
 use fathom_analysis::rate::Rates;
-use fathom_analysis::snia::NOTICE;
+use fathom_analysis::snia::{NOTICE, Test};
 use fathom_analysis::steady_state::Metric;
 use fathom_campaign::flow::{History, Luck, outlook};
 use fathom_campaign::snia::Snia;
@@ -85,20 +85,47 @@ impl<'s> Screen<'s> {
         let style = self.options.style;
         let name = style.paint(Tone::Strong, self.script.setup.test.title());
         let ran = clock(self.now_ms.saturating_sub(self.stage_ms));
-        let done = self.history.stages().len().saturating_sub(1) as u64;
         let mut lines = vec![
             format!("{name} test on {}", self.script.dut.display()),
             style.paint(Tone::Faint, NOTICE),
-            format!(
-                "{} {} for {ran}; {} stages left at least",
-                bar(style, done, self.left as u64),
-                stage.title,
-                self.left
-            ),
+            format!("{}, {ran}{}", stage.title, self.left()),
             format!("  {}", self.what),
         ];
         lines.extend(self.shown.iter().cloned());
         self.place.draw(&lines);
+    }
+
+    /// How much is left.
+    fn left(&self) -> String {
+        let style = self.options.style;
+        let setup = &self.script.setup;
+        if setup.test != Test::Wsat {
+            let done = self.history.stages().len().saturating_sub(1) as u64;
+            let bar = bar(style, done, self.left as u64);
+            return format!("  {bar}  {} stages left at least", self.left);
+        }
+        let rounds = self
+            .history
+            .stages()
+            .iter()
+            .filter(|past| past.stage.round.is_some());
+        let (mut written, mut samples) = (0, 0);
+        for past in rounds {
+            written += past.written_bytes;
+            samples += 1;
+        }
+        let fills = written as f64 / setup.capacity_bytes.max(1) as f64;
+        format!(
+            "  {} {fills:.2} of {} drive fills, {} of {}",
+            bar(
+                style,
+                written,
+                ((setup.stop_fills - fills).max(0.0) * setup.capacity_bytes as f64) as u64
+            ),
+            setup.stop_fills,
+            clock(samples * setup.cell_ms),
+            clock(setup.stop_ms)
+        )
     }
 
     /// A stage is over: a line that stays.
