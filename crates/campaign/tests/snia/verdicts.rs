@@ -221,8 +221,8 @@ fn write_saturation_ends_steady_or_by_what_it_may_write_or_by_its_time() {
     let (saturation, findings) = wsat(slow, every_sample.clone());
     assert_eq!(saturation.ended_by, Some("steady state"));
     assert_eq!(findings.parts[0].window, Some((4, 8)));
-    let rises = format!("{slow}drift_percent_per_hour = 90000\n");
-    let (saturation, _) = wsat(&rises, every_sample.clone());
+    let swings = format!("{slow}[swing]\npercent = 60\nseconds = 20\n");
+    let (saturation, _) = wsat(&swings, every_sample.clone());
     assert_eq!(saturation.ended_by, Some("the capacity it may write"));
     assert!(saturation.drive_fills >= 4.0);
     let short = Wanted {
