@@ -190,11 +190,7 @@ impl Collector {
                 self.give_up();
                 self.interrupted(*gap_ms);
             }
-            Event::Note { text } => {
-                if !self.notes.contains(text) {
-                    self.notes.push(text.clone());
-                }
-            }
+            Event::Note { text } if !self.notes.contains(text) => self.notes.push(text.clone()),
             _ => {}
         }
     }

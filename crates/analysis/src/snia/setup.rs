@@ -331,6 +331,17 @@ impl Setup {
         wanted.into_iter().filter(|c| cells.contains(c)).collect()
     }
 
+    /// What decides, by its name: other limits are named as such.
+    #[must_use]
+    pub fn criterion_name(&self) -> String {
+        match self.criterion {
+            Criterion::Tracked => {
+                format!("{}, of the tracked variables", self.limits.rule().name())
+            }
+            Criterion::AllCells => self.criterion.to_string(),
+        }
+    }
+
     /// The cell of the histogram at the end.
     #[must_use]
     pub fn histogram_cell(&self) -> Cell {

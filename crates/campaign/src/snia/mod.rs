@@ -291,7 +291,8 @@ fn not_attained(setup: &Setup, part: &Part) -> String {
     };
     let mut text = format!(
         "{name}{} not attained in {} rounds",
-        setup.criterion, part.rounds
+        setup.criterion_name(),
+        part.rounds
     );
     for tracked in &part.tracked {
         let Some(found) = &tracked.determination else {

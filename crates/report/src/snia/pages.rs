@@ -21,6 +21,9 @@ const STYLES: [&str; 2] = [
     include_str!("../../assets/snia.css"),
 ];
 
+/// More deviations or notes than this have no room on a page.
+const TOLD: usize = 9;
+
 /// Writes the pages of all tests of a record as one HTML file. `now_ms`: when
 /// the report is made, ms since 1970 UTC.
 ///
@@ -138,10 +141,17 @@ fn summary(findings: &Findings) -> Sheet {
         ("Noted while it ran", " plain", &findings.notes),
     ] {
         if !list.is_empty() {
-            let items: String = list
+            let mut items: String = list
                 .iter()
+                .take(TOLD)
                 .map(|text| format!("<li>{}</li>", escape(text)))
                 .collect();
+            if let Some(more @ 1..) = list.len().checked_sub(TOLD) {
+                let _ = write!(
+                    items,
+                    "<li>and {more} more: <code>fathom snia show</code></li>"
+                );
+            }
             let _ = writeln!(
                 body,
                 "<h4>{title}</h4>\n<ul class=\"notes{class}\">{items}</ul>"

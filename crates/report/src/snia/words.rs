@@ -51,7 +51,7 @@ pub(super) fn outcome(setup: &Setup, part: &Part) -> String {
         "" => "Steady state".to_owned(),
         name => format!("{name}: steady state"),
     };
-    let what = format!("{what} by {}", setup.criterion);
+    let what = format!("{what} by {}", setup.criterion_name());
     let by = match setup.criterion {
         Criterion::Tracked => "",
         Criterion::AllCells => " All cells kept fio's rule.",

@@ -158,6 +158,12 @@ struct Otherwise {
     /// How often the range is filled before the rounds
     #[arg(long, value_name = "N")]
     fills: Option<u32>,
+    /// IOPS: the mixes, reads/writes in percent: 100/0,65/35,0/100
+    #[arg(long, value_name = "LIST")]
+    mixes: Option<String>,
+    /// IOPS: the block sizes: 1024k,64k,4k
+    #[arg(long, value_name = "LIST")]
+    blocks: Option<String>,
     /// Time of a cell (write saturation: of a sample)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     cell: Option<Duration>,
@@ -219,6 +225,8 @@ impl Otherwise {
             iodepth: self.iodepth.or(base.iodepth),
             jobs: self.threads.or(base.jobs),
             fill_loops: self.fills.or(base.fill_loops),
+            mixes: self.mixes.clone(),
+            blocks: self.blocks.clone(),
             cell: self.cell.or(base.cell),
             histogram: self.histogram.or(base.histogram),
             window: self.window.or(base.window),
