@@ -12,6 +12,7 @@
 //! another: what was done to it last week says nothing of what stands behind it
 //! now. Simulations have none: [`Ledgers::none`].
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,6 +34,20 @@ pub struct Ledgers {
     folder: Option<PathBuf>,
     sys: Sys,
     issue: Arc<dyn Issue>,
+}
+
+impl Default for Ledgers {
+    fn default() -> Self {
+        Self::none()
+    }
+}
+
+impl fmt::Debug for Ledgers {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Ledgers")
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What is to be told of a ledger that could not be written: never a reason to
@@ -99,8 +114,15 @@ impl Ledgers {
         notes
     }
 
+    /// Where they are; `None`: nowhere.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
     /// Something was done to the device behind a path: enters it, and what the
-    /// device says of itself afterwards.
+    /// device says of itself afterwards. A command with a record is not over by
+    /// that: [`Ledgers::end`].
     pub fn did(&self, path: &Path, command: &str, record: Option<&Path>, deed: Deed) -> Notes {
         let Some(device) = self.device(path) else {
             return Notes::new();
@@ -112,7 +134,7 @@ impl Ledgers {
             deed,
         };
         let mut notes = self.enter(&device, |_| Some(entry));
-        notes.extend(self.look_at(&device, command, None));
+        notes.extend(self.look_at(&device, command, record));
         notes
     }
 

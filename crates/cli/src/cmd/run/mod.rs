@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fathom_campaign::Only;
 use fathom_campaign::plan::{Order, Overrides};
 use fathom_campaign::run::{self, Begin, Finish, Head, Options, Progress, Ready, RunError};
+use fathom_campaign::{Ledgers, Only};
 use fathom_engine::Control;
 use fathom_model::{Event, Exit, RunStatus};
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,7 @@ use crate::{out, signals};
 
 mod dry;
 pub mod screen;
+pub mod stage;
 pub mod summary;
 
 use screen::Screen;
@@ -218,6 +219,7 @@ fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> {
         flags: serde_json::to_value(flags.kept())?,
         fio: flags.fio.clone(),
         sim: flags.sim.clone(),
+        ledgers: Ledgers::of_user(),
     };
     let runs_dir = flags.which.runs_dir(global);
     if flags.dry_run {
@@ -283,7 +285,15 @@ fn nothing_left(global: &Global, ready: &Ready) -> anyhow::Result<Exit> {
 
 fn conclude(global: &Global, finish: &Finish, control: &Control) -> anyhow::Result<Exit> {
     show(global, &finish.dir)?;
+    if let Some(reason) = &finish.not_steady {
+        out::note(format_args!(
+            "{reason}\n  to do: SANTA_CLARA_ROUND_LIMIT for more time, or \
+             SANTA_CLARA_ROUND_LIMIT_SOFT to measure anyway"
+        ));
+    }
     Ok(match finish.status {
+        // It ran, and what was asked for, points of a steady device, is not there.
+        RunStatus::Complete if finish.not_steady.is_some() => Exit::Failed,
         RunStatus::Complete => Exit::Success,
         RunStatus::Interrupted if control.stop_requests() > 0 => Exit::Interrupted,
         _ => Exit::Failed,
