@@ -2,19 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use fathom_analysis::snia::{Setup, Test};
 use fathom_campaign::budget::{Cost, Endurance, Speed};
+use fathom_campaign::flow::acts::Purging;
 use fathom_campaign::flow::{Ending, Finish, Flow, Ready};
 use fathom_campaign::ledger::Ledgers;
 use fathom_campaign::snia::{FACTS, Snia, Start, write_cache};
 use fathom_device::Sys;
 use fathom_device::command::Live;
 use fathom_device::purge::Want;
-use fathom_device::safety::Confirmations;
 use fathom_engine::Control;
+use fathom_engine::sim::Sim;
 use fathom_model::environment::BlockDevice;
 use fathom_model::{Direction, Event, Exit, RunStatus, units};
 use fathom_record::Entries;
@@ -30,8 +30,6 @@ use crate::engine::EngineOrSim;
 use crate::live::LiveOptions;
 use crate::{out, signals};
 
-/// A simulated device has no size; so many bytes are filled in simulated minutes.
-const SIMULATED_BYTES: u64 = 64_000_000_000;
 /// Key of [`How`] in a record's facts.
 const HOW: &str = "snia_how";
 /// Key of the device in them.
@@ -173,27 +171,16 @@ fn input(message: String) -> ExitError {
 
 /// The test as it is run on a device.
 fn script(setup: Setup, device: &Path, how: &How, destroy: &[String]) -> Snia {
-    let want = match how.no_purge {
-        true => Err("--no-purge".to_owned()),
-        false => Ok(Want {
-            // It was read before, when it was given.
-            choice: how
-                .purge
-                .as_ref()
-                .and_then(|name| name.parse().ok())
-                .unwrap_or_default(),
-            ..Want::default()
-        }),
+    let want = Want {
+        // It was read before, when it was given.
+        choice: how.purge.as_ref().and_then(|name| name.parse().ok()).unwrap_or_default(),
+        ..Want::default()
     };
+    let reason = format!("fathom snia {} begins on a device that is as new", setup.test.name());
     let start = Start {
-        dut: device.to_owned(),
-        want,
-        confirmed: Confirmations(destroy.to_vec()),
+        purging: Purging::new(device, want, destroy, &reason),
+        no_purge: how.no_purge.then(|| "--no-purge".to_owned()),
         cache: setup.write_cache.wanted,
-        reason: format!("fathom snia {}", setup.test.name()),
-        folder: None,
-        sys: Sys::live(),
-        issue: Arc::new(Live),
     };
     Snia {
         setup,
@@ -214,7 +201,10 @@ impl Job {
         let simulated = args.how.engine == Some(EngineOrSim::Sim);
         let device = std::path::absolute(device)?;
         let capacity_bytes = match simulated {
-            true => SIMULATED_BYTES,
+            true => {
+                let sim = Sim::read(args.how.sim.as_deref()).map_err(input)?;
+                sim.capacity_bytes()
+            }
             false => {
                 let environment = fathom_device::environment(std::slice::from_ref(&device));
                 let found = environment
