@@ -20,7 +20,7 @@ use fathom_record::{Entries, Header, RecordError};
 
 use crate::flow::{History, Luck, Task};
 use crate::ledger::{Ledgers, Moved};
-use crate::plan::{Phase, Plan, Step};
+use crate::plan::{Phase, Plan, Speed, Step};
 use crate::precondition::Here;
 
 mod going;
@@ -33,6 +33,7 @@ pub(crate) mod prepare;
 mod preparing;
 mod progress;
 pub(crate) mod records;
+mod spending;
 mod stages;
 mod tally;
 
@@ -146,6 +147,8 @@ pub struct Ready<'p> {
     found: BTreeMap<Phase, preparing::Found>,
     /// What the starts before have written.
     moved: Moved,
+    /// How fast the device can be written, where its link tells.
+    speed: Option<Speed>,
     guards: Guards,
     /// Places of the steps to run, in the order of the plan.
     todo: Vec<usize>,
@@ -229,6 +232,7 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         record,
         tally,
         moved,
+        speed: plan.link_speed(),
         guards,
         todo: Vec::new(),
         failed: 0,
@@ -240,6 +244,9 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
     ready.look_at_state();
     if ready.refusal.is_none() {
         ready.refusal = ready.against_purge();
+    }
+    if let Some(refusal) = ready.over_budget() {
+        ready.refusal.get_or_insert(refusal);
     }
     Ok(ready)
 }

@@ -19,6 +19,7 @@ pub fn run(global: &Global, ready: Ready, plan: &Plan) -> anyhow::Result<Exit> {
     let mut shown = Vec::new();
     if !global.json {
         tell_notes(ready.notes());
+        tell_notes(&ready.spending());
     }
     for (_, task) in ready.stages(Luck::Best) {
         let id = &task.stage.id;

@@ -11,7 +11,7 @@ use fathom_engine::Control;
 use fathom_model::{Event, Exit, RunStatus};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::{Which, tell_notes};
+use super::campaign::{Budget, Which, tell_notes};
 use super::job::duration;
 use super::{ExitError, Global};
 use crate::engine::EngineOrSim;
@@ -40,7 +40,8 @@ Examples:
   fathom run --destroy nvme-ACME_1234  writes to a device: name it
   fathom run --only randwrite          only these points
   fathom run --repeat 5                five measurements of each point
-  fathom run --limit 8h                no point begins that would end later
+  fathom run --max-time 8h             no point begins that would end later
+  fathom run --max-written 20T         it ends once it has written so much
   fathom run --again                   from the start, in a new record")]
 pub struct Args {
     #[command(flatten)]
@@ -96,9 +97,8 @@ struct Flags {
     /// Longest time of a point
     #[arg(long, value_name = "TIME", value_parser = duration)]
     point_limit: Option<Duration>,
-    /// Longest time of this start: no point begins that would end later
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    limit: Option<Duration>,
+    #[command(flatten)]
+    budget: Budget,
     /// Which engine runs the points
     #[arg(long, value_enum)]
     engine: Option<EngineOrSim>,
@@ -165,7 +165,7 @@ impl Flags {
     }
 
     fn overrides(&self) -> Overrides {
-        Overrides {
+        self.budget.over(Overrides {
             repeat: self.repeat,
             order: self.order.map(|order| match order {
                 RepeatOrder::Interleaved => Order::Interleaved,
@@ -173,12 +173,12 @@ impl Flags {
             }),
             interval: self.interval,
             point_limit: self.point_limit,
-            campaign_limit: self.limit,
             engine: self.engine.map(|engine| engine.name().to_owned()),
             destroy: self.destroy.clone(),
             dut: None,
             guard: self.no_guard.then_some(false),
-        }
+            ..Overrides::default()
+        })
     }
 }
 
@@ -235,6 +235,7 @@ fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> {
     }
     if !global.quiet {
         tell_notes(ready.notes());
+        tell_notes(&ready.spending());
     }
     // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
     let control = signals::control()?;
@@ -290,6 +291,10 @@ fn conclude(global: &Global, finish: &Finish, control: &Control) -> anyhow::Resu
             "{reason}\n  to do: SANTA_CLARA_ROUND_LIMIT for more time, or \
              SANTA_CLARA_ROUND_LIMIT_SOFT to measure anyway"
         ));
+    }
+    if let Some(spent) = &finish.spent {
+        let hint = "--max-written raises the limit, fathom resume goes on then";
+        tell_notes(&[format!("{spent} ({hint})")]);
     }
     Ok(match finish.status {
         // It ran, and what was asked for, points of a steady device, is not there.
