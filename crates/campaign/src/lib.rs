@@ -27,6 +27,7 @@ pub mod precondition;
 pub mod purge;
 pub mod quick;
 pub mod run;
+pub mod snia;
 pub mod state;
 pub mod xdg;
 
