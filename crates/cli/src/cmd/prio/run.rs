@@ -268,12 +268,16 @@ impl<'o> Ready<'o> {
     /// What the I/Os of a workload ask for.
     fn words(&self, workload: &Workload) -> String {
         let rw = self.options.rw.name();
-        let limit = |dld: u8| match self.pages.as_slice() {
-            [page] => match page.descriptor(dld).map(|d| d.told(Bound::Duration)) {
-                Some(told) => format!("limit {dld} ({told})"),
-                None => format!("limit {dld}"),
-            },
-            _ => format!("limit {dld}"),
+        // Of a mix there are two limits of a number.
+        let kind = match (self.options.rw.reads(), self.options.rw.writes()) {
+            (true, false) => Some(Kind::T2a),
+            (false, true) => Some(Kind::T2b),
+            _ => None,
+        };
+        let page = self.pages.iter().find(|page| Some(page.kind) == kind);
+        let limit = |dld: u8| match page.and_then(|page| page.descriptor(dld)) {
+            Some(descriptor) => format!("limit {dld} ({})", descriptor.summary()),
+            None => format!("limit {dld}"),
         };
         match workload {
             Workload::Baseline => format!("{rw} without priorities"),
@@ -283,7 +287,7 @@ impl<'o> Ready<'o> {
             }
             Workload::Multi(Split(list)) => {
                 let parts = list.iter();
-                let parts = parts.map(|&(dld, percent)| format!("{percent} % with limit {dld}"));
+                let parts = parts.map(|&(dld, percent)| format!("{percent} % with {}", limit(dld)));
                 format!("{rw}, {}", parts.collect::<Vec<_>>().join(", "))
             }
         }
