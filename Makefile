@@ -50,7 +50,7 @@ unit: ## all tests, documentation examples included
 
 .PHONY: test-guest
 test-guest: setup ## the tests that boot a guest with emulated disks; its parts stay in ~/.cache/fathom-guest
-	$(CARGO) test --locked -p fathom-cli --test guest
+	$(CARGO) test --locked -p fathom-cli --test guest --test guest_prio
 
 .PHONY: test-static
 test-static: musl ## what the static binary does with nothing but a kernel
