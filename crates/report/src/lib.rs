@@ -6,6 +6,8 @@
 //! of the figures. [`read_sweep()`] reads the curves of a campaign; [`html`]
 //! writes a whole run as one page; [`latlog`] shows statistics of latency logs, [`prio`] what priorities and limits did,
 //! [`steady`] says when a run was steady. [`grid`] and
+//! writes a whole run as one page; [`latlog`] shows statistics of latency logs,
+//! [`steady`] says when a run was steady, [`purge`] what a purge came to. [`grid`] and
 //! [`style`] set text for every table there is. Knows `analysis`, `record` and
 //! `model`.
 
@@ -19,6 +21,7 @@ pub mod grid;
 pub mod html;
 pub mod latlog;
 pub mod prio;
+pub mod purge;
 pub mod samples;
 pub mod steady;
 pub mod style;

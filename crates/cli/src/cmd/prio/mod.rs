@@ -9,6 +9,7 @@ mod asked;
 mod device;
 mod outcome;
 pub mod pages;
+pub mod plot;
 pub mod restore;
 mod run;
 pub mod show;
@@ -46,6 +47,7 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Pages(pages::Args),
+    Plot(plot::Args),
     Restore(restore::Args),
     Show(show::Args),
 }
@@ -54,6 +56,7 @@ enum Command {
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
         Some(Command::Pages(args)) => pages::run(global, args),
+        Some(Command::Plot(args)) => plot::run(global, args),
         Some(Command::Restore(args)) => restore::run(global, args),
         Some(Command::Show(args)) => show::run(global, args),
         None => run::run(global, &args.options),
