@@ -255,17 +255,23 @@ impl Ready<'_> {
             return found;
         };
         let led = script.led(&self.history);
+        let anew =
+            |reason: &str| format!("the device is made ready for {phase} work anew: {reason}");
         match judgement {
             Judgement::Holds(reason) if led.is_none() && !self.plan.preparation.force => {
                 found.skip = Some(reason);
             }
             // It stands where this record has left it.
             Judgement::Holds(_) => {}
-            Judgement::Stale(reason) | Judgement::Lacks(reason) => {
+            // It was led there by this record or another one.
+            Judgement::Stale(reason) => {
+                found.pass = led.map_or(1, |pass| pass + 1);
+                found.stale = Some(anew(&reason));
+            }
+            Judgement::Lacks(reason) => {
                 if let Some(pass) = led {
                     found.pass = pass + 1;
-                    let what = format!("the device is made ready for {phase} work anew: {reason}");
-                    found.stale = Some(what);
+                    found.stale = Some(anew(&reason));
                 }
             }
         }
