@@ -163,7 +163,7 @@ fn every_namespace_must_be_free_and_named(
 ) {
     let all = "--nsid 0xffffffff --method nvme-format";
     guest.must(&format!(
-        "mkfs.ext4 -q -O ^has_journal /dev/{four} && mkdir -p /mnt && mount /dev/{four} /mnt"
+        "mkfs.ext4 -q -O ^has_journal /dev/{four} && mkdir -p /mnt && mount -o ro /dev/{four} /mnt"
     ));
     let refused = |guest: &mut Guest, words: &[&str], said: &str| {
         let before = guest.must(&format!("md5sum /dev/{four} /dev/{seven}"));
@@ -249,7 +249,7 @@ const USES: [(&str, &str, &str); 6] = [
         "wipefs -qa /dev/D && partx -d /dev/D; udevadm settle",
     ),
     (
-        "mkfs.ext4 -q -O ^has_journal /dev/D && mkdir -p /mnt && mount /dev/D /mnt",
+        "mkfs.ext4 -q -O ^has_journal /dev/D && mkdir -p /mnt && mount -o ro /dev/D /mnt",
         "mounted on /mnt",
         "umount /mnt",
     ),
