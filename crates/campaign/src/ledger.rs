@@ -12,6 +12,7 @@
 //! another: what was done to it last week says nothing of what stands behind it
 //! now. Simulations have none: [`Ledgers::none`].
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ mod moved;
 pub use moved::Moved;
 
 use crate::state::State;
+use crate::xdg;
 
 /// The ledgers of the devices that this user's Fathom has written to.
 #[derive(Clone)]
@@ -33,6 +35,90 @@ pub struct Ledgers {
     folder: Option<PathBuf>,
     sys: Sys,
     issue: Arc<dyn Issue>,
+}
+
+impl Default for Ledgers {
+    fn default() -> Self {
+        Self::none()
+    }
+}
+
+impl fmt::Debug for Ledgers {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Ledgers")
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A device that has a ledger.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// As it was when its ledger was begun.
+    pub device: BlockDevice,
+    /// As it is now, where it is on this machine.
+    pub here: Option<BlockDevice>,
+    /// What it says of itself now.
+    pub health: Option<Health>,
+    /// Its state.
+    pub state: State,
+    /// What was done to it, oldest first.
+    pub entries: Vec<LedgerEntry>,
+}
+
+impl Known {
+    /// Bytes that Fathom has written to it.
+    #[must_use]
+    pub fn own_bytes(&self) -> u64 {
+        let bytes = self.entries.iter().filter_map(|entry| entry.deed.bytes());
+        bytes.fold(0, u64::saturating_add)
+    }
+
+    /// Bytes that all hosts have written to it, as it said last.
+    #[must_use]
+    pub fn host_bytes(&self) -> Option<u64> {
+        let now = self.health.as_ref().and_then(|h| h.host_written_bytes);
+        now.or_else(|| {
+            self.last_look(|deed| match deed {
+                Deed::Seen {
+                    host_written_bytes, ..
+                } => *host_written_bytes,
+                _ => None,
+            })
+        })
+    }
+
+    /// Share of its rated endurance that is used, in percent, as it said last.
+    #[must_use]
+    pub fn used_percent(&self) -> Option<f64> {
+        let now = self.health.as_ref().and_then(|h| h.used_percent);
+        now.or_else(|| {
+            self.last_look(|deed| match deed {
+                Deed::Seen { used_percent, .. } => *used_percent,
+                _ => None,
+            })
+        })
+    }
+
+    fn last_look<T>(&self, told: impl Fn(&Deed) -> Option<T>) -> Option<T> {
+        self.entries
+            .iter()
+            .rev()
+            .find_map(|entry| told(&entry.deed))
+    }
+
+    /// Whether somebody means it who says so: its serial number, a name in
+    /// /dev/disk/by-id, its kernel name or its path now.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        let known = [Some(&self.device), self.here.as_ref()];
+        let by_names = known.into_iter().flatten().any(|device| {
+            device.serial.as_deref() == Some(name) || device.by_id.iter().any(|id| id == name)
+        });
+        let kernel = self.here.as_ref().map(|device| device.name.as_str());
+        by_names
+            || kernel.is_some_and(|kernel| name.strip_prefix("/dev/").unwrap_or(name) == kernel)
+    }
 }
 
 /// What is to be told of a ledger that could not be written: never a reason to
@@ -44,11 +130,7 @@ impl Ledgers {
     /// a home there are none.
     #[must_use]
     pub fn of_user() -> Self {
-        // XDG Base Directory Specification 0.8; relative paths do not count.
-        let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-        let state = named
-            .filter(|path| path.is_absolute())
-            .or_else(|| Some(std::env::home_dir()?.join(".local/state")));
+        let state = xdg::base("XDG_STATE_HOME", ".local/state");
         Self {
             folder: state.map(|state| state.join("fathom/devices")),
             sys: Sys::live(),
@@ -88,10 +170,7 @@ impl Ledgers {
         let mut devices: Vec<BlockDevice> = Vec::new();
         let mut notes = Notes::new();
         for device in paths.into_iter().filter_map(|path| self.device(path)) {
-            let known = devices
-                .iter()
-                .any(|other| (&other.serial, other.nsid) == (&device.serial, device.nsid));
-            if !known {
+            if !devices.iter().any(|other| is_same(other, &device)) {
                 notes.extend(self.look_at(&device, command, record));
                 devices.push(device);
             }
@@ -99,8 +178,15 @@ impl Ledgers {
         notes
     }
 
+    /// Where they are; `None`: nowhere.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
     /// Something was done to the device behind a path: enters it, and what the
-    /// device says of itself afterwards.
+    /// device says of itself afterwards. A command with a record is not over by
+    /// that: [`Ledgers::end`].
     pub fn did(&self, path: &Path, command: &str, record: Option<&Path>, deed: Deed) -> Notes {
         let Some(device) = self.device(path) else {
             return Notes::new();
@@ -112,7 +198,7 @@ impl Ledgers {
             deed,
         };
         let mut notes = self.enter(&device, |_| Some(entry));
-        notes.extend(self.look_at(&device, command, None));
+        notes.extend(self.look_at(&device, command, record));
         notes
     }
 
@@ -160,6 +246,29 @@ impl Ledgers {
         }
     }
 
+    /// Every device that has a ledger, with what it says of itself where it is on
+    /// this machine now.
+    ///
+    /// # Errors
+    /// As [`Ledgers::all`].
+    pub fn known(&self) -> Result<Vec<Known>, RecordError> {
+        let all = self.all()?.into_iter();
+        Ok(all
+            .map(|(device, entries)| {
+                let here = self.here(&device);
+                let health = here.as_ref().map(|device| self.health_of(device));
+                let now = health.as_ref().map(Health::seen);
+                Known {
+                    state: State::of(&entries, now.as_ref(), None),
+                    device,
+                    here,
+                    health,
+                    entries,
+                }
+            })
+            .collect())
+    }
+
     /// What was done to the device behind a path, oldest first; nothing for a
     /// device without a ledger.
     ///
@@ -199,6 +308,17 @@ impl Ledgers {
             .map_or_else(Health::default, |node| {
                 Health::of(self.issue.as_ref(), &self.sys, &node)
             })
+    }
+
+    /// A device of a ledger as it is on this machine now: its kernel name may be
+    /// another one than when the ledger was begun, and its old one another
+    /// device's.
+    fn here(&self, device: &BlockDevice) -> Option<BlockDevice> {
+        let named = self.sys.by_name(&device.name);
+        let disks = named.into_iter().chain(self.sys.disks());
+        disks
+            .map(|disk| identity::block_device(&self.sys, &disk))
+            .find(|other| is_same(other, device))
     }
 
     /// The disk that a path stands for.
@@ -245,17 +365,18 @@ impl Ledgers {
                 let told = entries.iter().filter(of_record);
                 let told: u64 = told.filter_map(|entry| entry.deed.bytes()).sum();
                 let is_open = begun(entries).any(|(_, open)| open == record);
-                is_open.then(|| LedgerEntry {
+                let bytes = share.saturating_sub(told);
+                // Without locks a run that goes on may have been taken for a
+                // killed one: what it wrote since comes to that.
+                (is_open || bytes > 0).then(|| LedgerEntry {
                     at_ms,
                     command: command.to_owned(),
                     record: Some(record.clone()),
-                    deed: Deed::Written {
-                        bytes: share.saturating_sub(told),
-                    },
+                    deed: Deed::Written { bytes },
                 })
             }));
-            if self.sys.by_name(&device.name).is_some() {
-                notes.extend(self.look_at(&device, command, None));
+            if let Some(here) = self.here(&device) {
+                notes.extend(self.look_at(&here, command, None));
             }
         }
         notes
@@ -276,6 +397,19 @@ impl Ledgers {
             .into_iter()
             .collect()
     }
+}
+
+fn is_same(one: &BlockDevice, other: &BlockDevice) -> bool {
+    let identity = |device: &BlockDevice| {
+        let BlockDevice {
+            model,
+            serial,
+            nsid,
+            ..
+        } = device.clone();
+        (model, serial, nsid)
+    };
+    identity(one) == identity(other)
 }
 
 fn unwritten(error: &RecordError) -> String {

@@ -5,7 +5,12 @@
 //! person reads it, [`doubts()`] are the judgements in between, pure functions
 //! of the figures. [`read_sweep()`] reads the curves of a campaign; [`html`]
 //! writes a whole run as one page; [`latlog`] shows statistics of latency logs,
+//! [`steady`] says when a run was steady, [`snia`] makes the pages of a test after
+//! SNIA's specification. [`grid`] and
+//! writes a whole run as one page; [`latlog`] shows statistics of latency logs, [`prio`] what priorities and limits did,
 //! [`steady`] says when a run was steady. [`grid`] and
+//! writes a whole run as one page; [`latlog`] shows statistics of latency logs,
+//! [`steady`] says when a run was steady, [`purge`] what a purge came to. [`grid`] and
 //! [`style`] set text for every table there is. Knows `analysis`, `record` and
 //! `model`.
 
@@ -18,7 +23,10 @@ pub mod graphs;
 pub mod grid;
 pub mod html;
 pub mod latlog;
+pub mod prio;
+pub mod purge;
 pub mod samples;
+pub mod snia;
 pub mod steady;
 pub mod style;
 pub mod sweep;

@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{Book, Clock, Ending, History, Luck, Runner, Script, Stop, outlook};
+use crate::budget::Limits;
+use crate::ledger::{Ledgers, Moved};
 use crate::run::looks::Looks;
 use crate::run::prepare::{self, Wants};
 use crate::run::{RunError, identity, records};
@@ -40,14 +42,14 @@ pub struct Flow<'f> {
     pub sim: Option<PathBuf>,
     /// Time between two samples.
     pub interval: Duration,
-    /// Longest time of this start.
-    pub limit: Option<Duration>,
+    /// The longest time of this start, and the most bytes of all.
+    pub limits: Limits,
     /// The folder of records.
     pub runs_dir: PathBuf,
     /// The record to go on with; `None`: a new one.
     pub record: Option<PathBuf>,
-    /// The folder of the devices' ledgers; `None`: nothing is written down.
-    pub ledgers: Option<PathBuf>,
+    /// The ledgers of devices.
+    pub ledgers: Ledgers,
     /// What the header of a new record is to hold beside: what is needed to make
     /// the same script again.
     pub facts: Map<String, Value>,
@@ -69,6 +71,7 @@ pub struct Ready<'f> {
     selected: Selected,
     environment: Environment,
     history: History,
+    moved: Moved,
     notes: Vec<String>,
     written: Vec<PathBuf>,
     refusal: Option<RunError>,
@@ -97,11 +100,14 @@ impl<'f> Flow<'f> {
     pub fn look(mut self) -> Result<Ready<'f>, RunError> {
         self.device = std::path::absolute(&self.device).unwrap_or(self.device);
         let mut history = History::default();
+        let mut moved = Moved::default();
         let header = match &self.record {
             Some(dir) => {
                 let mut entries = Entries::open(dir)?;
                 for entry in &mut entries {
-                    history.take(&entry?.event);
+                    let event = entry?.event;
+                    history.take(&event);
+                    moved.take(&event);
                 }
                 Some(entries.header)
             }
@@ -133,6 +139,7 @@ impl<'f> Flow<'f> {
             selected,
             environment,
             history,
+            moved,
             notes,
             refusal,
         })
@@ -258,16 +265,18 @@ impl Ready<'_> {
             )
             .map_err(|refusal| RunError::Refused(refusal.to_string()))?,
         };
+        let ledgers = match simulated {
+            true => Ledgers::none(),
+            false => self.flow.ledgers.clone(),
+        };
+        // What an earlier start has written that was killed. What cannot be had is
+        // told by `fathom ledger`.
+        let _ = ledgers.catch_up();
         let writer = self.writer()?;
         let dir = writer.dir().to_owned();
         begun(&dir);
         let device = self.target().and_then(|target| target.device.as_ref());
-        let book = match (&self.flow.ledgers, device) {
-            (Some(folder), Some(device)) if !simulated => {
-                Book::of(folder, device, self.flow.command, &dir)
-            }
-            _ => None,
-        };
+        let (book, notes) = Book::open(&ledgers, &self.flow.device, self.flow.command, &dir);
         let looks = Looks {
             dut: self.flow.device.clone(),
             written: self.written.clone(),
@@ -282,13 +291,15 @@ impl Ready<'_> {
             history.take(resumed);
         }
         let history = RefCell::new(history);
+        let moved = RefCell::new(std::mem::take(&mut self.moved));
         let mut observe = |event: &Event| {
             looks.see(event);
             history.borrow_mut().take(event);
+            moved.borrow_mut().take(event);
             observer(event);
         };
         let mut session = Session::new(writer, &mut observe, t_ms);
-        for text in &self.notes {
+        for text in self.notes.iter().chain(&notes) {
             session.event(Event::Note { text: text.clone() });
         }
         let stop = Runner {
@@ -303,10 +314,14 @@ impl Ready<'_> {
             looks: &looks,
             work_dir: self.flow.work_dir(),
             interval: self.flow.interval,
-            limit: self.flow.limit,
-            book: book.as_ref(),
+            limits: self.flow.limits,
+            moved: &moved,
+            book: &book,
         }
         .run(self.flow.script);
+        for text in book.close(moved.borrow().bytes()) {
+            session.event(Event::Note { text });
+        }
         close(session, stop)
     }
 }
@@ -322,7 +337,7 @@ fn close(mut session: Session<'_>, stop: Stop) -> Result<Finish, RunError> {
             (status, Some(ending), None, None)
         }
         Stop::Interrupted | Stop::Record => (RunStatus::Interrupted, None, None, None),
-        Stop::NoTime(reason) => {
+        Stop::NoRoom(reason) => {
             let text = format!("the run stopped: {reason}");
             session.event(Event::Note { text });
             (RunStatus::Interrupted, None, Some(reason), None)

@@ -3,38 +3,47 @@
 use std::path::{Path, PathBuf};
 
 use fathom_model::Deed;
-use fathom_model::environment::BlockDevice;
-use fathom_record::{Ledger, RecordError};
 
-/// Where the deeds of a run are written down.
-#[derive(Debug, Clone)]
+use crate::ledger::{Ledgers, Notes};
+
+/// Where the deeds of a run are written down, while it runs.
+#[derive(Clone)]
 pub struct Book {
-    ledger: Ledger,
-    device: BlockDevice,
+    ledgers: Ledgers,
+    device: PathBuf,
     command: String,
     record: PathBuf,
 }
 
 impl Book {
-    /// The ledger of `device` in the folder of ledgers, for a run of `command`
-    /// with this record. `None` for a device that cannot be known again.
+    /// For a run of `command` on the device at this path, with this record: the
+    /// run begins.
     #[must_use]
-    pub fn of(folder: &Path, device: &BlockDevice, command: &str, record: &Path) -> Option<Self> {
-        Some(Self {
-            ledger: Ledger::of(folder, device)?,
-            device: device.clone(),
+    pub fn open(ledgers: &Ledgers, device: &Path, command: &str, record: &Path) -> (Self, Notes) {
+        let notes = ledgers.begin([device], command, Some(record));
+        (Self::of(ledgers, device, command, record), notes)
+    }
+
+    /// As [`Book::open`], for a run that has begun already.
+    pub(crate) fn of(ledgers: &Ledgers, device: &Path, command: &str, record: &Path) -> Self {
+        Self {
+            ledgers: ledgers.clone(),
+            device: device.to_owned(),
             command: command.to_owned(),
-            record: std::path::absolute(record).unwrap_or_else(|_| record.to_owned()),
-        })
+            record: record.to_owned(),
+        }
     }
 
     /// Writes down what was done now.
-    ///
-    /// # Errors
-    /// Those of the file system.
-    pub fn append(&self, deed: Deed) -> Result<(), RecordError> {
-        let record = Some(self.record.as_path());
-        self.ledger
-            .append(&self.device, &self.command, record, deed)
+    #[must_use]
+    pub fn append(&self, deed: Deed) -> Notes {
+        self.ledgers
+            .did(&self.device, &self.command, Some(&self.record), deed)
+    }
+
+    /// The run has ended, which wrote so many bytes in all its starts.
+    #[must_use]
+    pub fn close(self, bytes: u64) -> Notes {
+        self.ledgers.end(&self.command, &self.record, bytes)
     }
 }

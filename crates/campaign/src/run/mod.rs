@@ -6,6 +6,7 @@
 //! runs what has not been measured there with the same job file on the same
 //! device by the same engine.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,9 +16,12 @@ use fathom_engine::{EngineError, Request};
 use fathom_fleet::local::FleetError;
 use fathom_model::environment::Target;
 use fathom_model::{Environment, Exit, FailureKind};
-use fathom_record::{Entries, RecordError};
+use fathom_record::{Entries, Header, RecordError};
 
-use crate::plan::{Plan, Step};
+use crate::flow::{History, Luck, Task};
+use crate::ledger::{Ledgers, Moved};
+use crate::plan::{Phase, Plan, Speed, Step};
+use crate::precondition::Here;
 
 mod going;
 mod guards;
@@ -26,17 +30,21 @@ pub(crate) mod logs;
 pub(crate) mod looks;
 mod planfile;
 pub(crate) mod prepare;
+mod preparing;
 mod progress;
 pub(crate) mod records;
+mod spending;
+mod stages;
 mod tally;
 
 pub use going::Finish;
 use guards::Guards;
 use looks::Looks;
-pub use planfile::{Head, PLAN_FILE, Planned};
+pub use planfile::{Head, PLAN_FILE, Planned, PlannedStage};
 use prepare::Wants;
 pub use progress::{Counts, Current, Progress, Recent, What};
 pub use records::{COMMAND, current, engine_of};
+pub use stages::{Stages, Standing};
 pub use tally::{Came, Ended, Tally};
 
 /// How a run begins.
@@ -67,6 +75,8 @@ pub struct Options {
     pub fio: Option<PathBuf>,
     /// The device that the engine `sim` simulates, when not a healthy one.
     pub sim: Option<PathBuf>,
+    /// The ledgers of devices.
+    pub ledgers: Ledgers,
 }
 
 /// Why a campaign does not run.
@@ -129,6 +139,16 @@ pub struct Ready<'p> {
     /// The record it goes on with.
     record: Option<PathBuf>,
     tally: Tally,
+    /// What was done to the device.
+    history: History,
+    /// What is known of the machine for pre-conditioning.
+    here: Here,
+    /// What was found of the device's state before.
+    found: BTreeMap<Phase, preparing::Found>,
+    /// What the starts before have written.
+    moved: Moved,
+    /// How fast the device can be written, where its link tells.
+    speed: Option<Speed>,
     guards: Guards,
     /// Places of the steps to run, in the order of the plan.
     todo: Vec<usize>,
@@ -158,7 +178,7 @@ pub fn ready<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Re
 /// # Errors
 /// As [`ready`], but for what stands against the target.
 pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Ready<'p>, RunError> {
-    if plan.steps.is_empty() {
+    if plan.phases().is_empty() {
         let what =
             "the plan is empty: no test is switched on (fathom config menu), or --only names none";
         return Err(RunError::Input(what.to_owned()));
@@ -181,26 +201,29 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         }
     };
     let record = records::to_go_on_with(plan, runs_dir, options.begin)?;
-    let mut tally = Tally::default();
+    let mut known = Known::default();
     if let Some(dir) = &record {
-        let mut entries = Entries::open(dir)?;
-        let before = records::engine_of(&entries.header);
-        let header = &entries.header;
-        records::must_fit(&dut, before.as_deref(), header, &selected, &environment)?;
-        if let Some(before) = &entries.header.environment {
+        let header = known.read(dir)?;
+        let before = records::engine_of(&header);
+        records::must_fit(&dut, before.as_deref(), &header, &selected, &environment)?;
+        if let Some(before) = &header.environment {
             notes.extend(identity::changes(before, &environment));
         }
-        for entry in &mut entries {
-            tally.take(&entry?.event);
-        }
-        // A run that was killed leaves its last step open, and so it stays.
-        tally = tally.closed();
     }
+    let Known {
+        tally,
+        moved,
+        history,
+    } = known;
     let mut guards = Guards::new(plan);
     guards.look_at_all(plan, &tally);
+    let here = preparing::here(&selected, &dut, &plan.preparation);
     let mut ready = Ready {
         plan,
         folder,
+        here,
+        history,
+        found: BTreeMap::new(),
         dut,
         runs_dir: runs_dir.to_owned(),
         selected,
@@ -208,6 +231,8 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         environment,
         record,
         tally,
+        moved,
+        speed: plan.link_speed(),
         guards,
         todo: Vec::new(),
         failed: 0,
@@ -216,7 +241,38 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         options,
     };
     ready.find_todo();
+    ready.look_at_state();
+    if ready.refusal.is_none() {
+        ready.refusal = ready.against_purge();
+    }
+    if let Some(refusal) = ready.over_budget() {
+        ready.refusal.get_or_insert(refusal);
+    }
     Ok(ready)
+}
+
+/// What is known of the starts before.
+#[derive(Default)]
+struct Known {
+    tally: Tally,
+    moved: Moved,
+    history: History,
+}
+
+impl Known {
+    /// Reads a record; gives its header.
+    fn read(&mut self, dir: &Path) -> Result<Header, RunError> {
+        let mut entries = Entries::open(dir)?;
+        for entry in &mut entries {
+            let event = entry?.event;
+            self.tally.take(&event);
+            self.moved.take(&event);
+            self.history.take(&event);
+        }
+        // A run that was killed leaves its last step open, and so it stays.
+        self.tally = std::mem::take(&mut self.tally).closed();
+        Ok(entries.header)
+    }
 }
 
 impl<'p> Ready<'p> {
@@ -246,7 +302,7 @@ impl<'p> Ready<'p> {
     /// Whether there is nothing left to do.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.todo.is_empty()
+        self.todo.is_empty() && self.stages(Luck::Best).is_empty()
     }
 
     /// The steps that will run, unless the guard or a time limit leaves them
@@ -301,6 +357,31 @@ impl<'p> Ready<'p> {
         Ok((job.text, self.selected.command(&request)?))
     }
 
+    /// The job files of a stage as they would run, each with the command that
+    /// would be executed (none for engines inside Fathom).
+    ///
+    /// # Errors
+    /// As [`Ready::command`].
+    pub fn stage_commands(&self, task: &Task) -> Result<Vec<(String, Vec<String>)>, RunError> {
+        let record = self.record.clone();
+        let record = record.unwrap_or_else(|| self.runs_dir.join("RUN"));
+        let id = &task.stage.id;
+        let command = |text: &str| {
+            let job = prepare::read(text, Path::new(id)).map_err(RunError::Input)?;
+            let request = Request {
+                job_file: record.join(records::job_path(id, records::JOB_ENDING)),
+                sections: Vec::new(),
+                extra_args: Vec::new(),
+                work_dir: self.folder.clone(),
+                raw_dir: record.join("raw").join(id),
+                interval: self.plan.settings.interval,
+                deadline: None,
+            };
+            Ok((job.text, self.selected.command(&request)?))
+        };
+        task.work.job_texts().map(command).collect()
+    }
+
     /// What the engine is asked for in one step.
     fn request(&self, step: &Step, job_file: PathBuf, raw_dir: PathBuf) -> Request {
         Request {
@@ -327,6 +408,14 @@ impl<'p> Ready<'p> {
         let is_device = self.target().is_some_and(|target| target.device.is_some());
         let duration = step.duration?;
         (is_device || self.selected.is_simulated()).then(|| duration * 2 + MARGIN)
+    }
+
+    /// The ledgers of what is written to.
+    fn ledgers(&self) -> Ledgers {
+        match self.selected.is_simulated() {
+            true => Ledgers::none(),
+            false => self.options.ledgers.clone(),
+        }
     }
 
     /// What is looked at between two points.

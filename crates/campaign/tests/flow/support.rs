@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_analysis::steady_state::{Ask, Metric, Rule, Span};
+use fathom_campaign::Ledgers;
+use fathom_campaign::budget::Limits;
 use fathom_campaign::flow::{
     Cell, Criterion, Ending, Fill, Finish, Flow, History, Next, Script, Settle, Task, Work,
 };
@@ -153,10 +155,10 @@ impl Place {
             fio: None,
             sim: Some(self.path().join("device.toml")),
             interval: Duration::from_secs(1),
-            limit: None,
+            limits: Limits::default(),
             runs_dir: self.path().join("runs"),
             record,
-            ledgers: None,
+            ledgers: Ledgers::none(),
             facts: Map::new(),
         }
     }

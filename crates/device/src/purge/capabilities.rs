@@ -122,7 +122,15 @@ impl Capabilities {
     /// those of other kinds of device are left out.
     #[must_use]
     pub fn offers(&self, want: &Want) -> Vec<Offer> {
-        let of_kind = |method: &Method| match method {
+        Method::all()
+            .filter(|&method| self.is_of_kind(method))
+            .map(|method| self.offer(method, want))
+            .collect()
+    }
+
+    /// Whether a way is one of this kind of device.
+    pub(super) fn is_of_kind(&self, method: Method) -> bool {
+        match method {
             Method::NvmeFormat | Method::NvmeSanitize(_) => self.nvme.is_some(),
             Method::AtaSanitize(_) | Method::AtaSecurityErase { .. } => self.ata.is_some(),
             // A translation has SCSI's commands in its own way at best.
@@ -130,11 +138,7 @@ impl Capabilities {
                 self.scsi.is_some() && self.ata.is_none()
             }
             Method::Discard { .. } | Method::Overwrite(_) => true,
-        };
-        Method::all()
-            .filter(of_kind)
-            .map(|method| self.offer(method, want))
-            .collect()
+        }
     }
 
     /// One way.
@@ -172,17 +176,17 @@ impl Capabilities {
             },
             Method::NvmeSanitize(action) => match &self.nvme {
                 None => Err("it is no NVMe device"),
-                Some(nvme) if nvme.sanitizes(action) => Ok(()),
+                Some(nvme) if nvme.sanitizes(action) || !want.check => Ok(()),
                 Some(_) => Err("the controller has no such sanitize (SANICAP)"),
             },
             Method::AtaSanitize(action) => match &self.ata {
                 None => Err("it is no ATA device"),
-                Some(ata) if ata.sanitizes(action) => Ok(()),
+                Some(ata) if ata.sanitizes(action) || !want.check => Ok(()),
                 Some(_) => Err("the drive has no such sanitize (IDENTIFY word 59)"),
             },
             Method::AtaSecurityErase { enhanced } => match &self.ata {
                 None => Err("it is no ATA device"),
-                Some(ata) => return ata.security_stands_against(enhanced),
+                Some(ata) => return ata.security_stands_against(enhanced, want.check),
             },
             Method::ScsiSanitize(action) => self.scsi_can(want, |scsi| scsi.sanitizes(action)),
             Method::ScsiFormat => self.scsi_can(want, |scsi| scsi.format),
@@ -210,9 +214,9 @@ impl Capabilities {
             Some(_) if self.ata.is_some() => Err("it is an ATA device"),
             Some(scsi) => match can(scsi) {
                 Some(true) => Ok(()),
-                Some(false) => Err("the device says that it has no such command"),
-                None if want.choice.only().is_some() => Ok(()),
-                None => Err("only by name: the device does not say whether it has the command"),
+                Some(false) if want.check => Err("the device says that it has no such command"),
+                _ if want.choice.only().is_some() => Ok(()),
+                _ => Err("only by name: the device does not say whether it has the command"),
             },
         }
     }
