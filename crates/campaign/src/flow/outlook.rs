@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use fathom_model::{DirectionResult, Event, JobResult, Results, StageEnd};
+use fathom_model::{Direction, DirectionResult, Event, JobResult, Results, Sample, StageEnd};
 
 use super::{Cell, Ending, History, Next, Script, Task, Work};
 use crate::plan::Speed;
@@ -23,10 +23,14 @@ const STAGES_MAX: usize = 10_000;
 /// The stages that are left after `history`, and how the flow ends.
 #[must_use]
 pub fn outlook(script: &dyn Script, history: &History, luck: Luck) -> (Vec<Task>, Ending) {
-    let mut history = history.clone();
+    lead(script, &mut history.clone(), luck)
+}
+
+/// As [`outlook`], and leaves the history as it will be then.
+pub(crate) fn lead(script: &dyn Script, history: &mut History, luck: Luck) -> (Vec<Task>, Ending) {
     let mut tasks = Vec::new();
     while tasks.len() < STAGES_MAX {
-        let task = match script.next(&history) {
+        let task = match script.next(history) {
             Next::End(ending) => return (tasks, ending),
             Next::Do(task) => task,
         };
@@ -41,7 +45,7 @@ pub fn outlook(script: &dyn Script, history: &History, luck: Luck) -> (Vec<Task>
             }
             Work::Cells(cells) => {
                 for cell in cells {
-                    measure(&mut history, cell, luck);
+                    measure(history, cell, luck);
                 }
                 StageEnd::Done
             }
@@ -84,6 +88,27 @@ fn measure(history: &mut History, cell: &Cell, luck: Luck) {
         name: cell.point.id.clone(),
         point: Some(Box::new(cell.point.clone())),
     });
+    for second in 1..=3 {
+        let ios = match luck {
+            Luck::Best => 1000,
+            Luck::Worst => 1000 << second,
+        };
+        let t_ms = history.t_ms() + 1000;
+        history.take(&Event::Sample(Sample {
+            t_ms,
+            span_ms: 1000,
+            job: 0,
+            dir: Direction::Write,
+            ios,
+            // How many bytes nobody knows.
+            bytes: 0,
+            clat: None,
+        }));
+        history.take(&Event::Interval {
+            t_ms,
+            remaining_ms: None,
+        });
+    }
     let results = Results {
         jobs: vec![JobResult {
             write: Some(moved),

@@ -70,6 +70,15 @@ pub enum Speed {
 }
 
 impl Speed {
+    /// That of the link of a device, where it has one that tells; a look at
+    /// sysfs, the device is not opened.
+    #[must_use]
+    pub fn of_link(device: &std::path::Path) -> Option<Self> {
+        let environment = environment::capture(&[device.to_owned()]);
+        let device = environment.targets.into_iter().next()?.device?;
+        pcie_bytes_per_second(&device.pcie_link?).map(Self::Link)
+    }
+
     /// In bytes per second.
     #[must_use]
     pub const fn bytes_per_second(self) -> u64 {
@@ -84,9 +93,7 @@ impl Plan {
     /// tells; a look at sysfs, the device is not opened.
     #[must_use]
     pub fn link_speed(&self) -> Option<Speed> {
-        let environment = environment::capture(std::slice::from_ref(&self.dut));
-        let device = environment.targets.into_iter().next()?.device?;
-        pcie_bytes_per_second(&device.pcie_link?).map(Speed::Link)
+        Speed::of_link(&self.dut)
     }
 }
 

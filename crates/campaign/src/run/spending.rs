@@ -1,9 +1,12 @@
 //! What a run will cost, and what its limits leave out, before it starts.
 
+use std::time::Duration;
+
 use fathom_model::units;
 
 use super::{Ready, RunError};
 use crate::budget::{Cost, Endurance, Over, sentence};
+use crate::flow::Luck;
 use crate::plan::Step;
 
 /// Points that are named of those that are left out.
@@ -26,19 +29,28 @@ impl<'p> Ready<'p> {
     pub fn costs(&self) -> String {
         let fits = |place: &usize| !self.left_out().any(|left| left == *place);
         let steps = &self.plan.steps;
-        let cost = Cost::of(
-            self.todo
-                .iter()
-                .filter(|place| fits(place))
-                .map(|&place| &steps[place]),
-            self.speed,
-        );
+        let todo = self.todo.iter().filter(|place| fits(place));
+        let points = todo.map(|&place| {
+            let step = &steps[place];
+            (step.duration, step.write_most(self.speed))
+        });
+        let cost = Cost::of_parts(self.stage_parts().chain(points));
         let said = self.plan.settings.care.endurance_bytes;
         let endurance = match cost.write_bytes {
             0 => Endurance::default(),
             _ => self.endurance(said),
         };
         sentence(&cost, &endurance)
+    }
+
+    /// Time and bytes of the stages that make the device ready, if all goes well.
+    fn stage_parts(&self) -> impl Iterator<Item = (Option<Duration>, Option<u64>)> {
+        let stages = self.stages(Luck::Best).into_iter();
+        let speed = self.speed;
+        stages.map(move |(_, task)| {
+            let time = task.work.time(Luck::Best, speed);
+            (time, task.work.write_bytes(Luck::Best, speed))
+        })
     }
 
     fn endurance(&self, said: Option<u64>) -> Endurance {
@@ -53,8 +65,12 @@ impl<'p> Ready<'p> {
         let steps = &self.plan.steps;
         let todo = self.todo.iter().map(|&place| &steps[place]);
         let parts = todo.map(|step| (step.duration, step.write_most(self.speed)));
-        let limits = self.plan.settings.limits();
-        let left_out = limits.left_out(parts, self.moved.bytes());
+        let mut limits = self.plan.settings.limits();
+        let stages = Cost::of_parts(self.stage_parts());
+        let left = |limit: Duration| limit.saturating_sub(stages.duration);
+        limits.time = limits.time.map(left);
+        let spent = self.moved.bytes().saturating_add(stages.write_bytes);
+        let left_out = limits.left_out(parts, spent);
         left_out.into_iter().map(|place| self.todo[place])
     }
 

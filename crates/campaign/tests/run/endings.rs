@@ -125,6 +125,7 @@ fn a_run_stops_cleanly_once_it_has_written_what_it_may() {
     let finish = campaign.run().unwrap();
     assert_eq!(finish.status, RunStatus::Interrupted);
     assert_eq!((finish.no_room, finish.stopped), (1, None));
+    assert!(finish.spent.unwrap().contains("may write no more"));
     // No more than the interval in which the limit was reached.
     let first = written(&finish.dir);
     assert!(first >= limit && first < all / 2, "{first} of {all}");

@@ -35,6 +35,7 @@ pub mod report;
 pub mod run;
 pub mod runs;
 pub mod show;
+pub mod snia;
 pub mod status;
 pub mod steady;
 pub mod watch;
@@ -102,6 +103,13 @@ pub enum Command {
     Check(check::Args),
     Plan(plan::Args),
     Run(run::Args),
+    #[command(display_order = 15)]
+    Runs(runs::Args),
+    #[command(display_order = 16)]
+    Show(show::Args),
+    #[command(display_order = 10)]
+    Snia(snia::Args),
+    #[command(display_order = 12)]
     Resume(run::ResumeArgs),
     Status(status::Args),
     Watch(watch::Args),
@@ -152,6 +160,10 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Import(args) => import::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),
+        Command::Snia(args) => snia::run(&cli.global, args),
+        Command::Status(args) => status::run(&cli.global, args),
+        Command::Steady(args) => steady::run(&cli.global, args),
+        Command::Watch(args) => watch::run(&cli.global, args),
         Command::Export(args) => export::run(&cli.global, args),
         Command::Graph(args) => graph::run(&cli.global, args),
         Command::Report(args) => report::run(&cli.global, args),

@@ -20,6 +20,7 @@ use crate::{out, signals};
 
 mod dry;
 pub mod screen;
+pub mod stage;
 pub mod summary;
 
 use screen::Screen;
@@ -285,11 +286,19 @@ fn nothing_left(global: &Global, ready: &Ready) -> anyhow::Result<Exit> {
 
 fn conclude(global: &Global, finish: &Finish, control: &Control) -> anyhow::Result<Exit> {
     show(global, &finish.dir)?;
+    if let Some(reason) = &finish.not_steady {
+        out::note(format_args!(
+            "{reason}\n  to do: SANTA_CLARA_ROUND_LIMIT for more time, or \
+             SANTA_CLARA_ROUND_LIMIT_SOFT to measure anyway"
+        ));
+    }
     if let Some(spent) = &finish.spent {
         let hint = "--max-written raises the limit, fathom resume goes on then";
         tell_notes(&[format!("{spent} ({hint})")]);
     }
     Ok(match finish.status {
+        // It ran, and what was asked for, points of a steady device, is not there.
+        RunStatus::Complete if finish.not_steady.is_some() => Exit::Failed,
         RunStatus::Complete => Exit::Success,
         RunStatus::Interrupted if control.stop_requests() > 0 => Exit::Interrupted,
         _ => Exit::Failed,
