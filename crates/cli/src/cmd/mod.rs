@@ -103,17 +103,11 @@ pub enum Command {
     Check(check::Args),
     Plan(plan::Args),
     Run(run::Args),
-    #[command(display_order = 15)]
-    Runs(runs::Args),
-    #[command(display_order = 16)]
-    Show(show::Args),
-    #[command(display_order = 10)]
-    Snia(snia::Args),
-    #[command(display_order = 12)]
     Resume(run::ResumeArgs),
     Status(status::Args),
     Watch(watch::Args),
     Purge(purge::Args),
+    Snia(snia::Args),
     Ledger(ledger::Args),
     Steady(steady::Args),
     Prio(Box<prio::Args>),
@@ -150,6 +144,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Status(args) => status::run(&cli.global, args),
         Command::Watch(args) => watch::run(&cli.global, args),
         Command::Purge(args) => purge::run(&cli.global, args),
+        Command::Snia(args) => snia::run(&cli.global, args),
         Command::Ledger(args) => ledger::run(&cli.global, args),
         Command::Steady(args) => steady::run(&cli.global, args),
         Command::Prio(args) => prio::run(&cli.global, args),
@@ -160,10 +155,6 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Import(args) => import::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),
-        Command::Snia(args) => snia::run(&cli.global, args),
-        Command::Status(args) => status::run(&cli.global, args),
-        Command::Steady(args) => steady::run(&cli.global, args),
-        Command::Watch(args) => watch::run(&cli.global, args),
         Command::Export(args) => export::run(&cli.global, args),
         Command::Graph(args) => graph::run(&cli.global, args),
         Command::Report(args) => report::run(&cli.global, args),

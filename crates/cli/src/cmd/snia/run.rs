@@ -173,10 +173,17 @@ fn input(message: String) -> ExitError {
 fn script(setup: Setup, device: &Path, how: &How, destroy: &[String]) -> Snia {
     let want = Want {
         // It was read before, when it was given.
-        choice: how.purge.as_ref().and_then(|name| name.parse().ok()).unwrap_or_default(),
+        choice: how
+            .purge
+            .as_ref()
+            .and_then(|name| name.parse().ok())
+            .unwrap_or_default(),
         ..Want::default()
     };
-    let reason = format!("fathom snia {} begins on a device that is as new", setup.test.name());
+    let reason = format!(
+        "fathom snia {} begins on a device that is as new",
+        setup.test.name()
+    );
     let start = Start {
         purging: Purging::new(device, want, destroy, &reason),
         no_purge: how.no_purge.then(|| "--no-purge".to_owned()),
