@@ -213,11 +213,12 @@ impl Ready<'_> {
                 care.idle_limit,
                 now_ms,
             );
+            let reason = judgement.reason().to_owned();
             let found = self.found(phase, judgement);
-            if let (Some(stale), Stale::Refuse) = (&found.stale, care.stale) {
+            if found.stale.is_some() && care.stale == Stale::Refuse {
                 let what = format!(
-                    "{stale}\n  to do: --again starts a new record; without STATE_STALE_REFUSE the \
-                     device is made ready anew"
+                    "the device is not as it was left for {phase} work: {reason}\n  to do: \
+                     STATE_STALE_REDO in the configuration makes it ready anew"
                 );
                 self.refusal.get_or_insert(RunError::Refused(what));
             }
