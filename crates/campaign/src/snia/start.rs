@@ -23,7 +23,9 @@ pub struct Start {
 
 impl Start {
     fn found(&self) -> WriteCache {
-        let Purging { sys, issue, dut, .. } = &self.purging;
+        let Purging {
+            sys, issue, dut, ..
+        } = &self.purging;
         WriteCache::find(sys, issue.as_ref(), dut)
     }
 
