@@ -29,6 +29,7 @@ pub mod quick;
 pub mod run;
 pub mod snia;
 pub mod state;
+pub mod xdg;
 
 pub use error::{CampaignError, Fault, Place};
 pub use folder::Folder;
