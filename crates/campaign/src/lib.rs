@@ -15,6 +15,7 @@ pub mod generate;
 mod matrix;
 mod only;
 pub mod plan;
+pub mod provision;
 pub mod quick;
 pub mod run;
 

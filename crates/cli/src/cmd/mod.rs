@@ -24,6 +24,7 @@ pub mod job;
 pub mod lat;
 pub mod man;
 pub mod plan;
+pub mod provision;
 pub mod quick;
 pub mod report;
 pub mod run;
