@@ -7,6 +7,7 @@
 //! embedded into the program.
 
 pub mod check;
+pub mod cluster;
 mod definition;
 mod error;
 pub mod fio_tests;

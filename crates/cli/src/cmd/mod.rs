@@ -25,6 +25,7 @@ pub mod lat;
 pub mod man;
 pub mod plan;
 pub mod provision;
+pub mod prio;
 pub mod quick;
 pub mod report;
 pub mod run;
@@ -120,6 +121,8 @@ pub enum Command {
     Man(man::Args),
     #[command(display_order = 9)]
     Plan(plan::Args),
+    #[command(display_order = 7)]
+    Prio(prio::Args),
     #[command(display_order = 1)]
     Quick(quick::Args),
     #[command(display_order = 19)]
@@ -160,6 +163,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Lat(args) => lat::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
         Command::Plan(args) => plan::run(&cli.global, args),
+        Command::Prio(args) => prio::run(&cli.global, args),
         Command::Quick(args) => quick::run(&cli.global, args),
         Command::Report(args) => report::run(&cli.global, args),
         Command::Resume(args) => run::resume(&cli.global, args),
