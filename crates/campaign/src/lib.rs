@@ -1,5 +1,6 @@
 //! From a definition to a plan and its runs: the quick series ([`quick`]) and
-//! configured campaigns ([`plan`], [`run`]); [`fio_tests`] reads the results of
+//! configured campaigns ([`plan`], [`run`]); what leads a
+//! device to a known state ([`flow`]); [`fio_tests`] reads the results of
 //! others'.
 //!
 //! Knows `kconfig`, `analysis`, `fleet`, `engine`, `device`, `record` and
@@ -11,6 +12,7 @@ pub mod cluster;
 mod definition;
 mod error;
 pub mod fio_tests;
+pub mod flow;
 pub mod folder;
 pub mod generate;
 mod matrix;

@@ -1,21 +1,22 @@
 //! A campaign that runs: one step after the other, until all are measured, the
 //! time is up, the device is gone or somebody stops it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fathom_device::safety::{self, Confirmations};
-use fathom_device::{Hold, Sys};
+use fathom_device::Hold;
 use fathom_engine::{Control, Outcome, Sink as _};
 use fathom_fleet::local::Session;
 use fathom_model::{Event, Failure, FailureKind, RunStatus, units};
 use fathom_record::Writer;
 
 use super::logs::Logs;
+use super::looks::Looks;
 use super::tally::{Came, Tally};
 use super::{Ready, RunError, guards::Guards, planfile, prepare, records};
+use crate::flow::Clock;
 use crate::plan::Step;
 
 /// How a run of a campaign ended.
@@ -68,11 +69,9 @@ impl Ready<'_> {
         let t_ms = self.tally.t_ms();
         let tally = RefCell::new(std::mem::take(&mut self.tally));
         let guards = std::mem::take(&mut self.guards);
-        let device_gone = Cell::new(false);
+        let looks = self.looks();
         let mut observe = |event: &Event| {
-            if let Event::Failure(failure) = event {
-                device_gone.set(device_gone.get() || failure.kind == FailureKind::NoDevice);
-            }
+            looks.see(event);
             tally.borrow_mut().take(event);
             observer(event);
         };
@@ -80,12 +79,14 @@ impl Ready<'_> {
         let mut going = Going {
             session: Session::new(writer, &mut observe, t_ms),
             tally: &tally,
-            device_gone: &device_gone,
+            looks: &looks,
             guards,
             logs: self.plan.settings.progress_logs.then_some(logs),
             control,
-            began: self.selected.engine().now(),
-            t_ms,
+            clock: Clock {
+                began: self.selected.engine().now(),
+                t_ms,
+            },
             no_time: 0,
             stopped: None,
             unwritten: None,
@@ -109,14 +110,11 @@ struct Going<'r> {
     ready: &'r Ready<'r>,
     session: Session<'r>,
     tally: &'r RefCell<Tally>,
-    device_gone: &'r Cell<bool>,
+    looks: &'r Looks,
     guards: Guards,
     logs: Option<Logs>,
     control: &'r Control,
-    /// The engine's time when the run began.
-    began: Duration,
-    /// The run's own time then, ms.
-    t_ms: u64,
+    clock: Clock,
     no_time: usize,
     /// Why it ended early.
     stopped: Option<String>,
@@ -140,7 +138,7 @@ impl Going<'_> {
                 self.skip(step, reason);
                 continue;
             }
-            if let Err(failure) = self.look_at_device() {
+            if let Err(failure) = self.looks.look() {
                 // Behind a step that has ended a failure would be that step's.
                 let first = failure.message.lines().next().unwrap_or_default();
                 self.skip(step, format!("the campaign was stopped: {first}"));
@@ -149,9 +147,8 @@ impl Going<'_> {
             }
             match self.step(place, step) {
                 Outcome::Interrupted => return self.session.is_recorded(),
-                Outcome::Failed if self.is_device_gone() => {
-                    let what = format!("{} is gone", self.ready.dut.display());
-                    self.stop(Failure::new(FailureKind::NoDevice, what));
+                Outcome::Failed if self.looks.is_gone() => {
+                    self.stop(self.looks.gone());
                     return false;
                 }
                 Outcome::Failed | Outcome::Complete => {}
@@ -171,10 +168,11 @@ impl Going<'_> {
         let dir = self.session.writer().dir().to_owned();
         let job = prepare::job(plan, step);
         let text = job.as_ref().map_or("", |job| &job.text);
-        let name = records::job_name(&dir, step, text);
+        let name = records::job_name(&dir, &step.point.id, records::ending(step), text);
         let engine = self.ready.selected.engine();
-        let elapsed = engine.now().saturating_sub(self.began);
-        self.session.at(self.t_ms + elapsed.as_millis() as u64);
+        let selected = &self.ready.selected;
+        let elapsed = self.clock.elapsed(selected);
+        self.clock.place(&mut self.session, selected);
         self.session.event(Event::Step {
             step: u32::try_from(place + 1).unwrap_or(u32::MAX),
             of: u32::try_from(plan.steps.len()).unwrap_or(u32::MAX),
@@ -191,19 +189,13 @@ impl Going<'_> {
                 return Outcome::Failed;
             }
         };
-        let job_file = dir.join(records::job_path(&name, step));
-        let kept = records::keep_job(&job_file, &job.text)
-            .map_err(|source| (job_file.clone(), source))
-            .and_then(|()| {
-                records::raw_dir(&dir, step).map_err(|source| (dir.join("raw"), source))
-            });
-        let raw_dir = match kept {
-            Ok(raw_dir) => raw_dir,
+        let measurement = (id.as_str(), step.point.repetition);
+        let ending = records::ending(step);
+        let files = records::step_files(&dir, &name, measurement, ending, &job.text);
+        let (job_file, raw_dir) = match files {
+            Ok(files) => files,
             Err((path, source)) => return self.give_up(&path, source),
         };
-        // fio runs in another folder than this process may.
-        let job_file = std::path::absolute(&job_file).unwrap_or(job_file);
-        let raw_dir = std::path::absolute(&raw_dir).unwrap_or(raw_dir);
         let mut request = self.ready.request(step, job_file, raw_dir);
         if let Some(limit) = plan.settings.campaign_limit {
             let left = limit.saturating_sub(elapsed);
@@ -236,12 +228,7 @@ impl Going<'_> {
     /// Why the campaign's time limit leaves no room for a step.
     fn no_time_for(&self, step: &Step) -> Option<String> {
         let limit = self.ready.plan.settings.campaign_limit?;
-        let elapsed = self
-            .ready
-            .selected
-            .engine()
-            .now()
-            .saturating_sub(self.began);
+        let elapsed = self.clock.elapsed(&self.ready.selected);
         let needs = step.duration.unwrap_or_default();
         let text = |time: Duration| units::duration(time.as_millis() as u64);
         (elapsed >= limit || elapsed + needs > limit).then(|| {
@@ -250,44 +237,6 @@ impl Going<'_> {
                 text(limit)
             )
         })
-    }
-
-    /// Whether the device is still free and the one that was named. Signatures
-    /// are not looked for again: what the points before wrote may look like one.
-    fn look_at_device(&self) -> Result<(), Failure> {
-        let confirmed = Confirmations(self.ready.plan.settings.destroy.clone());
-        if self.ready.selected.is_simulated() {
-            return Ok(());
-        }
-        for path in &self.ready.written {
-            safety::check_again(path, &confirmed).map_err(|refusal| {
-                let kind = match refusal {
-                    safety::Refusal::NoSuchDevice { .. } => FailureKind::NoDevice,
-                    _ => FailureKind::Open,
-                };
-                Failure::new(kind, refusal.to_string())
-            })?;
-        }
-        match self.is_device_gone() {
-            true => {
-                let what = format!("{} is gone", self.ready.dut.display());
-                Err(Failure::new(FailureKind::NoDevice, what))
-            }
-            false => Ok(()),
-        }
-    }
-
-    /// Whether the device under test was there and is not any more.
-    fn is_device_gone(&self) -> bool {
-        if self.device_gone.get() {
-            return true;
-        }
-        let was_device = self
-            .ready
-            .target()
-            .is_some_and(|target| target.device.is_some());
-        let node = Sys::live().by_path(&self.ready.dut);
-        was_device && node.is_none_or(|node| node.size_bytes() == 0)
     }
 
     fn stop(&mut self, failure: Failure) {

@@ -21,16 +21,18 @@ use crate::plan::{Plan, Step};
 
 mod going;
 mod guards;
-mod identity;
+pub(crate) mod identity;
 mod logs;
+pub(crate) mod looks;
 mod planfile;
-mod prepare;
+pub(crate) mod prepare;
 mod progress;
-mod records;
+pub(crate) mod records;
 mod tally;
 
 pub use going::Finish;
 use guards::Guards;
+use looks::Looks;
 pub use planfile::{Head, PLAN_FILE, Planned};
 use prepare::Wants;
 pub use progress::{Counts, Current, Progress, Recent, What};
@@ -164,7 +166,11 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
     let folder = records::real(&plan.folder);
     let dut = folder.join(&plan.dut);
     let wants = Wants::of(plan, &folder)?;
-    let (selected, note) = wants.engine(plan, &options)?;
+    let (selected, note) = wants.engine(
+        &plan.settings.engine,
+        options.fio.as_deref(),
+        options.sim.as_deref(),
+    )?;
     let mut notes: Vec<String> = plan.notes.iter().cloned().chain(note).collect();
     let (environment, refusal) = match selected.is_simulated() {
         true => (fathom_device::environment(&[]), None),
@@ -178,7 +184,9 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
     let mut tally = Tally::default();
     if let Some(dir) = &record {
         let mut entries = Entries::open(dir)?;
-        records::must_fit(&dut, &entries.header, &selected, &environment)?;
+        let before = records::engine_of(&entries.header);
+        let header = &entries.header;
+        records::must_fit(&dut, before.as_deref(), header, &selected, &environment)?;
         if let Some(before) = &entries.header.environment {
             notes.extend(identity::changes(before, &environment));
         }
@@ -288,7 +296,7 @@ impl<'p> Ready<'p> {
         let job = prepare::job(self.plan, step).map_err(RunError::Input)?;
         let record = self.record.clone();
         let record = record.unwrap_or_else(|| self.runs_dir.join("RUN"));
-        let job_file = record.join(records::job_path(&step.point.id, step));
+        let job_file = record.join(records::job_path(&step.point.id, records::ending(step)));
         let request = self.request(step, job_file, record.join("raw").join(&step.point.id));
         Ok((job.text, self.selected.command(&request)?))
     }
@@ -319,6 +327,18 @@ impl<'p> Ready<'p> {
         let is_device = self.target().is_some_and(|target| target.device.is_some());
         let duration = step.duration?;
         (is_device || self.selected.is_simulated()).then(|| duration * 2 + MARGIN)
+    }
+
+    /// What is looked at between two points.
+    fn looks(&self) -> Looks {
+        Looks {
+            dut: self.dut.clone(),
+            written: self.written.clone(),
+            destroy: self.plan.settings.destroy.clone(),
+            simulated: self.selected.is_simulated(),
+            was_device: self.target().is_some_and(|target| target.device.is_some()),
+            gone: std::cell::Cell::new(false),
+        }
     }
 
     /// The device (or file) under test as it was found.
