@@ -1,7 +1,6 @@
 //! Drives that are provisioned: a thread each, and one place where what they
 //! tell comes together.
 
-use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -10,35 +9,32 @@ use fathom_engine::Control;
 use fathom_model::{Event, Sample};
 
 use super::logs::DriveLog;
-use super::{One, Provision};
+use super::Provision;
 use crate::flow::Finish;
 use crate::run::RunError;
 
 /// Something that happened to a drive.
 #[derive(Debug)]
 pub enum Told {
-    /// Its record's folder, before its first event.
-    Begun(PathBuf),
-    /// What was recorded, without the latencies of samples.
-    Event(Box<Event>),
-    /// It ended; nothing more comes of it.
-    Ended(Box<Came>),
+    /// What was recorded, without the latencies of samples and without results.
+    Event(Event),
+    /// It could not be provisioned, for this reason.
+    Failed(String),
 }
 
 /// What came of a drive.
 pub type Came = Result<Finish, RunError>;
+
+/// What a drive's thread sends: what happened, and at last what came of it.
+type Message = (usize, Result<Event, Box<Came>>);
 
 /// How long nothing may happen before the observer is asked to look at the clock.
 const TICK: Duration = Duration::from_millis(200);
 
 impl Provision {
     /// Provisions all drives that are left, and gives what came of each, in
-    /// their order. `observer` is told what happens to which drive as it
-    /// happens, on this thread; `None` about every 200 ms, when nothing does.
-    ///
-    /// # Errors
-    /// What stands against writing to the drives; nothing was touched then.
-    /// What happens to one drive is in what came of it.
+    /// their order. `observer` is told what happens to which drive, on this
+    /// thread; `None` about every 200 ms when nothing does.
     pub fn run(
         &self,
         control: &Control,
@@ -49,14 +45,12 @@ impl Provision {
         thread::scope(|scope| {
             for (place, one) in self.left() {
                 let (told, control) = (sender.clone(), control.clone());
-                let name = format!("drive {}", one.drive.name);
-                let spawned = thread::Builder::new()
-                    .name(name)
-                    .spawn_scoped(scope, move || self.one(place, &control, &told));
+                let thread = thread::Builder::new().name(one.drive.name.clone());
+                let spawned = thread.spawn_scoped(scope, move || self.one(place, &control, &told));
                 if let Err(source) = spawned {
                     let what = format!("no thread for {}: {source}", one.drive.path.display());
                     let failed = Err(RunError::Missing(what));
-                    let _ = sender.send((place, Told::Ended(Box::new(failed))));
+                    let _ = sender.send((place, Err(Box::new(failed))));
                 }
             }
             drop(sender);
@@ -67,52 +61,52 @@ impl Provision {
     }
 
     /// One drive, on its thread.
-    fn one(&self, place: usize, control: &Control, told: &Sender<(usize, Told)>) {
+    fn one(&self, place: usize, control: &Control, told: &Sender<Message>) {
         let one = &self.drives[place];
-        // Whoever listens has gone only when everything is over.
-        let tell = |what: Told| drop(told.send((place, what)));
-        let mut log = DriveLog::new(self.how.logs.as_deref(), &self.how, one);
-        let flow = self.script(one);
-        let came = flow.and_then(|script| {
+        // Whoever listens stays until the last thread has ended.
+        let tell = |message| drop(told.send((place, message)));
+        let mut log = DriveLog::new(&self.how, one);
+        let came = self.script(one).and_then(|script| {
             let ready = self.flow(place, script.as_ref()).look()?;
-            let mut begun = |dir: &Path| tell(Told::Begun(dir.to_owned()));
             let mut observe = |event: &Event| {
                 log.take(event);
-                tell(Told::Event(Box::new(light(event))));
+                if let Some(event) = light(event) {
+                    tell(Ok(event));
+                }
             };
-            ready.run(control, &mut begun, &mut observe)
+            ready.run(control, &mut |_| {}, &mut observe)
         });
         log.end(&came);
-        tell(Told::Ended(Box::new(came)));
+        tell(Err(Box::new(came)));
     }
 }
 
-/// Without what only the record needs: a histogram for each interval, job and
-/// drive.
-fn light(event: &Event) -> Event {
+/// Without what only the record needs: histograms, for each interval and job.
+fn light(event: &Event) -> Option<Event> {
     match event {
-        Event::Sample(sample) => Event::Sample(Sample {
+        Event::Sample(sample) => Some(Event::Sample(Sample {
             clat: None,
             ..*sample
-        }),
-        Event::Finished { .. } => Event::Note {
-            text: String::new(),
-        },
-        other => other.clone(),
+        })),
+        Event::Finished { .. } | Event::Status { .. } | Event::Jobs { .. } => None,
+        other => Some(other.clone()),
     }
 }
 
 fn follow(
-    receiver: &Receiver<(usize, Told)>,
+    receiver: &Receiver<Message>,
     observer: &mut dyn FnMut(Option<(usize, Told)>),
     came: &mut Vec<(usize, Came)>,
 ) {
     loop {
         match receiver.recv_timeout(TICK) {
-            Ok((place, Told::Ended(ended))) => {
+            Ok((place, Ok(event))) => observer(Some((place, Told::Event(event)))),
+            Ok((place, Err(ended))) => {
+                if let Err(reason) = ended.as_ref() {
+                    observer(Some((place, Told::Failed(reason.to_string()))));
+                }
                 came.push((place, *ended));
             }
-            Ok(told) => observer(Some(told)),
             Err(RecvTimeoutError::Timeout) => observer(None),
             Err(RecvTimeoutError::Disconnected) => return,
         }

@@ -5,21 +5,21 @@
 //! checks everything for every drive before anything is touched. A drive that
 //! fails does not stop the others.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fathom_engine::Control;
+use fathom_kconfig::Config;
 use fathom_model::RunStatus;
 use fathom_model::ledger::Pattern;
 use serde::{Deserialize, Serialize};
 
-use crate::flow::{self, Ending, Flow, Script};
-use crate::run::RunError;
+use crate::flow::{Flow, Script};
 
 mod batch;
 mod drives;
 mod going;
 mod logs;
+mod script;
 
 pub use batch::{Batch, COMMAND, Facts, last};
 pub use drives::{Drive, Found, Refused, Skipped, Workload, all, check, named};
@@ -66,4 +66,144 @@ pub enum Method {
     Sc,
     /// SNIA's way, interpreted: fills, then the rounds of the IOPS test.
     Snia,
+}
+
+/// What is asked for beside the drives and [`How`].
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The folder of records.
+    pub runs_dir: PathBuf,
+    /// Words that name the drives that may be destroyed.
+    pub destroy: Vec<String>,
+    /// The fio to use, when not the one in PATH.
+    pub fio: Option<PathBuf>,
+    /// Time between two samples.
+    pub interval: Duration,
+    /// Longest time of this start.
+    pub limit: Option<Duration>,
+    /// The folder of the devices' ledgers.
+    pub ledgers: Option<PathBuf>,
+}
+
+/// Drives that are to be provisioned together.
+#[derive(Debug)]
+pub struct Provision {
+    /// How.
+    pub how: How,
+    /// The drives.
+    pub drives: Vec<One>,
+    /// The configuration that holds for all of them.
+    config: Config,
+    options: Options,
+    batch: String,
+}
+
+/// One of them.
+#[derive(Debug, Clone)]
+pub struct One {
+    /// The drive.
+    pub drive: Drive,
+    /// The load for which it is to be steady.
+    pub load: Pattern,
+    /// The record it goes on with, and how that ended.
+    pub record: Option<(PathBuf, RunStatus)>,
+}
+
+impl One {
+    /// Whether it was provisioned by an earlier start.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        matches!(self.record, Some((_, RunStatus::Complete)))
+    }
+}
+
+impl Provision {
+    /// A new batch of drives.
+    #[must_use]
+    pub fn new(how: How, drives: Vec<Drive>, config: Config, options: Options) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now_ms = since.map_or(0, |since| since.as_millis());
+        let batch = format!("{now_ms}-{}", std::process::id());
+        let records = vec![None; drives.len()];
+        Self::with(how, drives, records, config, options, batch)
+    }
+
+    /// A batch that goes on. `drives` are those of its facts.
+    #[must_use]
+    pub fn resumed(batch: Batch, drives: Vec<Drive>, config: Config, options: Options) -> Self {
+        let Batch { facts, records } = batch;
+        Self::with(facts.how, drives, records, config, options, facts.batch)
+    }
+
+    fn with(
+        how: How,
+        drives: Vec<Drive>,
+        records: Vec<Option<(PathBuf, RunStatus)>>,
+        config: Config,
+        options: Options,
+        batch: String,
+    ) -> Self {
+        let one = |(place, (drive, record)): (usize, (Drive, Option<_>))| One {
+            load: how.workload.of(&drive.path, place),
+            drive,
+            record,
+        };
+        let drives = drives.into_iter().zip(records).enumerate();
+        Self {
+            drives: drives.map(one).collect(),
+            how,
+            config,
+            options,
+            batch,
+        }
+    }
+
+    /// The drives that are left, with their places.
+    pub fn left(&self) -> impl Iterator<Item = (usize, &One)> {
+        let all = self.drives.iter().enumerate();
+        all.filter(|(_, one)| !one.is_done())
+    }
+
+    /// The flow of one drive, led by its script.
+    #[must_use]
+    pub fn flow<'f>(&'f self, place: usize, script: &'f dyn Script) -> Flow<'f> {
+        let one = &self.drives[place];
+        let options = &self.options;
+        let paths = self.drives.iter().map(|one| one.drive.path.clone());
+        let facts = Facts {
+            batch: self.batch.clone(),
+            drives: paths.collect(),
+            place,
+            how: self.how.clone(),
+        };
+        let sims = &self.how.sim;
+        Flow {
+            script,
+            command: COMMAND,
+            name: &one.drive.name,
+            device: one.drive.path.clone(),
+            destroy: options.destroy.clone(),
+            engine: self.how.engine.clone(),
+            fio: options.fio.clone(),
+            sim: sims.get(place).or(sims.last()).cloned(),
+            interval: options.interval,
+            limit: options.limit,
+            runs_dir: options.runs_dir.clone(),
+            record: one.record.as_ref().map(|(dir, _)| dir.clone()),
+            ledgers: options.ledgers.clone(),
+            facts: facts.to_map(),
+        }
+    }
+
+    /// Whether all that are left may be written to.
+    ///
+    /// # Errors
+    /// What stands against each of them, all told at once; nothing was touched.
+    pub fn check(&self) -> Result<(), Refused> {
+        let left: Vec<Drive> = self.left().map(|(_, one)| one.drive.clone()).collect();
+        match self.how.engine == "sim" {
+            true => Ok(()),
+            false => check(&left, &self.options.destroy),
+        }
+    }
 }

@@ -7,9 +7,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Writes the logs of one campaign.
+/// Writes the logs of one campaign, or of one device.
 #[derive(Debug)]
-pub(super) struct Logs {
+pub(crate) struct Logs {
     dir: PathBuf,
     dut: PathBuf,
     /// `nvme0n1` of `/dev/nvme0n1`.
@@ -17,12 +17,18 @@ pub(super) struct Logs {
 }
 
 impl Logs {
+    /// Those of the campaign in a folder.
     pub(super) fn new(folder: &Path, dut: &Path) -> Self {
+        Self::in_dir(&folder.join("logs"), dut)
+    }
+
+    /// Those in a folder of logs.
+    pub(crate) fn in_dir(dir: &Path, dut: &Path) -> Self {
         let device = dut
             .file_name()
             .map(|name| name.to_string_lossy().into_owned());
         Self {
-            dir: folder.join("logs"),
+            dir: dir.to_owned(),
             dut: dut.to_owned(),
             device: device.unwrap_or_else(|| "unknown".to_owned()),
         }
@@ -72,7 +78,8 @@ impl Logs {
         fs::write(dir.join(name), format!("{}\n", now()))
     }
 
-    fn line(&self, log: &str, action: &str, details: &[&str]) -> io::Result<()> {
+    /// Writes a line to the device's file in the folder `log`.
+    pub(crate) fn line(&self, log: &str, action: &str, details: &[&str]) -> io::Result<()> {
         let dir = self.dir.join(log);
         fs::create_dir_all(&dir)?;
         let mut line = format!("{action}|{}|{}", self.dut.display(), now());

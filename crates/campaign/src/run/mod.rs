@@ -22,7 +22,7 @@ use crate::plan::{Plan, Step};
 mod going;
 mod guards;
 pub(crate) mod identity;
-mod logs;
+pub(crate) mod logs;
 pub(crate) mod looks;
 mod planfile;
 pub(crate) mod prepare;

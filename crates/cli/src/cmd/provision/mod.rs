@@ -1,16 +1,30 @@
 //! `fathom provision`: brings many drives into a known state at once.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fathom_campaign::provision::Workload;
+use fathom_campaign::provision::{self, Came, Drive, Provision, Skipped, Told, Workload};
 use fathom_device::drives::Transport;
+use fathom_engine::Control;
+use fathom_model::Exit;
 
 use super::job::duration;
+use super::run::failed;
+use super::{ExitError, Global};
 use crate::engine::EngineOrSim;
+use crate::live::LiveOptions;
+use crate::{out, signals};
 
+mod ask;
 mod dashboard;
+mod document;
+mod dry;
+mod refused;
 mod row;
+mod summary;
+
+use dashboard::Dashboard;
+use row::Row;
 
 /// Bring drives into steady state, all at the same time
 #[derive(Debug, clap::Args)]
@@ -133,4 +147,104 @@ enum Method {
     Sc,
     /// SNIA's way, interpreted: fills, then the rounds of the IOPS test
     Snia,
+}
+
+/// Provisions the drives.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    let asked = ask::asked(global, args)?;
+    let provision = &asked.provision;
+    if !global.quiet && !global.json {
+        tell_skipped(&asked.skipped);
+    }
+    if args.dry_run {
+        return dry::run(global, &asked);
+    }
+    if provision.left().next().is_none() {
+        return nothing_left(global, &asked);
+    }
+    if let Err(refused) = provision.check() {
+        return Err(refused::error(provision, &refused).into());
+    }
+    summary::tell_plan(global, provision)?;
+    // Taken over before anything starts: an early Ctrl-C leaves no engine behind.
+    let control = signals::control()?;
+    let came = observed(global, provision, &control);
+    conclude(global, &asked, came, &control)
+}
+
+/// Drives that are left alone, with their reasons.
+fn tell_skipped(skipped: &[Skipped]) {
+    for skipped in skipped {
+        out::note(format_args!("left alone: {skipped}"));
+    }
+}
+
+/// All of the batch are done.
+fn nothing_left(global: &Global, asked: &ask::Asked) -> anyhow::Result<Exit> {
+    if !global.quiet {
+        out::note("Nothing is left to do: all drives of the last start are done.");
+    }
+    show(global, asked, &[])?;
+    Ok(Exit::Success)
+}
+
+/// Runs them before somebody's eyes; gives what came of each.
+fn observed(global: &Global, provision: &Provision, control: &Control) -> Vec<(usize, Came)> {
+    let live = LiveOptions::new(global.quiet, global.color);
+    // By the place among all drives.
+    let mut rows = vec![None; provision.drives.len()];
+    let mut shown = Vec::new();
+    for (place, one) in provision.left() {
+        rows[place] = Some(shown.len());
+        shown.push(Row::new(
+            one.drive.name.clone(),
+            summary::about(&one.drive),
+            summary::stage_ids(provision, place),
+        ));
+    }
+    let title = summary::title(provision);
+    let mut dashboard = Dashboard::new(live, title, shown, now_ms());
+    let mut observer = |told: Option<(usize, Told)>| {
+        let now_ms = now_ms();
+        if let Some((place, told)) = told
+            && let Some(row) = rows[place]
+        {
+            match told {
+                Told::Event(event) => dashboard.take(row, now_ms, &event),
+                Told::Failed(reason) => dashboard.fail(row, now_ms, &reason),
+            }
+        }
+        dashboard.draw(now_ms);
+    };
+    let came = provision.run(control, &mut observer);
+    dashboard.finish();
+    came
+}
+
+/// The summary or the document, and the exit code: the worst of all drives.
+fn conclude(
+    global: &Global,
+    asked: &ask::Asked,
+    came: Vec<(usize, Came)>,
+    control: &Control,
+) -> anyhow::Result<Exit> {
+    show(global, asked, &came)?;
+    Ok(summary::worst(&came, control.stop_requests() > 0))
+}
+
+fn show(global: &Global, asked: &ask::Asked, came: &[(usize, Came)]) -> anyhow::Result<()> {
+    let document = document::Document::of(asked, came)?;
+    match global.json {
+        true => out::json(&document),
+        false => {
+            out::text(summary::text(&document, out::style(global.color)));
+            Ok(())
+        }
+    }
+}
+
+fn now_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as u64)
 }
