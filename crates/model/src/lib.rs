@@ -3,7 +3,7 @@
 //! This crate knows no other crate of the workspace. It does no I/O: it holds
 //! units ([`units`]), what was asked ([`job`], [`point`], [`stage`]), what was seen while it ran
 //! ([`sample`], [`event`], [`mod@log`]), what came out ([`result`], [`histogram`]), where it
-//! ran ([`environment`]), what was done to a device before ([`ledger`]), what went wrong ([`failure`]), what makes a figure
+//! ran ([`environment`]), what was done to a device before ([`ledger`], [`purge`]), what went wrong ([`failure`]), what makes a figure
 //! doubtful ([`doubt`]), the one document that
 //! `--json` prints ([`document`]) and the exit codes ([`exit`]).
 
@@ -19,6 +19,7 @@ pub mod ledger;
 pub mod log;
 pub mod percentiles;
 pub mod point;
+pub mod purge;
 pub mod result;
 pub mod sample;
 pub mod stage;
@@ -35,6 +36,7 @@ pub use job::{JobOption, JobSpec, Origin};
 pub use ledger::{Deed, LedgerEntry, Pattern};
 pub use log::{LogEntry, PrioColumn};
 pub use point::Point;
+pub use purge::{Issued, Promise, Purged, Verification};
 pub use result::{Direction, DirectionResult, DiskUse, GroupResult, JobResult, Latency, Results};
 pub use sample::Sample;
 pub use stage::{Stage, StageEnd, StageKind};

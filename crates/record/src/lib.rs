@@ -121,7 +121,8 @@ impl RecordError {
 }
 
 /// Now, in ms since 1970 UTC.
-fn now_ms() -> u64 {
+#[must_use]
+pub fn now_ms() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
