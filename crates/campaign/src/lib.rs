@@ -24,6 +24,7 @@ mod matrix;
 mod only;
 pub mod plan;
 pub mod provision;
+pub mod precondition;
 pub mod quick;
 pub mod run;
 pub mod state;

@@ -12,7 +12,6 @@ use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
-use fathom_analysis::steady_state::{Ask, Rule};
 use fathom_engine::Control;
 use fathom_engine::select::Selected;
 use fathom_model::{Deed, Event, Pattern, Point, Stage, StageEnd};
@@ -179,21 +178,10 @@ pub enum Acted {
 }
 
 impl Settle {
-    /// The names of its rules, each once.
+    /// Its rules with their limits: the same text for the same demands.
     #[must_use]
     pub fn rule_names(&self) -> String {
-        let mut names: Vec<&str> = self.criteria.iter().map(|c| c.rule.name()).collect();
-        names.dedup();
-        names.join(", ")
-    }
-}
-
-/// What is asked of a run: shared by scripts that judge IOPS, bandwidth or
-/// latencies of all jobs together.
-impl Criterion {
-    /// All metrics of `ask` by one rule.
-    #[must_use]
-    pub fn new(rule: Rule, ask: Ask) -> Self {
-        Self { rule, ask }
+        let all: Vec<String> = self.criteria.iter().map(ToString::to_string).collect();
+        all.join("; ")
     }
 }

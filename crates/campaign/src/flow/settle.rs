@@ -1,7 +1,9 @@
 //! A load that is watched until it is steady: live, by the same code that judges
 //! its record later.
 
-use fathom_analysis::steady_state::{Ask, Metric, Rule, TermKind, Verdict, Watch};
+use std::fmt;
+
+use fathom_analysis::steady_state::{Ask, Metric, Rule, Span, TermKind, Verdict, Watch};
 use fathom_engine::Flow;
 use fathom_model::{Event, StageEnd, units};
 
@@ -12,6 +14,40 @@ pub struct Criterion {
     pub rule: Rule,
     /// The metrics, and what a round is.
     pub ask: Ask,
+}
+
+/// `iops, bw: fio's rule, distance from the mean < 20 %, slope per sample < 10 %
+/// in 900 × 1.0 s`.
+impl fmt::Display for Criterion {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let metrics: Vec<String> = self.ask.metrics.iter().map(ToString::to_string).collect();
+        write!(f, "{}: {}", metrics.join(", "), self.rule.name())?;
+        match self.rule {
+            Rule::Fio {
+                mean_limit_percent,
+                slope_limit_percent,
+                ..
+            } => {
+                if let Some(limit) = mean_limit_percent {
+                    write!(f, ", distance from the mean < {limit} %")?;
+                }
+                if let Some(limit) = slope_limit_percent {
+                    write!(f, ", slope per sample < {limit} %")?;
+                }
+            }
+            Rule::Snia {
+                data_limit_percent: data,
+                slope_limit_percent: slope,
+                ..
+            } => write!(f, ", range ≤ {data} %, change of the fit ≤ {slope} %")?,
+        }
+        let window = self.rule.window();
+        match self.ask.span {
+            Span::Time(ms) => write!(f, " in {window} × {}", units::duration(ms)),
+            Span::Interval => write!(f, " in {window} intervals"),
+            Span::Point => write!(f, " in {window} rounds"),
+        }
+    }
 }
 
 /// What was found.
