@@ -58,7 +58,7 @@ pub struct Drive {
     pub path: PathBuf,
     /// Its kernel name, or the last part of the path where it is simulated.
     pub name: String,
-    /// What it is; `None` where it is simulated.
+    /// What it is; `None` where it is simulated, or gone.
     pub device: Option<BlockDevice>,
 }
 
@@ -81,7 +81,17 @@ pub struct Found {
 }
 
 impl Drive {
-    /// A drive that is only simulated.
+    /// The drive at a path; where none is now, only its name is known.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        let sys = Sys::live();
+        match sys.by_path(path) {
+            Some(node) => Self::of(&sys, path, &node),
+            None => Self::simulated(path),
+        }
+    }
+
+    /// A drive of which only the name is known: it is simulated.
     #[must_use]
     pub fn simulated(path: &Path) -> Self {
         let name = path.file_name().unwrap_or(path.as_os_str());

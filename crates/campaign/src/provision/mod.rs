@@ -19,11 +19,13 @@ mod batch;
 mod drives;
 mod going;
 mod logs;
+mod outcome;
 mod script;
 
 pub use batch::{Batch, COMMAND, Facts, last};
 pub use drives::{Drive, Found, Refused, Skipped, Workload, all, check, named};
 pub use going::{Came, Told};
+pub use outcome::{Outcome, outcome};
 
 /// How drives are provisioned: the same for all of a batch, and taken over when
 /// it is resumed.
@@ -81,8 +83,6 @@ pub struct Options {
     pub interval: Duration,
     /// Longest time of this start.
     pub limit: Option<Duration>,
-    /// The folder of the devices' ledgers.
-    pub ledgers: Option<PathBuf>,
 }
 
 /// Drives that are to be provisioned together.
@@ -107,6 +107,8 @@ pub struct One {
     pub load: Pattern,
     /// The record it goes on with, and how that ended.
     pub record: Option<(PathBuf, RunStatus)>,
+    /// Left as it is: other drives were named.
+    passed_over: bool,
 }
 
 impl One {
@@ -147,6 +149,7 @@ impl Provision {
             load: how.workload.of(&drive.path, place),
             drive,
             record,
+            passed_over: false,
         };
         let drives = drives.into_iter().zip(records).enumerate();
         Self {
@@ -161,7 +164,14 @@ impl Provision {
     /// The drives that are left, with their places.
     pub fn left(&self) -> impl Iterator<Item = (usize, &One)> {
         let all = self.drives.iter().enumerate();
-        all.filter(|(_, one)| !one.is_done())
+        all.filter(|(_, one)| !one.is_done() && !one.passed_over)
+    }
+
+    /// Leaves all drives as they are but those at these paths.
+    pub fn restrict(&mut self, paths: &[PathBuf]) {
+        for one in &mut self.drives {
+            one.passed_over = !paths.contains(&one.drive.path);
+        }
     }
 
     /// The flow of one drive, led by its script.
@@ -190,7 +200,7 @@ impl Provision {
             limit: options.limit,
             runs_dir: options.runs_dir.clone(),
             record: one.record.as_ref().map(|(dir, _)| dir.clone()),
-            ledgers: options.ledgers.clone(),
+            ledgers: None,
             facts: facts.to_map(),
         }
     }

@@ -123,6 +123,8 @@ pub enum Command {
     Plan(plan::Args),
     #[command(display_order = 7)]
     Prio(prio::Args),
+    #[command(display_order = 12)]
+    Provision(provision::Args),
     #[command(display_order = 1)]
     Quick(quick::Args),
     #[command(display_order = 19)]
@@ -164,6 +166,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Man(args) => man::run(&cli.global, args),
         Command::Plan(args) => plan::run(&cli.global, args),
         Command::Prio(args) => prio::run(&cli.global, args),
+        Command::Provision(args) => provision::run(&cli.global, args),
         Command::Quick(args) => quick::run(&cli.global, args),
         Command::Report(args) => report::run(&cli.global, args),
         Command::Resume(args) => run::resume(&cli.global, args),

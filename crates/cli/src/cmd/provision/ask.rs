@@ -155,7 +155,6 @@ fn drives(
 /// The last batch, as it was asked for then.
 fn resumed(global: &Global, args: &Args) -> Result<Asked, ExitError> {
     let mut batch = provision::last(&runs_dir(global, args)).map_err(failed)?;
-    let wanted = |path: &PathBuf| args.devices.is_empty() || args.devices.contains(path);
     if let Some(other) = args
         .devices
         .iter()
@@ -175,15 +174,17 @@ fn resumed(global: &Global, args: &Args) -> Result<Asked, ExitError> {
         batch.facts.how.engine = engine.name().to_owned();
     }
     let settings = plan::settings(&config, &overrides(args)).map_err(exit_error)?;
-    let left: Vec<PathBuf> = batch.facts.drives.clone();
-    let drives = match batch.facts.how.engine == "sim" {
-        true => left.iter().map(|path| Drive::simulated(path)).collect(),
+    let at = match batch.facts.how.engine == "sim" {
+        true => Drive::simulated,
         // What is done may be gone by now.
-        false => provision::again(&left, &batch),
+        false => Drive::at,
     };
+    let drives = batch.facts.drives.iter().map(|path| at(path)).collect();
     let options = options(global, args, &settings);
     let mut provision = Provision::resumed(batch, drives, config, options);
-    provision.restrict(&wanted);
+    if !args.devices.is_empty() {
+        provision.restrict(&args.devices);
+    }
     Ok(Asked {
         provision,
         skipped: Vec::new(),

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fathom_campaign::provision::{self, Came, Drive, Provision, Skipped, Told, Workload};
+use fathom_campaign::provision::{self, Came, Provision, Skipped, Told, Workload};
 use fathom_device::drives::Transport;
 use fathom_engine::Control;
 use fathom_model::Exit;
 
 use super::job::duration;
 use super::run::failed;
-use super::{ExitError, Global};
+use super::Global;
 use crate::engine::EngineOrSim;
 use crate::live::LiveOptions;
 use crate::{out, signals};
@@ -247,4 +247,13 @@ fn now_ms() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_millis() as u64)
+}
+
+impl From<Method> for provision::Method {
+    fn from(method: Method) -> Self {
+        match method {
+            Method::Sc => Self::Sc,
+            Method::Snia => Self::Snia,
+        }
+    }
 }
