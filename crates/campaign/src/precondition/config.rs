@@ -172,7 +172,10 @@ impl Read<'_> {
     /// of the quick defaults, else its own.
     fn snia(&self) -> Result<Steady, CampaignError> {
         let quick = self.time("DEBUG_FAST_RUNTIME")?;
-        let round = self.time("SNIA_IOPS_WD_RUNTIME")?.or(quick).unwrap_or(SNIA_ROUND);
+        let round = self
+            .time("SNIA_IOPS_WD_RUNTIME")?
+            .or(quick)
+            .unwrap_or(SNIA_ROUND);
         let quick = |easy, difficult| match self.0.is_on("DEBUG_DIFFICULT_STEADY_STATE") {
             true => self.percent(difficult),
             false => self.percent(easy),

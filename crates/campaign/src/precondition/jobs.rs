@@ -67,14 +67,7 @@ fn size(settings: &Settings, here: Here) -> String {
 
 /// A job for each part of the range: several that begin at one place would write
 /// the same blocks.
-fn parts(
-    settings: &Settings,
-    phase: Phase,
-    here: Here,
-    name: &str,
-    more: &str,
-    text: &mut String,
-) {
+fn parts(settings: &Settings, phase: Phase, here: Here, name: &str, more: &str, text: &mut String) {
     let jobs = u64::from(settings.numjobs.max(1));
     let bs = settings.bs_of(phase).max(1);
     let (all, step, unit) = match settings.range.bytes(here.capacity_bytes, bs) {

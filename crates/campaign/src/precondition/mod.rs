@@ -14,9 +14,7 @@ use std::time::Duration;
 use fathom_analysis::steady_state::{Ask, Metric, Rule, SNIA_WINDOW, Span};
 use fathom_model::{Pattern, Stage, StageEnd, StageKind, units};
 
-use crate::flow::{
-    Act, Criterion, Ending, Fill, History, Next, Script, Settle, Task, Work,
-};
+use crate::flow::{Act, Criterion, Ending, Fill, History, Next, Script, Settle, Task, Work};
 use crate::plan::Phase;
 
 mod config;

@@ -23,7 +23,10 @@ fn script(phase: Phase) -> Precondition {
 
 fn ids(script: &Precondition, history: &History, luck: Luck) -> (Vec<String>, Ending) {
     let (tasks, ending) = outlook(script, history, luck);
-    (tasks.into_iter().map(|task| task.stage.id).collect(), ending)
+    (
+        tasks.into_iter().map(|task| task.stage.id).collect(),
+        ending,
+    )
 }
 
 fn past(stages: &[(&str, StageEnd)]) -> History {
@@ -140,7 +143,10 @@ fn several_jobs_fill_the_range_without_gap_and_overlap() {
 #[test]
 fn generated_files_say_percent_and_have_the_names_of_fio_tests() {
     let files = files(&settings());
-    let names: Vec<_> = files.iter().map(|file| file.path.to_str().unwrap()).collect();
+    let names: Vec<_> = files
+        .iter()
+        .map(|file| file.path.to_str().unwrap())
+        .collect();
     assert_eq!(
         names,
         [

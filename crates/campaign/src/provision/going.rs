@@ -8,8 +8,8 @@ use std::time::Duration;
 use fathom_engine::Control;
 use fathom_model::{Event, Sample};
 
-use super::logs::DriveLog;
 use super::Provision;
+use super::logs::DriveLog;
 use crate::flow::Finish;
 use crate::run::RunError;
 

@@ -66,7 +66,12 @@ impl DriveLog {
                 ..
             }) => "not steady".to_owned(),
             Ok(finish) => finish.status.to_string(),
-            Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+            Err(error) => error
+                .to_string()
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
         };
         self.begin();
         self.line("Finished provisioning", &[&text]);

@@ -116,14 +116,22 @@ impl Ata {
 
     /// SECURITY ERASE PREPARE (7.37): must stand right before the erase.
     pub(super) fn prepare() -> Command {
-        pass_through(NON_DATA, ERASE_PREPARE, &Registers::default(), Data::None, ASK)
+        pass_through(
+            NON_DATA,
+            ERASE_PREPARE,
+            &Registers::default(),
+            Data::None,
+            ASK,
+        )
     }
 
     /// SECURITY ERASE UNIT (7.38). Bit 1 of word 0: enhanced. It may take twice
     /// what the drive expects.
     pub(super) fn erase(&self, enhanced: bool) -> Command {
         let data = Data::Out(password(if enhanced { 2 } else { 0 }));
-        let timeout = self.estimate(enhanced).map_or(LONGEST, |time| 2 * time + ASK);
+        let timeout = self
+            .estimate(enhanced)
+            .map_or(LONGEST, |time| 2 * time + ASK);
         pass_through(PIO_OUT, ERASE_UNIT, &Registers::default(), data, timeout)
     }
 
@@ -138,9 +146,21 @@ impl Ata {
     pub(super) fn sanitize(action: Action) -> Command {
         let registers = match action {
             // "CryP", "BkEr", "OW" with the pattern 00000000h, one pass.
-            Action::Crypto => Registers { features: 0x11, count: 0, lba: 0x4372_7970 },
-            Action::Block => Registers { features: 0x12, count: 0, lba: 0x426b_4572 },
-            Action::Overwrite => Registers { features: 0x14, count: 1, lba: 0x4f57_0000_0000 },
+            Action::Crypto => Registers {
+                features: 0x11,
+                count: 0,
+                lba: 0x4372_7970,
+            },
+            Action::Block => Registers {
+                features: 0x12,
+                count: 0,
+                lba: 0x426b_4572,
+            },
+            Action::Overwrite => Registers {
+                features: 0x14,
+                count: 1,
+                lba: 0x4f57_0000_0000,
+            },
         };
         pass_through(NON_DATA, SANITIZE, &registers, Data::None, ASK)
     }
@@ -158,7 +178,10 @@ pub(super) fn sanitize_progress(reply: &Reply) -> State {
         return State::Unknown("its registers did not come back".to_owned());
     };
     if registers.status & 1 != 0 {
-        return State::Failed(format!("the drive aborted it (error {:#04x})", registers.error));
+        return State::Failed(format!(
+            "the drive aborted it (error {:#04x})",
+            registers.error
+        ));
     }
     match (registers.count >> 15 & 1, registers.count >> 14 & 1) {
         (_, 1) => State::Going(f64::from(registers.lba as u16) / 65536.0),
@@ -171,9 +194,10 @@ pub(super) fn sanitize_progress(reply: &Reply) -> State {
 /// registers come in sense data also when all went well (SAT-4 12.2.2.6).
 pub(super) fn failure(reply: &Reply) -> Option<String> {
     match returned(&reply.sense) {
-        Some(registers) if registers.status & 1 != 0 => {
-            Some(format!("the drive aborted it (ATA error {:#04x})", registers.error))
-        }
+        Some(registers) if registers.status & 1 != 0 => Some(format!(
+            "the drive aborted it (ATA error {:#04x})",
+            registers.error
+        )),
         Some(_) => None,
         None if reply.is_good() => None,
         None => Some(super::scsi::sense_text(reply)),

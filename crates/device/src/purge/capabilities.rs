@@ -77,7 +77,9 @@ impl Capabilities {
     /// # Errors
     /// [`PurgeError::NotADevice`].
     pub fn find(sys: &Sys, issue: &dyn Issue, path: &Path) -> Result<Self, PurgeError> {
-        let not = || PurgeError::NotADevice { path: path.to_owned() };
+        let not = || PurgeError::NotADevice {
+            path: path.to_owned(),
+        };
         let node = sys.by_path(path).ok_or_else(not)?;
         let disk = node.whole();
         let nvme = Nvme::find(sys, &disk, issue);
@@ -89,7 +91,9 @@ impl Capabilities {
             true => Ata::find(&disk.dev_path(), issue),
             false => None,
         };
-        let others = nvme.as_ref().map_or_else(Vec::new, |nvme| others(sys, &disk, nvme));
+        let others = nvme
+            .as_ref()
+            .map_or_else(Vec::new, |nvme| others(sys, &disk, nvme));
         let kept = nvme.as_ref().and_then(|nvme| nvme.namespace.as_ref());
         let zeros = kept.is_some_and(|namespace| namespace.zeros)
             || scsi.as_ref().is_some_and(|scsi| scsi.zeros)
@@ -103,7 +107,9 @@ impl Capabilities {
                 max_bytes: disk.value("queue/discard_max_bytes").unwrap_or(0),
                 zeros,
             },
-            zoned: disk.text("queue/zoned").is_some_and(|zoned| zoned != "none"),
+            zoned: disk
+                .text("queue/zoned")
+                .is_some_and(|zoned| zoned != "none"),
             read_only: node.value::<u8>("ro") == Some(1),
             nvme,
             scsi,
@@ -125,7 +131,10 @@ impl Capabilities {
             }
             Method::Discard { .. } | Method::Overwrite(_) => true,
         };
-        Method::all().filter(of_kind).map(|method| self.offer(method, want)).collect()
+        Method::all()
+            .filter(of_kind)
+            .map(|method| self.offer(method, want))
+            .collect()
     }
 
     /// One way.
@@ -228,7 +237,11 @@ impl Capabilities {
             (Method::NvmeSanitize(_), Some(_)) => true,
             _ => false,
         };
-        if wide { self.others.clone() } else { Vec::new() }
+        if wide {
+            self.others.clone()
+        } else {
+            Vec::new()
+        }
     }
 
     fn estimate(&self, method: Method) -> Option<Duration> {
@@ -249,9 +262,14 @@ fn is_sparse(disk: &Node) -> bool {
 fn others(sys: &Sys, disk: &Node, nvme: &Nvme) -> Vec<Other> {
     let here = nvme::siblings(sys, disk);
     let path = |nsid: u32| {
-        let node = here.iter().find(|other| other.value::<u32>("nsid") == Some(nsid));
+        let node = here
+            .iter()
+            .find(|other| other.value::<u32>("nsid") == Some(nsid));
         node.map(Node::dev_path)
     };
-    let other = |&nsid: &u32| Other { nsid, path: path(nsid) };
+    let other = |&nsid: &u32| Other {
+        nsid,
+        path: path(nsid),
+    };
     nvme.others.iter().map(other).collect()
 }

@@ -22,7 +22,11 @@ impl Buffer {
     pub(super) fn new(length: usize) -> Self {
         let bytes = vec![0; length + ALIGN];
         let from = bytes.as_ptr().align_offset(ALIGN);
-        Self { bytes, from, length }
+        Self {
+            bytes,
+            from,
+            length,
+        }
     }
 
     pub(super) fn get(&mut self) -> &mut [u8] {
@@ -36,7 +40,11 @@ pub(super) struct Direct(File);
 impl Direct {
     pub(super) fn open(path: &Path, write: bool) -> io::Result<Self> {
         let flags = i32::try_from(OFlags::DIRECT.bits()).map_err(io::Error::other)?;
-        let file = OpenOptions::new().read(true).write(write).custom_flags(flags).open(path)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(write)
+            .custom_flags(flags)
+            .open(path)?;
         Ok(Self(file))
     }
 

@@ -102,12 +102,12 @@ impl Method {
     pub fn about(self) -> &'static str {
         match self {
             Self::NvmeFormat => "formats the namespace (Format NVM)",
-            Self::NvmeSanitize(Block)
-            | Self::ScsiSanitize(Block)
-            | Self::AtaSanitize(Block) => "the drive erases all its blocks (Sanitize)",
-            Self::NvmeSanitize(Crypto)
-            | Self::ScsiSanitize(Crypto)
-            | Self::AtaSanitize(Crypto) => "the drive changes the key of all data (Sanitize)",
+            Self::NvmeSanitize(Block) | Self::ScsiSanitize(Block) | Self::AtaSanitize(Block) => {
+                "the drive erases all its blocks (Sanitize)"
+            }
+            Self::NvmeSanitize(Crypto) | Self::ScsiSanitize(Crypto) | Self::AtaSanitize(Crypto) => {
+                "the drive changes the key of all data (Sanitize)"
+            }
             Self::NvmeSanitize(Overwrite)
             | Self::ScsiSanitize(Overwrite)
             | Self::AtaSanitize(Overwrite) => "the drive writes zeros over all data (Sanitize)",
@@ -143,9 +143,7 @@ impl fmt::Display for Method {
             Self::ScsiFormat => f.write_str("scsi-format"),
             Self::AtaSanitize(action) => write!(f, "ata-sanitize-{action}"),
             Self::AtaSecurityErase { enhanced: false } => f.write_str("ata-security-erase"),
-            Self::AtaSecurityErase { enhanced: true } => {
-                f.write_str("ata-security-erase-enhanced")
-            }
+            Self::AtaSecurityErase { enhanced: true } => f.write_str("ata-security-erase-enhanced"),
             Self::Discard { secure: false } => f.write_str("blkdiscard"),
             Self::Discard { secure: true } => f.write_str("blkdiscard-secure"),
             Self::Overwrite(Fill::Zeros) => f.write_str("overwrite"),
@@ -202,14 +200,19 @@ impl FromStr for Choice {
         }
         let family = name.ends_with("-sanitize").then(|| format!("{name}-"));
         let of_family = |method: &Method| {
-            family.as_ref().is_some_and(|family| method.to_string().starts_with(family))
+            family
+                .as_ref()
+                .is_some_and(|family| method.to_string().starts_with(family))
         };
         let family: Vec<Method> = Method::all().filter(of_family).collect();
         if !family.is_empty() {
             return Ok(Self(family));
         }
         let names: Vec<String> = Method::all().map(|method| method.to_string()).collect();
-        Err(format!("there is no such method; there are auto, {}", names.join(", ")))
+        Err(format!(
+            "there is no such method; there are auto, {}",
+            names.join(", ")
+        ))
     }
 }
 
@@ -282,14 +285,27 @@ mod tests {
     fn every_way_has_a_name_that_is_read_back() {
         for method in Method::all() {
             let name = method.to_string();
-            assert_eq!(name.parse::<Choice>().unwrap().only(), Some(method), "{name}");
+            assert_eq!(
+                name.parse::<Choice>().unwrap().only(),
+                Some(method),
+                "{name}"
+            );
         }
         assert_eq!(Method::all().count(), 17);
         let family: Choice = "ata-sanitize".parse().unwrap();
         let names: Vec<String> = family.methods().iter().map(Method::to_string).collect();
-        let all = ["ata-sanitize-block", "ata-sanitize-crypto", "ata-sanitize-overwrite"];
+        let all = [
+            "ata-sanitize-block",
+            "ata-sanitize-crypto",
+            "ata-sanitize-overwrite",
+        ];
         assert_eq!(names, all);
         assert_eq!("auto".parse::<Choice>().unwrap(), Choice::default());
-        assert!("hammer".parse::<Choice>().unwrap_err().contains("nvme-format"));
+        assert!(
+            "hammer"
+                .parse::<Choice>()
+                .unwrap_err()
+                .contains("nvme-format")
+        );
     }
 }

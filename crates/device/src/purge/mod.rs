@@ -89,7 +89,9 @@ pub enum PurgeError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The device did not do what it was told.
-    #[error("{device}: {what}\n  to do: the device is in an unknown state; see the kernel log (dmesg), or purge it another way (fathom purge {device} --list)")]
+    #[error(
+        "{device}: {what}\n  to do: the device is in an unknown state; see the kernel log (dmesg), or purge it another way (fathom purge {device} --list)"
+    )]
     Device {
         /// The device that was told.
         device: PathBuf,
@@ -144,7 +146,10 @@ impl PurgeError {
 }
 
 fn list(reasons: &[String]) -> String {
-    reasons.iter().map(|reason| format!("\n  - {reason}")).collect()
+    reasons
+        .iter()
+        .map(|reason| format!("\n  - {reason}"))
+        .collect()
 }
 
 fn kept(path: &Path, purged: &Purged) -> String {
@@ -163,15 +168,25 @@ fn kept(path: &Path, purged: &Purged) -> String {
             _ => "are not what was written over them",
         };
         say(
-            found.samples - found.kept - found.unreadable - found.beyond
-                - if found.promise == Promise::Zeros { found.zeros } else { found.written },
+            found.samples
+                - found.kept
+                - found.unreadable
+                - found.beyond
+                - if found.promise == Promise::Zeros {
+                    found.zeros
+                } else {
+                    found.written
+                },
             promised,
         );
     }
     if found.beyond == found.samples {
         what.push("all lie beyond the end of the device".to_owned());
     }
-    let first = found.broken_at.first().map_or_else(String::new, |at| format!(" (first: byte {at})"));
+    let first = found
+        .broken_at
+        .first()
+        .map_or_else(String::new, |at| format!(" (first: byte {at})"));
     format!(
         "{}: {} did not do what it promised: of {} samples {}{first}\n  to do: purge it another way, such as --method overwrite (fathom purge {} --list)",
         path.display(),
@@ -192,12 +207,7 @@ impl Purge {
     /// # Errors
     /// [`PurgeError::NotADevice`], [`PurgeError::Cannot`],
     /// [`PurgeError::Settings`].
-    pub fn new(
-        sys: &Sys,
-        issue: &dyn Issue,
-        want: &Want,
-        path: &Path,
-    ) -> Result<Self, PurgeError> {
+    pub fn new(sys: &Sys, issue: &dyn Issue, want: &Want, path: &Path) -> Result<Self, PurgeError> {
         let capabilities = Capabilities::find(sys, issue, path)?;
         let mut passed_over = Vec::new();
         for &method in want.choice.methods() {
@@ -207,14 +217,20 @@ impl Purge {
                 Some(reason) => passed_over.push((method, reason)),
                 None if wide => {
                     let names = named(&offer.touches);
-                    passed_over.push((method, format!("would take away the data of {names} as well")));
+                    passed_over.push((
+                        method,
+                        format!("would take away the data of {names} as well"),
+                    ));
                 }
                 None => return Self::of(sys, capabilities, offer, want, passed_over),
             }
         }
         Err(PurgeError::Cannot {
             path: path.to_owned(),
-            reasons: passed_over.iter().map(|(method, reason)| format!("{method}: {reason}")).collect(),
+            reasons: passed_over
+                .iter()
+                .map(|(method, reason)| format!("{method}: {reason}"))
+                .collect(),
         })
     }
 

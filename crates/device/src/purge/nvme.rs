@@ -124,15 +124,31 @@ impl Nvme {
             sysfs,
         };
         // CNS 01h, 00h, 02h, 10h (figure 273).
-        this.can = this.identify(issue, 0, 1).as_deref().and_then(Controller::read);
-        this.namespace = this.identify(issue, nsid, 0).as_deref().and_then(Namespace::read);
-        let mut others = this.identify(issue, 0, 2).map_or_else(Vec::new, |list| ids(&list));
+        this.can = this
+            .identify(issue, 0, 1)
+            .as_deref()
+            .and_then(Controller::read);
+        this.namespace = this
+            .identify(issue, nsid, 0)
+            .as_deref()
+            .and_then(Namespace::read);
+        let mut others = this
+            .identify(issue, 0, 2)
+            .map_or_else(Vec::new, |list| ids(&list));
         // Namespaces that exist and are not attached to this controller: told by
         // those that manage namespaces (OACS bit 3).
         if this.can.is_some_and(|can| can.oacs & 8 != 0) {
-            others.extend(this.identify(issue, 0, 0x10).iter().flat_map(|list| ids(list)));
+            others.extend(
+                this.identify(issue, 0, 0x10)
+                    .iter()
+                    .flat_map(|list| ids(list)),
+            );
         }
-        others.extend(siblings(sys, disk).iter().filter_map(|other| other.value::<u32>("nsid")));
+        others.extend(
+            siblings(sys, disk)
+                .iter()
+                .filter_map(|other| other.value::<u32>("nsid")),
+        );
         others.sort_unstable();
         others.dedup();
         others.retain(|&other| other != nsid);
@@ -207,7 +223,10 @@ impl Nvme {
             ("place of protection information", format.pil, 1),
         ] {
             let value = value.unwrap_or(0);
-            fault(value > most, format!("there is no {name} {value}: 0 to {most}"));
+            fault(
+                value > most,
+                format!("there is no {name} {value}: 0 to {most}"),
+            );
         }
         if !capabilities || !faults.is_empty() {
             return faults;
@@ -291,7 +310,11 @@ impl Nvme {
     /// What makes the kernel look at the namespaces anew, or resets the
     /// controller (Documentation/ABI/stable/sysfs-… `drivers/nvme/host/sysfs.c`).
     pub(super) fn afterwards(&self, reset: bool) -> Command {
-        let attribute = if reset { "reset_controller" } else { "rescan_controller" };
+        let attribute = if reset {
+            "reset_controller"
+        } else {
+            "rescan_controller"
+        };
         Command::Attribute {
             path: self.sysfs.join(attribute),
             value: "1".to_owned(),
@@ -312,7 +335,10 @@ impl Nvme {
             data: Data::None,
             timeout: ASK,
         };
-        let like = format!("nvme sanitize --sanact={name} {}", self.controller.display());
+        let like = format!(
+            "nvme sanitize --sanact={name} {}",
+            self.controller.display()
+        );
         (command, like)
     }
 }
@@ -373,7 +399,11 @@ impl Namespace {
             let at = 128 + 4 * index;
             let shift = u32::from(byte(at + 2)?);
             Some(LbaFormat {
-                data_bytes: if shift == 0 { 0 } else { 1u64.checked_shl(shift)? },
+                data_bytes: if shift == 0 {
+                    0
+                } else {
+                    1u64.checked_shl(shift)?
+                },
                 metadata_bytes: word(data, at)?,
             })
         });
@@ -394,10 +424,14 @@ impl Namespace {
         let lbaf = format.lbaf.unwrap_or(self.lbaf);
         let last = self.formats.len().saturating_sub(1);
         let Some(blocks) = self.formats.get(usize::from(lbaf)) else {
-            return vec![format!("the namespace has no LBA format {lbaf}: 0 to {last}")];
+            return vec![format!(
+                "the namespace has no LBA format {lbaf}: 0 to {last}"
+            )];
         };
         if blocks.data_bytes == 0 {
-            return vec![format!("LBA format {lbaf} of the namespace is not available")];
+            return vec![format!(
+                "LBA format {lbaf} of the namespace is not available"
+            )];
         }
         let mut fault = |wrong: bool, text: String| {
             if wrong {
@@ -407,7 +441,10 @@ impl Namespace {
         let metadata = blocks.metadata_bytes;
         if let Some(ms) = format.ms.filter(|_| metadata > 0) {
             let bit = if ms == 1 { 1 } else { 2 };
-            fault(self.mc & bit == 0, format!("metadata setting {ms} is not supported"));
+            fault(
+                self.mc & bit == 0,
+                format!("metadata setting {ms} is not supported"),
+            );
         }
         let pi = format.pi.unwrap_or(0);
         fault(
@@ -453,7 +490,9 @@ fn controller(disk: &Node) -> Option<PathBuf> {
         return Some(device);
     }
     let paths = names_in(&device).into_iter().map(|name| device.join(name));
-    paths.filter_map(|path| std::fs::canonicalize(path).ok()).find(is_controller)
+    paths
+        .filter_map(|path| std::fs::canonicalize(path).ok())
+        .find(is_controller)
 }
 
 /// A list of namespace ids, which ends with a 0 or with its room.

@@ -78,7 +78,10 @@ impl Purge {
         stop: &dyn Fn() -> bool,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Purged, PurgeError> {
-        let others = self.touches.iter().filter_map(|other| other.path.as_deref());
+        let others = self
+            .touches
+            .iter()
+            .filter_map(|other| other.path.as_deref());
         let _hold = Hold::of(others)?;
         self.check_again(confirmed)?;
         let mut going = Going {
@@ -100,7 +103,11 @@ impl Going<'_> {
         let (mut began, mut took) = (None, Duration::ZERO);
         let mut verification = None;
         for (index, step) in self.purge.steps.iter().enumerate() {
-            (self.progress)(Progress::Begin { step, number: index + 1, of });
+            (self.progress)(Progress::Begin {
+                step,
+                number: index + 1,
+                of,
+            });
             self.step_began = Instant::now();
             match &step.act {
                 Act::Mark => self.mark(step)?,
@@ -159,20 +166,23 @@ impl Going<'_> {
         let path = self.path().to_owned();
         let progress = &mut *self.progress;
         let written = samples.write(&path, &mut |share| {
-            progress(Progress::Part { share: Some(share), left: None });
+            progress(Progress::Part {
+                share: Some(share),
+                left: None,
+            });
         });
         written.map_err(|(at, source)| {
-            self.io(format!("the sample at byte {at} could not be written"), source)
+            self.io(
+                format!("the sample at byte {at} could not be written"),
+                source,
+            )
         })?;
         self.bytes_written += samples.total_bytes();
         self.end(issued(step, "written and read back", 0));
         Ok(())
     }
 
-    fn look(
-        &mut self,
-        step: &Step,
-    ) -> Result<(fathom_model::Verification, u64), PurgeError> {
+    fn look(&mut self, step: &Step) -> Result<(fathom_model::Verification, u64), PurgeError> {
         let (size, block) = self.returned()?;
         let path = self.path().to_owned();
         let purge = self.purge;
@@ -182,7 +192,12 @@ impl Going<'_> {
             (size, block),
             purge.promise,
             purge.over,
-            &mut |share| progress(Progress::Part { share: Some(share), left: None }),
+            &mut |share| {
+                progress(Progress::Part {
+                    share: Some(share),
+                    left: None,
+                })
+            },
         );
         let seen = seen.map_err(|source| self.io("it cannot be read afterwards", source))?;
         let (answer, status) = match seen.held() {
@@ -202,7 +217,10 @@ impl Going<'_> {
             if let (Some(node), Ok(_)) = (&node, &opened)
                 && node.size_bytes() > 0
             {
-                let block = node.whole().value("queue/logical_block_size").unwrap_or(512);
+                let block = node
+                    .whole()
+                    .value("queue/logical_block_size")
+                    .unwrap_or(512);
                 return Ok((node.size_bytes(), block));
             }
             if began.elapsed() > RETURN_MAX {
@@ -217,16 +235,21 @@ impl Going<'_> {
 
     fn act(&mut self, step: &Step) -> Result<(), PurgeError> {
         match &step.act {
-            Act::Give { command: Command::Discard { bytes, secure, .. }, .. } => {
+            Act::Give {
+                command: Command::Discard { bytes, secure, .. },
+                ..
+            } => {
                 self.discard(*bytes, *secure)?;
                 self.end(issued(step, "done", 0));
             }
             Act::Give { device, command } => {
-                let reply = self.give(device, command).map_err(|source| PurgeError::Io {
-                    path: device.clone(),
-                    doing: format!("{} could not be given to it", step.like),
-                    source,
-                })?;
+                let reply = self
+                    .give(device, command)
+                    .map_err(|source| PurgeError::Io {
+                        path: device.clone(),
+                        doing: format!("{} could not be given to it", step.like),
+                        source,
+                    })?;
                 let failed = failure(command, &reply);
                 let answer = failed.as_deref().unwrap_or("done");
                 let status = u32::from(failed.is_some()) * reply.status.max(1);
@@ -236,7 +259,11 @@ impl Going<'_> {
                     return Err(PurgeError::device(device, what));
                 }
             }
-            Act::Follow { device, follow, expected } => {
+            Act::Follow {
+                device,
+                follow,
+                expected,
+            } => {
                 let (began, stop) = (self.step_began, self.stop);
                 let progress = &mut *self.progress;
                 follow.to_end(device, self.issue, *expected, stop, &mut |share| {
@@ -262,7 +289,11 @@ impl Going<'_> {
             return;
         };
         let of = self.purge.steps.len();
-        (self.progress)(Progress::Begin { step: &undo.step, number: of, of });
+        (self.progress)(Progress::Begin {
+            step: &undo.step,
+            number: of,
+            of,
+        });
         let (answer, status) = match self.issue.issue(device, command) {
             Ok(reply) => match failure(command, &reply) {
                 None => ("done".to_owned(), 0),
@@ -286,7 +317,10 @@ impl Going<'_> {
                 match told.recv_timeout(TICK) {
                     Ok(reply) => return reply,
                     Err(RecvTimeoutError::Timeout) => {
-                        (self.progress)(Progress::Part { share: None, left: None });
+                        (self.progress)(Progress::Part {
+                            share: None,
+                            left: None,
+                        });
                     }
                     Err(RecvTimeoutError::Disconnected) => {
                         return Err(io::Error::other("the command's thread has ended"));
@@ -312,7 +346,11 @@ impl Going<'_> {
         while offset < bytes {
             self.stopped(offset)?;
             let length = DISCARD_STEP.min(bytes - offset);
-            let command = Command::Discard { offset, bytes: length, secure };
+            let command = Command::Discard {
+                offset,
+                bytes: length,
+                secure,
+            };
             let reply = self.issue.issue(&path, &command);
             let reply = reply.map_err(|source| self.io(command.to_string(), source))?;
             if let Some(failed) = failure(&command, &reply) {
@@ -350,7 +388,9 @@ impl Going<'_> {
                 (self.progress)(part(self.step_began, at as f64 / size as f64));
             }
         }
-        device.flush().map_err(|e| self.io("cannot write down its cache", e))
+        device
+            .flush()
+            .map_err(|e| self.io("cannot write down its cache", e))
     }
 }
 

@@ -50,7 +50,11 @@ impl Scsi {
         {
             // LBPME and LBPRZ; PROT_EN and P_TYPE (SBC-4 table 108).
             this.zeros = byte14 & 0xc0 == 0xc0;
-            this.protection = if byte12 & 1 == 1 { (byte12 >> 1 & 7) + 1 } else { 0 };
+            this.protection = if byte12 & 1 == 1 {
+                (byte12 >> 1 & 7) + 1
+            } else {
+                0
+            };
         }
         // Page 00h lists the pages that there are (SPC-5 7.7.16).
         let pages = ask(path, issue, inquiry(0), u32::from(PAGE_BYTES)).unwrap_or_default();
@@ -75,7 +79,18 @@ impl Scsi {
             Action::Overwrite => vec![1, 0, 0, 4, 0, 0, 0, 0],
             Action::Block | Action::Crypto => Vec::new(),
         };
-        let mut cdb = vec![SANITIZE, 0x80 | service_action(action), 0, 0, 0, 0, 0, 0, 0, 0];
+        let mut cdb = vec![
+            SANITIZE,
+            0x80 | service_action(action),
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+        ];
         cdb[8] = parameters.len() as u8;
         let data = match parameters.is_empty() {
             true => Data::None,
@@ -165,7 +180,10 @@ impl Sense {
                 code: bytes.get(12).copied().unwrap_or(0),
                 qualifier: bytes.get(13).copied().unwrap_or(0),
                 // SKSV says that the bytes mean something.
-                progress: bytes.get(15).filter(|byte| *byte & 0x80 != 0).and_then(|_| two(16)),
+                progress: bytes
+                    .get(15)
+                    .filter(|byte| *byte & 0x80 != 0)
+                    .and_then(|_| two(16)),
             }),
             0x72 | 0x73 => {
                 let mut at = 8;
@@ -214,7 +232,11 @@ impl std::fmt::Display for Sense {
             "completed",
         ];
         let key = KEYS[usize::from(self.key & 0xf)];
-        write!(f, "{key} (sense {:x}h/{:02x}h/{:02x}h)", self.key, self.code, self.qualifier)
+        write!(
+            f,
+            "{key} (sense {:x}h/{:02x}h/{:02x}h)",
+            self.key, self.code, self.qualifier
+        )
     }
 }
 
@@ -256,6 +278,8 @@ fn inquiry(page: u8) -> Vec<u8> {
 fn ask(path: &Path, issue: &dyn Issue, cdb: Vec<u8>, bytes: u32) -> Option<Vec<u8>> {
     let data = Data::In(bytes);
     let timeout = ASK;
-    let reply = issue.issue(path, &Command::Scsi { cdb, data, timeout }).ok()?;
+    let reply = issue
+        .issue(path, &Command::Scsi { cdb, data, timeout })
+        .ok()?;
     reply.is_good().then_some(reply.data)
 }

@@ -40,7 +40,11 @@ pub(super) enum Act {
     /// Gives the device a command.
     Give { device: PathBuf, command: Command },
     /// Waits until the device has done it.
-    Follow { device: PathBuf, follow: Follow, expected: Option<Duration> },
+    Follow {
+        device: PathBuf,
+        follow: Follow,
+        expected: Option<Duration>,
+    },
     /// Writes every block.
     Write(Fill),
     /// Looks for the samples.
@@ -80,7 +84,14 @@ pub(super) fn of(
         samples.count(),
         units::bytes(samples.sample_bytes().into()),
     );
-    let mut steps = vec![blocks(text, format!("# Fathom writes {} of samples to {path}", units::bytes(samples.total_bytes() as f64)), Act::Mark)];
+    let mut steps = vec![blocks(
+        text,
+        format!(
+            "# Fathom writes {} of samples to {path}",
+            units::bytes(samples.total_bytes() as f64)
+        ),
+        Act::Mark,
+    )];
     let mut undo = None;
     match method {
         Method::NvmeFormat => steps.extend(nvme_format(can, format)),
@@ -88,11 +99,18 @@ pub(super) fn of(
             if let Some(nvme) = &can.nvme {
                 let (command, like) = nvme.sanitize(action);
                 steps.push(main(method, like, nvme.controller.clone(), command));
-                steps.push(follow(Follow::Nvme, nvme.controller.clone(), nvme.estimates.of(action)));
+                steps.push(follow(
+                    Follow::Nvme,
+                    nvme.controller.clone(),
+                    nvme.estimates.of(action),
+                ));
             }
         }
         Method::AtaSecurityErase { enhanced } => {
-            undo = can.ata.as_ref().map(|ata| security_erase(can, ata, enhanced, &mut steps));
+            undo = can
+                .ata
+                .as_ref()
+                .map(|ata| security_erase(can, ata, enhanced, &mut steps));
         }
         Method::AtaSanitize(action) => {
             let name = match action {
@@ -111,24 +129,42 @@ pub(super) fn of(
         Method::ScsiSanitize(action) => {
             let (command, like) = Scsi::sanitize(action);
             let disk = disk(can);
-            steps.push(main(method, format!("{like} {}", disk.display()), disk.clone(), command));
+            steps.push(main(
+                method,
+                format!("{like} {}", disk.display()),
+                disk.clone(),
+                command,
+            ));
             steps.push(follow(Follow::Scsi, disk, None));
         }
         Method::ScsiFormat => {
             let (command, like) = can.scsi.clone().unwrap_or_default().format();
             let disk = disk(can);
-            steps.push(main(method, format!("{like} {}", disk.display()), disk.clone(), command));
+            steps.push(main(
+                method,
+                format!("{like} {}", disk.display()),
+                disk.clone(),
+                command,
+            ));
             steps.push(follow(Follow::Scsi, disk, None));
         }
         Method::Discard { secure } => {
             let flag = if secure { " --secure" } else { "" };
             let like = format!("blkdiscard{flag} --step {DISCARD_STEP} {path}");
             let bytes = can.size_bytes;
-            let command = Command::Discard { offset: 0, bytes, secure };
+            let command = Command::Discard {
+                offset: 0,
+                bytes,
+                secure,
+            };
             steps.push(main(method, like, can.path.clone(), command));
         }
         Method::Overwrite(fill) => {
-            let source = if fill == Fill::Zeros { "/dev/zero" } else { "/dev/urandom" };
+            let source = if fill == Fill::Zeros {
+                "/dev/zero"
+            } else {
+                "/dev/urandom"
+            };
             let like = format!("dd if={source} of={path} bs={WRITE_STEP} oflag=direct conv=fsync");
             let mut step = blocks(method.about().to_owned(), like, Act::Write(fill));
             step.is_main = true;
@@ -142,7 +178,12 @@ pub(super) fn of(
 }
 
 fn blocks(what: String, like: String, act: Act) -> Step {
-    Step { what, like, is_main: false, act }
+    Step {
+        what,
+        like,
+        is_main: false,
+        act,
+    }
 }
 
 fn main(method: Method, like: String, device: PathBuf, command: Command) -> Step {
@@ -159,7 +200,11 @@ fn follow(follow: Follow, device: PathBuf, expected: Option<Duration>) -> Step {
         what: "the drive is asked until it is done".to_owned(),
         like: format!("{} {}", follow.like(), device.display()),
         is_main: false,
-        act: Act::Follow { device, follow, expected },
+        act: Act::Follow {
+            device,
+            follow,
+            expected,
+        },
     }
 }
 
@@ -174,8 +219,16 @@ fn nvme_format(can: &Capabilities, format: &Format) -> Vec<Step> {
     };
     let resolved = nvme.resolved(format);
     let (command, like) = nvme.format(&resolved);
-    let mut steps = vec![main(Method::NvmeFormat, like, nvme.controller.clone(), command)];
-    let other_blocks = nvme.namespace.as_ref().is_some_and(|now| Some(now.lbaf) != resolved.lbaf);
+    let mut steps = vec![main(
+        Method::NvmeFormat,
+        like,
+        nvme.controller.clone(),
+        command,
+    )];
+    let other_blocks = nvme
+        .namespace
+        .as_ref()
+        .is_some_and(|now| Some(now.lbaf) != resolved.lbaf);
     if format.reset || other_blocks {
         let what = match format.reset {
             true => "the controller is reset",
@@ -186,7 +239,10 @@ fn nvme_format(can: &Capabilities, format: &Format) -> Vec<Step> {
             what: what.to_owned(),
             like: command.to_string(),
             is_main: false,
-            act: Act::Give { device: nvme.controller.clone(), command },
+            act: Act::Give {
+                device: nvme.controller.clone(),
+                command,
+            },
         });
     }
     steps
@@ -196,12 +252,19 @@ fn nvme_format(can: &Capabilities, format: &Format) -> Vec<Step> {
 fn security_erase(can: &Capabilities, ata: &Ata, enhanced: bool, steps: &mut Vec<Step>) -> Undo {
     let disk = disk(can);
     let path = disk.display();
-    let option = if enhanced { "security-erase-enhanced" } else { "security-erase" };
+    let option = if enhanced {
+        "security-erase-enhanced"
+    } else {
+        "security-erase"
+    };
     let give = |what: &str, like: String, command: Command| Step {
         what: what.to_owned(),
         like,
         is_main: false,
-        act: Act::Give { device: disk.clone(), command },
+        act: Act::Give {
+            device: disk.clone(),
+            command,
+        },
     };
     steps.push(give(
         "the drive gets a password, without which it erases nothing",

@@ -54,10 +54,19 @@ impl Samples {
         io::Read::read_exact(&mut &source, &mut random)?;
         let mut nonce = [0; 16];
         nonce.copy_from_slice(&random[..16]);
-        let seed = random[16..].iter().fold(0, |all, &byte| all << 8 | u64::from(byte));
+        let seed = random[16..]
+            .iter()
+            .fold(0, |all, &byte| all << 8 | u64::from(byte));
         let bytes = SAMPLE.max(block);
         let (places, strips) = places(seed, size, bytes, block, wanted);
-        Ok(Self { seed, nonce, size, bytes, places, strips })
+        Ok(Self {
+            seed,
+            nonce,
+            size,
+            bytes,
+            places,
+            strips,
+        })
     }
 
     /// How many.
@@ -96,12 +105,18 @@ impl Samples {
     /// # Errors
     /// Those of the device, and a sample that reads back as something else; with
     /// its place.
-    pub(super) fn write(&self, path: &Path, part: &mut dyn FnMut(f64)) -> Result<(), (u64, io::Error)> {
+    pub(super) fn write(
+        &self,
+        path: &Path,
+        part: &mut dyn FnMut(f64),
+    ) -> Result<(), (u64, io::Error)> {
         let device = Direct::open(path, true).map_err(|error| (0, error))?;
         let mut buffer = Buffer::new(self.bytes as usize);
         for (number, &at) in self.places.iter().enumerate() {
             self.content(at, buffer.get());
-            device.write(buffer.get(), at).map_err(|error| (at, error))?;
+            device
+                .write(buffer.get(), at)
+                .map_err(|error| (at, error))?;
             part(0.5 * number as f64 / self.places.len() as f64);
         }
         device.flush().map_err(|error| (0, error))?;
@@ -256,10 +271,19 @@ mod tests {
 
     #[test]
     fn places_cover_begin_end_and_every_strip_and_never_overlap() {
-        for (size, wanted) in [(64 << 20, 1024), (12_288, 1024), (4096, 8), (1u64 << 43, 1024), (1_000_448, 7)] {
+        for (size, wanted) in [
+            (64 << 20, 1024),
+            (12_288, 1024),
+            (4096, 8),
+            (1u64 << 43, 1024),
+            (1_000_448, 7),
+        ] {
             let (places, strips) = places(7, size, 4096, 512, wanted);
             assert_eq!(places[0], 0, "{size}");
-            assert!(places.windows(2).all(|two| two[0] + 4096 <= two[1]), "{size}");
+            assert!(
+                places.windows(2).all(|two| two[0] + 4096 <= two[1]),
+                "{size}"
+            );
             let last = places[places.len() - 1] + 4096;
             assert!(last <= size && size - last < 4096, "{size}: {last}");
             assert!(places.len() as u64 >= strips.min(wanted), "{size}");

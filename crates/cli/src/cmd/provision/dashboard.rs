@@ -248,14 +248,7 @@ mod tests {
         };
         let remaining_ms = Some(3000);
         board.take(drive, t_ms, &Event::Sample(sample));
-        board.take(
-            drive,
-            t_ms,
-            &Event::Interval {
-                t_ms,
-                remaining_ms,
-            },
-        );
+        board.take(drive, t_ms, &Event::Interval { t_ms, remaining_ms });
     }
 
     /// Two run, one is purged, one has failed.
@@ -286,12 +279,19 @@ mod tests {
         assert_eq!(lines[1], "3 run  1 failed  2 s");
         assert!(lines[3].starts_with("nvme0n1  SAMSUNG"), "{}", lines[3]);
         assert!(lines[3].contains("2/3 fill-seq-1"), "{}", lines[3]);
-        assert!(lines[3].ends_with("1.21 GiB/s      3 s left"), "{}", lines[3]);
+        assert!(
+            lines[3].ends_with("1.21 GiB/s      3 s left"),
+            "{}",
+            lines[3]
+        );
         assert!(lines[3].contains("━━··"), "{}", lines[3]);
         assert!(lines[5].ends_with("✗ the device is gone"), "{}", lines[5]);
         assert!(lines[6].contains("1/3 purge") && lines[6].ends_with("nvme-format"));
         let happened = lines.last().unwrap();
-        assert!(happened.ends_with("nvme2n1  ✗ the device is gone"), "{happened}");
+        assert!(
+            happened.ends_with("nvme2n1  ✗ the device is gone"),
+            "{happened}"
+        );
     }
 
     #[test]

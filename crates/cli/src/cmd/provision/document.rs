@@ -163,8 +163,9 @@ fn drive(asked: &Asked, one: &One, came: Option<&Came>) -> anyhow::Result<DriveE
             entry.reason = Some(error.to_string());
         }
         Some(Ok(finish)) => match (&finish.ending, &finish.stopped) {
-            (Some(Ending::Failed(reason) | Ending::NotAttained(reason)), _)
-            | (_, Some(reason)) => entry.reason = Some(reason.clone()),
+            (Some(Ending::Failed(reason) | Ending::NotAttained(reason)), _) | (_, Some(reason)) => {
+                entry.reason = Some(reason.clone())
+            }
             (_, None) => {}
         },
         None => {}

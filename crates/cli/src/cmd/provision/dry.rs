@@ -22,7 +22,10 @@ pub fn run(global: &Global, asked: &Asked) -> anyhow::Result<Exit> {
     let mut drives = Vec::new();
     for (place, one) in provision.left() {
         let script = provision.script(one).map_err(failed)?;
-        let ready = provision.flow(place, script.as_ref()).look().map_err(failed)?;
+        let ready = provision
+            .flow(place, script.as_ref())
+            .look()
+            .map_err(failed)?;
         let (tasks, _) = outlook(script.as_ref(), &ready.history().resumed(), Luck::Best);
         match global.json {
             true => drives.push(document(one, &ready, &tasks)?),
@@ -42,9 +45,18 @@ pub fn run(global: &Global, asked: &Asked) -> anyhow::Result<Exit> {
 fn show(one: &One, ready: &Ready, tasks: &[Task]) -> anyhow::Result<()> {
     let about = summary::about(&one.drive);
     let head = format!("# {}  {about}", one.drive.path.display());
-    out::line(format!("{}, for {} work", head.trim_end(), summary::load(one)));
+    out::line(format!(
+        "{}, for {} work",
+        head.trim_end(),
+        summary::load(one)
+    ));
     for (nth, task) in (1..).zip(tasks) {
-        let mut head = format!("# {nth}/{} {}: {}", tasks.len(), task.stage.id, task.stage.title);
+        let mut head = format!(
+            "# {nth}/{} {}: {}",
+            tasks.len(),
+            task.stage.id,
+            task.stage.title
+        );
         let time = task.work.least_time();
         if !time.is_zero() {
             head += &format!(", {} at least", units::duration(millis(time)));
@@ -102,7 +114,11 @@ fn commands(ready: &Ready, task: &Task) -> anyhow::Result<Vec<String>> {
         let engine = ready.selected().engine().name();
         commands.push(match argv.is_empty() {
             true => format!("# the {engine} engine runs {}", job_file.display()),
-            false => argv.iter().map(|arg| shell_quote(arg)).collect::<Vec<_>>().join(" "),
+            false => argv
+                .iter()
+                .map(|arg| shell_quote(arg))
+                .collect::<Vec<_>>()
+                .join(" "),
         });
     }
     Ok(commands)

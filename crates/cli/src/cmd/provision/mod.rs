@@ -8,9 +8,9 @@ use fathom_device::drives::Transport;
 use fathom_engine::Control;
 use fathom_model::Exit;
 
+use super::Global;
 use super::job::duration;
 use super::run::failed;
-use super::Global;
 use crate::engine::EngineOrSim;
 use crate::live::LiveOptions;
 use crate::{out, signals};

@@ -20,7 +20,10 @@ fn text(provision: &Provision, refused: &Refused, command: &[String]) -> String 
     let mut lines = vec!["no drive was touched".to_owned()];
     lines.extend(refused.reasons.iter().cloned());
     for word in &refused.idle_words {
-        lines.push(format!("--destroy {}: it names none of these drives", shell_quote(word)));
+        lines.push(format!(
+            "--destroy {}: it names none of these drives",
+            shell_quote(word)
+        ));
     }
     if refused.unnamed.is_empty() {
         return lines.join("\n");
@@ -33,7 +36,11 @@ fn text(provision: &Provision, refused: &Refused, command: &[String]) -> String 
         let size = device.map_or(0, |device| device.capacity_bytes);
         let size = units::bytes(size as f64);
         let about = drive.map(about).unwrap_or_default();
-        lines.push(format!("  {}  {size}  {about}", path.display()).trim_end().to_owned());
+        lines.push(
+            format!("  {}  {size}  {about}", path.display())
+                .trim_end()
+                .to_owned(),
+        );
     }
     lines.push("to do: if that is what is wanted:".to_owned());
     lines.push(format!("  {}", confirmed(refused, command)));
@@ -46,7 +53,12 @@ fn confirmed(refused: &Refused, command: &[String]) -> String {
     let mut given = command.iter();
     while let Some(word) = given.next() {
         // A word that names nothing was meant for one of those that follow.
-        let idle = |word: &str| refused.idle_words.iter().any(|idle| idle.trim() == word.trim());
+        let idle = |word: &str| {
+            refused
+                .idle_words
+                .iter()
+                .any(|idle| idle.trim() == word.trim())
+        };
         if word == "--dry-run" {
             continue;
         }
@@ -86,7 +98,8 @@ mod tests {
             ],
             idle_words: vec!["typo".into()],
         };
-        let given = "fathom provision --all ata --destroy typo --destroy=typo --destroy S2 --dry-run";
+        let given =
+            "fathom provision --all ata --destroy typo --destroy=typo --destroy S2 --dry-run";
         let given: Vec<String> = given.split(' ').map(str::to_owned).collect();
         assert_eq!(
             confirmed(&refused, &given),

@@ -82,7 +82,9 @@ impl Told {
 pub fn told_end(end: &StageEnd) -> Told {
     match end {
         StageEnd::Done => Told::new(Tone::Good, "✓", "done"),
-        StageEnd::Skipped { reason } => Told::new(Tone::Doubtful, "–", format!("skipped: {reason}")),
+        StageEnd::Skipped { reason } => {
+            Told::new(Tone::Doubtful, "–", format!("skipped: {reason}"))
+        }
         StageEnd::NotAttained { reason } => {
             Told::new(Tone::Doubtful, "!", format!("not steady: {reason}"))
         }

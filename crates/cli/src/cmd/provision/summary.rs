@@ -96,7 +96,9 @@ pub fn tell_plan(global: &Global, provision: &Provision) -> anyhow::Result<()> {
         let (tasks, _) = outlook(script.as_ref(), &History::default(), Luck::Worst);
         let time = tasks.iter().map(|task| task.work.least_time()).sum();
         longest = longest.max(time);
-        let fills = tasks.iter().filter_map(|task| task.work.write_bytes(Luck::Worst, None));
+        let fills = tasks
+            .iter()
+            .filter_map(|task| task.work.write_bytes(Luck::Worst, None));
         bytes = bytes.saturating_add(fills.sum());
     }
     let text = format!(
@@ -120,7 +122,9 @@ pub fn worst(came: &[(usize, Came)], stopped: bool) -> Exit {
         },
     };
     let codes = came.iter().map(|(_, came)| of(came));
-    codes.max_by_key(|exit| exit.code()).unwrap_or(Exit::Success)
+    codes
+        .max_by_key(|exit| exit.code())
+        .unwrap_or(Exit::Success)
 }
 
 /// All drives, a line each.
@@ -153,7 +157,10 @@ pub fn text(document: &Document, style: Style) -> String {
     if document.drives.iter().any(|drive| drive.reason.is_some()) {
         text += "\n";
     }
-    let left = document.drives.iter().filter(|drive| drive.status != RunStatus::Complete);
+    let left = document
+        .drives
+        .iter()
+        .filter(|drive| drive.status != RunStatus::Complete);
     if left.count() > 0 {
         text += "\nnext  fathom provision --resume goes on with what is not done\n";
     }
