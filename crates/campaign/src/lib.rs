@@ -1,7 +1,7 @@
 //! From a definition to a plan and its runs: the quick series ([`quick`]) and
 //! configured campaigns ([`plan`], [`run`]). What was done to a device is kept in its
 //! [`ledger`], from which its [`state`] is judged. [`fio_tests`] reads the results of
-//! configured campaigns ([`plan`], [`run`]); what leads a
+//! configured campaigns ([`plan`], [`run`]), devices purged as configured ([`mod@purge`]); what leads a
 //! device to a known state ([`flow`]); [`fio_tests`] reads the results of
 //! others'.
 //!
@@ -23,6 +23,7 @@ pub mod ledger;
 mod matrix;
 mod only;
 pub mod plan;
+pub mod purge;
 pub mod precondition;
 pub mod provision;
 pub mod quick;

@@ -46,6 +46,9 @@ pub struct State {
     pub written_by: Option<String>,
     /// Bytes that others have written since; `None`: nobody counts them.
     pub others_bytes: Option<u64>,
+    /// A command that began to write to it, and of which nobody knows how much it
+    /// has written: it goes on, or was killed and its record is gone.
+    pub begun_by: Option<String>,
 }
 
 /// Whether a device is in the state that is wanted, in one sentence each.
@@ -119,9 +122,13 @@ impl State {
         ordered.sort_by_key(|entry| entry.at_ms);
         let mut state = Self::default();
         let mut look = Looks::default();
+        let mut begun: Vec<&LedgerEntry> = Vec::new();
         for entry in ordered {
+            // A look that names a record is the begin of a command, bytes its end.
+            begun.retain(|other| entry.record.is_none() || other.record != entry.record);
             if let Some(counter) = Counter::of(&entry.deed) {
                 look.take(counter);
+                begun.extend(entry.record.as_ref().map(|_| entry));
                 continue;
             }
             let bytes = entry.deed.bytes().unwrap_or(0);
@@ -139,6 +146,8 @@ impl State {
                     state.written_bytes = 0;
                     state.written_by = None;
                     look.forget();
+                    begun.clear();
+                    begun.extend(entry.record.as_ref().map(|_| entry));
                 }
             }
             state.touched_ms = Some(entry.at_ms);
@@ -147,6 +156,8 @@ impl State {
             look.take(counter);
         }
         state.others_bytes = look.others();
+        begun.retain(|entry| own.is_none() || entry.record.as_deref() != own);
+        state.begun_by = begun.last().map(|entry| entry.command.clone());
         state
     }
 
@@ -171,6 +182,11 @@ impl State {
             let by = self.written_by.as_deref().unwrap_or("Fathom");
             return Judgement::Stale(format!(
                 "{is}, but {bytes} were written since (fathom {by})"
+            ));
+        }
+        if let Some(by) = &self.begun_by {
+            return Judgement::Stale(format!(
+                "{is}, but fathom {by} began to write to it, and nobody knows how much it wrote"
             ));
         }
         if let Some(others) = self.others_bytes.filter(|bytes| *bytes > 0) {

@@ -16,7 +16,8 @@
 //!   partition tables) find; a [`Hold`] keeps it to oneself meanwhile.
 //! - [`space`] tells what room a folder has.
 //! - [`command`] is the way to the device itself.
-//! - [`cdl`]: its Command Duration Limits.
+//! - [`cdl`]: its Command Duration Limits; [`priority`] tells what it knows of
+//!   these and of priorities, [`switches`] how they are switched and put back.
 //! - [`drives`] finds the drives of a machine.
 //!
 //! Everything is read from /proc, /sys and /dev under a [`Sys`], which can be a
@@ -41,9 +42,11 @@ mod hold;
 pub mod identity;
 pub mod mounts;
 pub mod purge;
+pub mod priority;
 pub mod safety;
 pub mod signature;
 pub mod space;
+pub mod switches;
 mod sys;
 pub mod usage;
 

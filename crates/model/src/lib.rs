@@ -1,11 +1,15 @@
 //! The nouns of Fathom and their wire types; every other crate speaks in these.
 //!
-//! This crate knows no other crate of the workspace. It does no I/O: it holds
-//! units ([`units`]), what was asked ([`job`], [`point`], [`stage`]), what was seen while it ran
-//! ([`sample`], [`event`], [`mod@log`]), what came out ([`result`], [`histogram`]), where it
-//! ran ([`environment`]), what was done to a device before ([`ledger`], [`purge`]), what went wrong ([`failure`]), what makes a figure
-//! doubtful ([`doubt`]), the one document that
-//! `--json` prints ([`document`]) and the exit codes ([`exit`]).
+//! This crate knows no other crate of the workspace. It does no I/O. It holds
+//! - units ([`units`]);
+//! - what was asked ([`job`], [`point`], [`stage`]);
+//! - what was seen while it ran ([`sample`], [`event`], [`mod@log`]);
+//! - what came out ([`result`], [`histogram`]);
+//! - where it ran ([`environment`]);
+//! - what was done to a device before ([`ledger`], [`purge`], [`switches`]);
+//! - what went wrong ([`failure`]) and what makes a figure doubtful ([`doubt`]);
+//! - the one document that `--json` prints ([`document`]) and the exit codes
+//!   ([`exit`]).
 
 pub mod document;
 pub mod doubt;
@@ -23,6 +27,7 @@ pub mod purge;
 pub mod result;
 pub mod sample;
 pub mod stage;
+pub mod switches;
 pub mod units;
 
 pub use document::{RunDocument, RunStatus};
@@ -34,9 +39,10 @@ pub use failure::{Failure, FailureKind};
 pub use histogram::Histogram;
 pub use job::{JobOption, JobSpec, Origin};
 pub use ledger::{Deed, LedgerEntry, Pattern};
-pub use log::{LogEntry, PrioColumn};
+pub use log::{LogEntry, PrioColumn, LogKind};
 pub use point::Point;
 pub use purge::{Issued, Promise, Purged, Verification};
 pub use result::{Direction, DirectionResult, DiskUse, GroupResult, JobResult, Latency, Results};
 pub use sample::Sample;
 pub use stage::{Stage, StageEnd, StageKind};
+pub use switches::{FormerPage, SwitchState};

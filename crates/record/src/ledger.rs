@@ -36,24 +36,7 @@ impl Ledger {
     /// that has no serial number: it cannot be known again.
     #[must_use]
     pub fn of(folder: &Path, device: &BlockDevice) -> Option<Self> {
-        let serial = device.serial.as_deref()?;
-        let mut name = device
-            .model
-            .as_deref()
-            .map_or_else(String::new, |model| format!("{model}_"));
-        name.push_str(serial);
-        // Namespaces of one controller share its serial.
-        if let Some(nsid) = device.nsid {
-            name.push_str(&format!("_n{nsid}"));
-        }
-        let plain = |c: char| {
-            if c.is_ascii_alphanumeric() || "-_.".contains(c) {
-                c
-            } else {
-                '_'
-            }
-        };
-        let name: String = name.chars().map(plain).collect();
+        let name = file_stem(device)?;
         Some(Self {
             path: folder.join(format!("{name}.jsonl")),
         })
@@ -135,6 +118,29 @@ impl Ledger {
             Err(source) => Err(RecordError::file(&self.path, source)),
         }
     }
+}
+
+/// The name of a device's files: `MODEL_SERIAL`, with the namespace of an NVMe
+/// drive, in plain characters. `None` without a serial number.
+pub(crate) fn file_stem(device: &BlockDevice) -> Option<String> {
+    let serial = device.serial.as_deref()?;
+    let mut name = device
+        .model
+        .as_deref()
+        .map_or_else(String::new, |model| format!("{model}_"));
+    name.push_str(serial);
+    // Namespaces of one controller share its serial.
+    if let Some(nsid) = device.nsid {
+        name.push_str(&format!("_n{nsid}"));
+    }
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "-_.".contains(c) {
+            c
+        } else {
+            '_'
+        }
+    };
+    Some(name.chars().map(plain).collect())
 }
 
 /// All ledgers of a folder, each with its device and what was done to it.

@@ -10,6 +10,7 @@ mod ledger;
 mod list;
 mod reader;
 mod replace;
+mod switches;
 mod writer;
 
 use std::io;
@@ -23,6 +24,7 @@ pub use ledger::{LEDGER_FORMAT, Ledger, ledgers};
 pub use list::{Listing, Summary, find, list, scan};
 pub use reader::{Entries, Record};
 pub use replace::replace;
+pub use switches::{Leftover, SWITCHES_FORMAT, SwitchFile, leftovers};
 pub use writer::{Writer, claim};
 
 /// Name of the format that [`Header::format`] carries.

@@ -12,11 +12,13 @@ mod over_time;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod timeline;
 mod values;
 
 pub use collector::{Collector, Settings};
 pub use moments::Moments;
 pub use statistics::{Figures, Group, Interval, Statistics, TooMany};
+pub use timeline::{Slice, Timeline, Track};
 
 /// The percentiles, as fractions: 1, 5, 10 … 90, 95, 99, 99.5, 99.9, 99.95, 99.99 %.
 pub const FRACTIONS: [f64; 17] = [

@@ -118,12 +118,35 @@ impl Objects<'_> {
                 "exec": {"command": ["grep", "-q", listens, "/proc/net/tcp"]},
                 "periodSeconds": 1,
             },
-            "securityContext": {
-                "allowPrivilegeEscalation": false,
-                "capabilities": {"drop": ["ALL"]},
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
+            "securityContext": unprivileged(),
             "volumeMounts": [{"name": "dataset", "mountPath": "/dataset"}],
+        })
+    }
+
+    /// The pod from which a phase is told to the servers. It does nothing by
+    /// itself.
+    #[must_use]
+    pub fn client(&self, phase: &str) -> Value {
+        let part = format!("client-{phase}");
+        json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": self.metadata(&part, &part),
+            "spec": {
+                "automountServiceAccountToken": false,
+                "restartPolicy": "Never",
+                "terminationGracePeriodSeconds": 0,
+                "containers": [{
+                    "name": "fio",
+                    "image": self.image,
+                    "imagePullPolicy": "IfNotPresent",
+                    "command": ["sleep", "infinity"],
+                    "workingDir": "/work",
+                    "securityContext": unprivileged(),
+                    "volumeMounts": [{"name": "work", "mountPath": "/work"}],
+                }],
+                "volumes": [{"name": "work", "emptyDir": {}}],
+            },
         })
     }
 
@@ -155,6 +178,15 @@ impl Objects<'_> {
             },
         })
     }
+}
+
+/// No rights beyond those of an ordinary process.
+fn unprivileged() -> Value {
+    json!({
+        "allowPrivilegeEscalation": false,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    })
 }
 
 #[cfg(test)]

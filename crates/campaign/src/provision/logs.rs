@@ -1,5 +1,4 @@
-//! The log of one drive, `provisioning/<load>/<drive>` below the folder of logs,
-//! in fio-tests' form, for scripts that follow it. The record has it all and
+//! The log of one drive, `logs/provisioning/<load>/<drive>`, in fio-tests' form, for scripts that follow it. The record has it all and
 //! more.
 
 use fathom_model::ledger::Pattern;
@@ -31,7 +30,7 @@ impl DriveLog {
             logs: how
                 .logs
                 .as_deref()
-                .map(|dir| Logs::in_dir(dir, &one.drive.path)),
+                .map(|dir| Logs::new(dir, &one.drive.path)),
             log: format!("provisioning/{load}"),
             resumes: one.record.is_some(),
             begun: false,

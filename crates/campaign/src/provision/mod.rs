@@ -55,7 +55,7 @@ pub struct How {
     /// defaults of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub campaign: Option<PathBuf>,
-    /// The folder of the logs; `None`: there are none.
+    /// The folder below which `logs/` are kept; `None`: there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logs: Option<PathBuf>,
 }

@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Writes the logs of one campaign, or of one device.
+/// Writes the logs of one campaign.
 #[derive(Debug)]
 pub(crate) struct Logs {
     dir: PathBuf,
@@ -17,18 +17,12 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
-    /// Those of the campaign in a folder.
-    pub(super) fn new(folder: &Path, dut: &Path) -> Self {
-        Self::in_dir(&folder.join("logs"), dut)
-    }
-
-    /// Those in a folder of logs.
-    pub(crate) fn in_dir(dir: &Path, dut: &Path) -> Self {
+    pub(crate) fn new(folder: &Path, dut: &Path) -> Self {
         let device = dut
             .file_name()
             .map(|name| name.to_string_lossy().into_owned());
         Self {
-            dir: dir.to_owned(),
+            dir: folder.join("logs"),
             dut: dut.to_owned(),
             device: device.unwrap_or_else(|| "unknown".to_owned()),
         }
@@ -72,13 +66,23 @@ impl Logs {
         self.line(PERFORMANCE, "Skipped test", &[id, reason])
     }
 
+    /// A purge begins: the command, as a person would type it, and why.
+    pub(crate) fn start_purge(&self, command: &str, reason: &str) -> io::Result<()> {
+        self.line("purge", "Start purge", &[command, reason])
+    }
+
+    /// A purge is over: 0 when the data are gone.
+    pub(crate) fn finish_purge(&self, code: u32) -> io::Result<()> {
+        self.line("purge", "Finished purge", &[&code.to_string()])
+    }
+
     fn epoch(&self, name: &str) -> io::Result<()> {
         let dir = self.dir.join("runs");
         fs::create_dir_all(&dir)?;
         fs::write(dir.join(name), format!("{}\n", now()))
     }
 
-    /// Writes a line to the device's file in the folder `log`.
+    /// Writes a line to the device's file in the folder `log` of the logs.
     pub(crate) fn line(&self, log: &str, action: &str, details: &[&str]) -> io::Result<()> {
         let dir = self.dir.join(log);
         fs::create_dir_all(&dir)?;

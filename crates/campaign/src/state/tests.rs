@@ -58,8 +58,17 @@ fn life() -> Vec<LedgerEntry> {
     vec![
         entry(1000, "provision", seen(Some(50 * GIB))),
         entry(2000, "provision", settled(Pattern::Random, true)),
-        entry(2000, "provision", seen(Some(51 * GIB + 512_000))),
+        entry(2000, "provision", Deed::Written { bytes: 0 }),
+        look(2000, seen(Some(51 * GIB + 512_000))),
     ]
+}
+
+/// What the device says of itself behind a deed.
+fn look(at_ms: u64, deed: Deed) -> LedgerEntry {
+    LedgerEntry {
+        record: None,
+        ..entry(at_ms, "provision", deed)
+    }
 }
 
 fn judged(entries: &[LedgerEntry], now: &Deed, now_ms: u64) -> Judgement {
@@ -78,7 +87,7 @@ fn a_steady_state_that_was_left_alone_holds_and_is_told() {
                 .into()
         )
     );
-    let silent = judged(&life()[1..2], &seen(None), 3000);
+    let silent = judged(&life()[1..3], &seen(None), 3000);
     assert!(matches!(&silent, Judgement::Holds(reason) if reason.contains("nobody counts")));
 }
 
@@ -95,16 +104,16 @@ fn what_others_wrote_is_seen_by_the_drive_or_within_one_boot_by_the_kernel() {
     assert!(matches!(judged(&life(), &now, 3000), Judgement::Holds(_)));
 
     let mut life = vec![
-        entry(1, "run", settled(Pattern::Random, true)),
-        entry(2, "run", booted("a", 100)),
+        look(1, settled(Pattern::Random, true)),
+        look(2, booted("a", 100)),
     ];
     let later = booted("a", 100 + GIB);
     assert!(matches!(judged(&life, &later, 3), Judgement::Stale(_)));
     let rebooted = booted("b", 5);
     assert_eq!(State::of(&life, Some(&rebooted), None).others_bytes, None);
     // What was there before the state was made does not count.
-    life.push(entry(3, "run", booted("a", 100 + GIB)));
-    life.push(entry(4, "run", settled(Pattern::Random, true)));
+    life.push(look(3, booted("a", 100 + GIB)));
+    life.push(look(4, settled(Pattern::Random, true)));
     let now = booted("a", 100 + 2 * GIB);
     assert_eq!(State::of(&life, Some(&now), None).others_bytes, Some(0));
 }
@@ -126,6 +135,7 @@ fn what_fathom_wrote_disturbs_unless_it_is_the_same_flow_that_goes_on() {
         "{reason}"
     );
     let own = State::of(&life, Some(&now), Some(Path::new("/runs/run")));
+    assert_eq!(own.written_bytes, 0);
     assert!(matches!(
         own.judge(&wanted(), LIMIT, 4000),
         Judgement::Holds(_)
@@ -138,7 +148,7 @@ fn idle_for_long_is_stale_and_another_load_or_rule_is_no_state_at_all() {
     let late = judged(&life(), &now, 2001 + HOUR_MS);
     assert!(matches!(&late, Judgement::Stale(reason) if reason.contains("idle for 1h00m")));
     let lacks = |deed: Deed| {
-        let judgement = judged(&[entry(1, "run", deed)], &seen(None), 2);
+        let judgement = judged(&[look(1, deed)], &seen(None), 2);
         assert!(matches!(judgement, Judgement::Lacks(_)), "{judgement:?}");
         judgement.reason().to_owned()
     };
@@ -167,6 +177,23 @@ fn idle_for_long_is_stale_and_another_load_or_rule_is_no_state_at_all() {
     let debug = State::of(&life(), None, None).judge(&other, LIMIT, 3000);
     assert!(matches!(debug, Judgement::Lacks(_)));
     assert!(matches!(judged(&[], &seen(None), 1), Judgement::Lacks(_)));
+}
+
+#[test]
+fn a_run_of_which_nobody_knows_what_it_wrote_makes_the_state_stale() {
+    let mut life = life();
+    life.push(entry(3000, "run", seen(Some(51 * GIB + 512_000))));
+    let now = seen(Some(51 * GIB + 512_000));
+    let judgement = judged(&life, &now, 4000);
+    assert!(
+        matches!(&judgement, Judgement::Stale(reason) if reason.contains("fathom run began")),
+        "{judgement:?}"
+    );
+    // But for the run itself.
+    let own = State::of(&life, Some(&now), Some(Path::new("/runs/run")));
+    assert_eq!(own.begun_by, None);
+    life.push(entry(3500, "run", Deed::Written { bytes: 0 }));
+    assert!(matches!(judged(&life, &now, 4000), Judgement::Holds(_)));
 }
 
 /// A run that was killed is entered later, at its own time.

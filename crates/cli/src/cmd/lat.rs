@@ -10,7 +10,7 @@ use std::thread;
 
 use anyhow::Context;
 use fathom_analysis::latlog::{Collector, Settings, Statistics, TooMany};
-use fathom_engine::fio::log::{self, Collect, Log, LogError, Options};
+use fathom_engine::fio::log::{self, Collect, Log, LogError, LogName, Options};
 use fathom_engine::jobfile::value::{self, Base, TimeUnit};
 use fathom_model::{Exit, LogEntry, PrioColumn};
 use fathom_report::latlog::{self, LatLog, Leading};
@@ -202,6 +202,9 @@ fn notes(done: &Done) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if log.origin_ms > 0 {
+        notes.push("times are since 1970 (log_unix_epoch): counted from the first line".into());
+    }
     if let Some((line, error)) = &log.first_skipped {
         let plural = if log.skipped == 1 { "" } else { "s" };
         notes.push(format!(
@@ -249,10 +252,13 @@ fn input(message: String) -> anyhow::Error {
 }
 
 fn read(file: &Path, args: &Args) -> anyhow::Result<Done> {
-    if let Some(kind) = log::other_kind(file) {
+    if let Some(kind) = LogName::of(file).map(|name| name.kind)
+        && !kind.is_latency()
+    {
         return Err(input(format!(
-            "{} is a log of {kind}, not of latencies: take the _lat, _clat or _slat log",
-            file.display()
+            "{} is a log of {}, not of latencies: take the _lat, _clat or _slat log",
+            file.display(),
+            kind.holds()
         )));
     }
     let options = options(args);

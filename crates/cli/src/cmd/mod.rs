@@ -10,6 +10,8 @@ use crate::out::Color;
 pub mod baseline;
 mod campaign;
 pub mod check;
+#[cfg(feature = "kube")]
+pub mod cluster;
 pub mod completions;
 pub mod config;
 pub mod demo;
@@ -24,6 +26,7 @@ pub mod job;
 pub mod lat;
 pub mod man;
 pub mod plan;
+pub mod plot;
 pub mod prio;
 pub mod provision;
 pub mod quick;
@@ -92,6 +95,9 @@ pub enum Command {
     Baseline(baseline::Args),
     #[command(display_order = 8)]
     Check(check::Args),
+    #[cfg(feature = "kube")]
+    #[command(display_order = 13)]
+    Cluster(cluster::Args),
     #[command(display_order = 22)]
     Completions(completions::Args),
     #[command(display_order = 6)]
@@ -121,6 +127,8 @@ pub enum Command {
     Man(man::Args),
     #[command(display_order = 9)]
     Plan(plan::Args),
+    #[command(display_order = 18)]
+    Plot(plot::Args),
     #[command(display_order = 7)]
     Prio(prio::Args),
     #[command(display_order = 12)]
@@ -151,6 +159,8 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Baseline(args) => baseline::run(&cli.global, args),
         Command::Check(args) => check::run(&cli.global, args),
+        #[cfg(feature = "kube")]
+        Command::Cluster(args) => cluster::run(&cli.global, args),
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Config(args) => config::run(&cli.global, args),
         Command::Demo(args) => demo::run(&cli.global, args),
@@ -165,6 +175,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Lat(args) => lat::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
         Command::Plan(args) => plan::run(&cli.global, args),
+        Command::Plot(args) => plot::run(&cli.global, args),
         Command::Prio(args) => prio::run(&cli.global, args),
         Command::Provision(args) => provision::run(&cli.global, args),
         Command::Quick(args) => quick::run(&cli.global, args),

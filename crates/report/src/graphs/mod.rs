@@ -6,6 +6,7 @@
 
 mod curve;
 mod heat;
+pub mod logs;
 mod metric;
 mod overview;
 pub mod time;

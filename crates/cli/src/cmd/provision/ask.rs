@@ -85,7 +85,7 @@ fn new(global: &Global, args: &Args) -> Result<Asked, ExitError> {
     let logs = folder
         .as_ref()
         .filter(|_| settings.progress_logs)
-        .map(|folder| folder.file("logs"));
+        .map(|folder| folder.path().to_owned());
     let how = How {
         workload: match args.workload {
             Some(load) => load.into(),

@@ -79,8 +79,8 @@ pub struct Args {
     /// Go on with the drives of the last start that are not done
     #[arg(long, conflicts_with_all = ["all", "workload", "method", "purge", "no_purge", "force"])]
     resume: bool,
-    /// Folder for a log of each drive, in fio-tests' form [default: logs/ of the
-    /// campaign]
+    /// Folder below which logs/ gets a log of each drive in fio-tests' form
+    /// [default: that of the campaign]
     #[arg(long, value_name = "DIR")]
     logs: Option<PathBuf>,
     /// Refuse when it may take longer than this
