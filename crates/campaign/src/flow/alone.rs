@@ -15,7 +15,9 @@ use fathom_record::{Entries, Header, RecordError, Writer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Book, Clock, Ending, History, Luck, Runner, Script, Stop, outlook};
+use super::{Account, Clock, Ending, History, Luck, Runner, Script, Stop, outlook};
+use crate::Ledgers;
+use crate::ledger::Moved;
 use crate::run::looks::Looks;
 use crate::run::prepare::{self, Wants};
 use crate::run::{RunError, identity, records};
@@ -46,8 +48,8 @@ pub struct Flow<'f> {
     pub runs_dir: PathBuf,
     /// The record to go on with; `None`: a new one.
     pub record: Option<PathBuf>,
-    /// The folder of the devices' ledgers; `None`: nothing is written down.
-    pub ledgers: Option<PathBuf>,
+    /// Where deeds are written down; not those of simulations.
+    pub ledgers: Ledgers,
     /// What the header of a new record is to hold beside: what is needed to make
     /// the same script again.
     pub facts: Map<String, Value>,
@@ -69,6 +71,7 @@ pub struct Ready<'f> {
     selected: Selected,
     environment: Environment,
     history: History,
+    moved: Moved,
     notes: Vec<String>,
     written: Vec<PathBuf>,
     refusal: Option<RunError>,
@@ -97,11 +100,14 @@ impl<'f> Flow<'f> {
     pub fn look(mut self) -> Result<Ready<'f>, RunError> {
         self.device = std::path::absolute(&self.device).unwrap_or(self.device);
         let mut history = History::default();
+        let mut moved = Moved::default();
         let header = match &self.record {
             Some(dir) => {
                 let mut entries = Entries::open(dir)?;
                 for entry in &mut entries {
-                    history.take(&entry?.event);
+                    let event = entry?.event;
+                    history.take(&event);
+                    moved.take(&event);
                 }
                 Some(entries.header)
             }
@@ -133,6 +139,7 @@ impl<'f> Flow<'f> {
             selected,
             environment,
             history,
+            moved,
             notes,
             refusal,
         })
@@ -233,6 +240,28 @@ impl Ready<'_> {
         Ok(Writer::create(&flow.runs_dir, &header)?)
     }
 
+    /// Keeps the device to itself.
+    fn hold(&self) -> Result<Hold, RunError> {
+        if self.selected.is_simulated() {
+            return Ok(Hold::default());
+        }
+        let paths = self.written.iter().chain([&self.flow.device]);
+        Hold::of(paths.map(PathBuf::as_path))
+            .map_err(|refusal| RunError::Refused(refusal.to_string()))
+    }
+
+    /// What is looked at between two stages.
+    fn looks(&self) -> Looks {
+        Looks {
+            dut: self.flow.device.clone(),
+            written: self.written.clone(),
+            destroy: self.flow.destroy.clone(),
+            simulated: self.selected.is_simulated(),
+            was_device: self.target().is_some_and(|target| target.device.is_some()),
+            gone: std::cell::Cell::new(false),
+        }
+    }
+
     /// Runs what is left. `observer` is told every event once it is recorded;
     /// before the first, `begun` is given the record's folder.
     ///
@@ -247,49 +276,35 @@ impl Ready<'_> {
         if let Some(refusal) = self.refusal.take() {
             return Err(refusal);
         }
-        let simulated = self.selected.is_simulated();
-        let _hold = match simulated {
-            true => Hold::default(),
-            false => Hold::of(
-                self.written
-                    .iter()
-                    .chain([&self.flow.device])
-                    .map(PathBuf::as_path),
-            )
-            .map_err(|refusal| RunError::Refused(refusal.to_string()))?,
+        let _hold = self.hold()?;
+        let ledgers = match self.selected.is_simulated() {
+            true => Ledgers::none(),
+            false => self.flow.ledgers.clone(),
         };
+        // Before the record is opened: from then on it counts as running.
+        let mut notes = ledgers.catch_up();
         let writer = self.writer()?;
         let dir = writer.dir().to_owned();
+        let written = self.written.iter().map(PathBuf::as_path);
+        notes.extend(ledgers.begin(written, self.flow.command, Some(&dir)));
         begun(&dir);
-        let device = self.target().and_then(|target| target.device.as_ref());
-        let book = match (&self.flow.ledgers, device) {
-            (Some(folder), Some(device)) if !simulated => {
-                Book::of(folder, device, self.flow.command, &dir)
-            }
-            _ => None,
-        };
-        let looks = Looks {
-            dut: self.flow.device.clone(),
-            written: self.written.clone(),
-            destroy: self.flow.destroy.clone(),
-            simulated,
-            was_device: device.is_some(),
-            gone: std::cell::Cell::new(false),
-        };
+        let looks = self.looks();
         let t_ms = self.history.t_ms();
         let mut history = std::mem::take(&mut self.history);
         if let Some(resumed) = writer.resumed() {
             history.take(resumed);
         }
         let history = RefCell::new(history);
+        let moved = RefCell::new(std::mem::take(&mut self.moved));
         let mut observe = |event: &Event| {
             looks.see(event);
+            moved.borrow_mut().take(event);
             history.borrow_mut().take(event);
             observer(event);
         };
         let mut session = Session::new(writer, &mut observe, t_ms);
-        for text in &self.notes {
-            session.event(Event::Note { text: text.clone() });
+        for text in self.notes.iter().cloned().chain(notes) {
+            session.event(Event::Note { text });
         }
         let stop = Runner {
             session: &mut session,
@@ -304,9 +319,17 @@ impl Ready<'_> {
             work_dir: self.flow.work_dir(),
             interval: self.flow.interval,
             limit: self.flow.limit,
-            book: book.as_ref(),
+            account: Account {
+                ledgers: &ledgers,
+                path: &self.flow.device,
+                command: self.flow.command,
+                record: &dir,
+            },
         }
         .run(self.flow.script);
+        for text in ledgers.end(self.flow.command, &dir, moved.borrow().bytes()) {
+            session.event(Event::Note { text });
+        }
         close(session, stop)
     }
 }

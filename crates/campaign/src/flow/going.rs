@@ -10,9 +10,8 @@ use fathom_fleet::local::Session;
 use fathom_model::{Deed, Event, Failure, FailureKind, Point, StageEnd, units};
 
 use super::settle::Watching;
-use super::{
-    Act, Acted, Book, Cell, Doing, Ending, Fill, History, Next, Script, Settle, Task, Work,
-};
+use super::{Act, Acted, Cell, Doing, Ending, Fill, History, Next, Script, Settle, Task, Work};
+use crate::Ledgers;
 use crate::run::looks::Looks;
 use crate::run::{prepare, records};
 
@@ -36,6 +35,17 @@ impl Clock {
         let elapsed = self.elapsed(selected).as_millis();
         session.at(self.t_ms + u64::try_from(elapsed).unwrap_or(u64::MAX));
     }
+}
+
+/// Where deeds are written down.
+#[derive(Clone, Copy)]
+pub(crate) struct Account<'a> {
+    pub(crate) ledgers: &'a Ledgers,
+    /// The device (or file).
+    pub(crate) path: &'a Path,
+    pub(crate) command: &'a str,
+    /// The record's folder.
+    pub(crate) record: &'a Path,
 }
 
 /// How a flow stopped.
@@ -70,7 +80,7 @@ pub(crate) struct Runner<'r, 's> {
     pub(crate) interval: Duration,
     /// Time that this start of the run may take.
     pub(crate) limit: Option<Duration>,
-    pub(crate) book: Option<&'r Book>,
+    pub(crate) account: Account<'r>,
 }
 
 /// How one stage stopped: `Ok(None)` when it was interrupted.
@@ -95,7 +105,6 @@ const MARGIN: Duration = Duration::from_secs(60);
 impl Runner<'_, '_> {
     /// Runs what is left of a flow.
     pub(crate) fn run(&mut self, script: &dyn Script) -> Stop {
-        self.own_up();
         loop {
             if self.control.stop_requests() > 0 {
                 return Stop::Interrupted;
@@ -119,16 +128,6 @@ impl Runner<'_, '_> {
             if let Err(stop) = self.stage(&task) {
                 return stop;
             }
-        }
-    }
-
-    /// A stage that was killed may have written: the ledger is told so.
-    fn own_up(&mut self) {
-        let history = self.history.borrow();
-        let bytes = history.unfinished().map_or(0, |past| past.written_bytes);
-        drop(history);
-        if bytes > 0 {
-            self.enter(Deed::Written { bytes });
         }
     }
 
@@ -165,13 +164,10 @@ impl Runner<'_, '_> {
                     false => Ok(()),
                 }
             }
-            Ok(None) => {
-                self.own_up();
-                match self.session.is_recorded() {
-                    true => Err(Stop::Interrupted),
-                    false => Err(Stop::Record),
-                }
-            }
+            Ok(None) => match self.session.is_recorded() {
+                true => Err(Stop::Interrupted),
+                false => Err(Stop::Record),
+            },
             Err(stop) => Err(stop),
         }
     }
@@ -230,16 +226,14 @@ impl Runner<'_, '_> {
         } else if outcome == Outcome::Interrupted {
             return Ok(None);
         }
-        let bytes = self.written();
         if let Some(end) = self.failed(outcome) {
-            self.enter(Deed::Written { bytes });
             return Ok(Some(end));
         }
         self.enter(Deed::Filled {
             pattern: fill.pattern,
             bs_bytes: fill.bs_bytes,
             range_percent: fill.range_percent,
-            bytes,
+            bytes: self.written(),
         });
         Ok(Some(StageEnd::Done))
     }
@@ -257,7 +251,6 @@ impl Runner<'_, '_> {
         if outcome == Outcome::Interrupted && !watching.is_over() {
             return Ok(None);
         }
-        let bytes = self.written();
         let settled = watching.settled();
         let end = match self.failed(outcome) {
             Some(end) => end,
@@ -267,17 +260,16 @@ impl Runner<'_, '_> {
             let text = format!("{id}: {}", settled.numbers());
             self.session.event(Event::Note { text });
         }
-        self.enter(match &end {
-            StageEnd::Failed { .. } => Deed::Written { bytes },
-            _ => Deed::Settled {
+        if !matches!(end, StageEnd::Failed { .. }) {
+            self.enter(Deed::Settled {
                 pattern: settle.pattern,
                 bs_bytes: settle.bs_bytes,
                 range_percent: settle.range_percent,
-                bytes,
+                bytes: self.written(),
                 rule: settle.rule_names(),
                 attained: settled.attained,
-            },
-        });
+            });
+        }
         Ok(Some(end))
     }
 
@@ -295,14 +287,8 @@ impl Runner<'_, '_> {
                 return Ok(None);
             }
             if let Some(end) = self.failed(outcome) {
-                let bytes = self.written();
-                self.enter(Deed::Written { bytes });
                 return Ok(Some(end));
             }
-        }
-        let bytes = self.written();
-        if bytes > 0 {
-            self.enter(Deed::Written { bytes });
         }
         Ok(Some(StageEnd::Done))
     }
@@ -379,11 +365,16 @@ impl Runner<'_, '_> {
             .run_until(engine, &request, self.control, watch))
     }
 
-    /// Writes down a deed. That a ledger cannot be written is no reason to stop:
-    /// the record has it all.
+    /// Writes down a deed. What was written without one is entered at the run's
+    /// end, or by whoever looks next when it was killed.
     fn enter(&mut self, deed: Deed) {
-        if let Some(Err(error)) = self.book.map(|book| book.append(deed)) {
-            let text = format!("the ledger of the device could not be written: {error}");
+        let Account {
+            ledgers,
+            path,
+            command,
+            record,
+        } = self.account;
+        for text in ledgers.did(path, command, Some(record), deed) {
             self.session.event(Event::Note { text });
         }
     }

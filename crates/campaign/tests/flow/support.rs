@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_analysis::steady_state::{Ask, Metric, Rule, Span};
+use fathom_campaign::Ledgers;
 use fathom_campaign::flow::{
     Cell, Criterion, Ending, Fill, Finish, Flow, History, Next, Script, Settle, Task, Work,
 };
@@ -156,7 +157,7 @@ impl Place {
             limit: None,
             runs_dir: self.path().join("runs"),
             record,
-            ledgers: None,
+            ledgers: Ledgers::none(),
             facts: Map::new(),
         }
     }
