@@ -39,7 +39,7 @@ pub use failure::{Failure, FailureKind};
 pub use histogram::Histogram;
 pub use job::{JobOption, JobSpec, Origin};
 pub use ledger::{Deed, LedgerEntry, Pattern};
-pub use log::{LogEntry, PrioColumn, LogKind};
+pub use log::{LogEntry, LogKind, PrioColumn};
 pub use point::Point;
 pub use purge::{Issued, Promise, Purged, Verification};
 pub use result::{Direction, DirectionResult, DiskUse, GroupResult, JobResult, Latency, Results};

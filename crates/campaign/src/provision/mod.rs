@@ -13,6 +13,7 @@ use fathom_model::RunStatus;
 use fathom_model::ledger::Pattern;
 use serde::{Deserialize, Serialize};
 
+use crate::Ledgers;
 use crate::flow::{Flow, Script};
 
 mod batch;
@@ -200,7 +201,7 @@ impl Provision {
             limit: options.limit,
             runs_dir: options.runs_dir.clone(),
             record: one.record.as_ref().map(|(dir, _)| dir.clone()),
-            ledgers: None,
+            ledgers: Ledgers::of_user(),
             facts: facts.to_map(),
         }
     }

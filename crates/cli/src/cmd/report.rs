@@ -74,7 +74,10 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     }
     if args.open {
         pictures::open(file.as_os_str()).map_err(|error| {
-            anyhow::anyhow!("{} is written, and {error}; open it in any browser", file.display())
+            anyhow::anyhow!(
+                "{} is written, and {error}; open it in any browser",
+                file.display()
+            )
         })?;
     }
     Ok(Exit::Success)

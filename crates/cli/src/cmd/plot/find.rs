@@ -109,7 +109,9 @@ fn none(global: &Global, asked: &Path) -> anyhow::Error {
     let run = asked.to_str().filter(|asked| !asked.is_empty());
     let run = run.and_then(|asked| fathom_record::find(&global.runs, Some(asked)).ok());
     let message = match run {
-        Some(_) => format!("{shown} is a run that Fathom recorded: `fathom graph {shown}` draws it"),
+        Some(_) => {
+            format!("{shown} is a run that Fathom recorded: `fathom graph {shown}` draws it")
+        }
         None if asked.is_dir() => format!(
             "{shown} has no logs of fio (names such as out_lat.1.log; options write_bw_log, write_iops_log, write_lat_log, write_hist_log)"
         ),
@@ -151,7 +153,8 @@ mod tests {
             name: of(&format!("{prefix}_lat.1.log")),
             job: String::new(),
         };
-        let named = |prefixes: &[&str]| name(&prefixes.iter().map(|p| found(p)).collect::<Vec<_>>());
+        let named =
+            |prefixes: &[&str]| name(&prefixes.iter().map(|p| found(p)).collect::<Vec<_>>());
         assert_eq!(named(&["a", "a", "b"]), "a+b");
         assert_eq!(named(&["a", "b", "c", "d", "e"]), "a+b+c+2-more");
         assert_eq!(named(&[""]), "logs");

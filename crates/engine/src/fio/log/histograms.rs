@@ -53,10 +53,7 @@ impl Layout {
     /// The smallest and the largest latency of a bin in ns.
     #[must_use]
     pub fn bounds_ns(self, bin: usize) -> (u64, u64) {
-        let (first, last) = (
-            bin << self.coarseness,
-            ((bin + 1) << self.coarseness) - 1,
-        );
+        let (first, last) = (bin << self.coarseness, ((bin + 1) << self.coarseness) - 1);
         let (low, high) = (bounds_of(first).0, bounds_of(last).1);
         (low * self.unit_ns, high * self.unit_ns + (self.unit_ns - 1))
     }

@@ -62,7 +62,8 @@ mod tests {
 
     #[test]
     fn names_of_fio_are_taken_apart() {
-        let of = |name: &str| LogName::of(Path::new(name)).map(|n| (n.prefix, n.kind, n.job, n.host));
+        let of =
+            |name: &str| LogName::of(Path::new(name)).map(|n| (n.prefix, n.kind, n.job, n.host));
         let some = |prefix: &str, kind, job, host: Option<&str>| {
             Some((prefix.to_owned(), kind, job, host.map(str::to_owned)))
         };

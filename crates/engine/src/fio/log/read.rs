@@ -6,8 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::thread;
 
-use flate2::read::MultiGzDecoder;
 use fathom_model::LogEntry;
+use flate2::read::MultiGzDecoder;
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::line::{Fault, LineError, fast, parse};

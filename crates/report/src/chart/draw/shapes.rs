@@ -256,11 +256,7 @@ pub(crate) fn key(svg: &mut Svg, entry: &Entry, middle: f64, theme: &Theme) {
 /// Many cells: a path for each colour, in which cells that stand on each other are
 /// one, so that a heat map takes bytes by what is seen of it. What has no value
 /// is not drawn.
-fn mosaic<'c>(
-    svg: &mut Svg,
-    panel: &Framed,
-    cells: impl Iterator<Item = (&'c Cell, Option<f64>)>,
-) {
+fn mosaic<'c>(svg: &mut Svg, panel: &Framed, cells: impl Iterator<Item = (&'c Cell, Option<f64>)>) {
     let mut paths: Vec<Path> = Vec::new();
     paths.resize_with(MOSAIC_COLORS, Path::default);
     let mut run: Option<(Cell, usize)> = None;
@@ -289,7 +285,11 @@ fn mosaic<'c>(
         draw(done);
     }
     svg.group("shape-rendering=\"crispEdges\"");
-    for (step, path) in paths.iter().enumerate().filter(|(_, path)| !path.is_empty()) {
+    for (step, path) in paths
+        .iter()
+        .enumerate()
+        .filter(|(_, path)| !path.is_empty())
+    {
         let color = viridis(step as f64 / (MOSAIC_COLORS - 1) as f64);
         svg.path(path.d(), &format!("fill=\"{}\"", color.hex()));
     }
@@ -301,7 +301,9 @@ fn cells(svg: &mut Svg, panel: &Framed, all: &[Cell], theme: &Theme) {
         return;
     };
     if all.len() > MOSAIC {
-        let shares = all.iter().map(|cell| (cell, cell.value.and_then(|v| fitted.place(v))));
+        let shares = all
+            .iter()
+            .map(|cell| (cell, cell.value.and_then(|v| fitted.place(v))));
         return mosaic(svg, panel, shares);
     }
     let mut words = Vec::new();

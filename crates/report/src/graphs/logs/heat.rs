@@ -28,10 +28,16 @@ pub(super) fn of(logs: &Logs, kind: LogKind, all: &Timeline) -> Option<Graph> {
     let n: u64 = all.tracks().map(|track| track.n).max()?;
     let coarse = all.coarser((n / ENOUGH).clamp(32, COLUMNS));
     // A row is no lower than the bins of the log, or rows between them stayed empty.
-    let bins = logs.bin_error_percent.filter(|_| kind == LogKind::ClatHistograms);
-    let bin = bins.map_or(1, |percent| (percent / 100.0 * 2.0 * OCTAVE as f64) as usize);
+    let bins = logs
+        .bin_error_percent
+        .filter(|_| kind == LogKind::ClatHistograms);
+    let bin = bins.map_or(1, |percent| {
+        (percent / 100.0 * 2.0 * OCTAVE as f64) as usize
+    });
     let row = bin.next_power_of_two().clamp(ROW, OCTAVE);
-    let of = coarse.tracks().filter(|track| has_distribution(kind, track));
+    let of = coarse
+        .tracks()
+        .filter(|track| has_distribution(kind, track));
     let panels: Vec<_> = of
         .map(|track| (track.dir, panel(kind, &coarse, track, row)))
         .collect();

@@ -70,9 +70,7 @@ pub(super) fn of_kind(logs: &Logs, kind: LogKind) -> Option<Graph> {
             panel.layers.extend(shade(drawn.shade.clone(), line.ink));
         }
     } else {
-        panel
-            .layers
-            .extend(shade(around(&drawn), Ink::new(SHADE)));
+        panel.layers.extend(shade(around(&drawn), Ink::new(SHADE)));
     }
     let named = lines.len() > 1 && lines.len() <= NAMES_MAX;
     for (line, drawn) in lines.into_iter().zip(drawn) {
@@ -164,13 +162,7 @@ fn scaled(kind: LogKind, value: f64) -> f64 {
 }
 
 /// The values as they are, or the mean and the extremes of each slice.
-fn values(
-    kind: LogKind,
-    timeline: &Timeline,
-    track: &Track,
-    room: usize,
-    means: usize,
-) -> Drawn {
+fn values(kind: LogKind, timeline: &Timeline, track: &Track, room: usize, means: usize) -> Drawn {
     if !track.points.is_empty() && track.points.len() <= room {
         let point = |&(ms, value): &(u64, u64)| (ms as f64, scaled(kind, value as f64));
         return Drawn {

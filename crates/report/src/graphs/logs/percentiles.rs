@@ -45,9 +45,13 @@ pub(super) fn of(logs: &Logs, kind: LogKind, all: &Timeline) -> Option<Graph> {
     let mut footer = vec![format!(
         "of all I/Os of each {span}; shades: from the smallest to p90, p99, p99.9 and the largest"
     )];
-    footer.extend(logs.bin_error_percent.filter(|_| kind == LogKind::ClatHistograms).map(
-        |percent| format!("the log's bins are {percent:.1} % wide to each side of their middle"),
-    ));
+    footer.extend(
+        logs.bin_error_percent
+            .filter(|_| kind == LogKind::ClatHistograms)
+            .map(|percent| {
+                format!("the log's bins are {percent:.1} % wide to each side of their middle")
+            }),
+    );
     let chart = Chart {
         title: format!("{} percentiles over time · {}", title(kind), logs.name),
         subtitle: subtitle(logs, kind),
@@ -55,7 +59,12 @@ pub(super) fn of(logs: &Logs, kind: LogKind, all: &Timeline) -> Option<Graph> {
         footer,
         ..Chart::default()
     };
-    Some(graph(logs, &format!("{}-percentiles", word(kind)), chart, size))
+    Some(graph(
+        logs,
+        &format!("{}-percentiles", word(kind)),
+        chart,
+        size,
+    ))
 }
 
 pub(super) fn word(kind: LogKind) -> &'static str {
@@ -68,7 +77,11 @@ pub(super) fn word(kind: LogKind) -> &'static str {
 fn panel(kind: LogKind, timeline: &Timeline, track: &Track, prefix: &str) -> Panel {
     let mut panel = Panel::new(time_axis(), latency_axis(title(kind)));
     let color = of_direction(track.dir);
-    let all = track.slices.iter().enumerate().filter(|(_, slice)| slice.n > 0);
+    let all = track
+        .slices
+        .iter()
+        .enumerate()
+        .filter(|(_, slice)| slice.n > 0);
     let all: Vec<_> = all
         .map(|(place, slice)| (middle(timeline, place), slice))
         .collect();
@@ -76,7 +89,13 @@ fn panel(kind: LogKind, timeline: &Timeline, track: &Track, prefix: &str) -> Pan
     let largest: Vec<Option<f64>> = all.iter().map(|(_, s)| Some(s.high.1 as f64)).collect();
     let levels: Vec<_> = LEVELS
         .into_iter()
-        .map(|(percent, name, dash)| (name, dash, all.iter().map(|(_, s)| at(s, percent)).collect()))
+        .map(|(percent, name, dash)| {
+            (
+                name,
+                dash,
+                all.iter().map(|(_, s)| at(s, percent)).collect(),
+            )
+        })
         // One that most of the time is not known is none.
         .filter(|(.., values): &(_, _, Vec<Option<f64>>)| {
             values.iter().flatten().count() * 5 >= values.len() * 4
@@ -101,7 +120,9 @@ fn panel(kind: LogKind, timeline: &Timeline, track: &Track, prefix: &str) -> Pan
         let points = all.iter().zip(values);
         let points = points.filter_map(|(&(x, _), value)| Some((x, (*value)?)));
         let name = format!("{prefix}{name}");
-        panel.layers.push(line(name, points.collect(), color, *dash));
+        panel
+            .layers
+            .push(line(name, points.collect(), color, *dash));
     }
     panel
 }
