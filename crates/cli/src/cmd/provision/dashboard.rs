@@ -16,6 +16,9 @@ const RECENT: usize = 6;
 /// that are empty, and the one that the cursor needs.
 const BESIDE: usize = 5;
 
+/// Time between two redraws, at the least: the machine has other work.
+const REDRAW_MS: u64 = 200;
+
 /// Shows the drives while they are provisioned.
 #[derive(Debug)]
 pub struct Dashboard {
@@ -27,6 +30,7 @@ pub struct Dashboard {
     started_ms: u64,
     /// Whether something is not on the screen yet.
     changed: bool,
+    drawn_ms: u64,
 }
 
 /// Drives by where they are.
@@ -53,6 +57,7 @@ impl Dashboard {
             recent: VecDeque::new(),
             started_ms: now_ms,
             changed: true,
+            drawn_ms: 0,
         }
     }
 
@@ -99,7 +104,9 @@ impl Dashboard {
 
     /// Draws what has changed since the last time, at `now_ms` since 1970 UTC.
     pub fn draw(&mut self, now_ms: u64) {
-        if self.place.is_there() && std::mem::take(&mut self.changed) {
+        let soon = now_ms.saturating_sub(self.drawn_ms) < REDRAW_MS;
+        if self.place.is_there() && !soon && std::mem::take(&mut self.changed) {
+            self.drawn_ms = now_ms;
             // Asked anew: the window may have another size by now.
             let (columns, lines) = out::progress_size().unwrap_or((80, 24));
             self.place
@@ -172,6 +179,9 @@ impl Dashboard {
             .map(|(count, word, tone)| style.paint(tone, &format!("{count} {word}")))
             .collect();
         parts.push(clock(now_ms.saturating_sub(self.started_ms)));
+        if let Some(left_ms) = self.rows.iter().filter_map(Row::left_ms).max() {
+            parts.push(format!("{} left at least", clock(left_ms)));
+        }
         parts.join("  ")
     }
 
@@ -209,6 +219,7 @@ mod tests {
     use fathom_report::style::width;
 
     use super::*;
+    use crate::cmd::provision::row::Ahead;
 
     fn stage(id: &str, kind: StageKind) -> Event {
         Event::Stage {
@@ -226,7 +237,11 @@ mod tests {
             quiet: true,
             style: Style::default(),
         };
-        let stages = ["purge", "fill-seq-1", "settle-rand"].map(str::to_owned);
+        let stages = ["purge", "fill-seq-1", "settle-rand"].map(|id| Ahead {
+            id: id.to_owned(),
+            bytes: id.starts_with("fill").then_some(13_000_000_000),
+            least_ms: 60_000,
+        });
         let rows = (0..drives)
             .map(|n| {
                 let about = format!("SAMSUNG MZVL21T0HCLR-00B00 …{n}456");
@@ -266,6 +281,9 @@ mod tests {
             board.take(drive, 0, &stage("fill-seq-1", StageKind::Fill));
             second(&mut board, drive, 1000);
         }
+        let (id, reason) = ("fill-seq-1".to_owned(), "no such device".to_owned());
+        let end = StageEnd::Failed { reason };
+        board.take(2, 1400, &Event::StageEnded { id, end });
         let gone = Failure::new(FailureKind::NoDevice, "the device is gone\nto do: look");
         board.take(2, 1500, &Event::Failure(gone));
         let status = RunStatus::Failed;
@@ -276,7 +294,7 @@ mod tests {
     #[test]
     fn every_drive_has_a_line_with_stage_bar_rate_and_time_left() {
         let lines = busy().lines(2000, 100, 30);
-        assert_eq!(lines[1], "3 run  1 failed  2 s");
+        assert_eq!(lines[1], "3 run  1 failed  2 s  1m03s left at least");
         assert!(lines[3].starts_with("nvme0n1  SAMSUNG"), "{}", lines[3]);
         assert!(lines[3].contains("2/3 fill-seq-1"), "{}", lines[3]);
         assert!(

@@ -199,7 +199,7 @@ fn observed(global: &Global, provision: &Provision, control: &Control) -> Vec<(u
         shown.push(Row::new(
             one.drive.name.clone(),
             summary::about(&one.drive),
-            summary::stage_ids(provision, place),
+            summary::stages(provision, place),
         ));
     }
     let title = summary::title(provision);

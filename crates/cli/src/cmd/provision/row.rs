@@ -1,7 +1,7 @@
 //! One drive on the dashboard: where its flow stands, from its events.
 
 use fathom_analysis::rate::Rates;
-use fathom_model::{Direction, Event, RunStatus, Stage, StageEnd, units};
+use fathom_model::{Direction, Event, RunStatus, Stage, StageEnd, StageKind, units};
 use fathom_report::style::{Style, Tone, cut, width};
 
 use crate::live::{bar_of, clock};
@@ -27,8 +27,10 @@ pub struct Row {
     pub name: String,
     /// Model and serial number.
     about: String,
-    /// The ids of its stages, in order.
-    stages: Vec<String>,
+    /// Its stages, in order, as if all went well.
+    stages: Vec<Ahead>,
+    /// Bytes per second of the last interval that a fill went on.
+    fill_rate: Option<f64>,
     stage: Option<Current>,
     rates: Rates,
     adding: Rates,
@@ -37,6 +39,16 @@ pub struct Row {
     state: State,
     /// What came of its last stage or of all, in a line.
     last: Option<Told>,
+}
+
+/// A stage that may come, and what it takes.
+#[derive(Debug, Clone, Default)]
+pub struct Ahead {
+    pub id: String,
+    /// Bytes that a fill writes.
+    pub bytes: Option<u64>,
+    /// The least time of everything else, in ms.
+    pub least_ms: u64,
 }
 
 /// A line about something that happened.
@@ -94,11 +106,12 @@ pub fn told_end(end: &StageEnd) -> Told {
 
 impl Row {
     /// A drive that has not begun.
-    pub fn new(name: String, about: String, stages: Vec<String>) -> Self {
+    pub fn new(name: String, about: String, stages: Vec<Ahead>) -> Self {
         Self {
             name,
             about,
             stages,
+            fill_rate: None,
             stage: None,
             rates: Rates::new(),
             adding: Rates::new(),
@@ -123,6 +136,7 @@ impl Row {
                 let mut told = told_end(end);
                 told.text = format!("{id}  {}", told.text);
                 self.rates.clear();
+                self.stage = None;
                 return self.tell(told);
             }
             Event::Preparing { what } => {
@@ -134,7 +148,11 @@ impl Row {
             Event::Interval { t_ms, remaining_ms } => {
                 self.t_ms = *t_ms;
                 self.rates = std::mem::take(&mut self.adding);
+                let bandwidth = self.bandwidth();
                 if let Some(current) = &mut self.stage {
+                    if current.stage.kind == StageKind::Fill && bandwidth > 0.0 {
+                        self.fill_rate = Some(bandwidth);
+                    }
                     current.remaining_ms = *remaining_ms;
                     current.doing = None;
                 }
@@ -143,7 +161,8 @@ impl Row {
                 let text = format!("goes on after {}", clock(*gap_ms));
                 return self.tell(Told::new(Tone::Strong, "↻", text));
             }
-            Event::Failure(failure) => {
+            // One in a stage is what the stage ends with.
+            Event::Failure(failure) if self.stage.is_none() => {
                 return self.tell(Told::new(Tone::Bad, "✗", failure.message.clone()));
             }
             Event::Ended { status } => return self.end(*status),
@@ -153,7 +172,6 @@ impl Row {
     }
 
     fn tell(&mut self, told: Told) -> Option<Told> {
-        // A failure that many jobs have, and the stage after them, is one.
         if self.last.as_ref() == Some(&told) {
             return None;
         }
@@ -257,22 +275,44 @@ impl Row {
     /// `2/5 fill-seq-2`.
     fn place(&self, current: &Current) -> String {
         let id = &current.stage.id;
-        match self.stages.iter().position(|stage| stage == id) {
+        match self.place_of(id) {
             Some(place) => format!("{}/{} {id}", place + 1, self.stages.len()),
             None => id.clone(),
         }
     }
 
-    /// The bandwidth of both directions; what fills a drive is told by it.
+    fn place_of(&self, id: &str) -> Option<usize> {
+        self.stages.iter().position(|stage| stage.id == id)
+    }
+
+    /// What fills a drive is told by its bandwidth.
     fn rate(&self) -> String {
-        if self.rates.is_empty() {
-            return String::new();
+        match self.rates.is_empty() {
+            true => String::new(),
+            false => units::bytes_per_second(self.bandwidth()),
         }
-        let all = self
-            .rates
-            .iter()
-            .filter(|(dir, _)| **dir != Direction::Trim);
-        units::bytes_per_second(all.map(|(_, rate)| rate.bw_bytes).sum())
+    }
+
+    /// Bytes per second of both directions.
+    fn bandwidth(&self) -> f64 {
+        let moves = |dir: &Direction| *dir != Direction::Trim;
+        let rates = self.rates.iter().filter(|(dir, _)| moves(dir));
+        rates.map(|(_, rate)| rate.bw_bytes).sum()
+    }
+
+    /// The least time in ms after which the drive is done, if what fills it stays
+    /// as fast; `None`: that is not known yet, or it is over.
+    pub fn left_ms(&self) -> Option<u64> {
+        let current = self.stage.as_ref()?;
+        let place = self.place_of(&current.stage.id)?;
+        let mut left_ms = current.remaining_ms?;
+        for ahead in &self.stages[place + 1..] {
+            left_ms += ahead.least_ms;
+            if let Some(bytes) = ahead.bytes {
+                left_ms += (bytes as f64 / self.fill_rate? * 1000.0) as u64;
+            }
+        }
+        Some(left_ms)
     }
 
     /// Columns that its name takes.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fathom_campaign::flow::{Ending, History, Luck, outlook};
+use fathom_campaign::flow::{Ending, History, Luck, Task, Work, outlook};
 use fathom_campaign::provision::{Came, Drive, Method, One, Provision};
 use fathom_model::ledger::Pattern;
 use fathom_model::{Exit, RunStatus, units};
@@ -10,6 +10,7 @@ use fathom_report::grid::{Cell, Grid, figures, words};
 use fathom_report::style::{Style, Tone};
 
 use super::document::{Document, DriveEntry};
+use super::row::Ahead;
 use crate::cmd::Global;
 use crate::cmd::run::{failed, summary::SIMULATION};
 use crate::live::clock;
@@ -68,12 +69,19 @@ fn method(method: Method) -> &'static str {
     }
 }
 
-/// The ids of the stages of a drive, as if all went well.
-pub fn stage_ids(provision: &Provision, place: usize) -> Vec<String> {
+/// The stages of a drive, as if all went well.
+pub fn stages(provision: &Provision, place: usize) -> Vec<Ahead> {
     let script = provision.script(&provision.drives[place]);
     let tasks = script.map(|script| outlook(script.as_ref(), &History::default(), Luck::Best).0);
-    let tasks = tasks.unwrap_or_default();
-    tasks.into_iter().map(|task| task.stage.id).collect()
+    let ahead = |task: Task| Ahead {
+        id: task.stage.id,
+        bytes: match &task.work {
+            Work::Fill(fill) => fill.bytes,
+            _ => None,
+        },
+        least_ms: u64::try_from(task.work.least_time().as_millis()).unwrap_or(u64::MAX),
+    };
+    tasks.unwrap_or_default().into_iter().map(ahead).collect()
 }
 
 /// The load of a drive in a word.
