@@ -12,6 +12,7 @@
 //! another: what was done to it last week says nothing of what stands behind it
 //! now. Simulations have none: [`Ledgers::none`].
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,6 +34,90 @@ pub struct Ledgers {
     folder: Option<PathBuf>,
     sys: Sys,
     issue: Arc<dyn Issue>,
+}
+
+impl Default for Ledgers {
+    fn default() -> Self {
+        Self::none()
+    }
+}
+
+impl fmt::Debug for Ledgers {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Ledgers")
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A device that has a ledger.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// As it was when its ledger was begun.
+    pub device: BlockDevice,
+    /// As it is now, where it is on this machine.
+    pub here: Option<BlockDevice>,
+    /// What it says of itself now.
+    pub health: Option<Health>,
+    /// Its state.
+    pub state: State,
+    /// What was done to it, oldest first.
+    pub entries: Vec<LedgerEntry>,
+}
+
+impl Known {
+    /// Bytes that Fathom has written to it.
+    #[must_use]
+    pub fn own_bytes(&self) -> u64 {
+        let bytes = self.entries.iter().filter_map(|entry| entry.deed.bytes());
+        bytes.fold(0, u64::saturating_add)
+    }
+
+    /// Bytes that all hosts have written to it, as it said last.
+    #[must_use]
+    pub fn host_bytes(&self) -> Option<u64> {
+        let now = self.health.as_ref().and_then(|h| h.host_written_bytes);
+        now.or_else(|| {
+            self.last_look(|deed| match deed {
+                Deed::Seen {
+                    host_written_bytes, ..
+                } => *host_written_bytes,
+                _ => None,
+            })
+        })
+    }
+
+    /// Share of its rated endurance that is used, in percent, as it said last.
+    #[must_use]
+    pub fn used_percent(&self) -> Option<f64> {
+        let now = self.health.as_ref().and_then(|h| h.used_percent);
+        now.or_else(|| {
+            self.last_look(|deed| match deed {
+                Deed::Seen { used_percent, .. } => *used_percent,
+                _ => None,
+            })
+        })
+    }
+
+    fn last_look<T>(&self, told: impl Fn(&Deed) -> Option<T>) -> Option<T> {
+        self.entries
+            .iter()
+            .rev()
+            .find_map(|entry| told(&entry.deed))
+    }
+
+    /// Whether somebody means it who says so: its serial number, a name in
+    /// /dev/disk/by-id, its kernel name or its path now.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        let known = [Some(&self.device), self.here.as_ref()];
+        let by_names = known.into_iter().flatten().any(|device| {
+            device.serial.as_deref() == Some(name) || device.by_id.iter().any(|id| id == name)
+        });
+        let kernel = self.here.as_ref().map(|device| device.name.as_str());
+        by_names
+            || kernel.is_some_and(|kernel| name.strip_prefix("/dev/").unwrap_or(name) == kernel)
+    }
 }
 
 /// What is to be told of a ledger that could not be written: never a reason to
@@ -99,8 +184,15 @@ impl Ledgers {
         notes
     }
 
+    /// Where they are; `None`: nowhere.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
     /// Something was done to the device behind a path: enters it, and what the
-    /// device says of itself afterwards.
+    /// device says of itself afterwards. A command with a record is not over by
+    /// that: [`Ledgers::end`].
     pub fn did(&self, path: &Path, command: &str, record: Option<&Path>, deed: Deed) -> Notes {
         let Some(device) = self.device(path) else {
             return Notes::new();
@@ -112,7 +204,7 @@ impl Ledgers {
             deed,
         };
         let mut notes = self.enter(&device, |_| Some(entry));
-        notes.extend(self.look_at(&device, command, None));
+        notes.extend(self.look_at(&device, command, record));
         notes
     }
 
@@ -158,6 +250,39 @@ impl Ledgers {
             Some(folder) => fathom_record::ledgers(folder),
             None => Ok(Vec::new()),
         }
+    }
+
+    /// Every device that has a ledger, with what it says of itself where it is on
+    /// this machine now.
+    ///
+    /// # Errors
+    /// As [`Ledgers::all`].
+    pub fn known(&self) -> Result<Vec<Known>, RecordError> {
+        let here: Vec<BlockDevice> = self
+            .sys
+            .disks()
+            .iter()
+            .map(|disk| identity::block_device(&self.sys, disk))
+            .collect();
+        let all = self.all()?.into_iter();
+        Ok(all
+            .map(|(device, entries)| {
+                let same = |other: &&BlockDevice| {
+                    (&other.model, &other.serial, other.nsid)
+                        == (&device.model, &device.serial, device.nsid)
+                };
+                let here = here.iter().find(same).cloned();
+                let health = here.as_ref().map(|device| self.health_of(device));
+                let now = health.as_ref().map(Health::seen);
+                Known {
+                    state: State::of(&entries, now.as_ref(), None),
+                    device,
+                    here,
+                    health,
+                    entries,
+                }
+            })
+            .collect())
     }
 
     /// What was done to the device behind a path, oldest first; nothing for a

@@ -161,6 +161,12 @@ impl State {
         state
     }
 
+    /// Whether anything was written to it since it was made, as far as is known.
+    #[must_use]
+    pub fn is_disturbed(&self) -> bool {
+        self.written_bytes > 0 || self.begun_by.is_some() || self.others_bytes.unwrap_or(0) > 0
+    }
+
     /// Whether the device is in the wanted state, at `now_ms` since 1970 UTC.
     /// Beyond `idle_limit` without writes the state counts as stale.
     #[must_use]

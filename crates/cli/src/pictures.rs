@@ -126,6 +126,19 @@ pub fn has_display() -> bool {
     cfg!(target_os = "macos") || set("DISPLAY") || set("WAYLAND_DISPLAY")
 }
 
+/// # Errors
+/// When there is no desktop; `instead` says what to do then.
+pub fn display(instead: &str) -> anyhow::Result<()> {
+    if has_display() {
+        return Ok(());
+    }
+    let message = format!(
+        "there is no display to show plots on (neither DISPLAY nor WAYLAND_DISPLAY is set): {instead}"
+    );
+    let exit = Exit::Missing;
+    Err(ExitError { exit, message }.into())
+}
+
 /// Shows graphs on the desktop, all on one page in its browser, which outlives
 /// this command. Returns the page.
 ///
@@ -133,23 +146,16 @@ pub fn has_display() -> bool {
 /// When there is no display, or nothing to open the page with; `instead` says
 /// what to do then.
 pub fn show(drawn: &[Graph], title: &str, look: &Look, instead: &str) -> anyhow::Result<PathBuf> {
-    let missing = |message: String| ExitError {
-        exit: Exit::Missing,
-        message,
-    };
-    if !has_display() {
-        let message = format!(
-            "there is no display to show the plots on (neither DISPLAY nor WAYLAND_DISPLAY is set): {instead}"
-        );
-        return Err(missing(message).into());
-    }
+    display(instead)?;
     let folder = private_folder()?;
     let page = folder.join("plots.html");
     fs::write(&page, html(drawn, title, look))
         .with_context(|| format!("cannot write {}", page.display()))?;
     open(page.as_os_str()).map_err(|error| {
         let _ = fs::remove_dir_all(&folder);
-        missing(format!("cannot show the plots: {error}; {instead}"))
+        let exit = Exit::Missing;
+        let message = format!("cannot show the plots: {error}; {instead}");
+        ExitError { exit, message }
     })?;
     Ok(page)
 }

@@ -24,6 +24,17 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const PRIORITY_ON: [(u8, u8); 2] = [(0x57, 0), (0x58, 200)];
 const PRIORITY_OFF: [(u8, u8); 1] = [(0x56, 0)];
 
+/// What I/Os with a priority are to meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// A device that looks at no priority.
+    Plain,
+    /// NCQ priority.
+    NcqPriority,
+    /// Command Duration Limits.
+    Limits,
+}
+
 /// A switch that could not be set.
 #[derive(Debug, thiserror::Error)]
 pub enum SwitchError {
@@ -143,6 +154,24 @@ impl<'i> Switches<'i> {
             former.bytes = Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect());
         }
         Ok(former)
+    }
+
+    /// Switches both mechanisms as a workload needs them.
+    ///
+    /// # Errors
+    /// What was refused.
+    pub fn set(&self, mode: Mode) -> Result<(), SwitchError> {
+        if mode != Mode::Limits && self.is_on("cdl") == Some(true) {
+            self.cdl(false)?;
+        }
+        if mode != Mode::NcqPriority && self.is_on("ncq_prio") == Some(true) {
+            self.ncq_priority(false)?;
+        }
+        match mode {
+            Mode::Plain => Ok(()),
+            Mode::NcqPriority => self.ncq_priority(true),
+            Mode::Limits => self.cdl(true),
+        }
     }
 
     /// Switches NCQ priority, where the device has it.

@@ -41,7 +41,7 @@ pub use job::{JobOption, JobSpec, Origin};
 pub use ledger::{Deed, LedgerEntry, Pattern};
 pub use log::{LogEntry, LogKind, PrioColumn};
 pub use point::Point;
-pub use purge::{Issued, Promise, Purged, Verification};
+pub use purge::{Issued, Promise, PurgeDocument, Purged, Verification};
 pub use result::{Direction, DirectionResult, DiskUse, GroupResult, JobResult, Latency, Results};
 pub use sample::Sample;
 pub use stage::{Stage, StageEnd, StageKind};

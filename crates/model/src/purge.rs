@@ -1,14 +1,61 @@
 //! What a purge did, and what was found of the data afterwards.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
-/// A purge that was carried out.
+use crate::document::RunStatus;
+use crate::environment::BlockDevice;
+
+/// Name and version of [`PurgeDocument`].
+pub const PURGE_SCHEMA: &str = "fathom.purge/1";
+
+/// All of a purge, whether it went well or not: what `fathom purge --json`
+/// prints and its record keeps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PurgeDocument {
+    /// [`PURGE_SCHEMA`].
+    pub schema: String,
+    /// How it ended.
+    pub status: RunStatus,
+    /// The path as it was given.
+    pub path: PathBuf,
+    /// The device as it was before.
+    pub device: BlockDevice,
+    /// Why it was done.
+    pub reason: String,
+    /// How: `nvme-format`, `nvme-sanitize-block`, `blkdiscard`, `overwrite`, …
+    pub method: String,
+    /// Other namespaces of the drive whose data went with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub touched: Vec<PathBuf>,
+    /// Ways that would have come before and were passed over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed_over: Vec<PassedOver>,
+    /// Everything that was given to the device, in order.
+    pub commands: Vec<Issued>,
+    /// What was found afterwards; absent where it did not come so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purged: Option<Purged>,
+    /// What went wrong, and what to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A way that was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassedOver {
+    /// Its name.
+    pub method: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// What a purge that was carried out came to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Purged {
     /// How: `nvme-format`, `nvme-sanitize-block`, `blkdiscard`, `overwrite`, …
     pub method: String,
-    /// Everything that was given to the device, in order.
-    pub commands: Vec<Issued>,
     /// Time from the first command to the last answer, in ms; without the
     /// samples before and after.
     pub took_ms: u64,

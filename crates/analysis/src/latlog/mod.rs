@@ -6,6 +6,7 @@
 //! into parts. Percentiles follow one rule: of n latencies in ascending order
 //! the element int(n·p), counted from 1 (the smallest where that is 0).
 
+mod bins;
 mod collector;
 mod moments;
 mod over_time;
@@ -15,6 +16,7 @@ mod tests;
 mod timeline;
 mod values;
 
+pub use bins::{Bins, Spread};
 pub use collector::{Collector, Settings};
 pub use moments::Moments;
 pub use statistics::{Figures, Group, Interval, Statistics, TooMany};

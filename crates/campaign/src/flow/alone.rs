@@ -15,9 +15,8 @@ use fathom_record::{Entries, Header, RecordError, Writer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Account, Clock, Ending, History, Luck, Runner, Script, Stop, outlook};
-use crate::Ledgers;
-use crate::ledger::Moved;
+use super::{Book, Clock, Ending, History, Luck, Runner, Script, Stop, outlook};
+use crate::ledger::{Ledgers, Moved};
 use crate::run::looks::Looks;
 use crate::run::prepare::{self, Wants};
 use crate::run::{RunError, identity, records};
@@ -48,7 +47,7 @@ pub struct Flow<'f> {
     pub runs_dir: PathBuf,
     /// The record to go on with; `None`: a new one.
     pub record: Option<PathBuf>,
-    /// Where deeds are written down; not those of simulations.
+    /// The ledgers of devices.
     pub ledgers: Ledgers,
     /// What the header of a new record is to hold beside: what is needed to make
     /// the same script again.
@@ -240,28 +239,6 @@ impl Ready<'_> {
         Ok(Writer::create(&flow.runs_dir, &header)?)
     }
 
-    /// Keeps the device to itself.
-    fn hold(&self) -> Result<Hold, RunError> {
-        if self.selected.is_simulated() {
-            return Ok(Hold::default());
-        }
-        let paths = self.written.iter().chain([&self.flow.device]);
-        Hold::of(paths.map(PathBuf::as_path))
-            .map_err(|refusal| RunError::Refused(refusal.to_string()))
-    }
-
-    /// What is looked at between two stages.
-    fn looks(&self) -> Looks {
-        Looks {
-            dut: self.flow.device.clone(),
-            written: self.written.clone(),
-            destroy: self.flow.destroy.clone(),
-            simulated: self.selected.is_simulated(),
-            was_device: self.target().is_some_and(|target| target.device.is_some()),
-            gone: std::cell::Cell::new(false),
-        }
-    }
-
     /// Runs what is left. `observer` is told every event once it is recorded;
     /// before the first, `begun` is given the record's folder.
     ///
@@ -276,19 +253,37 @@ impl Ready<'_> {
         if let Some(refusal) = self.refusal.take() {
             return Err(refusal);
         }
-        let _hold = self.hold()?;
-        let ledgers = match self.selected.is_simulated() {
+        let simulated = self.selected.is_simulated();
+        let _hold = match simulated {
+            true => Hold::default(),
+            false => Hold::of(
+                self.written
+                    .iter()
+                    .chain([&self.flow.device])
+                    .map(PathBuf::as_path),
+            )
+            .map_err(|refusal| RunError::Refused(refusal.to_string()))?,
+        };
+        let ledgers = match simulated {
             true => Ledgers::none(),
             false => self.flow.ledgers.clone(),
         };
-        // Before the record is opened: from then on it counts as running.
-        let mut notes = ledgers.catch_up();
+        // What an earlier start has written that was killed. What cannot be had is
+        // told by `fathom ledger`.
+        let _ = ledgers.catch_up();
         let writer = self.writer()?;
         let dir = writer.dir().to_owned();
-        let written = self.written.iter().map(PathBuf::as_path);
-        notes.extend(ledgers.begin(written, self.flow.command, Some(&dir)));
         begun(&dir);
-        let looks = self.looks();
+        let device = self.target().and_then(|target| target.device.as_ref());
+        let (book, notes) = Book::open(&ledgers, &self.flow.device, self.flow.command, &dir);
+        let looks = Looks {
+            dut: self.flow.device.clone(),
+            written: self.written.clone(),
+            destroy: self.flow.destroy.clone(),
+            simulated,
+            was_device: device.is_some(),
+            gone: std::cell::Cell::new(false),
+        };
         let t_ms = self.history.t_ms();
         let mut history = std::mem::take(&mut self.history);
         if let Some(resumed) = writer.resumed() {
@@ -298,13 +293,13 @@ impl Ready<'_> {
         let moved = RefCell::new(std::mem::take(&mut self.moved));
         let mut observe = |event: &Event| {
             looks.see(event);
-            moved.borrow_mut().take(event);
             history.borrow_mut().take(event);
+            moved.borrow_mut().take(event);
             observer(event);
         };
         let mut session = Session::new(writer, &mut observe, t_ms);
-        for text in self.notes.iter().cloned().chain(notes) {
-            session.event(Event::Note { text });
+        for text in self.notes.iter().chain(&notes) {
+            session.event(Event::Note { text: text.clone() });
         }
         let stop = Runner {
             session: &mut session,
@@ -319,15 +314,10 @@ impl Ready<'_> {
             work_dir: self.flow.work_dir(),
             interval: self.flow.interval,
             limit: self.flow.limit,
-            account: Account {
-                ledgers: &ledgers,
-                path: &self.flow.device,
-                command: self.flow.command,
-                record: &dir,
-            },
+            book: &book,
         }
         .run(self.flow.script);
-        for text in ledgers.end(self.flow.command, &dir, moved.borrow().bytes()) {
+        for text in book.close(moved.borrow().bytes()) {
             session.event(Event::Note { text });
         }
         close(session, stop)

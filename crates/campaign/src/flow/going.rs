@@ -10,8 +10,9 @@ use fathom_fleet::local::Session;
 use fathom_model::{Deed, Event, Failure, FailureKind, Point, StageEnd, units};
 
 use super::settle::Watching;
-use super::{Act, Acted, Cell, Doing, Ending, Fill, History, Next, Script, Settle, Task, Work};
-use crate::Ledgers;
+use super::{
+    Act, Acted, Book, Cell, Doing, Ending, Fill, History, Next, Script, Settle, Task, Work,
+};
 use crate::run::looks::Looks;
 use crate::run::{prepare, records};
 
@@ -35,17 +36,6 @@ impl Clock {
         let elapsed = self.elapsed(selected).as_millis();
         session.at(self.t_ms + u64::try_from(elapsed).unwrap_or(u64::MAX));
     }
-}
-
-/// Where deeds are written down.
-#[derive(Clone, Copy)]
-pub(crate) struct Account<'a> {
-    pub(crate) ledgers: &'a Ledgers,
-    /// The device (or file).
-    pub(crate) path: &'a Path,
-    pub(crate) command: &'a str,
-    /// The record's folder.
-    pub(crate) record: &'a Path,
 }
 
 /// How a flow stopped.
@@ -80,7 +70,7 @@ pub(crate) struct Runner<'r, 's> {
     pub(crate) interval: Duration,
     /// Time that this start of the run may take.
     pub(crate) limit: Option<Duration>,
-    pub(crate) account: Account<'r>,
+    pub(crate) book: &'r Book,
 }
 
 /// How one stage stopped: `Ok(None)` when it was interrupted.
@@ -226,14 +216,16 @@ impl Runner<'_, '_> {
         } else if outcome == Outcome::Interrupted {
             return Ok(None);
         }
+        let bytes = self.written();
         if let Some(end) = self.failed(outcome) {
+            self.enter(Deed::Written { bytes });
             return Ok(Some(end));
         }
         self.enter(Deed::Filled {
             pattern: fill.pattern,
             bs_bytes: fill.bs_bytes,
             range_percent: fill.range_percent,
-            bytes: self.written(),
+            bytes,
         });
         Ok(Some(StageEnd::Done))
     }
@@ -251,6 +243,7 @@ impl Runner<'_, '_> {
         if outcome == Outcome::Interrupted && !watching.is_over() {
             return Ok(None);
         }
+        let bytes = self.written();
         let settled = watching.settled();
         let end = match self.failed(outcome) {
             Some(end) => end,
@@ -260,16 +253,17 @@ impl Runner<'_, '_> {
             let text = format!("{id}: {}", settled.numbers());
             self.session.event(Event::Note { text });
         }
-        if !matches!(end, StageEnd::Failed { .. }) {
-            self.enter(Deed::Settled {
+        self.enter(match &end {
+            StageEnd::Failed { .. } => Deed::Written { bytes },
+            _ => Deed::Settled {
                 pattern: settle.pattern,
                 bs_bytes: settle.bs_bytes,
                 range_percent: settle.range_percent,
-                bytes: self.written(),
+                bytes,
                 rule: settle.rule_names(),
                 attained: settled.attained,
-            });
-        }
+            },
+        });
         Ok(Some(end))
     }
 
@@ -287,8 +281,14 @@ impl Runner<'_, '_> {
                 return Ok(None);
             }
             if let Some(end) = self.failed(outcome) {
+                let bytes = self.written();
+                self.enter(Deed::Written { bytes });
                 return Ok(Some(end));
             }
+        }
+        let bytes = self.written();
+        if bytes > 0 {
+            self.enter(Deed::Written { bytes });
         }
         Ok(Some(StageEnd::Done))
     }
@@ -365,16 +365,10 @@ impl Runner<'_, '_> {
             .run_until(engine, &request, self.control, watch))
     }
 
-    /// Writes down a deed. What was written without one is entered at the run's
-    /// end, or by whoever looks next when it was killed.
+    /// Writes down a deed. That a ledger cannot be written is no reason to stop:
+    /// the record has it all.
     fn enter(&mut self, deed: Deed) {
-        let Account {
-            ledgers,
-            path,
-            command,
-            record,
-        } = self.account;
-        for text in ledgers.did(path, command, Some(record), deed) {
+        for text in self.book.append(deed) {
             self.session.event(Event::Note { text });
         }
     }

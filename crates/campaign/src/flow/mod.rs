@@ -17,13 +17,15 @@ use fathom_engine::select::Selected;
 use fathom_model::{Deed, Event, Pattern, Point, Stage, StageEnd};
 
 mod alone;
+mod book;
 mod going;
 mod history;
 mod outlook;
 mod settle;
 
 pub use alone::{Finish, Flow, Ready};
-pub(crate) use going::{Account, Clock, Runner, Stop};
+pub use book::Book;
+pub(crate) use going::{Clock, Runner, Stop};
 pub use history::{Gap, History, Measured, Past};
 pub use outlook::{Luck, outlook};
 pub use settle::{Criterion, Settled};

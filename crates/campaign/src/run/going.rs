@@ -15,7 +15,7 @@ use fathom_record::Writer;
 use super::logs::Logs;
 use super::looks::Looks;
 use super::tally::{Came, Tally};
-use super::{Ready, RunError, guards::Guards, planfile, prepare, records};
+use super::{COMMAND, Ready, RunError, guards::Guards, planfile, prepare, records};
 use crate::flow::Clock;
 use crate::plan::Step;
 
@@ -54,6 +54,10 @@ impl Ready<'_> {
             false => Hold::of(self.written.iter().chain([&self.dut]).map(PathBuf::as_path))
                 .map_err(|refusal| RunError::Refused(refusal.to_string()))?,
         };
+        let ledgers = self.ledgers();
+        // What an earlier start has written that was killed. What cannot be had is
+        // told by `fathom ledger`.
+        let _ = ledgers.catch_up();
         let (writer, goes_on) = match &self.record {
             Some(dir) => (Writer::reopen(dir)?, true),
             None => {
@@ -66,6 +70,10 @@ impl Ready<'_> {
         planfile::write(&dir, &self, self.plan)
             .map_err(|source| unwritten(&dir.join(planfile::PLAN_FILE), source))?;
         begun(&dir);
+        let written = self.written.iter().map(PathBuf::as_path);
+        let notes = ledgers.begin(written, COMMAND, Some(&dir));
+        self.notes.extend(notes);
+        let moved = RefCell::new(std::mem::take(&mut self.moved));
         let t_ms = self.tally.t_ms();
         let tally = RefCell::new(std::mem::take(&mut self.tally));
         let guards = std::mem::take(&mut self.guards);
@@ -73,6 +81,7 @@ impl Ready<'_> {
         let mut observe = |event: &Event| {
             looks.see(event);
             tally.borrow_mut().take(event);
+            moved.borrow_mut().take(event);
             observer(event);
         };
         let logs = Logs::new(&self.folder, &self.plan.dut);
@@ -101,6 +110,9 @@ impl Ready<'_> {
             going.session.event(Event::Note { text: text.clone() });
         }
         let interrupted = going.all_steps();
+        for text in ledgers.end(COMMAND, &dir, moved.borrow().bytes()) {
+            going.session.event(Event::Note { text });
+        }
         going.close(interrupted)
     }
 }

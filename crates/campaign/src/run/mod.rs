@@ -17,6 +17,7 @@ use fathom_model::environment::Target;
 use fathom_model::{Environment, Exit, FailureKind};
 use fathom_record::{Entries, RecordError};
 
+use crate::ledger::{Ledgers, Moved};
 use crate::plan::{Plan, Step};
 
 mod going;
@@ -67,6 +68,8 @@ pub struct Options {
     pub fio: Option<PathBuf>,
     /// The device that the engine `sim` simulates, when not a healthy one.
     pub sim: Option<PathBuf>,
+    /// The ledgers of devices.
+    pub ledgers: Ledgers,
 }
 
 /// Why a campaign does not run.
@@ -129,6 +132,8 @@ pub struct Ready<'p> {
     /// The record it goes on with.
     record: Option<PathBuf>,
     tally: Tally,
+    /// What the starts before have written.
+    moved: Moved,
     guards: Guards,
     /// Places of the steps to run, in the order of the plan.
     todo: Vec<usize>,
@@ -182,6 +187,7 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
     };
     let record = records::to_go_on_with(plan, runs_dir, options.begin)?;
     let mut tally = Tally::default();
+    let mut moved = Moved::default();
     if let Some(dir) = &record {
         let mut entries = Entries::open(dir)?;
         let before = records::engine_of(&entries.header);
@@ -191,7 +197,9 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
             notes.extend(identity::changes(before, &environment));
         }
         for entry in &mut entries {
-            tally.take(&entry?.event);
+            let event = entry?.event;
+            tally.take(&event);
+            moved.take(&event);
         }
         // A run that was killed leaves its last step open, and so it stays.
         tally = tally.closed();
@@ -208,6 +216,7 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         environment,
         record,
         tally,
+        moved,
         guards,
         todo: Vec::new(),
         failed: 0,
@@ -327,6 +336,14 @@ impl<'p> Ready<'p> {
         let is_device = self.target().is_some_and(|target| target.device.is_some());
         let duration = step.duration?;
         (is_device || self.selected.is_simulated()).then(|| duration * 2 + MARGIN)
+    }
+
+    /// The ledgers of what is written to.
+    fn ledgers(&self) -> Ledgers {
+        match self.selected.is_simulated() {
+            true => Ledgers::none(),
+            false => self.options.ledgers.clone(),
+        }
     }
 
     /// What is looked at between two points.

@@ -24,11 +24,13 @@ pub mod import;
 pub mod init;
 pub mod job;
 pub mod lat;
+pub mod ledger;
 pub mod man;
 pub mod plan;
 pub mod plot;
 pub mod prio;
 pub mod provision;
+pub mod purge;
 pub mod quick;
 pub mod report;
 pub mod run;
@@ -88,7 +90,7 @@ pub struct Global {
     pub color: Color,
 }
 
-/// In the order of the alphabet; shown in the order in which people need them.
+/// In the order in which people need them, which is how they are listed.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     #[command(display_order = 2)]
@@ -135,23 +137,36 @@ pub enum Command {
     Provision(provision::Args),
     #[command(display_order = 1)]
     Quick(quick::Args),
-    #[command(display_order = 19)]
-    Report(report::Args),
-    #[command(display_order = 11)]
-    Resume(run::ResumeArgs),
-    #[command(display_order = 10)]
+    Baseline(baseline::Args),
+    Job(job::Args),
+    Engines(engines::Args),
+    Init(init::Args),
+    Config(config::Args),
+    Gen(r#gen::Args),
+    Check(check::Args),
+    Plan(plan::Args),
     Run(run::Args),
-    #[command(display_order = 15)]
-    Runs(runs::Args),
-    #[command(display_order = 16)]
-    Show(show::Args),
-    #[command(display_order = 12)]
+    Resume(run::ResumeArgs),
     Status(status::Args),
-    #[command(display_order = 7)]
-    Steady(steady::Args),
-    #[command(display_order = 18)]
-    #[command(display_order = 13)]
     Watch(watch::Args),
+    Purge(purge::Args),
+    Ledger(ledger::Args),
+    Steady(steady::Args),
+    Prio(Box<prio::Args>),
+    Lat(lat::Args),
+    Plot(plot::Args),
+    #[cfg(feature = "kube")]
+    Cluster(cluster::Args),
+    Import(import::Args),
+    Runs(runs::Args),
+    Show(show::Args),
+    Export(export::Args),
+    Graph(graph::Args),
+    Report(report::Args),
+    Demo(demo::Args),
+    Doctor(doctor::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// Calls the command.
@@ -173,11 +188,13 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Init(args) => init::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
         Command::Lat(args) => lat::run(&cli.global, args),
+        Command::Ledger(args) => ledger::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
         Command::Plan(args) => plan::run(&cli.global, args),
         Command::Plot(args) => plot::run(&cli.global, args),
         Command::Prio(args) => prio::run(&cli.global, args),
         Command::Provision(args) => provision::run(&cli.global, args),
+        Command::Purge(args) => purge::run(&cli.global, args),
         Command::Quick(args) => quick::run(&cli.global, args),
         Command::Report(args) => report::run(&cli.global, args),
         Command::Resume(args) => run::resume(&cli.global, args),

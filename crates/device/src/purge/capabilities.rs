@@ -122,7 +122,15 @@ impl Capabilities {
     /// those of other kinds of device are left out.
     #[must_use]
     pub fn offers(&self, want: &Want) -> Vec<Offer> {
-        let of_kind = |method: &Method| match method {
+        Method::all()
+            .filter(|&method| self.is_of_kind(method))
+            .map(|method| self.offer(method, want))
+            .collect()
+    }
+
+    /// Whether a way is one of this kind of device.
+    pub(super) fn is_of_kind(&self, method: Method) -> bool {
+        match method {
             Method::NvmeFormat | Method::NvmeSanitize(_) => self.nvme.is_some(),
             Method::AtaSanitize(_) | Method::AtaSecurityErase { .. } => self.ata.is_some(),
             // A translation has SCSI's commands in its own way at best.
@@ -130,11 +138,7 @@ impl Capabilities {
                 self.scsi.is_some() && self.ata.is_none()
             }
             Method::Discard { .. } | Method::Overwrite(_) => true,
-        };
-        Method::all()
-            .filter(of_kind)
-            .map(|method| self.offer(method, want))
-            .collect()
+        }
     }
 
     /// One way.

@@ -46,7 +46,8 @@ pub struct Purge {
     pub method: Method,
     /// What is read afterwards.
     pub promise: Promise,
-    /// Ways that come before it and were passed over, with the reason.
+    /// Ways for this kind of device that come before it and were passed over,
+    /// with the reason.
     pub passed_over: Vec<(Method, String)>,
     /// Other namespaces whose data it takes away as well.
     pub touches: Vec<Other>,
@@ -222,7 +223,11 @@ impl Purge {
                         format!("would take away the data of {names} as well"),
                     ));
                 }
-                None => return Self::of(sys, capabilities, offer, want, passed_over),
+                None => {
+                    // That a disk is no NVMe device goes without saying.
+                    passed_over.retain(|&(method, _)| capabilities.is_of_kind(method));
+                    return Self::of(sys, capabilities, offer, want, passed_over);
+                }
             }
         }
         Err(PurgeError::Cannot {

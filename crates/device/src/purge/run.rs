@@ -54,7 +54,6 @@ struct Going<'g> {
     issue: &'g dyn Issue,
     stop: &'g dyn Fn() -> bool,
     progress: &'g mut dyn FnMut(Progress<'_>),
-    log: Vec<Issued>,
     bytes_written: u64,
     step_began: Instant,
 }
@@ -89,7 +88,6 @@ impl Purge {
             issue,
             stop,
             progress,
-            log: Vec::new(),
             bytes_written: 0,
             step_began: Instant::now(),
         };
@@ -128,7 +126,6 @@ impl Going<'_> {
             verification.expect("every purge ends with a look at its samples");
         let purged = Purged {
             method: self.purge.method.to_string(),
-            commands: std::mem::take(&mut self.log),
             took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             bytes_before: self.purge.capabilities.size_bytes,
             bytes_after,
@@ -158,7 +155,6 @@ impl Going<'_> {
 
     fn end(&mut self, issued: Issued) {
         (self.progress)(Progress::End { issued: &issued });
-        self.log.push(issued);
     }
 
     fn mark(&mut self, step: &Step) -> Result<(), PurgeError> {

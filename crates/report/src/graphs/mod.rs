@@ -9,6 +9,7 @@ mod heat;
 pub mod logs;
 mod metric;
 mod overview;
+pub mod prio;
 pub mod time;
 mod words;
 

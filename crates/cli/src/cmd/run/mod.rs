@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fathom_campaign::Only;
 use fathom_campaign::plan::{Order, Overrides};
 use fathom_campaign::run::{self, Begin, Finish, Head, Options, Progress, Ready, RunError};
+use fathom_campaign::{Ledgers, Only};
 use fathom_engine::Control;
 use fathom_model::{Event, Exit, RunStatus};
 use serde::{Deserialize, Serialize};
@@ -218,6 +218,7 @@ fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> {
         flags: serde_json::to_value(flags.kept())?,
         fio: flags.fio.clone(),
         sim: flags.sim.clone(),
+        ledgers: Ledgers::of_user(),
     };
     let runs_dir = flags.which.runs_dir(global);
     if flags.dry_run {
