@@ -93,49 +93,6 @@ pub struct Global {
 /// In the order in which people need them, which is how they are listed.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    #[command(display_order = 2)]
-    Baseline(baseline::Args),
-    #[command(display_order = 8)]
-    Check(check::Args),
-    #[cfg(feature = "kube")]
-    #[command(display_order = 13)]
-    Cluster(cluster::Args),
-    #[command(display_order = 22)]
-    Completions(completions::Args),
-    #[command(display_order = 6)]
-    Config(config::Args),
-    #[command(display_order = 20)]
-    Demo(demo::Args),
-    #[command(display_order = 21)]
-    Doctor(doctor::Args),
-    #[command(display_order = 4)]
-    Engines(engines::Args),
-    #[command(display_order = 17)]
-    Export(export::Args),
-    #[command(display_order = 7)]
-    Gen(r#gen::Args),
-    #[command(display_order = 18)]
-    Graph(graph::Args),
-    #[command(display_order = 14)]
-    Import(import::Args),
-    #[command(display_order = 5)]
-    Init(init::Args),
-    #[command(display_order = 3)]
-    Job(job::Args),
-    #[command(display_order = 7)]
-    Lat(lat::Args),
-    #[command(display_order = 10)]
-    #[command(display_order = 23)]
-    Man(man::Args),
-    #[command(display_order = 9)]
-    Plan(plan::Args),
-    #[command(display_order = 18)]
-    Plot(plot::Args),
-    #[command(display_order = 7)]
-    Prio(prio::Args),
-    #[command(display_order = 12)]
-    Provision(provision::Args),
-    #[command(display_order = 1)]
     Quick(quick::Args),
     Baseline(baseline::Args),
     Job(job::Args),
@@ -150,6 +107,7 @@ pub enum Command {
     Status(status::Args),
     Watch(watch::Args),
     Purge(purge::Args),
+    Provision(provision::Args),
     Ledger(ledger::Args),
     Steady(steady::Args),
     Prio(Box<prio::Args>),
