@@ -1,5 +1,6 @@
 //! Whether the job files in a campaign's folder make sense.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use fathom_engine::fio::parse_only;
 use fathom_engine::fio::version::Program;
 use fathom_engine::jobfile::{Diagnostic, JobFile, Severity};
 
+use crate::folder::file;
 use crate::plan::Plan;
 use crate::{CampaignError, Only, generate};
 
@@ -40,11 +42,11 @@ pub struct Problem {
 pub fn check(plan: &Plan, only: &[Only], fio: Option<&Program>) -> Result<Report, CampaignError> {
     let mut problems = Problems::default();
     let mut there = Vec::new();
-    for step in plan.steps.iter().filter(|step| step.point.repetition == 1) {
-        let path = plan.path_of(step);
+    for (name, wanted) in in_order(plan, only) {
+        let path = file(&plan.folder, Path::new(&name));
         match std::fs::read_to_string(&path) {
             Ok(text) => {
-                if text != step.job_text {
+                if text != wanted {
                     let message = "is not what the configuration gives (an older configuration, \
                                    or changed by hand): `fathom gen` makes it anew";
                     problems.add(whole(&path, Severity::Error, message));
@@ -81,6 +83,18 @@ pub fn check(plan: &Plan, only: &[Only], fio: Option<&Program>) -> Result<Report
         problems: problems.list,
         dut_there: plan.dut.exists(),
     })
+}
+
+/// The job files in the order in which they are used.
+fn in_order<'p>(plan: &'p Plan, only: &[Only]) -> Vec<(String, Cow<'p, str>)> {
+    let mut files = generate::job_files(plan, only);
+    let mut ordered = Vec::new();
+    let once = |step: &&crate::plan::Step| step.point.repetition == 1;
+    for step in plan.steps.iter().filter(once) {
+        ordered.extend(files.remove_entry(step.job_file.to_string_lossy().as_ref()));
+    }
+    // What is left prepares the device.
+    files.into_iter().chain(ordered).collect()
 }
 
 fn whole(path: &Path, severity: Severity, message: &str) -> Diagnostic {

@@ -4,14 +4,15 @@
 //! files that are no longer asked for go, and what somebody has written or
 //! changed by hand never does.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::folder::file;
-use crate::plan::{Plan, Step};
-use crate::{CampaignError, Only};
+use crate::plan::Plan;
+use crate::{CampaignError, Only, precondition};
 
 /// The list of generated files.
 pub const GENERATED: &str = ".generated";
@@ -39,18 +40,18 @@ pub struct Generation {
 /// nothing has been written then. When the system refuses.
 pub fn generate(plan: &Plan, only: &[Only], force: bool) -> Result<Generation, CampaignError> {
     let old = List::read(&plan.folder)?;
-    let files = job_files(plan);
+    let files = job_files(plan, only);
     let mut new = old.clone();
-    let mut writes: Vec<&Step> = Vec::new();
+    let mut writes: Vec<(&str, &str)> = Vec::new();
     let mut by_hand = Vec::new();
-    for (name, step) in &files {
-        let sum = checksum(step.job_text.as_bytes());
-        let path = plan.path_of(step);
+    for (name, text) in &files {
+        let sum = checksum(text.as_bytes());
+        let path = file(&plan.folder, Path::new(name));
         match fs::read(&path) {
-            Ok(there) if there == step.job_text.as_bytes() => {}
+            Ok(there) if there == text.as_bytes() => {}
             Ok(there) if !force && !old.has(name, checksum(&there)) => by_hand.push(path),
-            Ok(_) => writes.push(step),
-            Err(error) if error.kind() == ErrorKind::NotFound => writes.push(step),
+            Ok(_) => writes.push((name, text)),
+            Err(error) if error.kind() == ErrorKind::NotFound => writes.push((name, text)),
             Err(error) => return Err(CampaignError::io(path, error)),
         }
         new.sums.entry(name.clone()).or_default().insert(sum);
@@ -64,8 +65,8 @@ pub fn generate(plan: &Plan, only: &[Only], force: bool) -> Result<Generation, C
         new.write(&plan.folder)?;
     }
     let mut folders = BTreeSet::new();
-    for step in &writes {
-        write(&plan.folder, step, &mut folders)?;
+    for (name, text) in &writes {
+        write(&plan.folder, Path::new(name), text, &mut folders)?;
     }
     let mut done = Generation {
         files: files.len(),
@@ -74,8 +75,8 @@ pub fn generate(plan: &Plan, only: &[Only], force: bool) -> Result<Generation, C
     };
     let asked = |name: &str| files.contains_key(name) || !is_meant(name, only);
     remove(&plan.folder, &asked, &mut new, &mut done)?;
-    for (name, step) in &files {
-        let sum = checksum(step.job_text.as_bytes());
+    for (name, text) in &files {
+        let sum = checksum(text.as_bytes());
         new.sums.insert(name.clone(), BTreeSet::from([sum]));
     }
     if new != old {
@@ -101,15 +102,26 @@ pub fn clean(folder: &Path, only: &[Only]) -> Result<Generation, CampaignError> 
     Ok(done)
 }
 
-/// The job files of a plan by their names; repetitions share one.
-fn job_files(plan: &Plan) -> BTreeMap<String, &Step> {
-    let name = |step: &Step| step.job_file.to_string_lossy().into_owned();
-    plan.steps.iter().map(|step| (name(step), step)).collect()
+/// The texts of the job files of a plan by their names, those of pre-conditioning
+/// included; repetitions share one.
+pub(crate) fn job_files<'p>(plan: &'p Plan, only: &[Only]) -> BTreeMap<String, Cow<'p, str>> {
+    let of_steps = plan.steps.iter().map(|step| {
+        let name = step.job_file.to_string_lossy().into_owned();
+        (name, Cow::Borrowed(step.job_text.as_str()))
+    });
+    let preparation = plan.preparation.precondition.iter();
+    let prepares = preparation.flat_map(precondition::files).map(|file| {
+        let name = file.path.to_string_lossy().into_owned();
+        (name, Cow::Owned(file.text))
+    });
+    of_steps
+        .chain(prepares.filter(|(name, _)| is_meant(name, only)))
+        .collect()
 }
 
 /// What lies in the folder and belongs to an earlier configuration.
 pub(crate) fn left_over(plan: &Plan, only: &[Only]) -> Result<Vec<PathBuf>, CampaignError> {
-    let files = job_files(plan);
+    let files = job_files(plan, only);
     let list = List::read(&plan.folder)?;
     let names = list.sums.into_keys();
     let old = names.filter(|name| !files.contains_key(name) && is_meant(name, only));
@@ -122,13 +134,18 @@ fn is_meant(name: &str, only: &[Only]) -> bool {
     only.is_empty() || only.iter().any(|only| only.has_id(id))
 }
 
-fn write(folder: &Path, step: &Step, folders: &mut BTreeSet<PathBuf>) -> Result<(), CampaignError> {
-    let path = folder.join(&step.job_file);
+fn write(
+    folder: &Path,
+    name: &Path,
+    text: &str,
+    folders: &mut BTreeSet<PathBuf>,
+) -> Result<(), CampaignError> {
+    let path = folder.join(name);
     let parent = path.parent().unwrap_or(folder);
     if folders.insert(parent.to_owned()) {
         fs::create_dir_all(parent).map_err(|error| CampaignError::io(parent, error))?;
     }
-    replace(&path, step.job_text.as_bytes())
+    replace(&path, text.as_bytes())
 }
 
 /// Not synced: it can be made again.

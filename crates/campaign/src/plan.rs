@@ -1,12 +1,13 @@
 //! What a campaign will do, step by step: printed by `plan`, done by `run`.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use fathom_engine::jobfile::JobFile;
 use fathom_engine::jobfile::value::{TimeUnit, time_us};
 use fathom_kconfig::Config;
-use fathom_model::Point;
+use fathom_model::{Pattern, Point};
 use serde::{Deserialize, Serialize};
 
 use crate::matrix::{self, Made};
@@ -14,8 +15,10 @@ use crate::{CampaignError, Folder, Only, folder};
 
 mod budget;
 mod load;
+mod preparation;
 
 pub use budget::{Cost, Speed};
+pub use preparation::Preparation;
 
 /// A campaign, resolved: everything `run` needs to know.
 #[derive(Debug, Clone)]
@@ -29,12 +32,25 @@ pub struct Plan {
     /// What is to be known before it starts, each a sentence: where the
     /// configuration is doubtful, what it asks for and this Fathom does not do.
     pub notes: Vec<String>,
+    /// What is done to the device before it is measured.
+    pub preparation: Preparation,
     /// The steps in the order in which they run; with repetitions each
     /// measurement of a point is a step of its own.
     pub steps: Vec<Step>,
 }
 
 impl Plan {
+    /// The kinds of work that there are, in their order: the device is made ready
+    /// for each.
+    #[must_use]
+    pub fn phases(&self) -> Vec<Phase> {
+        let mut phases: Vec<Phase> = self.steps.iter().map(|step| step.phase).collect();
+        phases.extend(self.preparation.provision);
+        phases.sort_unstable();
+        phases.dedup();
+        phases
+    }
+
     /// The path of a step's job file.
     #[must_use]
     pub fn path_of(&self, step: &Step) -> PathBuf {
@@ -104,6 +120,23 @@ pub enum Phase {
     Random,
 }
 
+impl Phase {
+    /// The order of the writes that make a device ready for it.
+    #[must_use]
+    pub fn pattern(self) -> Pattern {
+        match self {
+            Self::Sequential => Pattern::Sequential,
+            Self::Random => Pattern::Random,
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.pattern().fmt(f)
+    }
+}
+
 /// What the command line says over the configuration; `None`: nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
@@ -159,14 +192,23 @@ pub fn plan(
     if made.is_empty() && !only.is_empty() {
         return Err(nothing_called(folder, &config, only));
     }
+    let preparation = Preparation::of(&config, &dut, made.is_empty())?;
     if made.is_empty() {
+        notes.push(match preparation.provision {
+            Some(_) => "no test or no profile is on: the device is made ready, and nothing is \
+                        measured"
+                .to_owned(),
+            None => "no test or no profile is on, so there is nothing to measure: turn some on \
+                     with `fathom config menu` (Performance evaluation), or take a defconfig"
+                .to_owned(),
+        });
+    }
+    if config.is_on("SNIA_TESTS") {
         notes.push(
-            "no test or no profile is on, so there is nothing to measure: turn some on with \
-             `fathom config menu` (Performance evaluation), or take a defconfig"
+            "the configuration asks for SNIA tests, which fathom snia does: they are left out here"
                 .to_owned(),
         );
     }
-    provisioning(&config, made.is_empty(), &mut notes);
     let guards = overrides.guard;
     let steps: Vec<Step> = made
         .into_iter()
@@ -177,6 +219,7 @@ pub fn plan(
         dut,
         settings,
         notes,
+        preparation,
         steps: ordered(steps, &config, overrides),
     })
 }
@@ -206,39 +249,6 @@ fn choose_dut(
         ));
     }
     PathBuf::from(dut)
-}
-
-/// Says what of the wanted state of the device this Fathom does not make.
-fn provisioning(config: &Config, nothing_on: bool, notes: &mut Vec<String>) {
-    let parts = [
-        ("PURGING", "purge"),
-        ("PRECONDITIONING", "pre-conditioning"),
-    ];
-    let asked: Vec<&str> = parts
-        .iter()
-        .filter(|(symbol, _)| config.is_on("STEADY_STATE_PROVISIONING") && config.is_on(symbol))
-        .map(|(_, word)| *word)
-        .collect();
-    if !asked.is_empty() {
-        let then = match nothing_on {
-            true => "nothing is done to the device",
-            false => {
-                "the device is measured in the state in which it is, and the points count as \
-                 unprovisioned"
-            }
-        };
-        notes.push(format!(
-            "the configuration asks for {}, which this Fathom does not do yet: {then}",
-            asked.join(" and ")
-        ));
-    }
-    if config.is_on("SNIA_TESTS") {
-        notes.push(
-            "the configuration asks for SNIA tests, which this Fathom does not do yet: they are \
-             left out"
-                .to_owned(),
-        );
-    }
 }
 
 /// The device under test: the environment's DEV, else that of the configuration.

@@ -21,13 +21,17 @@ impl Book {
     #[must_use]
     pub fn open(ledgers: &Ledgers, device: &Path, command: &str, record: &Path) -> (Self, Notes) {
         let notes = ledgers.begin([device], command, Some(record));
-        let book = Self {
+        (Self::of(ledgers, device, command, record), notes)
+    }
+
+    /// As [`Book::open`], for a run that has begun already.
+    pub(crate) fn of(ledgers: &Ledgers, device: &Path, command: &str, record: &Path) -> Self {
+        Self {
             ledgers: ledgers.clone(),
             device: device.to_owned(),
             command: command.to_owned(),
             record: record.to_owned(),
-        };
-        (book, notes)
+        }
     }
 
     /// Writes down what was done now.

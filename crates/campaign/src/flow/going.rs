@@ -260,7 +260,7 @@ impl Runner<'_, '_> {
                 bs_bytes: settle.bs_bytes,
                 range_percent: settle.range_percent,
                 bytes,
-                rule: settle.rule_names(),
+                rule: settle.rule_text(),
                 attained: settled.attained,
             },
         });
@@ -322,17 +322,17 @@ impl Runner<'_, '_> {
         job: &StepJob<'_>,
         watch: &mut dyn FnMut(&Event) -> Flow,
     ) -> Result<Outcome, Stop> {
-        const ENDING: &str = "fio";
         let dir = self.session.writer().dir().to_owned();
         let read = prepare::read(job.text, Path::new(job.id));
         let text = read.as_ref().map_or("", |read| &read.text);
-        let name = records::job_name(&dir, job.id, ENDING, text);
+        let name = records::job_name(&dir, job.id, records::JOB_ENDING, text);
         self.clock.place(self.session, self.selected);
         let step = self.history.borrow().steps() + 1;
         self.session.event(Event::Step {
             step,
-            // How many there will be is not known before they are over.
-            of: step,
+            // How many there will be is not known before they are over: one more
+            // at the least.
+            of: step + 1,
             name: name.clone(),
             point: job.point.cloned().map(Box::new),
         });
@@ -345,7 +345,13 @@ impl Runner<'_, '_> {
             }
         };
         let repetition = job.point.map_or(1, |point| point.repetition);
-        let files = records::step_files(&dir, &name, (job.id, repetition), ENDING, &read.text);
+        let files = records::step_files(
+            &dir,
+            &name,
+            (job.id, repetition),
+            records::JOB_ENDING,
+            &read.text,
+        );
         let (job_file, raw_dir) = files.map_err(|(path, source)| Stop::Unwritten(path, source))?;
         let left = self
             .limit

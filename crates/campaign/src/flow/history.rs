@@ -36,6 +36,8 @@ pub struct Past {
     pub read_bytes: u64,
     /// What was measured in the last attempt, in order.
     pub measured: Vec<Measured>,
+    /// Name of the job file of its last step.
+    pub job: Option<String>,
     /// What went wrong in the last attempt, a sentence each.
     pub failures: Vec<String>,
 }
@@ -73,9 +75,12 @@ impl History {
         match event {
             Event::Stage { stage } => self.begin(stage),
             Event::StageEnded { id, end } => self.end(id, end),
-            Event::Step { point, .. } => {
+            Event::Step { name, point, .. } => {
                 self.settle();
                 self.steps += 1;
+                if let Some(past) = self.current() {
+                    past.job = Some(name.clone());
+                }
                 let point = point.as_deref().cloned();
                 self.step = self.open.then_some(Begun {
                     point,
@@ -142,6 +147,7 @@ impl History {
             written_bytes: 0,
             read_bytes: 0,
             measured: Vec::new(),
+            job: None,
             failures: Vec::new(),
         });
         self.open = true;

@@ -16,6 +16,7 @@ use fathom_engine::Control;
 use fathom_engine::select::Selected;
 use fathom_model::{Deed, Event, Pattern, Point, Stage, StageEnd};
 
+pub mod acts;
 mod alone;
 mod book;
 mod going;
@@ -27,6 +28,7 @@ pub use alone::{Finish, Flow, Ready};
 pub use book::Book;
 pub(crate) use going::{Clock, Runner, Stop};
 pub use history::{Gap, History, Measured, Past};
+pub(crate) use outlook::lead;
 pub use outlook::{Luck, outlook};
 pub use settle::{Criterion, Settled};
 
@@ -178,9 +180,10 @@ pub enum Acted {
 }
 
 impl Settle {
-    /// Its rules with their limits: the same text for the same demands.
+    /// Its rules with their limits: what a ledger says, and what is wanted of one
+    /// ([`crate::state::Wanted::rule`]).
     #[must_use]
-    pub fn rule_names(&self) -> String {
+    pub fn rule_text(&self) -> String {
         let all: Vec<String> = self.criteria.iter().map(ToString::to_string).collect();
         all.join("; ")
     }

@@ -23,10 +23,14 @@ const STAGES_MAX: usize = 10_000;
 /// The stages that are left after `history`, and how the flow ends.
 #[must_use]
 pub fn outlook(script: &dyn Script, history: &History, luck: Luck) -> (Vec<Task>, Ending) {
-    let mut history = history.clone();
+    lead(script, &mut history.clone(), luck)
+}
+
+/// As [`outlook`], and leaves the history as it will be then.
+pub(crate) fn lead(script: &dyn Script, history: &mut History, luck: Luck) -> (Vec<Task>, Ending) {
     let mut tasks = Vec::new();
     while tasks.len() < STAGES_MAX {
-        let task = match script.next(&history) {
+        let task = match script.next(history) {
             Next::End(ending) => return (tasks, ending),
             Next::Do(task) => task,
         };
@@ -41,7 +45,7 @@ pub fn outlook(script: &dyn Script, history: &History, luck: Luck) -> (Vec<Task>
             }
             Work::Cells(cells) => {
                 for cell in cells {
-                    measure(&mut history, cell, luck);
+                    measure(history, cell, luck);
                 }
                 StageEnd::Done
             }

@@ -17,7 +17,8 @@ pub struct Criterion {
 }
 
 /// `iops, bw: fio's rule, distance from the mean < 20 %, slope per sample < 10 %
-/// in 900 × 1.0 s`.
+/// in 900 × 1.0 s`: with its limits, because what was attained by others says
+/// something else of a device.
 impl fmt::Display for Criterion {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let metrics: Vec<String> = self.ask.metrics.iter().map(ToString::to_string).collect();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fathom_device::environment;
+use fathom_model::environment::BlockDevice;
 
 use super::{Plan, Step};
 
@@ -77,6 +78,12 @@ impl Speed {
             Self::Said(speed) | Self::Link(speed) => speed,
         }
     }
+
+    /// How fast the link of a device is, where it has one that tells.
+    #[must_use]
+    pub fn of_link(device: &BlockDevice) -> Option<Self> {
+        pcie_bytes_per_second(device.pcie_link.as_deref()?).map(Self::Link)
+    }
 }
 
 impl Plan {
@@ -85,8 +92,7 @@ impl Plan {
     #[must_use]
     pub fn link_speed(&self) -> Option<Speed> {
         let environment = environment::capture(std::slice::from_ref(&self.dut));
-        let device = environment.targets.into_iter().next()?.device?;
-        pcie_bytes_per_second(&device.pcie_link?).map(Speed::Link)
+        Speed::of_link(&environment.targets.into_iter().next()?.device?)
     }
 }
 

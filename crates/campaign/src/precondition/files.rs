@@ -57,7 +57,7 @@ pub fn files(settings: &Settings) -> Vec<File> {
             );
             let about = format!(
                 "{word} writes, which Fathom ends as soon as {metric} is steady: {}",
-                settings.rule_names(phase)
+                settings.rule_text(phase)
             );
             let job = super::jobs::settle(settings, phase, here, steady.most());
             add(name, about, job);

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fathom_analysis::steady_state::{Ask, Metric, Rule, SNIA_WINDOW, Span};
-use fathom_model::{Pattern, Stage, StageEnd, StageKind, units};
+use fathom_model::{Stage, StageEnd, StageKind, units};
 
 use crate::flow::{Act, Criterion, Ending, Fill, History, Next, Script, Settle, Task, Work};
 use crate::plan::Phase;
@@ -206,9 +206,9 @@ impl Settings {
 
     /// The rules with their limits, as a ledger has them.
     #[must_use]
-    pub fn rule_names(&self, phase: Phase) -> String {
+    pub fn rule_text(&self, phase: Phase) -> String {
         match self.settle(phase, Here::default()) {
-            Some(settle) => settle.rule_names(),
+            Some(settle) => settle.rule_text(),
             None => String::new(),
         }
     }
@@ -218,7 +218,7 @@ impl Settings {
         let bs_bytes = self.bs_of(phase);
         Fill {
             job_text: jobs::fill(self, phase, here),
-            pattern: pattern(phase),
+            pattern: phase.pattern(),
             bs_bytes,
             range_percent: self.range.percent(here.capacity_bytes),
             bytes: self.range.bytes(here.capacity_bytes, bs_bytes),
@@ -236,7 +236,7 @@ impl Settings {
         let interval = interval.min().filter(|ms| *ms < SAMPLE_MS);
         Some(Settle {
             job_text: jobs::settle(self, phase, here, steady.most()),
-            pattern: pattern(phase),
+            pattern: phase.pattern(),
             bs_bytes: self.bs_of(phase),
             range_percent: self.range.percent(here.capacity_bytes),
             criteria,
@@ -334,13 +334,6 @@ fn sample_ms(window: Duration) -> u64 {
     SAMPLE_MS.min(window_ms / SAMPLES_MIN).max(1)
 }
 
-fn pattern(phase: Phase) -> Pattern {
-    match phase {
-        Phase::Sequential => Pattern::Sequential,
-        Phase::Random => Pattern::Random,
-    }
-}
-
 /// The flow that leads a device to the state for one phase. The stages are those
 /// of one *pass*; when sequential work is wanted after random work, or the state
 /// has gone stale, another pass begins, whose stages are called `….2`.
@@ -373,8 +366,29 @@ impl Precondition {
         self.pass.max(if spoilt { last + 1 } else { last })
     }
 
+    /// The pass in which the device was led to the state, if it was.
+    #[must_use]
+    pub fn led(&self, history: &History) -> Option<u32> {
+        let pass = self.pass(history);
+        let goal = self.stages(pass).pop()?;
+        match history.ended(&goal.stage.id)? {
+            StageEnd::Done | StageEnd::Skipped { .. } => Some(pass),
+            StageEnd::NotAttained { .. } | StageEnd::Failed { .. } => None,
+        }
+    }
+
+    /// Why the device is not steady although it goes on, the limit being soft.
+    #[must_use]
+    pub fn not_attained(&self, history: &History) -> Option<String> {
+        let goal = self.stages(self.pass(history)).pop()?;
+        match history.ended(&goal.stage.id)? {
+            StageEnd::NotAttained { reason } => Some(reason.clone()),
+            _ => None,
+        }
+    }
+
     /// All stages of a pass, in order.
-    fn stages(&self, pass: u32) -> Vec<Task> {
+    pub(crate) fn stages(&self, pass: u32) -> Vec<Task> {
         let mut tasks: Vec<Task> = Vec::new();
         for (stage, act) in &self.first {
             tasks.push(Task {
@@ -435,10 +449,6 @@ impl Precondition {
             return;
         };
         let bs = units::bytes(settle.bs_bytes as f64);
-        let pattern = match phase {
-            Phase::Sequential => "sequential",
-            Phase::Random => "random",
-        };
         let by = match settings.steady.as_ref().map(|steady| steady.by) {
             Some(By::Snia) => "SNIA's criterion, interpreted",
             _ => "fio's rule",
@@ -447,7 +457,7 @@ impl Precondition {
             stage: Stage {
                 id: format!("settle-{}", short(phase)),
                 kind: StageKind::Settle,
-                title: format!("{pattern} writes of {bs} until steady by {by}"),
+                title: format!("{phase} writes of {bs} until steady by {by}"),
                 round: None,
             },
             work: Work::Settle(settle),

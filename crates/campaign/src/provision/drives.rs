@@ -215,7 +215,7 @@ pub struct Refused {
 ///
 /// # Errors
 /// Everything that stands against it, for all drives together.
-pub fn check(drives: &[Drive], words: &[String]) -> Result<(), Refused> {
+pub fn check(drives: &[&Drive], words: &[String]) -> Result<(), Refused> {
     let confirmed = Confirmations(words.to_vec());
     let mut refused = Refused::default();
     for drive in drives {
@@ -234,7 +234,7 @@ pub fn check(drives: &[Drive], words: &[String]) -> Result<(), Refused> {
     Err(refused)
 }
 
-fn idle(drives: &[Drive], words: &[String]) -> Vec<String> {
+fn idle(drives: &[&Drive], words: &[String]) -> Vec<String> {
     let sys = Sys::live();
     let names = |word: &String| {
         let word = Confirmations(vec![word.clone()]);

@@ -66,16 +66,17 @@ impl Provision {
         // Whoever listens stays until the last thread has ended.
         let tell = |message| drop(told.send((place, message)));
         let mut log = DriveLog::new(&self.how, one);
-        let came = self.script(one).and_then(|script| {
-            let ready = self.flow(place, script.as_ref()).look()?;
-            let mut observe = |event: &Event| {
-                log.take(event);
-                if let Some(event) = light(event) {
-                    tell(Ok(event));
-                }
-            };
-            ready.run(control, &mut |_| {}, &mut observe)
-        });
+        let mut observe = |event: &Event| {
+            log.take(event);
+            if let Some(event) = light(event) {
+                tell(Ok(event));
+            }
+        };
+        let came = self
+            .look(place, |_, ready| {
+                ready.run(control, &mut |_| {}, &mut observe)
+            })
+            .and_then(|came| came);
         log.end(&came);
         tell(Err(Box::new(came)));
     }

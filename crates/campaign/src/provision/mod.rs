@@ -5,7 +5,7 @@
 //! checks everything for every drive before anything is touched. A drive that
 //! fails does not stop the others.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fathom_kconfig::Config;
@@ -13,10 +13,12 @@ use fathom_model::RunStatus;
 use fathom_model::ledger::Pattern;
 use serde::{Deserialize, Serialize};
 
-use crate::Ledgers;
+use crate::budget::Limits;
 use crate::flow::{Flow, Script};
+use crate::ledger::Ledgers;
 
 mod batch;
+mod cost;
 mod drives;
 mod going;
 mod logs;
@@ -24,6 +26,7 @@ mod outcome;
 mod script;
 
 pub use batch::{Batch, COMMAND, Facts, last};
+pub use cost::Planned;
 pub use drives::{Drive, Found, Refused, Skipped, Workload, all, check, named};
 pub use going::{Came, Told};
 pub use outcome::{Outcome, outcome};
@@ -72,7 +75,7 @@ pub enum Method {
 }
 
 /// What is asked for beside the drives and [`How`].
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Options {
     /// The folder of records.
     pub runs_dir: PathBuf,
@@ -82,12 +85,16 @@ pub struct Options {
     pub fio: Option<PathBuf>,
     /// Time between two samples.
     pub interval: Duration,
-    /// Longest time of this start.
-    pub limit: Option<Duration>,
+    /// What may be spent: the time is that of each drive, the bytes are those of
+    /// all together.
+    pub limits: Limits,
+    /// The rated endurance of each drive, in terabytes, where somebody says it.
+    pub endurance_tb: Option<f64>,
+    /// The ledgers of devices.
+    pub ledgers: Ledgers,
 }
 
 /// Drives that are to be provisioned together.
-#[derive(Debug)]
 pub struct Provision {
     /// How.
     pub how: How,
@@ -198,23 +205,48 @@ impl Provision {
             fio: options.fio.clone(),
             sim: sims.get(place).or(sims.last()).cloned(),
             interval: options.interval,
-            limit: options.limit,
+            limit: options.limits.time,
             runs_dir: options.runs_dir.clone(),
             record: one.record.as_ref().map(|(dir, _)| dir.clone()),
-            ledgers: Ledgers::of_user(),
+            ledgers: options.ledgers.clone(),
             facts: facts.to_map(),
         }
     }
 
-    /// Whether all that are left may be written to.
+    /// The folder of the records.
+    #[must_use]
+    pub fn runs_dir(&self) -> &Path {
+        &self.options.runs_dir
+    }
+
+    /// Whether nothing is measured, because the drives do not exist.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        self.how.engine == "sim"
+    }
+
+    /// Whether all that are left may be written to, and can be purged as is
+    /// wanted.
     ///
     /// # Errors
     /// What stands against each of them, all told at once; nothing was touched.
     pub fn check(&self) -> Result<(), Refused> {
-        let left: Vec<Drive> = self.left().map(|(_, one)| one.drive.clone()).collect();
-        match self.how.engine == "sim" {
+        if self.is_simulated() {
+            return Ok(());
+        }
+        let left: Vec<&One> = self.left().map(|(_, one)| one).collect();
+        let drives: Vec<&Drive> = left.iter().map(|one| &one.drive).collect();
+        check(&drives, &self.options.destroy)?;
+        let reasons: Vec<String> = left
+            .iter()
+            .filter_map(|one| self.against_purge(one))
+            .collect();
+        match reasons.is_empty() {
             true => Ok(()),
-            false => check(&left, &self.options.destroy),
+            false => Err(Refused {
+                reasons,
+                ..Refused::default()
+            }),
         }
     }
 }

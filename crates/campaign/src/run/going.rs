@@ -2,6 +2,7 @@
 //! time is up, the device is gone or somebody stops it.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,8 +17,9 @@ use super::logs::Logs;
 use super::looks::Looks;
 use super::tally::{Came, Tally};
 use super::{COMMAND, Ready, RunError, guards::Guards, planfile, prepare, records};
-use crate::flow::Clock;
-use crate::plan::Step;
+use crate::flow::{Book, Clock, Ending, History, Runner, Stop};
+use crate::plan::{Phase, Step};
+use crate::precondition::Precondition;
 
 /// How a run of a campaign ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub struct Finish {
     pub no_time: usize,
     /// Why it ended before its steps did, when nobody stopped it.
     pub stopped: Option<String>,
+    /// Why points were left out that want a steady device: a result, no error.
+    pub not_steady: Option<String>,
 }
 
 impl Ready<'_> {
@@ -78,17 +82,28 @@ impl Ready<'_> {
         let tally = RefCell::new(std::mem::take(&mut self.tally));
         let guards = std::mem::take(&mut self.guards);
         let looks = self.looks();
+        let mut history = std::mem::take(&mut self.history);
+        if let Some(resumed) = writer.resumed() {
+            history.take(resumed);
+        }
+        let history = RefCell::new(history);
         let mut observe = |event: &Event| {
             looks.see(event);
+            history.borrow_mut().take(event);
             tally.borrow_mut().take(event);
             moved.borrow_mut().take(event);
             observer(event);
         };
-        let logs = Logs::new(&self.folder, &self.plan.dut);
+        let logs = Logs::new(&self.folder, &self.plan.dut).provisioned(self.plan.preparation.on);
+        let book = Book::of(&ledgers, &self.dut, COMMAND, &dir);
         let mut going = Going {
             session: Session::new(writer, &mut observe, t_ms),
             tally: &tally,
             looks: &looks,
+            history: &history,
+            book: &book,
+            phase: None,
+            against: BTreeMap::new(),
             guards,
             logs: self.plan.settings.progress_logs.then_some(logs),
             control,
@@ -98,23 +113,38 @@ impl Ready<'_> {
             },
             no_time: 0,
             stopped: None,
+            not_steady: None,
             unwritten: None,
             ready: &self,
         };
-        if goes_on {
-            going.log(|logs| logs.start(true));
-        } else {
-            going.log(|logs| logs.start(false));
-        }
+        going.log(|logs| logs.start(goes_on));
+        going.log(|logs| logs.skip_preconditioning(None));
         for text in &self.notes {
             going.session.event(Event::Note { text: text.clone() });
         }
-        let interrupted = going.all_steps();
+        let interrupted = going.everything();
         for text in ledgers.end(COMMAND, &dir, moved.borrow().bytes()) {
             going.session.event(Event::Note { text });
         }
         going.close(interrupted)
     }
+}
+
+/// What came of making the device ready.
+enum Prepared {
+    /// It is.
+    Ready,
+    /// It is not, and the points that want it are left out for this reason.
+    Against(String),
+    /// The run ends.
+    Stopped {
+        /// Somebody wanted it so.
+        interrupted: bool,
+    },
+}
+
+impl Prepared {
+    const STOPPED: Self = Self::Stopped { interrupted: false };
 }
 
 /// The state of a run.
@@ -123,6 +153,12 @@ struct Going<'r> {
     session: Session<'r>,
     tally: &'r RefCell<Tally>,
     looks: &'r Looks,
+    history: &'r RefCell<History>,
+    book: &'r Book,
+    /// The phase for which the device is ready.
+    phase: Option<Phase>,
+    /// Why the points of a phase are left out.
+    against: BTreeMap<Phase, String>,
     guards: Guards,
     logs: Option<Logs>,
     control: &'r Control,
@@ -130,10 +166,127 @@ struct Going<'r> {
     no_time: usize,
     /// Why it ended early.
     stopped: Option<String>,
+    /// Why points were left out that want a steady device.
+    not_steady: Option<String>,
     unwritten: Option<RunError>,
 }
 
 impl Going<'_> {
+    /// Makes the device ready and runs the steps; gives whether somebody stopped
+    /// it.
+    fn everything(&mut self) -> bool {
+        let preparation = &self.ready.plan.preparation;
+        if let (Some(phase), Some(settings)) = (preparation.provision, &preparation.precondition) {
+            let method = settings.method;
+            self.log(|logs| logs.start_provisioning(method));
+            let prepared = self.prepare(phase);
+            let came = match &prepared {
+                Prepared::Ready => "OK",
+                Prepared::Against(reason) => reason,
+                Prepared::Stopped { .. } => "stopped",
+            };
+            self.log(|logs| logs.finish_provisioning(method, came));
+            if let Prepared::Stopped { interrupted } = prepared {
+                return interrupted;
+            }
+        }
+        let points = self.ready.todo.len();
+        if points == 0 {
+            return false;
+        }
+        self.log(|logs| logs.start_evaluation(points));
+        let interrupted = self.all_steps();
+        self.log(|logs| logs.finish_evaluation(points));
+        interrupted
+    }
+
+    /// Makes the device ready for a phase, once.
+    fn prepare(&mut self, phase: Phase) -> Prepared {
+        if let Some(reason) = self.against.get(&phase) {
+            return Prepared::Against(reason.clone());
+        }
+        if self.phase == Some(phase) {
+            return Prepared::Ready;
+        }
+        let prepared = match self.ready.script(phase) {
+            Some(script) => self.lead(&script, phase),
+            None => Prepared::Ready,
+        };
+        match &prepared {
+            Prepared::Ready => self.phase = Some(phase),
+            Prepared::Against(reason) => {
+                self.against.insert(phase, reason.clone());
+            }
+            Prepared::Stopped { .. } => {}
+        }
+        prepared
+    }
+
+    /// Runs the flow that makes the device ready.
+    fn lead(&mut self, script: &Precondition, phase: Phase) -> Prepared {
+        if let Some(reason) = &script.skip {
+            let skipped = script.led(&self.history.borrow()).is_none();
+            if skipped {
+                self.log(|logs| logs.skip_preconditioning(Some(reason)));
+            }
+        }
+        let stop = Runner {
+            session: &mut self.session,
+            selected: &self.ready.selected,
+            control: self.control,
+            clock: self.clock,
+            history: self.history,
+            looks: self.looks,
+            work_dir: &self.ready.folder,
+            interval: self.ready.plan.settings.interval,
+            limit: self.ready.plan.settings.campaign_limit,
+            book: self.book,
+        }
+        .run(script);
+        match stop {
+            Stop::Ended(Ending::Complete) => {
+                self.warn_of_soft_limit(script, phase);
+                Prepared::Ready
+            }
+            Stop::Ended(Ending::NotAttained(reason)) => {
+                let what = format!("the device is not steady for {phase} work: {reason}");
+                self.not_steady.get_or_insert_with(|| what.clone());
+                self.session.event(Event::Note { text: what.clone() });
+                Prepared::Against(what)
+            }
+            Stop::Ended(Ending::Failed(reason)) => {
+                let what = format!("the device could not be made ready: {reason}");
+                self.stop(Failure::new(FailureKind::Other, what));
+                Prepared::STOPPED
+            }
+            Stop::NoTime(reason) => {
+                self.no_time += 1;
+                Prepared::Against(reason)
+            }
+            Stop::Interrupted => Prepared::Stopped { interrupted: true },
+            Stop::Record => Prepared::STOPPED,
+            Stop::Device(failure) => {
+                self.stop(failure);
+                Prepared::STOPPED
+            }
+            Stop::Unwritten(path, source) => {
+                self.give_up(&path, source);
+                Prepared::STOPPED
+            }
+        }
+    }
+
+    /// The limit of rounds was soft and was reached: what follows is measured on
+    /// a device that is not steady.
+    fn warn_of_soft_limit(&mut self, script: &Precondition, phase: Phase) {
+        let text = script.not_attained(&self.history.borrow()).map(|reason| {
+            format!("{phase} work is measured although the device is not steady for it: {reason}")
+        });
+        if let Some(text) = text {
+            self.session.event(Event::Note { text });
+        }
+    }
+
     /// Runs the steps; gives whether somebody stopped it.
     fn all_steps(&mut self) -> bool {
         for &place in &self.ready.todo {
@@ -145,6 +298,20 @@ impl Going<'_> {
                 self.skip(step, reason);
                 continue;
             }
+            if let Some(reason) = self.no_time_for(step) {
+                self.no_time += 1;
+                self.skip(step, reason);
+                continue;
+            }
+            match self.prepare(step.phase) {
+                Prepared::Ready => {}
+                Prepared::Against(reason) => {
+                    self.skip(step, reason);
+                    continue;
+                }
+                Prepared::Stopped { interrupted } => return interrupted,
+            }
+            // It may have taken hours.
             if let Some(reason) = self.no_time_for(step) {
                 self.no_time += 1;
                 self.skip(step, reason);
@@ -301,6 +468,7 @@ impl Going<'_> {
                 status,
                 no_time: self.no_time,
                 stopped: self.stopped,
+                not_steady: self.not_steady,
             }),
         }
     }

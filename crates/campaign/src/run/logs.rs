@@ -7,6 +7,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::precondition::Method;
+
 /// Writes the logs of one campaign.
 #[derive(Debug)]
 pub(crate) struct Logs {
@@ -14,6 +16,8 @@ pub(crate) struct Logs {
     dut: PathBuf,
     /// `nvme0n1` of `/dev/nvme0n1`.
     device: String,
+    /// Whether the points are measured on a device that was made ready.
+    provisioned: bool,
 }
 
 impl Logs {
@@ -25,6 +29,15 @@ impl Logs {
             dir: folder.join("logs"),
             dut: dut.to_owned(),
             device: device.unwrap_or_else(|| "unknown".to_owned()),
+            provisioned: false,
+        }
+    }
+
+    /// For points that are measured on a device that was made ready, or not.
+    pub(super) fn provisioned(self, provisioned: bool) -> Self {
+        Self {
+            provisioned,
+            ..self
         }
     }
 
@@ -53,17 +66,79 @@ impl Logs {
 
     /// A point begins.
     pub(super) fn start_point(&self, id: &str) -> io::Result<()> {
-        self.line(PERFORMANCE, "Start test", &[id])
+        self.line(&self.performance(), "Start test", &[id])
     }
 
     /// A point is over: `OK`, or why it has failed or was left out.
     pub(super) fn finish_point(&self, id: &str, came: &str) -> io::Result<()> {
-        self.line(PERFORMANCE, "Finished test", &[id, came])
+        self.line(&self.performance(), "Finished test", &[id, came])
     }
 
     /// A point is left out.
     pub(super) fn skip_point(&self, id: &str, reason: &str) -> io::Result<()> {
-        self.line(PERFORMANCE, "Skipped test", &[id, reason])
+        self.line(&self.performance(), "Skipped test", &[id, reason])
+    }
+
+    /// The wait until the device is energized begins.
+    pub(crate) fn start_energizing(&self) -> io::Result<()> {
+        self.line("energized", "Energizing", &[])
+    }
+
+    /// The device is energized.
+    pub(crate) fn finish_energizing(&self) -> io::Result<()> {
+        self.line("energized", "Energized", &[])
+    }
+
+    /// Whether pre-conditioning was left out, and why: the log is there only then.
+    pub(crate) fn skip_preconditioning(&self, reason: Option<&str>) -> io::Result<()> {
+        const LOG: &str = "skip-precon";
+        match reason {
+            Some(reason) => self.line(LOG, "Skipping preconditioning", &[reason]),
+            None => match fs::remove_file(self.dir.join(LOG).join(&self.device)) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// The device is made ready, by this method.
+    pub(crate) fn start_provisioning(&self, method: Method) -> io::Result<()> {
+        let (log, name) = provisioning(method);
+        self.line(log, "Start provisioning", &[name])
+    }
+
+    /// The device is ready, or is not.
+    pub(crate) fn finish_provisioning(&self, method: Method, came: &str) -> io::Result<()> {
+        let (log, name) = provisioning(method);
+        self.line(log, "Finished provisioning", &[name, came])
+    }
+
+    /// The points begin.
+    pub(super) fn start_evaluation(&self, points: usize) -> io::Result<()> {
+        self.evaluation("Start", points)
+    }
+
+    /// The points are over.
+    pub(super) fn finish_evaluation(&self, points: usize) -> io::Result<()> {
+        self.evaluation("Finished", points)
+    }
+
+    fn evaluation(&self, verb: &str, points: usize) -> io::Result<()> {
+        let word = self.word();
+        let action = format!("{verb} {word} performance evaluation");
+        let tests = format!("Number of tests: {points}");
+        self.line(&self.performance(), &action, &[&tests])
+    }
+
+    fn word(&self) -> &'static str {
+        match self.provisioned {
+            true => "provisioned",
+            false => "unprovisioned",
+        }
+    }
+
+    fn performance(&self) -> String {
+        format!("performance-evaluation/{}", self.word())
     }
 
     /// A purge begins: the command, as a person would type it, and why.
@@ -105,9 +180,13 @@ impl Logs {
     }
 }
 
-/// Points are measured on a device as it is: the state of the device is not
-/// Fathom's business yet.
-const PERFORMANCE: &str = "performance-evaluation/unprovisioned";
+/// The log of a method, and what it is called there.
+fn provisioning(method: Method) -> (&'static str, &'static str) {
+    match method {
+        Method::SantaClara => ("provisioning/santa-clara", "Santa Clara"),
+        Method::Snia => ("provisioning/snia/iops", "SNIA IOPS"),
+    }
+}
 
 fn now() -> u64 {
     SystemTime::now()

@@ -6,6 +6,7 @@
 //! runs what has not been measured there with the same job file on the same
 //! device by the same engine.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,8 +18,10 @@ use fathom_model::environment::Target;
 use fathom_model::{Environment, Exit, FailureKind};
 use fathom_record::{Entries, RecordError};
 
+use crate::flow::{History, Luck};
 use crate::ledger::{Ledgers, Moved};
-use crate::plan::{Plan, Step};
+use crate::plan::{Phase, Plan, Step};
+use crate::precondition::Here;
 
 mod going;
 mod guards;
@@ -27,6 +30,7 @@ pub(crate) mod logs;
 pub(crate) mod looks;
 mod planfile;
 pub(crate) mod prepare;
+pub(crate) mod preparing;
 mod progress;
 pub(crate) mod records;
 mod tally;
@@ -132,6 +136,12 @@ pub struct Ready<'p> {
     /// The record it goes on with.
     record: Option<PathBuf>,
     tally: Tally,
+    /// What was done to the device.
+    history: History,
+    /// What is known of the machine for pre-conditioning.
+    here: Here,
+    /// What was found of the device's state before.
+    found: BTreeMap<Phase, preparing::Found>,
     /// What the starts before have written.
     moved: Moved,
     guards: Guards,
@@ -163,7 +173,7 @@ pub fn ready<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Re
 /// # Errors
 /// As [`ready`], but for what stands against the target.
 pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Ready<'p>, RunError> {
-    if plan.steps.is_empty() {
+    if plan.phases().is_empty() {
         let what =
             "the plan is empty: no test is switched on (fathom config menu), or --only names none";
         return Err(RunError::Input(what.to_owned()));
@@ -188,6 +198,7 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
     let record = records::to_go_on_with(plan, runs_dir, options.begin)?;
     let mut tally = Tally::default();
     let mut moved = Moved::default();
+    let mut history = History::default();
     if let Some(dir) = &record {
         let mut entries = Entries::open(dir)?;
         let before = records::engine_of(&entries.header);
@@ -200,15 +211,20 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
             let event = entry?.event;
             tally.take(&event);
             moved.take(&event);
+            history.take(&event);
         }
         // A run that was killed leaves its last step open, and so it stays.
         tally = tally.closed();
     }
     let mut guards = Guards::new(plan);
     guards.look_at_all(plan, &tally);
+    let here = preparing::here(&selected, &dut, &plan.preparation);
     let mut ready = Ready {
         plan,
         folder,
+        here,
+        history,
+        found: BTreeMap::new(),
         dut,
         runs_dir: runs_dir.to_owned(),
         selected,
@@ -225,6 +241,10 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         options,
     };
     ready.find_todo();
+    ready.look_at_state();
+    if ready.refusal.is_none() {
+        ready.refusal = ready.against_purge();
+    }
     Ok(ready)
 }
 
@@ -255,7 +275,7 @@ impl<'p> Ready<'p> {
     /// Whether there is nothing left to do.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.todo.is_empty()
+        self.todo.is_empty() && self.stages(Luck::Best).is_empty()
     }
 
     /// The steps that will run, unless the guard or a time limit leaves them

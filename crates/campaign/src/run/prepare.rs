@@ -16,6 +16,7 @@ use fathom_model::{FailureKind, JobSpec};
 
 use super::RunError;
 use crate::plan::{Plan, Step};
+use crate::precondition;
 
 /// Faults of one kind that are told: the rest are hardly others.
 const TOLD_MAX: usize = 10;
@@ -84,6 +85,13 @@ impl Wants {
                 continue;
             }
             match job(plan, step) {
+                Ok(job) => wants.add(job, folder),
+                Err(fault) => faults.push(fault),
+            }
+        }
+        let preparation = plan.preparation.precondition.iter();
+        for file in preparation.flat_map(precondition::files) {
+            match read(&file.text, &file.path) {
                 Ok(job) => wants.add(job, folder),
                 Err(fault) => faults.push(fault),
             }

@@ -181,10 +181,13 @@ pub(crate) fn job_path(name: &str, ending: &str) -> PathBuf {
     Path::new("jobs").join(format!("{name}.{ending}"))
 }
 
+/// The ending of the job files of stages.
+pub(crate) const JOB_ENDING: &str = "fio";
+
 /// The ending of a step's job file.
 pub(crate) fn ending(step: &Step) -> &str {
     let ending = step.job_file.extension().and_then(OsStr::to_str);
-    ending.unwrap_or("fio")
+    ending.unwrap_or(JOB_ENDING)
 }
 
 /// Texts of the job files in a record; the last one is remembered, because

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_campaign::plan::{Guard, Phase, Plan, Settings, Step};
+use fathom_campaign::plan::{Guard, Phase, Plan, Preparation, Settings, Step};
 use fathom_campaign::run::{Begin, Finish, Options, Progress, RunError, ready};
 use fathom_engine::Control;
 use fathom_model::{Event, Point};
@@ -64,6 +64,7 @@ impl Campaign {
         let head = "format = \"fathom-sim-device\"\nversion = 1\n";
         fs::write(&sim, format!("{head}{device}")).unwrap();
         let plan = Plan {
+            preparation: Preparation::default(),
             folder: dir.path().to_owned(),
             dut: "/dev/nothing".into(),
             settings: Settings {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::Life;
 use crate::mix::mix;
 
 /// What [`Device::format`] says.
@@ -27,6 +28,8 @@ pub struct Device {
     pub parallel: f64,
     /// Most that it moves, in MiB/s.
     pub bandwidth_mib: f64,
+    /// Its size in GiB: what shares of it (`size=25%`) are meant of.
+    pub capacity_gib: f64,
     /// Percent of the rate that is lost with each doubling of the I/Os under
     /// way beyond `parallel`.
     pub beyond_percent: f64,
@@ -40,7 +43,7 @@ pub struct Device {
     /// Percent by which the rate takes a step up or down at random each second,
     /// from where it stands: it never settles.
     pub wander_percent: f64,
-    /// Faster when new, and slower with time.
+    /// Faster when new or purged, and slower with time.
     pub settle: Option<Settle>,
     /// A rate that goes up and down.
     pub swing: Option<Swing>,
@@ -119,6 +122,7 @@ impl Default for Device {
             latency_us: 80.0,
             parallel: 32.0,
             bandwidth_mib: 2000.0,
+            capacity_gib: 64.0,
             beyond_percent: 0.0,
             noise_percent: 1.0,
             seed: 1,
@@ -164,6 +168,7 @@ impl Device {
             ("latency_us", device.latency_us),
             ("parallel", device.parallel),
             ("bandwidth_mib", device.bandwidth_mib),
+            ("capacity_gib", device.capacity_gib),
         ];
         for (key, value) in must_be_positive {
             if !(value.is_finite() && value > 0.0) {
@@ -173,15 +178,13 @@ impl Device {
         Ok(device)
     }
 
-    /// What `in_flight` I/Os of `block_bytes` get at a moment of its life, when
-    /// its rate has wandered to `wandered` times what it was.
-    pub(super) fn serve(
-        &self,
-        in_flight: f64,
-        block_bytes: f64,
-        at_s: f64,
-        wandered: f64,
-    ) -> Service {
+    /// Its size in bytes.
+    pub(super) fn capacity_bytes(&self) -> u64 {
+        (self.capacity_gib * f64::from(1 << 30)) as u64
+    }
+
+    /// What `in_flight` I/Os of `block_bytes` get at a moment of its life.
+    pub(super) fn serve(&self, in_flight: f64, block_bytes: f64, life: &Life) -> Service {
         let bandwidth = self.bandwidth_mib * f64::from(1 << 20);
         let alone_s = self.latency_us / 1e6 + block_bytes / bandwidth;
         let served = in_flight.min(self.parallel);
@@ -190,7 +193,7 @@ impl Device {
             .max(0.01)
             .powf(doublings);
         let most = bandwidth / block_bytes;
-        let iops = (served / alone_s).min(most) * lost * self.mood(at_s) * wandered;
+        let iops = (served / alone_s).min(most) * lost * self.mood(life) * life.wandered;
         let iops = iops.max(0.1);
         Service {
             iops,
@@ -200,13 +203,15 @@ impl Device {
     }
 
     /// Its rate at a moment as a factor.
-    fn mood(&self, at_s: f64) -> f64 {
+    fn mood(&self, life: &Life) -> f64 {
+        let at_s = life.now.as_secs_f64();
         let mut factor = (1.0 + self.drift_percent_per_hour / 100.0)
             .max(0.01)
             .powf(at_s / 3600.0);
         if let Some(settle) = self.settle {
             let more = settle.fresh_percent / 100.0 - 1.0;
-            factor *= 1.0 + more * (-at_s / settle.seconds).exp();
+            let used_s = at_s - life.purged.as_secs_f64();
+            factor *= 1.0 + more * (-used_s / settle.seconds).exp();
         }
         if let Some(swing) = self.swing {
             let turn = at_s / swing.seconds * std::f64::consts::TAU;
@@ -254,7 +259,7 @@ mod tests {
             beyond_percent: 10.0,
             ..Device::default()
         };
-        let at = |depth: f64| device.serve(depth, 4096.0, 0.0, 1.0);
+        let at = |depth: f64| device.serve(depth, 4096.0, &Life::new());
         assert!(at(32.0).iops > 1.9 * at(16.0).iops);
         assert!(at(64.0).iops < at(32.0).iops);
         assert!(at(64.0).latency_ns > 2.0 * at(32.0).latency_ns);

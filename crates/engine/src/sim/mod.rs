@@ -21,6 +21,7 @@ use fathom_model::{
 pub use device::{Device, Fail, Settle, Stall, Swing};
 
 use crate::jobfile::spec;
+use crate::jobfile::value::Amount;
 use crate::requested::{bad, jobs};
 use crate::{Control, Engine, EngineError, Flow, Outcome, Request, Sink};
 
@@ -47,6 +48,8 @@ pub struct Sim {
 struct Life {
     /// Its age.
     now: Duration,
+    /// When it was as new the last time.
+    purged: Duration,
     /// Where its rate has wandered to, as a factor.
     wandered: f64,
 }
@@ -55,11 +58,20 @@ impl Sim {
     /// A new device of this kind.
     #[must_use]
     pub fn new(device: Device) -> Self {
-        let life = Mutex::new(Life {
-            now: Duration::ZERO,
-            wandered: 1.0,
-        });
+        let life = Mutex::new(Life::new());
         Self { device, life }
+    }
+
+    /// Size of the device in bytes.
+    #[must_use]
+    pub fn capacity_bytes(&self) -> u64 {
+        self.device.capacity_bytes()
+    }
+
+    /// Takes all data away: the device is as new, and no younger.
+    pub fn purge(&self) {
+        let mut life = self.life();
+        life.purged = life.now;
     }
 
     /// A new device as a file describes it; without one a healthy device.
@@ -76,7 +88,7 @@ impl Sim {
     /// # Errors
     /// A sentence for each job that has not.
     pub fn runs(specs: &[JobSpec]) -> Result<(), Vec<String>> {
-        let reasons: Vec<String> = specs.iter().filter_map(|s| Load::of(s).err()).collect();
+        let reasons: Vec<String> = specs.iter().filter_map(|s| Load::of(s, 1).err()).collect();
         if reasons.is_empty() {
             Ok(())
         } else {
@@ -104,6 +116,16 @@ impl Sim {
     }
 }
 
+impl Life {
+    fn new() -> Self {
+        Self {
+            now: Duration::ZERO,
+            purged: Duration::ZERO,
+            wandered: 1.0,
+        }
+    }
+}
+
 impl Engine for Sim {
     fn name(&self) -> &'static str {
         "sim"
@@ -124,7 +146,10 @@ impl Engine for Sim {
         sink: &mut dyn Sink,
     ) -> Result<Outcome, EngineError> {
         let specs = jobs(request, self.name())?;
-        let loads: Result<Vec<Load>, String> = specs.iter().map(Load::of).collect();
+        let loads: Result<Vec<Load>, String> = specs
+            .iter()
+            .map(|spec| Load::of(spec, self.capacity_bytes()))
+            .collect();
         let loads = loads.map_err(bad)?;
         let mut run = Run {
             sim: self,
@@ -174,7 +199,7 @@ struct Done {
 const DIRECTIONS: [Direction; 2] = [Direction::Read, Direction::Write];
 
 impl Load {
-    fn of(spec: &JobSpec) -> Result<Self, String> {
+    fn of(spec: &JobSpec, capacity_bytes: u64) -> Result<Self, String> {
         let wrong = |what: &str| format!("job {}: the simulation {what}", spec.name);
         let rw = spec::rw(spec).ok_or_else(|| wrong("does not understand its rw"))?;
         let blocks = spec::bs(spec).ok_or_else(|| wrong("knows one block size only"))?;
@@ -188,7 +213,10 @@ impl Load {
         let time_based = spec::time_based(spec);
         let runtime = spec::runtime(spec);
         let clones = spec::numjobs(spec).max(1);
-        let size = spec::size(spec).and_then(crate::jobfile::value::Amount::number);
+        let size = spec::size(spec).and_then(|size| match size {
+            Amount::Percent(percent) => Some(capacity_bytes * u64::from(percent) / 100),
+            size => size.number(),
+        });
         let size_bytes = size.map(|size| size as f64 * clones as f64);
         if runtime.is_none() && size_bytes.is_none() {
             return Err(wrong("needs a runtime, or a size in bytes"));
@@ -307,11 +335,8 @@ impl Run<'_> {
     fn left(&self, life: &Life, ran: Duration, in_flight: u64) -> Duration {
         let of = |load: &Load| {
             let share = load.in_flight as f64 / in_flight as f64;
-            let at_s = life.now.as_secs_f64();
-            let service =
-                self.sim
-                    .device
-                    .serve(in_flight as f64, load.block_bytes, at_s, life.wandered);
+            let device = &self.sim.device;
+            let service = device.serve(in_flight as f64, load.block_bytes, life);
             load.left(ran, service.iops * share * load.block_bytes)
         };
         self.loads.iter().map(of).max().unwrap_or_default()
@@ -326,9 +351,8 @@ impl Run<'_> {
         let t_ms = ran.as_millis() as u64;
         let mut samples = Vec::new();
         for (job, load) in (0..).zip(&mut self.loads) {
-            let at_s = life.now.as_secs_f64();
             let device = &self.sim.device;
-            let service = device.serve(in_flight as f64, load.block_bytes, at_s, life.wandered);
+            let service = device.serve(in_flight as f64, load.block_bytes, &life);
             let share = load.in_flight as f64 / in_flight as f64;
             let ios = match silent || ran <= load.ramp {
                 true => 0.0,

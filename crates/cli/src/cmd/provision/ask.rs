@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use fathom_campaign::budget::Limits;
 use fathom_campaign::folder::{CONFIG, shipped};
+use fathom_campaign::ledger::Ledgers;
 use fathom_campaign::plan::Overrides;
 use fathom_campaign::provision::{self, Drive, How, Method, Options, Provision, Skipped, Workload};
 use fathom_campaign::{Folder, plan};
@@ -121,7 +123,13 @@ fn options(global: &Global, args: &Args, settings: &plan::Settings) -> Options {
         destroy: settings.destroy.clone(),
         fio: args.fio.clone(),
         interval: settings.interval,
-        limit: args.max_time,
+        limits: Limits {
+            time: args.max_time,
+            bytes: args.max_written,
+            ..Limits::default()
+        },
+        endurance_tb: args.endurance_tbw,
+        ledgers: Ledgers::of_user(),
     }
 }
 

@@ -145,8 +145,8 @@ fn drive(asked: &Asked, one: &One, came: Option<&Came>) -> anyhow::Result<DriveE
         stages: Vec::new(),
     };
     if let Some(dir) = dir {
-        let script = asked.provision.script(one).map_err(super::failed)?;
-        let outcome = provision::outcome(dir, script.as_ref())?;
+        let script = asked.provision.reread(one).map_err(super::failed)?;
+        let outcome = provision::outcome(dir, &script)?;
         entry.status = outcome.status.unwrap_or(RunStatus::Running);
         entry.took_ms = outcome.took_ms;
         for past in outcome.history.stages() {

@@ -1,9 +1,10 @@
 //! Every command of every drive; nothing is run.
 
+use std::path::Path;
 use std::time::Duration;
 
-use fathom_campaign::flow::{Luck, Ready, Task, Work, outlook};
-use fathom_campaign::provision::One;
+use fathom_campaign::flow::{Ready, Task, Work};
+use fathom_campaign::provision::{One, Planned};
 use fathom_engine::Request;
 use fathom_engine::jobfile::shell_quote;
 use fathom_model::{Exit, units};
@@ -19,18 +20,15 @@ use crate::out;
 /// and ends as the run itself would.
 pub fn run(global: &Global, asked: &Asked) -> anyhow::Result<Exit> {
     let provision = &asked.provision;
+    let record = provision.runs_dir().join("RUN");
     let mut drives = Vec::new();
-    for (place, one) in provision.left() {
-        let script = provision.script(one).map_err(failed)?;
-        let ready = provision
-            .flow(place, script.as_ref())
-            .look()
-            .map_err(failed)?;
-        let (tasks, _) = outlook(script.as_ref(), &ready.history().resumed(), Luck::Best);
-        match global.json {
-            true => drives.push(document(one, &ready, &tasks)?),
-            false => show(one, &ready, &tasks)?,
-        }
+    for planned in provision.plan().map_err(failed)? {
+        let one = &provision.drives[planned.place];
+        let shown = provision.look(planned.place, |_, ready| match global.json {
+            true => document(&record, one, &ready, &planned).map(|drive| drives.push(drive)),
+            false => show(&record, one, &ready, &planned),
+        });
+        shown.map_err(failed)??;
     }
     if global.json {
         let engine = &provision.how.engine;
@@ -42,7 +40,8 @@ pub fn run(global: &Global, asked: &Asked) -> anyhow::Result<Exit> {
     }
 }
 
-fn show(one: &One, ready: &Ready, tasks: &[Task]) -> anyhow::Result<()> {
+fn show(record: &Path, one: &One, ready: &Ready, planned: &Planned) -> anyhow::Result<()> {
+    let tasks = &planned.tasks;
     let about = summary::about(&one.drive);
     let head = format!("# {}  {about}", one.drive.path.display());
     out::line(format!(
@@ -62,42 +61,42 @@ fn show(one: &One, ready: &Ready, tasks: &[Task]) -> anyhow::Result<()> {
             head += &format!(", {} at least", units::duration(millis(time)));
         }
         out::line(head);
-        for command in commands(ready, task)? {
+        for command in commands(record, ready, task)? {
             out::line(command);
         }
     }
     Ok(())
 }
 
-fn document(one: &One, ready: &Ready, tasks: &[Task]) -> anyhow::Result<Value> {
+fn document(record: &Path, one: &One, ready: &Ready, planned: &Planned) -> anyhow::Result<Value> {
     let mut stages = Vec::new();
-    for task in tasks {
+    for task in &planned.tasks {
         let jobs: Vec<&str> = task.work.job_texts().collect();
         stages.push(json!({
             "id": task.stage.id,
             "kind": task.stage.kind,
             "title": task.stage.title,
-            "commands": commands(ready, task)?,
+            "commands": commands(record, ready, task)?,
             "job_files": jobs,
         }));
     }
     Ok(json!({
         "path": one.drive.path,
         "workload": one.load,
+        "cost": planned.sentence(),
         "stages": stages,
     }))
 }
 
 /// The commands of a stage, as a person would type them; what is done inside
 /// Fathom is a comment.
-fn commands(ready: &Ready, task: &Task) -> anyhow::Result<Vec<String>> {
+fn commands(record: &Path, ready: &Ready, task: &Task) -> anyhow::Result<Vec<String>> {
     if let Work::Act(act) = &task.work {
         return Ok(act.commands());
     }
     if let Work::Skip(reason) = &task.work {
         return Ok(vec![format!("# left out: {reason}")]);
     }
-    let record = std::path::Path::new("RUN");
     let mut commands = Vec::new();
     for _ in task.work.job_texts() {
         let job_file = record.join("jobs").join(format!("{}.fio", task.stage.id));

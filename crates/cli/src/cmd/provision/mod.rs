@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fathom_campaign::provision::{self, Came, Provision, Skipped, Told, Workload};
+use fathom_campaign::provision::{self, Came, Planned, Provision, Skipped, Told, Workload};
+use fathom_campaign::quick::parse_size;
 use fathom_device::drives::Transport;
+use fathom_device::purge::Choice;
 use fathom_engine::Control;
 use fathom_model::Exit;
 
@@ -61,7 +63,7 @@ pub struct Args {
     #[arg(long, value_enum)]
     method: Option<Method>,
     /// How they are purged first (fathom purge --help) [default: auto]
-    #[arg(long, value_name = "METHOD")]
+    #[arg(long, value_name = "METHOD", value_parser = purge_method)]
     purge: Option<String>,
     /// Do not purge them first
     #[arg(long, conflicts_with = "purge")]
@@ -83,9 +85,16 @@ pub struct Args {
     /// [default: that of the campaign]
     #[arg(long, value_name = "DIR")]
     logs: Option<PathBuf>,
-    /// Refuse when it may take longer than this
+    /// Longest time: refused when it takes longer for certain, else no stage begins
+    /// that would end later
     #[arg(long, value_name = "TIME", value_parser = duration)]
     max_time: Option<Duration>,
+    /// Refuse when more is written to all drives together (900G, 4T)
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    max_written: Option<u64>,
+    /// What each drive is rated for, in terabytes written, where it does not tell
+    #[arg(long, value_name = "TB")]
+    endurance_tbw: Option<f64>,
     /// Which engine writes
     #[arg(long, value_enum)]
     engine: Option<EngineOrSim>,
@@ -96,6 +105,15 @@ pub struct Args {
     /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
     #[arg(long, value_name = "PATH")]
     fio: Option<PathBuf>,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).ok_or_else(|| "not a size like 900G".to_owned())
+}
+
+/// The name of a way to purge, as it was written.
+fn purge_method(text: &str) -> Result<String, String> {
+    text.parse::<Choice>().map(|_| text.to_owned())
 }
 
 /// How drives are attached.
@@ -165,10 +183,13 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     if let Err(refused) = provision.check() {
         return Err(refused::error(provision, &refused).into());
     }
-    summary::tell_plan(global, provision)?;
+    let plan = provision.plan().map_err(failed)?;
+    if !global.quiet {
+        summary::tell_plan(provision, &plan);
+    }
     // Taken over before anything starts: an early Ctrl-C leaves no engine behind.
     let control = signals::control()?;
-    let came = observed(global, provision, &control);
+    let came = observed(global, provision, &plan, &control);
     conclude(global, &asked, came, &control)
 }
 
@@ -189,17 +210,24 @@ fn nothing_left(global: &Global, asked: &ask::Asked) -> anyhow::Result<Exit> {
 }
 
 /// Runs them before somebody's eyes; gives what came of each.
-fn observed(global: &Global, provision: &Provision, control: &Control) -> Vec<(usize, Came)> {
+fn observed(
+    global: &Global,
+    provision: &Provision,
+    plan: &[Planned],
+    control: &Control,
+) -> Vec<(usize, Came)> {
     let live = LiveOptions::new(global.quiet, global.color);
     // By the place among all drives.
     let mut rows = vec![None; provision.drives.len()];
     let mut shown = Vec::new();
-    for (place, one) in provision.left() {
-        rows[place] = Some(shown.len());
+    for planned in plan {
+        rows[planned.place] = Some(shown.len());
+        let drive = &provision.drives[planned.place].drive;
+        let name = drive.name.clone();
         shown.push(Row::new(
-            one.drive.name.clone(),
-            summary::about(&one.drive),
-            summary::stages(provision, place),
+            name,
+            summary::about(drive),
+            summary::ahead(planned),
         ));
     }
     let title = summary::title(provision);

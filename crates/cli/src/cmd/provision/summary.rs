@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use fathom_campaign::flow::{Ending, History, Luck, Task, Work, outlook};
-use fathom_campaign::provision::{Came, Drive, Method, One, Provision};
+use fathom_campaign::budget::Cost;
+use fathom_campaign::flow::{Ending, Task, Work};
+use fathom_campaign::provision::{Came, Drive, Method, One, Planned, Provision};
 use fathom_model::ledger::Pattern;
 use fathom_model::{Exit, RunStatus, units};
 use fathom_report::grid::{Cell, Grid, figures, words};
@@ -11,8 +12,8 @@ use fathom_report::style::{Style, Tone};
 
 use super::document::{Document, DriveEntry};
 use super::row::Ahead;
-use crate::cmd::Global;
-use crate::cmd::run::{failed, summary::SIMULATION};
+use crate::cmd::campaign::tell_notes;
+use crate::cmd::run::summary::SIMULATION;
 use crate::live::clock;
 use crate::out;
 
@@ -70,18 +71,20 @@ fn method(method: Method) -> &'static str {
 }
 
 /// The stages of a drive, as if all went well.
-pub fn stages(provision: &Provision, place: usize) -> Vec<Ahead> {
-    let script = provision.script(&provision.drives[place]);
-    let tasks = script.map(|script| outlook(script.as_ref(), &History::default(), Luck::Best).0);
-    let ahead = |task: Task| Ahead {
-        id: task.stage.id,
+pub fn ahead(planned: &Planned) -> Vec<Ahead> {
+    let ahead = |task: &Task| Ahead {
+        id: task.stage.id.clone(),
         bytes: match &task.work {
             Work::Fill(fill) => fill.bytes,
             _ => None,
         },
-        least_ms: u64::try_from(task.work.least_time().as_millis()).unwrap_or(u64::MAX),
+        least_ms: millis(task.work.least_time()),
     };
-    tasks.unwrap_or_default().into_iter().map(ahead).collect()
+    planned.tasks.iter().map(ahead).collect()
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The load of a drive in a word.
@@ -92,30 +95,74 @@ pub fn load(one: &One) -> &'static str {
     }
 }
 
-/// What it takes, before it starts: the longest time, and the bytes of all.
-pub fn tell_plan(global: &Global, provision: &Provision) -> anyhow::Result<()> {
-    if global.quiet {
-        return Ok(());
+/// What it takes, before it starts: a line for each drive, and all together.
+pub fn tell_plan(provision: &Provision, plan: &[Planned]) {
+    let style = Style {
+        color: false,
+        width: out::progress_columns(),
+    };
+    let mut grid = Grid::new([
+        words("drive", 0),
+        words("for", 1),
+        figures("stages", 2),
+        figures("takes", 0),
+        figures("writes", 0),
+        figures("of its endurance", 1),
+    ]);
+    let mut all = Cost::default();
+    for planned in plan {
+        let one = &provision.drives[planned.place];
+        let [time, bytes] = costs(&planned.cost);
+        let share = planned.endurance.share(planned.cost.write_bytes);
+        let share = share.map(|share| format!("{:.2} % at most", share.most * 100.0));
+        grid.line([
+            Cell::from(one.drive.name.clone()),
+            Cell::from(load(one)),
+            Cell::from(planned.tasks.len().to_string()),
+            Cell::from(time),
+            Cell::from(bytes),
+            Cell::from(share.unwrap_or_else(|| "unknown".to_owned())),
+        ]);
+        // Drives work side by side: the longest time counts, and all bytes.
+        all.duration = all.duration.max(planned.cost.duration);
+        all.endless += planned.cost.endless;
+        all.write_bytes = all.write_bytes.saturating_add(planned.cost.write_bytes);
+        all.unbounded += planned.cost.unbounded;
     }
-    let mut longest = Duration::ZERO;
-    let mut bytes = 0u64;
-    for (_, one) in provision.left() {
-        let script = provision.script(one).map_err(failed)?;
-        let (tasks, _) = outlook(script.as_ref(), &History::default(), Luck::Worst);
-        let time = tasks.iter().map(|task| task.work.least_time()).sum();
-        longest = longest.max(time);
-        let fills = tasks
-            .iter()
-            .filter_map(|task| task.work.write_bytes(Luck::Worst, None));
-        bytes = bytes.saturating_add(fills.sum());
+    if plan.len() > 1 {
+        let [time, bytes] = costs(&all);
+        let cells = [
+            "all".to_owned(),
+            String::new(),
+            String::new(),
+            time,
+            bytes,
+            String::new(),
+        ];
+        grid.line(cells.map(Cell::from));
     }
-    let text = format!(
-        "{}: fills of {} in all, then loads until steady",
-        title(provision),
-        units::bytes(bytes as f64),
-    );
-    out::note(text);
-    Ok(())
+    out::note(grid.render(style).trim_end());
+    for planned in plan {
+        let name = &provision.drives[planned.place].drive.name;
+        let skip = planned.tasks.iter().find_map(|task| match &task.work {
+            Work::Skip(reason) => Some(format!("{reason} (--force does it again)")),
+            _ => None,
+        });
+        let notes: Vec<String> = skip.into_iter().chain(planned.notes.clone()).collect();
+        let notes: Vec<String> = notes.iter().map(|note| format!("{name}: {note}")).collect();
+        tell_notes(&notes);
+    }
+}
+
+/// Time and bytes, each with a mark where it may be more.
+fn costs(cost: &Cost) -> [String; 2] {
+    let more = |unknown: usize| if unknown > 0 { "> " } else { "" };
+    let time = units::duration(millis(cost.duration));
+    let bytes = units::bytes(cost.write_bytes as f64);
+    [
+        format!("{}{time}", more(cost.endless)),
+        format!("{}{bytes}", more(cost.unbounded)),
+    ]
 }
 
 /// The exit code: that of the drive that fared worst; the codes grow with it.

@@ -1,0 +1,225 @@
+//! What flows do to a device by other means than I/O: the wait until it is
+//! energized, and the purge.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use fathom_device::command::{Issue, Live};
+use fathom_device::purge::{Purge, PurgeError, Want};
+use fathom_device::safety::Confirmations;
+use fathom_device::{Health, Sys};
+use fathom_model::environment::BlockDevice;
+use fathom_model::{Deed, Event, Stage, StageEnd, StageKind, units};
+
+use super::{Act, Acted, Doing};
+use crate::energized::{self, Wait};
+use crate::purge;
+use crate::run::logs::Logs;
+
+/// Takes all data away from a device.
+#[derive(Clone)]
+pub struct Purging {
+    /// The device.
+    pub dut: PathBuf,
+    /// How.
+    pub want: Want,
+    /// The words that name the devices that may be destroyed.
+    pub confirmed: Confirmations,
+    /// Why, for the log and the ledger.
+    pub reason: String,
+    /// The folder whose `logs/purge/DEVICE` is written to.
+    pub logs: Option<PathBuf>,
+    /// The devices of the machine.
+    pub sys: Sys,
+    /// The way to them.
+    pub issue: Arc<dyn Issue>,
+}
+
+impl Purging {
+    /// A purge of a device of this machine.
+    #[must_use]
+    pub fn new(dut: &Path, want: Want, destroy: &[String], reason: &str) -> Self {
+        Self {
+            dut: dut.to_owned(),
+            want,
+            confirmed: Confirmations(destroy.to_vec()),
+            reason: reason.to_owned(),
+            logs: None,
+            sys: Sys::live(),
+            issue: Arc::new(Live),
+        }
+    }
+
+    /// The stage that does it.
+    #[must_use]
+    pub fn stage() -> Stage {
+        Stage {
+            id: "purge".to_owned(),
+            kind: StageKind::Purge,
+            title: "purge".to_owned(),
+            round: None,
+        }
+    }
+
+    /// The purge as it would be done now: what the device can do is asked.
+    ///
+    /// # Errors
+    /// Why it cannot be purged as wanted.
+    pub fn find(&self) -> Result<Purge, PurgeError> {
+        Purge::new(&self.sys, self.issue.as_ref(), &self.want, &self.dut)
+    }
+
+    fn go(&self, doing: &mut Doing<'_>) -> Result<(Option<StageEnd>, Option<Deed>), PurgeError> {
+        let purge = self.find()?;
+        for (method, reason) in &purge.passed_over {
+            let text = format!("purge by {method} was passed over: {reason}");
+            (doing.tell)(Event::Note { text });
+        }
+        let run = purge::Run {
+            purge: &purge,
+            confirmed: &self.confirmed,
+            reason: &self.reason,
+            folder: self.logs.as_deref(),
+        };
+        let done = run.go(self.issue.as_ref(), doing.control, &mut |progress| {
+            if let Some(event) = purge::event(&progress) {
+                (doing.tell)(event);
+            }
+        });
+        if let Ok(purged) = &done {
+            let text = format!(
+                "purged by {} in {}, and verified by {} samples read back",
+                purged.method,
+                units::duration(purged.took_ms),
+                purged.verification.samples
+            );
+            (doing.tell)(Event::Note { text });
+        }
+        Ok((purge::end(&done), run.deed(&done)))
+    }
+}
+
+impl std::fmt::Debug for Purging {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let mut text = f.debug_struct("Purging");
+        text.field("dut", &self.dut).field("want", &self.want);
+        text.finish_non_exhaustive()
+    }
+}
+
+impl Act for Purging {
+    fn commands(&self) -> Vec<String> {
+        match self.find() {
+            Ok(purge) => purge.commands().iter().map(|s| s.like.clone()).collect(),
+            Err(error) => {
+                let error = error.to_string();
+                vec![format!("# {}", error.lines().next().unwrap_or_default())]
+            }
+        }
+    }
+
+    fn run(&self, doing: &mut Doing<'_>) -> Acted {
+        use fathom_engine::select::Selected;
+        if let Selected::Sim(sim) = doing.selected {
+            sim.purge();
+            let deed = None;
+            let end = StageEnd::Done;
+            return Acted::Ended { end, deed };
+        }
+        match self.go(doing) {
+            Ok((Some(end), deed)) => Acted::Ended { end, deed },
+            Ok((None, _)) => Acted::Interrupted,
+            Err(error) => Acted::Ended {
+                end: StageEnd::Failed {
+                    reason: error.to_string(),
+                },
+                deed: None,
+            },
+        }
+    }
+}
+
+/// Waits until a device has been powered long enough.
+#[derive(Debug, Clone)]
+pub struct Energizing {
+    /// The device.
+    pub dut: PathBuf,
+    /// For how long it is to have been powered; `None`: it need not be.
+    pub need: Option<Duration>,
+    /// The folder whose `logs/energized/DEVICE` is written to.
+    pub logs: Option<PathBuf>,
+}
+
+impl Energizing {
+    /// The wait that a device is known to need, or one that is set.
+    #[must_use]
+    pub fn new(dut: &Path, set: Option<Duration>, device: Option<&BlockDevice>) -> Self {
+        Self {
+            dut: dut.to_owned(),
+            need: device.and_then(|device| energized::need(set, device)),
+            logs: None,
+        }
+    }
+
+    /// The wait as it would be now.
+    #[must_use]
+    pub fn find(&self) -> Option<Wait> {
+        let sys = Sys::live();
+        let health = match sys.by_path(&self.dut) {
+            Some(node) => Health::of(&Live, &sys, &node),
+            None => Health::default(),
+        };
+        Some(Wait::of(&sys, &self.dut, &health, self.need?))
+    }
+}
+
+impl Act for Energizing {
+    fn commands(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn time(&self) -> Option<Duration> {
+        Some(self.find().map_or(Duration::ZERO, |wait| wait.left()))
+    }
+
+    fn run(&self, doing: &mut Doing<'_>) -> Acted {
+        let ended = |end| Acted::Ended { end, deed: None };
+        let wait = match (doing.selected.is_simulated(), self.need) {
+            (_, None) => {
+                let reason = "this model is not known to need it".to_owned();
+                return ended(StageEnd::Skipped { reason });
+            }
+            (true, Some(need)) => Wait::simulated(need),
+            (false, Some(_)) => match self.find() {
+                Some(wait) => wait,
+                None => return ended(StageEnd::Done),
+            },
+        };
+        let text = wait.reason();
+        if wait.left().is_zero() {
+            return ended(StageEnd::Skipped { reason: text });
+        }
+        (doing.tell)(Event::Note { text });
+        let logs = self.logs.as_deref().map(|dir| Logs::new(dir, &self.dut));
+        let log = |write: fn(&Logs) -> std::io::Result<()>| {
+            // That a log cannot be written is no reason not to wait.
+            let _ = logs.as_ref().map(write);
+        };
+        log(Logs::start_energizing);
+        let tell = &mut doing.tell;
+        let engine = doing.selected.engine();
+        let whole = wait.go(engine, doing.control, &mut |left| {
+            let left = units::duration(left.as_millis() as u64);
+            let what = format!("waits until the device is energized, {left} left");
+            tell(Event::Preparing { what });
+        });
+        match whole {
+            true => {
+                log(Logs::finish_energizing);
+                ended(StageEnd::Done)
+            }
+            false => Acted::Interrupted,
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What is done to the device before the points of a phase: the flow that leads
+//! it there, whether it is there already, and how it goes.
+
+use std::path::Path;
+use std::rc::Rc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fathom_device::safety::Confirmations;
+use fathom_engine::select::Selected;
+use fathom_model::{StageEnd, StageKind};
+
+use super::{COMMAND, Ready, RunError, prepare, records};
+use crate::energized;
+use crate::flow::acts::{Energizing, Purging};
+use crate::flow::{Act, History, Luck, Task, Work, lead};
+use crate::plan::{Phase, Preparation};
+use crate::precondition::{Here, Precondition};
+use crate::state::{Judgement, Wanted};
+
+/// A state that nobody has touched for longer is not trusted: drives tidy up by
+/// themselves while they idle, and SNIA's flow allows no gap at all. A week is
+/// what lies between two measurements of one job over a weekend.
+pub(crate) const IDLE_LIMIT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// The first fio that has sprandom (its release notes).
+const SPRANDOM: (u32, u32) = (3, 41);
+
+/// What was found of a phase before the run.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Found {
+    /// The least pass of its stages.
+    pass: u32,
+    /// Why they are needless.
+    skip: Option<String>,
+    /// Why they are done anew.
+    stale: Option<String>,
+}
+
+/// What is known of the machine for pre-conditioning.
+pub(crate) fn here(selected: &Selected, dut: &Path, preparation: &Preparation) -> Here {
+    let wants = |p: &crate::precondition::Settings| p.sprandom;
+    let has_sprandom = match selected {
+        Selected::Fio(fio) if preparation.precondition.as_ref().is_some_and(wants) => {
+            let version = fio.program().version();
+            version.is_ok_and(|version| version.is_at_least(SPRANDOM.0, SPRANDOM.1))
+        }
+        _ => false,
+    };
+    let capacity_bytes = match selected {
+        Selected::Sim(sim) => Some(sim.capacity_bytes()),
+        _ => capacity(dut),
+    };
+    Here {
+        capacity_bytes,
+        has_sprandom,
+    }
+}
+
+/// Size of a device (or file) in bytes.
+fn capacity(dut: &Path) -> Option<u64> {
+    match fathom_device::Sys::live().by_path(dut) {
+        Some(node) => Some(node.size_bytes()).filter(|bytes| *bytes > 0),
+        None => Some(std::fs::metadata(dut).ok()?.len()).filter(|bytes| *bytes > 0),
+    }
+}
+
+impl Ready<'_> {
+    /// The phases for which something is left to do.
+    pub(super) fn phases_left(&self) -> Vec<Phase> {
+        let steps = &self.plan.steps;
+        let mut phases: Vec<Phase> = self.todo.iter().map(|&at| steps[at].phase).collect();
+        phases.extend(self.plan.preparation.provision);
+        phases.sort_unstable();
+        phases.dedup();
+        phases
+    }
+
+    /// The flow that makes the device ready for a phase; `None`: nothing is done.
+    pub(super) fn script(&self, phase: Phase) -> Option<Precondition> {
+        let preparation = &self.plan.preparation;
+        if !preparation.is_something() {
+            return None;
+        }
+        let logs = self
+            .plan
+            .settings
+            .progress_logs
+            .then(|| self.folder.clone());
+        let mut first: Vec<(fathom_model::Stage, Rc<dyn Act>)> = Vec::new();
+        let device = self.target().and_then(|target| target.device.as_ref());
+        let energizing = Energizing {
+            logs: logs.clone(),
+            ..Energizing::new(&self.dut, None, device)
+        };
+        if preparation.energize && energizing.need.is_some() {
+            first.push((energized::stage(), Rc::new(energizing)));
+        }
+        if let Some(want) = &preparation.purge {
+            let reason = "the campaign begins on a device that is as new";
+            let destroy = &self.plan.settings.destroy;
+            let purging = Purging {
+                logs,
+                ..Purging::new(&self.dut, want.clone(), destroy, reason)
+            };
+            first.push((Purging::stage(), Rc::new(purging)));
+        }
+        let found = self.found.get(&phase).cloned().unwrap_or_default();
+        Some(Precondition {
+            settings: preparation.precondition.clone(),
+            here: self.here,
+            first,
+            phase,
+            pass: found.pass.max(1),
+            skip: found.skip,
+        })
+    }
+
+    /// The stages that will be done before the points that are left, each with
+    /// its phase, if it goes so.
+    #[must_use]
+    pub fn stages(&self, luck: Luck) -> Vec<(Phase, Task)> {
+        let mut history = self.history.resumed();
+        let mut all = Vec::new();
+        for phase in self.phases_left() {
+            let Some(script) = self.script(phase) else {
+                continue;
+            };
+            let (tasks, _) = lead(&script, &mut history, luck);
+            all.extend(tasks.into_iter().map(|task| (phase, task)));
+        }
+        all
+    }
+
+    /// Looks whether the device is in the state that is wanted already, or was
+    /// led there in this record and has been disturbed since.
+    pub(super) fn look_at_state(&mut self) {
+        let Some(settings) = self.plan.preparation.precondition.clone() else {
+            return;
+        };
+        for phase in self.phases_left() {
+            if let Some(found) = self.changed(phase) {
+                self.notes.extend(found.stale.clone());
+                self.found.insert(phase, found);
+            }
+        }
+        let ledgers = self.ledgers();
+        let own = self.record.as_deref();
+        // Without a ledger nothing is known: the record alone tells.
+        let Ok(state) = ledgers.state(&self.dut, own) else {
+            return;
+        };
+        if state.made.is_none() {
+            return;
+        }
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now_ms = since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0));
+        for phase in self.phases_left() {
+            if self.found.contains_key(&phase) {
+                continue;
+            }
+            let rule = settings.rule_text(phase);
+            let judgement = state.judge(
+                &Wanted {
+                    pattern: phase.pattern(),
+                    bs_bytes: settings.bs_of(phase),
+                    range_percent: settings.range.percent(self.here.capacity_bytes),
+                    rule: &rule,
+                },
+                IDLE_LIMIT,
+                now_ms,
+            );
+            let found = self.found(phase, judgement);
+            self.notes.extend(found.stale.clone());
+            self.found.insert(phase, found);
+        }
+    }
+
+    /// Whether the device was made ready in this record by other settings.
+    fn changed(&self, phase: Phase) -> Option<Found> {
+        let script = self.script(phase)?;
+        let pass = script.led(&self.history)?;
+        let goal = script.stages(pass).pop()?;
+        let past = self.history.past(&goal.stage.id)?;
+        let (Work::Settle(_) | Work::Fill(_), Some(StageEnd::Done)) = (&goal.work, &past.end)
+        else {
+            return None;
+        };
+        let text = goal.work.job_texts().next()?;
+        let text = prepare::read(text, Path::new(&goal.stage.id)).ok()?.text;
+        let job = records::job_path(past.job.as_deref()?, records::JOB_ENDING);
+        let kept = std::fs::read_to_string(self.record.as_ref()?.join(job)).ok()?;
+        (kept != text).then(|| Found {
+            pass: pass + 1,
+            skip: None,
+            stale: Some(format!(
+                "the device is made ready for {phase} work anew: the configuration has changed"
+            )),
+        })
+    }
+
+    fn found(&self, phase: Phase, judgement: Judgement) -> Found {
+        let mut found = Found::default();
+        let Some(script) = self.script(phase) else {
+            return found;
+        };
+        let led = script.led(&self.history);
+        match judgement {
+            Judgement::Holds(reason) if led.is_none() && !self.plan.preparation.force => {
+                found.skip = Some(reason);
+            }
+            // It stands where this record has left it.
+            Judgement::Holds(_) => {}
+            Judgement::Stale(reason) | Judgement::Lacks(reason) => {
+                if let Some(pass) = led {
+                    found.pass = pass + 1;
+                    let what = format!("the device is made ready for {phase} work anew: {reason}");
+                    found.stale = Some(what);
+                }
+            }
+        }
+        found
+    }
+
+    /// What stands against the purge that is about to be done, if one is.
+    pub(super) fn against_purge(&self) -> Option<RunError> {
+        let stages = self.stages(Luck::Best);
+        let purges = |(_, task): &(Phase, Task)| task.stage.kind == StageKind::Purge;
+        let want = self.plan.preparation.purge.clone()?;
+        if self.selected.is_simulated() || !stages.iter().any(purges) {
+            return None;
+        }
+        let destroy = &self.plan.settings.destroy;
+        let purging = Purging::new(&self.dut, want, destroy, COMMAND);
+        let checked = purging.find().and_then(|purge| {
+            let confirmed = Confirmations(destroy.clone());
+            Ok(purge.check(&confirmed)?)
+        });
+        let error = checked.err()?;
+        let hint = "\n  the purge is PURGING in the configuration";
+        Some(match error.exit() {
+            fathom_model::Exit::Missing => RunError::Missing(format!("{error}{hint}")),
+            fathom_model::Exit::Input => RunError::Input(format!("{error}{hint}")),
+            _ => RunError::Refused(format!("{error}{hint}")),
+        })
+    }
+
+    /// What has been done in the record.
+    #[must_use]
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+}
