@@ -1,37 +1,37 @@
-//! The log of one drive, `logs/provisioning/<load>/<drive>`, in fio-tests' form, for scripts that follow it. The record has it all and
+//! The log of one drive, `logs/provisioning/<method>/<drive>`, in fio-tests' form, for scripts that follow it. The record has it all and
 //! more.
 
 use fathom_model::ledger::Pattern;
 use fathom_model::{Event, StageEnd};
 
-use super::{How, Method, One};
+use super::{How, One};
 use crate::flow::{Ending, Finish};
 use crate::run::RunError;
-use crate::run::logs::Logs;
+use crate::run::logs::{Logs, provisioning};
 
 /// Writes it. A log that cannot be written ends; the drive goes on.
 #[derive(Debug)]
 pub(super) struct DriveLog {
     logs: Option<Logs>,
-    /// `provisioning/random`.
-    log: String,
+    /// `provisioning/santa-clara`.
+    log: &'static str,
+    method: &'static str,
+    load: Pattern,
     resumes: bool,
     begun: bool,
 }
 
 impl DriveLog {
     pub(super) fn new(how: &How, one: &One) -> Self {
-        let load = match (how.method, one.load) {
-            (Method::Snia, _) => "snia",
-            (Method::Sc, Pattern::Sequential) => "seq",
-            (Method::Sc, _) => "random",
-        };
+        let (log, method) = provisioning(how.method.into());
         Self {
             logs: how
                 .logs
                 .as_deref()
                 .map(|dir| Logs::new(dir, &one.drive.path)),
-            log: format!("provisioning/{load}"),
+            log,
+            method,
+            load: one.load,
             resumes: one.record.is_some(),
             begun: false,
         }
@@ -73,7 +73,7 @@ impl DriveLog {
                 .to_owned(),
         };
         self.begin();
-        self.line("Finished provisioning", &[&text]);
+        self.line("Finished provisioning", &[self.method, &text]);
     }
 
     fn begin(&mut self) {
@@ -82,13 +82,14 @@ impl DriveLog {
                 true => "Resume provisioning",
                 false => "Start provisioning",
             };
-            self.line(action, &[]);
+            let load = self.load.to_string();
+            self.line(action, &[self.method, &load]);
         }
     }
 
     fn line(&mut self, action: &str, details: &[&str]) {
         if let Some(logs) = &self.logs
-            && logs.line(&self.log, action, details).is_err()
+            && logs.line(self.log, action, details).is_err()
         {
             self.logs = None;
         }

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Limits;
 use crate::flow::{Flow, Script};
 use crate::ledger::Ledgers;
+use crate::precondition;
 
 mod batch;
 mod cost;
@@ -72,6 +73,15 @@ pub enum Method {
     Sc,
     /// SNIA's way, interpreted: fills, then the rounds of the IOPS test.
     Snia,
+}
+
+impl From<Method> for precondition::Method {
+    fn from(method: Method) -> Self {
+        match method {
+            Method::Sc => Self::SantaClara,
+            Method::Snia => Self::Snia,
+        }
+    }
 }
 
 /// What is asked for beside the drives and [`How`].
@@ -250,3 +260,6 @@ impl Provision {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

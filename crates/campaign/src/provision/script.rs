@@ -112,7 +112,7 @@ impl Provision {
     }
 
     /// What the configuration asks for, for one drive.
-    fn preparation(&self, one: &One) -> Result<Preparation, RunError> {
+    pub(super) fn preparation(&self, one: &One) -> Result<Preparation, RunError> {
         let config = self.config_of(one);
         let preparation = Preparation::of(&config, &one.drive.path, true);
         let mut preparation = preparation.map_err(|error| RunError::Input(error.to_string()))?;
@@ -133,7 +133,7 @@ impl Provision {
     }
 
     /// Why nothing has to be done to a drive: it is in the wanted state.
-    fn needless(&self, one: &One, preparation: &Preparation, here: Here) -> Option<String> {
+    pub(super) fn needless(&self, one: &One, preparation: &Preparation, here: Here) -> Option<String> {
         let settings = preparation.precondition.as_ref()?;
         // What goes on in its record is on its way there.
         if preparation.force || one.record.is_some() || self.is_simulated() {

@@ -181,7 +181,7 @@ impl Logs {
 }
 
 /// The log of a method, and what it is called there.
-fn provisioning(method: Method) -> (&'static str, &'static str) {
+pub(crate) fn provisioning(method: Method) -> (&'static str, &'static str) {
     match method {
         Method::SantaClara => ("provisioning/santa-clara", "Santa Clara"),
         Method::Snia => ("provisioning/snia/iops", "SNIA IOPS"),

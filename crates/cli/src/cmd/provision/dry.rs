@@ -49,6 +49,7 @@ fn show(record: &Path, one: &One, ready: &Ready, planned: &Planned) -> anyhow::R
         head.trim_end(),
         summary::load(one)
     ));
+    out::line(format_args!("# {}", planned.sentence()));
     for (nth, task) in (1..).zip(tasks) {
         let mut head = format!(
             "# {nth}/{} {}: {}",

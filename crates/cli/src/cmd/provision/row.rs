@@ -165,6 +165,7 @@ impl Row {
             Event::Failure(failure) if self.stage.is_none() => {
                 return self.tell(Told::new(Tone::Bad, "✗", failure.message.clone()));
             }
+            Event::Note { text } => return Some(Told::new(Tone::Faint, "-", text.clone())),
             Event::Ended { status } => return self.end(*status),
             _ => {}
         }

@@ -113,15 +113,13 @@ pub fn tell_plan(provision: &Provision, plan: &[Planned]) {
     for planned in plan {
         let one = &provision.drives[planned.place];
         let [time, bytes] = costs(&planned.cost);
-        let share = planned.endurance.share(planned.cost.write_bytes);
-        let share = share.map(|share| format!("{:.2} % at most", share.most * 100.0));
         grid.line([
             Cell::from(one.drive.name.clone()),
             Cell::from(load(one)),
             Cell::from(planned.tasks.len().to_string()),
             Cell::from(time),
             Cell::from(bytes),
-            Cell::from(share.unwrap_or_else(|| "unknown".to_owned())),
+            Cell::from(share(planned)),
         ]);
         // Drives work side by side: the longest time counts, and all bytes.
         all.duration = all.duration.max(planned.cost.duration);
@@ -151,6 +149,16 @@ pub fn tell_plan(provision: &Provision, plan: &[Planned]) {
         let notes: Vec<String> = skip.into_iter().chain(planned.notes.clone()).collect();
         let notes: Vec<String> = notes.iter().map(|note| format!("{name}: {note}")).collect();
         tell_notes(&notes);
+    }
+}
+
+/// What of its rated endurance a drive loses.
+fn share(planned: &Planned) -> String {
+    let cost = &planned.cost;
+    match planned.endurance.share(cost.write_bytes) {
+        None => "unknown".to_owned(),
+        Some(share) if cost.unbounded > 0 => format!("> {:.2} %", share.least * 100.0),
+        Some(share) => format!("≤ {:.2} %", share.most * 100.0),
     }
 }
 
