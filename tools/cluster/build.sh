@@ -5,19 +5,21 @@
 #   build.sh            everything
 #   build.sh bins|debs|images    one part
 set -euo pipefail
-cd "$(dirname "$0")"; . ./env.sh
+cd "$(dirname "$0")"
+# shellcheck source=tools/cluster/env.sh
+. ./env.sh
 mkdir -p "$K8S_ROOT" "$BIN" "$IMG"
 what=${1:-all}
-NICE="nice -n 10"
+NICE=(nice -n 10)
 t() { local s=$SECONDS; "$@"; echo "[build] $* : $((SECONDS-s))s"; }
 
 debs() {
   # /usr/sbin/policy-rc.d (exit 101) may exist, so no daemon is started by dpkg.
   export DEBIAN_FRONTEND=noninteractive
-  $NICE apt-get install -y --no-install-recommends containerd runc containernetworking-plugins \
+  "${NICE[@]}" apt-get install -y --no-install-recommends containerd runc containernetworking-plugins \
      etcd-server etcd-client debootstrap iptables conntrack ethtool socat >"$K8S_ROOT/apt.log" 2>&1 \
-     || { $NICE apt-get update >>"$K8S_ROOT/apt.log" 2>&1
-          $NICE apt-get install -y --no-install-recommends containerd runc containernetworking-plugins \
+     || { "${NICE[@]}" apt-get update >>"$K8S_ROOT/apt.log" 2>&1
+          "${NICE[@]}" apt-get install -y --no-install-recommends containerd runc containernetworking-plugins \
             etcd-server etcd-client debootstrap iptables conntrack ethtool socat >>"$K8S_ROOT/apt.log" 2>&1; }
 }
 
@@ -65,18 +67,28 @@ bins() {
   cd "$K8S_ROOT/wrap"
   local V=k8s.io/component-base/version C=k8s.io/client-go/pkg/version X="-s -w" p
   for p in $V $C; do
-    X+=" -X $p.gitVersion=$KVER -X $p.gitMajor=1 -X $p.gitMinor=$(echo $KVER|cut -d. -f2) -X $p.gitTreeState=clean -X $p.buildDate=1970-01-01T00:00:00Z"
+    X+=" -X $p.gitVersion=$KVER -X $p.gitMajor=1 -X $p.gitMinor=$(echo "$KVER" | cut -d. -f2) -X $p.gitTreeState=clean -X $p.buildDate=1970-01-01T00:00:00Z"
   done
-  t $NICE go list -deps -f "{{.ImportPath}}" $(for b in ${BINS:-kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl}; do echo k8s.io/kubernetes/cmd/$b; done) > "$K8S_ROOT/deps.txt"   # downloads every module needed
-  for b in ${BINS:-kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl}; do
-    t $NICE go build -trimpath -tags grpcnotrace,providerless -ldflags "$X" -o "$BIN/$b" "k8s.io/kubernetes/cmd/$b"
+  local b all=(kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl)
+  # Downloads every module that is needed.
+  t "${NICE[@]}" go list -deps -f "{{.ImportPath}}" "${all[@]/#/k8s.io/kubernetes/cmd/}" > "$K8S_ROOT/deps.txt"
+  for b in "${all[@]}"; do
+    t "${NICE[@]}" go build -trimpath -tags grpcnotrace,providerless -ldflags "$X" -o "$BIN/$b" "k8s.io/kubernetes/cmd/$b"
   done
   ls -l --block-size=M "$BIN"
 }
+
+# What was built by this very version of these scripts is used as it is.
+made=$(cat build.sh env.sh images.sh mkimage.py | sha256sum | cut -d' ' -f1)
+have_debs() { command -v containerd runc etcd debootstrap iptables conntrack nsenter >/dev/null; }
+if [ "$what" = all ] && [ "$(cat "$K8S_ROOT/made" 2>/dev/null)" = "$made" ]; then
+  have_debs || t debs
+  exit 0
+fi
 
 case $what in
   debs) t debs;;
   bins) t bins;;
   images) t ./images.sh;;
-  all) t debs; t bins; t "$HERE/images.sh";;
+  all) t debs; t bins; t "$HERE/images.sh"; echo "$made" > "$K8S_ROOT/made";;
 esac

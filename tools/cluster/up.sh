@@ -7,7 +7,9 @@
 # Everything runs in one private mount + network namespace with no uplink, so that no route, address,
 # iptables rule or mount appears on the host, and nothing can leave the machine.
 set -euo pipefail
-cd "$(dirname "$0")"; . ./env.sh
+cd "$(dirname "$0")"
+# shellcheck source=tools/cluster/env.sh
+. ./env.sh
 WITH_PROXY=${WITH_PROXY:-1}
 T0=$(date +%s%N)
 say() { local d=$(( ($(date +%s%N)-T0)/100000000 )); printf '[up %3d.%ds] %s\n' $((d/10)) $((d%10)) "$*"; }
@@ -22,6 +24,7 @@ for k in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops 
 # Mount points that don't exist yet are made (empty) on the host and removed again by down.sh.
 DIRS="/var/lib/kubelet /var/lib/cni /var/log/pods /var/log/containers /run/containerd /run/netns /usr/libexec/kubernetes /opt/cni /tmp/hostpath_pv"
 for d in $DIRS; do [ -e "$d" ] || echo "$d"; done > "$RUN/saved/absent"
+# shellcheck disable=SC2086  # a list of paths is meant
 mkdir -p $DIRS
 
 # ---- 1. cgroups: each daemon in its own cgroup k8s-sys/<name> on every v1 hierarchy ---------------
@@ -32,7 +35,8 @@ CGS=""; for c in cpu cpuacct memory pids blkio devices freezer systemd; do
   [ -d /sys/fs/cgroup/$c ] && CGS+=" $c"; done
 start() { # name cmd... (outside the namespaces when name=holder)
   local n=$1; shift
-  for c in $CGS; do mkdir -p /sys/fs/cgroup/$c/k8s-sys/$n; done
+  for c in $CGS; do mkdir -p "/sys/fs/cgroup/$c/k8s-sys/$n"; done
+  # shellcheck disable=SC2016  # the inner shell expands
   setsid bash -c 'n=$1; shift; cgs=$1; shift
     for c in $cgs; do echo $$ > /sys/fs/cgroup/$c/k8s-sys/$n/cgroup.procs || exit 90; done
     exec "$@"' _ "$n" "$CGS" "$@" > "$LOG/$n.log" 2>&1 < /dev/null &
@@ -49,6 +53,7 @@ wait_for() { # what seconds cmd...
 # ---- 2. the namespaces ---------------------------------------------------------------------------
 start holder unshare --mount --net --propagation private sleep infinity
 wait_for holder 5 bash -c "[ \"\$(readlink /proc/$(holder)/ns/net)\" != \"\$(readlink /proc/self/ns/net)\" ] && grep -q sleep /proc/$(holder)/comm"
+# shellcheck disable=SC2086  # paths without white space, each a line of a script
 { echo "set -e"
   for d in $DIRS; do s=$RUN/fs$d; [ $d = /tmp/hostpath_pv ] && s=${PV_DIR:-$RUN/hostpath_pv}
     echo "mkdir -p $s; mount --bind $s $d"; done

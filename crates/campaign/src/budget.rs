@@ -76,6 +76,19 @@ impl Limits {
             .is_some_and(|limit| writes > 0 && spent.saturating_add(writes) > limit)
     }
 
+    /// Whether nothing more may be written.
+    #[must_use]
+    pub fn is_spent(&self, spent: u64) -> bool {
+        self.bytes.is_some_and(|limit| spent >= limit)
+    }
+
+    /// The limit of bytes in words.
+    #[must_use]
+    pub fn text_of_bytes(&self) -> String {
+        let bytes = self.bytes.map(|bytes| units::bytes(bytes as f64));
+        bytes.unwrap_or_else(|| "any amount".to_owned())
+    }
+
     /// The limits in words; `None`: there are none.
     #[must_use]
     pub fn text(&self) -> Option<String> {
@@ -130,13 +143,13 @@ pub struct Share {
 
 impl Endurance {
     /// From what a drive says of itself, from its ledger, and from what somebody
-    /// says, in terabytes.
+    /// says, in bytes.
     #[must_use]
-    pub fn of(health: &Health, ledger: &[LedgerEntry], said_tb: Option<f64>) -> Self {
+    pub fn of(health: &Health, ledger: &[LedgerEntry], said_bytes: Option<u64>) -> Self {
         let now = health.used_percent.zip(health.host_written_bytes);
         let told = now.and_then(|now| from_history(ledger, now).or_else(|| told(now, false)));
         Self {
-            said_bytes: said_tb.map(|tb| tb * TB),
+            said_bytes: said_bytes.map(|bytes| bytes as f64),
             told,
         }
     }
@@ -325,7 +338,7 @@ mod tests {
 
     #[test]
     fn the_data_sheet_goes_first_and_the_ledger_before_the_whole_life() {
-        let said = Endurance::of(&drive(10.0, 60 * TERA), &[], Some(1200.0));
+        let said = Endurance::of(&drive(10.0, 60 * TERA), &[], Some(1200 * TERA));
         assert_eq!(said.text(6 * TERA), "0.50 % of the 1200 TB given");
         // 20 % by 60 TB, of which the ledger saw 12 % by 18 TB.
         let ledger = [seen(8.0, 42 * TERA), seen(15.0, 50 * TERA)];

@@ -324,7 +324,7 @@ impl<'e> Looks<'e> {
     fn others(&self) -> Option<u64> {
         match (self.others, self.gap) {
             // What was counted was written, whatever was not counted.
-            (Some(bytes), true) if bytes == 0 => None,
+            (Some(0), true) => None,
             (others, _) => others,
         }
     }

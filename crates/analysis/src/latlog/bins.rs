@@ -80,3 +80,44 @@ impl Spread {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fathom_model::Direction;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_io_is_in_its_bin(
+            lines in prop::collection::vec((0u64..1 << 36, 0u16..3), 0..300),
+            parts in 1usize..4,
+            width_ns in prop::sample::select(vec![20_000u64, 2_000_000]),
+        ) {
+            let entry = |&(value, prio): &(u64, u16)| LogEntry {
+                time_ms: 0, value, max: None, dir: Direction::Read, bs: 512,
+                offset: None, prio, issue_ns: None,
+            };
+            let part = |lines: &[(u64, u16)]| {
+                let mut bins = Bins::new(width_ns);
+                lines.iter().for_each(|line| bins.add(&entry(line)));
+                bins
+            };
+            let len = lines.len().div_ceil(parts).max(1);
+            let all = Bins::of(lines.chunks(len).map(part).collect());
+            for (prio, spread) in &all {
+                let of: Vec<u64> = lines.iter().filter(|l| l.1 == *prio).map(|l| l.0).collect();
+                prop_assert_eq!(spread.n, of.len() as u64);
+                for (bin, &count) in spread.bins.iter().enumerate() {
+                    let inside = of.iter().filter(|&&v| v / width_ns == bin as u64).count();
+                    prop_assert_eq!(count, inside as u64);
+                }
+                let beyond = of.iter().filter(|&&v| v / width_ns >= BINS_MAX as u64).count();
+                prop_assert_eq!(spread.beyond, beyond as u64);
+            }
+            let n: u64 = all.values().map(|spread| spread.n).sum();
+            prop_assert_eq!(n, lines.len() as u64);
+        }
+    }
+}

@@ -324,3 +324,161 @@ impl Timeline {
         coarse
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn entry(time_ms: u64, value: u64, dir: Direction, bs: u64) -> LogEntry {
+        LogEntry {
+            time_ms,
+            value,
+            max: None,
+            dir,
+            bs,
+            offset: None,
+            prio: 0,
+            issue_ns: None,
+        }
+    }
+
+    fn timeline(entries: &[LogEntry]) -> Timeline {
+        let mut timeline = Timeline::new(true);
+        entries.iter().for_each(|entry| timeline.add(entry));
+        timeline.end();
+        timeline
+    }
+
+    /// The same slices, slowly and plainly.
+    fn plain(entries: &[LogEntry], dir: Direction, span_ms: u64) -> Vec<(u64, Slice)> {
+        let mut slices: std::collections::BTreeMap<u64, Slice> = Default::default();
+        for entry in entries.iter().filter(|entry| entry.dir == dir) {
+            let slice = slices.entry(entry.time_ms / span_ms).or_default();
+            slice.n += 1;
+            slice.sum += u128::from(entry.value);
+            slice.bytes += u128::from(entry.bs);
+            slice.low = slice.low.min_by_value((entry.time_ms, entry.value));
+            slice.high.1 = slice.high.1.max(entry.value);
+            slice.histogram.add(entry.value, 1);
+        }
+        slices.into_iter().collect()
+    }
+
+    trait MinByValue {
+        fn min_by_value(self, other: Self) -> Self;
+    }
+
+    impl MinByValue for (u64, u64) {
+        fn min_by_value(self, other: Self) -> Self {
+            if other.1 < self.1 { other } else { self }
+        }
+    }
+
+    fn any_entries() -> impl Strategy<Value = Vec<LogEntry>> {
+        let dir = prop::sample::select(vec![Direction::Read, Direction::Write]);
+        let one = (0u64..1 << 18, 0u64..1 << 34, dir, 512u64..9000);
+        let one = one.prop_map(|(time, value, dir, bs)| entry(time, value, dir, bs));
+        (prop::collection::vec(one, 1..300), 0u32..16, any::<bool>()).prop_map(
+            |(mut entries, shift, sorted)| {
+                // Logs of all lengths: from some ms to minutes.
+                entries.iter_mut().for_each(|entry| entry.time_ms >>= shift);
+                if sorted {
+                    entries.sort_by_key(|entry| entry.time_ms);
+                }
+                entries
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn slices_are_those_of_a_plain_computation(
+            entries in any_entries(),
+            parts in 1usize..4,
+            coarser in 1u64..300,
+        ) {
+            let len = entries.len().div_ceil(parts);
+            let whole = Timeline::of(entries.chunks(len).map(timeline).collect());
+            let end = entries.iter().map(|entry| entry.time_ms).max().unwrap();
+            prop_assert_eq!(whole.end_ms, end);
+            prop_assert!(end / whole.span_ms() < SLICES);
+            let coarse = whole.coarser(coarser);
+            prop_assert!(end / coarse.span_ms() < coarser);
+            for timeline in [&whole, &coarse] {
+                for track in timeline.tracks() {
+                    let expected = plain(&entries, track.dir, timeline.span_ms());
+                    prop_assert_eq!(track.n, expected.iter().map(|(_, s)| s.n).sum::<u64>());
+                    prop_assert!(track.single);
+                    let filled = track.slices.iter().enumerate().filter(|(_, s)| s.n > 0);
+                    let filled: Vec<(u64, &Slice)> = filled.map(|(at, s)| (at as u64, s)).collect();
+                    prop_assert_eq!(filled.len(), expected.len());
+                    for ((at, slice), (wanted_at, wanted)) in filled.iter().zip(&expected) {
+                        prop_assert_eq!(at, wanted_at);
+                        prop_assert_eq!((slice.n, slice.sum, slice.bytes), (wanted.n, wanted.sum, wanted.bytes));
+                        prop_assert_eq!((slice.low.1, slice.high.1), (wanted.low.1, wanted.high.1));
+                        prop_assert_eq!(&slice.histogram, &wanted.histogram);
+                    }
+                    let mut times: Vec<u64> = entries.iter().filter(|e| e.dir == track.dir).map(|e| e.time_ms).collect();
+                    times.sort_unstable();
+                    let points: Vec<u64> = track.points.iter().map(|point| point.0).collect();
+                    prop_assert_eq!(points, times);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_log_takes_little_and_keeps_its_extremes() {
+        let value = |n: u64| match n {
+            777_777 => 9_000_000_000,
+            123_456 => 1,
+            n => 100_000 + n % 997,
+        };
+        let entries = (0..1_000_000).map(|n| entry(n / 7, value(n), Direction::Read, 4096));
+        let mut timeline = Timeline::new(false);
+        entries.for_each(|entry| timeline.add(&entry));
+        timeline.end();
+        let track = timeline.tracks().next().unwrap();
+        assert!(track.slices.len() <= SLICES as usize && track.points.is_empty());
+        let high = track
+            .slices
+            .iter()
+            .max_by_key(|slice| slice.high.1)
+            .unwrap();
+        assert_eq!(high.high, (777_777 / 7, 9_000_000_000));
+        assert!(
+            track
+                .slices
+                .iter()
+                .any(|slice| slice.low == (123_456 / 7, 1))
+        );
+    }
+
+    #[test]
+    fn intervals_of_a_histogram_log_are_slices_of_their_own() {
+        let mut counts = Histogram::new();
+        counts.add(1000, 5);
+        let mut timeline = Timeline::of_intervals(500);
+        // fio is some ms late, sometimes.
+        for time_ms in [501, 1000, 1507, 2001] {
+            timeline.add_counts(time_ms, Direction::Write, &counts);
+        }
+        timeline.end();
+        let track = timeline.tracks().next().unwrap();
+        let n: Vec<u64> = track.slices.iter().map(|slice| slice.n).collect();
+        assert_eq!((n, timeline.span_ms()), (vec![5; 4], 500));
+        assert!(!track.single && track.points.is_empty());
+        // Put together with one of other intervals, by where they lie.
+        let mut seconds = Timeline::of_intervals(1000);
+        seconds.add_counts(1000, Direction::Write, &counts);
+        seconds.end();
+        let both = Timeline::of(vec![timeline, seconds]);
+        let track = both.tracks().next().unwrap();
+        let n: Vec<u64> = track.slices.iter().map(|slice| slice.n).collect();
+        assert_eq!((n, both.span_ms()), (vec![15, 10], 1000));
+    }
+}

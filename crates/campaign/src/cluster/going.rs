@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use fathom_engine::fio::import;
 use fathom_engine::{Control, Sink as _};
 use fathom_fleet::kube::{Cluster, Kind, KubeError, Ran};
 use fathom_fleet::local::{FleetError, Session};
@@ -13,10 +12,10 @@ use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
 use serde_json::Value;
 
-use super::jobs::{Phase, phases};
+use super::jobs::Phase;
 use super::manifests::{MADE_BY, Objects, RUN};
 use super::trouble::{is_ready, text, troubles};
-use super::{DropCaches, Parameters, Workload, rights, to_yaml};
+use super::{DropCaches, Parameters, rights, to_yaml};
 
 pub(super) const NAMESPACE: Kind = Kind {
     api_version: "v1",
@@ -48,12 +47,12 @@ pub(super) const DAEMON_SET: Kind = Kind {
 };
 
 /// How often a cluster is looked at.
-const LOOK: Duration = Duration::from_secs(1);
+pub(super) const LOOK: Duration = Duration::from_secs(1);
 /// How long what stands against a start may stand there: schedulers and
 /// provisioners try again.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A short command in a pod takes no longer.
-const SHORT: Duration = Duration::from_secs(60);
+pub(super) const SHORT: Duration = Duration::from_secs(60);
 
 /// Why a benchmark in a cluster did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -102,8 +101,8 @@ pub enum ClusterError {
 /// What a run needs beside its parameters.
 #[derive(Debug, Clone)]
 pub struct Wish<'w> {
-    /// Which benchmark.
-    pub workload: Workload,
+    /// What it does, in order.
+    pub phases: &'w [Phase],
     /// Its parameters.
     pub parameters: &'w Parameters,
     /// Name of the run in the cluster; a DNS label.
@@ -131,14 +130,15 @@ pub fn run(
             run: wish.run,
             image: wish.image,
         },
-        workload: wish.workload,
         session: Session::new(writer, observer, 0),
         control,
         dir,
         began: Instant::now(),
         failed: false,
     };
-    let done = going.prepare().and_then(|servers| going.phases(&servers));
+    let done = going
+        .prepare()
+        .and_then(|servers| going.phases(wish.phases, &servers));
     going.keep_logs();
     let removed = super::cleanup(cluster, &wish.parameters.namespace, Some(wish.run));
     if let Err(error) = &done
@@ -193,38 +193,44 @@ pub fn check_rights(cluster: &Cluster, parameters: &Parameters) -> Result<(), Cl
     }
 }
 
-struct Going<'w, 'o> {
-    cluster: &'w Cluster,
-    objects: Objects<'w>,
-    workload: Workload,
+pub(super) struct Going<'w, 'o> {
+    pub(super) cluster: &'w Cluster,
+    pub(super) objects: Objects<'w>,
     session: Session<'o>,
     control: &'w Control,
     dir: PathBuf,
     began: Instant,
     /// A job of a phase has failed.
-    failed: bool,
+    pub(super) failed: bool,
 }
 
 /// A server as it runs.
 #[derive(Debug, Clone)]
-struct Server {
-    pod: String,
-    address: String,
+pub(super) struct Server {
+    pub(super) pod: String,
+    pub(super) address: String,
+    /// A pod that is made again has the same name and another id.
+    pub(super) uid: String,
 }
 
 impl Going<'_, '_> {
-    fn namespace(&self) -> &str {
+    pub(super) fn namespace(&self) -> &str {
         &self.objects.parameters.namespace
     }
 
-    fn tell(&mut self, event: Event) {
+    pub(super) fn tell(&mut self, event: Event) {
         let elapsed = self.began.elapsed().as_millis();
         self.session.at(u64::try_from(elapsed).unwrap_or(u64::MAX));
         self.session.event(event);
     }
 
     /// Makes an object and keeps it as it was asked for.
-    fn make(&self, folder: &str, name: &str, manifest: &Value) -> Result<(), ClusterError> {
+    pub(super) fn make(
+        &self,
+        folder: &str,
+        name: &str,
+        manifest: &Value,
+    ) -> Result<(), ClusterError> {
         self.keep(
             &format!("{folder}/{name}.yaml"),
             to_yaml(manifest).as_bytes(),
@@ -234,7 +240,7 @@ impl Going<'_, '_> {
     }
 
     /// Puts a file into the record.
-    fn keep(&self, name: &str, bytes: &[u8]) -> Result<(), ClusterError> {
+    pub(super) fn keep(&self, name: &str, bytes: &[u8]) -> Result<(), ClusterError> {
         keep(&self.dir.join(name), bytes)
     }
 
@@ -264,6 +270,7 @@ impl Going<'_, '_> {
         let server = |pod: &Value| Server {
             pod: text(pod, "/metadata/name").to_owned(),
             address: text(pod, "/status/podIP").to_owned(),
+            uid: text(pod, "/metadata/uid").to_owned(),
         };
         let servers: Vec<Server> = pods.iter().map(server).collect();
         self.locations()?;
@@ -274,7 +281,7 @@ impl Going<'_, '_> {
         self.objects.parameters.dropcaches.contains(way)
     }
 
-    fn pods(&self, part: &str) -> Result<Vec<Value>, KubeError> {
+    pub(super) fn pods(&self, part: &str) -> Result<Vec<Value>, KubeError> {
         let labels = format!(
             "{RUN}={},app.kubernetes.io/component={part}",
             self.objects.run
@@ -283,7 +290,7 @@ impl Going<'_, '_> {
     }
 
     /// Waits until so many pods of a part are ready.
-    fn wait_for(
+    pub(super) fn wait_for(
         &self,
         part: &'static str,
         label: &str,
@@ -344,7 +351,7 @@ impl Going<'_, '_> {
         is_new && ours.iter().any(|prefix| name.starts_with(prefix))
     }
 
-    fn go_on(&self) -> Result<(), ClusterError> {
+    pub(super) fn go_on(&self) -> Result<(), ClusterError> {
         match self.control.stop_requests() {
             0 => Ok(()),
             _ => Err(ClusterError::Interrupted),
@@ -371,13 +378,12 @@ impl Going<'_, '_> {
         self.keep("podlocations.txt", table.as_bytes())
     }
 
-    fn phases(&mut self, servers: &[Server]) -> Result<(), ClusterError> {
+    fn phases(&mut self, phases: &[Phase], servers: &[Server]) -> Result<(), ClusterError> {
         for server in servers {
             self.look_at(server)?;
         }
-        let phases = phases(self.workload, self.objects.parameters);
         let of = u32::try_from(phases.len()).unwrap_or(u32::MAX);
-        for (step, phase) in (1..).zip(&phases) {
+        for (step, phase) in (1..).zip(phases) {
             self.go_on()?;
             if phase.wants_cold_caches {
                 self.drop_caches()?;
@@ -409,7 +415,7 @@ impl Going<'_, '_> {
         Ok(())
     }
 
-    fn exec(
+    pub(super) fn exec(
         &self,
         pod: &str,
         argv: &[&str],
@@ -420,7 +426,7 @@ impl Going<'_, '_> {
     }
 
     /// As [`Self::exec`]; a command that fails is an error.
-    fn must(
+    pub(super) fn must(
         &self,
         pod: &str,
         argv: &[&str],
@@ -470,115 +476,6 @@ impl Going<'_, '_> {
             self.session.event(Event::Note { text });
         }
         Ok(())
-    }
-
-    /// One job file on all servers at once, told by a client in a pod of its own.
-    fn phase(&mut self, phase: &Phase, servers: &[Server]) -> Result<(), ClusterError> {
-        let client = self.objects.client(&phase.name);
-        let pod = text(&client, "/metadata/name").to_owned();
-        self.make("client", &format!("fio_{}_pod", phase.name), &client)?;
-        self.wait_for("client", &format!("client-{}", phase.name), 1)?;
-        let hosts: String = servers
-            .iter()
-            .map(|server| format!("{}\n", server.address))
-            .collect();
-        self.keep(&format!("jobs/{}.fio", phase.name), phase.text.as_bytes())?;
-        self.keep("hosts.list", hosts.as_bytes())?;
-        for (file, text) in [("job.fio", &phase.text), ("hosts.list", &hosts)] {
-            let write = format!("cat > /work/{file}");
-            self.must(&pod, &["sh", "-c", &write], Some(text.as_bytes()))?;
-        }
-        let start = "fio --client=/work/hosts.list --output-format=normal,json+ /work/job.fio \
-            >/work/out 2>/work/log </dev/null; echo $? >/work/exit";
-        self.must(
-            &pod,
-            &["sh", "-c", &format!("({start}) >/dev/null 2>&1 &")],
-            None,
-        )?;
-        let code = self.wait_for_exit(&pod)?;
-        let out = self.must(&pod, &["cat", "/work/out"], None)?;
-        let log = self.must(&pod, &["cat", "/work/log"], None)?;
-        self.keep(&format!("client/{0}/fio.{0}.run.txt", phase.name), &out)?;
-        self.keep(&format!("client/{0}/fio.{0}.log", phase.name), &log)?;
-        self.take_results(phase, &out, &log, code);
-        self.cluster.delete(POD, Some(self.namespace()), &pod)?;
-        Ok(())
-    }
-
-    /// Looks for the client's exit again and again: no connection has to last as
-    /// long as the run does.
-    fn wait_for_exit(&self, pod: &str) -> Result<i32, ClusterError> {
-        let limit = Duration::from_secs(self.objects.parameters.maxwait_s);
-        let began = Instant::now();
-        loop {
-            self.go_on()?;
-            let ran = self.exec(pod, &["cat", "/work/exit"], None, SHORT)?;
-            let told = String::from_utf8_lossy(&ran.stdout);
-            if let Ok(code) = told.trim().parse() {
-                return Ok(code);
-            }
-            let gone: Vec<String> = self.lost_servers()?;
-            if !gone.is_empty() {
-                return Err(ClusterError::Command(format!(
-                    "{} went away while it ran",
-                    gone.join(", ")
-                )));
-            }
-            if began.elapsed() >= limit {
-                return Err(ClusterError::Command(format!(
-                    "it did not end within {} s",
-                    limit.as_secs()
-                )));
-            }
-            std::thread::sleep(LOOK);
-        }
-    }
-
-    /// Servers that are not ready any more.
-    fn lost_servers(&self) -> Result<Vec<String>, KubeError> {
-        let wanted = self.objects.parameters.ninstances as usize;
-        let pods = self.pods("server")?;
-        let ready: Vec<&str> = pods
-            .iter()
-            .filter(|pod| is_ready(pod))
-            .map(|pod| text(pod, "/metadata/name"))
-            .collect();
-        let names = (0..wanted).map(|place| format!("server-fio-{place}"));
-        Ok(names
-            .filter(|name| !ready.contains(&name.as_str()))
-            .collect())
-    }
-
-    fn take_results(&mut self, phase: &Phase, out: &[u8], log: &[u8], code: i32) {
-        let failures = match import::read(out) {
-            Ok((_, all, warnings)) => {
-                for text in warnings
-                    .into_iter()
-                    .filter(|text| !text.contains("normal output in it"))
-                {
-                    self.tell(Event::Note { text });
-                }
-                let last = all.into_iter().next_back().unwrap_or_default();
-                let failures = import::failures(&last);
-                self.tell(Event::Finished {
-                    results: Box::new(last),
-                });
-                failures
-            }
-            Err(error) => {
-                let said = String::from_utf8_lossy(log);
-                let what = format!("phase {}: {error}; {}", phase.name, said.trim());
-                vec![Failure::new(FailureKind::Other, what)]
-            }
-        };
-        if code != 0 && failures.is_empty() {
-            let what = format!("phase {}: fio ended with {code}", phase.name);
-            self.tell(Event::Failure(Failure::new(FailureKind::Other, what)));
-        }
-        self.failed |= code != 0 || !failures.is_empty();
-        for failure in failures {
-            self.tell(Event::Failure(failure));
-        }
     }
 
     /// What the pods wrote, before they are removed. What cannot be had any more

@@ -13,7 +13,19 @@ pub struct Phase {
     pub wants_cold_caches: bool,
 }
 
-/// The phases in their order.
+impl Phase {
+    /// A job file as it stands.
+    #[must_use]
+    pub fn of_job(name: &str, text: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            wants_cold_caches: true,
+        }
+    }
+}
+
+/// The phases of a benchmark in their order.
 #[must_use]
 pub fn phases(workload: Workload, parameters: &Parameters) -> Vec<Phase> {
     match workload {

@@ -6,10 +6,13 @@
 mod ceph;
 #[cfg(feature = "kube")]
 mod going;
+pub mod image;
 mod inventory;
 pub mod jobs;
 pub mod manifests;
 mod parameters;
+#[cfg(feature = "kube")]
+mod phase;
 pub mod rights;
 pub mod trouble;
 mod yaml;

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{Book, Clock, Ending, History, Luck, Runner, Script, Stop, outlook};
+use crate::budget::Limits;
 use crate::ledger::{Ledgers, Moved};
 use crate::run::looks::Looks;
 use crate::run::prepare::{self, Wants};
@@ -41,8 +42,8 @@ pub struct Flow<'f> {
     pub sim: Option<PathBuf>,
     /// Time between two samples.
     pub interval: Duration,
-    /// Longest time of this start.
-    pub limit: Option<Duration>,
+    /// The longest time of this start, and the most bytes of all.
+    pub limits: Limits,
     /// The folder of records.
     pub runs_dir: PathBuf,
     /// The record to go on with; `None`: a new one.
@@ -313,7 +314,8 @@ impl Ready<'_> {
             looks: &looks,
             work_dir: self.flow.work_dir(),
             interval: self.flow.interval,
-            limit: self.flow.limit,
+            limits: self.flow.limits,
+            moved: &moved,
             book: &book,
         }
         .run(self.flow.script);
@@ -335,7 +337,7 @@ fn close(mut session: Session<'_>, stop: Stop) -> Result<Finish, RunError> {
             (status, Some(ending), None, None)
         }
         Stop::Interrupted | Stop::Record => (RunStatus::Interrupted, None, None, None),
-        Stop::NoTime(reason) => {
+        Stop::NoRoom(reason) => {
             let text = format!("the run stopped: {reason}");
             session.event(Event::Note { text });
             (RunStatus::Interrupted, None, Some(reason), None)

@@ -11,8 +11,10 @@ use fathom_model::{Deed, Event, Failure, FailureKind, Point, StageEnd, units};
 
 use super::settle::Watching;
 use super::{
-    Act, Acted, Book, Cell, Doing, Ending, Fill, History, Next, Script, Settle, Task, Work,
+    Act, Acted, Book, Cell, Doing, Ending, Fill, History, Luck, Next, Script, Settle, Task, Work,
 };
+use crate::budget::Limits;
+use crate::ledger::Moved;
 use crate::run::looks::Looks;
 use crate::run::{prepare, records};
 
@@ -45,8 +47,8 @@ pub(crate) enum Stop {
     Ended(Ending),
     /// Somebody stopped it.
     Interrupted,
-    /// The time limit leaves no room for what comes next, in one sentence.
-    NoTime(String),
+    /// A limit leaves no room for what comes next, in one sentence.
+    NoRoom(String),
     /// The device is not free any more, or gone.
     Device(Failure),
     /// A file of the record cannot be written.
@@ -68,8 +70,11 @@ pub(crate) struct Runner<'r, 's> {
     pub(crate) work_dir: &'r Path,
     /// Time between two samples.
     pub(crate) interval: Duration,
-    /// Time that this start of the run may take.
-    pub(crate) limit: Option<Duration>,
+    /// The time that this start of the run may take, and the bytes that all of
+    /// them may write.
+    pub(crate) limits: Limits,
+    /// What the run has written in all its starts, fed by the session's observer.
+    pub(crate) moved: &'r RefCell<Moved>,
     pub(crate) book: &'r Book,
 }
 
@@ -123,8 +128,8 @@ impl Runner<'_, '_> {
 
     /// Does one stage.
     fn stage(&mut self, task: &Task) -> Result<(), Stop> {
-        if let Some(reason) = self.no_time_for(task) {
-            return Err(Stop::NoTime(reason));
+        if let Some(reason) = self.no_room_for(task) {
+            return Err(Stop::NoRoom(reason));
         }
         self.looks.look().map_err(Stop::Device)?;
         self.clock.place(self.session, self.selected);
@@ -143,7 +148,7 @@ impl Runner<'_, '_> {
         };
         match ended {
             Ok(Some(StageEnd::Failed { .. })) if self.is_time_up() => {
-                Err(Stop::NoTime(self.over_time(&task.stage.id)))
+                Err(Stop::NoRoom(self.over_time(&task.stage.id)))
             }
             Ok(Some(end)) => {
                 let failed = matches!(end, StageEnd::Failed { .. });
@@ -162,22 +167,33 @@ impl Runner<'_, '_> {
         }
     }
 
-    /// Why the time limit leaves no room for a stage even if all goes well.
-    fn no_time_for(&self, task: &Task) -> Option<String> {
+    /// Why the limits leave no room for a stage even if all goes well.
+    fn no_room_for(&self, task: &Task) -> Option<String> {
         let ends = self.clock.elapsed(self.selected) + task.work.least_time();
-        let late = self.limit.is_some_and(|limit| ends > limit) || self.is_time_up();
-        late.then(|| self.over_time(&task.stage.id))
+        if self.limits.time.is_some_and(|limit| ends > limit) || self.is_time_up() {
+            return Some(self.over_time(&task.stage.id));
+        }
+        // What nobody knows may be little: it begins, and is stopped in time.
+        let writes = task.work.write_bytes(Luck::Best, None).unwrap_or(1);
+        let spent = self.moved.borrow().bytes();
+        let over = self.limits.is_over(spent, writes);
+        over.then(|| self.over_bytes(&task.stage.id))
     }
 
     fn is_time_up(&self) -> bool {
         let elapsed = self.clock.elapsed(self.selected);
-        self.limit.is_some_and(|limit| elapsed >= limit)
+        self.limits.time.is_some_and(|limit| elapsed >= limit)
     }
 
     fn over_time(&self, id: &str) -> String {
-        let limit = self.limit.unwrap_or_default().as_millis();
+        let limit = self.limits.time.unwrap_or_default().as_millis();
         let limit = units::duration(u64::try_from(limit).unwrap_or(u64::MAX));
         format!("the stage {id} would end after the time limit of {limit}")
+    }
+
+    fn over_bytes(&self, id: &str) -> String {
+        let limit = self.limits.text_of_bytes();
+        format!("with the stage {id} more would be written than the {limit} that may be")
     }
 
     fn act(&mut self, act: &dyn Act) -> Stopped {
@@ -354,7 +370,8 @@ impl Runner<'_, '_> {
         );
         let (job_file, raw_dir) = files.map_err(|(path, source)| Stop::Unwritten(path, source))?;
         let left = self
-            .limit
+            .limits
+            .time
             .map(|limit| limit.saturating_sub(self.clock.elapsed(self.selected)));
         let request = Request {
             job_file,
@@ -366,9 +383,24 @@ impl Runner<'_, '_> {
             deadline: job.deadline.into_iter().chain(left).min(),
         };
         let engine = self.selected.engine();
-        Ok(self
+        let (limits, moved) = (self.limits, self.moved);
+        let mut spent = false;
+        let mut watch = |event: &Event| {
+            // Samples of an interval are recorded as a whole.
+            let ends = matches!(event, Event::Interval { .. });
+            spent |= ends && limits.is_spent(moved.borrow().bytes());
+            match spent {
+                true => Flow::Stop,
+                false => watch(event),
+            }
+        };
+        let outcome = self
             .session
-            .run_until(engine, &request, self.control, watch))
+            .run_until(engine, &request, self.control, &mut watch);
+        match spent && outcome == Outcome::Interrupted {
+            true => Err(Stop::NoRoom(self.over_bytes(job.id))),
+            false => Ok(outcome),
+        }
     }
 
     /// Writes down a deed. That a ledger cannot be written is no reason to stop:

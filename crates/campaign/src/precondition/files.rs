@@ -56,7 +56,7 @@ pub fn files(settings: &Settings) -> Vec<File> {
                 "0002-workload-dependent/{word}/{nth:04}-fio_ss_generic-{word}-{metric}.ini"
             );
             let about = format!(
-                "{word} writes, which Fathom ends as soon as {metric} is steady: {}",
+                "{word} writes, which Fathom ends as soon as they are steady ({})",
                 settings.rule_text(phase)
             );
             let job = super::jobs::settle(settings, phase, here, steady.most());

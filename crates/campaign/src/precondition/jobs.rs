@@ -23,7 +23,11 @@ pub(super) fn fill(settings: &Settings, phase: Phase, here: Here) -> String {
 /// A job file whose load runs for at most so long.
 pub(super) fn settle(settings: &Settings, phase: Phase, here: Here, most: Duration) -> String {
     let mut text = head(settings, phase);
-    let time = format!("time_based\nruntime={}ms\n", most.as_millis());
+    let runtime = match most.subsec_millis() {
+        0 => format!("{}s", most.as_secs()),
+        _ => format!("{}ms", most.as_millis()),
+    };
+    let time = format!("time_based\nruntime={runtime}\n");
     match phase {
         Phase::Sequential => parts(settings, phase, here, "settle", &time, &mut text),
         Phase::Random => {
@@ -82,9 +86,14 @@ fn parts(settings: &Settings, phase: Phase, here: Here, name: &str, more: &str, 
         let (begin, end) = (all * job / jobs, all * (job + 1) / jobs);
         let (offset, size) = (begin * step, (end - begin) * step);
         let number = job + 1;
+        // No share of anything, in fio's language too.
+        let offset = match offset {
+            0 => "0".to_owned(),
+            offset => format!("{offset}{unit}"),
+        };
         let _ = write!(
             text,
-            "\n[{name}-{number}]\noffset={offset}{unit}\nsize={size}{unit}\n{more}"
+            "\n[{name}-{number}]\noffset={offset}\nsize={size}{unit}\n{more}"
         );
     }
 }

@@ -6,7 +6,7 @@ use fathom_device::Sys;
 use fathom_device::command::Live;
 
 use super::{One, Provision};
-use crate::budget::{self, Cost, Endurance, Speed};
+use crate::budget::{self, Cost, Endurance, Over, Speed};
 use crate::flow::{Luck, Task, outlook};
 use crate::run::RunError;
 
@@ -74,38 +74,37 @@ impl Provision {
     }
 
     fn endurance(&self, one: &One) -> Endurance {
-        let said = self.options.endurance_tb;
+        let said = self.options.settings.care.endurance_bytes;
         if self.is_simulated() {
             return Endurance::of(&Health::default(), &[], said);
         }
         let path = &one.drive.path;
-        let health = Health::of_path(&Live, &Sys::live(), path);
-        let entries = self.options.ledgers.entries(path).unwrap_or_default();
-        Endurance::of(&health, &entries, said)
+        let ledgers = &self.options.ledgers;
+        let entries = ledgers.entries(path).unwrap_or_default();
+        Endurance::of(&ledgers.health(path), &entries, said)
     }
 
     fn must_fit(&self, planned: &[Planned]) -> Result<(), RunError> {
-        let limits = &self.options.limits;
+        let limits = self.options.settings.limits();
+        let Some(text) = limits.text().filter(|_| limits.over == Over::Refuse) else {
+            return Ok(());
+        };
+        let mut over = Vec::new();
         for planned in planned {
-            let least = planned
-                .tasks
-                .iter()
-                .map(|task| task.work.least_time())
-                .sum();
-            if limits.time.is_some_and(|limit| limit < least) {
-                let name = &self.drives[planned.place].drive.name;
-                let what =
-                    format!("{name} takes longer than --max-time allows, also if all goes well");
-                return Err(RunError::Refused(what));
+            let parts = planned.tasks.iter().map(|task| {
+                let work = &task.work;
+                (Some(work.least_time()), work.write_bytes(Luck::Best, None))
+            });
+            if !limits.left_out(parts, 0).is_empty() {
+                over.push(self.drives[planned.place].drive.name.clone());
             }
         }
-        let bytes = planned.iter().map(|planned| planned.cost.write_bytes).sum();
-        match limits.is_over(0, bytes) {
-            true => Err(RunError::Refused(format!(
-                "{} would be written, more than --max-written allows; no drive was touched",
-                fathom_model::units::bytes(bytes as f64)
+        match over.is_empty() {
+            true => Ok(()),
+            false => Err(RunError::Refused(format!(
+                "no drive was touched: each may take {text}, and more is needed for {}",
+                over.join(", ")
             ))),
-            false => Ok(()),
         }
     }
 }

@@ -6,16 +6,16 @@
 //! fails does not stop the others.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use fathom_kconfig::Config;
 use fathom_model::RunStatus;
 use fathom_model::ledger::Pattern;
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Limits;
 use crate::flow::{Flow, Script};
 use crate::ledger::Ledgers;
+use crate::plan::Settings;
 use crate::precondition;
 
 mod batch;
@@ -89,17 +89,11 @@ impl From<Method> for precondition::Method {
 pub struct Options {
     /// The folder of records.
     pub runs_dir: PathBuf,
-    /// Words that name the drives that may be destroyed.
-    pub destroy: Vec<String>,
+    /// Words, times and limits, as the configuration and the command line have
+    /// them. Limits are those of each drive.
+    pub settings: Settings,
     /// The fio to use, when not the one in PATH.
     pub fio: Option<PathBuf>,
-    /// Time between two samples.
-    pub interval: Duration,
-    /// What may be spent: the time is that of each drive, the bytes are those of
-    /// all together.
-    pub limits: Limits,
-    /// The rated endurance of each drive, in terabytes, where somebody says it.
-    pub endurance_tb: Option<f64>,
     /// The ledgers of devices.
     pub ledgers: Ledgers,
 }
@@ -210,12 +204,12 @@ impl Provision {
             command: COMMAND,
             name: &one.drive.name,
             device: one.drive.path.clone(),
-            destroy: options.destroy.clone(),
+            destroy: options.settings.destroy.clone(),
             engine: self.how.engine.clone(),
             fio: options.fio.clone(),
             sim: sims.get(place).or(sims.last()).cloned(),
-            interval: options.interval,
-            limit: options.limits.time,
+            interval: options.settings.interval,
+            limits: options.settings.limits(),
             runs_dir: options.runs_dir.clone(),
             record: one.record.as_ref().map(|(dir, _)| dir.clone()),
             ledgers: options.ledgers.clone(),
@@ -246,7 +240,7 @@ impl Provision {
         }
         let left: Vec<&One> = self.left().map(|(_, one)| one).collect();
         let drives: Vec<&Drive> = left.iter().map(|one| &one.drive).collect();
-        check(&drives, &self.options.destroy)?;
+        check(&drives, &self.options.settings.destroy)?;
         let reasons: Vec<String> = left
             .iter()
             .filter_map(|one| self.against_purge(one))

@@ -18,7 +18,7 @@ use crate::flow::{Act, Ready};
 use crate::plan::{Phase, Preparation};
 use crate::precondition::{Here, Precondition};
 use crate::run::RunError;
-use crate::run::preparing::{self, IDLE_LIMIT};
+use crate::run::preparing;
 use crate::state::{Judgement, Wanted};
 
 /// Why a drive is purged, for its log and its ledger.
@@ -90,9 +90,10 @@ impl Provision {
     fn first(&self, one: &One, preparation: &Preparation) -> Vec<(Stage, Rc<dyn Act>)> {
         let path = &one.drive.path;
         let mut first: Vec<(Stage, Rc<dyn Act>)> = Vec::new();
+        let energized = self.options.settings.care.energized;
         let energizing = Energizing {
             logs: self.how.logs.clone(),
-            ..Energizing::new(path, None, one.drive.device.as_ref())
+            ..Energizing::new(path, energized, one.drive.device.as_ref())
         };
         if preparation.energize && energizing.need.is_some() {
             first.push((energized::stage(), Rc::new(energizing)));
@@ -107,7 +108,7 @@ impl Provision {
         let want = preparation.purge.clone()?;
         Some(Purging {
             logs: self.how.logs.clone(),
-            ..Purging::new(path, want, &self.options.destroy, REASON)
+            ..Purging::new(path, want, &self.options.settings.destroy, REASON)
         })
     }
 
@@ -133,7 +134,12 @@ impl Provision {
     }
 
     /// Why nothing has to be done to a drive: it is in the wanted state.
-    pub(super) fn needless(&self, one: &One, preparation: &Preparation, here: Here) -> Option<String> {
+    pub(super) fn needless(
+        &self,
+        one: &One,
+        preparation: &Preparation,
+        here: Here,
+    ) -> Option<String> {
         let settings = preparation.precondition.as_ref()?;
         // What goes on in its record is on its way there.
         if preparation.force || one.record.is_some() || self.is_simulated() {
@@ -148,7 +154,8 @@ impl Provision {
             range_percent: settings.range.percent(here.capacity_bytes),
             rule: &settings.rule_text(phase(one)),
         };
-        match state.judge(&wanted, IDLE_LIMIT, now_ms) {
+        let idle_limit = self.options.settings.care.idle_limit;
+        match state.judge(&wanted, idle_limit, now_ms) {
             Judgement::Holds(reason) => Some(reason),
             Judgement::Stale(_) | Judgement::Lacks(_) => None,
         }
@@ -164,7 +171,7 @@ impl Provision {
             Err(error) => return Some(error.to_string()),
         };
         let purging = self.purging(&one.drive.path, &preparation)?;
-        let confirmed = Confirmations(self.options.destroy.clone());
+        let confirmed = Confirmations(self.options.settings.destroy.clone());
         let checked = purging
             .find()
             .and_then(|purge| Ok(purge.check(&confirmed)?));

@@ -11,7 +11,7 @@ use fathom_model::Deed;
 
 use super::*;
 use crate::folder::shipped;
-use crate::plan::Preparation;
+use crate::plan::{self, Overrides, Preparation};
 use crate::precondition::Here;
 
 const PATH: &str = "/dev/nvme0n1";
@@ -32,7 +32,11 @@ impl Machine {
         write("sys/devices/nvme/nvme0n1/serial", "S1\n");
         write("dev/nvme0n1", "");
         let to = machine.0.path().join("sys/devices/nvme/nvme0n1");
-        for link in ["sys/class/block/nvme0n1", "sys/block/nvme0n1", "sys/dev/block/259:0"] {
+        for link in [
+            "sys/class/block/nvme0n1",
+            "sys/block/nvme0n1",
+            "sys/dev/block/259:0",
+        ] {
             let link = machine.0.path().join(link);
             fs::create_dir_all(link.parent().unwrap()).unwrap();
             symlink(&to, link).unwrap();
@@ -42,7 +46,11 @@ impl Machine {
 
     fn ledgers(&self) -> Ledgers {
         let sys = Sys::recorded(self.0.path());
-        Ledgers::at(self.0.path().join("ledgers"), sys, Arc::new(Played::default()))
+        Ledgers::at(
+            self.0.path().join("ledgers"),
+            sys,
+            Arc::new(Played::default()),
+        )
     }
 
     fn provision(&self, workload: Workload, change: impl FnOnce(&mut How)) -> Provision {
@@ -58,17 +66,19 @@ impl Machine {
             logs: None,
         };
         change(&mut how);
+        let config = shipped::config(&|_| None).unwrap();
         let options = Options {
             runs_dir: self.0.path().join("runs"),
-            destroy: Vec::new(),
+            settings: plan::settings(&config, &Overrides::default()).unwrap(),
             fio: None,
-            interval: Duration::from_secs(1),
-            limits: Limits::default(),
-            endurance_tb: None,
             ledgers: self.ledgers(),
         };
-        let config = shipped::config(&|_| None).unwrap();
-        Provision::new(how, vec![Drive::simulated(Path::new(PATH))], config, options)
+        Provision::new(
+            how,
+            vec![Drive::simulated(Path::new(PATH))],
+            config,
+            options,
+        )
     }
 }
 
@@ -102,7 +112,10 @@ fn a_drive_that_is_steady_for_the_load_is_left_as_it_is_unless_it_is_forced() {
     let notes = machine.ledgers().did(Path::new(PATH), "run", None, deed);
     assert!(notes.is_empty(), "{notes:?}");
     let reason = needless(&sequential).unwrap();
-    assert!(reason.contains("it became steady in sequential"), "{reason}");
+    assert!(
+        reason.contains("it became steady in sequential"),
+        "{reason}"
+    );
     let random = machine.provision(Workload::Random, |_| {});
     assert_eq!(needless(&random), None);
     let forced = machine.provision(Workload::Sequential, |how| how.force = true);

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fathom_device::Hold;
-use fathom_engine::{Control, Outcome, Sink as _};
+use fathom_engine::{Control, Flow, Outcome, Sink as _};
 use fathom_fleet::local::Session;
 use fathom_model::{Event, Failure, FailureKind, RunStatus, units};
 use fathom_record::Writer;
@@ -18,6 +18,7 @@ use super::looks::Looks;
 use super::tally::{Came, Tally};
 use super::{COMMAND, Ready, RunError, guards::Guards, planfile, prepare, records};
 use crate::flow::{Book, Clock, Ending, History, Runner, Stop};
+use crate::ledger::Moved;
 use crate::plan::{Phase, Step};
 use crate::precondition::Precondition;
 
@@ -28,15 +29,39 @@ pub struct Finish {
     pub dir: PathBuf,
     /// How it ended.
     pub status: RunStatus,
-    /// Steps that the time limit left no room for.
-    pub no_time: usize,
+    /// Steps that the limits of time and of bytes written left no room for.
+    pub no_room: usize,
     /// Why it ended before its steps did, when nobody stopped it.
     pub stopped: Option<String>,
     /// Why points were left out that want a steady device: a result, no error.
     pub not_steady: Option<String>,
+    /// That it ended because it had written what it may, in a sentence.
+    pub spent: Option<String>,
 }
 
 impl Ready<'_> {
+    /// Keeps the device to itself.
+    fn hold(&self) -> Result<Hold, RunError> {
+        if self.selected.is_simulated() {
+            return Ok(Hold::default());
+        }
+        // Also where it is only read: two campaigns spoil each other's figures.
+        let paths = self.written.iter().chain([&self.dut]);
+        Hold::of(paths.map(PathBuf::as_path))
+            .map_err(|refusal| RunError::Refused(refusal.to_string()))
+    }
+
+    /// A new record, or that to go on with.
+    fn writer(&self) -> Result<Writer, RunError> {
+        match &self.record {
+            Some(dir) => Ok(Writer::reopen(dir)?),
+            None => {
+                let selected = &self.selected;
+                records::create(self.plan, &self.runs_dir, selected, &self.environment)
+            }
+        }
+    }
+
     /// Runs what is left. `observer` is told every event once it is recorded;
     /// before the first it is given the record's folder.
     ///
@@ -52,24 +77,13 @@ impl Ready<'_> {
         if let Some(refusal) = self.refusal {
             return Err(refusal);
         }
-        let _hold = match self.selected.is_simulated() {
-            true => Hold::default(),
-            // Also where it is only read: two campaigns spoil each other's figures.
-            false => Hold::of(self.written.iter().chain([&self.dut]).map(PathBuf::as_path))
-                .map_err(|refusal| RunError::Refused(refusal.to_string()))?,
-        };
+        let _hold = self.hold()?;
         let ledgers = self.ledgers();
         // What an earlier start has written that was killed. What cannot be had is
         // told by `fathom ledger`.
         let _ = ledgers.catch_up();
-        let (writer, goes_on) = match &self.record {
-            Some(dir) => (Writer::reopen(dir)?, true),
-            None => {
-                let selected = &self.selected;
-                let new = records::create(self.plan, &self.runs_dir, selected, &self.environment);
-                (new?, false)
-            }
-        };
+        let writer = self.writer()?;
+        let goes_on = self.record.is_some();
         let dir = writer.dir().to_owned();
         planfile::write(&dir, &self, self.plan)
             .map_err(|source| unwritten(&dir.join(planfile::PLAN_FILE), source))?;
@@ -111,9 +125,11 @@ impl Ready<'_> {
                 began: self.selected.engine().now(),
                 t_ms,
             },
-            no_time: 0,
+            no_room: 0,
+            moved: &moved,
             stopped: None,
             not_steady: None,
+            spent: None,
             unwritten: None,
             ready: &self,
         };
@@ -163,11 +179,14 @@ struct Going<'r> {
     logs: Option<Logs>,
     control: &'r Control,
     clock: Clock,
-    no_time: usize,
+    no_room: usize,
+    /// What the run has written, in all its starts.
+    moved: &'r RefCell<Moved>,
     /// Why it ended early.
     stopped: Option<String>,
     /// Why points were left out that want a steady device.
     not_steady: Option<String>,
+    spent: Option<String>,
     unwritten: Option<RunError>,
 }
 
@@ -239,7 +258,8 @@ impl Going<'_> {
             looks: self.looks,
             work_dir: &self.ready.folder,
             interval: self.ready.plan.settings.interval,
-            limit: self.ready.plan.settings.campaign_limit,
+            limits: self.ready.plan.settings.limits(),
+            moved: self.moved,
             book: self.book,
         }
         .run(script);
@@ -259,8 +279,10 @@ impl Going<'_> {
                 self.stop(Failure::new(FailureKind::Other, what));
                 Prepared::STOPPED
             }
-            Stop::NoTime(reason) => {
-                self.no_time += 1;
+            Stop::NoRoom(reason) => {
+                self.no_room += 1;
+                let text = reason.clone();
+                self.session.event(Event::Note { text });
                 Prepared::Against(reason)
             }
             Stop::Interrupted => Prepared::Stopped { interrupted: true },
@@ -298,8 +320,8 @@ impl Going<'_> {
                 self.skip(step, reason);
                 continue;
             }
-            if let Some(reason) = self.no_time_for(step) {
-                self.no_time += 1;
+            if let Some(reason) = self.no_time_for(step).or_else(|| self.no_bytes_for(step)) {
+                self.no_room += 1;
                 self.skip(step, reason);
                 continue;
             }
@@ -313,7 +335,7 @@ impl Going<'_> {
             }
             // It may have taken hours.
             if let Some(reason) = self.no_time_for(step) {
-                self.no_time += 1;
+                self.no_room += 1;
                 self.skip(step, reason);
                 continue;
             }
@@ -380,7 +402,27 @@ impl Going<'_> {
             let left = limit.saturating_sub(elapsed);
             request.deadline = Some(request.deadline.map_or(left, |limit| limit.min(left)));
         }
-        let outcome = self.session.run(engine, &request, self.control);
+        let (limits, moved) = (plan.settings.limits(), self.moved);
+        let mut spent = false;
+        let outcome = self
+            .session
+            .run_until(engine, &request, self.control, &mut |event| {
+                // Samples of an interval are recorded as a whole.
+                let ends = matches!(event, Event::Interval { .. });
+                spent |= ends && limits.is_spent(moved.borrow().bytes());
+                match spent {
+                    true => Flow::Stop,
+                    false => Flow::Continue,
+                }
+            });
+        if spent && outcome == Outcome::Interrupted {
+            self.no_room += 1;
+            let what = limits.text_of_bytes();
+            let text =
+                format!("{id} was stopped: the campaign has written {what} and may write no more");
+            self.spent = Some(text.clone());
+            self.session.event(Event::Note { text });
+        }
         if outcome != Outcome::Interrupted {
             let ended = self.tally.borrow_mut().settle();
             let came = match ended.map(|ended| ended.came) {
@@ -415,6 +457,19 @@ impl Going<'_> {
                 "it would end after the campaign's time limit of {}",
                 text(limit)
             )
+        })
+    }
+
+    /// Why the limit of bytes written leaves no room for a step.
+    fn no_bytes_for(&self, step: &Step) -> Option<String> {
+        let limits = self.ready.plan.settings.limits();
+        let spent = self.moved.borrow().bytes();
+        // What nobody knows may be little: it begins, and is stopped in time.
+        let writes = step.write_most(self.ready.speed);
+        let writes = writes.unwrap_or(u64::from(step.write_share > 0.0));
+        limits.is_over(spent, writes).then(|| {
+            let what = limits.text_of_bytes();
+            format!("the campaign would write more than the {what} that it may")
         })
     }
 
@@ -454,7 +509,7 @@ impl Going<'_> {
         let broken = self.stopped.is_some() || self.unwritten.is_some();
         let status = match () {
             () if broken => RunStatus::Failed,
-            () if interrupted || self.no_time > 0 => RunStatus::Interrupted,
+            () if interrupted || self.no_room > 0 => RunStatus::Interrupted,
             () if failed() => RunStatus::Failed,
             () => RunStatus::Complete,
         };
@@ -466,9 +521,10 @@ impl Going<'_> {
             None => Ok(Finish {
                 dir,
                 status,
-                no_time: self.no_time,
+                no_room: self.no_room,
                 stopped: self.stopped,
                 not_steady: self.not_steady,
+                spent: self.spent,
             }),
         }
     }

@@ -16,11 +16,11 @@ use fathom_engine::{EngineError, Request};
 use fathom_fleet::local::FleetError;
 use fathom_model::environment::Target;
 use fathom_model::{Environment, Exit, FailureKind};
-use fathom_record::{Entries, RecordError};
+use fathom_record::{Entries, Header, RecordError};
 
-use crate::flow::{History, Luck};
+use crate::flow::{History, Luck, Task};
 use crate::ledger::{Ledgers, Moved};
-use crate::plan::{Phase, Plan, Step};
+use crate::plan::{Phase, Plan, Speed, Step};
 use crate::precondition::Here;
 
 mod going;
@@ -33,15 +33,18 @@ pub(crate) mod prepare;
 pub(crate) mod preparing;
 mod progress;
 pub(crate) mod records;
+mod spending;
+mod stages;
 mod tally;
 
 pub use going::Finish;
 use guards::Guards;
 use looks::Looks;
-pub use planfile::{Head, PLAN_FILE, Planned};
+pub use planfile::{Head, PLAN_FILE, Planned, PlannedStage};
 use prepare::Wants;
 pub use progress::{Counts, Current, Progress, Recent, What};
 pub use records::{COMMAND, current, engine_of};
+pub use stages::{Stages, Standing};
 pub use tally::{Came, Ended, Tally};
 
 /// How a run begins.
@@ -144,6 +147,8 @@ pub struct Ready<'p> {
     found: BTreeMap<Phase, preparing::Found>,
     /// What the starts before have written.
     moved: Moved,
+    /// How fast the device can be written, where its link tells.
+    speed: Option<Speed>,
     guards: Guards,
     /// Places of the steps to run, in the order of the plan.
     todo: Vec<usize>,
@@ -196,26 +201,20 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         }
     };
     let record = records::to_go_on_with(plan, runs_dir, options.begin)?;
-    let mut tally = Tally::default();
-    let mut moved = Moved::default();
-    let mut history = History::default();
+    let mut known = Known::default();
     if let Some(dir) = &record {
-        let mut entries = Entries::open(dir)?;
-        let before = records::engine_of(&entries.header);
-        let header = &entries.header;
-        records::must_fit(&dut, before.as_deref(), header, &selected, &environment)?;
-        if let Some(before) = &entries.header.environment {
+        let header = known.read(dir)?;
+        let before = records::engine_of(&header);
+        records::must_fit(&dut, before.as_deref(), &header, &selected, &environment)?;
+        if let Some(before) = &header.environment {
             notes.extend(identity::changes(before, &environment));
         }
-        for entry in &mut entries {
-            let event = entry?.event;
-            tally.take(&event);
-            moved.take(&event);
-            history.take(&event);
-        }
-        // A run that was killed leaves its last step open, and so it stays.
-        tally = tally.closed();
     }
+    let Known {
+        tally,
+        moved,
+        history,
+    } = known;
     let mut guards = Guards::new(plan);
     guards.look_at_all(plan, &tally);
     let here = preparing::here(&selected, &dut, &plan.preparation);
@@ -233,6 +232,7 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         record,
         tally,
         moved,
+        speed: plan.link_speed(),
         guards,
         todo: Vec::new(),
         failed: 0,
@@ -245,7 +245,34 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
     if ready.refusal.is_none() {
         ready.refusal = ready.against_purge();
     }
+    if let Some(refusal) = ready.over_budget() {
+        ready.refusal.get_or_insert(refusal);
+    }
     Ok(ready)
+}
+
+/// What is known of the starts before.
+#[derive(Default)]
+struct Known {
+    tally: Tally,
+    moved: Moved,
+    history: History,
+}
+
+impl Known {
+    /// Reads a record; gives its header.
+    fn read(&mut self, dir: &Path) -> Result<Header, RunError> {
+        let mut entries = Entries::open(dir)?;
+        for entry in &mut entries {
+            let event = entry?.event;
+            self.tally.take(&event);
+            self.moved.take(&event);
+            self.history.take(&event);
+        }
+        // A run that was killed leaves its last step open, and so it stays.
+        self.tally = std::mem::take(&mut self.tally).closed();
+        Ok(entries.header)
+    }
 }
 
 impl<'p> Ready<'p> {
@@ -328,6 +355,31 @@ impl<'p> Ready<'p> {
         let job_file = record.join(records::job_path(&step.point.id, records::ending(step)));
         let request = self.request(step, job_file, record.join("raw").join(&step.point.id));
         Ok((job.text, self.selected.command(&request)?))
+    }
+
+    /// The job files of a stage as they would run, each with the command that
+    /// would be executed (none for engines inside Fathom).
+    ///
+    /// # Errors
+    /// As [`Ready::command`].
+    pub fn stage_commands(&self, task: &Task) -> Result<Vec<(String, Vec<String>)>, RunError> {
+        let record = self.record.clone();
+        let record = record.unwrap_or_else(|| self.runs_dir.join("RUN"));
+        let id = &task.stage.id;
+        let command = |text: &str| {
+            let job = prepare::read(text, Path::new(id)).map_err(RunError::Input)?;
+            let request = Request {
+                job_file: record.join(records::job_path(id, records::JOB_ENDING)),
+                sections: Vec::new(),
+                extra_args: Vec::new(),
+                work_dir: self.folder.clone(),
+                raw_dir: record.join("raw").join(id),
+                interval: self.plan.settings.interval,
+                deadline: None,
+            };
+            Ok((job.text, self.selected.command(&request)?))
+        };
+        task.work.job_texts().map(command).collect()
     }
 
     /// What the engine is asked for in one step.

@@ -4,13 +4,15 @@
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use fathom_model::Point;
+use fathom_model::{Point, Stage};
 use fathom_record::RecordError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Ready, RunError};
+use crate::flow::{Luck, Work};
 use crate::plan::{Phase, Plan};
 
 /// Its name.
@@ -18,7 +20,7 @@ pub const PLAN_FILE: &str = "plan.jsonl";
 /// What its first line says.
 const FORMAT: &str = "fathom-campaign-plan";
 /// The version that is written, and the highest that is read.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// First line of [`PLAN_FILE`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +64,19 @@ impl Head {
     }
 }
 
+/// A line for each stage that makes the device ready, before the steps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedStage {
+    /// The stage.
+    pub stage: Stage,
+    /// Bytes that it writes, where that is known.
+    pub write_bytes: Option<u64>,
+    /// The least time it takes, in ms; of a fill 0, it goes by the device's speed.
+    pub least_ms: u64,
+    /// The most time it takes, in ms, where that is known.
+    pub most_ms: Option<u64>,
+}
+
 /// Every other line: a step.
 #[derive(Debug, Serialize)]
 struct Line<'p> {
@@ -101,6 +116,9 @@ pub(super) fn write(dir: &Path, ready: &Ready, plan: &Plan) -> io::Result<()> {
         flags: ready.options.flags.clone(),
     };
     push(&mut file, &head)?;
+    for stage in stages(ready) {
+        push(&mut file, &stage)?;
+    }
     for step in &plan.steps {
         let line = Line {
             point: &step.point,
@@ -116,6 +134,36 @@ pub(super) fn write(dir: &Path, ready: &Ready, plan: &Plan) -> io::Result<()> {
     fs::rename(fresh, dir.join(PLAN_FILE))
 }
 
+/// The stages that have ended, and those that are left.
+fn stages(ready: &Ready) -> Vec<PlannedStage> {
+    let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let history = ready.history.resumed();
+    let ended = history.stages().iter().filter(|past| past.end.is_some());
+    let mut all: Vec<PlannedStage> = ended
+        .map(|past| PlannedStage {
+            stage: past.stage.clone(),
+            write_bytes: None,
+            least_ms: 0,
+            most_ms: None,
+        })
+        .collect();
+    all.extend(
+        ready
+            .stages(Luck::Best)
+            .into_iter()
+            .map(|(_, task)| PlannedStage {
+                write_bytes: match &task.work {
+                    Work::Fill(fill) => fill.bytes,
+                    _ => None,
+                },
+                least_ms: ms(task.work.least_time()),
+                most_ms: task.work.time(Luck::Worst, None).map(ms),
+                stage: task.stage,
+            }),
+    );
+    all
+}
+
 fn push(file: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *file, line)?;
     file.write_all(b"\n")
@@ -125,11 +173,15 @@ fn push(file: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
 ///
 /// # Errors
 /// When there is none, or it is none of this version.
-pub(super) fn read(dir: &Path) -> io::Result<(Head, Vec<Planned>)> {
+pub(super) fn read(dir: &Path) -> io::Result<(Head, Vec<PlannedStage>, Vec<Planned>)> {
     #[derive(Deserialize)]
-    struct Read {
-        point: Point,
-        duration_ms: Option<u64>,
+    #[serde(untagged)]
+    enum Read {
+        Stage(PlannedStage),
+        Step {
+            point: Point,
+            duration_ms: Option<u64>,
+        },
     }
     let mut lines = BufReader::new(File::open(dir.join(PLAN_FILE))?).lines();
     let first = lines.next().transpose()?.unwrap_or_default();
@@ -138,14 +190,16 @@ pub(super) fn read(dir: &Path) -> io::Result<(Head, Vec<Planned>)> {
         let what = format!("{} version {}", head.format, head.version);
         return Err(io::Error::other(format!("it is of format {what}")));
     }
-    let step = |line: io::Result<String>| -> io::Result<Planned> {
-        let read: Read = serde_json::from_str(&line?)?;
-        Ok(Planned {
-            id: read.point.id,
-            repetition: read.point.repetition,
-            duration_ms: read.duration_ms,
-        })
-    };
-    let steps = lines.map(step).collect::<io::Result<_>>()?;
-    Ok((head, steps))
+    let (mut stages, mut steps) = (Vec::new(), Vec::new());
+    for line in lines {
+        match serde_json::from_str(&line?)? {
+            Read::Stage(stage) => stages.push(stage),
+            Read::Step { point, duration_ms } => steps.push(Planned {
+                id: point.id,
+                repetition: point.repetition,
+                duration_ms,
+            }),
+        }
+    }
+    Ok((head, stages, steps))
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::rc::Rc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use fathom_device::safety::Confirmations;
 use fathom_engine::select::Selected;
@@ -13,14 +13,10 @@ use super::{COMMAND, Ready, RunError, prepare, records};
 use crate::energized;
 use crate::flow::acts::{Energizing, Purging};
 use crate::flow::{Act, History, Luck, Task, Work, lead};
-use crate::plan::{Phase, Preparation};
+use crate::plan::{Phase, Preparation, Stale};
 use crate::precondition::{Here, Precondition};
 use crate::state::{Judgement, Wanted};
 
-/// A state that nobody has touched for longer is not trusted: drives tidy up by
-/// themselves while they idle, and SNIA's flow allows no gap at all. A week is
-/// what lies between two measurements of one job over a weekend.
-pub(crate) const IDLE_LIMIT: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The first fio that has sprandom (its release notes).
 const SPRANDOM: (u32, u32) = (3, 41);
 
@@ -89,7 +85,7 @@ impl Ready<'_> {
         let device = self.target().and_then(|target| target.device.as_ref());
         let energizing = Energizing {
             logs: logs.clone(),
-            ..Energizing::new(&self.dut, None, device)
+            ..Energizing::new(&self.dut, self.plan.settings.care.energized, device)
         };
         if preparation.energize && energizing.need.is_some() {
             first.push((energized::stage(), Rc::new(energizing)));
@@ -142,6 +138,7 @@ impl Ready<'_> {
                 self.found.insert(phase, found);
             }
         }
+        let care = self.plan.settings.care;
         let ledgers = self.ledgers();
         let own = self.record.as_deref();
         // Without a ledger nothing is known: the record alone tells.
@@ -165,10 +162,17 @@ impl Ready<'_> {
                     range_percent: settings.range.percent(self.here.capacity_bytes),
                     rule: &rule,
                 },
-                IDLE_LIMIT,
+                care.idle_limit,
                 now_ms,
             );
             let found = self.found(phase, judgement);
+            if let (Some(stale), Stale::Refuse) = (&found.stale, care.stale) {
+                let what = format!(
+                    "{stale}\n  to do: --again starts a new record; without STATE_STALE_REFUSE the \
+                     device is made ready anew"
+                );
+                self.refusal.get_or_insert(RunError::Refused(what));
+            }
             self.notes.extend(found.stale.clone());
             self.found.insert(phase, found);
         }

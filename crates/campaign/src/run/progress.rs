@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use fathom_analysis::guard::Totals;
 use fathom_analysis::rate::Rates;
-use fathom_model::{Event, RunStatus};
+use fathom_model::{Event, RunStatus, Stage, StageEnd};
 use fathom_record::Entries;
 
 use super::RunError;
 use super::planfile::{self, Head, Planned};
+use super::stages::{Stages, Standing};
 use super::tally::{Came, Ended, Tally};
 
 /// How many of the last events are kept to be shown.
@@ -30,6 +31,7 @@ pub struct Progress {
     /// What the plan says of itself.
     pub head: Head,
     steps: Vec<Planned>,
+    stages: Stages,
     tally: Tally,
     status: RunStatus,
     current: Option<Current>,
@@ -105,6 +107,8 @@ pub enum What {
     },
     /// The run went on after so many ms.
     Resumed(u64),
+    /// A stage has ended, how, and how long it took in ms.
+    StageEnded(Box<(Stage, StageEnd, u64)>),
     /// Something else to be known.
     Note(String),
 }
@@ -122,7 +126,7 @@ impl Progress {
     /// # Errors
     /// When it is no record of a campaign's run.
     pub fn of(dir: &Path) -> Result<Self, RunError> {
-        let (head, steps) = planfile::read(dir).map_err(|source| {
+        let (head, stages, steps) = planfile::read(dir).map_err(|source| {
             let reason = match source.kind() {
                 std::io::ErrorKind::NotFound => {
                     "it is not the record of a campaign, or of one that was killed as it began"
@@ -139,6 +143,7 @@ impl Progress {
             id: id.unwrap_or_default(),
             head,
             steps,
+            stages: Stages::new(stages),
             tally: Tally::default(),
             status: RunStatus::Running,
             current: None,
@@ -209,6 +214,7 @@ impl Progress {
     /// is worth a line each.
     pub fn take(&mut self, at_ms: u64, event: &Event) -> Vec<Recent> {
         self.last_ms = at_ms;
+        let stage_ended = self.stages.take(at_ms, event);
         let ended = self.tally.take(event);
         if let (Some(_), Some(current)) = (&ended, &self.current) {
             self.costs.add(at_ms, current, self.planned_ms(current));
@@ -224,8 +230,9 @@ impl Progress {
                 reason: reason.clone(),
             }),
             Event::Resumed { gap_ms, .. } => Some(What::Resumed(*gap_ms)),
+            Event::StageEnded { .. } => stage_ended.map(What::StageEnded),
             // What failed in a step is told when that ends.
-            Event::Failure(failure) if self.current.is_none() => {
+            Event::Failure(failure) if self.current.is_none() && !self.stages.is_open() => {
                 Some(What::Note(failure.message.clone()))
             }
             _ => None,
@@ -336,6 +343,21 @@ impl Progress {
         self.current.as_ref()
     }
 
+    /// The stage in progress, which makes the device ready.
+    #[must_use]
+    pub fn stage(&self) -> Option<Standing<'_>> {
+        match self.status {
+            RunStatus::Running => self.stages.standing(self.last_ms),
+            _ => None,
+        }
+    }
+
+    /// What is done to make the device ready.
+    #[must_use]
+    pub fn stages(&self) -> &Stages {
+        &self.stages
+    }
+
     /// Rates of the last interval of the step in progress.
     #[must_use]
     pub fn rates(&self) -> &Rates {
@@ -406,7 +428,8 @@ impl Progress {
             }
         }
         let ran_ms = self.current.as_ref().map_or(0, |current| current.ran_ms);
-        Some(left_ms.saturating_sub(ran_ms))
+        let stages_ms = self.stages.left_ms(self.last_ms)?;
+        Some(left_ms.saturating_sub(ran_ms) + stages_ms)
     }
 
     fn planned_ms(&self, current: &Current) -> Option<u64> {

@@ -93,13 +93,14 @@ fn job_files(campaign: &Campaign) -> Vec<PathBuf> {
 fn generation_writes_what_is_asked_for_and_removes_what_is_not() {
     let campaign = Campaign::new("all-tests");
     let done = generate(&campaign.plan(), &[], false).unwrap();
-    assert_eq!((done.files, done.written), (702, 702));
-    assert_eq!(job_files(&campaign).len(), 702);
+    assert_eq!((done.files, done.written), (708, 708));
+    assert_eq!(job_files(&campaign).len(), 708);
     let plan = campaign.plan();
+    // 702 points, and 6 job files of pre-conditioning.
     let step = &plan.steps[400];
     assert_eq!(campaign.read(&step.job_file), step.job_text);
     let again = generate(&plan, &[], false).unwrap();
-    assert_eq!((again.files, again.written), (702, 0));
+    assert_eq!((again.files, again.written), (708, 0));
     // Results beside the job files are not Fathom's to remove.
     campaign.write("0002-iobatch/0001-iobatch-write/notes", "mine");
     campaign.change(
@@ -113,7 +114,7 @@ fn generation_writes_what_is_asked_for_and_removes_what_is_not() {
         "CONFIG_DUT_TEST_MAX_IODEPTH=\"2048\"",
     );
     let fewer = generate(&campaign.plan(), &[], false).unwrap();
-    assert_eq!((fewer.files, fewer.written), (702 - 336 - 12, 0));
+    assert_eq!((fewer.files, fewer.written), (708 - 336 - 12, 0));
     assert_eq!(fewer.removed.len(), 336 + 12);
     assert_eq!(job_files(&campaign).len(), fewer.files);
     let left: Vec<_> = fs::read_dir(campaign.path().join("0002-iobatch"))
@@ -146,9 +147,9 @@ fn a_part_leaves_the_others_alone() {
         .unwrap();
     let done = generate(&plan, &only, false).unwrap();
     assert_eq!((done.files, done.removed.len()), (7, 6));
-    assert_eq!(job_files(&campaign).len(), 78 - 6);
+    assert_eq!(job_files(&campaign).len(), 84 - 6);
     let done = generate(&campaign.plan(), &[], false).unwrap();
-    assert_eq!((done.files, done.removed.len()), (42, 30));
+    assert_eq!((done.files, done.removed.len()), (48, 30));
 }
 
 #[test]
@@ -207,8 +208,8 @@ fn a_generation_that_was_cut_short_is_gone_on_with() {
         "CONFIG_DUT_IOENGINE=\"mmap\"",
     );
     let done = generate(&campaign.plan(), &[], false).unwrap();
-    assert_eq!(done.written, 78);
-    assert_eq!(campaign.read(GENERATED).lines().count(), 79);
+    assert_eq!(done.written, 84);
+    assert_eq!(campaign.read(GENERATED).lines().count(), 85);
 }
 
 #[test]
@@ -225,7 +226,7 @@ fn a_check_finds_missing_old_and_wrong_files() {
     };
     assert_eq!(
         messages(&campaign),
-        ["78 is missing: `fathom gen` makes it"]
+        ["84 is missing: `fathom gen` makes it"]
     );
     generate(&campaign.plan(), &[], false).unwrap();
     assert!(messages(&campaign).is_empty());

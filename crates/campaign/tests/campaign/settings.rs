@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_campaign::plan::{Cost, Guard, Overrides, Settings, Speed, plan};
+use fathom_campaign::plan::{Care, Cost, Guard, Overrides, Phase, Settings, Speed, plan};
+use fathom_campaign::precondition::Range;
 
 use super::{Campaign, no_env};
 
@@ -38,6 +39,7 @@ fn settings_come_from_the_configuration() {
                 noise_percent: 5
             }),
             progress_logs: true,
+            care: Care::default(),
         }
     );
     campaign.change(
@@ -114,16 +116,52 @@ fn dev_names_the_device_and_the_plan_says_so() {
 }
 
 #[test]
-fn a_state_that_is_not_made_is_told() {
-    let notes = Campaign::new("all-tests").plan().notes;
-    assert_eq!(notes.len(), 2, "{notes:?}");
-    assert!(notes[0].contains("asks for purge and pre-conditioning"));
-    assert!(notes[0].contains("count as unprovisioned"));
-    assert!(notes[1].contains("SNIA"));
+fn the_state_of_the_device_is_part_of_the_plan() {
+    let plan = Campaign::new("all-tests").plan();
+    assert_eq!(plan.notes.len(), 1, "{:?}", plan.notes);
+    assert!(plan.notes[0].contains("SNIA"));
+    let preparation = &plan.preparation;
+    assert!(preparation.on && preparation.energize && preparation.purge.is_some());
+    assert_eq!(preparation.provision, None);
+    let settings = preparation.precondition.as_ref().unwrap();
+    assert_eq!(
+        (settings.numjobs, settings.iodepth, settings.loops),
+        (4, 32, 2)
+    );
+    assert_eq!(settings.steady.as_ref().unwrap().rounds, 5);
+
     let plan = Campaign::new("provision-seq").plan();
     assert!(plan.steps.is_empty());
-    assert!(plan.notes[0].contains("nothing to measure"));
-    assert!(plan.notes[1].contains("nothing is done to the device"));
+    assert!(plan.notes[0].contains("nothing is measured"));
+    assert_eq!(plan.preparation.provision, Some(Phase::Sequential));
+    assert_eq!(plan.phases(), [Phase::Sequential]);
+    let plan = Campaign::new("provision-random").plan();
+    assert_eq!(plan.phases(), [Phase::Random]);
+
+    let plan = Campaign::new("debug-quick").plan();
+    assert!(plan.preparation.purge.is_none());
+    let settings = plan.preparation.precondition.unwrap();
+    assert_eq!(settings.loops, 1);
+    assert_eq!(settings.range, Range::Bytes(4096 << 10));
+    let window = settings.steady.unwrap().window();
+    assert_eq!(window, Duration::from_secs(1));
+
+    let plan = Campaign::new("survey-10min").plan();
+    assert!(!plan.preparation.on && !plan.preparation.is_something());
+}
+
+#[test]
+fn limits_that_are_no_share_are_refused() {
+    let campaign = Campaign::new("provision-seq");
+    let text = campaign.read(".config");
+    let wrong = text.replace(
+        "CONFIG_BW_WD_SS_SLOPE=\"10%\"",
+        "CONFIG_BW_WD_SS_SLOPE=\"10\"",
+    );
+    campaign.write(".config", &wrong);
+    let fault = campaign.fault();
+    assert!(fault.contains("CONFIG_BW_WD_SS_SLOPE=\"10\""), "{fault}");
+    assert!(fault.contains("in percent"), "{fault}");
 }
 
 #[test]

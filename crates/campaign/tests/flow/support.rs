@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fathom_analysis::steady_state::{Ask, Metric, Rule, Span};
 use fathom_campaign::Ledgers;
+use fathom_campaign::budget::Limits;
 use fathom_campaign::flow::{
     Cell, Criterion, Ending, Fill, Finish, Flow, History, Next, Script, Settle, Task, Work,
 };
@@ -154,7 +155,7 @@ impl Place {
             fio: None,
             sim: Some(self.path().join("device.toml")),
             interval: Duration::from_secs(1),
-            limit: None,
+            limits: Limits::default(),
             runs_dir: self.path().join("runs"),
             record,
             ledgers: Ledgers::none(),

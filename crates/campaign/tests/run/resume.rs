@@ -40,7 +40,8 @@ fn a_record_holds_the_job_files_as_run_a_raw_folder_for_each_and_its_plan() {
     let logs = campaign.dir.path().join("logs");
     assert!(logs.join("runs/END").exists());
     let points = fs::read_to_string(logs.join("performance-evaluation/unprovisioned/nothing"));
-    assert_eq!(points.unwrap().lines().count(), 32);
+    // Two lines for each point, and the begin and end of all.
+    assert_eq!(points.unwrap().lines().count(), 2 * 16 + 2);
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn tell(problem: &Problem) {
 fn summary(plan: &Plan, files: usize, errors: usize, warnings: usize) -> String {
     let checked = count(files, "job file");
     match (errors, warnings) {
-        (0, 0) if plan.steps.is_empty() => "no job files: nothing is on".to_owned(),
+        (0, 0) if files == 0 && plan.steps.is_empty() => "no job files: nothing is on".to_owned(),
         (0, 0) => format!("{checked}: nothing to complain about"),
         _ => format!(
             "{checked}: {}, {}",

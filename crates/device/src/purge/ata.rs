@@ -78,12 +78,15 @@ impl Ata {
         self.sanitize & (1 << 12) != 0 && self.sanitize & (1 << bit) != 0
     }
 
-    /// Why SECURITY ERASE UNIT would not be done; `None` when it may be.
-    pub(super) fn security_stands_against(&self, enhanced: bool) -> Option<String> {
+    /// Why SECURITY ERASE UNIT would not be done; `None` when it may be. Without
+    /// `check` a drive that says that it has none is asked all the same.
+    pub(super) fn security_stands_against(&self, enhanced: bool, check: bool) -> Option<String> {
         let is = |bit: u16| self.security & (1 << bit) != 0;
         Some(match () {
-            () if !is(0) => "the drive has no security feature set".to_owned(),
-            () if enhanced && !is(5) => "the drive has no enhanced security erase".to_owned(),
+            () if check && !is(0) => "the drive has no security feature set".to_owned(),
+            () if check && enhanced && !is(5) => {
+                "the drive has no enhanced security erase".to_owned()
+            }
             () if is(3) => "the drive's security is frozen (the firmware of most machines does \
                             that at start); suspend the machine and wake it up (systemctl \
                             suspend), or unplug the drive and plug it in again, then try again"

@@ -176,17 +176,17 @@ impl Capabilities {
             },
             Method::NvmeSanitize(action) => match &self.nvme {
                 None => Err("it is no NVMe device"),
-                Some(nvme) if nvme.sanitizes(action) => Ok(()),
+                Some(nvme) if nvme.sanitizes(action) || !want.check => Ok(()),
                 Some(_) => Err("the controller has no such sanitize (SANICAP)"),
             },
             Method::AtaSanitize(action) => match &self.ata {
                 None => Err("it is no ATA device"),
-                Some(ata) if ata.sanitizes(action) => Ok(()),
+                Some(ata) if ata.sanitizes(action) || !want.check => Ok(()),
                 Some(_) => Err("the drive has no such sanitize (IDENTIFY word 59)"),
             },
             Method::AtaSecurityErase { enhanced } => match &self.ata {
                 None => Err("it is no ATA device"),
-                Some(ata) => return ata.security_stands_against(enhanced),
+                Some(ata) => return ata.security_stands_against(enhanced, want.check),
             },
             Method::ScsiSanitize(action) => self.scsi_can(want, |scsi| scsi.sanitizes(action)),
             Method::ScsiFormat => self.scsi_can(want, |scsi| scsi.format),
@@ -214,9 +214,9 @@ impl Capabilities {
             Some(_) if self.ata.is_some() => Err("it is an ATA device"),
             Some(scsi) => match can(scsi) {
                 Some(true) => Ok(()),
-                Some(false) => Err("the device says that it has no such command"),
-                None if want.choice.only().is_some() => Ok(()),
-                None => Err("only by name: the device does not say whether it has the command"),
+                Some(false) if want.check => Err("the device says that it has no such command"),
+                _ if want.choice.only().is_some() => Ok(()),
+                _ => Err("only by name: the device does not say whether it has the command"),
             },
         }
     }

@@ -251,9 +251,10 @@ pub struct Want {
     pub choice: Choice,
     /// Settings of `nvme-format`.
     pub format: Format,
-    /// Whether settings that the device says it lacks are refused beforehand
-    /// (fio-tests' `PURGE_NVME_PURGE_VERIFY`); else the device is asked to do
-    /// them. Not about the verification, which always is made.
+    /// Whether ways and settings that the device says it lacks are refused
+    /// beforehand (fio-tests' `PURGE_NVME_PURGE_VERIFY`); else the device is
+    /// asked to do them, where they are named. Not about the verification,
+    /// which always is made.
     pub check: bool,
     /// How many samples are written and looked for; fewer where the device has
     /// fewer blocks.

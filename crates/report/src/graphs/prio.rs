@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fathom_analysis::latlog::{Figures, Group, Spread, Statistics};
+use fathom_analysis::priority::Limits;
 use fathom_model::log::class_name;
-use fathom_model::units;
+use fathom_model::{Direction, units};
 
 use super::Graph;
 use crate::chart::palette::{CURVES, Color, Dash, Ink, Marker, VERMILLION, viridis};
@@ -48,8 +49,10 @@ pub struct Workload {
     pub title: &'static str,
     /// Depths, ascending.
     pub depths: Vec<Depth>,
-    /// The limits that hints name, in ns.
-    pub limits: BTreeMap<u16, u64>,
+    /// The limits that I/Os name.
+    pub limits: Limits,
+    /// The direction whose limits are told.
+    pub dir: Direction,
 }
 
 /// A plot, and what it is called while it is made.
@@ -75,7 +78,7 @@ impl Workload {
     }
 
     fn limit_ns(&self, prio: u16) -> Option<u64> {
-        self.limits.get(&hint(prio)).copied()
+        self.limits.of(self.dir, prio)?.ns
     }
 
     /// What a class is called in the legend.

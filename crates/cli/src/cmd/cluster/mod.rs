@@ -1,17 +1,25 @@
 //! `fathom cluster`: benchmarks with servers on the nodes of a Kubernetes
 //! cluster.
 
+use std::fs;
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::Subcommand;
+use fathom_campaign::cluster::jobs::Phase;
 use fathom_campaign::cluster::{self, Workload};
 use fathom_fleet::kube::Cluster;
 use fathom_model::Exit;
 
 mod run;
 
+use run::What;
+
 use super::{ExitError, Global};
 use crate::out;
+
+/// Name of the image that `fathom cluster image` writes.
+const IMAGE: &str = concat!("localhost/fathom:", env!("CARGO_PKG_VERSION"));
 
 /// Measure the volumes of a Kubernetes cluster, from many nodes at once
 ///
@@ -37,6 +45,19 @@ enum Command {
     Seq(Box<run::Args>),
     /// Random reads and writes after a full prefill
     Rand(Box<run::Args>),
+    /// Any job file of fio, on all servers at once; the volume is /dataset
+    #[command(after_help = "\
+Examples:
+  fathom cluster job mixed.fio --ninstances 4 --storageclass fast
+  fathom cluster job mixed.fio --dry-run          what would be made and run")]
+    Job(Box<JobArgs>),
+    /// Write an image that holds one file: this Fathom, with its native engine
+    #[command(after_help = "\
+Examples:
+  fathom cluster image fathom.tar                      this program, if it is static
+  fathom cluster image fathom.tar --program ./fathom   another one
+  ctr -n k8s.io images import fathom.tar               to a node's containerd")]
+    Image(ImageArgs),
     /// Remove what a dead run left in the cluster, and nothing else
     #[command(after_help = "\
 Examples:
@@ -67,6 +88,28 @@ impl Which {
 }
 
 #[derive(Debug, clap::Args)]
+struct JobArgs {
+    /// Job file
+    #[arg(value_name = "JOBFILE")]
+    job: PathBuf,
+    #[command(flatten)]
+    run: run::Args,
+}
+
+#[derive(Debug, clap::Args)]
+struct ImageArgs {
+    /// The tar to write: an OCI image layout
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The program to put into it: a static one [default: this one]
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// Name of the image
+    #[arg(long, value_name = "NAME", default_value = IMAGE)]
+    tag: String,
+}
+
+#[derive(Debug, clap::Args)]
 struct CleanupArgs {
     /// Namespace of the runs
     #[arg(long, value_name = "NAME", default_value = "fathom")]
@@ -78,10 +121,55 @@ struct CleanupArgs {
 /// Runs the subcommand.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
-        Command::Seq(args) => run::run(global, Workload::Seq, args),
-        Command::Rand(args) => run::run(global, Workload::Rand, args),
+        Command::Seq(args) => run::run(global, &What::Benchmark(Workload::Seq), args),
+        Command::Rand(args) => run::run(global, &What::Benchmark(Workload::Rand), args),
+        Command::Job(args) => job(global, args),
+        Command::Image(args) => image(global, args),
         Command::Cleanup(args) => cleanup(global, args),
     }
+}
+
+/// A job file, checked here: on the servers nobody could be asked about it.
+fn job(global: &Global, args: &JobArgs) -> anyhow::Result<Exit> {
+    let file = super::job::read(&args.job, global.quiet)?;
+    let name = args.job.file_stem().unwrap_or_default().to_string_lossy();
+    let phase = Phase::of_job(&run::dns_label(&name), &file.render());
+    run::run(global, &What::Job(phase), &args.run)
+}
+
+fn image(global: &Global, args: &ImageArgs) -> anyhow::Result<Exit> {
+    let own = || std::env::current_exe().context("this program cannot be found");
+    let path = args.program.clone().map_or_else(own, Ok)?;
+    let program = fs::read(&path).with_context(|| path.display().to_string())?;
+    if !cluster::image::is_static(&program) {
+        let message = format!(
+            "{} is not static and would not start in an image without libraries; nothing was written\n  \
+             to do: name a static one with --program (make musl builds it)",
+            path.display()
+        );
+        let exit = Exit::Input;
+        return Err(ExitError { exit, message }.into());
+    }
+    // Go's names, which images have (image-spec, config.md).
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    fathom_record::replace(&args.file, |file| {
+        cluster::image::write(&program, &args.tag, architecture, &mut *file)
+    })
+    .with_context(|| args.file.display().to_string())?;
+    if global.json {
+        out::json(&serde_json::json!({
+            "schema": "fathom.cluster-image/1",
+            "file": args.file,
+            "tag": args.tag,
+        }))?;
+    } else {
+        out::note(format_args!("{} holds {}", args.file.display(), args.tag));
+    }
+    Ok(Exit::Success)
 }
 
 fn cleanup(global: &Global, args: &CleanupArgs) -> anyhow::Result<Exit> {

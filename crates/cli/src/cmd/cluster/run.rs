@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use fathom_campaign::cluster::jobs::Phase;
 use fathom_campaign::cluster::manifests::Objects;
 use fathom_campaign::cluster::{
     self, ClusterError, DropCaches, Given, Parameters, Wish, Workload, to_yaml,
@@ -119,14 +120,53 @@ impl Args {
     }
 }
 
+/// What is run: its name in records, and the command that runs it.
+#[derive(Debug, Clone)]
+pub enum What {
+    Benchmark(Workload),
+    Job(Phase),
+}
+
+impl What {
+    fn name(&self) -> &str {
+        match self {
+            Self::Benchmark(Workload::Seq) => "seq",
+            Self::Benchmark(Workload::Rand) => "rand",
+            Self::Job(phase) => &phase.name,
+        }
+    }
+
+    fn command(&self) -> &'static str {
+        match self {
+            Self::Benchmark(Workload::Seq) => "cluster seq",
+            Self::Benchmark(Workload::Rand) => "cluster rand",
+            Self::Job(_) => "cluster job",
+        }
+    }
+
+    fn workload(&self) -> Workload {
+        match self {
+            Self::Benchmark(workload) => *workload,
+            Self::Job(_) => Workload::Seq,
+        }
+    }
+
+    fn phases(&self, parameters: &Parameters) -> Vec<Phase> {
+        match self {
+            Self::Benchmark(workload) => cluster::jobs::phases(*workload, parameters),
+            Self::Job(phase) => vec![phase.clone()],
+        }
+    }
+}
+
 /// Runs the benchmark, or shows it.
-pub fn run(global: &Global, workload: Workload, args: &Args) -> anyhow::Result<Exit> {
-    let runs = runs(workload, args).map_err(|message| ExitError {
+pub fn run(global: &Global, what: &What, args: &Args) -> anyhow::Result<Exit> {
+    let runs = runs(what.workload(), args).map_err(|message| ExitError {
         exit: Exit::Input,
         message,
     })?;
     if args.dry_run || args.manifests.is_some() {
-        return shown(workload, &runs, args.manifests.as_deref());
+        return shown(what, &runs, args.manifests.as_deref());
     }
     let cluster = args.which.connect()?;
     for parameters in &runs {
@@ -135,7 +175,7 @@ pub fn run(global: &Global, workload: Workload, args: &Args) -> anyhow::Result<E
     let control = signals::control()?;
     let mut worst = Exit::Success;
     for parameters in &runs {
-        let exit = one(global, workload, parameters, &cluster, &control)?;
+        let exit = one(global, what, parameters, &cluster, &control)?;
         if exit != Exit::Success {
             worst = exit;
         }
@@ -163,16 +203,12 @@ fn image(parameters: &Parameters) -> &str {
 
 fn one(
     global: &Global,
-    workload: Workload,
+    what: &What,
     parameters: &Parameters,
     cluster: &fathom_fleet::kube::Cluster,
     control: &fathom_engine::Control,
 ) -> anyhow::Result<Exit> {
-    let (name, command) = match workload {
-        Workload::Seq => ("seq", "cluster seq"),
-        Workload::Rand => ("rand", "cluster rand"),
-    };
-    let mut header = Header::new(name, command);
+    let mut header = Header::new(what.name(), what.command());
     header.environment = Some(fathom_device::environment(&[]));
     let facts = serde_json::json!({"server": cluster.server(), "parameters": parameters});
     header.facts.insert("cluster".to_owned(), facts);
@@ -181,8 +217,9 @@ fn one(
         .dir()
         .file_name()
         .map_or_else(String::new, |id| dns_label(&id.to_string_lossy()));
+    let phases = what.phases(parameters);
     let wish = Wish {
-        workload,
+        phases: &phases,
         parameters,
         run: &run,
         image: image(parameters),
@@ -205,7 +242,7 @@ fn one(
 }
 
 /// A record's name as Kubernetes takes it for a label.
-fn dns_label(id: &str) -> String {
+pub fn dns_label(id: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() {
             c.to_ascii_lowercase()
@@ -230,7 +267,7 @@ fn in_words(error: ClusterError) -> anyhow::Error {
 }
 
 /// What would be made and run: on the screen, or as files.
-fn shown(workload: Workload, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Result<Exit> {
+fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Result<Exit> {
     for (place, parameters) in (1..).zip(runs) {
         let run = format!("run-{place}");
         let objects = Objects {
@@ -238,7 +275,7 @@ fn shown(workload: Workload, runs: &[Parameters], folder: Option<&Path>) -> anyh
             run: &run,
             image: image(parameters),
         };
-        let phases = cluster::jobs::phases(workload, parameters);
+        let phases = what.phases(parameters);
         let mut files: Vec<(String, String)> = Vec::new();
         let mut add =
             |name: &str, object: &Value| files.push((format!("{name}.yaml"), to_yaml(object)));

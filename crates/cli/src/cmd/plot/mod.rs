@@ -132,6 +132,7 @@ fn put(
     notes: Vec<String>,
 ) -> anyhow::Result<()> {
     let look = look(args);
+    // A folder, a format or a document to print are words for files.
     let writes = args.save || args.out.is_some() || args.svg || args.png || global.json;
     if !writes && pictures::has_display() {
         let page = pictures::show(drawn, name, &look, "--save writes them beside the logs")?;

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_campaign::budget::Limits;
 use fathom_campaign::folder::{CONFIG, shipped};
 use fathom_campaign::ledger::Ledgers;
 use fathom_campaign::plan::Overrides;
@@ -72,11 +71,11 @@ fn config(folder: Option<&Folder>) -> Result<Config, ExitError> {
 }
 
 fn overrides(args: &Args) -> Overrides {
-    Overrides {
+    args.budget.over(Overrides {
         engine: args.engine.map(|engine| engine.name().to_owned()),
         destroy: args.destroy.clone(),
         ..Overrides::default()
-    }
+    })
 }
 
 fn new(global: &Global, args: &Args) -> Result<Asked, ExitError> {
@@ -110,25 +109,18 @@ fn new(global: &Global, args: &Args) -> Result<Asked, ExitError> {
         logs: args.logs.clone().or(logs).map(|logs| absolute(&logs)),
     };
     let (drives, skipped) = drives(args, &config, folder.is_some(), &how)?;
-    let options = options(global, args, &settings);
+    let options = options(global, args, settings);
     Ok(Asked {
         provision: Provision::new(how, drives, config, options),
         skipped,
     })
 }
 
-fn options(global: &Global, args: &Args, settings: &plan::Settings) -> Options {
+fn options(global: &Global, args: &Args, settings: plan::Settings) -> Options {
     Options {
         runs_dir: runs_dir(global, args),
-        destroy: settings.destroy.clone(),
+        settings,
         fio: args.fio.clone(),
-        interval: settings.interval,
-        limits: Limits {
-            time: args.max_time,
-            bytes: args.max_written,
-            ..Limits::default()
-        },
-        endurance_tb: args.endurance_tbw,
         ledgers: Ledgers::of_user(),
     }
 }
@@ -188,7 +180,7 @@ fn resumed(global: &Global, args: &Args) -> Result<Asked, ExitError> {
         false => Drive::at,
     };
     let drives = batch.facts.drives.iter().map(|path| at(path)).collect();
-    let options = options(global, args, &settings);
+    let options = options(global, args, settings);
     let mut provision = Provision::resumed(batch, drives, config, options);
     if !args.devices.is_empty() {
         provision.restrict(&args.devices);

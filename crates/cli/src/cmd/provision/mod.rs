@@ -1,17 +1,16 @@
 //! `fathom provision`: brings many drives into a known state at once.
 
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use fathom_campaign::provision::{self, Came, Planned, Provision, Skipped, Told, Workload};
-use fathom_campaign::quick::parse_size;
 use fathom_device::drives::Transport;
 use fathom_device::purge::Choice;
 use fathom_engine::Control;
 use fathom_model::Exit;
 
 use super::Global;
-use super::job::duration;
+use super::campaign::Budget;
 use super::run::failed;
 use crate::engine::EngineOrSim;
 use crate::live::LiveOptions;
@@ -85,16 +84,8 @@ pub struct Args {
     /// [default: that of the campaign]
     #[arg(long, value_name = "DIR")]
     logs: Option<PathBuf>,
-    /// Longest time: refused when it takes longer for certain, else no stage begins
-    /// that would end later
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    max_time: Option<Duration>,
-    /// Refuse when more is written to all drives together (900G, 4T)
-    #[arg(long, value_name = "BYTES", value_parser = size)]
-    max_written: Option<u64>,
-    /// What each drive is rated for, in terabytes written, where it does not tell
-    #[arg(long, value_name = "TB")]
-    endurance_tbw: Option<f64>,
+    #[command(flatten)]
+    budget: Budget,
     /// Which engine writes
     #[arg(long, value_enum)]
     engine: Option<EngineOrSim>,
@@ -105,10 +96,6 @@ pub struct Args {
     /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
     #[arg(long, value_name = "PATH")]
     fio: Option<PathBuf>,
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    parse_size(text).ok_or_else(|| "not a size like 900G".to_owned())
 }
 
 /// The name of a way to purge, as it was written.

@@ -73,6 +73,9 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = Want::SAMPLES)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     samples: u64,
+    /// Have the device try a method, or settings, that it says it lacks
+    #[arg(long)]
+    unchecked: bool,
     #[command(flatten)]
     format: FormatArgs,
 }
@@ -105,9 +108,6 @@ struct FormatArgs {
     /// Reset the controller afterwards
     #[arg(long)]
     reset: bool,
-    /// Ask for settings also when the drive says that it lacks them
-    #[arg(long)]
-    unchecked: bool,
 }
 
 fn namespace(text: &str) -> Result<u32, String> {
@@ -133,7 +133,7 @@ impl Args {
                 timeout: format.timeout,
                 reset: format.reset,
             },
-            check: !format.unchecked,
+            check: !self.unchecked,
             samples: self.samples,
         }
     }

@@ -1,5 +1,6 @@
 //! Everything that a run would do, but for the I/O.
 
+use fathom_campaign::flow::{Luck, Work};
 use fathom_campaign::plan::Plan;
 use fathom_campaign::run::Ready;
 use fathom_engine::jobfile::shell_quote;
@@ -18,6 +19,30 @@ pub fn run(global: &Global, ready: Ready, plan: &Plan) -> anyhow::Result<Exit> {
     let mut shown = Vec::new();
     if !global.json {
         tell_notes(ready.notes());
+        tell_notes(&ready.spending());
+    }
+    for (_, task) in ready.stages(Luck::Best) {
+        let id = &task.stage.id;
+        let mut commands: Vec<String> = match &task.work {
+            Work::Act(act) => act.commands(),
+            _ => Vec::new(),
+        };
+        for (job_file, command) in ready.stage_commands(&task).map_err(failed)? {
+            if global.json {
+                shown.push(json!({ "name": id, "command": command, "job_file": job_file }));
+            } else if command.is_empty() {
+                commands.push(format!("# the {engine} engine, in this process, runs {id}"));
+            } else {
+                commands.push(quoted(&command));
+            }
+        }
+        if global.json {
+            let of_act = commands.iter();
+            shown.extend(of_act.map(|c| json!({ "name": id, "command": c, "job_file": null })));
+            continue;
+        }
+        out::line(format_args!("# {id}: {}", task.stage.title));
+        commands.iter().for_each(out::line);
     }
     for (place, step) in ready.todo() {
         let (job_file, command) = ready.command(step).map_err(failed)?;
@@ -39,8 +64,7 @@ pub fn run(global: &Global, ready: Ready, plan: &Plan) -> anyhow::Result<Exit> {
                 "# the {engine} engine, in this process, runs {path}"
             ));
         } else {
-            let quoted: Vec<String> = command.iter().map(|arg| shell_quote(arg)).collect();
-            out::line(quoted.join(" "));
+            out::line(quoted(&command));
         }
         if out::is_stopped() {
             break;
@@ -55,4 +79,9 @@ pub fn run(global: &Global, ready: Ready, plan: &Plan) -> anyhow::Result<Exit> {
         Some(refusal) => Err(failed(refusal).into()),
         None => Ok(Exit::Success),
     }
+}
+
+fn quoted(command: &[String]) -> String {
+    let quoted: Vec<String> = command.iter().map(|arg| shell_quote(arg)).collect();
+    quoted.join(" ")
 }

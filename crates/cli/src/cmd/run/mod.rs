@@ -11,7 +11,7 @@ use fathom_engine::Control;
 use fathom_model::{Event, Exit, RunStatus};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::{Which, tell_notes};
+use super::campaign::{Budget, Which, tell_notes};
 use super::job::duration;
 use super::{ExitError, Global};
 use crate::engine::EngineOrSim;
@@ -20,6 +20,7 @@ use crate::{out, signals};
 
 mod dry;
 pub mod screen;
+pub mod stage;
 pub mod summary;
 
 use screen::Screen;
@@ -39,7 +40,8 @@ Examples:
   fathom run --destroy nvme-ACME_1234  writes to a device: name it
   fathom run --only randwrite          only these points
   fathom run --repeat 5                five measurements of each point
-  fathom run --limit 8h                no point begins that would end later
+  fathom run --max-time 8h             no point begins that would end later
+  fathom run --max-written 20T         it ends once it has written so much
   fathom run --again                   from the start, in a new record")]
 pub struct Args {
     #[command(flatten)]
@@ -95,9 +97,8 @@ struct Flags {
     /// Longest time of a point
     #[arg(long, value_name = "TIME", value_parser = duration)]
     point_limit: Option<Duration>,
-    /// Longest time of this start: no point begins that would end later
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    limit: Option<Duration>,
+    #[command(flatten)]
+    budget: Budget,
     /// Which engine runs the points
     #[arg(long, value_enum)]
     engine: Option<EngineOrSim>,
@@ -164,7 +165,7 @@ impl Flags {
     }
 
     fn overrides(&self) -> Overrides {
-        Overrides {
+        self.budget.over(Overrides {
             repeat: self.repeat,
             order: self.order.map(|order| match order {
                 RepeatOrder::Interleaved => Order::Interleaved,
@@ -172,12 +173,12 @@ impl Flags {
             }),
             interval: self.interval,
             point_limit: self.point_limit,
-            campaign_limit: self.limit,
             engine: self.engine.map(|engine| engine.name().to_owned()),
             destroy: self.destroy.clone(),
             dut: None,
             guard: self.no_guard.then_some(false),
-        }
+            ..Overrides::default()
+        })
     }
 }
 
@@ -234,6 +235,7 @@ fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> {
     }
     if !global.quiet {
         tell_notes(ready.notes());
+        tell_notes(&ready.spending());
     }
     // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
     let control = signals::control()?;
@@ -284,7 +286,19 @@ fn nothing_left(global: &Global, ready: &Ready) -> anyhow::Result<Exit> {
 
 fn conclude(global: &Global, finish: &Finish, control: &Control) -> anyhow::Result<Exit> {
     show(global, &finish.dir)?;
+    if let Some(reason) = &finish.not_steady {
+        out::note(format_args!(
+            "{reason}\n  to do: SANTA_CLARA_ROUND_LIMIT for more time, or \
+             SANTA_CLARA_ROUND_LIMIT_SOFT to measure anyway"
+        ));
+    }
+    if let Some(spent) = &finish.spent {
+        let hint = "--max-written raises the limit, fathom resume goes on then";
+        tell_notes(&[format!("{spent} ({hint})")]);
+    }
     Ok(match finish.status {
+        // It ran, and what was asked for, points of a steady device, is not there.
+        RunStatus::Complete if finish.not_steady.is_some() => Exit::Failed,
         RunStatus::Complete => Exit::Success,
         RunStatus::Interrupted if control.stop_requests() > 0 => Exit::Interrupted,
         _ => Exit::Failed,

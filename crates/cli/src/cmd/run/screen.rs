@@ -2,13 +2,13 @@
 //! last. The run itself and `watch` show the same.
 
 use fathom_campaign::run::{Came, Current, Progress, Recent, RunError, What};
-use fathom_model::Event;
+use fathom_model::{Event, StageEnd};
 use fathom_record::Entries;
 use fathom_report::style::{Tone, cut};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::summary;
+use super::{stage, summary};
 use crate::live::{InPlace, LiveOptions, aligned, bar, clock};
 use crate::out;
 
@@ -69,6 +69,8 @@ impl Screen {
         let redraws = matches!(
             event,
             Event::Step { .. }
+                | Event::Stage { .. }
+                | Event::StageEnded { .. }
                 | Event::Interval { .. }
                 | Event::Preparing { .. }
                 | Event::Skipped { .. }
@@ -107,7 +109,10 @@ impl Screen {
         // Asked anew: the window may have another size by now.
         let columns = usize::from(out::progress_columns().unwrap_or(80));
         let mut lines = vec![self.title(), self.whole()];
-        if let Some(current) = self.progress.current() {
+        if let Some(now) = self.progress.stage() {
+            let style = self.options.style;
+            lines.extend(stage::lines(&self.progress, &now, style, columns));
+        } else if let Some(current) = self.progress.current() {
             lines.extend(self.point(current, columns));
         }
         let recent: Vec<&Recent> = self.progress.recent().collect();
@@ -190,8 +195,16 @@ impl Screen {
 fn plain(progress: &Progress, happened: &[Recent], options: LiveOptions) {
     let counts = progress.counts();
     for (nth, recent) in happened.iter().enumerate() {
-        let failed =
-            matches!(&recent.what, What::Ended(ended) if matches!(ended.came, Came::Failed(_)));
+        let failed = match &recent.what {
+            What::Ended(ended) => matches!(ended.came, Came::Failed(_)),
+            What::StageEnded(ended) => {
+                matches!(
+                    ended.1,
+                    StageEnd::Failed { .. } | StageEnd::NotAttained { .. }
+                )
+            }
+            _ => false,
+        };
         if options.quiet && !failed {
             continue;
         }
@@ -202,11 +215,17 @@ fn plain(progress: &Progress, happened: &[Recent], options: LiveOptions) {
         });
         let at = (counts.steps - counts.left).saturating_sub(later.sum());
         let left = match (&recent.what, progress.left_ms()) {
-            (What::Ended(_), Some(ms)) if ms > 0 => format!("  {} left", clock(ms)),
+            (What::Ended(_) | What::StageEnded(_), Some(ms)) if ms > 0 => {
+                format!("  {} left", clock(ms))
+            }
             _ => String::new(),
         };
         let (_, mark, text) = summary::happened(&recent.what, usize::MAX);
-        out::note(format_args!("{at}/{}  {mark} {text}{left}", counts.steps));
+        let place = match &recent.what {
+            What::StageEnded(ended) => progress.stages().place(&ended.0.id),
+            _ => format!("{at}/{}", counts.steps),
+        };
+        out::note(format_args!("{place}  {mark} {text}{left}"));
     }
 }
 

@@ -8,6 +8,7 @@ use fathom_report::document::rfc3339;
 use fathom_report::style::{Style, Tone, cut};
 use serde::Serialize;
 
+use super::stage;
 use crate::live::{aligned, bar, clock};
 
 /// What stands beside everything that was simulated.
@@ -46,6 +47,10 @@ pub fn happened(what: &What, room: usize) -> (Tone, &'static str, String) {
         What::Resumed(gap_ms) => {
             let text = format!("resumed after {}", clock(*gap_ms));
             (Tone::Strong, "↻", text)
+        }
+        What::StageEnded(ended) => {
+            let (stage, end, took_ms) = &**ended;
+            stage::ended(stage, end, *took_ms)
         }
         What::Note(text) => (Tone::Doubtful, "!", one_line(text).to_owned()),
     }
@@ -88,7 +93,10 @@ pub fn text(progress: &Progress, style: Style) -> String {
     lines.push(format!("run       {}{simulated}", progress.id));
     lines.push(format!("device    {}, {}", head.dut.display(), head.engine));
     lines.push(format!("status    {}", status(progress, &counts, style)));
-    lines.push(format!("measured  {}", measured(&counts, style)));
+    stage::summary(progress, style, &mut lines);
+    if counts.steps > 0 {
+        lines.push(format!("measured  {}", measured(&counts, style)));
+    }
     if let Some(current) = progress.current() {
         lines.push(format!(
             "now       {} ({})",
@@ -118,7 +126,7 @@ fn status(progress: &Progress, counts: &Counts, style: Style) -> String {
         style.paint(tone, &status.to_string()),
         clock(took)
     );
-    if counts.left > 0
+    if (counts.left > 0 || progress.stage().is_some())
         && let Some(left_ms) = progress.left_ms()
     {
         text += &format!(", {} left", clock(left_ms));
@@ -225,6 +233,10 @@ pub struct Document {
     /// Null where the plan does not tell how long its steps take.
     left_ms: Option<u64>,
     current: Option<Now>,
+    /// The stage in progress that makes the device ready.
+    stage: Option<stage::Now>,
+    /// Every such stage that has begun.
+    stages: Vec<stage::Row>,
     /// The last measurement that was done.
     last: Option<Last>,
     failures: Vec<Row>,
@@ -318,6 +330,8 @@ pub fn document(progress: &Progress) -> Document {
             remaining_ms: current.remaining_ms,
             rates: intervals(progress.rates()),
         }),
+        stage: stage::now(progress),
+        stages: stage::rows(progress),
         last: progress.last_done().map(|(id, repetition, totals)| Last {
             id: id.to_owned(),
             repetition,

@@ -182,6 +182,7 @@ impl Histograms {
     fn add(&mut self, line: &[u8]) -> Result<(), LineError> {
         let mut numbers = Numbers { line, at: 0 };
         let time_ms = numbers.next(Field::Time)?;
+        numbers.skip_blanks();
         let dir_column = numbers.column();
         let dir = direction(numbers.next(Field::Direction)?).ok_or(LineError {
             column: dir_column,
@@ -277,5 +278,153 @@ impl Numbers<'_> {
             true => Ok(()),
             false => Err(self.fail(Fault::TooMany)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use fathom_model::histogram::{BUCKETS, middle_of};
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const STRICT: Options = Options {
+        threads: 1,
+        skip_bad: false,
+    };
+    const LENIENT: Options = Options {
+        skip_bad: true,
+        ..STRICT
+    };
+
+    fn read_text(text: &[u8], options: Options) -> Result<Histograms, LogError> {
+        read_lines(text, Path::new("x_clat_hist.1.log"), options)
+    }
+
+    fn line(time_ms: u64, dir: u8, counts: &[u64]) -> String {
+        let counts: Vec<String> = counts.iter().map(u64::to_string).collect();
+        format!("{time_ms}, {dir}, 4096, {}\n", counts.join(", "))
+    }
+
+    #[test]
+    fn every_layout_is_told_by_its_columns_and_no_two_are_alike() {
+        let mut all = Vec::new();
+        for (bins, unit_ns) in BINS {
+            for coarseness in 0..=COARSENESS_MAX {
+                let layout = Layout::of(bins >> coarseness).unwrap();
+                assert_eq!((layout.coarseness, layout.unit_ns), (coarseness, unit_ns));
+                all.push(layout.bins);
+                // Bins follow each other without gaps, and end where fio's do.
+                let mut next = 0;
+                for bin in 0..layout.bins {
+                    let (low, high) = layout.bounds_ns(bin);
+                    assert_eq!(low, next, "bin {bin} of {layout:?}");
+                    next = high + 1;
+                }
+                let end = if unit_ns == 1 {
+                    1 << 34
+                } else {
+                    (1 << 24) * 1000
+                };
+                assert_eq!(next, end);
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 14);
+        assert_eq!(Layout::of(1857), None);
+    }
+
+    proptest! {
+        #[test]
+        fn counts_stand_in_the_middle_of_their_bins(
+            coarseness in 0u32..=6,
+            micros in any::<bool>(),
+            filled in prop::collection::vec((any::<prop::sample::Index>(), 1u64..1000), 1..20),
+        ) {
+            let (bins, unit_ns) = BINS[usize::from(micros)];
+            let layout = Layout::of(bins >> coarseness).unwrap();
+            let mut counts = vec![0; layout.bins];
+            for (bin, count) in filled {
+                counts[bin.index(layout.bins)] += count;
+            }
+            let log = read_text(line(7, 1, &counts).as_bytes(), STRICT).unwrap();
+            // The plain way: each raw bin has its bounds, joined ones those of all.
+            let mut plain = Histogram::new();
+            for (bin, &count) in counts.iter().enumerate() {
+                let raw = bin << coarseness..(bin + 1) << coarseness;
+                let low = raw.clone().map(|bin| bounds_of(bin).0).min().unwrap() * unit_ns;
+                let high = (raw.map(|bin| bounds_of(bin).1).max().unwrap() + 1) * unit_ns - 1;
+                plain.add(low + (high - low).div_ceil(2), count);
+            }
+            prop_assert_eq!(&log.intervals[0].counts, &plain);
+            prop_assert_eq!(log.intervals[0].dir, Direction::Write);
+            prop_assert_eq!(log.layout, Some(layout));
+            prop_assert_eq!(log.saturated, counts[layout.bins - 1]);
+            let all: u64 = counts.iter().sum();
+            prop_assert_eq!(log.intervals[0].counts.total(), all);
+            prop_assert!(plain.buckets().all(|(bucket, _)| bucket < BUCKETS && middle_of(bucket) > 0 || bucket == 0));
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(text in prop::collection::vec(
+            prop::sample::select(b"0123456789, \n\r-x".to_vec()), 0..300)) {
+            let _ = read_text(&text, STRICT);
+            let log = read_text(&text, LENIENT).unwrap();
+            let whole = text.iter().filter(|&&b| b == b'\n').count() as u64;
+            prop_assert_eq!(log.intervals.len() as u64 + log.skipped, whole);
+        }
+    }
+
+    #[test]
+    fn malformed_and_cut_lines_are_told() {
+        let good = line(100, 0, &[1; 29]);
+        let bad = |bad: &str| {
+            let text = format!("{good}{bad}\n{good}");
+            let log = read_text(text.as_bytes(), LENIENT).unwrap();
+            assert_eq!((log.intervals.len(), log.skipped), (2, 1), "{bad}");
+            let error = read_text(text.as_bytes(), STRICT).unwrap_err().to_string();
+            assert!(error.contains("line 2"), "{error}");
+            error
+        };
+        assert!(bad("100, 0, 4096, 1, 2, 3").contains("3 bins"));
+        assert!(
+            bad(line(1, 0, &[1; 58]).trim()).contains("58 bins"),
+            "another layout"
+        );
+        assert!(bad(line(1, 3, &[1; 29]).trim()).contains("column 4: the direction"));
+        assert!(bad("").contains("the line ends before the time"));
+        assert!(
+            bad(&line(1, 0, &[1; 29]).trim().replace("1, 1", "1, -1"))
+                .contains("the count of a bin")
+        );
+        let cut = read_text(&good.as_bytes()[..40], STRICT).unwrap();
+        assert_eq!((cut.layout, cut.cut_bytes), (None, 40));
+        let endless = [good.as_bytes(), &[b'7'; 200_000], b"\n", good.as_bytes()].concat();
+        assert_eq!(read_text(&endless, LENIENT).unwrap().intervals.len(), 2);
+    }
+
+    #[test]
+    fn gzip_is_read_as_far_as_it_goes() {
+        let text: String = (1..500u64)
+            .map(|n| line(n * 100, (n % 2) as u8, &[n * 7919 % 101; 1856]))
+            .collect();
+        let dir = tempfile::tempdir().unwrap();
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(text.as_bytes()).unwrap();
+        let packed = encoder.finish().unwrap();
+        let read = |bytes: &[u8]| {
+            let path = dir.path().join("a_clat_hist.1.log.gz");
+            std::fs::write(&path, bytes).unwrap();
+            read_histograms(&path, STRICT).unwrap()
+        };
+        let whole = read(&packed);
+        assert_eq!((whole.intervals.len(), whole.cut_gzip), (499, false));
+        let cut = read(&packed[..packed.len() / 2]);
+        assert!(cut.cut_gzip && cut.intervals.len() > 10 && cut.intervals.len() < 499);
     }
 }

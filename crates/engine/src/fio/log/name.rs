@@ -29,6 +29,10 @@ impl LogName {
             // A prefix may have ".log" in it: the last one is fio's.
             None => {
                 let (stem, host) = name.rsplit_once(".log.")?;
+                // What `fathom lat --save-priolat` writes beside a log.
+                if host.starts_with("0x") && host.ends_with(".lat") {
+                    return None;
+                }
                 (stem, Some(host.to_owned()))
             }
         };
@@ -83,7 +87,14 @@ mod tests {
         assert_eq!(of("bw_lat.3.log"), some("bw", LogKind::Lat, Some(3), None));
         assert_eq!(of("a_slat.1.log"), some("a", LogKind::Slat, Some(1), None));
         assert_eq!(of("_clat.1.log"), some("", LogKind::Clat, Some(1), None));
-        for other in ["a.log", "lat.log", "a_lat.txt", "a_lat", "a_foo.1.log"] {
+        for other in [
+            "a.log",
+            "lat.log",
+            "a_lat.txt",
+            "a_lat",
+            "a_foo.1.log",
+            "a_lat.log.0x4008.lat",
+        ] {
             assert_eq!(of(other), None, "{other}");
         }
     }

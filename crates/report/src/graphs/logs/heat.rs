@@ -47,7 +47,7 @@ pub(super) fn of(logs: &Logs, kind: LogKind, all: &Timeline) -> Option<Graph> {
         subtitle: subtitle(logs, kind),
         panels,
         footer: vec![format!(
-            "I/Os of each {} by their latency, in {} steps an octave; no colour: none",
+            "I/Os of each {} by their latency, in {} steps an octave; blank: none",
             units::duration(coarse.span_ms()),
             OCTAVE / row
         )],

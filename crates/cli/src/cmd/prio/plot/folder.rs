@@ -7,12 +7,13 @@ use std::thread;
 
 use anyhow::Context as _;
 use fathom_analysis::latlog::{Bins, Collector, Settings, Statistics};
+use fathom_analysis::priority::Limits;
 use fathom_engine::fio::log::{self, Collect, LogName, Options};
 use fathom_model::{Direction, Exit, LogEntry, LogKind};
 use fathom_report::graphs::prio::{BIN_NS, Depth, FINE_BIN_NS, Workload};
 
 use super::Told;
-use super::limits::{self, Limits};
+use super::limits;
 use crate::cmd::ExitError;
 
 /// Memory for exact percentiles of one log, in bytes; beyond they are within 0.79 %.
@@ -100,7 +101,8 @@ pub(super) fn read(found: &Found, skip_bad: bool, told: &mut Told) -> Workload {
         stem: found.kind.stem,
         title: found.kind.title,
         depths: Vec::new(),
-        limits: BTreeMap::new(),
+        limits,
+        dir: Direction::Read,
     };
     let mut dirs = [false; 2];
     for (depth, dir) in &found.depths {
@@ -109,7 +111,7 @@ pub(super) fn read(found: &Found, skip_bad: bool, told: &mut Told) -> Workload {
             told.note(format!("{}: no latency log, not finished", dir.display()));
             continue;
         }
-        match one(*depth, &logs, &limits, skip_bad) {
+        match one(*depth, &logs, &workload.limits, skip_bad) {
             Ok(Some(one)) => {
                 for (dir, _) in &one.statistics.directions {
                     dirs[usize::from(*dir != Direction::Read)] = true;
@@ -132,11 +134,10 @@ pub(super) fn read(found: &Found, skip_bad: bool, told: &mut Told) -> Workload {
         told.line(&format!("  {}", depths.join(", ")));
     }
     // Of reads and writes with different limits the plots name those of reads.
-    let dir = match dirs {
+    workload.dir = match dirs {
         [false, true] => Direction::Write,
         _ => Direction::Read,
     };
-    workload.limits = limits.of(dir);
     workload
 }
 
@@ -164,7 +165,8 @@ impl Collect for Lines {
         for bins in &mut self.bins {
             bins.add(entry);
         }
-        if let Some(limit_ns) = self.limits.ns(entry.dir, entry.prio) {
+        let limit = self.limits.of(entry.dir, entry.prio);
+        if let Some(limit_ns) = limit.and_then(|limit| limit.ns) {
             let missed = self.missed.entry(entry.prio).or_insert(0);
             *missed += u64::from(entry.value > limit_ns);
         }

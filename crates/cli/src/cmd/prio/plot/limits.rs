@@ -1,31 +1,14 @@
 //! The limits of a folder of results, from its `cdl_descriptors`.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use fathom_analysis::priority::{Limit, Limits};
 use fathom_model::Direction;
 
 /// The name of the file, beside the depths.
 const FILE: &str = "cdl_descriptors";
-
-/// Limits by direction and number of the descriptor, in ns.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Limits(BTreeMap<(Direction, u16), u64>);
-
-impl Limits {
-    /// The limit that an I/O's priority names.
-    pub fn ns(&self, dir: Direction, prio: u16) -> Option<u64> {
-        self.0.get(&(dir, prio >> 3 & 0x3ff)).copied()
-    }
-
-    /// Those of one direction, by number.
-    pub fn of(&self, dir: Direction) -> BTreeMap<u16, u64> {
-        let of = self.0.iter().filter(|((d, _), _)| *d == dir);
-        of.map(|(&(_, number), &ns)| (number, ns)).collect()
-    }
-}
 
 /// The limits of a workload; none where it has none.
 ///
@@ -51,22 +34,35 @@ struct Times {
     inactive: Option<u64>,
     active: Option<u64>,
     duration: Option<u64>,
+    /// A policy lets I/Os that miss it come back without their data.
+    may_fail: bool,
+}
+
+impl Times {
+    /// The guideline is from arrival to end; the others together are.
+    fn whole_ns(&self) -> Option<u64> {
+        let sum = match (self.inactive, self.active) {
+            (None, None) => None,
+            (inactive, active) => Some(inactive.unwrap_or(0) + active.unwrap_or(0)),
+        };
+        self.duration.or(sum)
+    }
 }
 
 /// Takes apart what `cdladm show` prints: pages, in them descriptors, in them times.
 fn parse(text: &str) -> Result<Limits, (usize, String)> {
-    let mut limits = BTreeMap::new();
+    let mut limits = Limits::default();
     let mut dir = None;
     let mut number = None;
     let mut times = Times::default();
-    let mut put = |dir: Option<Direction>, number: Option<u16>, times: Times| {
-        // The guideline is from arrival to end; the others together are.
-        let sum = match (times.inactive, times.active) {
-            (None, None) => None,
-            (inactive, active) => Some(inactive.unwrap_or(0) + active.unwrap_or(0)),
-        };
-        if let (Some(dir), Some(number), Some(ns)) = (dir, number, times.duration.or(sum)) {
-            limits.insert((dir, number), ns);
+    let mut put = |dir: Option<Direction>, number: Option<u8>, times: Times| {
+        if let (Some(dir), Some(number)) = (dir, number) {
+            let limit = Limit {
+                number,
+                ns: times.whole_ns(),
+                may_fail: times.may_fail,
+            };
+            limits.add(dir, limit);
         }
     };
     for (line, text) in (1..).zip(text.lines()) {
@@ -90,13 +86,17 @@ fn parse(text: &str) -> Result<Limits, (usize, String)> {
                 "max inactive time" => &mut times.inactive,
                 "max active time" => &mut times.active,
                 "duration guideline" => &mut times.duration,
-                _ => continue,
+                policy => {
+                    let fails = ["abort", "abort-recovery", "complete-unavailable"];
+                    times.may_fail |= policy.ends_with("policy") && fails.contains(&value);
+                    continue;
+                }
             };
             *place = time(value).ok_or_else(|| (line, format!("'{value}' is no time")))?;
         }
     }
     put(dir, number, times);
-    Ok(Limits(limits))
+    Ok(limits)
 }
 
 /// `50 ms`, `no limit`: `Some(None)` without any.
@@ -134,6 +134,7 @@ Page T2A: read descriptors
   Descriptor 2:
     max inactive time        : 30 ms
     max active time          : 500 us
+    max active policy        : abort
     duration guideline       : no limit
   Descriptor 7:
     max inactive time        : no limit
@@ -147,12 +148,14 @@ Page T2B: write descriptors
     #[test]
     fn limits_are_read_as_cdladm_shows_them() {
         let limits = parse(SHOWN).unwrap();
-        let reads = limits.of(Direction::Read);
-        assert_eq!(reads, BTreeMap::from([(1, 50_000_000), (2, 30_500_000)]));
-        assert_eq!(limits.ns(Direction::Read, 0x4008), Some(50_000_000));
-        assert_eq!(limits.ns(Direction::Write, 0x4008), Some(1_000_000_000));
-        assert_eq!(limits.ns(Direction::Read, 0), None);
-        assert_eq!(limits.ns(Direction::Read, 0x4038), None);
+        let ns = |dir, prio| limits.of(dir, prio).and_then(|limit| limit.ns);
+        assert_eq!(ns(Direction::Read, 0x4008), Some(50_000_000));
+        assert_eq!(ns(Direction::Read, 0x4010), Some(30_500_000));
+        assert_eq!(ns(Direction::Write, 0x4008), Some(1_000_000_000));
+        assert_eq!(ns(Direction::Read, 0), None);
+        assert_eq!(ns(Direction::Read, 0x4038), None);
+        let fails = |prio| limits.of(Direction::Read, prio).unwrap().may_fail;
+        assert!(fails(0x4010) && !fails(0x4008));
     }
 
     #[test]
