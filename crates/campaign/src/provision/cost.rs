@@ -2,8 +2,6 @@
 //! all drives, the share of each drive's rated endurance.
 
 use fathom_device::Health;
-use fathom_device::Sys;
-use fathom_device::command::Live;
 
 use super::{One, Provision};
 use crate::budget::{self, Cost, Endurance, Over, Speed};

@@ -45,6 +45,14 @@ fn eight_devices_are_provisioned_in_parallel_each_with_its_record_and_log() {
             ("complete", &true.into())
         );
         let stages = drive["stages"].as_array().unwrap();
+        assert_eq!(
+            (field(&stages[0], "kind"), field(&stages[0], "end")),
+            ("purge", "done")
+        );
+        assert_eq!(
+            lab.actions(&format!("purge/{name}")),
+            ["Start purge", "Finished purge"]
+        );
         let last = stages.last().unwrap();
         assert_eq!(
             (field(last, "kind"), field(last, "end")),
@@ -187,4 +195,63 @@ fn the_plain_screen_tells_each_stage_of_each_drive_in_a_line() {
     assert!(lines.contains("nvme1n1  ✓ provisioned"), "{lines}");
     let quiet = stderr(&lab.good(&[&args[..], &["-q"]].concat()));
     assert_eq!(quiet, "");
+}
+
+#[test]
+fn a_drive_is_purged_as_was_named_or_not_at_all() {
+    let name = "a_drive_is_purged_as_was_named_or_not_at_all";
+    let drives = match Drives::new(2) {
+        Ok(drives) => drives,
+        Err(reason) => return skip(name, &reason),
+    };
+    let lab = Lab::new();
+    lab.gentle();
+    let args = drives.args();
+    let more = ["--engine", "native", "--dry-run"];
+    let shown = |words: &[&str]| {
+        let args = with(&args, &[&more[..], words].concat());
+        String::from_utf8(lab.good(&args).stdout).unwrap()
+    };
+    let overwrite = shown(&["--purge", "overwrite"]);
+    assert_eq!(overwrite.matches(" zeros").count(), 2, "{overwrite}");
+    assert!(!shown(&["--no-purge"]).contains("purge"));
+    let cannot = lab.run(&with(
+        &args,
+        &["--engine", "native", "--purge", "scsi-format"],
+    ));
+    let told = stderr(&cannot);
+    assert_eq!(cannot.status.code(), Some(4), "{told}");
+    assert_eq!(told.matches("it is no SCSI device").count(), 2, "{told}");
+    let unknown = lab.run(&with(&args, &["--purge", "hammer"]));
+    assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
+}
+
+#[test]
+fn more_than_may_be_spent_is_refused_or_cut() {
+    let lab = Lab::new();
+    lab.sizes("400m", "20s");
+    let args = [
+        "provision",
+        "/dev/nvme0n1",
+        "/dev/nvme1n1",
+        "--engine",
+        "sim",
+    ];
+    let refuse = ["--max-written", "300m", "--over-budget", "refuse"];
+    let output = lab.run(&[&args[..], &refuse].concat());
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(4), "{told}");
+    assert!(
+        told.contains("more is needed for nvme0n1, nvme1n1"),
+        "{told}"
+    );
+    assert!(lab.records().is_empty());
+    let cut = ["--max-time", "10s", "--json"];
+    let (document, code) = lab.json(&[&args[..], &cut].concat());
+    assert_eq!(
+        (code, &document["status"]),
+        (Some(1), &"interrupted".into())
+    );
+    let reason = field(&document["drives"][0], "reason").to_owned();
+    assert!(reason.contains("time limit"), "{reason}");
 }

@@ -31,6 +31,8 @@ impl Lab {
     /// everything keeps, and time to get there.
     pub fn gentle(&self) {
         let mut symbols = vec![
+            "PURGING=y".to_owned(),
+            "PURGE_SAMPLES=64".to_owned(),
             "SANTA_CLARA_ROUND_LIMIT=30".to_owned(),
             "PRECONDITION_NUMJOBS=1".to_owned(),
             "PRECONDITION_IODEPTH=2".to_owned(),
