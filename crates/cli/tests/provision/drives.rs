@@ -213,7 +213,7 @@ fn a_drive_is_purged_as_was_named_or_not_at_all() {
         String::from_utf8(lab.good(&args).stdout).unwrap()
     };
     let overwrite = shown(&["--purge", "overwrite"]);
-    assert_eq!(overwrite.matches(" zeros").count(), 2, "{overwrite}");
+    assert_eq!(overwrite.matches("if=/dev/zero").count(), 2, "{overwrite}");
     assert!(!shown(&["--no-purge"]).contains("purge"));
     let cannot = lab.run(&with(
         &args,

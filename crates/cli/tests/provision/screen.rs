@@ -20,6 +20,14 @@ fn command(lab: &Lab) -> String {
     )
 }
 
+/// The lines of the drives, behind the table of what it takes.
+fn drives(screen: &str) -> Vec<&str> {
+    let lines = screen
+        .lines()
+        .skip_while(|line| !line.starts_with("8 drives"));
+    lines.filter(|line| line.starts_with("nvme")).collect()
+}
+
 #[test]
 fn the_dashboard_has_a_line_for_each_of_eight_drives() {
     let name = "the_dashboard_has_a_line_for_each_of_eight_drives";
@@ -35,10 +43,7 @@ fn the_dashboard_has_a_line_for_each_of_eight_drives() {
         screen.contains("SIMULATION: no device is measured"),
         "{screen}"
     );
-    let lines: Vec<&str> = screen
-        .lines()
-        .filter(|line| line.starts_with("nvme"))
-        .collect();
+    let lines = drives(&screen);
     assert_eq!(lines.len(), 8, "{screen}");
     for (nth, line) in lines.iter().enumerate() {
         match nth {
@@ -69,6 +74,5 @@ fn the_dashboard_keeps_to_a_narrow_window() {
         Err(reason) => return skip(name, &reason),
     };
     let screen = tmux.wait_for(" s left");
-    let drives = screen.lines().filter(|line| line.starts_with("nvme"));
-    assert_eq!(drives.count(), 8, "no line is broken: {screen}");
+    assert_eq!(drives(&screen).len(), 8, "no line is broken: {screen}");
 }

@@ -112,12 +112,18 @@ impl Lab {
         self.command(args).spawn().unwrap()
     }
 
-    /// The records, oldest first.
+    /// The records, oldest first. A folder that a kill has left without a header is
+    /// none.
     pub fn records(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.path().join("fathom-runs")) else {
             return Vec::new();
         };
         let mut records: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        let has_header = |dir: &PathBuf| {
+            let log = fs::read_to_string(dir.join("events.jsonl"));
+            log.is_ok_and(|log| log.contains('\n'))
+        };
+        records.retain(has_header);
         records.sort();
         records
     }
