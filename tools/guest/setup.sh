@@ -6,12 +6,28 @@
 #   ${FATHOM_GUEST:-${XDG_CACHE_HOME:-$HOME/.cache}/fathom-guest}
 # The guest has the tools to use disks in every way, udev, and no fio. Ends with 3
 # where this machine cannot have one.
+#
+# With "newer" as its argument it makes another guest, in the folder newer/ of that
+# one: of Debian 13, with its kernel (6.12) and its fio, and with a disk in software
+# that has Command Duration Limits (cdl-up, cdl-disk.c).
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 state=${FATHOM_GUEST:-${XDG_CACHE_HOME:-$HOME/.cache}/fathom-guest}
 kernel=linux-image-cloud-amd64
 packages="$kernel busybox-static udev kmod lvm2 e2fsprogs fdisk util-linux mount libgcc-s1"
+needed="apt-get dpkg-deb mke2fs qemu-system-x86_64"
+size=256M
+parts="setup.sh init first-root"
+keys=/usr/share/keyrings/debian-archive-keyring.gpg
+newer=${1:-}
+if [ "$newer" = newer ]; then
+    state=$state/newer
+    packages="$packages fio"
+    needed="$needed cc"
+    parts="$parts cdl-up cdl-disk.c"
+    size=768M
+fi
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
 fail() {
@@ -20,7 +36,7 @@ fail() {
 }
 
 [ "$(uname -m)" = x86_64 ] || fail "the guest is an x86-64 machine, this is not"
-for program in apt-get dpkg-deb mke2fs qemu-system-x86_64; do
+for program in $needed; do
     command -v "$program" >/dev/null || fail "$program is missing (tools/setup.sh test installs it)"
 done
 
@@ -29,25 +45,46 @@ mkdir -p "$state"
 exec 9>"$state/lock"
 flock 9
 
-version=$(cat "$here/setup.sh" "$here/init" "$here/first-root" | sha256sum | cut -d' ' -f1)
+# shellcheck disable=SC2086  # a list of files is meant
+version=$(cd "$here" && cat $parts | sha256sum | cut -d' ' -f1)
 if [ "$(cat "$state/version" 2>/dev/null)" = "$version" ]; then
     exit 0
 fi
 work=$(mktemp -d "$state/work.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/archives/partial" "$work/tree"
+mkdir -p "$work/archives/partial" "$work/lists/partial" "$work/tree"
 
 # An empty list of installed packages: everything that they need comes along.
 : >"$work/status"
-fetch() {
-    # shellcheck disable=SC2086  # a list of packages is meant
-    apt-get -q -y --download-only --no-install-recommends -o Debug::NoLocking=1 \
-        -o Dir::State::status="$work/status" -o Dir::Cache::archives="$work/archives" \
-        -o APT::Sandbox::User="$(id -un)" install $packages >"$work/apt.log" 2>&1 </dev/null
+apt() {
+    apt-get -q -y -o Debug::NoLocking=1 -o Dir::State::status="$work/status" \
+        -o Dir::Cache::archives="$work/archives" -o APT::Sandbox::User="$(id -un)" "$@" \
+        >"$work/apt.log" 2>&1 </dev/null
 }
-if ! fetch; then
+# The other Debian comes from the mirror of this one, with lists of its own.
+apt_newer() {
+    apt -o Dir::Etc::SourceList="$work/sources" -o Dir::Etc::SourceParts=- \
+        -o Dir::Etc::PreferencesParts=- -o Dir::State::Lists="$work/lists" \
+        -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= "$@"
+}
+# shellcheck disable=SC2086  # a list of packages is meant
+fetch() { "$1" --download-only --no-install-recommends install $packages; }
+if [ "$newer" = newer ]; then
+    [ -r "$keys" ] || fail "$keys is missing: Debian's packages cannot be checked"
+    # shellcheck disable=SC2016  # apt's own words
+    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null \
+        | grep '/debian/\{0,1\}$' | head -n 1) || true
+    echo "deb [signed-by=$keys] ${mirror:-http://deb.debian.org/debian} trixie main" >"$work/sources"
+    # In Debian 13 the folders of the root are links into /usr.
+    for dir in bin sbin lib lib64; do
+        mkdir -p "$work/tree/usr/$dir"
+        ln -s "usr/$dir" "$work/tree/$dir"
+    done
+    { apt_newer update && fetch apt_newer; } \
+        || { cat "$work/apt.log" >&2; fail "its packages cannot be had"; }
+elif ! fetch apt; then
     apt-get -q update >/dev/null 2>&1 </dev/null || true
-    fetch || { cat "$work/apt.log" >&2; fail "its packages cannot be had"; }
+    fetch apt || { cat "$work/apt.log" >&2; fail "its packages cannot be had"; }
 fi
 
 unpack() {
@@ -68,9 +105,16 @@ done
 printf 'root:x:0:0:root:/root:/bin/sh\n' >"$work/tree/etc/passwd"
 printf 'root:x:0:\ndisk:x:6:\n' >"$work/tree/etc/group"
 install -m 755 "$here/init" "$work/tree/sbin/guest-init"
+if [ "$newer" = newer ]; then
+    install -m 755 "$here/cdl-up" "$work/tree/sbin/cdl-up"
+    cc -O2 -static -o "$work/tree/sbin/cdl-disk" "$here/cdl-disk.c" \
+        || fail "cc cannot make cdl-disk (Debian: gcc, libc6-dev)"
+fi
 release=$(basename "$work"/tree/lib/modules/*)
-depmod -b "$work/tree" "$release" 2>/dev/null \
-    || "$work/tree/bin/busybox" depmod -b "$work/tree" "$release"
+# The guest's own, with its own loader: this machine need not have one.
+libraries=$work/tree/lib/x86_64-linux-gnu:$work/tree/usr/lib/x86_64-linux-gnu
+"$work"/tree/lib64/ld-linux-x86-64.so.2 --inhibit-cache --library-path "$libraries" \
+    --argv0 depmod "$work/tree/bin/kmod" -b "$work/tree" "$release"
 mv "$work/tree/boot/vmlinuz-$release" "$work/vmlinuz"
 rm -rf "$work/tree/boot"
 
@@ -81,7 +125,7 @@ ln -s busybox "$first/bin/sh"
 install -m 755 "$here/first-root" "$first/init"
 (cd "$first" && find . | bin/busybox cpio -o -H newc 2>/dev/null) >"$work/initrd"
 
-mke2fs -q -t ext4 -O ^has_journal -d "$work/tree" "$work/root.ext4" 256M >/dev/null
+mke2fs -q -t ext4 -O ^has_journal -d "$work/tree" "$work/root.ext4" $size >/dev/null
 cp "$work/tree/bin/busybox" "$work/busybox"
 for part in vmlinuz initrd root.ext4 busybox; do
     mv "$work/$part" "$state/$part"

@@ -4,6 +4,8 @@
 //! [`rate`] what they did in an interval; [`series`] gathers the points of a
 //! campaign from its events into curves, [`best`](mod@best) finds their best
 //! points, and [`guard`] says when a curve only gets worse; [`steady_state`]
+//! says when a device has settled, [`snia`] what came of a test after SNIA's
+//! specification, and [`latlog`] makes statistics of latency logs. Knows only `model`: it reads no files and no clocks.
 //! says when a device has settled, and [`latlog`] makes statistics of latency
 //! logs, [`priority`] those of priorities and duration limits. Knows only `model`: it reads no files and no clocks.
 
@@ -15,6 +17,7 @@ pub mod latlog;
 pub mod priority;
 pub mod rate;
 pub mod series;
+pub mod snia;
 pub mod steady_state;
 
 pub use best::{Best, best};

@@ -27,6 +27,7 @@ mod moved;
 pub use moved::Moved;
 
 use crate::state::State;
+use crate::xdg;
 
 /// The ledgers of the devices that this user's Fathom has written to.
 #[derive(Clone)]
@@ -129,11 +130,7 @@ impl Ledgers {
     /// a home there are none.
     #[must_use]
     pub fn of_user() -> Self {
-        // XDG Base Directory Specification 0.8; relative paths do not count.
-        let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-        let state = named
-            .filter(|path| path.is_absolute())
-            .or_else(|| Some(std::env::home_dir()?.join(".local/state")));
+        let state = xdg::base("XDG_STATE_HOME", ".local/state");
         Self {
             folder: state.map(|state| state.join("fathom/devices")),
             sys: Sys::live(),
@@ -173,10 +170,7 @@ impl Ledgers {
         let mut devices: Vec<BlockDevice> = Vec::new();
         let mut notes = Notes::new();
         for device in paths.into_iter().filter_map(|path| self.device(path)) {
-            let known = devices
-                .iter()
-                .any(|other| (&other.serial, other.nsid) == (&device.serial, device.nsid));
-            if !known {
+            if !devices.iter().any(|other| is_same(other, &device)) {
                 notes.extend(self.look_at(&device, command, record));
                 devices.push(device);
             }
@@ -258,20 +252,10 @@ impl Ledgers {
     /// # Errors
     /// As [`Ledgers::all`].
     pub fn known(&self) -> Result<Vec<Known>, RecordError> {
-        let here: Vec<BlockDevice> = self
-            .sys
-            .disks()
-            .iter()
-            .map(|disk| identity::block_device(&self.sys, disk))
-            .collect();
         let all = self.all()?.into_iter();
         Ok(all
             .map(|(device, entries)| {
-                let same = |other: &&BlockDevice| {
-                    (&other.model, &other.serial, other.nsid)
-                        == (&device.model, &device.serial, device.nsid)
-                };
-                let here = here.iter().find(same).cloned();
+                let here = self.here(&device);
                 let health = here.as_ref().map(|device| self.health_of(device));
                 let now = health.as_ref().map(Health::seen);
                 Known {
@@ -326,6 +310,17 @@ impl Ledgers {
             })
     }
 
+    /// A device of a ledger as it is on this machine now: its kernel name may be
+    /// another one than when the ledger was begun, and its old one another
+    /// device's.
+    fn here(&self, device: &BlockDevice) -> Option<BlockDevice> {
+        let named = self.sys.by_name(&device.name);
+        let disks = named.into_iter().chain(self.sys.disks());
+        disks
+            .map(|disk| identity::block_device(&self.sys, &disk))
+            .find(|other| is_same(other, device))
+    }
+
     /// The disk that a path stands for.
     fn device(&self, path: &Path) -> Option<BlockDevice> {
         self.folder.as_ref()?;
@@ -370,17 +365,18 @@ impl Ledgers {
                 let told = entries.iter().filter(of_record);
                 let told: u64 = told.filter_map(|entry| entry.deed.bytes()).sum();
                 let is_open = begun(entries).any(|(_, open)| open == record);
-                is_open.then(|| LedgerEntry {
+                let bytes = share.saturating_sub(told);
+                // Without locks a run that goes on may have been taken for a
+                // killed one: what it wrote since comes to that.
+                (is_open || bytes > 0).then(|| LedgerEntry {
                     at_ms,
                     command: command.to_owned(),
                     record: Some(record.clone()),
-                    deed: Deed::Written {
-                        bytes: share.saturating_sub(told),
-                    },
+                    deed: Deed::Written { bytes },
                 })
             }));
-            if self.sys.by_name(&device.name).is_some() {
-                notes.extend(self.look_at(&device, command, None));
+            if let Some(here) = self.here(&device) {
+                notes.extend(self.look_at(&here, command, None));
             }
         }
         notes
@@ -401,6 +397,19 @@ impl Ledgers {
             .into_iter()
             .collect()
     }
+}
+
+fn is_same(one: &BlockDevice, other: &BlockDevice) -> bool {
+    let identity = |device: &BlockDevice| {
+        let BlockDevice {
+            model,
+            serial,
+            nsid,
+            ..
+        } = device.clone();
+        (model, serial, nsid)
+    };
+    identity(one) == identity(other)
 }
 
 fn unwritten(error: &RecordError) -> String {

@@ -28,7 +28,9 @@ pub mod provision;
 pub mod purge;
 pub mod quick;
 pub mod run;
+pub mod snia;
 pub mod state;
+pub mod xdg;
 
 pub use error::{CampaignError, Fault, Place};
 pub use folder::Folder;

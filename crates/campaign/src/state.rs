@@ -15,9 +15,6 @@ use fathom_model::{Deed, LedgerEntry, Pattern, units};
 /// have written: drives count in units of 512 000 bytes, rounded up, at the
 /// begin and at the end.
 const UNITS_BYTES: u64 = 2 * 512_000;
-/// The share of Fathom's own bytes by which the drive may count more: what jobs
-/// write in their ramp time, and to lay out files, is not in their figures.
-const OWN_SHARE: u64 = 20;
 
 /// A state that a flow leads to, wanted by whoever measures next.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -299,7 +296,9 @@ impl<'e> Looks<'e> {
         if let Some(last) = &self.last {
             match counter.since(last) {
                 Some(grown) => {
-                    let slack = UNITS_BYTES + self.explained / OWN_SHARE;
+                    // What jobs write in their ramp time, and to lay out files, is
+                    // not in their figures: up to as much again is theirs.
+                    let slack = UNITS_BYTES.saturating_add(self.explained);
                     let beyond = grown.saturating_sub(self.explained);
                     let beyond = if beyond > slack { beyond } else { 0 };
                     self.others = Some(self.others.unwrap_or(0).saturating_add(beyond));
@@ -315,10 +314,10 @@ impl<'e> Looks<'e> {
         self.explained = self.explained.saturating_add(bytes);
     }
 
-    /// What was written until here does not count any more.
+    /// What was written until here does not count any more: the next look is the
+    /// first. A purge may write, and nobody tells how much.
     fn forget(&mut self) {
-        self.others = None;
-        self.gap = false;
+        *self = Self::default();
     }
 
     fn others(&self) -> Option<u64> {

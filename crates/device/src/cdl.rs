@@ -215,6 +215,30 @@ impl Descriptor {
             .any(|&bound| self.ns(bound).is_some() && self.limit(bound).policy.fails())
     }
 
+    /// All its limits in a line: `100 ms, complete-earliest`.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let set = Bound::ALL
+            .iter()
+            .filter(|&&bound| self.limit(bound).time > 0);
+        let mut parts: Vec<String> = Vec::new();
+        for &bound in set {
+            let what = match bound {
+                Bound::Inactive => "to wait ",
+                Bound::Active => "to work ",
+                Bound::Duration => "",
+            };
+            let time = self
+                .ns(bound)
+                .map_or_else(|| "unknown unit".to_owned(), time);
+            parts.push(format!("{what}{time}, {}", self.limit(bound).policy));
+        }
+        match parts.is_empty() {
+            true => "no limit".to_owned(),
+            false => parts.join("; "),
+        }
+    }
+
     /// A limit with its policy, as a person reads it.
     #[must_use]
     pub fn told(&self, bound: Bound) -> String {

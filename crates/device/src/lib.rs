@@ -49,8 +49,10 @@ pub mod space;
 pub mod switches;
 mod sys;
 pub mod usage;
+pub mod write_cache;
 
 pub use environment::capture as environment;
 pub use health::Health;
 pub use hold::Hold;
 pub use sys::{Node, Sys};
+pub use write_cache::WriteCache;

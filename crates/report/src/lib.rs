@@ -4,6 +4,9 @@
 //! or not: the same one that `--json` prints. [`table()`] is that document as a
 //! person reads it, [`doubts()`] are the judgements in between, pure functions
 //! of the figures. [`read_sweep()`] reads the curves of a campaign; [`html`]
+//! writes a whole run as one page; [`latlog`] shows statistics of latency logs,
+//! [`steady`] says when a run was steady, [`snia`] makes the pages of a test after
+//! SNIA's specification. [`grid`] and
 //! writes a whole run as one page; [`latlog`] shows statistics of latency logs, [`prio`] what priorities and limits did,
 //! [`steady`] says when a run was steady. [`grid`] and
 //! writes a whole run as one page; [`latlog`] shows statistics of latency logs,
@@ -23,6 +26,7 @@ pub mod latlog;
 pub mod prio;
 pub mod purge;
 pub mod samples;
+pub mod snia;
 pub mod steady;
 pub mod style;
 pub mod sweep;

@@ -1,6 +1,6 @@
 //! A machine of its own with emulated disks: QEMU without KVM, which answers
 //! whether things are right, never how fast they are. Its kernel and files are
-//! made by `tools/guest/setup.sh`; it has no fio.
+//! made by `tools/guest/setup.sh`; it has no fio, unless it is the newer one.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -27,6 +27,10 @@ const CANNOT: i32 = 3;
 const KERNEL_OPTIONS: &str =
     "console=ttyS0 panic=-1 mitigations=off random.trust_cpu=on no_timer_check";
 
+/// Everything that QEMU emulates but CMPXCHG16B: QEMU 7.2 forgets its flags when
+/// an interrupt comes, and Linux 6.12 allocates memory with it (`__kmalloc`).
+const CPU: &str = "max,-cx16";
+
 /// What a guest is made of.
 #[derive(Debug, Default)]
 pub struct GuestPlan {
@@ -37,6 +41,8 @@ pub struct GuestPlan {
     files: Vec<(PathBuf, String)>,
     /// Names and texts of scripts.
     scripts: Vec<(String, String)>,
+    /// Of the newer Debian.
+    newer: bool,
 }
 
 impl GuestPlan {
@@ -44,6 +50,17 @@ impl GuestPlan {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A guest of Debian 13, with its kernel (6.12) and its fio (3.39): `cdl-up
+    /// SERVICE_US` makes a disk with Command Duration Limits in it, whose name it
+    /// prints, and whose counts stand in /run/cdl-stats (tools/guest/cdl-disk.c).
+    #[must_use]
+    pub fn newer() -> Self {
+        Self {
+            newer: true,
+            ..Self::default()
+        }
     }
 
     /// A device of QEMU's, such as a controller: the argument of its `-device`.
@@ -105,7 +122,7 @@ impl GuestPlan {
     /// # Panics
     /// When it is there and does not come up.
     pub fn boot(self) -> Result<Guest, String> {
-        let state = state()?;
+        let state = state(self.newer)?;
         let dir = TempDir::with_prefix("fathom-guest-").map_err(|e| e.to_string())?;
         let qemu = program("qemu-system-x86_64").map_err(|e| format!("guest: {e}"))?;
         // It must not outlive a test that is killed.
@@ -113,7 +130,7 @@ impl GuestPlan {
         command.args(["--pdeathsig", "KILL", text(&qemu)]);
         let kernel_log = dir.path().join("kernel.log");
         command
-            .args(["-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max"])
+            .args(["-M", "q35", "-accel", "tcg,thread=multi", "-cpu", CPU])
             .args(["-smp", "2", "-m", "768M", "-display", "none", "-no-reboot"])
             .args(["-nodefaults", "-no-user-config"])
             .arg("-kernel")
@@ -192,10 +209,14 @@ fn drive(id: &str, image: &Path, options: &str) -> [String; 2] {
 }
 
 /// The folder that `tools/guest/setup.sh` has filled; it fills it now if need be.
-fn state() -> Result<PathBuf, String> {
+fn state(newer: bool) -> Result<PathBuf, String> {
     program("qemu-system-x86_64").map_err(|reason| format!("guest: {reason}"))?;
     let setup = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/guest/setup.sh");
-    let made = Command::new(&setup).stdin(Stdio::null()).output();
+    let which = newer.then_some("newer");
+    let made = Command::new(&setup)
+        .args(which)
+        .stdin(Stdio::null())
+        .output();
     let made = made.map_err(|e| format!("guest: {}: {e}", setup.display()))?;
     let said = String::from_utf8_lossy(&made.stderr);
     match made.status.code() {
@@ -206,13 +227,14 @@ fn state() -> Result<PathBuf, String> {
         }
         _ => panic!("{}: {said}", setup.display()),
     }
+    let of = |folder: PathBuf| which.map_or_else(|| folder.clone(), |which| folder.join(which));
     if let Some(folder) = std::env::var_os("FATHOM_GUEST") {
-        return Ok(PathBuf::from(folder));
+        return Ok(of(folder.into()));
     }
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
     let cache = cache.or(home).ok_or("no guest here: HOME is not set")?;
-    Ok(cache.join("fathom-guest"))
+    Ok(of(cache.join("fathom-guest")))
 }
 
 /// How a command in the guest ended.

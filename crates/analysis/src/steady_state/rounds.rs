@@ -106,7 +106,7 @@ impl Series {
 }
 
 /// Gathers rounds while events go by.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Rounds {
     ask: Ask,
     series: Vec<Series>,
@@ -125,7 +125,7 @@ pub struct Rounds {
 }
 
 /// Samples of the interval in progress.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 struct Interval {
     rate: Rate,
     span_ms: u64,
@@ -134,7 +134,7 @@ struct Interval {
 }
 
 /// A round that is not full yet.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 struct Filling {
     begin_ms: u64,
     length_ms: u64,
@@ -147,7 +147,7 @@ struct Filling {
 }
 
 /// One measurement of a point.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 struct Attempt {
     point: Point,
     begin_ms: u64,

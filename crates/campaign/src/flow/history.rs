@@ -1,6 +1,7 @@
 //! What has been done in a flow, from its events alone.
 
 use fathom_analysis::guard::Totals;
+use fathom_analysis::steady_state::{Ask, Metric, Rounds, Value};
 use fathom_model::{Direction, Event, Point, Results, RunStatus, Stage, StageEnd};
 
 /// What has been done so far: the same for a live run, a resumed one and a
@@ -51,6 +52,8 @@ pub struct Measured {
     pub totals: Option<Totals>,
     /// The longest completion latency of all its I/Os, in ns.
     pub clat_max_ns: Option<u64>,
+    /// The IOPS of its samples, reads and writes added up; of points only.
+    pub iops: Vec<Value>,
 }
 
 /// A time in which nothing was measured, because the run had stopped.
@@ -67,6 +70,7 @@ pub struct Gap {
 struct Begun {
     point: Option<Point>,
     figures: Option<Measured>,
+    samples: Rounds,
 }
 
 impl History {
@@ -85,9 +89,11 @@ impl History {
                 self.step = self.open.then_some(Begun {
                     point,
                     figures: None,
+                    samples: Rounds::new(Ask::of([Metric::Iops])),
                 });
             }
             Event::Sample(sample) => {
+                self.sampled(event);
                 if let Some(past) = self.current() {
                     match sample.dir {
                         Direction::Write | Direction::Trim => past.written_bytes += sample.bytes,
@@ -97,6 +103,7 @@ impl History {
                 }
             }
             Event::Interval { t_ms, .. } => {
+                self.sampled(event);
                 self.t_ms = *t_ms;
                 if let Some(past) = self.current() {
                     past.last_ms = *t_ms;
@@ -172,10 +179,19 @@ impl History {
         self.stages.last_mut().filter(|_| self.open)
     }
 
+    /// Keeps a sample of the point in progress; fills and loads have too many.
+    fn sampled(&mut self, event: &Event) {
+        if let Some(step) = self.step.as_mut().filter(|step| step.point.is_some()) {
+            step.samples.take(event);
+        }
+    }
+
     /// Ends the step in progress.
     fn settle(&mut self) {
-        let figures = self.step.take().and_then(|step| step.figures);
-        if let (Some(figures), Some(past)) = (figures, self.current()) {
+        let Some(step) = self.step.take() else { return };
+        if let (Some(mut figures), Some(past)) = (step.figures, self.current()) {
+            let samples = step.samples.series().iter();
+            figures.iops = samples.flat_map(|series| series.values(0)).collect();
             past.measured.push(figures);
         }
     }
@@ -189,6 +205,7 @@ impl History {
             point: step.point.clone(),
             totals: Totals::of(results),
             clat_max_ns: latencies.max(),
+            iops: Vec::new(),
         });
     }
 

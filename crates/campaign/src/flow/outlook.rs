@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use fathom_model::{DirectionResult, Event, JobResult, Results, StageEnd};
+use fathom_model::{Direction, DirectionResult, Event, JobResult, Results, Sample, StageEnd};
 
 use super::{Cell, Ending, History, Next, Script, Task, Work};
 use crate::plan::Speed;
@@ -88,6 +88,27 @@ fn measure(history: &mut History, cell: &Cell, luck: Luck) {
         name: cell.point.id.clone(),
         point: Some(Box::new(cell.point.clone())),
     });
+    for second in 1..=3 {
+        let ios = match luck {
+            Luck::Best => 1000,
+            Luck::Worst => 1000 << second,
+        };
+        let t_ms = history.t_ms() + 1000;
+        history.take(&Event::Sample(Sample {
+            t_ms,
+            span_ms: 1000,
+            job: 0,
+            dir: Direction::Write,
+            ios,
+            // How many bytes nobody knows.
+            bytes: 0,
+            clat: None,
+        }));
+        history.take(&Event::Interval {
+            t_ms,
+            remaining_ms: None,
+        });
+    }
     let results = Results {
         jobs: vec![JobResult {
             write: Some(moved),

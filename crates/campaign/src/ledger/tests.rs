@@ -43,6 +43,7 @@ impl Machine {
             }
             fs::create_dir_all(root.path().join("sys/class/block")).unwrap();
             symlink(&dir, root.path().join("sys/class/block").join(name)).unwrap();
+            fs::create_dir_all(root.path().join("sys/block").join(name)).unwrap();
             fs::create_dir_all(root.path().join("dev")).unwrap();
             fs::write(root.path().join("dev").join(name), "").unwrap();
         }
@@ -223,6 +224,26 @@ fn a_run_that_goes_on_is_left_alone_and_one_whose_record_is_gone_is_told() {
     fs::remove_dir_all(&record).unwrap();
     let notes = machine.ledgers.catch_up();
     assert!(notes[0].contains("is not in the ledger"), "{notes:?}");
+}
+
+/// Kernel names change from boot to boot: the old name may be another drive's.
+#[test]
+fn a_drive_is_found_by_its_serial_number_whatever_it_is_called_now() {
+    let machine = Machine::new(&[10, 77]);
+    let record = machine.record(4096, None);
+    machine.begin(&[DISK], &record);
+    let device = |name: &str| machine.root.path().join("sys/devices").join(name);
+    fs::write(device("nvme0n1").join("device/serial"), "S-1").unwrap();
+    fs::write(device("nvme1n1").join("device/serial"), "S-0").unwrap();
+    machine.ledgers.catch_up();
+    assert_eq!(machine.deeds(DISK), [], "the ledger of the other one");
+    assert_eq!(
+        machine.deeds(OTHER),
+        [seen(Some(5_120_000)), written(4096), seen(Some(39_424_000))]
+    );
+    let known = machine.ledgers.known().unwrap();
+    assert_eq!(known[0].here.as_ref().unwrap().name, "nvme1n1");
+    assert!(known[0].is_called("/dev/nvme1n1") && !known[0].is_called("nvme0n1"));
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use fathom_device::environment;
-use fathom_model::environment::BlockDevice;
 
 use super::{Plan, Step};
 
@@ -71,18 +70,21 @@ pub enum Speed {
 }
 
 impl Speed {
+    /// That of the link of a device, where it has one that tells; a look at
+    /// sysfs, the device is not opened.
+    #[must_use]
+    pub fn of_link(device: &std::path::Path) -> Option<Self> {
+        let environment = environment::capture(&[device.to_owned()]);
+        let device = environment.targets.into_iter().next()?.device?;
+        pcie_bytes_per_second(&device.pcie_link?).map(Self::Link)
+    }
+
     /// In bytes per second.
     #[must_use]
     pub const fn bytes_per_second(self) -> u64 {
         match self {
             Self::Said(speed) | Self::Link(speed) => speed,
         }
-    }
-
-    /// How fast the link of a device is, where it has one that tells.
-    #[must_use]
-    pub fn of_link(device: &BlockDevice) -> Option<Self> {
-        pcie_bytes_per_second(device.pcie_link.as_deref()?).map(Self::Link)
     }
 }
 
@@ -91,8 +93,7 @@ impl Plan {
     /// tells; a look at sysfs, the device is not opened.
     #[must_use]
     pub fn link_speed(&self) -> Option<Speed> {
-        let environment = environment::capture(std::slice::from_ref(&self.dut));
-        Speed::of_link(&environment.targets.into_iter().next()?.device?)
+        Speed::of_link(&self.dut)
     }
 }
 

@@ -46,7 +46,8 @@ impl Provision {
     }
 
     fn planned(&self, place: usize, one: &One) -> Result<Planned, RunError> {
-        let speed = one.drive.device.as_ref().and_then(Speed::of_link);
+        let device = one.drive.device.as_ref();
+        let speed = device.and_then(|_| Speed::of_link(&one.drive.path));
         let (tasks, notes) = self.look(place, |script, ready| {
             let history = ready.history().resumed();
             let notes = ready.notes().to_vec();

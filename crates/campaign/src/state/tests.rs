@@ -114,6 +114,7 @@ fn what_others_wrote_is_seen_by_the_drive_or_within_one_boot_by_the_kernel() {
     // What was there before the state was made does not count.
     life.push(look(3, booted("a", 100 + GIB)));
     life.push(look(4, settled(Pattern::Random, true)));
+    life.push(look(4, booted("a", 100 + 2 * GIB)));
     let now = booted("a", 100 + 2 * GIB);
     assert_eq!(State::of(&life, Some(&now), None).others_bytes, Some(0));
 }
@@ -194,6 +195,26 @@ fn a_run_of_which_nobody_knows_what_it_wrote_makes_the_state_stale() {
     assert_eq!(own.begun_by, None);
     life.push(entry(3500, "run", Deed::Written { bytes: 0 }));
     assert!(matches!(judged(&life, &now, 4000), Judgement::Holds(_)));
+}
+
+/// Bytes that a purge by overwriting or the ramps of jobs have written are in no
+/// deed, and not those of others.
+#[test]
+fn what_fathom_writes_without_telling_is_not_taken_for_others() {
+    let purged = Deed::Purged {
+        method: "overwrite".into(),
+        verified: true,
+        reason: "asked for".into(),
+    };
+    let life = [
+        look(1, seen(Some(GIB))),
+        look(2, purged),
+        look(3, seen(Some(9 * GIB))),
+        look(4, Deed::Written { bytes: GIB }),
+    ];
+    let others = |now: u64| State::of(&life, Some(&seen(Some(now))), None).others_bytes;
+    assert_eq!(others(11 * GIB), Some(0));
+    assert_eq!(others(12 * GIB), Some(2 * GIB));
 }
 
 /// A run that was killed is entered later, at its own time.

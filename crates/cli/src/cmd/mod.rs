@@ -36,6 +36,7 @@ pub mod report;
 pub mod run;
 pub mod runs;
 pub mod show;
+pub mod snia;
 pub mod status;
 pub mod steady;
 pub mod watch;
@@ -108,6 +109,7 @@ pub enum Command {
     Watch(watch::Args),
     Purge(purge::Args),
     Provision(provision::Args),
+    Snia(snia::Args),
     Ledger(ledger::Args),
     Steady(steady::Args),
     Prio(Box<prio::Args>),
@@ -145,6 +147,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Watch(args) => watch::run(&cli.global, args),
         Command::Provision(args) => provision::run(&cli.global, args),
         Command::Purge(args) => purge::run(&cli.global, args),
+        Command::Snia(args) => snia::run(&cli.global, args),
         Command::Ledger(args) => ledger::run(&cli.global, args),
         Command::Steady(args) => steady::run(&cli.global, args),
         Command::Prio(args) => prio::run(&cli.global, args),

@@ -335,11 +335,7 @@ impl Nvme {
             data: Data::None,
             timeout: ASK,
         };
-        let like = format!(
-            "nvme sanitize --sanact={name} {}",
-            self.controller.display()
-        );
-        (command, like)
+        (command, format!("nvme sanitize --sanact={name}"))
     }
 }
 

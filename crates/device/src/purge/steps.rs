@@ -9,7 +9,7 @@ use fathom_model::units;
 use super::ata::{Ata, PASSWORD};
 use super::capabilities::Capabilities;
 use super::follow::Follow;
-use super::method::{Fill, Format, Method};
+use super::method::{Action, Fill, Format, Method};
 use super::scsi::Scsi;
 use super::verify::Samples;
 use crate::command::Command;
@@ -79,74 +79,26 @@ pub(super) fn of(
     samples: &Samples,
 ) -> (Vec<Step>, Option<Undo>) {
     let path = can.path.display();
-    let text = format!(
-        "{} samples of {} are written all over the device and read back",
-        samples.count(),
-        units::bytes(samples.sample_bytes().into()),
-    );
+    let (count, size) = (samples.count(), units::bytes(samples.sample_bytes().into()));
     let mut steps = vec![blocks(
-        text,
-        format!(
-            "# Fathom writes {} of samples to {path}",
-            units::bytes(samples.total_bytes() as f64)
-        ),
+        format!("{count} samples of {size} are written all over the device and read back"),
+        format!("# Fathom writes {count} samples to {path}"),
         Act::Mark,
     )];
     let mut undo = None;
     match method {
         Method::NvmeFormat => steps.extend(nvme_format(can, format)),
-        Method::NvmeSanitize(action) => {
-            if let Some(nvme) = &can.nvme {
-                let (command, like) = nvme.sanitize(action);
-                steps.push(main(method, like, nvme.controller.clone(), command));
-                steps.push(follow(
-                    Follow::Nvme,
-                    nvme.controller.clone(),
-                    nvme.estimates.of(action),
-                ));
-            }
+        Method::NvmeSanitize(_)
+        | Method::AtaSanitize(_)
+        | Method::ScsiSanitize(_)
+        | Method::ScsiFormat => {
+            steps.extend(followed(can, method));
         }
         Method::AtaSecurityErase { enhanced } => {
             undo = can
                 .ata
                 .as_ref()
                 .map(|ata| security_erase(can, ata, enhanced, &mut steps));
-        }
-        Method::AtaSanitize(action) => {
-            let name = match action {
-                super::Action::Block => "block-erase",
-                super::Action::Crypto => "crypto-scramble",
-                super::Action::Overwrite => "overwrite hex:00000000",
-            };
-            let disk = disk(can);
-            let like = format!(
-                "hdparm --yes-i-know-what-i-am-doing --sanitize-{name} {}",
-                disk.display()
-            );
-            steps.push(main(method, like, disk.clone(), Ata::sanitize(action)));
-            steps.push(follow(Follow::Ata, disk, None));
-        }
-        Method::ScsiSanitize(action) => {
-            let (command, like) = Scsi::sanitize(action);
-            let disk = disk(can);
-            steps.push(main(
-                method,
-                format!("{like} {}", disk.display()),
-                disk.clone(),
-                command,
-            ));
-            steps.push(follow(Follow::Scsi, disk, None));
-        }
-        Method::ScsiFormat => {
-            let (command, like) = can.scsi.clone().unwrap_or_default().format();
-            let disk = disk(can);
-            steps.push(main(
-                method,
-                format!("{like} {}", disk.display()),
-                disk.clone(),
-                command,
-            ));
-            steps.push(follow(Follow::Scsi, disk, None));
         }
         Method::Discard { secure } => {
             let flag = if secure { " --secure" } else { "" };
@@ -171,10 +123,60 @@ pub(super) fn of(
             steps.push(step);
         }
     }
-    let text = "every sample is read past the page cache and looked for".to_owned();
-    let like = format!("# Fathom reads {} samples of {path}", samples.count());
-    steps.push(blocks(text, like, Act::Look));
+    steps.push(blocks(
+        "every sample is read past the page cache and looked for".to_owned(),
+        format!("# Fathom reads {count} samples of {path}"),
+        Act::Look,
+    ));
     (steps, undo)
+}
+
+/// A command that is answered at once, and what the drive is asked until it has
+/// done it.
+fn followed(can: &Capabilities, method: Method) -> Vec<Step> {
+    let mut device = disk(can);
+    let mut expected = None;
+    let (command, like, kind) = match (method, &can.nvme) {
+        (Method::NvmeSanitize(action), Some(nvme)) => {
+            device.clone_from(&nvme.controller);
+            expected = nvme.estimates.of(action);
+            let (command, like) = nvme.sanitize(action);
+            (command, like, Follow::Nvme)
+        }
+        (Method::AtaSanitize(action), _) => {
+            let name = match action {
+                Action::Block => "block-erase",
+                Action::Crypto => "crypto-scramble",
+                Action::Overwrite => "overwrite hex:00000000",
+            };
+            let like = format!("hdparm --yes-i-know-what-i-am-doing --sanitize-{name}");
+            (Ata::sanitize(action), like, Follow::Ata)
+        }
+        (Method::ScsiSanitize(action), _) => {
+            let (command, like) = Scsi::sanitize(action);
+            (command, like.to_owned(), Follow::Scsi)
+        }
+        (Method::ScsiFormat, _) => {
+            let (command, like) = can.scsi.clone().unwrap_or_default().format();
+            (command, like, Follow::Scsi)
+        }
+        // Not offered where there is no NVMe drive; the others have no second part.
+        _ => return Vec::new(),
+    };
+    let like = format!("{like} {}", device.display());
+    vec![
+        main(method, like, device.clone(), command),
+        Step {
+            what: "the drive is asked until it is done".to_owned(),
+            like: format!("{} {}", kind.like(), device.display()),
+            is_main: false,
+            act: Act::Follow {
+                device,
+                follow: kind,
+                expected,
+            },
+        },
+    ]
 }
 
 fn blocks(what: String, like: String, act: Act) -> Step {
@@ -192,19 +194,6 @@ fn main(method: Method, like: String, device: PathBuf, command: Command) -> Step
         like,
         is_main: true,
         act: Act::Give { device, command },
-    }
-}
-
-fn follow(follow: Follow, device: PathBuf, expected: Option<Duration>) -> Step {
-    Step {
-        what: "the drive is asked until it is done".to_owned(),
-        like: format!("{} {}", follow.like(), device.display()),
-        is_main: false,
-        act: Act::Follow {
-            device,
-            follow,
-            expected,
-        },
     }
 }
 

@@ -19,6 +19,9 @@ const ERASE: u8 = 0xf4;
 const DISABLE: u8 = 0xf6;
 const SANITIZE: u8 = 0xb4;
 
+/// Words by their number.
+type Words = &'static [(usize, u16)];
+
 /// IDENTIFY DEVICE data with these words.
 fn identify(words: &[(usize, u16)]) -> Vec<u8> {
     let mut data = vec![0; 512];
@@ -97,75 +100,39 @@ fn a_security_erase_sets_a_password_prepares_and_erases() {
         assert_eq!(offer.estimate.unwrap().as_secs(), 60 * minutes);
         let done = run(&purge, &drive).unwrap();
         assert_eq!(done.verification.promise, Promise::Gone);
-        let orders = drive.orders();
-        let [set, prepare, erase] = &orders[..] else {
-            panic!("{orders:?}")
-        };
-        // PIO out, a sector; no data; PIO out, a sector.
-        let sector = |command: u8| {
-            vec![
-                0x85,
-                5 << 1,
-                0x06,
-                0,
-                0,
-                0,
-                1,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0x40,
-                command,
-                0,
-            ]
-        };
-        assert_eq!(cdb(set), sector(SET_PASSWORD));
-        assert_eq!(
-            cdb(prepare),
-            [
-                0x85,
-                3 << 1,
-                0x20,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0x40,
-                PREPARE,
-                0
-            ]
-        );
-        assert_eq!(cdb(erase), sector(ERASE));
-        let Command::Scsi {
-            data: Data::Out(sent),
-            timeout,
-            ..
-        } = erase
-        else {
-            panic!("{erase:?}")
-        };
-        assert_eq!(
-            (sent.len(), sent[0], &sent[2..8]),
-            (512, word0, PASSWORD.as_bytes())
-        );
-        assert!(timeout.as_secs() > 2 * 60 * minutes, "{timeout:?}");
+        erase_is_exact(&drive.orders(), word0, minutes);
+        let like = purge.like();
         assert!(
-            purge
-                .like()
-                .starts_with("hdparm --user-master u --security-erase"),
-            "{}",
-            purge.like()
+            like.starts_with("hdparm --user-master u --security-erase"),
+            "{like}"
         );
     }
+}
+
+fn erase_is_exact(orders: &[Command], word0: u8, minutes: u64) {
+    let [set, prepare, erase] = orders else {
+        panic!("{orders:?}")
+    };
+    // PIO out, a sector; no data; PIO out, a sector.
+    let order = |protocol: u8, flags: u8, count: u8, command: u8| {
+        let mut cdb = vec![0x85, protocol << 1, flags, 0, 0, 0, count];
+        cdb.extend([0, 0, 0, 0, 0, 0, 0x40, command, 0]);
+        cdb
+    };
+    assert_eq!(cdb(set), order(5, 0x06, 1, SET_PASSWORD));
+    assert_eq!(cdb(prepare), order(3, 0x20, 0, PREPARE));
+    assert_eq!(cdb(erase), order(5, 0x06, 1, ERASE));
+    let Command::Scsi {
+        data: Data::Out(sent),
+        timeout,
+        ..
+    } = erase
+    else {
+        panic!("{erase:?}")
+    };
+    let password = PASSWORD.as_bytes();
+    assert_eq!((sent.len(), sent[0], &sent[2..8]), (512, word0, password));
+    assert!(timeout.as_secs() > 2 * 60 * minutes, "{timeout:?}");
 }
 
 /// `hdparm --security-erase` ends with 0 when the drive has aborted it.
@@ -240,7 +207,7 @@ fn what_stands_against_an_erase_is_told_with_what_to_do() {
     let test = "what_stands_against_an_erase_is_told_with_what_to_do";
     let device = require!(test, LoopDevice::new(SIZE));
     let machine = machine(device.path());
-    let cases: [(&'static [(usize, u16)], &str, &str); 6] = [
+    let cases: [(Words, &str, &str); 6] = [
         (&[(128, 0)], "ata-security-erase", "no security feature set"),
         (
             &[(128, 1)],

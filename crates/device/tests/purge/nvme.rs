@@ -95,28 +95,29 @@ fn with(format: Format) -> Want {
     }
 }
 
-/// The one command that takes the data away, and what a person would type.
-fn format_of(
-    machine: &Machine,
-    device: &Path,
-    format: Format,
-) -> Result<(u32, u32, Duration, String, Vec<String>), PurgeError> {
+/// A format as it was given.
+struct Given {
+    nsid: u32,
+    dword10: u32,
+    timeout: Duration,
+    like: String,
+    /// What was written to attributes behind it.
+    after: Vec<String>,
+}
+
+fn format_of(machine: &Machine, device: &Path, format: Format) -> Result<Given, PurgeError> {
     let replies = [controller(0b110, 0), namespace(1), list(&[3])].map(good);
     let issue = Played::new(replies);
     let purge = Purge::new(&machine.sys(), &issue, &with(format), device)?;
     // What was asked went to the controller, whose number is not the namespace's.
-    assert!(
-        issue
-            .issued()
-            .iter()
-            .all(|(path, _)| path == Path::new("/dev/nvme7"))
-    );
+    let drive = Path::new("/dev/nvme7");
+    assert!(issue.issued().iter().all(|(path, _)| path == drive));
     let nothing = Played::new([Reply::default(), Reply::default()]);
     // The samples stay where they are: it is only about the commands.
     let _ = kept(run(&purge, &nothing));
     let issued = nothing.issued();
     let (path, command) = &issued[0];
-    assert_eq!(path, Path::new("/dev/nvme7"));
+    assert_eq!(path, drive);
     let Command::Nvme {
         opcode: 0x80,
         nsid,
@@ -130,11 +131,37 @@ fn format_of(
     assert_eq!(dwords[1..], [0; 5]);
     let after = issued[1..].iter().map(|(_, command)| match command {
         Command::Attribute { path, value } => {
-            format!("{value} > {}", path.file_name().unwrap().to_str().unwrap())
+            format!("{value} > {}", path.file_name().unwrap().display())
         }
         other => panic!("{other:?}"),
     });
-    Ok((*nsid, dwords[0], *timeout, purge.like(), after.collect()))
+    Ok(Given {
+        nsid: *nsid,
+        dword10: dwords[0],
+        timeout: *timeout,
+        like: purge.like(),
+        after: after.collect(),
+    })
+}
+
+/// Settings from a text such as `ses=0 lbaf=2`; what is not there is absent.
+fn settings(text: &str) -> Format {
+    let mut format = Format::default();
+    for (name, value) in text.split(' ').filter_map(|pair| pair.split_once('=')) {
+        let byte = || Some(value.parse().unwrap());
+        match name {
+            "ses" => format.ses = byte(),
+            "lbaf" => format.lbaf = byte(),
+            "ms" => format.ms = byte(),
+            "pi" => format.pi = byte(),
+            "pil" => format.pil = byte(),
+            "nsid" => format.nsid = Some(value.parse().unwrap()),
+            "timeout" => format.timeout = Some(Duration::from_secs(value.parse().unwrap())),
+            "reset" => format.reset = true,
+            other => panic!("{other}"),
+        }
+    }
+    format
 }
 
 #[test]
@@ -142,128 +169,28 @@ fn every_option_of_a_format_stands_where_the_specification_has_it() {
     let test = "every_option_of_a_format_stands_where_the_specification_has_it";
     let device = require!(test, LoopDevice::new(SIZE));
     let machine = machine(device.path(), None);
-    let minutes = |n: u64| Duration::from_secs(60 * n);
-    let rescan = || vec!["1 > rescan_controller".to_owned()];
-    let none = Format::default;
-    for (format, nsid, dword10, timeout, after) in [
+    let erase = 1 << 9;
+    for (options, nsid, dword10, seconds, after) in [
         // LBA format 1 is in force, and stays.
-        (none(), 3, 1 | 1 << 9, minutes(10), vec![]),
-        (
-            Format {
-                ses: Some(0),
-                ..none()
-            },
-            3,
-            1,
-            minutes(10),
-            vec![],
-        ),
-        (
-            Format {
-                ses: Some(2),
-                ..none()
-            },
-            3,
-            1 | 2 << 9,
-            minutes(10),
-            vec![],
-        ),
-        (
-            Format {
-                lbaf: Some(2),
-                ..none()
-            },
-            3,
-            2 | 1 << 9,
-            minutes(10),
-            rescan(),
-        ),
-        (
-            Format {
-                ms: Some(1),
-                ..none()
-            },
-            3,
-            1 | 1 << 4 | 1 << 9,
-            minutes(10),
-            vec![],
-        ),
-        (
-            Format {
-                pi: Some(1),
-                ..none()
-            },
-            3,
-            1 | 1 << 5 | 1 << 9,
-            minutes(10),
-            vec![],
-        ),
-        (
-            Format {
-                pi: Some(3),
-                pil: Some(0),
-                ..none()
-            },
-            3,
-            1 | 3 << 5 | 1 << 9,
-            minutes(10),
-            vec![],
-        ),
-        (
-            Format {
-                nsid: Some(u32::MAX),
-                ..none()
-            },
-            u32::MAX,
-            1 | 1 << 9,
-            minutes(10),
-            vec![],
-        ),
-        (
-            Format {
-                nsid: Some(3),
-                timeout: Some(minutes(90)),
-                ..none()
-            },
-            3,
-            1 | 1 << 9,
-            minutes(90),
-            vec![],
-        ),
-        (
-            Format {
-                reset: true,
-                ..none()
-            },
-            3,
-            1 | 1 << 9,
-            minutes(10),
-            vec!["1 > reset_controller".into()],
-        ),
+        ("", 3, 1 | erase, 600, ""),
+        ("ses=0", 3, 1, 600, ""),
+        ("ses=2", 3, 1 | 2 << 9, 600, ""),
+        ("lbaf=2", 3, 2 | erase, 600, "1 > rescan_controller"),
+        ("ms=1", 3, 1 | 1 << 4 | erase, 600, ""),
+        ("pi=1", 3, 1 | 1 << 5 | erase, 600, ""),
+        ("pi=3 pil=0", 3, 1 | 3 << 5 | erase, 600, ""),
+        ("nsid=4294967295", u32::MAX, 1 | erase, 600, ""),
+        ("nsid=3 timeout=5400", 3, 1 | erase, 5400, ""),
+        ("reset=1", 3, 1 | erase, 600, "1 > reset_controller"),
     ] {
-        let told = format_of(&machine, device.path(), format.clone()).unwrap();
-        let (seen_nsid, seen_dword10, seen_timeout, like, seen_after) = told;
-        assert_eq!(
-            (seen_nsid, seen_dword10, seen_timeout),
-            (nsid, dword10, timeout),
-            "{format:?}: {like}"
-        );
-        assert_eq!(seen_after, after, "{format:?}");
+        let given = format_of(&machine, device.path(), settings(options)).unwrap();
+        let found = (given.nsid, given.dword10, given.timeout.as_secs());
+        assert_eq!(found, (nsid, dword10, seconds), "{options}: {}", given.like);
+        assert_eq!(given.after.join(" "), after, "{options}");
     }
-    let all = Format {
-        ses: Some(0),
-        lbaf: Some(3),
-        ms: Some(1),
-        pi: Some(3),
-        pil: Some(0),
-        timeout: Some(Duration::from_millis(1500)),
-        ..none()
-    };
-    let (.., like, _) = format_of(&machine, device.path(), all).unwrap();
-    assert_eq!(
-        like,
-        "nvme format --namespace-id=0x3 --ses=0 --lbaf=3 --ms=1 --pi=3 --pil=0 --timeout=1500 /dev/nvme7"
-    );
+    let all = settings("ses=0 lbaf=3 ms=1 pi=3 pil=0 timeout=2");
+    let like = "nvme format --namespace-id=0x3 --ses=0 --lbaf=3 --ms=1 --pi=3 --pil=0 --timeout=2000 /dev/nvme7";
+    assert_eq!(format_of(&machine, device.path(), all).unwrap().like, like);
 }
 
 #[test]
@@ -271,123 +198,48 @@ fn settings_that_the_drive_lacks_are_refused_before_anything_is_written() {
     let test = "settings_that_the_drive_lacks_are_refused_before_anything_is_written";
     let device = require!(test, LoopDevice::new(SIZE));
     let machine = machine(device.path(), None);
-    let none = Format::default;
-    let refused = |format: Format, fna: u8, check: bool| {
+    let refused = |options: &str, fna: u8, check: bool| {
         let replies = [controller(fna, 0), namespace(0), list(&[3])].map(good);
         let want = Want {
             check,
-            ..with(format)
+            ..with(settings(options))
         };
         Purge::new(&machine.sys(), &Played::new(replies), &want, device.path()).err()
     };
-    let table = [
-        (
-            Format {
-                lbaf: Some(5),
-                ..none()
-            },
-            "no LBA format 5: 0 to 4",
-        ),
-        (
-            Format {
-                lbaf: Some(4),
-                ..none()
-            },
-            "LBA format 4 of the namespace is not available",
-        ),
-        (
-            Format {
-                ses: Some(2),
-                ..none()
-            },
-            "no cryptographic erase",
-        ),
-        (
-            Format {
-                pi: Some(2),
-                lbaf: Some(1),
-                ..none()
-            },
-            "type 2 is not supported",
-        ),
-        (
-            Format {
-                pi: Some(1),
-                ..none()
-            },
-            "needs 8 bytes of metadata, LBA format 0 has 0",
-        ),
-        (
-            Format {
-                pi: Some(1),
-                lbaf: Some(1),
-                pil: Some(1),
-                ..none()
-            },
-            "first bytes is not supported",
-        ),
-        (
-            Format {
-                ms: Some(0),
-                lbaf: Some(1),
-                ..none()
-            },
-            "metadata setting 0 is not supported",
-        ),
-        (
-            Format {
-                nsid: Some(u32::MAX),
-                ..none()
-            },
-            "formats no namespace by FFFFFFFFh",
-        ),
-    ];
-    for (format, reason) in table {
-        let error = refused(format.clone(), 0b1000, true).unwrap();
+    for (options, reason) in [
+        ("lbaf=5", "no LBA format 5: 0 to 4"),
+        ("lbaf=4", "LBA format 4 of the namespace is not available"),
+        ("ses=2", "no cryptographic erase"),
+        ("pi=2 lbaf=1", "type 2 is not supported"),
+        ("pi=1", "needs 8 bytes of metadata, LBA format 0 has 0"),
+        ("pi=1 lbaf=1 pil=1", "first bytes is not supported"),
+        ("ms=0 lbaf=1", "metadata setting 0 is not supported"),
+        ("nsid=4294967295", "formats no namespace by FFFFFFFFh"),
+    ] {
+        let error = refused(options, 0b1000, true).unwrap();
         assert_eq!(error.exit(), Exit::Input, "{error}");
-        assert!(error.to_string().contains(reason), "{format:?}: {error}");
+        assert!(error.to_string().contains(reason), "{options}: {error}");
         // PURGE_NVME_PURGE_VERIFY=n: the drive is asked to do it.
-        assert!(refused(format, 0b1000, false).is_none());
+        assert!(refused(options, 0b1000, false).is_none());
     }
-    for (format, reason) in [
+    for (options, reason) in [
+        ("ses=3", "no secure erase 3: 0, 1, 2"),
+        ("lbaf=64", "no LBA format 64: 0 to 63"),
+        ("ms=2", "no metadata setting 2"),
         (
-            Format {
-                ses: Some(3),
-                ..none()
-            },
-            "no secure erase 3: 0, 1, 2",
-        ),
-        (
-            Format {
-                lbaf: Some(64),
-                ..none()
-            },
-            "no LBA format 64: 0 to 63",
-        ),
-        (
-            Format {
-                ms: Some(2),
-                ..none()
-            },
-            "no metadata setting 2",
-        ),
-        (
-            Format {
-                nsid: Some(1),
-                ..none()
-            },
+            "nsid=1",
             "namespace 1 is not this device, which is namespace 3",
         ),
     ] {
         for check in [true, false] {
-            let error = refused(format.clone(), 0b100, check).unwrap();
-            assert!(error.to_string().contains(reason), "{format:?}: {error}");
+            let error = refused(options, 0b100, check).unwrap();
+            assert!(error.to_string().contains(reason), "{options}: {error}");
         }
     }
-    let unable = good(vec![0; 4096]);
-    let issue = Played::new([unable, good(namespace(0)), good(list(&[3]))]);
-    let error =
-        Purge::new(&machine.sys(), &issue, &want("nvme-format"), device.path()).unwrap_err();
+    let replies = [vec![0; 4096], namespace(0), list(&[3])].map(good);
+    let issue = Played::new(replies);
+    let error = Purge::new(&machine.sys(), &issue, &want("nvme-format"), device.path());
+    let error = error.unwrap_err();
     assert_eq!(error.exit(), Exit::Missing);
     assert!(
         error.to_string().contains("no Format NVM (OACS bit 1)"),
@@ -566,55 +418,45 @@ fn a_namespace_that_is_no_device_here_keeps_all_from_being_sanitized() {
     assert_eq!(drive.orders(), []);
 }
 
+/// A drive whose namespaces 1 and 3 are loop devices.
+fn drive_of_two(device: &Path, fna: u8) -> Drive {
+    Drive::new(device, answers(fna, 0b010, &[1, 3], |_| log(0xffff, 1))).erasing_at(0x80)
+}
+
 #[test]
-fn other_namespaces_are_passed_over_or_must_be_named_and_free() {
-    let test = "other_namespaces_are_passed_over_or_must_be_named_and_free";
+fn other_namespaces_are_passed_over_where_there_is_a_choice() {
+    let test = "other_namespaces_are_passed_over_where_there_is_a_choice";
     let device = require!(test, LoopDevice::new(SIZE));
     let other = require!(test, LoopDevice::new(SIZE));
     let machine = machine(device.path(), Some(other.path()));
-    let drive = |fna: u8| {
-        Drive::new(
-            device.path(),
-            answers(fna, 0b010, &[1, 3], |_| log(0xffff, 1)),
-        )
-        .erasing_at(0x80)
-    };
-    let plan = |fna: u8, want: &Want| {
-        Purge::new(&machine.sys(), &drive(fna), want, device.path()).unwrap()
-    };
     // FNA bit 0: every format formats all; bit 1: every secure erase does.
-    let ses0 = Format {
-        ses: Some(0),
-        ..Format::default()
-    };
-    for (fna, format, wide) in [
-        (0, Format::default(), false),
-        (1, ses0.clone(), true),
-        (2, ses0, false),
-        (2, Format::default(), true),
-        (
-            0,
-            Format {
-                nsid: Some(u32::MAX),
-                ..Format::default()
-            },
-            true,
-        ),
+    for (fna, options, wide) in [
+        (0, "", false),
+        (1, "ses=0", true),
+        (2, "ses=0", false),
+        (2, "", true),
+        (0, "nsid=4294967295", true),
     ] {
-        let purge = plan(fna, &with(format.clone()));
-        assert_eq!(!purge.touches.is_empty(), wide, "{fna} {format:?}");
-        let auto = plan(
-            fna,
-            &Want {
-                format: format.clone(),
-                ..want("auto")
-            },
+        let plan = |method: &str| {
+            let format = settings(options);
+            let want = Want {
+                format,
+                ..want(method)
+            };
+            let drive = drive_of_two(device.path(), fna);
+            Purge::new(&machine.sys(), &drive, &want, device.path()).unwrap()
+        };
+        assert_eq!(
+            !plan("nvme-format").touches.is_empty(),
+            wide,
+            "{fna} {options}"
         );
+        let auto = plan("auto");
         let name = auto.method.to_string();
         assert_eq!(
             name,
             if wide { "overwrite" } else { "nvme-format" },
-            "{format:?}"
+            "{options}"
         );
         if wide {
             let (_, reason) = &auto.passed_over[0];
@@ -622,8 +464,17 @@ fn other_namespaces_are_passed_over_or_must_be_named_and_free() {
             assert!(reason.contains(&wanted), "{reason}");
         }
     }
+}
 
-    let purge = plan(2, &want("nvme-format"));
+#[test]
+fn other_namespaces_must_be_named_and_free() {
+    let test = "other_namespaces_must_be_named_and_free";
+    let device = require!(test, LoopDevice::new(SIZE));
+    let other = require!(test, LoopDevice::new(SIZE));
+    let machine = machine(device.path(), Some(other.path()));
+    let drive = || drive_of_two(device.path(), 2);
+    let wanted = want("nvme-format");
+    let purge = Purge::new(&machine.sys(), &drive(), &wanted, device.path()).unwrap();
     let unnamed = purge
         .check(&words(&[device.path()]))
         .unwrap_err()
@@ -633,13 +484,13 @@ fn other_namespaces_are_passed_over_or_must_be_named_and_free() {
     let both = words(&[device.path(), other.path()]);
     purge.check(&both).unwrap();
     // Named, and in use.
-    let over = fathom_testkit::LoopDevice::over(other.path()).unwrap();
+    let over = require!(test, LoopDevice::over(other.path()));
     let used = purge.check(&both).unwrap_err().to_string();
     assert!(
         used.contains(&format!("{name} is behind loop device")),
         "{used}"
     );
-    let nothing = drive(2);
+    let nothing = drive();
     let refused = purge.run(&nothing, &both, &|| false, &mut |_| panic!("it was begun"));
     assert!(
         matches!(refused, Err(PurgeError::Refused(_))),
@@ -647,7 +498,7 @@ fn other_namespaces_are_passed_over_or_must_be_named_and_free() {
     );
     assert_eq!(nothing.orders(), []);
     drop(over);
-    let honest = drive(2);
+    let honest = drive();
     let done = purge.run(&honest, &both, &|| false, &mut |_| {});
     assert!(done.unwrap().verification.held());
     assert_eq!(honest.count(0x80), 1);

@@ -95,12 +95,9 @@ fn scsi_sanitizes_and_formats_are_followed_to_their_end() {
             Promise::Gone,
         ),
     ] {
-        let states = vec![
-            sense(2, 4, code, Some(0x4000)),
-            // Descriptor format says it in another place.
-            vec![0x72, 2, 4, code, 0, 0, 0, 8, 2, 6, 0, 0, 0x80, 0x80, 0, 0],
-            sense(0, 0, 0, None),
-        ];
+        // Descriptor format says it in another place.
+        let half = vec![0x72, 2, 4, code, 0, 0, 0, 8, 2, 6, 0, 0, 0x80, 0x80, 0, 0];
+        let states = vec![sense(2, 4, code, Some(0x4000)), half, sense(0, 0, 0, None)];
         let drive = drive(device.path(), true, states, Reply::default()).erasing_at(cdb[0]);
         let purge = Purge::new(&machine.sys(), &drive, &want(method), device.path()).unwrap();
         let mut shares = Vec::new();

@@ -227,6 +227,23 @@ fn errors_that_a_job_goes_on_after_are_counted() {
     assert!(told.results().unwrap().jobs[0].total_errors.unwrap() > 1);
 }
 
+/// Limits of a device abort I/Os on purpose: fio reports their error all the same.
+#[test]
+fn errors_that_a_job_is_to_ignore_are_counted_and_no_failure() {
+    let name = "errors_that_a_job_is_to_ignore_are_counted_and_no_failure";
+    let faulty = match FaultFs::new() {
+        Ok(faulty) => faulty,
+        Err(reason) => return skip(name, &reason),
+    };
+    let bench = Bench::new();
+    faulty.fail_once(Op::Write, 5, EIO);
+    let ignoring = "continue_on_error=io\nignore_error=5,5\n";
+    let told = bench.run(&job_on(&faulty, ignoring));
+    assert!(told.failures().is_empty(), "{:?}", told.failures());
+    assert_eq!(told.outcome, Outcome::Complete);
+    assert_eq!(told.results().unwrap().jobs[0].total_errors, Some(1));
+}
+
 fn job_on(faulty: &FaultFs, more: &str) -> String {
     let file = faulty.path().join("faulty-data");
     format!(

@@ -7,7 +7,7 @@
 
 mod curves;
 mod marks;
-mod markup;
+pub(crate) mod markup;
 mod results;
 mod sections;
 mod story;
@@ -23,6 +23,8 @@ use fathom_record::{Entries, RecordError};
 use curves::Data;
 use marks::Marks;
 use markup::{Section, escape, json};
+
+use crate::snia;
 use story::{Places, Story};
 use tracks::Packer;
 
@@ -42,9 +44,10 @@ const SCRIPTS: [&str; 7] = [
         include_str!("../../assets/page.js")
     ),
 ];
-const STYLES: [&str; 2] = [
+const STYLES: [&str; 3] = [
     include_str!("../../../../third_party/uplot/uPlot.min.css"),
     include_str!("../../assets/report.css"),
+    include_str!("../../assets/snia.css"),
 ];
 
 /// Why a report cannot be made.
@@ -73,7 +76,8 @@ pub fn write(dir: &Path, out: &mut impl Write) -> Result<(), HtmlError> {
     let story = Story::read(dir)?;
     let merged = tracks::merged_for(story.samples());
     let data = Data::of(&story);
-    let sections = sections_of(dir, &story, &data, merged);
+    let mut sections = sections_of(dir, &story, &data, merged);
+    sections.splice(0..0, snia_pages(dir, &story)?);
     let html: String = sections.iter().map(Section::html).collect();
     let fills = BTreeMap::from([
         ("nonce", nonce()),
@@ -99,6 +103,16 @@ pub fn write(dir: &Path, out: &mut impl Write) -> Result<(), HtmlError> {
         out.write_all(text.as_bytes())?;
     }
     Ok(())
+}
+
+/// The pages of tests after SNIA's specification, where the run holds any.
+fn snia_pages(dir: &Path, story: &Story) -> Result<Option<Section>, RecordError> {
+    if !story.facts.contains_key(snia::FACTS) {
+        return Ok(None);
+    }
+    let doc = snia::read(dir)?;
+    let sheets = doc.map_or_else(String::new, |doc| snia::sheets(&doc, story.last_ms));
+    Ok(Section::new("snia", "SSS PTS, interpreted", sheets))
 }
 
 /// In the order in which a reader asks.
@@ -148,7 +162,7 @@ fn samples(dir: &Path, entries: u64, merged: u32, out: &mut impl Write) -> Resul
 
 /// What scripts and styles of the page carry and nothing in a record can know:
 /// should text ever get out of its place, it still does not run.
-fn nonce() -> String {
+pub(crate) fn nonce() -> String {
     let random = RandomState::new().build_hasher().finish();
     format!("{random:016x}")
 }

@@ -10,6 +10,7 @@ mod device;
 mod outcome;
 pub mod pages;
 pub mod plot;
+mod ready;
 pub mod restore;
 mod run;
 pub mod show;
@@ -35,7 +36,8 @@ Examples:
       --percentage 20 --dld 1 --dldsplit 2/10,4/20
   fathom prio --dev /dev/sdh --cdl-multi --dldsplit 1/50 --qds \"8 32\" --t2a limits.cdl
   fathom prio pages T2A.cdl          what a page of limits says, checked
-  fathom prio show                   the last run's table again"
+  fathom prio show                   the last run's table again
+  fathom prio plot ~/sdh_cdl_bench   its graphs"
 )]
 pub struct Args {
     #[command(subcommand)]

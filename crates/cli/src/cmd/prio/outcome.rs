@@ -97,6 +97,8 @@ struct Step<'r> {
     point: &'r fathom_model::Point,
     job: Option<&'r JobResult>,
     failure: Option<String>,
+    /// Counts failed I/Os among those that it issued, and errors of the ramp.
+    is_fio: bool,
 }
 
 fn steps(record: &Record) -> Vec<Step<'_>> {
@@ -112,7 +114,9 @@ fn steps(record: &Record) -> Vec<Step<'_>> {
                 point,
                 job: None,
                 failure: None,
+                is_fio: false,
             }),
+            (Event::EngineStarted { engine, .. }, Some(step)) => step.is_fio = engine == "fio",
             (Event::Finished { results }, Some(step)) => step.job = results.jobs.first(),
             (Event::Failure(failure), Some(step)) if step.failure.is_none() => {
                 step.failure = Some(failure.sentence());
@@ -143,9 +147,8 @@ impl Step<'_> {
         match measured(&log.join(log_name(rw)), limits) {
             Ok(Some(mut measured)) => {
                 let errors = self.job.map(|job| job.total_errors.unwrap_or(0));
-                let issued = self
-                    .job
-                    .map(|job| job.directions().map(|(_, dir)| dir.total_ios).sum());
+                let issued = |job: &JobResult| job.directions().map(|(_, dir)| dir.total_ios).sum();
+                let issued = self.job.filter(|_| self.is_fio).map(issued);
                 let count = errors.map(|errors| aborted(errors, issued, measured.n, ramp));
                 measured.put_aborted(count);
                 point.measured = Some(measured);

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use fathom_device::cdl::file::{self, FileError};
-use fathom_device::cdl::{Bound, Page};
+use fathom_device::cdl::scsi::{self, Limits};
+use fathom_device::cdl::{Bound, Kind, Page};
+use fathom_device::command::Live;
+use fathom_device::{Node, Sys};
 use fathom_model::Exit;
 use fathom_report::grid::{Grid, figures, words};
 use serde_json::{Value, json};
@@ -11,7 +14,7 @@ use serde_json::{Value, json};
 use crate::cmd::{ExitError, Global};
 use crate::out;
 
-/// Check pages of limits (as cdladm has them) and show what they say
+/// Check pages of limits (as cdladm has them), or show those of a disk
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Without a file, the two pages that fathom prio uploads by default. Every fault of a file is told
@@ -20,10 +23,11 @@ with its line.
 Examples:
   fathom prio pages
   fathom prio pages T2A.cdl T2B.cdl
+  fathom prio pages /dev/sdh
   fathom prio pages T2A.cdl --json")]
 pub struct Args {
-    /// Page files
-    #[arg(value_name = "FILE")]
+    /// Page files, or disks
+    #[arg(value_name = "FILE|DEVICE")]
     files: Vec<PathBuf>,
 }
 
@@ -39,11 +43,38 @@ pub fn read(path: &std::path::Path) -> anyhow::Result<Page> {
     })
 }
 
+/// The pages that limit the I/Os of a disk.
+fn of_disk(disk: &Node) -> anyhow::Result<Vec<Page>> {
+    let dev = disk.dev_path();
+    let mut pages = Vec::new();
+    let mut why = "it has no Command Duration Limits".to_owned();
+    for kind in Kind::ALL {
+        match scsi::limits(&Live, &dev, kind) {
+            Ok(Limits::Page(page)) if page == kind => pages.push(scsi::read(&Live, &dev, kind)?.0),
+            Ok(_) => {}
+            Err(error) => why = error.to_string(),
+        }
+    }
+    if pages.is_empty() {
+        let message = format!("{}: {why}", dev.display());
+        let exit = Exit::Missing;
+        return Err(ExitError { exit, message }.into());
+    }
+    Ok(pages)
+}
+
 /// Shows them.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let mut pages = Vec::new();
     for path in &args.files {
-        pages.push((path.display().to_string(), read(path)?));
+        let name = path.display().to_string();
+        match Sys::live().by_path(path) {
+            Some(disk) => {
+                let of_disk = of_disk(&disk)?.into_iter();
+                pages.extend(of_disk.map(|page| (name.clone(), page)));
+            }
+            None => pages.push((name, read(path)?)),
+        }
     }
     if args.files.is_empty() {
         for page in super::shipped() {
@@ -69,7 +100,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 
 fn show(global: &Global, name: &str, page: &Page) {
     let percent = match page.guideline.percent() {
-        Some(percent) if page.kind == fathom_device::cdl::Kind::T2a => {
+        Some(percent) if page.kind == Kind::T2a => {
             format!(", up to {percent} % of the performance may go for them")
         }
         _ => String::new(),
@@ -123,8 +154,8 @@ pub fn document(name: &str, page: &Page) -> Value {
         "file": name,
         "page": page.kind.name(),
         "perf_vs_duration_percent": match page.kind {
-            fathom_device::cdl::Kind::T2a => page.guideline.percent(),
-            fathom_device::cdl::Kind::T2b => None,
+            Kind::T2a => page.guideline.percent(),
+            Kind::T2b => None,
         },
         "descriptors": descriptors,
     })

@@ -8,50 +8,29 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use fathom_device::cdl::{Bound, Kind, Page};
+use fathom_campaign::Ledgers;
+use fathom_campaign::ledger::Moved;
+use fathom_device::cdl::{Kind, Page};
 use fathom_device::command::{Command, Data, Issue, Live as Devices, Reply};
-use fathom_device::priority::{self, Info, Interface};
-use fathom_device::safety::{Confirmations, check_write};
+use fathom_device::priority::Interface;
 use fathom_device::switches::{Mode, Switches};
-use fathom_device::{Hold, Node, Sys, identity};
-use fathom_engine::choice::{self, Lack};
+use fathom_device::{Hold, Sys, identity};
 use fathom_engine::fio::raw;
 use fathom_engine::fio::stream::{OutputFormat, select};
-use fathom_engine::fio::version::Program;
-use fathom_engine::jobfile::JobFile;
-use fathom_engine::select::Selected;
 use fathom_engine::{Control, Outcome, Request, Sink as _};
 use fathom_fleet::local::Session;
-use fathom_model::{Event, Exit, Failure, FailureKind, JobSpec, RunStatus};
-use fathom_record::{Header, SwitchFile, Writer};
-use serde_json::{Value, json};
+use fathom_model::{Event, Exit, Failure, FailureKind, RunStatus};
+use fathom_record::{SwitchFile, Writer};
 
-use super::asked::{Depths, Options, Split, Workload};
-use super::device::{self, System};
-use super::{outcome, pages, restore, shipped};
-use crate::cmd::quick::xdg;
-use crate::cmd::{ExitError, Global};
+use super::asked::{Options, Workload};
+use super::ready::{Ready, fail};
+use super::{device, outcome, restore};
+use crate::cmd::Global;
 use crate::live::{Live, LiveOptions};
 use crate::{out, signals};
 
-/// Everything that is known before anything is touched.
-struct Ready<'o> {
-    options: &'o Options,
-    workloads: Vec<Workload>,
-    node: Node,
-    info: Info,
-    system: System,
-    /// Pages that are uploaded.
-    pages: Vec<Page>,
-    outdir: PathBuf,
-    runner: Selected,
-    switches_dir: PathBuf,
-}
-
-fn fail(exit: Exit, message: impl Into<String>) -> anyhow::Error {
-    let message = message.into();
-    ExitError { exit, message }.into()
-}
+/// The command in records and ledgers.
+pub const COMMAND: &str = "prio";
 
 /// Runs them.
 pub fn run(global: &Global, options: &Options) -> anyhow::Result<Exit> {
@@ -69,6 +48,11 @@ pub fn run(global: &Global, options: &Options) -> anyhow::Result<Exit> {
         .context("a run that was killed has left switches behind")?;
         out::note("switches that a killed run had left were put back first");
     }
+    let issue = Told::default();
+    let ata = ready.info.interface == Interface::Ata;
+    let switches = Switches::new(ready.node.clone(), ata, ready.switches_dir.clone(), &issue);
+    let kinds: Vec<Kind> = ready.pages.iter().map(|page| page.kind).collect();
+    let found = switches.found(&kinds)?;
     let control = signals::control()?;
     fs::create_dir_all(ready.outdir.parent().unwrap_or(Path::new("/")))
         .and_then(|()| fs::create_dir(&ready.outdir))
@@ -76,11 +60,6 @@ pub fn run(global: &Global, options: &Options) -> anyhow::Result<Exit> {
     let record_error = |error: fathom_record::RecordError| fail(Exit::Record, error.to_string());
     let writer = Writer::create(&global.runs, &ready.header()).map_err(record_error)?;
     let dir = writer.dir().to_owned();
-    let issue = Told::default();
-    let ata = ready.info.interface == Interface::Ata;
-    let switches = Switches::new(ready.node.clone(), ata, ready.switches_dir.clone(), &issue);
-    let kinds: Vec<Kind> = ready.pages.iter().map(|page| page.kind).collect();
-    let found = switches.found(&kinds)?;
     file.keep(&device, &ready.info.path, &found)?;
     let put_back = PutBack {
         done: false,
@@ -159,136 +138,7 @@ impl Issue for Told {
     }
 }
 
-impl<'o> Ready<'o> {
-    /// Checks everything; touches nothing.
-    fn make(options: &'o Options) -> anyhow::Result<Self> {
-        let workloads = options.workloads()?;
-        let dev = options.dev.clone().unwrap_or_default();
-        let sys = Sys::live();
-        let Some(node) = sys.by_path(&dev) else {
-            let what = match dev.exists() {
-                true => "it is no block device",
-                false => "there is no such device",
-            };
-            return Err(fail(Exit::Input, format!("{}: {what}", dev.display())));
-        };
-        if node.is_partition() {
-            let what = "it is a partition; priorities and limits belong to the whole disk";
-            return Err(fail(Exit::Input, format!("{}: {what}", dev.display())));
-        }
-        let outdir = match &options.outdir {
-            Some(dir) => std::path::absolute(dir).context("the current folder is gone")?,
-            None => std::env::home_dir()
-                .context("HOME is not set: give --outdir")?
-                .join(format!("{}_cdl_bench", node.name.replace('/', "_"))),
-        };
-        if outdir.exists() {
-            let what = "it exists already: results are not written over\n  to do: remove it, or give another --outdir";
-            return Err(fail(Exit::Refused, format!("{}: {what}", outdir.display())));
-        }
-        let info = priority::info(&node, &dev, &Devices);
-        let system = System::here();
-        if let Err(error) = fs::File::open(&dev) {
-            return Err(fail(Exit::Missing, format!("{}: {error}", dev.display())));
-        }
-        let kinds = device::check(&info, &system, &workloads, options.rw, &Devices)?;
-        let pages = read_pages(options, &kinds)?;
-        if options.rw.writes() {
-            check_write(&dev, &Confirmations(options.destroy.clone()))
-                .map_err(|refusal| fail(Exit::Refused, refusal.to_string()))?;
-        }
-        let runner = choose(options, &dev, &workloads)?;
-        let switches_dir = xdg::switches_dir()
-            .context("HOME is not set: there is no place to note how the switches stood")?;
-        Ok(Self {
-            options,
-            workloads,
-            node,
-            info,
-            system,
-            pages,
-            outdir,
-            runner,
-            switches_dir,
-        })
-    }
-
-    fn header(&self) -> Header {
-        let mut header = Header::new(&format!("prio-{}", self.info.name), "prio");
-        header.environment = Some(fathom_device::environment(std::slice::from_ref(
-            &self.info.path,
-        )));
-        let command: Vec<_> = std::env::args_os()
-            .map(|arg| arg.to_string_lossy().into_owned())
-            .collect();
-        header.facts.insert("command".into(), json!(command));
-        header.facts.insert("prio".into(), self.facts());
-        header
-    }
-
-    /// What the record tells of device, limits and workloads.
-    fn facts(&self) -> Value {
-        let (device, system) = device::facts(&self.info, &self.system);
-        let Depths(depths) = &self.options.qds;
-        let mut limits = Vec::new();
-        for page in &self.pages {
-            for (number, descriptor) in (1..).zip(&page.descriptors) {
-                limits.push(json!({
-                    "page": page.kind.name(),
-                    "number": number,
-                    "limit_ns": descriptor.whole_ns(),
-                    "may_fail": descriptor.may_fail(),
-                    "max_inactive": descriptor.told(Bound::Inactive),
-                    "max_active": descriptor.told(Bound::Active),
-                    "duration_guideline": descriptor.told(Bound::Duration),
-                }));
-            }
-        }
-        let workloads: Vec<Value> = self
-            .workloads
-            .iter()
-            .map(|workload| json!({ "name": workload.name(), "words": self.words(workload) }))
-            .collect();
-        json!({
-            "device": device,
-            "system": system,
-            "options": {
-                "rw": self.options.rw.name(),
-                "bs": self.options.bs,
-                "ramptime_s": self.options.ramptime,
-                "runtime_s": self.options.runtime,
-                "iodepths": depths,
-            },
-            "limits": limits,
-            "workloads": workloads,
-            "outdir": self.outdir,
-        })
-    }
-
-    /// What the I/Os of a workload ask for.
-    fn words(&self, workload: &Workload) -> String {
-        let rw = self.options.rw.name();
-        let limit = |dld: u8| match self.pages.as_slice() {
-            [page] => match page.descriptor(dld).map(|d| d.told(Bound::Duration)) {
-                Some(told) => format!("limit {dld} ({told})"),
-                None => format!("limit {dld}"),
-            },
-            _ => format!("limit {dld}"),
-        };
-        match workload {
-            Workload::Baseline => format!("{rw} without priorities"),
-            Workload::Ncq(percent) => format!("{rw}, {percent} % with high priority"),
-            Workload::Single { percent, dld } => {
-                format!("{rw}, {percent} % with {}", limit(*dld))
-            }
-            Workload::Multi(Split(list)) => {
-                let parts = list.iter();
-                let parts = parts.map(|&(dld, percent)| format!("{percent} % with limit {dld}"));
-                format!("{rw}, {}", parts.collect::<Vec<_>>().join(", "))
-            }
-        }
-    }
-
+impl Ready<'_> {
     fn say_begin(&self, global: &Global) {
         let options = self.options;
         say(
@@ -320,7 +170,16 @@ impl<'o> Ready<'o> {
     ) -> anyhow::Result<RunStatus> {
         let dir = writer.dir().to_owned();
         let mut live = None::<Live>;
-        let mut observer = |event: &Event| observe(global, &mut live, event);
+        let mut moved = Moved::default();
+        let ledgers = match self.options.rw.writes() {
+            true => Ledgers::of_user(),
+            false => Ledgers::none(),
+        };
+        let notes = ledgers.begin([self.info.path.as_path()], COMMAND, Some(&dir));
+        let mut observer = |event: &Event| {
+            moved.take(event);
+            observe(global, &mut live, event);
+        };
         let mut session = Session::new(writer, &mut observer, 0);
         let mut state = Progress {
             dir: dir.clone(),
@@ -356,6 +215,10 @@ impl<'o> Ready<'o> {
             state.status = RunStatus::Failed;
         }
         let closed = session.close(state.status);
+        let notes = notes
+            .into_iter()
+            .chain(ledgers.end(COMMAND, &dir, moved.bytes()));
+        notes.for_each(|note| out::note(format_args!("- {note}")));
         let (_, status) = closed.map_err(|error| fail(Exit::Record, error.to_string()))?;
         Ok(status)
     }
@@ -514,72 +377,4 @@ fn observe(global: &Global, live: &mut Option<Live>, event: &Event) {
     } else if let Event::Failure(failure) = event {
         out::note(failure);
     }
-}
-
-/// The pages that are uploaded: those that were named, else the shipped ones.
-fn read_pages(options: &Options, kinds: &[Kind]) -> anyhow::Result<Vec<Page>> {
-    let mut list = Vec::new();
-    for (page, file) in shipped().into_iter().zip([&options.t2a, &options.t2b]) {
-        let kind = page.kind;
-        let page = match file {
-            None => page,
-            Some(path) => {
-                let read = pages::read(path)?;
-                if read.kind != kind {
-                    let what = format!("{}: it is page {}, not {kind}", path.display(), read.kind);
-                    return Err(fail(Exit::Input, what));
-                }
-                read
-            }
-        };
-        if kinds.contains(&kind) {
-            list.push(page);
-        }
-    }
-    Ok(list)
-}
-
-/// The engine; fio is asked for what the workloads need also where no other
-/// would do.
-fn choose(options: &Options, dev: &Path, workloads: &[Workload]) -> anyhow::Result<Selected> {
-    let mut texts: Vec<String> = workloads
-        .iter()
-        .map(|workload| options.job(dev, workload, 1))
-        .collect();
-    // A split has its hints in a text that no fio reads before it runs: one that
-    // takes hints by themselves takes them there, too.
-    if let Some(Workload::Multi(Split(list))) = workloads.last() {
-        let (percent, dld) = (list[0].1, list[0].0);
-        texts.push(options.job(dev, &Workload::Single { percent, dld }, 1));
-    }
-    let jobs: Vec<(String, Vec<JobSpec>)> = texts
-        .into_iter()
-        .map(|text| {
-            let jobs = JobFile::parse(&text, Path::new("prio.fio"), &|_| None)
-                .file
-                .jobs();
-            (text, jobs)
-        })
-        .collect();
-    let fio_runs = |program: &Program| -> Result<(), Lack> {
-        jobs.iter()
-            .try_for_each(|(text, jobs)| choice::fio_runs(program, jobs, text, &[]))
-    };
-    let native_runs = || {
-        jobs.iter()
-            .try_for_each(|(_, jobs)| choice::native_runs(jobs))
-    };
-    let refused = |none: choice::NoEngine| fail(Exit::Missing, format!("{none}"));
-    let wish = options.engine.into();
-    let (selected, passed_over) =
-        Selected::choose(wish, options.fio.as_deref(), fio_runs, native_runs).map_err(refused)?;
-    if let (Selected::Fio(_), choice::Wish::Fio) = (&selected, wish) {
-        let program = Program::find(options.fio.as_deref()).map_err(Lack::from);
-        let lacks = program.and_then(|program| fio_runs(&program));
-        lacks.map_err(|lack| refused(choice::NoEngine(vec![("fio", lack)])))?;
-    }
-    if let Some(lack) = passed_over {
-        out::note(format_args!("- {lack}; the native engine runs the jobs"));
-    }
-    Ok(selected)
 }

@@ -1,7 +1,8 @@
-//! Where a user's own groups, baselines and what is to be put back lie (XDG Base Directory
-//! Specification 0.8; relative paths in its variables do not count).
+//! Where a user's own groups, baselines and what is to be put back lie.
 
 use std::path::PathBuf;
+
+use fathom_campaign::xdg::base;
 
 /// Folder of the user's group files.
 pub fn groups_dir() -> Option<PathBuf> {
@@ -16,11 +17,4 @@ pub fn baselines_dir() -> Option<PathBuf> {
 /// Folder of what is to be put back on devices.
 pub fn switches_dir() -> Option<PathBuf> {
     Some(base("XDG_STATE_HOME", ".local/state")?.join("fathom/switches"))
-}
-
-fn base(variable: &str, under_home: &str) -> Option<PathBuf> {
-    let named = std::env::var_os(variable).map(PathBuf::from);
-    named
-        .filter(|path| path.is_absolute())
-        .or_else(|| Some(std::env::home_dir()?.join(under_home)))
 }

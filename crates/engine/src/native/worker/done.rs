@@ -22,6 +22,9 @@ struct Alike {
     issued: u64,
 }
 
+/// Place of blocks read back among the errors that may be ignored.
+pub(super) const VERIFY: usize = 3;
+
 impl Worker {
     /// Counts what is over and frees its slots.
     #[inline]
@@ -172,13 +175,17 @@ impl Worker {
     /// Counts an error; whether it ends the job, as the first of those that do.
     /// `kind` is its place among the errors that may be ignored.
     pub(super) fn count_error(&self, errno: i32, goes_on: bool, kind: usize) -> bool {
-        bump(&self.stats.errors, 1);
+        let ignored = self.job.errors.ignore[kind].contains(&errno);
+        let ends = !ignored && !goes_on && self.failure.is_none();
+        // I/Os of the ramp are in no figure; nor are failed ones.
+        if self.measuring || ends || kind == VERIFY {
+            bump(&self.stats.errors, 1);
+        }
         let _ = self
             .stats
             .first_error
             .compare_exchange(0, errno, Relaxed, Relaxed);
-        let ignored = self.job.errors.ignore[kind].contains(&errno);
-        !ignored && !goes_on && self.failure.is_none()
+        ends
     }
 
     /// Ends the job when what is under way is over.

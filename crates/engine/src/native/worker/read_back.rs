@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_model::{Failure, FailureKind};
 
+use super::done::VERIFY;
 use super::{Under, Worker};
 use crate::native::backend::{Backend, Op, drop_cache};
 use crate::native::files::Plan;
@@ -193,8 +194,6 @@ impl Worker {
         let Err(mismatch) = verify::check(block, interval, under.offset, number) else {
             return;
         };
-        /// Place of blocks read back in `ignore_error`.
-        const VERIFY: usize = 3;
         if self.count_error(libc::EILSEQ, self.job.errors.go_on_verify, VERIFY) {
             let file = self.plan.files.get(under.file as usize);
             let message = format!(

@@ -1,0 +1,518 @@
+//! What a test is made of.
+//!
+//! The numbers are those on which independent implementations and quotations of
+//! SSS PTS 2.0.1 and 2.0.2 agree (docs/SNIA.md has the list and its doubts).
+
+use std::fmt;
+
+use fathom_model::{Point, units};
+use serde::{Deserialize, Serialize};
+
+use super::collect::Cell;
+use crate::steady_state::{
+    Metric, Rule, SNIA_DATA_PERCENT, SNIA_MAX_ROUNDS, SNIA_SLOPE_PERCENT, SNIA_WINDOW,
+};
+
+/// Which test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Test {
+    /// Random I/O over all mixes and block sizes (chapter 7).
+    Iops,
+    /// Sequential I/O of large blocks (chapter 8).
+    Throughput,
+    /// One I/O at a time (chapter 9).
+    Latency,
+    /// Random writes from the purged state on (chapter 10).
+    Wsat,
+}
+
+impl Test {
+    /// All, in the order of the specification.
+    pub const ALL: [Self; 4] = [Self::Iops, Self::Throughput, Self::Latency, Self::Wsat];
+
+    /// As the command line and folders have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Iops => "iops",
+            Self::Throughput => "throughput",
+            Self::Latency => "latency",
+            Self::Wsat => "wsat",
+        }
+    }
+
+    /// As a heading has it.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Iops => "IOPS",
+            Self::Throughput => "Throughput",
+            Self::Latency => "Latency",
+            Self::Wsat => "Write saturation",
+        }
+    }
+
+    /// What is tracked of it.
+    #[must_use]
+    pub fn metric(self) -> Metric {
+        match self {
+            Self::Iops | Self::Wsat => Metric::Iops,
+            Self::Throughput => Metric::Bandwidth,
+            Self::Latency => Metric::Latency,
+        }
+    }
+}
+
+/// The two kinds of drives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// PTS-C: 75 % of the range, QD 16 × 2 threads, write cache on.
+    Client,
+    /// PTS-E: the whole range, QD 32 × 4 threads, write cache off.
+    Enterprise,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Self::Client => "client",
+            Self::Enterprise => "enterprise",
+        })
+    }
+}
+
+/// What decides that the rounds are steady.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Criterion {
+    /// SNIA's, of the tracked variables.
+    #[default]
+    Tracked,
+    /// The stricter one of fio-tests: in so many rounds in a row every cell
+    /// keeps fio's rule by its own samples.
+    AllCells,
+}
+
+impl fmt::Display for Criterion {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tracked => "SNIA's criterion (interpretation), of the tracked variables",
+            Self::AllCells => "fio-tests' all-cells criterion",
+        })
+    }
+}
+
+/// When rounds are steady, and how many there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Most that the values of a window may lie apart, in percent of the average.
+    pub data_percent: f64,
+    /// Most that the fit may change over the window, in percent of the average.
+    pub slope_percent: f64,
+    /// Rounds of the window.
+    pub window: usize,
+    /// Rounds after which it is not attained.
+    pub max_rounds: usize,
+    /// Whether it goes on beyond them, with a warning, until it is steady.
+    pub soft: bool,
+}
+
+impl Limits {
+    /// SNIA's own (2.1.24).
+    pub const SNIA: Self = Self {
+        data_percent: SNIA_DATA_PERCENT,
+        slope_percent: SNIA_SLOPE_PERCENT,
+        window: SNIA_WINDOW,
+        max_rounds: SNIA_MAX_ROUNDS,
+        soft: false,
+    };
+
+    /// As a rule. The number of rounds is not its business: it looks at one
+    /// window at a time.
+    #[must_use]
+    pub fn rule(&self) -> Rule {
+        Rule::Snia {
+            data_limit_percent: self.data_percent,
+            slope_limit_percent: self.slope_percent,
+            window: self.window,
+            max_rounds: self.max_rounds.max(self.window),
+        }
+    }
+}
+
+/// fio's rule within a cell, for [`Criterion::AllCells`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CellRule {
+    /// The largest |sample − mean| is below so many percent of the mean.
+    pub mean_percent: f64,
+    /// In a window of so many ms at the end of the cell.
+    pub mean_ms: u64,
+    /// The |slope| per sample is below so many percent of the mean.
+    pub slope_percent: f64,
+    /// In a window of so many ms at the end of the cell.
+    pub slope_ms: u64,
+}
+
+/// The cache of the device itself: what is wanted, and what was found before
+/// anything was done.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WriteCache {
+    /// Whether it is to be on; `None`: it is left as it is.
+    pub wanted: Option<bool>,
+    /// What the device itself says; `None`: it does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<bool>,
+    /// What the kernel takes it for: `write back`, `write through`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// Whether it can be set.
+    #[serde(default)]
+    pub settable: bool,
+}
+
+/// Everything that a test was asked for. It stands in the record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Setup {
+    /// Which test.
+    pub test: Test,
+    /// Which kind of drive it is measured as.
+    pub class: Class,
+    /// Capacity of the device in bytes.
+    pub capacity_bytes: u64,
+    /// The part of it that is used, from its start, in bytes.
+    pub active_bytes: u64,
+    /// I/Os that each thread keeps under way.
+    pub iodepth: u32,
+    /// Threads.
+    pub jobs: u32,
+    /// Block size of workload-independent pre-conditioning, in bytes.
+    pub fill_block_bytes: u64,
+    /// How often it writes the active range; 0: there is none.
+    pub fill_loops: u32,
+    /// Reads in percent, in the order in which a round has them.
+    pub mixes: Vec<u8>,
+    /// Block sizes in bytes, in the order within a mix (of throughput: the parts).
+    pub blocks: Vec<u64>,
+    /// Time of a cell in ms.
+    pub cell_ms: u64,
+    /// Time between two samples in ms.
+    pub interval_ms: u64,
+    /// When rounds are steady.
+    pub limits: Limits,
+    /// Which criterion decides.
+    pub criterion: Criterion,
+    /// fio's rule within a cell.
+    pub cell_rule: CellRule,
+    /// Time of the histogram at the end in ms; 0: there is none.
+    pub histogram_ms: u64,
+    /// Write saturation: it ends when the capacity has been written so often.
+    pub stop_fills: f64,
+    /// Write saturation: it ends after so many ms of I/O.
+    pub stop_ms: u64,
+    /// Write saturation: samples (cells) that make a round of the criterion.
+    pub samples_a_round: usize,
+    /// The device's cache.
+    #[serde(default)]
+    pub write_cache: WriteCache,
+}
+
+const KIB: u64 = 1024;
+/// A cell of the specification takes a minute.
+const CELL_MS: u64 = 60_000;
+
+/// Id of the stage of the histogram at the end.
+pub const HISTOGRAM: &str = "histogram";
+
+impl Setup {
+    /// The test as the specification has it, on a device of this capacity.
+    #[must_use]
+    pub fn specified(test: Test, class: Class, capacity_bytes: u64) -> Self {
+        let enterprise = class == Class::Enterprise;
+        let (iodepth, jobs) = match (test, enterprise) {
+            (Test::Throughput, _) => (32, 1),
+            (Test::Latency, _) => (1, 1),
+            (_, true) => (32, 4),
+            (_, false) => (16, 2),
+        };
+        let (mixes, blocks): (&[u8], &[u64]) = match test {
+            Test::Iops => (
+                &[100, 95, 65, 50, 35, 5, 0],
+                &[1024, 128, 64, 32, 16, 8, 4, 0],
+            ),
+            Test::Throughput => (&[100, 0], &[1024, 128]),
+            Test::Latency => (&[100, 65, 0], &[8, 4, 0]),
+            Test::Wsat => (&[0], &[4]),
+        };
+        // 0 stands for half a KiB.
+        let bytes = |kib: &u64| if *kib == 0 { KIB / 2 } else { kib * KIB };
+        let active_percent = if enterprise { 100 } else { 75 };
+        Self {
+            test,
+            class,
+            capacity_bytes,
+            active_bytes: aligned(u128::from(capacity_bytes) * active_percent / 100),
+            iodepth,
+            jobs,
+            fill_block_bytes: 128 * KIB,
+            fill_loops: if test == Test::Wsat { 0 } else { 2 },
+            mixes: mixes.to_vec(),
+            blocks: blocks.iter().map(bytes).collect(),
+            cell_ms: CELL_MS,
+            interval_ms: 1000,
+            limits: Limits::SNIA,
+            criterion: Criterion::Tracked,
+            // fio-tests: SNIA_IOPS_WD_SS_* of its Kconfig.
+            cell_rule: CellRule {
+                mean_percent: 20.0,
+                mean_ms: CELL_MS,
+                slope_percent: 10.0,
+                slope_ms: CELL_MS,
+            },
+            histogram_ms: match test {
+                Test::Latency | Test::Wsat => 20 * CELL_MS,
+                Test::Iops | Test::Throughput => 0,
+            },
+            stop_fills: 4.0,
+            stop_ms: 6 * 60 * CELL_MS,
+            samples_a_round: if test == Test::Wsat { 30 } else { 1 },
+            write_cache: WriteCache {
+                wanted: Some(!enterprise),
+                ..WriteCache::default()
+            },
+        }
+    }
+
+    /// The parts that are purged and made steady each by itself: one without a
+    /// name, or one for each block size.
+    #[must_use]
+    pub fn parts(&self) -> Vec<String> {
+        match self.test {
+            Test::Throughput => self.blocks.iter().map(|&block| block_name(block)).collect(),
+            _ => vec![String::new()],
+        }
+    }
+
+    /// The cells of a round of a part, in their order.
+    #[must_use]
+    pub fn cells(&self, part: &str) -> Vec<Cell> {
+        let blocks = self.blocks.iter();
+        let blocks: Vec<u64> = match self.test {
+            Test::Throughput => blocks
+                .filter(|&&b| block_name(b) == part)
+                .copied()
+                .collect(),
+            _ => blocks.copied().collect(),
+        };
+        let cells = self.mixes.iter().flat_map(|&reads_percent| {
+            blocks.iter().map(move |&block_bytes| Cell {
+                reads_percent,
+                block_bytes,
+            })
+        });
+        cells.collect()
+    }
+
+    /// The cells whose figures decide, those of them that there are.
+    #[must_use]
+    pub fn tracked(&self, part: &str) -> Vec<Cell> {
+        let cells = self.cells(part);
+        let cell = |reads_percent, kib: u64| Cell {
+            reads_percent,
+            block_bytes: kib * KIB,
+        };
+        let wanted = match self.test {
+            // 2.0 tracks three; 1.1 tracked the first only.
+            Test::Iops => vec![cell(0, 4), cell(65, 64), cell(100, 1024)],
+            Test::Latency | Test::Wsat => vec![cell(0, 4)],
+            Test::Throughput => return cells,
+        };
+        wanted.into_iter().filter(|c| cells.contains(c)).collect()
+    }
+
+    /// What decides, by its name: other limits are named as such.
+    #[must_use]
+    pub fn criterion_name(&self) -> String {
+        match self.criterion {
+            Criterion::Tracked => {
+                format!("{}, of the tracked variables", self.limits.rule().name())
+            }
+            Criterion::AllCells => self.criterion.to_string(),
+        }
+    }
+
+    /// The cell of the histogram at the end.
+    #[must_use]
+    pub fn histogram_cell(&self) -> Cell {
+        Cell {
+            reads_percent: 0,
+            block_bytes: 4 * KIB,
+        }
+    }
+
+    /// What is otherwise than in the specification, a sentence each.
+    #[must_use]
+    pub fn deviations(&self) -> Vec<String> {
+        let own = Self::specified(self.test, self.class, self.capacity_bytes);
+        let mut told = Vec::new();
+        let mut tell = |differs: bool, what: String| {
+            if differs {
+                told.push(what);
+            }
+        };
+        let bytes = |bytes: u64| units::bytes(bytes as f64);
+        tell(
+            self.active_bytes != own.active_bytes,
+            format!(
+                "the active range is {}, the specification's is {}",
+                bytes(self.active_bytes),
+                bytes(own.active_bytes)
+            ),
+        );
+        tell(
+            (self.iodepth, self.jobs) != (own.iodepth, own.jobs),
+            format!(
+                "QD {} × {} threads, the specification has QD {} × {}",
+                self.iodepth, self.jobs, own.iodepth, own.jobs
+            ),
+        );
+        tell(
+            (self.fill_block_bytes, self.fill_loops) != (own.fill_block_bytes, own.fill_loops),
+            format!(
+                "the fill writes the range {} times in blocks of {}, the specification's {} times \
+                 in blocks of {}",
+                self.fill_loops,
+                block_name(self.fill_block_bytes),
+                own.fill_loops,
+                block_name(own.fill_block_bytes)
+            ),
+        );
+        tell(
+            self.mixes != own.mixes || self.blocks != own.blocks,
+            "the mixes and block sizes are not those of the specification".to_owned(),
+        );
+        let time = units::duration;
+        tell(
+            self.cell_ms != own.cell_ms,
+            format!(
+                "a cell takes {}, the specification's {}",
+                time(self.cell_ms),
+                time(own.cell_ms)
+            ),
+        );
+        tell(
+            self.histogram_ms != own.histogram_ms,
+            format!(
+                "the histogram takes {}, the specification's {}",
+                time(self.histogram_ms),
+                time(own.histogram_ms)
+            ),
+        );
+        self.tell_limits(&own, &mut told);
+        told
+    }
+
+    fn tell_limits(&self, own: &Self, told: &mut Vec<String>) {
+        let limits = self.limits;
+        if (limits.data_percent, limits.slope_percent)
+            != (own.limits.data_percent, own.limits.slope_percent)
+        {
+            told.push(format!(
+                "data excursion ≤ {} % and slope excursion ≤ {} %, the specification has {} % and \
+                 {} %",
+                limits.data_percent,
+                limits.slope_percent,
+                own.limits.data_percent,
+                own.limits.slope_percent
+            ));
+        }
+        if (limits.window, limits.max_rounds) != (own.limits.window, own.limits.max_rounds) {
+            told.push(format!(
+                "a window of {} rounds within {}, the specification has {} within {}",
+                limits.window, limits.max_rounds, own.limits.window, own.limits.max_rounds
+            ));
+        }
+        if self.criterion == Criterion::AllCells {
+            told.push(format!("{} decides, not SNIA's", self.criterion));
+        }
+        let stop = |setup: &Self| (setup.stop_fills, setup.stop_ms);
+        if self.test == Test::Wsat && stop(self) != stop(own) {
+            told.push(format!(
+                "it ends after {} drive fills or {}, the specification's after {} or {}",
+                self.stop_fills,
+                units::duration(self.stop_ms),
+                own.stop_fills,
+                units::duration(own.stop_ms)
+            ));
+        }
+    }
+}
+
+/// Whole blocks of 4 KiB: a range that ends within one cannot be written to its end.
+fn aligned(bytes: u128) -> u64 {
+    u64::try_from(bytes / 4096 * 4096).unwrap_or(u64::MAX)
+}
+
+/// A block size as job files and tables have it: `512`, `4k`, `1024k`.
+pub(super) fn block_name(bytes: u64) -> String {
+    match bytes % KIB {
+        0 => format!("{}k", bytes / KIB),
+        _ => bytes.to_string(),
+    }
+}
+
+impl Setup {
+    /// The id of a stage of this test: `iops/round-03`, `throughput/128k/purge`.
+    #[must_use]
+    pub fn stage_id(&self, part: &str, stage: &str) -> String {
+        let test = self.test.name();
+        match part {
+            "" => format!("{test}/{stage}"),
+            part => format!("{test}/{part}/{stage}"),
+        }
+    }
+
+    /// The part that a stage belongs to and its name there; `None` when it is
+    /// none of this test.
+    #[must_use]
+    pub fn part_of<'i>(&self, stage_id: &'i str) -> Option<(&'i str, &'i str)> {
+        let own = stage_id.strip_prefix(self.test.name())?.strip_prefix('/')?;
+        Some(own.split_once('/').unwrap_or(("", own)))
+    }
+}
+
+impl Cell {
+    /// The cell that a point measures; `None` when it is none.
+    #[must_use]
+    pub fn of(point: &Point) -> Option<Self> {
+        let reads_percent = match point.settings.get("rw")?.as_str() {
+            "read" | "randread" => 100,
+            "write" | "randwrite" => 0,
+            _ => u8::try_from(point.number("rwmixread")?).ok()?,
+        };
+        Some(Self {
+            reads_percent,
+            block_bytes: point.number("bs")?,
+        })
+    }
+
+    /// `65/35`: reads and writes in percent.
+    #[must_use]
+    pub fn mix(&self) -> String {
+        format!("{}/{}", self.reads_percent, 100 - self.reads_percent)
+    }
+
+    /// `64k`.
+    #[must_use]
+    pub fn block(&self) -> String {
+        block_name(self.block_bytes)
+    }
+}
+
+/// `65/35 64k`.
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} {}", self.mix(), self.block())
+    }
+}

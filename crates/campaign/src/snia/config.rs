@@ -1,0 +1,373 @@
+//! The set-up of a test: from the specification, with what a configuration or
+//! the command line lays over it.
+
+use std::time::Duration;
+
+use fathom_analysis::snia::{Class, Criterion, Setup, Test};
+use fathom_engine::jobfile::value::{TimeUnit, time_us};
+use fathom_kconfig::Config;
+
+use crate::CampaignError;
+
+/// What is wanted otherwise than in the specification; `None`: as it is there.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Wanted {
+    /// The part of the device that is used: `75%`, or a size in bytes: `8g`.
+    pub active_range: Option<String>,
+    /// I/Os that each thread keeps under way.
+    pub iodepth: Option<u32>,
+    /// Threads.
+    pub jobs: Option<u32>,
+    /// How often the range is filled.
+    pub fill_loops: Option<u32>,
+    /// Block size of the fill: `128k`.
+    pub fill_block: Option<String>,
+    /// Reads/writes in percent: `100/0,65/35`.
+    pub mixes: Option<String>,
+    /// Block sizes: `1024k,4k,512`.
+    pub blocks: Option<String>,
+    /// Time of a cell.
+    pub cell: Option<Duration>,
+    /// Time of the histogram.
+    pub histogram: Option<Duration>,
+    /// Time between two samples.
+    pub interval: Option<Duration>,
+    /// Rounds of the window.
+    pub window: Option<usize>,
+    /// Rounds after which it is not attained.
+    pub max_rounds: Option<usize>,
+    /// It goes on beyond them.
+    pub soft: bool,
+    /// Limit of the data excursion in percent.
+    pub data_percent: Option<f64>,
+    /// Limit of the slope excursion in percent.
+    pub slope_percent: Option<f64>,
+    /// Which criterion decides.
+    pub criterion: Criterion,
+    /// fio's rule in a cell: distance from the mean in percent, and its window.
+    pub cell_mean: (Option<f64>, Option<Duration>),
+    /// fio's rule in a cell: slope in percent, and its window.
+    pub cell_slope: (Option<f64>, Option<Duration>),
+    /// Write saturation: drive fills that end it.
+    pub stop_fills: Option<f64>,
+    /// Write saturation: time that ends it.
+    pub stop: Option<Duration>,
+    /// Write saturation: samples that make a round of the criterion.
+    pub samples_a_round: Option<usize>,
+}
+
+/// The least time of a cell of a test in which something is judged by samples.
+const SAMPLES: u64 = 10;
+
+impl Wanted {
+    /// As short as it can be, to see whether a test goes through: the same
+    /// settings as DEBUG_QUICK_DEFAULTS of a campaign.
+    #[must_use]
+    pub fn debug() -> Self {
+        let second = Some(Duration::from_secs(1));
+        Self {
+            active_range: Some("4096k".to_owned()),
+            fill_loops: Some(1),
+            cell: second,
+            histogram: second,
+            window: Some(2),
+            max_rounds: Some(3),
+            data_percent: Some(100.0),
+            slope_percent: Some(100.0),
+            cell_mean: (Some(100.0), second),
+            cell_slope: (Some(100.0), second),
+            stop: Some(Duration::from_secs(6)),
+            samples_a_round: Some(1),
+            ..Self::default()
+        }
+    }
+
+    /// The set-up on a device of this capacity.
+    ///
+    /// # Errors
+    /// A sentence about the first value that cannot be.
+    pub fn setup(&self, test: Test, class: Class, capacity_bytes: u64) -> Result<Setup, String> {
+        let mut setup = Setup::specified(test, class, capacity_bytes);
+        if let Some(range) = &self.active_range {
+            setup.active_bytes = active_bytes(range, capacity_bytes)?;
+        }
+        let set = |place: &mut u32, value: Option<u32>| *place = value.unwrap_or(*place);
+        set(&mut setup.iodepth, self.iodepth);
+        set(&mut setup.jobs, self.jobs);
+        // Write saturation begins on a purged device.
+        if test != Test::Wsat {
+            set(&mut setup.fill_loops, self.fill_loops);
+        }
+        if let Some(block) = &self.fill_block {
+            setup.fill_block_bytes = bytes(block)?;
+        }
+        // The others have cells of their own.
+        if test == Test::Iops {
+            if let Some(mixes) = &self.mixes {
+                setup.mixes = list(mixes, mix)?;
+            }
+            if let Some(blocks) = &self.blocks {
+                setup.blocks = list(blocks, bytes)?;
+            }
+        }
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        setup.cell_ms = self.cell.map_or(setup.cell_ms, ms);
+        if setup.histogram_ms > 0 {
+            setup.histogram_ms = self.histogram.map_or(setup.histogram_ms, ms);
+        }
+        let interval = self.interval.map(ms);
+        // A short cell has samples too.
+        setup.interval_ms = interval.unwrap_or((setup.cell_ms / SAMPLES).clamp(100, 1000));
+        setup.stop_ms = self.stop.map_or(setup.stop_ms, ms);
+        setup.stop_fills = self.stop_fills.unwrap_or(setup.stop_fills);
+        if test == Test::Wsat {
+            setup.samples_a_round = self.samples_a_round.unwrap_or(setup.samples_a_round).max(1);
+        }
+        self.limits(&mut setup);
+        let rule = &mut setup.cell_rule;
+        rule.mean_percent = self.cell_mean.0.unwrap_or(rule.mean_percent);
+        rule.mean_ms = self.cell_mean.1.map_or(rule.mean_ms, ms);
+        rule.slope_percent = self.cell_slope.0.unwrap_or(rule.slope_percent);
+        rule.slope_ms = self.cell_slope.1.map_or(rule.slope_ms, ms);
+        check(&setup)?;
+        Ok(setup)
+    }
+
+    fn limits(&self, setup: &mut Setup) {
+        let limits = &mut setup.limits;
+        limits.window = self.window.unwrap_or(limits.window);
+        limits.max_rounds = self.max_rounds.unwrap_or(limits.max_rounds);
+        limits.soft = self.soft;
+        limits.data_percent = self.data_percent.unwrap_or(limits.data_percent);
+        limits.slope_percent = self.slope_percent.unwrap_or(limits.slope_percent);
+        // Its samples are single cells; it has no rounds of cells.
+        if setup.test != Test::Wsat {
+            setup.criterion = self.criterion;
+        }
+        if setup.criterion == Criterion::Tracked {
+            // One round has no slope.
+            limits.window = limits.window.max(2);
+        }
+        limits.max_rounds = limits.max_rounds.max(limits.window);
+    }
+}
+
+/// What makes no sense.
+fn check(setup: &Setup) -> Result<(), String> {
+    let largest = setup.blocks.iter().max().copied().unwrap_or(0);
+    if setup.blocks.is_empty() || setup.mixes.is_empty() {
+        return Err("a round needs a mix and a block size at least".to_owned());
+    }
+    if setup.active_bytes < largest.max(setup.fill_block_bytes) {
+        return Err(format!(
+            "the active range of {} bytes is smaller than a block of {largest}",
+            setup.active_bytes
+        ));
+    }
+    if setup.active_bytes > setup.capacity_bytes {
+        return Err(format!(
+            "the active range of {} bytes is larger than the device, which has {}",
+            setup.active_bytes, setup.capacity_bytes
+        ));
+    }
+    for (what, value) in [
+        ("the I/O depth", u64::from(setup.iodepth)),
+        ("the number of threads", u64::from(setup.jobs)),
+        ("the time of a cell", setup.cell_ms),
+    ] {
+        if value == 0 {
+            return Err(format!("{what} is 0"));
+        }
+    }
+    let tracked = setup
+        .parts()
+        .iter()
+        .any(|part| !setup.tracked(part).is_empty());
+    if !tracked {
+        return Err(
+            "none of the cells is tracked, so that nothing could be judged: 0/100 4k, 65/35 64k \
+             and 100/0 1024k are"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+fn list<T>(text: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
+    text.split(',').map(|item| read(item.trim())).collect()
+}
+
+/// The reads of `65/35`.
+fn mix(text: &str) -> Result<u8, String> {
+    let parts = text.split_once('/').and_then(|(reads, writes)| {
+        Some((
+            reads.trim().parse::<u8>().ok()?,
+            writes.trim().parse::<u8>().ok()?,
+        ))
+    });
+    match parts {
+        Some((reads, writes)) if u16::from(reads) + u16::from(writes) == 100 => Ok(reads),
+        _ => Err(format!(
+            "'{text}' is no mix: reads/writes in percent, as in 65/35"
+        )),
+    }
+}
+
+/// A size as job files have it.
+fn bytes(text: &str) -> Result<u64, String> {
+    let wrong = || format!("'{text}' is no size: a number, as in 4k, 512, 8g");
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let power = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 1,
+        "m" | "mb" | "mib" => 2,
+        "g" | "gb" | "gib" => 3,
+        "t" | "tb" | "tib" => 4,
+        _ => return Err(wrong()),
+    };
+    let number = digits.parse::<u64>().ok().filter(|&number| number > 0);
+    let scaled = number.and_then(|number| number.checked_mul(1 << (10 * power)));
+    scaled.ok_or_else(wrong)
+}
+
+/// `75%` of the capacity, or a size.
+fn active_bytes(text: &str, capacity_bytes: u64) -> Result<u64, String> {
+    let Some(percent) = text.trim().strip_suffix('%') else {
+        return bytes(text);
+    };
+    let percent = percent.trim().parse::<f64>().ok();
+    let percent = percent.filter(|p| *p > 0.0 && *p <= 100.0);
+    let percent = percent.ok_or_else(|| format!("'{text}' is no part of a device: 1% to 100%"))?;
+    let bytes = (capacity_bytes as f64 * percent / 100.0) as u64;
+    // Whole blocks: a range that ends within one cannot be written to its end.
+    Ok(bytes.min(capacity_bytes) / 4096 * 4096)
+}
+
+/// The tests that a configuration asks for, with what it wants of them.
+///
+/// # Errors
+/// A value that cannot be.
+pub fn from_config(config: &Config) -> Result<Vec<(Test, Class, Wanted)>, CampaignError> {
+    if !config.is_on("SNIA_TESTS") {
+        return Ok(Vec::new());
+    }
+    let class = match config.is_on("ENTERPRISE_SSD_TESTING") {
+        true => Class::Enterprise,
+        false => Class::Client,
+    };
+    let symbols = [
+        (Test::Iops, "SNIA_IOPS"),
+        (Test::Throughput, "SNIA_THROUGHPUT"),
+        (Test::Latency, "SNIA_LATENCY"),
+        (Test::Wsat, "SNIA_WSAT"),
+    ];
+    let on = symbols
+        .into_iter()
+        .filter(|(_, symbol)| config.is_on(symbol));
+    on.map(|(test, _)| Ok((test, class, wanted(config, test)?)))
+        .collect()
+}
+
+fn wanted(config: &Config, test: Test) -> Result<Wanted, CampaignError> {
+    let debug = config.is_on("DEBUG_QUICK_DEFAULTS");
+    let mut wanted = match debug {
+        true => Wanted::debug(),
+        false => Wanted::default(),
+    };
+    if debug {
+        let range = config.get("DEBUG_ACTIVE_RANGE").unwrap_or_default();
+        wanted.active_range = Some(range.to_owned()).filter(|range| !range.is_empty());
+        let runtime = time(config, "DEBUG_FAST_RUNTIME")?;
+        wanted.cell = runtime;
+        wanted.histogram = runtime;
+    }
+    if test != Test::Iops {
+        // Its limits hold for all of them; what else a test has is its own.
+        let iops = iops(config)?;
+        wanted.window = iops.window;
+        wanted.max_rounds = iops.max_rounds;
+        wanted.soft = iops.soft;
+        wanted.data_percent = iops.data_percent;
+        wanted.slope_percent = iops.slope_percent;
+        return Ok(wanted);
+    }
+    let histogram = wanted.histogram;
+    wanted = iops(config)?;
+    wanted.histogram = histogram;
+    Ok(wanted)
+}
+
+/// The symbols of fio-tests, which are those of the IOPS test. Where it is off
+/// they are not there, and the specification's values hold.
+fn iops(config: &Config) -> Result<Wanted, CampaignError> {
+    let text = |symbol: &str| {
+        let text = config.get(symbol).unwrap_or_default().trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    };
+    let mean = percent(config, "SNIA_IOPS_WD_SS_MEAN_LIMIT")?;
+    let slope = percent(config, "SNIA_IOPS_WD_SS_SLOPE")?;
+    Ok(Wanted {
+        active_range: text("SNIA_IOPS_ACTIVE_RANGE"),
+        iodepth: number(config, "SNIA_IOPS_IODEPTH")?,
+        jobs: number(config, "SNIA_IOPS_JOBS")?,
+        fill_loops: number(config, "SNIA_IOPS_WI_LOOPS")?,
+        fill_block: text("SNIA_IOPS_WI_BS"),
+        mixes: text("SNIA_IOPS_WD_RANDRW_STEP"),
+        blocks: text("SNIA_IOPS_WD_BS_STEP"),
+        cell: time(config, "SNIA_IOPS_WD_RUNTIME")?,
+        window: number(config, "SNIA_IOPS_WD_ROUND_MIN_COUNT")?.map(|n| n as usize),
+        max_rounds: number(config, "SNIA_IOPS_WD_ROUND_LIMIT")?.map(|n| n as usize),
+        soft: config.is_on("SNIA_IOPS_WD_ROUND_LIMIT_SOFT"),
+        data_percent: mean,
+        slope_percent: slope,
+        criterion: match config.is_on("SNIA_CRITERION_ALL_CELLS") {
+            true => Criterion::AllCells,
+            false => Criterion::Tracked,
+        },
+        cell_mean: (mean, time(config, "SNIA_IOPS_WD_SS_MEAN_LIMIT_DUR")?),
+        cell_slope: (slope, time(config, "SNIA_IOPS_WD_SS_SLOPE_DUR")?),
+        ..Wanted::default()
+    })
+}
+
+fn wrong(config: &Config, symbol: &'static str, reason: &str) -> CampaignError {
+    CampaignError::Setting {
+        symbol,
+        value: config.get(symbol).unwrap_or_default().to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+fn number(config: &Config, symbol: &'static str) -> Result<Option<u32>, CampaignError> {
+    let text = config.get(symbol).unwrap_or_default().trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let number = text.parse::<u32>().ok().filter(|&number| number > 0);
+    let number = number.ok_or_else(|| wrong(config, symbol, "it is a whole number above 0"))?;
+    Ok(Some(number))
+}
+
+fn percent(config: &Config, symbol: &'static str) -> Result<Option<f64>, CampaignError> {
+    let text = config.get(symbol).unwrap_or_default().trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let number = text.trim_end_matches('%').trim_end().parse::<f64>().ok();
+    let number = number.filter(|number| number.is_finite() && *number >= 0.0);
+    let number = number.ok_or_else(|| wrong(config, symbol, "it is a percentage, as in 20%"))?;
+    Ok(Some(number))
+}
+
+fn time(config: &Config, symbol: &'static str) -> Result<Option<Duration>, CampaignError> {
+    let text = config.get(symbol).unwrap_or_default().trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let us = time_us(text, TimeUnit::Seconds);
+    let us = us.map_err(|fault| wrong(config, symbol, &fault.message))?;
+    let us = u64::try_from(us).ok().filter(|&us| us > 0);
+    let us = us.ok_or_else(|| wrong(config, symbol, "it is a time above 0, as in 60s"))?;
+    Ok(Some(Duration::from_micros(us)))
+}

@@ -1,0 +1,260 @@
+//! `fathom snia`: tests after SNIA's specification, interpreted.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Subcommand;
+use fathom_analysis::snia::{Class, Criterion, Test};
+use fathom_campaign::quick::parse_size;
+use fathom_campaign::snia::Wanted;
+use fathom_device::purge::Choice;
+use fathom_model::Exit;
+use serde::{Deserialize, Serialize};
+
+use super::Global;
+use super::campaign::terabytes;
+use super::job::duration;
+use crate::engine::EngineOrSim;
+
+mod dry;
+mod report;
+mod run;
+mod screen;
+
+/// Measure a drive in steady state after the SNIA specification (an interpretation, no SNIA test)
+///
+/// IOPS, throughput, latency and write saturation after SSS PTS 2.0.x as Fathom reads it: purge,
+/// pre-conditioning, rounds until the tracked variables are steady. Not a SNIA test, not certified or
+/// endorsed by SNIA.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Each test purges the drive and writes it many times over: the plan that is told first has the hours
+and the terabytes. A test that was stopped or killed goes on with fathom snia resume; the report says
+so, because the specification allows no gap. That steady state was not attained is a result: the exit
+code is 0, the summary says it, and --json has attained: false. docs/SNIA.md has what each test does.
+
+Examples:
+  fathom snia iops /dev/nvme0n1 --dry-run
+  fathom snia iops /dev/nvme0n1 --destroy nvme-ACME_1234
+  fathom snia latency /dev/sda --client --destroy S3Z8NB0K
+  fathom snia wsat /dev/loop3 --debug --destroy /dev/loop3=512MiB
+  fathom snia resume
+  fathom snia report                     the pages of the last test, to print")]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Random I/O over 7 mixes and 8 block sizes: 56 cells a round
+    #[command(after_help = EXAMPLES)]
+    Iops(TestArgs),
+    /// Sequential reads and writes of 1024k and of 128k
+    #[command(after_help = EXAMPLES)]
+    Throughput(TestArgs),
+    /// One I/O at a time: 3 mixes and 3 block sizes, then a histogram
+    #[command(after_help = EXAMPLES)]
+    Latency(TestArgs),
+    /// Write saturation: 4k random writes from the purged drive on, then a histogram
+    #[command(after_help = EXAMPLES)]
+    Wsat(TestArgs),
+    /// Go on with a test that was stopped or killed
+    Resume(run::ResumeArgs),
+    /// Show what came of a recorded test
+    Show(report::ShowArgs),
+    /// Write the report pages of a recorded test as one HTML file, a sheet of paper each
+    Report(report::ReportArgs),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  fathom snia iops /dev/nvme0n1 --dry-run
+  fathom snia iops /dev/nvme0n1 --destroy nvme-ACME_1234
+  fathom snia iops /dev/sda /dev/sdb --client --destroy S1 --destroy S2   one after the other
+  fathom snia iops /dev/nvme0n1 --max-time 30h --max-written 40T --destroy nvme-ACME_1234
+  fathom snia wsat /dev/loop3 --debug --destroy /dev/loop3=512MiB         does it go through?
+  fathom snia iops /dev/none --engine sim --sim drive.toml                a simulated drive";
+
+/// What every test takes.
+#[derive(Debug, Clone, clap::Args)]
+struct TestArgs {
+    /// The devices, measured one after the other, each with a record of its own
+    #[arg(required = true, value_name = "DEV")]
+    devices: Vec<PathBuf>,
+    /// As a client drive: 75 % of the range, QD 16 × 2 threads, write cache on
+    #[arg(long, conflicts_with = "enterprise")]
+    client: bool,
+    /// As an enterprise drive (the default): all of the range, QD 32 × 4 threads, write cache off
+    #[arg(long)]
+    enterprise: bool,
+    /// Confirm that a device may be overwritten: its serial number, its name in
+    /// /dev/disk/by-id, or PATH=SIZE where it has neither (may be repeated)
+    #[arg(long, value_name = "WORDS")]
+    destroy: Vec<String>,
+    /// Show the plan and every command that would be executed, and run nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Longest time: refuses a test that cannot be done in it, and stops it there
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    max_time: Option<Duration>,
+    /// Most bytes written: refuses a test that cannot do with so few, and stops it there
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    max_written: Option<u64>,
+    /// How fast the device is written at most, for the plan [default: that of its PCIe link]
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    write_speed: Option<u64>,
+    /// Terabytes that may be written in all its life, from the data sheet
+    #[arg(long, value_name = "TB", value_parser = terabytes)]
+    endurance_tbw: Option<u64>,
+    #[command(flatten)]
+    how: How,
+    #[command(flatten)]
+    other: Otherwise,
+}
+
+/// How it is run; kept for `resume`.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "How it is run")]
+struct How {
+    /// Which way to purge it: auto, nvme-format, blkdiscard, overwrite, …
+    #[arg(long, value_name = "METHOD", value_parser = method, conflicts_with = "no_purge")]
+    purge: Option<String>,
+    /// Do not purge it: the figures are not those of the specification then
+    #[arg(long)]
+    no_purge: bool,
+    /// Leave the drive's write cache as it is
+    #[arg(long)]
+    keep_cache: bool,
+    /// Which engine does the I/O
+    #[arg(long, value_enum)]
+    engine: Option<EngineOrSim>,
+    /// The device that '--engine sim' simulates [default: a healthy one]
+    #[arg(long, value_name = "FILE")]
+    sim: Option<PathBuf>,
+    /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
+    #[arg(long, value_name = "PATH")]
+    fio: Option<PathBuf>,
+    /// The ioengine of the jobs, in fio's words
+    #[arg(long, value_name = "NAME", default_value = "libaio")]
+    ioengine: String,
+}
+
+/// What may be otherwise than in the specification; the report tells all of it.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Otherwise than in the specification (the report says so)")]
+struct Otherwise {
+    /// Short instead of right: cells of a second, 4 MiB, one fill, two or three rounds
+    #[arg(long)]
+    debug: bool,
+    /// Active range: a part such as 75%, or a size such as 8g
+    #[arg(long, value_name = "RANGE")]
+    range: Option<String>,
+    /// I/Os that each thread keeps under way
+    #[arg(long, value_name = "N")]
+    iodepth: Option<u32>,
+    /// Threads
+    #[arg(long, value_name = "N")]
+    threads: Option<u32>,
+    /// How often the range is filled before the rounds
+    #[arg(long, value_name = "N")]
+    fills: Option<u32>,
+    /// IOPS: the mixes, reads/writes in percent: 100/0,65/35,0/100
+    #[arg(long, value_name = "LIST")]
+    mixes: Option<String>,
+    /// IOPS: the block sizes: 1024k,64k,4k
+    #[arg(long, value_name = "LIST")]
+    blocks: Option<String>,
+    /// Time of a cell (write saturation: of a sample)
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    cell: Option<Duration>,
+    /// Time of the histogram
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    histogram: Option<Duration>,
+    /// Rounds of the measurement window
+    #[arg(long, value_name = "N")]
+    window: Option<usize>,
+    /// Rounds after which steady state is not attained
+    #[arg(long, value_name = "N")]
+    max_rounds: Option<usize>,
+    /// Go on beyond them, with a warning, until it is
+    #[arg(long)]
+    soft: bool,
+    /// Limit of the data excursion, in percent of the average
+    #[arg(long, value_name = "PERCENT")]
+    data_limit: Option<f64>,
+    /// Limit of the slope excursion, in percent of the average
+    #[arg(long, value_name = "PERCENT")]
+    slope_limit: Option<f64>,
+    /// fio-tests' stricter criterion decides: in every round of the window every
+    /// cell keeps fio's rule
+    #[arg(long)]
+    all_cells: bool,
+    /// Write saturation: drive fills that end it
+    #[arg(long, value_name = "N")]
+    stop_fills: Option<f64>,
+    /// Write saturation: time that ends it
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    stop_after: Option<Duration>,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).ok_or_else(|| "not a size like 900M".to_owned())
+}
+
+fn method(text: &str) -> Result<String, String> {
+    text.parse::<Choice>().map(|_| text.to_owned())
+}
+
+impl TestArgs {
+    fn class(&self) -> Class {
+        match self.client {
+            true => Class::Client,
+            false => Class::Enterprise,
+        }
+    }
+}
+
+impl Otherwise {
+    fn wanted(&self) -> Wanted {
+        let base = match self.debug {
+            true => Wanted::debug(),
+            false => Wanted::default(),
+        };
+        Wanted {
+            active_range: self.range.clone().or(base.active_range),
+            iodepth: self.iodepth.or(base.iodepth),
+            jobs: self.threads.or(base.jobs),
+            fill_loops: self.fills.or(base.fill_loops),
+            mixes: self.mixes.clone(),
+            blocks: self.blocks.clone(),
+            cell: self.cell.or(base.cell),
+            histogram: self.histogram.or(base.histogram),
+            window: self.window.or(base.window),
+            max_rounds: self.max_rounds.or(base.max_rounds),
+            soft: self.soft,
+            data_percent: self.data_limit.or(base.data_percent),
+            slope_percent: self.slope_limit.or(base.slope_percent),
+            criterion: match self.all_cells {
+                true => Criterion::AllCells,
+                false => Criterion::Tracked,
+            },
+            stop_fills: self.stop_fills.or(base.stop_fills),
+            stop: self.stop_after.or(base.stop),
+            ..base
+        }
+    }
+}
+
+/// Runs one of them.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    match &args.command {
+        Command::Iops(args) => run::test(global, args, Test::Iops),
+        Command::Throughput(args) => run::test(global, args, Test::Throughput),
+        Command::Latency(args) => run::test(global, args, Test::Latency),
+        Command::Wsat(args) => run::test(global, args, Test::Wsat),
+        Command::Resume(args) => run::resume(global, args),
+        Command::Show(args) => report::show(global, args),
+        Command::Report(args) => report::report(global, args),
+    }
+}

@@ -1,0 +1,107 @@
+//! A device, a folder for records, and the command.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use fathom_testkit::LoopDevice;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Size of the devices.
+pub const BYTES: u64 = 64 << 20;
+
+/// Where tests run.
+pub struct Place {
+    dir: TempDir,
+    pub device: PathBuf,
+    bytes: u64,
+    _loop: Option<LoopDevice>,
+}
+
+impl Place {
+    /// A loop device of its own.
+    pub fn new() -> Result<Self, String> {
+        let device = LoopDevice::new(BYTES)?;
+        let path = device.path().to_owned();
+        let mut place = Self::on(&path, BYTES);
+        place._loop = Some(device);
+        Ok(place)
+    }
+
+    /// That device, of so many bytes.
+    pub fn on(device: &Path, bytes: u64) -> Self {
+        Self {
+            dir: TempDir::with_prefix("fathom-snia-").unwrap(),
+            device: device.to_owned(),
+            bytes,
+            _loop: None,
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The words that allow it.
+    pub fn words(&self) -> String {
+        format!("{}={}", self.device.display(), self.bytes)
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        command
+            .args(args)
+            .current_dir(self.path())
+            .env("XDG_STATE_HOME", self.path().join("state"))
+            .env("TMPDIR", self.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// A test with the debug settings, as short as it can be.
+    pub fn args<'a>(&'a self, test: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+        let device = self.device.to_str().unwrap();
+        let mut args = vec!["snia", test, device, "--debug", "--cell", "100ms", "-q"];
+        args.extend(["--histogram", "200ms", "--json"]);
+        args.extend(more);
+        args
+    }
+
+    /// Starts one and waits until this stage has begun.
+    pub fn start_until(&self, args: &[&str], stage: &str) -> Child {
+        let child = self.command(args).spawn().unwrap();
+        let wanted = format!("\"id\":\"{stage}\"");
+        let patience = Instant::now() + Duration::from_secs(60);
+        while !self.events().contains(&wanted) {
+            assert!(Instant::now() < patience, "{stage} does not begin");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        child
+    }
+
+    /// The last record's events.
+    pub fn events(&self) -> String {
+        let Ok(entries) = fs::read_dir(self.path().join("fathom-runs")) else {
+            return String::new();
+        };
+        let last = entries.flatten().map(|entry| entry.path()).max();
+        let events = last.map(|dir| fs::read_to_string(dir.join("events.jsonl")));
+        events.and_then(Result::ok).unwrap_or_default()
+    }
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+pub fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", stderr(output)))
+}

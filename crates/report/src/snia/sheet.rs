@@ -1,0 +1,185 @@
+//! One page: its head, what is on it, its foot.
+
+use std::fmt::Write as _;
+
+use fathom_analysis::snia::{Findings, NOTICE};
+use fathom_model::environment::BlockDevice;
+use fathom_model::{StageKind, units};
+
+use super::{Document, words};
+use crate::chart::{Chart, Size, Theme};
+use crate::html::markup::escape;
+
+/// A page without its head: that needs the number of pages.
+#[derive(Debug)]
+pub(super) struct Sheet {
+    pub(super) title: String,
+    pub(super) body: String,
+}
+
+/// Charts fill a page of A4 lying on its side, below the head.
+const CHART: Size = Size {
+    width: 1000.0,
+    height: 430.0,
+};
+/// Where something stands beside the chart.
+const NARROW: Size = Size {
+    width: 640.0,
+    height: 430.0,
+};
+
+impl Sheet {
+    /// A page with one chart.
+    pub(super) fn chart(title: String, chart: &Chart) -> Self {
+        let body = format!("<figure>{}</figure>\n", svg(chart, CHART, &title));
+        Self { title, body }
+    }
+
+    /// A page with a chart and HTML beside it.
+    pub(super) fn beside(title: String, chart: &Chart, html: &str) -> Self {
+        let figure = svg(chart, NARROW, &title);
+        let body =
+            format!("<div class=\"beside\"><figure>{figure}</figure><div>{html}</div></div>\n");
+        Self { title, body }
+    }
+}
+
+/// A chart within a page: its ids have to be unique there.
+fn svg(chart: &Chart, size: Size, title: &str) -> String {
+    let svg = chart.svg(&Theme::LIGHT, size);
+    // The ids of chart::svg: a title, a description, a gradient.
+    let own: String = title.chars().filter(char::is_ascii_alphanumeric).collect();
+    svg.replace(
+        "aria-labelledby=\"t d\"",
+        &format!("aria-labelledby=\"t-{own} d-{own}\""),
+    )
+    .replace("<title id=\"t\">", &format!("<title id=\"t-{own}\">"))
+    .replace("<desc id=\"d\">", &format!("<desc id=\"d-{own}\">"))
+    .replace("id=\"v\"", &format!("id=\"v-{own}\""))
+    .replace("url(#v)", &format!("url(#v-{own})"))
+}
+
+/// The pages of one test as HTML, each with its head.
+pub(super) fn html(doc: &Document, findings: &Findings, sheets: &[Sheet], made: &str) -> String {
+    let mut html = String::new();
+    let of = sheets.len();
+    for (place, sheet) in sheets.iter().enumerate() {
+        let _ = write!(
+            html,
+            "<article class=\"sheet\" id=\"{test}-{page}\">\n{head}<h3>{title}</h3>\n{body}\
+             <p class=\"notice\"><span>{NOTICE}</span><span>{run} · page {page} of {of}</span></p>\n\
+             </article>\n",
+            test = findings.setup.test.name(),
+            page = place + 1,
+            head = head(doc, findings, made),
+            title = escape(&sheet.title),
+            body = sheet.body,
+            run = escape(&doc.run),
+        );
+    }
+    html
+}
+
+/// What every page says of test and storage platform, set-up and parameters.
+fn head(doc: &Document, findings: &Findings, made: &str) -> String {
+    let setup = &findings.setup;
+    let environment = doc.environment.as_ref();
+    let device = environment.and_then(|e| e.targets.iter().find_map(|t| t.device.as_ref()));
+    let day = |text: &str| text.replace('T', " ").get(..16).unwrap_or(text).to_owned() + " UTC";
+    let system = environment.map(|e| format!("{} {} {}", e.os, e.kernel, e.arch));
+    let cpu = environment.map(|e| match &e.cpu_model {
+        Some(model) => format!("{} × {model}", e.cpus),
+        None => e.cpus.to_string(),
+    });
+    let memory = environment.and_then(|e| e.memory_bytes);
+    let fathom = environment.map(|e| format!("Fathom {}", e.fathom_version));
+    let software = fathom.into_iter().chain(doc.engines.iter().cloned());
+    let software: Vec<String> = software.collect();
+    let purge = words::stages(findings, StageKind::Purge);
+    let fill = words::stages(findings, StageKind::Fill);
+    let columns: [(&str, Vec<(&str, Option<String>)>); 4] = [
+        (
+            "Test platform",
+            vec![
+                ("Host", environment.map(|e| e.hostname.clone())),
+                ("System", system),
+                ("CPU", cpu),
+                ("Memory", memory.map(|bytes| units::bytes(bytes as f64))),
+                ("Software", Some(software.join(", "))),
+            ],
+        ),
+        ("Storage platform", storage(device)),
+        (
+            "Set-up",
+            vec![
+                ("Purge", Some(purge.unwrap_or_else(|| "none".to_owned()))),
+                (
+                    "Pre-conditioning",
+                    Some(fill.unwrap_or_else(|| "none".to_owned())),
+                ),
+                ("Write cache", Some(words::write_cache(setup))),
+            ],
+        ),
+        (
+            "Test parameters",
+            vec![
+                ("Stimulus", Some(words::stimulus(setup))),
+                ("Data", Some("random".to_owned())),
+                ("Active range", Some(words::active_range(setup))),
+                (
+                    "Threads × QD",
+                    Some(format!("{} × {}", setup.jobs, setup.iodepth)),
+                ),
+                ("Steady state", Some(words::criterion(setup))),
+            ],
+        ),
+    ];
+    let mut html = format!(
+        "<header class=\"head\"><p><b>{} test, {}</b> · interpretation of SSS PTS 2.0.x · {}\
+         </p><p>measured {} to {} · report {made} · set-up revision 1</p>\n<div class=\"columns\">",
+        setup.test.title(),
+        setup.class,
+        escape(&doc.name),
+        day(&doc.started),
+        day(&doc.last),
+    );
+    for (title, rows) in columns {
+        let _ = write!(html, "<dl><dt class=\"of\">{title}</dt>");
+        for (name, value) in rows {
+            let Some(value) = value.filter(|value| !value.is_empty()) else {
+                continue;
+            };
+            let _ = write!(html, "<dt>{name}</dt><dd>{}</dd>", escape(&value));
+        }
+        html += "</dl>";
+    }
+    html + "</div></header>\n"
+}
+
+fn storage(device: Option<&BlockDevice>) -> Vec<(&'static str, Option<String>)> {
+    let Some(device) = device else {
+        return vec![(
+            "Device",
+            Some("simulated, or not a block device".to_owned()),
+        )];
+    };
+    // Capacities are decimal in the specification.
+    let capacity = device.capacity_bytes as f64;
+    let decimal = match capacity {
+        c if c >= 1e12 => format!("{:.2} TB", c / 1e12),
+        c if c >= 1e9 => format!("{:.2} GB", c / 1e9),
+        c => format!("{:.2} MB", c / 1e6),
+    };
+    vec![
+        ("Device", Some(device.name.clone())),
+        ("Model", device.model.clone()),
+        ("Serial", device.serial.clone()),
+        ("Firmware", device.firmware.clone()),
+        ("Behind it", device.backing.clone()),
+        (
+            "Capacity",
+            Some(format!("{decimal} ({} bytes)", device.capacity_bytes)),
+        ),
+        ("Link", device.pcie_link.clone()),
+    ]
+}
