@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fathom_analysis::snia::{Setup, Test};
-use fathom_campaign::budget::{Cost, Endurance, Limits, Over, Speed, TB};
+use fathom_campaign::budget::{Cost, Endurance, Limits, Over, Speed};
 use fathom_campaign::flow::acts::Purging;
 use fathom_campaign::flow::{Ending, Finish, Flow, Ready};
 use fathom_campaign::ledger::Ledgers;
@@ -293,8 +293,7 @@ impl Job {
     fn endurance(&self) -> Endurance {
         let ledgers = Ledgers::of_user();
         let entries = ledgers.entries(&self.device).unwrap_or_default();
-        let said = self.endurance_tbw.map(|tb| (tb * TB) as u64);
-        Endurance::of(&ledgers.health(&self.device), &entries, said)
+        Endurance::of(&ledgers.health(&self.device), &entries, self.endurance_tbw)
     }
 
     /// Tells the plan; refuses one that wants more than it may have.
