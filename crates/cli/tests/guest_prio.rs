@@ -123,11 +123,6 @@ fn what_cannot_be_done_is_refused(guest: &mut Guest, disk: &str) {
             5,
             "cmdprio_hint: this fio does not have this option",
         ),
-        (disk, "--cdl-multi --dldsplit 1/60,2/50", 2, "110 percent"),
-        (disk, "--cdl-single --percentage 101 --dld 1", 2, "101"),
-        (disk, "--cdl-single --percentage 20 --dld 8", 2, "8"),
-        (disk, "--cdl-single --percentage 20", 2, "--dld"),
-        (disk, "", 2, "nothing to measure"),
         (
             disk,
             "--cdl-single --percentage 20 --dld 1 --t2b /tmp/T2A.cdl",

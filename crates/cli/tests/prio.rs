@@ -149,7 +149,7 @@ fn a_baseline_has_the_folder_and_the_words_of_the_page() {
 }
 
 #[test]
-fn what_is_no_whole_disk_is_refused() {
+fn what_is_no_disk_or_out_of_range_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), [0; 512]).unwrap();
     for (dev, said) in [
@@ -159,5 +159,20 @@ fn what_is_no_whole_disk_is_refused() {
         let refused = fathom(dir.path(), &["prio", "--dev", dev, "--baseline"]);
         assert_eq!(refused.status.code(), Some(3));
         assert!(stderr(&refused).contains(said), "{refused:?}");
+    }
+    for (more, said) in [
+        ("--cdl-multi --dldsplit 1/60,2/50", "110 percent"),
+        ("--cdl-single --percentage 101 --dld 1", "101"),
+        ("--cdl-single --percentage 20 --dld 8", "8"),
+        ("--cdl-single --percentage 20", "--dld"),
+        ("--ncqprio", "--percentage"),
+        ("--baseline --qds 0", "no queue depth"),
+        ("--qds 1", "nothing to measure"),
+    ] {
+        let mut args = vec!["prio", "--dev", "file"];
+        args.extend(more.split(' '));
+        let refused = fathom(dir.path(), &args);
+        assert_eq!(refused.status.code(), Some(2), "{more}");
+        assert!(stderr(&refused).contains(said), "{said}: {refused:?}");
     }
 }
