@@ -140,7 +140,7 @@ fn what_cannot_be_done_is_refused(guest: &mut Guest, disk: &str) {
     assert_eq!(state(guest, disk), before);
 }
 
-fn class<'d>(doc: &'d Value, workload: usize, hint: u64) -> &'d Value {
+fn class(doc: &Value, workload: usize, hint: u64) -> &Value {
     let classes = doc["workloads"][workload]["points"][0]["classes"].as_array();
     let found = classes.unwrap().iter().find(|class| class["hint"] == hint);
     found.unwrap_or_else(|| panic!("no class with hint {hint}: {doc}"))

@@ -115,7 +115,15 @@ fn a_baseline_has_the_folder_and_the_words_of_the_page() {
     assert_eq!(again.status.code(), Some(4));
     assert!(stderr(&again).contains("it exists already"), "{again:?}");
 
-    // Without a name the folder is in the home directory, which is this one.
+    writes_are_measured_where_the_disk_is_named(dir.path(), &dev, &run);
+}
+
+/// Without a name the folder is in the home directory, which is this one.
+fn writes_are_measured_where_the_disk_is_named(
+    dir: &Path,
+    dev: &str,
+    run: &dyn Fn(&str, &[&str]) -> Output,
+) {
     let writes = ["--rw", "randwrite", "--qds", "2", "--json"];
     let unnamed = run("native", &writes);
     assert_eq!(unnamed.status.code(), Some(4), "{unnamed:?}");
@@ -135,13 +143,12 @@ fn a_baseline_has_the_folder_and_the_words_of_the_page() {
             .exists()
     );
     let shown: Value =
-        serde_json::from_str(&stdout(&fathom(dir.path(), &["prio", "show", "--json"]))).unwrap();
+        serde_json::from_str(&stdout(&fathom(dir, &["prio", "show", "--json"]))).unwrap();
     assert_eq!(shown["workloads"], doc["workloads"]);
-    let curves = stdout(&fathom(dir.path(), &["show"]));
+    let curves = stdout(&fathom(dir, &["show"]));
     assert!(curves.contains("1 in 1 series: 1 done"), "{curves}");
     assert!(
-        !dir.path()
-            .join("state/fathom/switches")
+        !dir.join("state/fathom/switches")
             .read_dir()
             .unwrap()
             .any(|_| true)
