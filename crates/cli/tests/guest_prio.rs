@@ -140,7 +140,7 @@ fn what_cannot_be_done_is_refused(guest: &mut Guest, disk: &str) {
         assert_eq!(answer.code, code, "{more}: {answer:?}");
         assert!(answer.stderr.contains(said), "{said}: {answer:?}");
     }
-    let gone = guest.run("ls -d /tmp/refused /root/.local/state/fathom");
+    let gone = guest.run("ls -d /tmp/refused ~/.local/state/fathom");
     assert_eq!(gone.stdout, "", "nothing was touched");
     assert_eq!(state(guest, disk), before);
 }

@@ -57,7 +57,7 @@ impl Purging {
         Stage {
             id: "purge".to_owned(),
             kind: StageKind::Purge,
-            title: "purge".to_owned(),
+            title: "take all data away, and look whether they are gone".to_owned(),
             round: None,
         }
     }

@@ -242,12 +242,11 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
     };
     ready.find_todo();
     ready.look_at_state();
-    if ready.refusal.is_none() {
-        ready.refusal = ready.against_purge();
-    }
-    if let Some(refusal) = ready.over_budget() {
-        ready.refusal.get_or_insert(refusal);
-    }
+    ready.refusal = ready
+        .refusal
+        .take()
+        .or_else(|| ready.against_purge())
+        .or_else(|| ready.over_budget());
     Ok(ready)
 }
 

@@ -7,13 +7,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use fathom_device::safety::Confirmations;
 use fathom_engine::select::Selected;
-use fathom_model::{StageEnd, StageKind};
+use fathom_model::environment::BlockDevice;
+use fathom_model::{Stage, StageEnd, StageKind};
 
 use super::{COMMAND, Ready, RunError, prepare, records};
 use crate::energized;
 use crate::flow::acts::{Energizing, Purging};
 use crate::flow::{Act, History, Luck, Task, Work, lead};
-use crate::plan::{Phase, Preparation, Stale};
+use crate::plan::{Phase, Plan, Preparation, Stale};
 use crate::precondition::{Here, Precondition};
 use crate::state::{Judgement, Wanted};
 
@@ -59,6 +60,80 @@ fn capacity(dut: &Path) -> Option<u64> {
     }
 }
 
+/// Makes the flows of a plan.
+struct Maker<'m> {
+    plan: &'m Plan,
+    dut: &'m Path,
+    device: Option<&'m BlockDevice>,
+    here: Here,
+    folder: &'m Path,
+}
+
+impl Maker<'_> {
+    fn script(&self, phase: Phase, found: Found) -> Option<Precondition> {
+        let (plan, preparation) = (self.plan, &self.plan.preparation);
+        if !preparation.is_something() {
+            return None;
+        }
+        let logs = plan.settings.progress_logs.then(|| self.folder.to_owned());
+        let mut first: Vec<(Stage, Rc<dyn Act>)> = Vec::new();
+        let set = plan.settings.care.energized;
+        let energizing = Energizing {
+            logs: logs.clone(),
+            ..Energizing::new(self.dut, set, self.device)
+        };
+        if preparation.energize && energizing.need.is_some() {
+            first.push((energized::stage(), Rc::new(energizing)));
+        }
+        if let Some(want) = &preparation.purge {
+            let reason = "the campaign begins on a device that is as new";
+            let purging = Purging {
+                logs,
+                ..Purging::new(self.dut, want.clone(), &plan.settings.destroy, reason)
+            };
+            first.push((Purging::stage(), Rc::new(purging)));
+        }
+        Some(Precondition {
+            settings: preparation.precondition.clone(),
+            here: self.here,
+            first,
+            phase,
+            pass: found.pass.max(1),
+            skip: found.skip,
+        })
+    }
+}
+
+impl Plan {
+    /// The stages that make the device ready, of a campaign that begins, each
+    /// with its phase, if it goes so. The device need not be there.
+    #[must_use]
+    pub fn stages(&self, luck: Luck) -> Vec<(Phase, Task)> {
+        let dut = self.folder.join(&self.dut);
+        let environment = fathom_device::environment(std::slice::from_ref(&dut));
+        let target = environment.targets.first();
+        let maker = Maker {
+            plan: self,
+            dut: &dut,
+            device: target.and_then(|target| target.device.as_ref()),
+            here: Here {
+                capacity_bytes: capacity(&dut),
+                has_sprandom: false,
+            },
+            folder: &self.folder,
+        };
+        let mut history = History::default();
+        let mut all = Vec::new();
+        for phase in self.phases() {
+            if let Some(script) = maker.script(phase, Found::default()) {
+                let (tasks, _) = lead(&script, &mut history, luck);
+                all.extend(tasks.into_iter().map(|task| (phase, task)));
+            }
+        }
+        all
+    }
+}
+
 impl Ready<'_> {
     /// The phases for which something is left to do.
     pub(super) fn phases_left(&self) -> Vec<Phase> {
@@ -72,42 +147,15 @@ impl Ready<'_> {
 
     /// The flow that makes the device ready for a phase; `None`: nothing is done.
     pub(super) fn script(&self, phase: Phase) -> Option<Precondition> {
-        let preparation = &self.plan.preparation;
-        if !preparation.is_something() {
-            return None;
-        }
-        let logs = self
-            .plan
-            .settings
-            .progress_logs
-            .then(|| self.folder.clone());
-        let mut first: Vec<(fathom_model::Stage, Rc<dyn Act>)> = Vec::new();
-        let device = self.target().and_then(|target| target.device.as_ref());
-        let energizing = Energizing {
-            logs: logs.clone(),
-            ..Energizing::new(&self.dut, self.plan.settings.care.energized, device)
-        };
-        if preparation.energize && energizing.need.is_some() {
-            first.push((energized::stage(), Rc::new(energizing)));
-        }
-        if let Some(want) = &preparation.purge {
-            let reason = "the campaign begins on a device that is as new";
-            let destroy = &self.plan.settings.destroy;
-            let purging = Purging {
-                logs,
-                ..Purging::new(&self.dut, want.clone(), destroy, reason)
-            };
-            first.push((Purging::stage(), Rc::new(purging)));
-        }
-        let found = self.found.get(&phase).cloned().unwrap_or_default();
-        Some(Precondition {
-            settings: preparation.precondition.clone(),
+        let maker = Maker {
+            plan: self.plan,
+            dut: &self.dut,
+            device: self.target().and_then(|target| target.device.as_ref()),
             here: self.here,
-            first,
-            phase,
-            pass: found.pass.max(1),
-            skip: found.skip,
-        })
+            folder: &self.folder,
+        };
+        let found = self.found.get(&phase).cloned().unwrap_or_default();
+        maker.script(phase, found)
     }
 
     /// The stages that will be done before the points that are left, each with
@@ -207,17 +255,23 @@ impl Ready<'_> {
             return found;
         };
         let led = script.led(&self.history);
+        let anew =
+            |reason: &str| format!("the device is made ready for {phase} work anew: {reason}");
         match judgement {
             Judgement::Holds(reason) if led.is_none() && !self.plan.preparation.force => {
                 found.skip = Some(reason);
             }
             // It stands where this record has left it.
             Judgement::Holds(_) => {}
-            Judgement::Stale(reason) | Judgement::Lacks(reason) => {
+            // It was led there by this record or another one.
+            Judgement::Stale(reason) => {
+                found.pass = led.map_or(1, |pass| pass + 1);
+                found.stale = Some(anew(&reason));
+            }
+            Judgement::Lacks(reason) => {
                 if let Some(pass) = led {
                     found.pass = pass + 1;
-                    let what = format!("the device is made ready for {phase} work anew: {reason}");
-                    found.stale = Some(what);
+                    found.stale = Some(anew(&reason));
                 }
             }
         }

@@ -94,7 +94,7 @@ impl Place {
             fio: None,
             sim: Some(self.dir.path().join("device.toml")),
             interval: Duration::from_millis(script.setup.interval_ms),
-            limit: None,
+            limits: fathom_campaign::budget::Limits::default(),
             runs_dir: self.dir.path().join("runs"),
             record,
             ledgers: Ledgers::none(),

@@ -17,6 +17,8 @@ use super::campaign::{Budget, Which, tell_notes};
 use super::job::present::count;
 use crate::out;
 
+mod stages;
+
 /// A plan of more steps than this is shown by series, unless all are asked for.
 const STEPS_SHOWN: usize = 40;
 
@@ -62,14 +64,22 @@ struct Document<'a> {
     engine: &'a str,
     totals: Totals,
     notes: &'a [String],
+    /// What makes the device ready, in order, if all goes well.
+    stages: Vec<stages::Entry>,
     steps: Vec<Entry<'a>>,
 }
 
 #[derive(Serialize)]
 struct Totals {
     steps: usize,
-    /// Of the steps whose jobs say how long they take.
+    stages: usize,
+    /// Of the stages, if all goes well, and of the steps whose jobs say how long
+    /// they take.
     duration_ms: u64,
+    /// If the device is never steady before its limit.
+    duration_most_ms: u64,
+    /// Steps and stages of which nobody knows how long they take: a fill of a
+    /// device whose speed is unknown.
     endless_steps: usize,
     /// The most that is written; null when that is not known of every step.
     write_bytes: Option<u64>,
@@ -119,10 +129,17 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         return Ok(means.exit(&plan));
     }
     tell_notes(&plan.notes);
-    if plan.steps.is_empty() {
-        return Ok(Exit::Success);
-    }
     let style = out::style(global.color);
+    if !means.stages.is_empty() {
+        out::text(stages::grid(&means.stages).render(style));
+        out::line("");
+    }
+    if plan.steps.is_empty() {
+        if !means.stages.is_empty() {
+            out::text(totals(&plan, &means).render(style));
+        }
+        return Ok(means.exit(&plan));
+    }
     let grid = if args.steps || plan.steps.len() <= STEPS_SHOWN {
         all_steps(&plan, &means)
     } else {
@@ -140,23 +157,27 @@ struct Means {
     endurance: Endurance,
     /// Places of the steps that do not fit.
     left_out: BTreeSet<usize>,
-    /// What those that fit cost.
+    /// What those that fit cost, the stages included, if all goes well.
     cost: Cost,
+    /// What makes the device ready.
+    stages: Vec<stages::Entry>,
 }
 
 impl Means {
     fn of(plan: &Plan, speed: Option<Speed>) -> Self {
+        let stages = stages::entries(plan, speed);
+        let before = Cost::of_parts(stages.iter().map(stages::Entry::part));
         let parts = plan.steps.iter();
         let parts = parts.map(|step| (step.duration, step.write_most(speed)));
-        let left_out: BTreeSet<usize> = plan
-            .settings
-            .limits()
-            .left_out(parts, 0)
-            .into_iter()
-            .collect();
+        let mut limits = plan.settings.limits();
+        let left = |limit: Duration| limit.saturating_sub(before.duration);
+        limits.time = limits.time.map(left);
+        let left_out = limits.left_out(parts, before.write_bytes);
+        let left_out: BTreeSet<usize> = left_out.into_iter().collect();
         let fits = plan.steps.iter().enumerate();
         let fits = fits.filter(|(place, _)| !left_out.contains(place));
-        let cost = Cost::of(fits.map(|(_, step)| step), speed);
+        let fits = fits.map(|(_, step)| (step.duration, step.write_most(speed)));
+        let cost = Cost::of_parts(stages.iter().map(stages::Entry::part).chain(fits));
         let said = plan.settings.care.endurance_bytes;
         let endurance = match (cost.write_bytes, cost.unbounded) {
             // The device is not asked for nothing.
@@ -172,7 +193,14 @@ impl Means {
             endurance,
             left_out,
             cost,
+            stages,
         }
+    }
+
+    /// The most time, if the device is never steady before its limit.
+    fn most(&self) -> Duration {
+        let more = self.stages.iter().map(stages::Entry::more);
+        self.cost.duration + more.sum::<Duration>()
     }
 
     fn exit(&self, plan: &Plan) -> Exit {
@@ -194,8 +222,10 @@ fn document<'p>(plan: &'p Plan, means: &Means) -> Document<'p> {
         dut: plan.dut.display().to_string(),
         engine: &plan.settings.engine,
         totals: Totals {
-            steps: cost.steps,
+            steps: plan.steps.len() - means.left_out.len(),
+            stages: means.stages.len(),
             duration_ms: millis(cost.duration),
+            duration_most_ms: millis(means.most()),
             endless_steps: cost.endless,
             write_bytes: bytes,
             write_speed: speed.filter(|_| needs_speed).map(Speed::bytes_per_second),
@@ -205,6 +235,7 @@ fn document<'p>(plan: &'p Plan, means: &Means) -> Document<'p> {
             left_out: means.left_out.len(),
         },
         notes: &plan.notes,
+        stages: means.stages.clone(),
         steps: plan
             .steps
             .iter()
@@ -333,8 +364,14 @@ fn totals(plan: &Plan, means: &Means) -> Grid {
     };
     line("device", format!("{}{there}", plan.dut.display()));
     line("engine", plan.settings.engine.clone());
+    if !means.stages.is_empty() {
+        line("stages", means.stages.len().to_string());
+    }
     line("steps", plan.steps.len().to_string());
     let mut time = units::duration(millis(cost.duration));
+    if means.most() > cost.duration {
+        time += &format!(" to {}", units::duration(millis(means.most())));
+    }
     if cost.endless > 0 {
         time += &format!(" and {} without a time", count(cost.endless, "step"));
     }
@@ -370,7 +407,9 @@ fn writes(plan: &Plan, means: &Means) -> String {
     let unsized_steps = fits
         .map(|(_, step)| step)
         .filter(|step| step.write_bytes.is_none());
-    let unsized_cost = Cost::of(unsized_steps, speed);
+    let unsized_steps = unsized_steps.map(|step| (step.duration, step.write_most(speed)));
+    let stages = means.stages.iter().filter(|stage| stage.is_load());
+    let unsized_cost = Cost::of_parts(stages.map(stages::Entry::part).chain(unsized_steps));
     let time = units::duration(millis(unsized_cost.duration));
     let most = units::bytes(cost.write_bytes as f64);
     match (unsized_cost.steps, speed) {

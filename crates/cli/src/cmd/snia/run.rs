@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fathom_analysis::snia::{Setup, Test};
-use fathom_campaign::budget::{Cost, Endurance, Speed};
+use fathom_campaign::budget::{Cost, Endurance, Limits, Speed};
 use fathom_campaign::flow::acts::Purging;
 use fathom_campaign::flow::{Ending, Finish, Flow, Ready};
 use fathom_campaign::ledger::Ledgers;
@@ -67,7 +67,7 @@ struct Job {
     max_time: Option<Duration>,
     max_written: Option<u64>,
     speed: Option<Speed>,
-    endurance_tbw: Option<f64>,
+    endurance_tbw: Option<u64>,
     record: Option<PathBuf>,
 }
 
@@ -274,7 +274,10 @@ impl Job {
             fio: how.fio.clone(),
             sim: how.sim.clone(),
             interval: Duration::from_millis(self.script.setup.interval_ms),
-            limit: self.max_time,
+            limits: Limits {
+                time: self.max_time,
+                ..Limits::default()
+            },
             runs_dir: global.runs.clone(),
             record: self.record.clone(),
             ledgers: Ledgers::of_user(),
