@@ -157,7 +157,8 @@ impl Logs {
         fs::write(dir.join(name), format!("{}\n", now()))
     }
 
-    fn line(&self, log: &str, action: &str, details: &[&str]) -> io::Result<()> {
+    /// A line of a log.
+    pub(crate) fn line(&self, log: &str, action: &str, details: &[&str]) -> io::Result<()> {
         let dir = self.dir.join(log);
         fs::create_dir_all(&dir)?;
         let mut line = format!("{action}|{}|{}", self.dut.display(), now());
