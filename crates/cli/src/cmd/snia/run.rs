@@ -5,11 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fathom_analysis::snia::{Setup, Test};
-<<<<<<< HEAD
-use fathom_campaign::budget::{Cost, Endurance, Limits, Speed, TB};
-=======
-use fathom_campaign::budget::{Cost, Endurance, Limits, Over, Speed};
->>>>>>> snia
+use fathom_campaign::budget::{Cost, Endurance, Limits, Over, Speed, TB};
 use fathom_campaign::flow::acts::Purging;
 use fathom_campaign::flow::{Ending, Finish, Flow, Ready};
 use fathom_campaign::ledger::Ledgers;
