@@ -120,9 +120,9 @@ impl Campaign {
                     if let Some((id, true)) = open.take().filter(|_| whole) {
                         done.insert(id);
                     }
-                    if kind == "step" {
-                        open = Some((event["point"]["id"].as_str().unwrap().to_owned(), false));
-                    }
+                    // Steps that are no points make the device ready.
+                    let id = event["point"]["id"].as_str();
+                    open = id.map(|id| (id.to_owned(), false));
                 }
                 ("resumed", _) => open = None,
                 _ => {}
