@@ -40,6 +40,12 @@ impl Campaign {
         campaign
     }
 
+    /// The same, with the device as it is: nothing is done to it before.
+    pub fn as_it_is(self) -> Self {
+        self.good(&["config", "set", "STEADY_STATE_PROVISIONING=n"]);
+        self
+    }
+
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
