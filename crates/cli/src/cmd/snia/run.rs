@@ -5,11 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fathom_analysis::snia::{Setup, Test};
-<<<<<<< HEAD
-use fathom_campaign::budget::{Cost, Endurance, Limits, Speed, TB};
-=======
 use fathom_campaign::budget::{Cost, Endurance, Limits, Over, Speed};
->>>>>>> snia
 use fathom_campaign::flow::acts::Purging;
 use fathom_campaign::flow::{Ending, Finish, Flow, Ready};
 use fathom_campaign::ledger::Ledgers;
@@ -297,7 +293,7 @@ impl Job {
     fn endurance(&self) -> Endurance {
         let ledgers = Ledgers::of_user();
         let entries = ledgers.entries(&self.device).unwrap_or_default();
-        let said = self.endurance_tbw.map(|tb| (tb * TB) as u64);
+        let said = self.endurance_tbw;
         Endurance::of(&ledgers.health(&self.device), &entries, said)
     }
 
