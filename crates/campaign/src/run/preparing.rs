@@ -35,7 +35,7 @@ pub(super) struct Found {
 }
 
 /// What is known of the machine for pre-conditioning.
-pub(super) fn here(selected: &Selected, dut: &Path, preparation: &Preparation) -> Here {
+pub(crate) fn here(selected: &Selected, dut: &Path, preparation: &Preparation) -> Here {
     let wants = |p: &crate::precondition::Settings| p.sprandom;
     let has_sprandom = match selected {
         Selected::Fio(fio) if preparation.precondition.as_ref().is_some_and(wants) => {

@@ -293,8 +293,7 @@ impl Job {
     fn endurance(&self) -> Endurance {
         let ledgers = Ledgers::of_user();
         let entries = ledgers.entries(&self.device).unwrap_or_default();
-        let said = self.endurance_tbw;
-        Endurance::of(&ledgers.health(&self.device), &entries, said)
+        Endurance::of(&ledgers.health(&self.device), &entries, self.endurance_tbw)
     }
 
     /// Tells the plan; refuses one that wants more than it may have.
