@@ -57,6 +57,7 @@ impl Campaign {
             .current_dir(self.path())
             .env("DEV", &self.dut)
             .env("TMPDIR", self.path())
+            .env("XDG_STATE_HOME", self.path().join(".state"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
