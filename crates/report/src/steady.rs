@@ -67,6 +67,11 @@ pub struct Steady {
     /// The jobs that there are.
     #[serde(skip)]
     pub jobs: BTreeSet<String>,
+    /// Steps that belong to the stages of a flow.
+    #[serde(skip)]
+    of_stages: BTreeSet<String>,
+    #[serde(skip)]
+    in_stage: bool,
 }
 
 /// One metric of one series.
@@ -103,10 +108,16 @@ pub fn read(dir: &Path, question: &Question) -> Result<Steady, RecordError> {
             Err(error) => return Err(error),
         }
     }
-    for series in rounds.finish() {
+    let all = rounds.finish();
+    for (place, series) in all.iter().enumerate() {
+        // A stage that was interrupted was done anew: what stands is the last.
+        let is_anew = |later: &Series| later.name == series.name;
+        if found.of_stages.contains(&series.name) && all[place + 1..].iter().any(is_anew) {
+            continue;
+        }
         let wanted = question.step.as_deref();
         if wanted.is_none_or(|step| series.name.starts_with(step)) {
-            found.judge(&series, question);
+            found.judge(series, question);
         }
     }
     found.attained =
@@ -133,11 +144,21 @@ impl Steady {
             fio: Vec::new(),
             notes: Vec::new(),
             jobs: BTreeSet::new(),
+            of_stages: BTreeSet::new(),
+            in_stage: false,
         }
     }
 
     fn take(&mut self, event: &Event) {
         match event {
+            Event::Stage { .. } => self.in_stage = true,
+            Event::StageEnded { .. } | Event::Resumed { .. } if self.in_stage => {
+                self.in_stage = false;
+                self.take(event);
+            }
+            Event::Step { name, .. } if self.in_stage => {
+                self.of_stages.insert(name.clone());
+            }
             Event::Jobs { names } => self.jobs.extend(names.iter().cloned()),
             Event::Resumed { gap_ms, .. } => self.notes.push(format!(
                 "the run was interrupted for {}: SNIA's flow allows no unplanned gap",

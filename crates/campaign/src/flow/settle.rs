@@ -159,10 +159,8 @@ fn in_words(metric: Metric, verdict: &Verdict) -> String {
             TermKind::DataExcursion => "range",
             TermKind::SlopeExcursion => "change of the fit over the window",
         };
-        let found = term.measured_percent.map_or_else(
-            || "none, there was no I/O".to_owned(),
-            |p| format!("{p:.4} %"),
-        );
+        let found = term.measured_percent;
+        let found = found.map_or_else(|| "none, there was no I/O".to_owned(), percent);
         let sign = match term.strict {
             true => "<",
             false => "≤",
@@ -170,4 +168,12 @@ fn in_words(metric: Metric, verdict: &Verdict) -> String {
         text += &format!(", {what} {found} (limit {sign} {} %)", term.allowed_percent);
     }
     text
+}
+
+/// With the digits that tell it from its limit.
+fn percent(percent: f64) -> String {
+    match percent {
+        0.1.. => format!("{percent:.2} %"),
+        _ => format!("{percent:.5} %"),
+    }
 }

@@ -359,9 +359,10 @@ impl Going<'_> {
                 Prepared::Ready
             }
             Stop::Ended(Ending::NotAttained(reason)) => {
-                let what = format!("the device is not steady for {phase} work: {reason}");
-                self.not_steady.get_or_insert_with(|| what.clone());
-                self.session.event(Event::Note { text: what.clone() });
+                // The numbers stand in the stage, and once in the end.
+                let what = format!("the device did not become steady for {phase} work");
+                let whole = format!("{what}: {reason}");
+                self.not_steady.get_or_insert(whole);
                 Prepared::Against(what)
             }
             Stop::Ended(Ending::Failed(reason)) => {

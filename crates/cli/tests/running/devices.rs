@@ -39,14 +39,16 @@ fn a_whole_campaign_of_fio_on_a_loop_device() {
     assert!(lines.contains("12/12  ✓ 0001-basic-tests/"), "{lines}");
     is_whole(&campaign, 12);
     let order: Vec<Value> = campaign.events();
-    let phases = order.iter().filter(|e| e["event"] == "step").map(|e| {
-        let id = e["point"]["id"].as_str().unwrap();
-        id.contains("rand")
-    });
+    // Those of the points, and those that make the device ready for them.
+    let steps = order.iter().filter(|e| e["event"] == "step");
+    let names: Vec<&str> = steps.map(|e| e["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 12 + 4, "{names:?}");
+    let phases = names.iter().map(|name| name.contains("rand"));
     assert!(
         phases.collect::<Vec<bool>>().is_sorted(),
         "sequential first"
     );
+    assert_eq!(names[..2], ["fill-seq-1", "settle-seq"]);
 }
 
 #[test]
@@ -72,7 +74,7 @@ fn a_throttled_device_shows_where_its_limit_is() {
         Ok(made) => made,
         Err(reason) => return skip(name, &reason),
     };
-    let campaign = Campaign::new(disk.path(), 64, "600ms");
+    let campaign = Campaign::new(disk.path(), 64, "600ms").as_it_is();
     let inside = slow.command();
     let output = Command::new(&inside[0])
         .args(&inside[1..])
@@ -117,7 +119,7 @@ fn a_record_does_not_go_on_with_another_device() {
         Ok(disks) => disks,
         Err(reason) => return skip(name, &reason),
     };
-    let campaign = Campaign::new(first.path(), 1, "50ms");
+    let campaign = Campaign::new(first.path(), 1, "50ms").as_it_is();
     let args = ["run", "--engine", "native", "--only", "randread", "-q"];
     campaign.good(&args);
     let mut other = campaign.command(&args);

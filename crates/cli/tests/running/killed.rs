@@ -119,7 +119,9 @@ fn ctrl_c_ends_the_point_and_resume_goes_on() {
     // --engine and --sim are those of the last start.
     let shown = campaign.json(&["resume", "--dry-run", "--json"]);
     assert_eq!(shown["engine"], "sim");
-    assert_eq!(shown["steps"].as_array().unwrap().len() as u64, left);
+    let steps = shown["steps"].as_array().unwrap().iter();
+    let points = steps.filter(|step| step["name"].as_str().unwrap().contains('/'));
+    assert_eq!(points.count() as u64, left);
     let doc = campaign.json(&["resume", "--json"]);
     assert_eq!(doc["status"], "complete");
     assert_eq!(campaign.done().len(), 78);

@@ -4,6 +4,7 @@
 
 mod devices;
 mod killed;
+mod preparing;
 mod refused;
 mod screens;
 mod support;

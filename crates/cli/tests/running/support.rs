@@ -40,6 +40,12 @@ impl Campaign {
         campaign
     }
 
+    /// The same, with the device as it is: nothing is done to it before.
+    pub fn as_it_is(self) -> Self {
+        self.good(&["config", "set", "STEADY_STATE_PROVISIONING=n"]);
+        self
+    }
+
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
@@ -51,6 +57,7 @@ impl Campaign {
             .current_dir(self.path())
             .env("DEV", &self.dut)
             .env("TMPDIR", self.path())
+            .env("XDG_STATE_HOME", self.path().join(".state"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -120,9 +127,9 @@ impl Campaign {
                     if let Some((id, true)) = open.take().filter(|_| whole) {
                         done.insert(id);
                     }
-                    if kind == "step" {
-                        open = Some((event["point"]["id"].as_str().unwrap().to_owned(), false));
-                    }
+                    // Steps that are no points make the device ready.
+                    let id = event["point"]["id"].as_str();
+                    open = id.map(|id| (id.to_owned(), false));
                 }
                 ("resumed", _) => open = None,
                 _ => {}
