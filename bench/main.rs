@@ -67,6 +67,9 @@ fn main() {
         ("between", running::between_points),
         ("campaign", running::memory),
         ("lat", lat::latency_log),
+        ("lat-memory", lat::memory),
+        ("lat-memory-exact", lat::memory_exact),
+        ("plot", lat::plots),
     ];
     // `cargo bench … -- parse` measures that alone, and writes nothing.
     let wanted: Vec<String> = std::env::args()

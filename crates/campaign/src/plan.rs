@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Limits, Over};
 use crate::matrix::{self, Made};
+use crate::snia::Asked;
 use crate::{CampaignError, Folder, Only, folder};
 
 mod budget;
@@ -37,6 +38,9 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// What is done to the device before it is measured.
     pub preparation: Preparation,
+    /// The tests after SNIA's specification, which come first: each begins with a
+    /// purge.
+    pub snia: Asked,
     /// The steps in the order in which they run; with repetitions each
     /// measurement of a point is a step of its own.
     pub steps: Vec<Step>,
@@ -216,7 +220,12 @@ pub fn plan(
         return Err(nothing_called(folder, &config, only));
     }
     let preparation = Preparation::of(&config, &dut, made.is_empty())?;
-    if made.is_empty() {
+    // Whoever names points does not want whole tests.
+    let snia = match only.is_empty() {
+        true => Asked::of(&config)?,
+        false => Asked::default(),
+    };
+    if made.is_empty() && !snia.is_something() {
         notes.push(match preparation.provision {
             Some(_) => "no test or no profile is on: the device is made ready, and nothing is \
                         measured"
@@ -225,12 +234,6 @@ pub fn plan(
                      with `fathom config menu` (Performance evaluation), or take a defconfig"
                 .to_owned(),
         });
-    }
-    if config.is_on("SNIA_TESTS") {
-        notes.push(
-            "the configuration asks for SNIA tests, which fathom snia does: they are left out here"
-                .to_owned(),
-        );
     }
     let guards = overrides.guard;
     let steps: Vec<Step> = made
@@ -243,6 +246,7 @@ pub fn plan(
         settings,
         notes,
         preparation,
+        snia,
         steps: ordered(steps, &config, overrides),
     })
 }
@@ -274,8 +278,20 @@ fn choose_dut(
     PathBuf::from(dut)
 }
 
+/// The device under test: the environment's DEV, else that of the configuration.
+#[must_use]
+pub fn dut(config: &Config, env: &dyn Fn(&str) -> Option<String>) -> PathBuf {
+    let dev = env("DEV").filter(|dev| !dev.is_empty());
+    dev.or_else(|| config.get("DUT_FILENAME").map(str::to_owned))
+        .unwrap_or_default()
+        .into()
+}
+
 /// The menu "Running", with the command line over it.
-fn settings(config: &Config, overrides: &Overrides) -> Result<Settings, CampaignError> {
+///
+/// # Errors
+/// A value that cannot be used.
+pub fn settings(config: &Config, overrides: &Overrides) -> Result<Settings, CampaignError> {
     let number = |symbol: &'static str| config.get(symbol).and_then(|text| text.parse().ok());
     let engine = match () {
         () if config.is_on("ENGINE_FIO") => "fio",

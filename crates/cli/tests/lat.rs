@@ -196,48 +196,52 @@ fn every_form_of_a_newer_fio_is_read() {
         let Some(log) = fio_log_by(&fio, test, dir.path(), options) else {
             return;
         };
-        let file = document(&[log.to_str().unwrap()]);
-        let text = fs::read_to_string(&log).unwrap();
-        let lines: Vec<Vec<&str>> = text.lines().map(|l| l.split(", ").collect()).collect();
-        let number = |line: &[&str], at: usize| line[at].parse::<u64>().unwrap();
-        assert_eq!(file["lines"], lines.len(), "{options:?}");
-        assert_eq!(file["averaged"], newer.averaged, "{options:?}");
-        let values = |dir: u64| -> Vec<u64> {
-            let of = lines.iter().filter(|line| number(line, newer.dir) == dir);
-            let mut values: Vec<u64> = of.map(|line| number(line, 1)).collect();
-            values.sort_unstable();
-            values
-        };
-        for (name, dir) in [("read", 0), ("write", 1)] {
-            let values = values(dir);
-            let groups = file["directions"].as_array().unwrap();
-            let group = groups.iter().find(|group| group["direction"] == name);
-            assert_eq!(group.is_some(), !values.is_empty(), "{options:?} {name}");
-            let Some(group) = group else { continue };
-            assert_eq!(group["n"], values.len(), "{options:?}");
-            assert_eq!(group["min_ns"], values[0], "{options:?}");
-            let bytes = (!newer.averaged).then_some(4096.0 * values.len() as f64);
-            assert_eq!(group["io_bytes"].as_f64(), bytes, "{options:?}");
-        }
-        let largest = match newer.dir {
-            3 if newer.averaged => 2,
-            _ => 1,
-        };
-        let largest = lines
-            .iter()
-            .map(|line| number(line, largest))
-            .max()
-            .unwrap();
-        assert_eq!(file["all"]["max_ns"], largest, "{options:?}");
-        let times = || lines.iter().map(|line| number(line, 0));
-        let runtime_ms = match newer.since_1970 {
-            true => times().max().unwrap() - times().next().unwrap(),
-            false => times().max().unwrap(),
-        };
-        assert_eq!(file["runtime_ms"], runtime_ms, "{options:?}");
-        if options.contains(&"--prio=3") {
-            assert_eq!(file["priorities"][0]["value"], 0x4003);
-        }
+        assert_newer(options, newer, &log);
+    }
+}
+
+fn assert_newer(options: &[&str], newer: &Newer, log: &Path) {
+    let file = document(&[log.to_str().unwrap()]);
+    let text = fs::read_to_string(log).unwrap();
+    let lines: Vec<Vec<&str>> = text.lines().map(|l| l.split(", ").collect()).collect();
+    let number = |line: &[&str], at: usize| line[at].parse::<u64>().unwrap();
+    assert_eq!(file["lines"], lines.len(), "{options:?}");
+    assert_eq!(file["averaged"], newer.averaged, "{options:?}");
+    let values = |dir: u64| -> Vec<u64> {
+        let of = lines.iter().filter(|line| number(line, newer.dir) == dir);
+        let mut values: Vec<u64> = of.map(|line| number(line, 1)).collect();
+        values.sort_unstable();
+        values
+    };
+    for (name, dir) in [("read", 0), ("write", 1)] {
+        let values = values(dir);
+        let groups = file["directions"].as_array().unwrap();
+        let group = groups.iter().find(|group| group["direction"] == name);
+        assert_eq!(group.is_some(), !values.is_empty(), "{options:?} {name}");
+        let Some(group) = group else { continue };
+        assert_eq!(group["n"], values.len(), "{options:?}");
+        assert_eq!(group["min_ns"], values[0], "{options:?}");
+        let bytes = (!newer.averaged).then_some(4096.0 * values.len() as f64);
+        assert_eq!(group["io_bytes"].as_f64(), bytes, "{options:?}");
+    }
+    let largest = match newer.dir {
+        3 if newer.averaged => 2,
+        _ => 1,
+    };
+    let largest = lines
+        .iter()
+        .map(|line| number(line, largest))
+        .max()
+        .unwrap();
+    assert_eq!(file["all"]["max_ns"], largest, "{options:?}");
+    let times = || lines.iter().map(|line| number(line, 0));
+    let runtime_ms = match newer.since_1970 {
+        true => times().max().unwrap() - times().next().unwrap(),
+        false => times().max().unwrap(),
+    };
+    assert_eq!(file["runtime_ms"], runtime_ms, "{options:?}");
+    if options.contains(&"--prio=3") {
+        assert_eq!(file["priorities"][0]["value"], 0x4003);
     }
 }
 

@@ -149,7 +149,8 @@ fn what_is_damaged_or_not_there_is_told_and_the_rest_drawn() {
     let log = at("cdlmulti/1/randread.log_lat.log");
     let text = fs::read_to_string(&log).unwrap();
     fs::write(&log, &text[..text.len() - 9]).unwrap();
-    let output = plot(&["--save", dir.path().to_str().unwrap()]);
+    let path = dir.path().to_str().unwrap();
+    let output = plot(&["--save", "--w", "200", "--h", "160", path]);
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
     for wanted in [

@@ -17,10 +17,11 @@ use super::logs::Logs;
 use super::looks::Looks;
 use super::tally::{Came, Tally};
 use super::{COMMAND, Ready, RunError, guards::Guards, planfile, prepare, records};
-use crate::flow::{Book, Clock, Ending, History, Runner, Stop};
+use crate::flow::{Book, Clock, Ending, History, Next, Runner, Script, Stop};
 use crate::ledger::Moved;
 use crate::plan::{Phase, Step};
 use crate::precondition::Precondition;
+use crate::snia::{Snia, TestLog};
 
 /// How a run of a campaign ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +58,9 @@ impl Ready<'_> {
             Some(dir) => Ok(Writer::reopen(dir)?),
             None => {
                 let selected = &self.selected;
-                records::create(self.plan, &self.runs_dir, selected, &self.environment)
+                let setups: Vec<_> = self.snia.iter().map(|script| &script.setup).collect();
+                let snia = (!setups.is_empty()).then(|| serde_json::json!(setups));
+                records::create(self.plan, &self.runs_dir, selected, &self.environment, snia)
             }
         }
     }
@@ -101,7 +104,10 @@ impl Ready<'_> {
             history.take(resumed);
         }
         let history = RefCell::new(history);
+        let test_logs = Logs::new(&self.folder, &self.plan.dut);
+        let test_log: RefCell<Option<TestLog>> = RefCell::new(None);
         let mut observe = |event: &Event| {
+            take_down(&test_log, event);
             looks.see(event);
             history.borrow_mut().take(event);
             tally.borrow_mut().take(event);
@@ -118,6 +124,8 @@ impl Ready<'_> {
             book: &book,
             phase: None,
             against: BTreeMap::new(),
+            test_logs: &test_logs,
+            test_log: &test_log,
             guards,
             logs: self.plan.settings.progress_logs.then_some(logs),
             control,
@@ -146,6 +154,15 @@ impl Ready<'_> {
     }
 }
 
+/// Takes an event down in the log of a test. That it cannot be written ends it,
+/// not the test.
+fn take_down(log: &RefCell<Option<TestLog>>, event: &Event) {
+    let mut log = log.borrow_mut();
+    if log.as_mut().is_some_and(|log| log.take(event).is_err()) {
+        *log = None;
+    }
+}
+
 /// What came of making the device ready.
 enum Prepared {
     /// It is.
@@ -171,6 +188,9 @@ struct Going<'r> {
     looks: &'r Looks,
     history: &'r RefCell<History>,
     book: &'r Book,
+    /// The progress log of the SNIA test that runs.
+    test_logs: &'r Logs,
+    test_log: &'r RefCell<Option<TestLog<'r>>>,
     /// The phase for which the device is ready.
     phase: Option<Phase>,
     /// Why the points of a phase are left out.
@@ -194,6 +214,11 @@ impl Going<'_> {
     /// Makes the device ready and runs the steps; gives whether somebody stopped
     /// it.
     fn everything(&mut self) -> bool {
+        for script in &self.ready.snia {
+            if let Prepared::Stopped { interrupted } = self.test(script) {
+                return interrupted;
+            }
+        }
         let preparation = &self.ready.plan.preparation;
         if let (Some(phase), Some(settings)) = (preparation.provision, &preparation.precondition) {
             let method = settings.method;
@@ -217,6 +242,84 @@ impl Going<'_> {
         let interrupted = self.all_steps();
         self.log(|logs| logs.finish_evaluation(points));
         interrupted
+    }
+
+    /// Runs a test after SNIA's specification.
+    fn test(&mut self, script: &Snia) -> Prepared {
+        if matches!(
+            script.next(&self.history.borrow()),
+            Next::End(Ending::Complete | Ending::NotAttained(_))
+        ) {
+            return Prepared::Ready;
+        }
+        let test = script.setup.test;
+        if self.logs.is_some() {
+            let begun = TestLog::begin(self.test_logs, test);
+            *self.test_log.borrow_mut() = begun.ok();
+        }
+        let interval = Duration::from_millis(script.setup.interval_ms);
+        let stop = self.flow(script, interval.min(self.ready.plan.settings.interval));
+        let came = match &stop {
+            Stop::Ended(Ending::Complete) => "OK".to_owned(),
+            Stop::Ended(Ending::NotAttained(reason) | Ending::Failed(reason)) => reason.clone(),
+            _ => "stopped".to_owned(),
+        };
+        let log = self.test_log.borrow_mut().take();
+        self.log(|_| log.map_or(Ok(()), |log| log.finish(&came)));
+        match stop {
+            Stop::Ended(Ending::NotAttained(reason)) => {
+                let text = format!("the SNIA {} test: {reason}", test.name());
+                self.session.event(Event::Note { text });
+                Prepared::Ready
+            }
+            Stop::Ended(Ending::Failed(reason)) => {
+                let what = format!("the SNIA {} test failed: {reason}", test.name());
+                self.stop(Failure::new(FailureKind::Other, what));
+                Prepared::STOPPED
+            }
+            stop => self.stopped_by(stop),
+        }
+    }
+
+    /// Runs a flow.
+    fn flow(&mut self, script: &dyn Script, interval: Duration) -> Stop {
+        Runner {
+            session: &mut self.session,
+            selected: &self.ready.selected,
+            control: self.control,
+            clock: self.clock,
+            history: self.history,
+            looks: self.looks,
+            work_dir: &self.ready.folder,
+            interval,
+            limits: self.ready.plan.settings.limits(),
+            moved: self.moved,
+            book: self.book,
+        }
+        .run(script)
+    }
+
+    /// What a flow that was stopped means for the run.
+    fn stopped_by(&mut self, stop: Stop) -> Prepared {
+        match stop {
+            Stop::Ended(_) => Prepared::Ready,
+            Stop::NoRoom(reason) => {
+                self.no_room += 1;
+                let text = reason.clone();
+                self.session.event(Event::Note { text });
+                Prepared::Against(reason)
+            }
+            Stop::Interrupted => Prepared::Stopped { interrupted: true },
+            Stop::Record => Prepared::STOPPED,
+            Stop::Device(failure) => {
+                self.stop(failure);
+                Prepared::STOPPED
+            }
+            Stop::Unwritten(path, source) => {
+                self.give_up(&path, source);
+                Prepared::STOPPED
+            }
+        }
     }
 
     /// Makes the device ready for a phase, once.
@@ -249,20 +352,7 @@ impl Going<'_> {
                 self.log(|logs| logs.skip_preconditioning(Some(reason)));
             }
         }
-        let stop = Runner {
-            session: &mut self.session,
-            selected: &self.ready.selected,
-            control: self.control,
-            clock: self.clock,
-            history: self.history,
-            looks: self.looks,
-            work_dir: &self.ready.folder,
-            interval: self.ready.plan.settings.interval,
-            limits: self.ready.plan.settings.limits(),
-            moved: self.moved,
-            book: self.book,
-        }
-        .run(script);
+        let stop = self.flow(script, self.ready.plan.settings.interval);
         match stop {
             Stop::Ended(Ending::Complete) => {
                 self.warn_of_soft_limit(script, phase);
@@ -280,22 +370,7 @@ impl Going<'_> {
                 self.stop(Failure::new(FailureKind::Other, what));
                 Prepared::STOPPED
             }
-            Stop::NoRoom(reason) => {
-                self.no_room += 1;
-                let text = reason.clone();
-                self.session.event(Event::Note { text });
-                Prepared::Against(reason)
-            }
-            Stop::Interrupted => Prepared::Stopped { interrupted: true },
-            Stop::Record => Prepared::STOPPED,
-            Stop::Device(failure) => {
-                self.stop(failure);
-                Prepared::STOPPED
-            }
-            Stop::Unwritten(path, source) => {
-                self.give_up(&path, source);
-                Prepared::STOPPED
-            }
+            stop => self.stopped_by(stop),
         }
     }
 

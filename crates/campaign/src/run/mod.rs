@@ -22,6 +22,7 @@ use crate::flow::{History, Luck, Task};
 use crate::ledger::{Ledgers, Moved};
 use crate::plan::{Phase, Plan, Speed, Step};
 use crate::precondition::Here;
+use crate::snia::Snia;
 
 mod going;
 mod guards;
@@ -30,7 +31,7 @@ pub(crate) mod logs;
 pub(crate) mod looks;
 mod planfile;
 pub(crate) mod prepare;
-mod preparing;
+pub(crate) mod preparing;
 mod progress;
 pub(crate) mod records;
 mod spending;
@@ -126,6 +127,8 @@ impl RunError {
 #[derive(Debug)]
 pub struct Ready<'p> {
     plan: &'p Plan,
+    /// The tests after SNIA's specification.
+    snia: Vec<Snia>,
     /// The campaign's folder, without links: relative names are meant from here.
     folder: PathBuf,
     /// The device (or file) under test, from the root on.
@@ -178,20 +181,31 @@ pub fn ready<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Re
 /// # Errors
 /// As [`ready`], but for what stands against the target.
 pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Ready<'p>, RunError> {
-    if plan.phases().is_empty() {
+    if plan.phases().is_empty() && !plan.snia.is_something() {
         let what =
             "the plan is empty: no test is switched on (fathom config menu), or --only names none";
         return Err(RunError::Input(what.to_owned()));
     }
     let folder = records::real(&plan.folder);
     let dut = folder.join(&plan.dut);
-    let wants = Wants::of(plan, &folder)?;
+    let mut wants = Wants::of(plan, &folder)?;
+    let snia = preparing::snia(plan, &folder, &dut, options.sim.as_deref())?;
+    for script in &snia {
+        wants.add_flow(script, &folder)?;
+    }
+    let notice = (!snia.is_empty()).then(|| fathom_analysis::snia::NOTICE.to_owned());
     let (selected, note) = wants.engine(
         &plan.settings.engine,
         options.fio.as_deref(),
         options.sim.as_deref(),
     )?;
-    let mut notes: Vec<String> = plan.notes.iter().cloned().chain(note).collect();
+    let mut notes: Vec<String> = plan
+        .notes
+        .iter()
+        .cloned()
+        .chain(notice)
+        .chain(note)
+        .collect();
     let (environment, refusal) = match selected.is_simulated() {
         true => (fathom_device::environment(&[]), None),
         false => {
@@ -206,6 +220,7 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         let header = known.read(dir)?;
         let before = records::engine_of(&header);
         records::must_fit(&dut, before.as_deref(), &header, &selected, &environment)?;
+        records::must_be_same_tests(&header, &snia)?;
         if let Some(before) = &header.environment {
             notes.extend(identity::changes(before, &environment));
         }
@@ -220,6 +235,7 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
     let here = preparing::here(&selected, &dut, &plan.preparation);
     let mut ready = Ready {
         plan,
+        snia,
         folder,
         here,
         history,

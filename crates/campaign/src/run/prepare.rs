@@ -15,6 +15,7 @@ use fathom_engine::sim::Sim;
 use fathom_model::{FailureKind, JobSpec};
 
 use super::RunError;
+use crate::flow::{History, Luck, Script, outlook};
 use crate::plan::{Plan, Step};
 use crate::precondition;
 
@@ -100,6 +101,23 @@ impl Wants {
             return Ok(wants);
         }
         Err(RunError::Input(first(faults)))
+    }
+
+    /// Adds what the job files of a flow want.
+    ///
+    /// # Errors
+    /// The faults of the job files.
+    pub(super) fn add_flow(&mut self, script: &dyn Script, folder: &Path) -> Result<(), RunError> {
+        let mut seen = BTreeSet::new();
+        for task in outlook(script, &History::default(), Luck::Best).0 {
+            for text in task.work.job_texts() {
+                if seen.insert(text.to_owned()) {
+                    let name = Path::new(&task.stage.id);
+                    self.add(read(text, name).map_err(RunError::Input)?, folder);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Adds what a job file wants.

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use fathom_device::safety::Confirmations;
 use fathom_engine::select::Selected;
+use fathom_engine::sim::Sim;
 use fathom_model::environment::BlockDevice;
 use fathom_model::{Stage, StageEnd, StageKind};
 
@@ -16,6 +17,7 @@ use crate::flow::acts::{Energizing, Purging};
 use crate::flow::{Act, History, Luck, Task, Work, lead};
 use crate::plan::{Phase, Plan, Preparation, Stale};
 use crate::precondition::{Here, Precondition};
+use crate::snia::{Place, Snia};
 use crate::state::{Judgement, Wanted};
 
 /// The first fio that has sprandom (its release notes).
@@ -33,7 +35,7 @@ pub(super) struct Found {
 }
 
 /// What is known of the machine for pre-conditioning.
-pub(super) fn here(selected: &Selected, dut: &Path, preparation: &Preparation) -> Here {
+pub(crate) fn here(selected: &Selected, dut: &Path, preparation: &Preparation) -> Here {
     let wants = |p: &crate::precondition::Settings| p.sprandom;
     let has_sprandom = match selected {
         Selected::Fio(fio) if preparation.precondition.as_ref().is_some_and(wants) => {
@@ -50,6 +52,42 @@ pub(super) fn here(selected: &Selected, dut: &Path, preparation: &Preparation) -
         capacity_bytes,
         has_sprandom,
     }
+}
+
+/// The tests after SNIA's specification, as they are run on the device under
+/// test.
+///
+/// # Errors
+/// What they cannot be on it.
+pub(super) fn snia(
+    plan: &Plan,
+    folder: &Path,
+    dut: &Path,
+    sim: Option<&Path>,
+) -> Result<Vec<Snia>, RunError> {
+    if !plan.snia.is_something() {
+        return Ok(Vec::new());
+    }
+    let simulated = plan.settings.engine == "sim";
+    let capacity_bytes = match simulated {
+        true => Some(Sim::read(sim).map_err(RunError::Input)?.capacity_bytes()),
+        false => capacity(dut),
+    };
+    let Some(capacity_bytes) = capacity_bytes else {
+        let dut = dut.display();
+        return Err(RunError::Missing(format!(
+            "{dut} is not there or has no size, which the SNIA tests need"
+        )));
+    };
+    let logs = plan.settings.progress_logs.then(|| folder.to_owned());
+    let place = Place {
+        dut,
+        capacity_bytes,
+        simulated,
+        destroy: &plan.settings.destroy,
+        logs,
+    };
+    plan.snia.scripts(&place).map_err(RunError::Input)
 }
 
 /// Size of a device (or file) in bytes.
@@ -124,6 +162,11 @@ impl Plan {
         };
         let mut history = History::default();
         let mut all = Vec::new();
+        // On a device that is not there nothing is known of its range.
+        for script in snia(self, &self.folder, &dut, None).unwrap_or_default() {
+            let (tasks, _) = lead(&script, &mut history, luck);
+            all.extend(tasks.into_iter().map(|task| (Phase::Random, task)));
+        }
         for phase in self.phases() {
             if let Some(script) = maker.script(phase, Found::default()) {
                 let (tasks, _) = lead(&script, &mut history, luck);
@@ -159,11 +202,15 @@ impl Ready<'_> {
     }
 
     /// The stages that will be done before the points that are left, each with
-    /// its phase, if it goes so.
+    /// its phase, if it goes so: those of the SNIA tests, which purge, come first.
     #[must_use]
     pub fn stages(&self, luck: Luck) -> Vec<(Phase, Task)> {
         let mut history = self.history.resumed();
         let mut all = Vec::new();
+        for script in &self.snia {
+            let (tasks, _) = lead(script, &mut history, luck);
+            all.extend(tasks.into_iter().map(|task| (Phase::Random, task)));
+        }
         for phase in self.phases_left() {
             let Some(script) = self.script(phase) else {
                 continue;
@@ -213,11 +260,12 @@ impl Ready<'_> {
                 care.idle_limit,
                 now_ms,
             );
+            let reason = judgement.reason().to_owned();
             let found = self.found(phase, judgement);
-            if let (Some(stale), Stale::Refuse) = (&found.stale, care.stale) {
+            if found.stale.is_some() && care.stale == Stale::Refuse {
                 let what = format!(
-                    "{stale}\n  to do: --again starts a new record; without STATE_STALE_REFUSE the \
-                     device is made ready anew"
+                    "the device is not as it was left for {phase} work: {reason}\n  to do: \
+                     STATE_STALE_REDO in the configuration makes it ready anew"
                 );
                 self.refusal.get_or_insert(RunError::Refused(what));
             }
@@ -255,17 +303,23 @@ impl Ready<'_> {
             return found;
         };
         let led = script.led(&self.history);
+        let anew =
+            |reason: &str| format!("the device is made ready for {phase} work anew: {reason}");
         match judgement {
             Judgement::Holds(reason) if led.is_none() && !self.plan.preparation.force => {
                 found.skip = Some(reason);
             }
             // It stands where this record has left it.
             Judgement::Holds(_) => {}
-            Judgement::Stale(reason) | Judgement::Lacks(reason) => {
+            // It was led there by this record or another one.
+            Judgement::Stale(reason) => {
+                found.pass = led.map_or(1, |pass| pass + 1);
+                found.stale = Some(anew(&reason));
+            }
+            Judgement::Lacks(reason) => {
                 if let Some(pass) = led {
                     found.pass = pass + 1;
-                    let what = format!("the device is made ready for {phase} work anew: {reason}");
-                    found.stale = Some(what);
+                    found.stale = Some(anew(&reason));
                 }
             }
         }

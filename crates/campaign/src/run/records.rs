@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use fathom_analysis::snia::{Setup, WriteCache};
 use fathom_engine::select::Selected;
 use fathom_engine::sim::SIMULATED;
 use fathom_model::Environment;
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::{Begin, RunError, identity};
 use crate::plan::{Plan, Step};
+use crate::snia::Snia;
 
 /// Name of the command in a record's header.
 pub const COMMAND: &str = "run";
@@ -143,6 +145,34 @@ pub(crate) fn must_fit(
     difference.map_or(Ok(()), |difference| Err(refused(difference)))
 }
 
+/// Whether a record's tests after SNIA's specification are those of today: rounds
+/// of two set-ups are none of one test.
+///
+/// # Errors
+/// That they are not, and what to do.
+pub(super) fn must_be_same_tests(header: &Header, now: &[Snia]) -> Result<(), RunError> {
+    let kept = header
+        .facts
+        .get(crate::snia::FACTS)
+        .cloned()
+        .unwrap_or_default();
+    let kept: Vec<Setup> = serde_json::from_value(kept).unwrap_or_default();
+    // The cache was set since.
+    let plain = |setup: &Setup| Setup {
+        write_cache: WriteCache::default(),
+        ..setup.clone()
+    };
+    let before = kept.iter().map(plain);
+    if before.eq(now.iter().map(|script| plain(&script.setup))) {
+        return Ok(());
+    }
+    Err(RunError::Refused(
+        "this campaign's record cannot go on: the configuration of its SNIA tests has changed\n  \
+         to do: --again starts a new record"
+            .to_owned(),
+    ))
+}
+
 /// Begins a new record.
 ///
 /// # Errors
@@ -152,6 +182,7 @@ pub(super) fn create(
     runs_dir: &Path,
     selected: &Selected,
     environment: &Environment,
+    snia: Option<Value>,
 ) -> Result<Writer, RunError> {
     let folder = real(&plan.folder);
     let name = folder.file_name().unwrap_or(OsStr::new("campaign"));
@@ -164,6 +195,9 @@ pub(super) fn create(
     header.environment = Some(environment.clone());
     let facts = Facts::of(plan, selected.engine().name());
     header.facts.insert(FACTS.to_owned(), json!(facts));
+    if let Some(setups) = snia {
+        header.facts.insert(crate::snia::FACTS.to_owned(), setups);
+    }
     let command: Vec<_> = std::env::args_os()
         .map(|arg| Value::from(arg.to_string_lossy()))
         .collect();

@@ -1,5 +1,6 @@
 //! What a run will cost, and what its limits leave out, before it starts.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use fathom_model::units;
@@ -27,14 +28,16 @@ impl<'p> Ready<'p> {
     /// one sentence, as far as it is known.
     #[must_use]
     pub fn costs(&self) -> String {
-        let fits = |place: &usize| !self.left_out().any(|left| left == *place);
+        let left_out: BTreeSet<usize> = self.left_out().collect();
+        let fits = |place: &usize| !left_out.contains(place);
         let steps = &self.plan.steps;
         let todo = self.todo.iter().filter(|place| fits(place));
         let points = todo.map(|&place| {
             let step = &steps[place];
             (step.duration, step.write_most(self.speed))
         });
-        let cost = Cost::of_parts(self.stage_parts().chain(points));
+        // Nobody knows when a device will be steady: what it takes at most.
+        let cost = Cost::of_parts(self.stage_parts(Luck::Worst).chain(points));
         let said = self.plan.settings.care.endurance_bytes;
         let endurance = match cost.write_bytes {
             0 => Endurance::default(),
@@ -43,13 +46,16 @@ impl<'p> Ready<'p> {
         sentence(&cost, &endurance)
     }
 
-    /// Time and bytes of the stages that make the device ready, if all goes well.
-    fn stage_parts(&self) -> impl Iterator<Item = (Option<Duration>, Option<u64>)> {
-        let stages = self.stages(Luck::Best).into_iter();
+    /// Time and bytes of the stages that make the device ready, if it goes so.
+    fn stage_parts(
+        &self,
+        luck: Luck,
+    ) -> impl Iterator<Item = (Option<Duration>, Option<u64>)> + use<> {
+        let stages = self.stages(luck).into_iter();
         let speed = self.speed;
         stages.map(move |(_, task)| {
-            let time = task.work.time(Luck::Best, speed);
-            (time, task.work.write_bytes(Luck::Best, speed))
+            let time = task.work.time(luck, speed);
+            (time, task.work.write_bytes(luck, speed))
         })
     }
 
@@ -66,7 +72,7 @@ impl<'p> Ready<'p> {
         let todo = self.todo.iter().map(|&place| &steps[place]);
         let parts = todo.map(|step| (step.duration, step.write_most(self.speed)));
         let mut limits = self.plan.settings.limits();
-        let stages = Cost::of_parts(self.stage_parts());
+        let stages = Cost::of_parts(self.stage_parts(Luck::Best));
         let left = |limit: Duration| limit.saturating_sub(stages.duration);
         limits.time = limits.time.map(left);
         let spent = self.moved.bytes().saturating_add(stages.write_bytes);

@@ -17,9 +17,12 @@ use fathom_model::{Histogram, Pattern, Point, Stage, StageEnd, StageKind, units}
 
 use crate::flow::{Act, Cell, Ending, Fill, History, Measured, Next, Past, Script, Task, Work};
 
+mod asked;
 mod config;
 mod start;
 
+pub use asked::Asked;
+pub(crate) use asked::{Place, TestLog};
 pub use config::{Wanted, from_config};
 pub use start::{Start, write_cache};
 
@@ -65,18 +68,23 @@ impl Snia {
         Part::of(&self.setup, part, &rounds)
     }
 
+    /// What a stage is called: a campaign has several tests.
+    fn title(&self, part: &str, what: &str) -> String {
+        let test = self.setup.test.title();
+        match part {
+            "" => format!("{test}: {what}"),
+            part => format!("{test} {part}: {what}"),
+        }
+    }
+
     /// What comes before the rounds of a part.
     fn beginning(&self, part: &str) -> Vec<Task> {
         let setup = &self.setup;
-        let named = match part {
-            "" => String::new(),
-            part => format!(" before {part}"),
-        };
         let mut tasks = vec![Task {
             stage: Stage {
                 id: setup.stage_id(part, "purge"),
                 kind: StageKind::Purge,
-                title: format!("purge{named}"),
+                title: self.title(part, "purge"),
                 round: None,
             },
             work: Work::Act(Rc::clone(&self.start)),
@@ -87,9 +95,12 @@ impl Snia {
                 stage: Stage {
                     id: setup.stage_id(part, &format!("fill-{nth}")),
                     kind: StageKind::Fill,
-                    title: format!(
-                        "sequential writes of {blocks}{named}, {nth} of {}",
-                        setup.fill_loops
+                    title: self.title(
+                        part,
+                        &format!(
+                            "sequential writes of {blocks}, {nth} of {}",
+                            setup.fill_loops
+                        ),
                     ),
                     round: None,
                 },
@@ -120,11 +131,11 @@ impl Snia {
     fn round(&self, part: &str, number: usize) -> Task {
         let setup = &self.setup;
         let number = u32::try_from(number).unwrap_or(u32::MAX);
-        let title = match (setup.test, part) {
-            (Test::Wsat, _) => format!("sample {number}"),
-            (_, "") => format!("round {number}"),
-            (_, part) => format!("round {number} of {part}"),
+        let what = match setup.test {
+            Test::Wsat => format!("sample {number}"),
+            _ => format!("round {number}"),
         };
+        let title = self.title(part, &what);
         let cells = setup.cells(part).into_iter();
         let time_ms = setup.cell_ms;
         Task {
@@ -150,9 +161,12 @@ impl Snia {
             stage: Stage {
                 id: setup.stage_id("", HISTOGRAM),
                 kind: StageKind::Measure,
-                title: format!(
-                    "histogram of {load} for {}",
-                    units::duration(setup.histogram_ms)
+                title: self.title(
+                    "",
+                    &format!(
+                        "histogram of {load} for {}",
+                        units::duration(setup.histogram_ms)
+                    ),
                 ),
                 round: None,
             },

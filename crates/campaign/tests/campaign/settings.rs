@@ -118,8 +118,15 @@ fn dev_names_the_device_and_the_plan_says_so() {
 #[test]
 fn the_state_of_the_device_is_part_of_the_plan() {
     let plan = Campaign::new("all-tests").plan();
-    assert_eq!(plan.notes.len(), 1, "{:?}", plan.notes);
-    assert!(plan.notes[0].contains("SNIA"));
+    assert!(plan.notes.is_empty(), "{:?}", plan.notes);
+    let tests: Vec<&str> = plan
+        .snia
+        .tests
+        .iter()
+        .map(|(test, ..)| test.name())
+        .collect();
+    assert_eq!(tests, ["iops"]);
+    assert!(plan.snia.purge.is_some());
     let preparation = &plan.preparation;
     assert!(preparation.on && preparation.energize && preparation.purge.is_some());
     assert_eq!(preparation.provision, None);

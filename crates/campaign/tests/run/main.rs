@@ -5,4 +5,5 @@ mod endings;
 mod guard;
 mod many;
 mod resume;
+mod snia;
 mod support;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use fathom_campaign::plan::{Care, Guard, Phase, Plan, Preparation, Settings, Step};
 use fathom_campaign::run::{Begin, Finish, Options, Progress, RunError, ready};
+use fathom_campaign::snia::Asked;
 use fathom_engine::Control;
 use fathom_model::{Event, Point};
 use fathom_record::Record;
@@ -65,6 +66,7 @@ impl Campaign {
         fs::write(&sim, format!("{head}{device}")).unwrap();
         let plan = Plan {
             preparation: Preparation::default(),
+            snia: Asked::default(),
             folder: dir.path().to_owned(),
             dut: "/dev/nothing".into(),
             settings: Settings {

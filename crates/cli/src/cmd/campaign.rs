@@ -78,11 +78,11 @@ pub enum OverBudget {
     Refuse,
 }
 
-fn size(text: &str) -> Result<u64, String> {
+pub fn size(text: &str) -> Result<u64, String> {
     parse_size(text).ok_or_else(|| "not a size like 20T".to_owned())
 }
 
-fn terabytes(text: &str) -> Result<u64, String> {
+pub fn terabytes(text: &str) -> Result<u64, String> {
     plan::terabytes(text).ok_or_else(|| plan::NO_RATING.to_owned())
 }
 

@@ -12,6 +12,7 @@ use fathom_model::Exit;
 use serde::{Deserialize, Serialize};
 
 use super::Global;
+use super::campaign::terabytes;
 use super::job::duration;
 use crate::engine::EngineOrSim;
 
@@ -104,8 +105,8 @@ struct TestArgs {
     #[arg(long, value_name = "BYTES", value_parser = size)]
     write_speed: Option<u64>,
     /// Terabytes that may be written in all its life, from the data sheet
-    #[arg(long, value_name = "TB")]
-    endurance_tbw: Option<f64>,
+    #[arg(long, value_name = "TB", value_parser = terabytes)]
+    endurance_tbw: Option<u64>,
     #[command(flatten)]
     how: How,
     #[command(flatten)]

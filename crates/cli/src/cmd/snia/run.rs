@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fathom_analysis::snia::{Setup, Test};
-use fathom_campaign::budget::{Cost, Endurance, Limits, Speed, TB};
+use fathom_campaign::budget::{Cost, Endurance, Limits, Over, Speed};
 use fathom_campaign::flow::acts::Purging;
 use fathom_campaign::flow::{Ending, Finish, Flow, Ready};
 use fathom_campaign::ledger::Ledgers;
@@ -16,7 +16,7 @@ use fathom_device::purge::Want;
 use fathom_engine::Control;
 use fathom_engine::sim::Sim;
 use fathom_model::environment::BlockDevice;
-use fathom_model::{Direction, Event, Exit, RunStatus, units};
+use fathom_model::{Event, Exit, RunStatus, units};
 use fathom_record::Entries;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -67,7 +67,7 @@ struct Job {
     max_time: Option<Duration>,
     max_written: Option<u64>,
     speed: Option<Speed>,
-    endurance_tbw: Option<f64>,
+    endurance_tbw: Option<u64>,
     record: Option<PathBuf>,
 }
 
@@ -276,7 +276,8 @@ impl Job {
             interval: Duration::from_millis(self.script.setup.interval_ms),
             limits: Limits {
                 time: self.max_time,
-                ..Limits::default()
+                bytes: self.max_written,
+                over: Over::Cut,
             },
             runs_dir: global.runs.clone(),
             record: self.record.clone(),
@@ -292,8 +293,7 @@ impl Job {
     fn endurance(&self) -> Endurance {
         let ledgers = Ledgers::of_user();
         let entries = ledgers.entries(&self.device).unwrap_or_default();
-        let said = self.endurance_tbw.map(|tb| (tb * TB) as u64);
-        Endurance::of(&ledgers.health(&self.device), &entries, said)
+        Endurance::of(&ledgers.health(&self.device), &entries, self.endurance_tbw)
     }
 
     /// Tells the plan; refuses one that wants more than it may have.
@@ -349,20 +349,7 @@ impl Job {
         }
         let options = LiveOptions::new(global.quiet, global.color);
         let mut screen = Screen::new(options, &self.script, ready.history().clone());
-        let mut written = 0_u64;
-        let mut over = false;
-        let mut observer = |event: &Event| {
-            if let Event::Sample(sample) = event
-                && sample.dir == Direction::Write
-            {
-                written += sample.bytes;
-            }
-            if self.max_written.is_some_and(|limit| written > limit) && !over {
-                over = true;
-                control.stop();
-            }
-            screen.take(event);
-        };
+        let mut observer = |event: &Event| screen.take(event);
         let finish = ready.run(control, &mut |_| {}, &mut observer);
         screen.finish();
         let finish = finish.map_err(failed)?;
@@ -370,41 +357,33 @@ impl Job {
         if !global.json {
             report::present(global, &doc)?;
         }
-        Ok((self.conclude(&finish, over), doc))
+        Ok((conclude(&finish), doc))
     }
+}
 
-    /// What is to be said behind the findings, and the exit code: that steady
-    /// state was not attained is a result.
-    fn conclude(&self, finish: &Finish, over: bool) -> Exit {
-        let dir = finish.dir.display();
-        let resume = format!("fathom snia resume {dir} --destroy …");
-        match (&finish.ending, &finish.stopped) {
-            (Some(Ending::Complete), _) => return Exit::Success,
-            (Some(Ending::NotAttained(numbers)), _) => {
-                out::note(format_args!("NOT STEADY: {numbers}"));
-                return Exit::Success;
-            }
-            (Some(Ending::Failed(reason)), _) => {
-                out::note(format_args!("fathom: {reason}\n  to do: {resume}"));
-            }
-            (None, Some(reason)) => {
-                out::note(format_args!(
-                    "fathom: it was stopped: {reason}\n  to do: {resume}"
-                ));
-            }
-            (None, None) if over => {
-                let limit = units::bytes(self.max_written.unwrap_or(0) as f64);
-                out::note(format_args!(
-                    "fathom: it was stopped: the {limit} that it may write are written\n  to do: {resume}"
-                ));
-                return Exit::Failed;
-            }
-            (None, None) => out::note(format_args!("to go on: {resume}")),
+/// What is to be said behind the findings, and the exit code: that steady state
+/// was not attained is a result.
+fn conclude(finish: &Finish) -> Exit {
+    let resume = format!("fathom snia resume {} --destroy …", finish.dir.display());
+    match (&finish.ending, &finish.stopped) {
+        (Some(Ending::Complete), _) => return Exit::Success,
+        (Some(Ending::NotAttained(numbers)), _) => {
+            out::note(format_args!("NOT STEADY: {numbers}"));
+            return Exit::Success;
         }
-        match finish.status {
-            RunStatus::Interrupted if finish.stopped.is_none() => Exit::Interrupted,
-            _ => Exit::Failed,
+        (Some(Ending::Failed(reason)), _) => {
+            out::note(format_args!("fathom: {reason}\n  to do: {resume}"));
         }
+        (None, Some(reason)) => {
+            out::note(format_args!(
+                "fathom: it was stopped: {reason}\n  to do: {resume}"
+            ));
+        }
+        (None, None) => out::note(format_args!("to go on: {resume}")),
+    }
+    match finish.status {
+        RunStatus::Interrupted if finish.stopped.is_none() => Exit::Interrupted,
+        _ => Exit::Failed,
     }
 }
 

@@ -227,7 +227,7 @@ fn count(kind: LogKind, timeline: &Timeline, track: &Track, means: usize) -> Dra
 }
 
 fn shade(spans: Vec<(f64, f64, f64)>, ink: Ink) -> Option<Layer> {
-    (spans.len() > 1).then(|| Layer {
+    (spans.len() > 1).then_some(Layer {
         name: None,
         shape: Shape::Band(spans),
         ink,

@@ -8,6 +8,8 @@
 mod heat;
 mod lines;
 mod percentiles;
+#[cfg(test)]
+mod tests;
 
 use fathom_analysis::latlog::{Timeline, Track};
 use fathom_model::{Direction, LogKind, units};

@@ -1,0 +1,135 @@
+use fathom_model::LogEntry;
+
+use super::*;
+use crate::chart::tests::check;
+use crate::chart::{Shape, Theme};
+
+fn log(job: u64, lines: u64, dirs: u64, value: impl Fn(u64) -> u64) -> JobLog {
+    let mut timeline = Timeline::new(true);
+    for n in 0..lines {
+        let entry = LogEntry {
+            time_ms: n / 20,
+            value: value(n),
+            max: None,
+            dir: if n % dirs == 0 {
+                Direction::Read
+            } else {
+                Direction::Write
+            },
+            bs: 4096,
+            offset: None,
+            prio: 0,
+            issue_ns: None,
+        };
+        timeline.add(&entry);
+    }
+    timeline.end();
+    JobLog {
+        job: format!("job {job}"),
+        kind: LogKind::Lat,
+        timeline,
+    }
+}
+
+fn logs(logs: Vec<JobLog>) -> Logs {
+    Logs {
+        name: "out".to_owned(),
+        logs,
+        bin_error_percent: None,
+    }
+}
+
+/// Spreads over ten powers of ten, never alike twice: the worst to draw.
+fn anything(n: u64) -> u64 {
+    let mixed = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    1 + (mixed >> 29 >> (n % 33))
+}
+
+#[test]
+fn the_worst_logs_have_svgs_below_a_megabyte() {
+    for (jobs, lines) in [(1, 300_000), (64, 6_000)] {
+        let all = (1..=jobs).map(|job| log(job, lines, 2, |n| anything(n * 64 + job)));
+        let graphs = of_logs(&logs(all.collect()));
+        let names: Vec<&str> = graphs.iter().map(|graph| graph.path.as_str()).collect();
+        assert_eq!(names, ["out-lat", "out-lat-percentiles", "out-lat-heat"]);
+        for graph in graphs {
+            let svg = graph.chart.svg(&Theme::LIGHT, graph.size);
+            assert!(svg.len() < 1 << 20, "{}: {} bytes", graph.path, svg.len());
+            check(&svg).unwrap();
+        }
+    }
+}
+
+/// Highest y of all that a plot draws.
+fn highest(graph: &Graph) -> f64 {
+    let layers = graph.chart.panels.iter().flat_map(|panel| &panel.layers);
+    let values = layers.flat_map(|layer| -> Vec<f64> {
+        match &layer.shape {
+            Shape::Line(points) => points.iter().map(|point| point.1).collect(),
+            Shape::Band(spans) => spans.iter().map(|span| span.2).collect(),
+            Shape::Cells(cells) => cells.iter().map(|cell| cell.y.1).collect(),
+            other => panic!("{other:?}"),
+        }
+    });
+    values.fold(0.0, f64::max)
+}
+
+#[test]
+fn the_slowest_of_a_million_ios_is_on_every_plot() {
+    let value = |n: u64| {
+        if n == 654_321 {
+            3_000_000_000
+        } else {
+            90_000 + n % 5000
+        }
+    };
+    let graphs = of_logs(&logs(vec![log(1, 1_000_000, 1, value)]));
+    for graph in &graphs[..2] {
+        assert_eq!(highest(graph), 3e9, "{}", graph.path);
+    }
+    // A cell ends where its row does.
+    assert!((3e9..3.3e9).contains(&highest(&graphs[2])));
+}
+
+#[test]
+fn a_stall_is_no_io_at_all_in_a_counted_log() {
+    let mut one = log(1, 100_000, 1, |_| 1);
+    one.kind = LogKind::Iops;
+    let graphs = of_logs(&logs(vec![one]));
+    let Shape::Line(points) = &graphs[0].chart.panels[0].layers[0].shape else {
+        panic!("a line");
+    };
+    // 20 I/Os in each ms.
+    assert!(
+        points.iter().all(|point| (point.1 - 20_000.0).abs() < 1.0),
+        "{points:?}"
+    );
+    let mut timeline = Timeline::new(false);
+    for n in (0..40_000u64).chain(60_000..100_000) {
+        let entry = LogEntry {
+            time_ms: n / 20,
+            value: 1,
+            max: None,
+            dir: Direction::Read,
+            bs: 4096,
+            offset: None,
+            prio: 0,
+            issue_ns: None,
+        };
+        timeline.add(&entry);
+    }
+    timeline.end();
+    let stalled = JobLog {
+        job: String::new(),
+        kind: LogKind::Iops,
+        timeline,
+    };
+    let graphs = of_logs(&logs(vec![stalled]));
+    let Shape::Line(points) = &graphs[0].chart.panels[0].layers[0].shape else {
+        panic!("a line");
+    };
+    let in_the_stall = points
+        .iter()
+        .filter(|point| (2100.0..2900.0).contains(&point.0));
+    assert!(in_the_stall.clone().count() > 5 && in_the_stall.clone().all(|point| point.1 == 0.0));
+}
