@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fathom_analysis::{Collector, Outcome, PointResult, Sweep};
 use fathom_model::{
     DirectionResult, Doubt, Entry, Event, Failure, FailureKind, Histogram, JobResult, Latency,
-    Point, Results, RunStatus,
+    Point, Results, RunStatus, StageEnd,
 };
 
 fn point(depth: u64, repetition: u32) -> Point {
@@ -266,6 +266,29 @@ fn doubts_of_the_figures_are_kept() {
         ended(RunStatus::Complete),
     ];
     assert_eq!(points(events)[0].doubts, [Doubt::FromSamples.meaning()]);
+}
+
+#[test]
+fn points_of_a_device_that_did_not_become_steady_are_marked() {
+    let settled = |end: StageEnd| Event::StageEnded {
+        id: "settle-seq".into(),
+        end,
+    };
+    let reason = "iops not steady".to_owned();
+    let all = points([
+        settled(StageEnd::NotAttained { reason }),
+        step(1, 1),
+        good(5),
+        settled(StageEnd::Done),
+        step(2, 1),
+        good(5),
+        ended(RunStatus::Complete),
+    ]);
+    assert!(
+        all[0].doubts[0].contains("had not become steady"),
+        "{all:?}"
+    );
+    assert!(all[1].doubts.is_empty(), "{all:?}");
 }
 
 #[test]

@@ -70,12 +70,14 @@ fn documents_of_campaigns() {
     ));
     assert_eq!(plan["schema"], "fathom.plan/1");
     assert_eq!(plan["totals"]["steps"], 702);
-    assert_eq!(plan["totals"]["duration_ms"], 702 * 240_000);
+    // The points, and the two loads that are steady at the first window.
+    assert_eq!(plan["totals"]["duration_ms"], 702 * 240_000 + 2 * 900_000);
+    assert_eq!(plan["totals"]["stages"], 7);
     assert_eq!(plan["totals"]["write_speed"], 1 << 20);
     assert_eq!(plan["totals"]["rated_endurance_share"], Value::Null);
     assert_eq!(plan["steps"][0]["x"], "iodepth");
     assert_eq!(plan["steps"][0]["settings"]["rw"], "write");
-    assert_eq!(plan["notes"].as_array().unwrap().len(), 2);
+    assert_eq!(plan["notes"].as_array().unwrap().len(), 1);
     let unknown = json(&fathom(dir.path(), &["plan", "--json"]));
     assert_eq!(unknown["totals"]["write_bytes"], Value::Null);
     let made = json(&fathom(
@@ -91,7 +93,7 @@ fn documents_of_campaigns() {
     assert_eq!(json(&checked)["dut_there"], false);
     let all = fathom(dir.path(), &["check", "--json"]);
     assert_eq!(all.status.code(), Some(3));
-    assert_eq!(json(&all)["problems"][0]["files"], 702 - 78);
+    assert_eq!(json(&all)["problems"][0]["files"], 708 - 78);
     let none = fathom(dir.path(), &["plan", "--only", "0009-nothing"]);
     assert_eq!(none.status.code(), Some(3));
 }
@@ -173,11 +175,11 @@ fn the_targets_of_make() {
     assert!(run(&["ini"]).contains("nothing to measure"));
     run(&["randconfig"]);
     run(&["allyesconfig"]);
-    assert!(run(&["-j2", "default"]).contains("702 job files: 702 written"));
+    assert!(run(&["-j2", "default"]).contains("708 job files: 708 written"));
     run(&["defconfig-nvme2n1-all"]);
     let config = std::fs::read_to_string(dir.path().join(".config")).unwrap();
     assert!(config.contains("CONFIG_DUT_FILENAME=\"/dev/nvme2n1\""));
-    assert!(run(&["clean"]).contains("702 job files removed"));
+    assert!(run(&["clean"]).contains("708 job files removed"));
     run(&["mrproper"]);
     assert!(!dir.path().join(".config").exists());
     assert!(dir.path().join("tests/0001-basic-tests.toml").exists());

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use fathom_model::{
     Direction, DirectionResult, Doubt, Entry, Event, Failure, Histogram, JobResult, Point,
-    RunStatus,
+    RunStatus, StageEnd,
 };
 
 use super::{Figures, Outcome, PointResult, Series, Sweep};
@@ -29,7 +29,12 @@ pub struct Collector {
     places: HashMap<String, usize>,
     /// The step in progress, when it is a point.
     attempt: Option<Attempt>,
+    /// The last load that was to become steady did not.
+    unsteady: bool,
 }
+
+/// What stands beside the figures of points that are measured all the same.
+const UNSTEADY: &str = "the device had not become steady before (the limit of rounds is soft)";
 
 /// A point and what is known of each repetition.
 #[derive(Debug)]
@@ -92,6 +97,11 @@ impl Collector {
             Event::Step { point, .. } => {
                 self.end_step(true);
                 self.attempt = point.as_deref().map(|point| self.begin(point));
+            }
+            // The points behind a stage that was found or made steady are good.
+            Event::StageEnded { end, .. } => {
+                self.end_step(true);
+                self.unsteady = matches!(end, StageEnd::NotAttained { .. });
             }
             Event::Skipped { point, reason } => {
                 self.end_step(true);
@@ -175,10 +185,13 @@ impl Collector {
     fn end_step(&mut self, settled: bool) {
         if let Some(attempt) = self.attempt.take() {
             let (place, repetition) = (attempt.place, attempt.repetition);
-            let came = match settled {
+            let mut came = match settled {
                 true => attempt.end(),
                 false => Repetition::Unfinished,
             };
+            if let (Repetition::Done(measured), true) = (&mut came, self.unsteady) {
+                measured.doubt(UNSTEADY);
+            }
             self.keep(place, repetition, came);
         }
     }

@@ -38,7 +38,7 @@ pub fn run(global: &Global, ready: Ready, plan: &Plan) -> anyhow::Result<Exit> {
         }
         if global.json {
             let of_act = commands.iter();
-            shown.extend(of_act.map(|c| json!({ "name": id, "command": c, "job_file": null })));
+            shown.extend(of_act.map(|c| json!({ "name": id, "command": [c], "job_file": null })));
             continue;
         }
         out::line(format_args!("# {id}: {}", task.stage.title));
