@@ -66,6 +66,7 @@ fn main() {
         ("report", measurements::open_report),
         ("between", running::between_points),
         ("campaign", running::memory),
+        ("snia", running::snia),
         ("lat", lat::latency_log),
         ("lat-memory", lat::memory),
         ("lat-memory-exact", lat::memory_exact),

@@ -119,7 +119,12 @@ fn dev_names_the_device_and_the_plan_says_so() {
 fn the_state_of_the_device_is_part_of_the_plan() {
     let plan = Campaign::new("all-tests").plan();
     assert!(plan.notes.is_empty(), "{:?}", plan.notes);
-    let tests: Vec<&str> = plan.snia.tests.iter().map(|(test, ..)| test.name()).collect();
+    let tests: Vec<&str> = plan
+        .snia
+        .tests
+        .iter()
+        .map(|(test, ..)| test.name())
+        .collect();
     assert_eq!(tests, ["iops"]);
     assert!(plan.snia.purge.is_some());
     let preparation = &plan.preparation;
