@@ -85,7 +85,7 @@ install: ## binary, man pages and shell completions under DESTDIR and PREFIX
 
 .PHONY: bench
 bench: ## Fathom's own cost, side by side with plain fio; writes bench/results.md and .json
-	@tools/setup.sh quick
+	@tools/setup.sh quick bench
 	rustup target add $(musl_target)
 	$(CARGO) bench --locked -p fathom-cli --bench cost --target $(musl_target)
 

@@ -33,7 +33,7 @@ print(v.agg(['size', 'min', 'mean', 'std', 'max']))
 print(v.quantile(p, interpolation='lower'))
 ";
 /// Their versions.
-const PYTHON_PACKAGES: [&str; 2] = ["polars==1.35.2", "pandas==2.3.3"];
+const PYTHON_PACKAGES: [&str; 2] = ["polars==2.1.0", "pandas==3.1.1"];
 
 /// Lines of the log.
 fn lines(lab: &Lab) -> u64 {

@@ -64,7 +64,7 @@ loader=$(cd "$work/tree" && find usr/lib usr/lib64 -name 'ld-linux*.so.*' | head
 [ -n "$loader" ] || fail "its loader is not where it should be"
 libraries=$(cd "$work/tree" && find usr/lib -name '*.so*' -exec dirname {} + | sort -u)
 
-rm -rf "$state/tree" "$state/bin"
+rm -rf "${state:?}/tree" "${state:?}/bin"
 mv "$work/tree" "$state/tree"
 mkdir "$state/bin"
 {

@@ -2,11 +2,12 @@
 # Installs the Debian packages that are missing for the groups named:
 #   build  what cargo needs to link
 #   quick  what the quick series needs
+#   bench  what others do the same with, for the benchmarks
 #   test   what the tests drive: sshd, file systems, loop devices, FUSE, QEMU, a browser
 # Anyone but root is told what to install. Does nothing when nothing is missing.
 set -eu
 
-[ $# -gt 0 ] || { echo "usage: tools/setup.sh build|quick|test ..." >&2; exit 2; }
+[ $# -gt 0 ] || { echo "usage: tools/setup.sh build|quick|bench|test ..." >&2; exit 2; }
 
 # Daemons and tools for administrators lie outside an ordinary user's PATH.
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
@@ -21,6 +22,10 @@ for group in "$@"; do
     case $group in
         build) need cc gcc; [ -e /usr/include/stdio.h ] || missing="$missing libc6-dev" ;;
         quick) need cc gcc; need fio fio ;;
+        bench)
+            need gnuplot gnuplot-nox
+            python3 -c "import ensurepip" 2>/dev/null || missing="$missing python3-venv"
+            ;;
         test)
             need fio fio
             need ssh openssh-client

@@ -24,6 +24,7 @@ mod matrix;
 mod only;
 pub mod plan;
 pub mod precondition;
+pub mod provision;
 pub mod purge;
 pub mod quick;
 pub mod run;

@@ -278,8 +278,20 @@ fn choose_dut(
     PathBuf::from(dut)
 }
 
+/// The device under test: the environment's DEV, else that of the configuration.
+#[must_use]
+pub fn dut(config: &Config, env: &dyn Fn(&str) -> Option<String>) -> PathBuf {
+    let dev = env("DEV").filter(|dev| !dev.is_empty());
+    dev.or_else(|| config.get("DUT_FILENAME").map(str::to_owned))
+        .unwrap_or_default()
+        .into()
+}
+
 /// The menu "Running", with the command line over it.
-fn settings(config: &Config, overrides: &Overrides) -> Result<Settings, CampaignError> {
+///
+/// # Errors
+/// A value that cannot be used.
+pub fn settings(config: &Config, overrides: &Overrides) -> Result<Settings, CampaignError> {
     let number = |symbol: &'static str| config.get(symbol).and_then(|text| text.parse().ok());
     let engine = match () {
         () if config.is_on("ENGINE_FIO") => "fio",

@@ -310,10 +310,15 @@ pub fn aligned(dir: Direction, rate: &Rate) -> String {
 
 /// A bar of the part that is done and the part that is left.
 pub fn bar(style: Style, done: u64, left: u64) -> String {
+    bar_of(style, BAR as usize, done, left)
+}
+
+/// As [`bar`], of so many columns.
+pub fn bar_of(style: Style, columns: usize, done: u64, left: u64) -> String {
     let whole = done.saturating_add(left).max(1) as f64;
-    let filled = (done as f64 / whole * f64::from(BAR)) as usize;
+    let filled = (done as f64 / whole * columns as f64) as usize;
     let rest = if style.color { "━" } else { "·" };
-    let rest = rest.repeat((BAR as usize).saturating_sub(filled));
+    let rest = rest.repeat(columns.saturating_sub(filled));
     style.paint(Tone::Good, &"━".repeat(filled)) + &style.paint(Tone::Faint, &rest)
 }
 

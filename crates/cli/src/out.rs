@@ -111,22 +111,28 @@ pub fn progress_style(color: Color) -> Style {
 
 /// The width of the terminal that shows progress, as it is now.
 pub fn progress_columns() -> Option<u16> {
+    progress_size().map(|(columns, _)| columns)
+}
+
+/// Columns and lines of the terminal that shows progress, as they are now.
+pub fn progress_size() -> Option<(u16, u16)> {
     let terminal = io::stderr();
-    terminal.is_terminal().then(|| columns(terminal))
+    terminal.is_terminal().then(|| size(terminal))
 }
 
 fn style_of(color: Color, terminal: Option<impl std::os::fd::AsFd>) -> Style {
     Style {
         color: wants_color(color, terminal.is_some(), &|name| std::env::var(name).ok()),
-        width: terminal.map(|terminal| columns(terminal)),
+        width: terminal.map(|terminal| size(terminal).0),
     }
 }
 
-/// The terminal's width; 80 where it does not tell, as serial consoles do not.
-fn columns(terminal: impl std::os::fd::AsFd) -> u16 {
+/// The terminal's columns and lines; 80 and 24 where it does not tell, as serial
+/// consoles do not.
+fn size(terminal: impl std::os::fd::AsFd) -> (u16, u16) {
     match rustix::termios::tcgetwinsize(terminal) {
-        Ok(size) if size.ws_col > 0 => size.ws_col,
-        _ => 80,
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
+        _ => (80, 24),
     }
 }
 

@@ -123,11 +123,6 @@ fn what_cannot_be_done_is_refused(guest: &mut Guest, disk: &str) {
             5,
             "cmdprio_hint: this fio does not have this option",
         ),
-        (disk, "--cdl-multi --dldsplit 1/60,2/50", 2, "110 percent"),
-        (disk, "--cdl-single --percentage 101 --dld 1", 2, "101"),
-        (disk, "--cdl-single --percentage 20 --dld 8", 2, "8"),
-        (disk, "--cdl-single --percentage 20", 2, "--dld"),
-        (disk, "", 2, "nothing to measure"),
         (
             disk,
             "--cdl-single --percentage 20 --dld 1 --t2b /tmp/T2A.cdl",
@@ -145,7 +140,7 @@ fn what_cannot_be_done_is_refused(guest: &mut Guest, disk: &str) {
     assert_eq!(state(guest, disk), before);
 }
 
-fn class<'d>(doc: &'d Value, workload: usize, hint: u64) -> &'d Value {
+fn class(doc: &Value, workload: usize, hint: u64) -> &Value {
     let classes = doc["workloads"][workload]["points"][0]["classes"].as_array();
     let found = classes.unwrap().iter().find(|class| class["hint"] == hint);
     found.unwrap_or_else(|| panic!("no class with hint {hint}: {doc}"))

@@ -81,6 +81,7 @@ fn drives_keep_their_history_and_tell_what_others_wrote() {
     what_nvme_says(&mut guest, &nvme);
     what_a_killed_run_wrote(&mut guest, &nvme);
     a_budget(&mut guest, &nvme);
+    a_state(&mut guest, &nvme);
     let all: Value = serde_json::from_str(&guest.must("fathom ledger --json")).unwrap();
     assert_eq!(all["schema"], "fathom.ledger-list/1");
     assert_eq!(all["devices"].as_array().unwrap().len(), 3, "{all}");
@@ -200,6 +201,59 @@ fn a_budget(guest: &mut Guest, drive: &Drive) {
     );
     let said = guest.must(&format!("{plan} --endurance-tbw 1"));
     assert!(said.contains("of the 1 TB given"), "{said}");
+}
+
+/// A campaign leads the drive into steady state, which is needless the next time,
+/// and stale once somebody else has written.
+fn a_state(guest: &mut Guest, drive: &Drive) {
+    let set = format!(
+        "cd /tmp/c && fathom config set PURGING=n PROFILE_SEQREAD=n PROFILE_SEQWRITE=n \
+         PROFILE_RANDWRITE=n PROFILE_RANDWRITE_70_30=n PROFILE_RANDWRITE_97_3=n \
+         SANTA_CLARA_ROUND_LIMIT=20 PRECONDITION_STRICT_ORDER=n \
+         DUT_TEST_MAX_IODEPTH=1 DESTROY_CONFIRM={} \
+         ENERGIZED_TIME=$(awk '{{print int($1) + 15}}' /proc/uptime)s",
+        drive.serial
+    );
+    guest.must(&set);
+    let run = format!("cd /tmp/c && DEV=/dev/{} fathom run --again", drive.disk);
+    guest.must(&run);
+    let doc = drive.ledger(guest);
+    assert_eq!(doc["state"], "steady", "{doc}");
+    let logs = guest.must("cat /tmp/c/logs/energized/*");
+    let told: Vec<&str> = logs
+        .lines()
+        .map(|line| line.split('|').next().unwrap())
+        .collect();
+    assert_eq!(told, ["Energizing", "Energized"], "{logs}");
+    let written = number(&doc, "fathom_written_bytes");
+
+    guest.must(&run);
+    let doc = drive.ledger(guest);
+    assert_eq!(number(&doc, "fathom_written_bytes"), written, "{doc}");
+    let skipped = guest.must("cat /tmp/c/logs/skip-precon/*");
+    assert!(
+        skipped.contains("nothing was written to it since"),
+        "{skipped}"
+    );
+
+    let disk = &drive.disk;
+    guest.must(&format!(
+        "dd if=/dev/zero of=/dev/{disk} bs=1M count=6 oflag=direct"
+    ));
+    assert_eq!(drive.ledger(guest)["state"], "used");
+    guest.must("cd /tmp/c && fathom config set STATE_STALE_REFUSE=y");
+    let refused = guest.run(&run);
+    assert_eq!(refused.code, 4, "{refused:?}");
+    let told = "others have written";
+    assert!(refused.stderr.contains(told), "{refused:?}");
+    guest.must("cd /tmp/c && fathom config set STATE_STALE_REDO=y");
+    let redone = guest.run(&run);
+    assert_eq!(redone.code, 0, "{redone:?}");
+    assert!(
+        redone.stderr.contains("anew") && redone.stderr.contains(told),
+        "{redone:?}"
+    );
+    assert!(number(&drive.ledger(guest), "fathom_written_bytes") > written);
 }
 
 fn fathom(dir: &TempDir, args: &[&str]) -> Output {

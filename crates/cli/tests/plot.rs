@@ -184,7 +184,9 @@ fn all_coarsenesses_show_the_same_ios() {
             };
             assert!(heat.contains(&shown), "{shown}: {heat:?}");
         }
-        let steps = |n: u32| format!("{n} steps an octave; blank: none");
+        let steps = |n: u32| {
+            format!("{n} steps an octave, scaled to steps of the same height; blank: none")
+        };
         assert_eq!(heights, [steps(8), steps(8), steps(4), steps(1)]);
     }
 }

@@ -115,7 +115,15 @@ fn a_baseline_has_the_folder_and_the_words_of_the_page() {
     assert_eq!(again.status.code(), Some(4));
     assert!(stderr(&again).contains("it exists already"), "{again:?}");
 
-    // Without a name the folder is in the home directory, which is this one.
+    writes_are_measured_where_the_disk_is_named(dir.path(), &dev, &run);
+}
+
+/// Without a name the folder is in the home directory, which is this one.
+fn writes_are_measured_where_the_disk_is_named(
+    dir: &Path,
+    dev: &str,
+    run: &dyn Fn(&str, &[&str]) -> Output,
+) {
     let writes = ["--rw", "randwrite", "--qds", "2", "--json"];
     let unnamed = run("native", &writes);
     assert_eq!(unnamed.status.code(), Some(4), "{unnamed:?}");
@@ -135,13 +143,12 @@ fn a_baseline_has_the_folder_and_the_words_of_the_page() {
             .exists()
     );
     let shown: Value =
-        serde_json::from_str(&stdout(&fathom(dir.path(), &["prio", "show", "--json"]))).unwrap();
+        serde_json::from_str(&stdout(&fathom(dir, &["prio", "show", "--json"]))).unwrap();
     assert_eq!(shown["workloads"], doc["workloads"]);
-    let curves = stdout(&fathom(dir.path(), &["show"]));
+    let curves = stdout(&fathom(dir, &["show"]));
     assert!(curves.contains("1 in 1 series: 1 done"), "{curves}");
     assert!(
-        !dir.path()
-            .join("state/fathom/switches")
+        !dir.join("state/fathom/switches")
             .read_dir()
             .unwrap()
             .any(|_| true)
@@ -149,7 +156,7 @@ fn a_baseline_has_the_folder_and_the_words_of_the_page() {
 }
 
 #[test]
-fn what_is_no_whole_disk_is_refused() {
+fn what_is_no_disk_or_out_of_range_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), [0; 512]).unwrap();
     for (dev, said) in [
@@ -159,5 +166,20 @@ fn what_is_no_whole_disk_is_refused() {
         let refused = fathom(dir.path(), &["prio", "--dev", dev, "--baseline"]);
         assert_eq!(refused.status.code(), Some(3));
         assert!(stderr(&refused).contains(said), "{refused:?}");
+    }
+    for (more, said) in [
+        ("--cdl-multi --dldsplit 1/60,2/50", "110 percent"),
+        ("--cdl-single --percentage 101 --dld 1", "101"),
+        ("--cdl-single --percentage 20 --dld 8", "8"),
+        ("--cdl-single --percentage 20", "--dld"),
+        ("--ncqprio", "--percentage"),
+        ("--baseline --qds 0", "no queue depth"),
+        ("--qds 1", "nothing to measure"),
+    ] {
+        let mut args = vec!["prio", "--dev", "file"];
+        args.extend(more.split(' '));
+        let refused = fathom(dir.path(), &args);
+        assert_eq!(refused.status.code(), Some(2), "{more}");
+        assert!(stderr(&refused).contains(said), "{said}: {refused:?}");
     }
 }

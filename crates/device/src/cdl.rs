@@ -1,7 +1,7 @@
 //! Command Duration Limits: the T2A page (reads) and the T2B page (writes), each
 //! with seven descriptors that an I/O can name in its hint.
 //!
-//! [`file`] reads and writes page files as `cdladm` has them, [`show`] the text
+//! [`mod@file`] reads and writes page files as `cdladm` has them, [`show`] the text
 //! in which it shows pages, [`wire`] the mode pages themselves (SPC-6, control
 //! mode subpages 07h and 08h), and [`scsi`] asks a disk for them and uploads them.
 

@@ -1,5 +1,22 @@
 //! The campaign that Fathom carries in itself: `campaigns/` of its sources.
 
+use std::sync::Arc;
+
+use fathom_kconfig::{Config, Loader, Memory};
+
+use crate::CampaignError;
+
+/// The shipped configuration with every symbol at its default, with these
+/// variables of the environment.
+///
+/// # Errors
+/// A mistake in the shipped files.
+pub fn config(env: &dyn Fn(&str) -> Option<String>) -> Result<Config, CampaignError> {
+    let files: Memory = FILES.iter().copied().collect();
+    let tree = Loader::new(&files).env(env).load("Kconfig")?;
+    Ok(Config::new(Arc::new(tree)))
+}
+
 /// A shipped file: its place in a campaign's folder, and its text.
 pub type File = (&'static str, &'static str);
 

@@ -32,7 +32,7 @@ impl Preparation {
     ///
     /// # Errors
     /// Values that cannot be used.
-    pub(super) fn of(config: &Config, dut: &Path, nothing_on: bool) -> Result<Self, CampaignError> {
+    pub(crate) fn of(config: &Config, dut: &Path, nothing_on: bool) -> Result<Self, CampaignError> {
         if !config.is_on("STEADY_STATE_PROVISIONING") {
             return Ok(Self::default());
         }

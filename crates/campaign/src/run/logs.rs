@@ -157,7 +157,7 @@ impl Logs {
         fs::write(dir.join(name), format!("{}\n", now()))
     }
 
-    /// A line of a log.
+    /// Writes a line to the device's file in the folder `log` of the logs.
     pub(crate) fn line(&self, log: &str, action: &str, details: &[&str]) -> io::Result<()> {
         let dir = self.dir.join(log);
         fs::create_dir_all(&dir)?;
@@ -181,7 +181,7 @@ impl Logs {
 }
 
 /// The log of a method, and what it is called there.
-fn provisioning(method: Method) -> (&'static str, &'static str) {
+pub(crate) fn provisioning(method: Method) -> (&'static str, &'static str) {
     match method {
         Method::SantaClara => ("provisioning/santa-clara", "Santa Clara"),
         Method::Snia => ("provisioning/snia/iops", "SNIA IOPS"),

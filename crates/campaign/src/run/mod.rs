@@ -31,7 +31,7 @@ pub(crate) mod logs;
 pub(crate) mod looks;
 mod planfile;
 pub(crate) mod prepare;
-mod preparing;
+pub(crate) mod preparing;
 mod progress;
 pub(crate) mod records;
 mod spending;

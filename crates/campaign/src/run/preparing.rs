@@ -35,7 +35,7 @@ pub(super) struct Found {
 }
 
 /// What is known of the machine for pre-conditioning.
-pub(super) fn here(selected: &Selected, dut: &Path, preparation: &Preparation) -> Here {
+pub(crate) fn here(selected: &Selected, dut: &Path, preparation: &Preparation) -> Here {
     let wants = |p: &crate::precondition::Settings| p.sprandom;
     let has_sprandom = match selected {
         Selected::Fio(fio) if preparation.precondition.as_ref().is_some_and(wants) => {
@@ -260,11 +260,12 @@ impl Ready<'_> {
                 care.idle_limit,
                 now_ms,
             );
+            let reason = judgement.reason().to_owned();
             let found = self.found(phase, judgement);
-            if let (Some(stale), Stale::Refuse) = (&found.stale, care.stale) {
+            if found.stale.is_some() && care.stale == Stale::Refuse {
                 let what = format!(
-                    "{stale}\n  to do: --again starts a new record; without STATE_STALE_REFUSE the \
-                     device is made ready anew"
+                    "the device is not as it was left for {phase} work: {reason}\n  to do: \
+                     STATE_STALE_REDO in the configuration makes it ready anew"
                 );
                 self.refusal.get_or_insert(RunError::Refused(what));
             }

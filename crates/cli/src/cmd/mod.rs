@@ -29,6 +29,7 @@ pub mod man;
 pub mod plan;
 pub mod plot;
 pub mod prio;
+pub mod provision;
 pub mod purge;
 pub mod quick;
 pub mod report;
@@ -107,6 +108,7 @@ pub enum Command {
     Status(status::Args),
     Watch(watch::Args),
     Purge(purge::Args),
+    Provision(provision::Args),
     Snia(snia::Args),
     Ledger(ledger::Args),
     Steady(steady::Args),
@@ -144,6 +146,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Status(args) => status::run(&cli.global, args),
         Command::Watch(args) => watch::run(&cli.global, args),
         Command::Purge(args) => purge::run(&cli.global, args),
+        Command::Provision(args) => provision::run(&cli.global, args),
         Command::Snia(args) => snia::run(&cli.global, args),
         Command::Ledger(args) => ledger::run(&cli.global, args),
         Command::Steady(args) => steady::run(&cli.global, args),

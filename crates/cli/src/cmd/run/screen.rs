@@ -230,7 +230,7 @@ fn plain(progress: &Progress, happened: &[Recent], options: LiveOptions) {
 }
 
 /// `16:04:01`, as the clock on the wall.
-fn time_of_day(at_ms: u64) -> String {
+pub fn time_of_day(at_ms: u64) -> String {
     let ms = i64::try_from(at_ms).unwrap_or(i64::MAX);
     let time = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH);
     time.to_zoned(TimeZone::system())

@@ -56,7 +56,7 @@ pub(super) fn of(logs: &Logs, kind: LogKind, all: &Timeline) -> Option<Graph> {
         subtitle: subtitle(logs, kind),
         panels,
         footer: vec![format!(
-            "I/Os of each {} by their latency, in {} steps an octave; blank: none",
+            "I/Os of each {} by their latency in {} steps an octave, scaled to steps of the same height; blank: none",
             units::duration(coarse.span_ms()),
             OCTAVE / row
         )],
@@ -95,14 +95,19 @@ fn panel(kind: LogKind, timeline: &Timeline, track: &Track, row: usize) -> Panel
         let end = (begin + span).min(timeline.end_ms.max(begin + 1));
         cells.extend(rows.into_iter().map(|(number, count)| {
             let (low, high) = (number * row, (number + 1) * row - 1);
+            // Below 1 ns there is nothing, and no place on the axis.
+            let (low, high) = (
+                bounds_of(low).0.max(1) as f64,
+                bounds_of(high).1 as f64 + 1.0,
+            );
+            // Rows are cut evenly within an octave, so the first looks higher than
+            // the last, and would hold more: its part of the octave is what counts.
+            let even = row as f64 / OCTAVE as f64;
+            let scaled = count as f64 * even / (high / low).log2();
             Cell {
                 x: (begin as f64, end as f64),
-                // Below 1 ns there is nothing, and no place on the axis.
-                y: (
-                    (bounds_of(low).0 as f64).max(1.0),
-                    bounds_of(high).1 as f64 + 1.0,
-                ),
-                value: Some(count as f64),
+                y: (low, high),
+                value: Some(scaled),
             }
         }));
     }

@@ -1,0 +1,72 @@
+//! What came of one drive, from its record alone.
+
+use std::path::Path;
+
+use fathom_analysis::steady_state::{Metric, Verdict, Watch};
+use fathom_model::{Event, RunStatus};
+use fathom_record::{Entries, RecordError};
+
+use crate::flow::{Criterion, History, Luck, Script, Work, outlook};
+
+/// What a record tells of its drive.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How the run ended; `None`: it goes on.
+    pub status: Option<RunStatus>,
+    /// Every stage.
+    pub history: History,
+    /// The verdicts of loads that were to become steady, by the ids of their
+    /// stages: of the last attempt of each.
+    pub verdicts: Vec<(String, Vec<(Metric, Verdict)>)>,
+    /// From its begin to its last line, in ms, pauses included.
+    pub took_ms: u64,
+}
+
+/// Reads a record. `script` tells what the loads in it were judged by.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn outcome(dir: &Path, script: &dyn Script) -> Result<Outcome, RecordError> {
+    let tasks = outlook(script, &History::default(), Luck::Best).0;
+    let criteria = |id: &str| -> Option<Vec<Criterion>> {
+        tasks.iter().find_map(|task| match &task.work {
+            Work::Settle(settle) if task.stage.id == id => Some(settle.criteria.clone()),
+            _ => None,
+        })
+    };
+    let mut entries = Entries::open(dir)?;
+    let mut history = History::default();
+    let mut verdicts: Vec<(String, Vec<_>)> = Vec::new();
+    let mut watched: Option<(String, Vec<Watch>)> = None;
+    let mut last_ms = entries.header.started_ms;
+    for entry in &mut entries {
+        let entry = entry?;
+        last_ms = entry.at_ms;
+        history.take(&entry.event);
+        match &entry.event {
+            Event::Stage { stage } => {
+                watched = criteria(&stage.id).map(|criteria| {
+                    let watch = |c: &Criterion| Watch::new(c.rule, c.ask.clone());
+                    (stage.id.clone(), criteria.iter().map(watch).collect())
+                });
+            }
+            Event::StageEnded { .. } => {
+                if let Some((id, watches)) = watched.take() {
+                    verdicts.retain(|(known, _)| *known != id);
+                    verdicts.push((id, watches.iter().flat_map(Watch::verdicts).collect()));
+                }
+            }
+            event => {
+                for watch in watched.iter_mut().flat_map(|(_, watches)| watches) {
+                    watch.take(event);
+                }
+            }
+        }
+    }
+    Ok(Outcome {
+        status: entries.status,
+        history,
+        verdicts,
+        took_ms: last_ms.saturating_sub(entries.header.started_ms),
+    })
+}

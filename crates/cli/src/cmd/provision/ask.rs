@@ -1,0 +1,192 @@
+//! What the command line and the campaign ask for, put together.
+
+use std::path::{Path, PathBuf};
+
+use fathom_campaign::folder::{CONFIG, shipped};
+use fathom_campaign::ledger::Ledgers;
+use fathom_campaign::plan::Overrides;
+use fathom_campaign::provision::{self, Drive, How, Method, Options, Provision, Skipped, Workload};
+use fathom_campaign::{Folder, plan};
+use fathom_kconfig::Config;
+use fathom_model::Exit;
+
+use super::Args;
+use crate::cmd::campaign::{environment, exit_error};
+use crate::cmd::run::failed;
+use crate::cmd::{ExitError, Global};
+use crate::engine::EngineOrSim;
+
+/// What is to be done.
+pub struct Asked {
+    /// The drives, and how.
+    pub provision: Provision,
+    /// Drives of the kind that are left alone.
+    pub skipped: Vec<Skipped>,
+}
+
+/// Puts it together; nothing is touched.
+pub fn asked(global: &Global, args: &Args) -> Result<Asked, ExitError> {
+    if !args.sim.is_empty() && args.engine != Some(EngineOrSim::Sim) {
+        return Err(usage(
+            "--sim describes a simulated device\n  to do: add --engine sim",
+        ));
+    }
+    match args.resume {
+        true => resumed(global, args),
+        false => new(global, args),
+    }
+}
+
+fn usage(message: &str) -> ExitError {
+    ExitError {
+        exit: Exit::Usage,
+        message: message.to_owned(),
+    }
+}
+
+/// The folder of the records: below that of a campaign that was named.
+fn runs_dir(global: &Global, args: &Args) -> PathBuf {
+    match &args.campaign {
+        Some(dir) => dir.join(&global.runs),
+        None => global.runs.clone(),
+    }
+}
+
+/// The campaign that was named, or the one in the current folder.
+fn campaign(args: &Args) -> Result<Option<Folder>, ExitError> {
+    if let Some(dir) = &args.campaign {
+        return Folder::open(dir).map(Some).map_err(exit_error);
+    }
+    let here = Folder::open(Path::new(".")).ok();
+    Ok(here.filter(|folder| folder.file(CONFIG).is_file()))
+}
+
+/// The configuration that holds: the campaign's, or the defaults of one.
+fn config(folder: Option<&Folder>) -> Result<Config, ExitError> {
+    match folder {
+        Some(folder) => folder.config(&environment),
+        None => shipped::config(&environment),
+    }
+    .map_err(exit_error)
+}
+
+fn overrides(args: &Args) -> Overrides {
+    args.budget.over(Overrides {
+        engine: args.engine.map(|engine| engine.name().to_owned()),
+        destroy: args.destroy.clone(),
+        ..Overrides::default()
+    })
+}
+
+fn new(global: &Global, args: &Args) -> Result<Asked, ExitError> {
+    let folder = campaign(args)?;
+    let config = config(folder.as_ref())?;
+    let settings = plan::settings(&config, &overrides(args)).map_err(exit_error)?;
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let logs = folder
+        .as_ref()
+        .filter(|_| settings.progress_logs)
+        .map(|folder| folder.path().to_owned());
+    let how = How {
+        workload: match args.workload {
+            Some(load) => load.into(),
+            None if config.is_on("PROVISION_SC_SEQUENTIAL") && folder.is_some() => {
+                Workload::Sequential
+            }
+            None => Workload::Random,
+        },
+        method: match args.method {
+            Some(method) => method.into(),
+            None if config.is_on("PRECONDITION_SNIA_IOPS") => Method::Snia,
+            None => Method::Sc,
+        },
+        purge: args.purge.clone(),
+        no_purge: args.no_purge,
+        force: args.force,
+        engine: settings.engine.clone(),
+        sim: args.sim.iter().map(|sim| absolute(sim)).collect(),
+        campaign: folder.as_ref().map(|folder| absolute(folder.path())),
+        logs: args.logs.clone().or(logs).map(|logs| absolute(&logs)),
+    };
+    let (drives, skipped) = drives(args, &config, folder.is_some(), &how)?;
+    let options = options(global, args, settings);
+    Ok(Asked {
+        provision: Provision::new(how, drives, config, options),
+        skipped,
+    })
+}
+
+fn options(global: &Global, args: &Args, settings: plan::Settings) -> Options {
+    Options {
+        runs_dir: runs_dir(global, args),
+        settings,
+        fio: args.fio.clone(),
+        ledgers: Ledgers::of_user(),
+    }
+}
+
+fn drives(
+    args: &Args,
+    config: &Config,
+    in_campaign: bool,
+    how: &How,
+) -> Result<(Vec<Drive>, Vec<Skipped>), ExitError> {
+    let simulated = how.engine == "sim";
+    if let Some(kind) = args.all {
+        let found = provision::all(kind.into()).map_err(failed)?;
+        return Ok((found.drives, found.skipped));
+    }
+    let mut paths = args.devices.clone();
+    if paths.is_empty() && in_campaign {
+        paths = vec![plan::dut(config, &environment)];
+    }
+    if paths.is_empty() {
+        return Err(usage(
+            "no drive is named\n  to do: name drives, or --all nvme, scsi or ata",
+        ));
+    }
+    let drives = match simulated {
+        true => Ok(paths.iter().map(|path| Drive::simulated(path)).collect()),
+        false => provision::named(&paths),
+    };
+    Ok((drives.map_err(failed)?, Vec::new()))
+}
+
+/// The last batch, as it was asked for then.
+fn resumed(global: &Global, args: &Args) -> Result<Asked, ExitError> {
+    let mut batch = provision::last(&runs_dir(global, args)).map_err(failed)?;
+    if let Some(other) = args
+        .devices
+        .iter()
+        .find(|path| !batch.facts.drives.contains(path))
+    {
+        return Err(usage(&format!(
+            "{} is not among the drives of the last start",
+            other.display()
+        )));
+    }
+    let folder = match &batch.facts.how.campaign {
+        Some(dir) => Some(Folder::open(dir).map_err(exit_error)?),
+        None => None,
+    };
+    let config = config(folder.as_ref())?;
+    if let Some(engine) = args.engine {
+        batch.facts.how.engine = engine.name().to_owned();
+    }
+    let settings = plan::settings(&config, &overrides(args)).map_err(exit_error)?;
+    let at = match batch.facts.how.engine == "sim" {
+        true => Drive::simulated,
+        // What is done may be gone by now.
+        false => Drive::at,
+    };
+    let drives = batch.facts.drives.iter().map(|path| at(path)).collect();
+    let options = options(global, args, settings);
+    let mut provision = Provision::resumed(batch, drives, config, options);
+    if !args.devices.is_empty() {
+        provision.restrict(&args.devices);
+    }
+    Ok(Asked {
+        provision,
+        skipped: Vec::new(),
+    })
+}

@@ -1,0 +1,274 @@
+//! `fathom provision`: brings many drives into a known state at once.
+
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use fathom_campaign::provision::{self, Came, Planned, Provision, Skipped, Told, Workload};
+use fathom_device::drives::Transport;
+use fathom_device::purge::Choice;
+use fathom_engine::Control;
+use fathom_model::Exit;
+
+use super::Global;
+use super::campaign::Budget;
+use super::run::failed;
+use crate::engine::EngineOrSim;
+use crate::live::LiveOptions;
+use crate::{out, signals};
+
+mod ask;
+mod dashboard;
+mod document;
+mod dry;
+mod refused;
+mod row;
+mod summary;
+
+use dashboard::Dashboard;
+use row::Row;
+
+/// Bring drives into steady state, all at the same time
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Purges each drive, fills it, and writes the wanted load until it is steady; every drive with a
+record and an engine of its own. A drive that fails does not stop the others. Nothing is written
+before every drive is free and named. In the folder of a campaign its configuration says how, and
+its device is the one where none is named; else the defaults of a campaign hold. A drive that is
+in the wanted state already is left as it is, unless --force.
+
+Examples:
+  fathom provision --all nvme                            what is there, and the command to confirm it
+  fathom provision /dev/nvme1n1 --destroy ACME_1234      one drive, for random work
+  fathom provision --all nvme --workload mixed --destroy S1 --destroy S2
+                                                         even drives sequential, odd ones random
+  fathom provision /dev/sda /dev/sdb --dry-run           every command of every drive; nothing is run
+  fathom provision --resume --destroy S1 --destroy S2    goes on after Ctrl-C, a kill, a power cut")]
+pub struct Args {
+    /// The drives
+    #[arg(value_name = "DEV")]
+    devices: Vec<PathBuf>,
+    /// All drives of this kind that nobody uses
+    #[arg(long, value_enum, value_name = "KIND", conflicts_with = "devices")]
+    all: Option<Kind>,
+    /// Folder of the campaign whose configuration holds [default: the current
+    /// one, if it is one]
+    #[arg(short = 'C', value_name = "DIR")]
+    campaign: Option<PathBuf>,
+    /// The load for which the drives are to be steady [default: random, or what
+    /// the campaign says]
+    #[arg(long, value_enum, value_name = "LOAD")]
+    workload: Option<Load>,
+    /// How they get there [default: sc, or what the campaign says]
+    #[arg(long, value_enum)]
+    method: Option<Method>,
+    /// How they are purged first (fathom purge --help) [default: auto]
+    #[arg(long, value_name = "METHOD", value_parser = purge_method)]
+    purge: Option<String>,
+    /// Do not purge them first
+    #[arg(long, conflicts_with = "purge")]
+    no_purge: bool,
+    /// Also drives that are in the wanted state already
+    #[arg(long)]
+    force: bool,
+    /// Confirm that a drive may be overwritten: its serial number, its name in
+    /// /dev/disk/by-id, or PATH=SIZE where it has neither; once for each drive
+    #[arg(long, value_name = "WORDS")]
+    destroy: Vec<String>,
+    /// Show every command that would be executed, and run nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Go on with the drives of the last start that are not done
+    #[arg(long, conflicts_with_all = ["all", "workload", "method", "purge", "no_purge", "force"])]
+    resume: bool,
+    /// Folder below which logs/ gets a log of each drive in fio-tests' form
+    /// [default: that of the campaign]
+    #[arg(long, value_name = "DIR")]
+    logs: Option<PathBuf>,
+    #[command(flatten)]
+    budget: Budget,
+    /// Which engine writes
+    #[arg(long, value_enum)]
+    engine: Option<EngineOrSim>,
+    /// The device that '--engine sim' simulates; of several, the first is for the
+    /// first drive, the last for all others [default: a healthy one]
+    #[arg(long, value_name = "FILE")]
+    sim: Vec<PathBuf>,
+    /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
+    #[arg(long, value_name = "PATH")]
+    fio: Option<PathBuf>,
+}
+
+/// The name of a way to purge, as it was written.
+fn purge_method(text: &str) -> Result<String, String> {
+    text.parse::<Choice>().map(|_| text.to_owned())
+}
+
+/// How drives are attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    /// NVMe namespaces
+    Nvme,
+    /// SCSI disks: SAS, Fibre Channel, iSCSI, virtual ones
+    Scsi,
+    /// ATA disks
+    Ata,
+}
+
+impl From<Kind> for Transport {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Nvme => Self::Nvme,
+            Kind::Scsi => Self::Scsi,
+            Kind::Ata => Self::Ata,
+        }
+    }
+}
+
+/// What the drives are to be steady for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Load {
+    /// Sequential writes
+    Seq,
+    /// Random writes
+    Random,
+    /// Sequential on drives with an even number in their name, random on odd ones
+    Mixed,
+}
+
+impl From<Load> for Workload {
+    fn from(load: Load) -> Self {
+        match load {
+            Load::Seq => Self::Sequential,
+            Load::Random => Self::Random,
+            Load::Mixed => Self::Mixed,
+        }
+    }
+}
+
+/// How a steady state is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Method {
+    /// Santa Clara: fills, then the load until fio's rule holds
+    Sc,
+    /// SNIA's way, interpreted: fills, then the rounds of the IOPS test
+    Snia,
+}
+
+/// Provisions the drives.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    let asked = ask::asked(global, args)?;
+    let provision = &asked.provision;
+    if !global.quiet && !global.json {
+        tell_skipped(&asked.skipped);
+    }
+    if args.dry_run {
+        return dry::run(global, &asked);
+    }
+    if provision.left().next().is_none() {
+        return nothing_left(global, &asked);
+    }
+    if let Err(refused) = provision.check() {
+        return Err(refused::error(provision, &refused).into());
+    }
+    let plan = provision.plan().map_err(failed)?;
+    if !global.quiet {
+        summary::tell_plan(provision, &plan);
+    }
+    // Taken over before anything starts: an early Ctrl-C leaves no engine behind.
+    let control = signals::control()?;
+    let came = observed(global, provision, &plan, &control);
+    conclude(global, &asked, came, &control)
+}
+
+/// Drives that are left alone, with their reasons.
+fn tell_skipped(skipped: &[Skipped]) {
+    for skipped in skipped {
+        out::note(format_args!("left alone: {skipped}"));
+    }
+}
+
+/// All of the batch are done.
+fn nothing_left(global: &Global, asked: &ask::Asked) -> anyhow::Result<Exit> {
+    if !global.quiet {
+        out::note("Nothing is left to do: all drives of the last start are done.");
+    }
+    show(global, asked, &[])?;
+    Ok(Exit::Success)
+}
+
+/// Runs them before somebody's eyes; gives what came of each.
+fn observed(
+    global: &Global,
+    provision: &Provision,
+    plan: &[Planned],
+    control: &Control,
+) -> Vec<(usize, Came)> {
+    let live = LiveOptions::new(global.quiet, global.color);
+    // By the place among all drives.
+    let mut rows = vec![None; provision.drives.len()];
+    let mut shown = Vec::new();
+    for planned in plan {
+        rows[planned.place] = Some(shown.len());
+        let drive = &provision.drives[planned.place].drive;
+        let name = drive.name.clone();
+        shown.push(Row::new(
+            name,
+            summary::about(drive),
+            summary::ahead(planned),
+        ));
+    }
+    let title = summary::title(provision);
+    let mut dashboard = Dashboard::new(live, title, shown, now_ms());
+    let mut observer = |told: Option<(usize, Told)>| {
+        let now_ms = now_ms();
+        if let Some((place, told)) = told
+            && let Some(row) = rows[place]
+        {
+            match told {
+                Told::Event(event) => dashboard.take(row, now_ms, &event),
+                Told::Failed(reason) => dashboard.fail(row, now_ms, &reason),
+            }
+        }
+        dashboard.draw(now_ms);
+    };
+    let came = provision.run(control, &mut observer);
+    dashboard.finish();
+    came
+}
+
+/// The summary or the document, and the exit code: the worst of all drives.
+fn conclude(
+    global: &Global,
+    asked: &ask::Asked,
+    came: Vec<(usize, Came)>,
+    control: &Control,
+) -> anyhow::Result<Exit> {
+    show(global, asked, &came)?;
+    Ok(summary::worst(&came, control.stop_requests() > 0))
+}
+
+fn show(global: &Global, asked: &ask::Asked, came: &[(usize, Came)]) -> anyhow::Result<()> {
+    let document = document::Document::of(asked, came)?;
+    match global.json {
+        true => out::json(&document),
+        false => {
+            out::text(summary::text(&document, out::style(global.color)));
+            Ok(())
+        }
+    }
+}
+
+fn now_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as u64)
+}
+
+impl From<Method> for provision::Method {
+    fn from(method: Method) -> Self {
+        match method {
+            Method::Sc => Self::Sc,
+            Method::Snia => Self::Snia,
+        }
+    }
+}
