@@ -67,6 +67,7 @@ fn main() {
         ("report", measurements::open_report),
         ("between", running::between_points),
         ("campaign", running::memory),
+        ("snia", running::snia),
         ("lat", lat::latency_log),
         ("provision", provision::eight_drives),
         ("lat-memory", lat::memory),

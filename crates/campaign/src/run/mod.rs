@@ -188,32 +188,17 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
     }
     let folder = records::real(&plan.folder);
     let dut = folder.join(&plan.dut);
+    let sim = options.sim.as_deref();
     let mut wants = Wants::of(plan, &folder)?;
-    let snia = preparing::snia(plan, &folder, &dut, options.sim.as_deref())?;
+    let snia = preparing::snia(plan, &folder, &dut, sim)?;
     for script in &snia {
         wants.add_flow(script, &folder)?;
     }
+    let (selected, note) = wants.engine(&plan.settings.engine, options.fio.as_deref(), sim)?;
     let notice = (!snia.is_empty()).then(|| fathom_analysis::snia::NOTICE.to_owned());
-    let (selected, note) = wants.engine(
-        &plan.settings.engine,
-        options.fio.as_deref(),
-        options.sim.as_deref(),
-    )?;
-    let mut notes: Vec<String> = plan
-        .notes
-        .iter()
-        .cloned()
-        .chain(notice)
-        .chain(note)
-        .collect();
-    let (environment, refusal) = match selected.is_simulated() {
-        true => (fathom_device::environment(&[]), None),
-        false => {
-            let refusal = wants.check_targets(&plan.settings.destroy).err();
-            let environment = fathom_device::environment(std::slice::from_ref(&dut));
-            (environment, refusal)
-        }
-    };
+    let known = plan.notes.iter().cloned().chain(notice);
+    let mut notes: Vec<String> = known.chain(note).collect();
+    let (environment, refusal) = target(&selected, &wants, &dut, &plan.settings.destroy);
     let record = records::to_go_on_with(plan, runs_dir, options.begin)?;
     let mut known = Known::default();
     if let Some(dir) = &record {
@@ -225,20 +210,15 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
             notes.extend(identity::changes(before, &environment));
         }
     }
-    let Known {
-        tally,
-        moved,
-        history,
-    } = known;
     let mut guards = Guards::new(plan);
-    guards.look_at_all(plan, &tally);
+    guards.look_at_all(plan, &known.tally);
     let here = preparing::here(&selected, &dut, &plan.preparation);
     let mut ready = Ready {
         plan,
         snia,
         folder,
         here,
-        history,
+        history: known.history,
         found: BTreeMap::new(),
         dut,
         runs_dir: runs_dir.to_owned(),
@@ -246,8 +226,8 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         written: wants.written().map(Path::to_owned).collect(),
         environment,
         record,
-        tally,
-        moved,
+        tally: known.tally,
+        moved: known.moved,
         speed: plan.link_speed(),
         guards,
         todo: Vec::new(),
@@ -264,6 +244,21 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         .or_else(|| ready.against_purge())
         .or_else(|| ready.over_budget());
     Ok(ready)
+}
+
+/// The machine with the target, and what stands against writing to that.
+fn target(
+    selected: &Selected,
+    wants: &Wants,
+    dut: &Path,
+    destroy: &[String],
+) -> (Environment, Option<RunError>) {
+    if selected.is_simulated() {
+        return (fathom_device::environment(&[]), None);
+    }
+    let refusal = wants.check_targets(destroy).err();
+    let targets = [dut.to_owned()];
+    (fathom_device::environment(&targets), refusal)
 }
 
 /// What is known of the starts before.
