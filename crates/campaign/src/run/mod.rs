@@ -188,24 +188,12 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
     }
     let folder = records::real(&plan.folder);
     let dut = folder.join(&plan.dut);
-    let mut wants = Wants::of(plan, &folder)?;
-    let snia = preparing::snia(plan, &folder, &dut, options.sim.as_deref())?;
-    for script in &snia {
-        wants.add_flow(script, &folder)?;
-    }
-    let notice = (!snia.is_empty()).then(|| fathom_analysis::snia::NOTICE.to_owned());
-    let (selected, note) = wants.engine(
-        &plan.settings.engine,
-        options.fio.as_deref(),
-        options.sim.as_deref(),
-    )?;
-    let mut notes: Vec<String> = plan
-        .notes
-        .iter()
-        .cloned()
-        .chain(notice)
-        .chain(note)
-        .collect();
+    let Chosen {
+        wants,
+        snia,
+        selected,
+        mut notes,
+    } = Chosen::of(plan, &folder, &dut, &options)?;
     let (environment, refusal) = match selected.is_simulated() {
         true => (fathom_device::environment(&[]), None),
         false => {
@@ -230,8 +218,7 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         moved,
         history,
     } = known;
-    let mut guards = Guards::new(plan);
-    guards.look_at_all(plan, &tally);
+    let guards = Guards::after(plan, &tally);
     let here = preparing::here(&selected, &dut, &plan.preparation);
     let mut ready = Ready {
         plan,
@@ -264,6 +251,34 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         .or_else(|| ready.against_purge())
         .or_else(|| ready.over_budget());
     Ok(ready)
+}
+
+/// What a plan wants, and the engine that does it.
+struct Chosen {
+    wants: Wants,
+    snia: Vec<Snia>,
+    selected: Selected,
+    notes: Vec<String>,
+}
+
+impl Chosen {
+    fn of(plan: &Plan, folder: &Path, dut: &Path, options: &Options) -> Result<Self, RunError> {
+        let (fio, sim) = (options.fio.as_deref(), options.sim.as_deref());
+        let mut wants = Wants::of(plan, folder)?;
+        let snia = preparing::snia(plan, folder, dut, sim)?;
+        for script in &snia {
+            wants.add_flow(script, folder)?;
+        }
+        let notice = (!snia.is_empty()).then(|| fathom_analysis::snia::NOTICE.to_owned());
+        let (selected, note) = wants.engine(&plan.settings.engine, fio, sim)?;
+        let notes = plan.notes.iter().cloned().chain(notice).chain(note);
+        Ok(Self {
+            notes: notes.collect(),
+            wants,
+            snia,
+            selected,
+        })
+    }
 }
 
 /// What is known of the starts before.
