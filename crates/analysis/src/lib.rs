@@ -1,6 +1,6 @@
 //! Pure functions over records: the same code judges live and, later, again.
 //!
-//! [`estimate`] says how sure a mean is; [`groups`](mod@groups) adds up jobs,
+//! [`estimate`] says how sure a mean is; [`groups`](mod@groups) adds up jobs, [`hosts`] machines,
 //! [`rate`] what they did in an interval; [`series`] gathers the points of a
 //! campaign from its events into curves, [`best`](mod@best) finds their best
 //! points, and [`guard`] says when a curve only gets worse; [`steady_state`]
@@ -11,6 +11,7 @@ pub mod best;
 pub mod estimate;
 pub mod groups;
 pub mod guard;
+pub mod hosts;
 pub mod latlog;
 pub mod rate;
 pub mod series;

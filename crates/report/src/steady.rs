@@ -138,7 +138,7 @@ impl Steady {
 
     fn take(&mut self, event: &Event) {
         match event {
-            Event::Jobs { names } => self.jobs.extend(names.iter().cloned()),
+            Event::Jobs { names, .. } => self.jobs.extend(names.iter().cloned()),
             Event::Resumed { gap_ms, .. } => self.notes.push(format!(
                 "the run was interrupted for {}: SNIA's flow allows no unplanned gap",
                 fathom_model::units::duration(*gap_ms)

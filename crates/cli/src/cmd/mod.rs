@@ -28,6 +28,7 @@ pub mod quick;
 pub mod report;
 pub mod run;
 pub mod runs;
+pub mod serve;
 pub mod show;
 pub mod status;
 pub mod steady;
@@ -129,6 +130,8 @@ pub enum Command {
     Run(run::Args),
     #[command(display_order = 15)]
     Runs(runs::Args),
+    #[command(display_order = 20)]
+    Serve(serve::Args),
     #[command(display_order = 16)]
     Show(show::Args),
     #[command(display_order = 12)]
@@ -164,6 +167,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Resume(args) => run::resume(&cli.global, args),
         Command::Run(args) => run::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
+        Command::Serve(args) => serve::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),
         Command::Status(args) => status::run(&cli.global, args),
         Command::Steady(args) => steady::run(&cli.global, args),
