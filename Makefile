@@ -12,7 +12,7 @@ FUZZ_SECONDS ?= 20
 # Where cargo builds, wherever it was told to.
 target_dir = $(shell $(CARGO) metadata --no-deps --offline --format-version 1 2>/dev/null | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
 musl_target = $(shell uname -m)-unknown-linux-musl
-scripts = .ci/run tools/*.sh tools/guest/*
+scripts = .ci/run tools/*.sh tools/guest/* tools/cluster/*.sh tools/cluster/kubectl
 
 .PHONY: help
 help: ## this list
@@ -41,7 +41,7 @@ fmt: ## check the formatting
 
 .PHONY: lint
 lint: ## clippy and shellcheck, warnings denied
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --locked --features fathom-cli/test-cluster -- -D warnings
 	shellcheck $(wildcard $(scripts))
 
 .PHONY: unit
@@ -50,7 +50,11 @@ unit: ## all tests, documentation examples included
 
 .PHONY: test-guest
 test-guest: setup ## the tests that boot a guest with emulated disks; its parts stay in ~/.cache/fathom-guest
-	$(CARGO) test --locked -p fathom-cli --test guest
+	$(CARGO) test --locked -p fathom-cli --test guest --test guest_purge
+
+.PHONY: test-cluster
+test-cluster: setup ## a real single-node Kubernetes, and the tests that need one; built once, kept in ~/.cache/fathom-cluster
+	@CARGO="$(CARGO)" tools/test-cluster.sh
 
 .PHONY: test-static
 test-static: musl ## what the static binary does with nothing but a kernel

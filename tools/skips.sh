@@ -35,11 +35,18 @@ guest_can_be_had() {
     [ $status -ne 3 ]
 }
 
+newer_fio_can_be_had() {
+    status=0
+    "$(dirname "$0")/newer-fio.sh" >/dev/null 2>&1 || status=$?
+    [ $status -ne 3 ]
+}
+
 # can REASON: whether this machine can do what the reason says it cannot. The first
 # of its words that names a capability decides; the general ones come last.
 can() {
     case $(printf '%s' "$1" | tr '[:upper:]' '[:lower:]') in
         *kconfiglib*) pypi_works ;;
+        *"newer fio"*) newer_fio_can_be_had ;;
         *guest*) guest_can_be_had ;;
         *throttle*)
             is_root && { [ -e /sys/fs/cgroup/blkio/blkio.throttle.read_iops_device ] \

@@ -5,7 +5,7 @@
 //! campaign from its events into curves, [`best`](mod@best) finds their best
 //! points, and [`guard`] says when a curve only gets worse; [`steady_state`]
 //! says when a device has settled, and [`latlog`] makes statistics of latency
-//! logs. Knows only `model`: it reads no files and no clocks.
+//! logs, [`priority`] those of priorities and duration limits. Knows only `model`: it reads no files and no clocks.
 
 pub mod best;
 pub mod estimate;
@@ -13,6 +13,7 @@ pub mod groups;
 pub mod guard;
 pub mod hosts;
 pub mod latlog;
+pub mod priority;
 pub mod rate;
 pub mod series;
 pub mod steady_state;

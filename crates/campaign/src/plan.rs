@@ -9,13 +9,16 @@ use fathom_kconfig::Config;
 use fathom_model::Point;
 use serde::{Deserialize, Serialize};
 
+use crate::budget::{Limits, Over};
 use crate::matrix::{self, Made};
 use crate::{CampaignError, Folder, Only, folder};
 
 mod budget;
+mod care;
 mod load;
 
 pub use budget::{Cost, Speed};
+pub use care::{Care, NO_RATING, Stale, terabytes};
 
 /// A campaign, resolved: everything `run` needs to know.
 #[derive(Debug, Clone)]
@@ -60,6 +63,20 @@ pub struct Settings {
     pub guard: Option<Guard>,
     /// Whether progress logs in fio-tests' form are kept.
     pub progress_logs: bool,
+    /// The menu "Budget", and what is done about the state of the device.
+    pub care: Care,
+}
+
+impl Settings {
+    /// What may be spent: the time of one start, the bytes of the whole record.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        Limits {
+            time: self.campaign_limit,
+            bytes: self.care.max_written,
+            over: self.care.over,
+        }
+    }
 }
 
 /// When the guard ends a series.
@@ -126,6 +143,12 @@ pub struct Overrides {
     pub dut: Option<PathBuf>,
     /// Whether series are guarded: all of them, or none.
     pub guard: Option<bool>,
+    /// Most bytes that the campaign may write (`MAX_WRITTEN`).
+    pub max_written: Option<u64>,
+    /// What becomes of a plan that wants more than it may spend.
+    pub over: Option<Over>,
+    /// Bytes that the drive is rated for (`ENDURANCE_TBW`).
+    pub endurance_bytes: Option<u64>,
 }
 
 /// How the measurements of a point follow each other.
@@ -279,6 +302,7 @@ fn settings(config: &Config, overrides: &Overrides) -> Result<Settings, Campaign
         campaign_limit: time("CAMPAIGN_TIMEOUT", overrides.campaign_limit)?,
         guard: guarded.then_some(guard),
         progress_logs: config.get("PROGRESS_LOGS").is_none_or(|value| value == "y"),
+        care: Care::of(config, overrides)?,
     })
 }
 

@@ -11,6 +11,7 @@ mod engine;
 mod format;
 mod live;
 mod out;
+mod pictures;
 mod signals;
 
 fn main() -> ExitCode {

@@ -33,8 +33,12 @@ fn document(args: &[&str]) -> Value {
 
 /// A log of the real fio with these options besides.
 fn fio_log(test: &str, dir: &Path, options: &[&str]) -> Option<PathBuf> {
+    fio_log_by(Path::new("fio"), test, dir, options)
+}
+
+fn fio_log_by(fio: &Path, test: &str, dir: &Path, options: &[&str]) -> Option<PathBuf> {
     let prefix = dir.join("t");
-    let done = Command::new("fio")
+    let done = Command::new(fio)
         .args(["--name=t", "--ioengine=null", "--rw=randrw", "--bs=4k"])
         .args(["--size=8m", "--per_job_logs=0", "--output=/dev/null"])
         .arg(format!("--write_lat_log={}", prefix.display()))
@@ -142,6 +146,97 @@ fn every_form_of_the_real_fio_is_read() {
                 (&priority["level"], &priority["hint"]),
                 (&3.into(), &0.into())
             );
+        }
+    }
+}
+
+/// What a log of fio ≥ 3.37 holds, as the plainest of readers sees it.
+struct Newer {
+    /// Columns that stand before the direction: time, value and perhaps the largest.
+    dir: usize,
+    averaged: bool,
+    since_1970: bool,
+}
+
+#[test]
+fn every_form_of_a_newer_fio_is_read() {
+    let test = "every_form_of_a_newer_fio_is_read";
+    let fio = match fathom_testkit::newer_fio() {
+        Ok(fio) => fio,
+        Err(reason) => return fathom_testkit::skip(test, &reason),
+    };
+    let form = |dir, averaged, since_1970| Newer {
+        dir,
+        averaged,
+        since_1970,
+    };
+    let (offset, issue, prio) = ("--log_offset=1", "--log_issue_time=1", "--log_prio=1");
+    let (both, avg) = ("--log_window_value=both", "--log_avg_msec=2");
+    let epoch = "--log_alternate_epoch=1";
+    let cases: &[(&[&str], Newer)] = &[
+        (&[], form(2, false, false)),
+        (&[offset, issue], form(2, false, false)),
+        (
+            &[offset, issue, prio, "--prioclass=2", "--prio=3"],
+            form(2, false, false),
+        ),
+        (&[both, avg], form(3, true, false)),
+        (&[both, avg, prio], form(3, true, false)),
+        (&[both, avg, offset, issue, prio], form(3, true, false)),
+        (&["--log_window_value=max", avg], form(2, true, false)),
+        // The column is there and says nothing.
+        (&[both], form(3, false, false)),
+        (&[both, prio], form(3, false, false)),
+        (&[both, offset, issue, prio], form(3, false, false)),
+        (&[epoch], form(2, false, true)),
+        (&["--rw=randwrite", both], form(3, false, false)),
+    ];
+    for (options, newer) in cases {
+        let dir = tempfile::tempdir().unwrap();
+        let Some(log) = fio_log_by(&fio, test, dir.path(), options) else {
+            return;
+        };
+        let file = document(&[log.to_str().unwrap()]);
+        let text = fs::read_to_string(&log).unwrap();
+        let lines: Vec<Vec<&str>> = text.lines().map(|l| l.split(", ").collect()).collect();
+        let number = |line: &[&str], at: usize| line[at].parse::<u64>().unwrap();
+        assert_eq!(file["lines"], lines.len(), "{options:?}");
+        assert_eq!(file["averaged"], newer.averaged, "{options:?}");
+        let values = |dir: u64| -> Vec<u64> {
+            let of = lines.iter().filter(|line| number(line, newer.dir) == dir);
+            let mut values: Vec<u64> = of.map(|line| number(line, 1)).collect();
+            values.sort_unstable();
+            values
+        };
+        for (name, dir) in [("read", 0), ("write", 1)] {
+            let values = values(dir);
+            let groups = file["directions"].as_array().unwrap();
+            let group = groups.iter().find(|group| group["direction"] == name);
+            assert_eq!(group.is_some(), !values.is_empty(), "{options:?} {name}");
+            let Some(group) = group else { continue };
+            assert_eq!(group["n"], values.len(), "{options:?}");
+            assert_eq!(group["min_ns"], values[0], "{options:?}");
+            let bytes = (!newer.averaged).then_some(4096.0 * values.len() as f64);
+            assert_eq!(group["io_bytes"].as_f64(), bytes, "{options:?}");
+        }
+        let largest = match newer.dir {
+            3 if newer.averaged => 2,
+            _ => 1,
+        };
+        let largest = lines
+            .iter()
+            .map(|line| number(line, largest))
+            .max()
+            .unwrap();
+        assert_eq!(file["all"]["max_ns"], largest, "{options:?}");
+        let times = || lines.iter().map(|line| number(line, 0));
+        let runtime_ms = match newer.since_1970 {
+            true => times().max().unwrap() - times().next().unwrap(),
+            false => times().max().unwrap(),
+        };
+        assert_eq!(file["runtime_ms"], runtime_ms, "{options:?}");
+        if options.contains(&"--prio=3") {
+            assert_eq!(file["priorities"][0]["value"], 0x4003);
         }
     }
 }
@@ -287,4 +382,35 @@ fn the_latencies_of_each_priority_are_written_in_their_order() {
     };
     assert_eq!(saved("0x4008"), of(&|n| n.is_multiple_of(5)));
     assert_eq!(saved("0x0000"), of(&|n| !n.is_multiple_of(5)));
+}
+
+#[test]
+fn a_folder_means_all_latency_logs_in_it_by_depth() {
+    let dir = tempfile::tempdir().unwrap();
+    for depth in ["16", "2"] {
+        let at = dir.path().join("cdlsingle").join(depth);
+        fs::create_dir_all(&at).unwrap();
+        two_priorities(&at);
+        fs::write(at.join("two_bw.log"), "1, 5, 0, 512, 0\n").unwrap();
+        stdout(lat(&[at.to_str().unwrap(), "--save-priolat", "-q"]));
+    }
+    let csv = stdout(lat(&[
+        dir.path().to_str().unwrap(),
+        "--format",
+        "csv",
+        "--head",
+    ]));
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(
+        lines.len(),
+        5,
+        "a head, and two priorities of each log: {csv}"
+    );
+    assert!(lines[0].starts_with("file,class,"), "{csv}");
+    assert!(lines[1].contains("cdlsingle/2/two_lat.log,NONE"), "{csv}");
+    assert!(lines[3].contains("cdlsingle/16/two_lat.log,NONE"), "{csv}");
+    let empty = tempfile::tempdir().unwrap();
+    let output = lat(&[empty.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(5));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no latency logs"));
 }

@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use fathom_device::drives::{self, Transport};
 use fathom_device::safety::{Confirmations, words};
 use fathom_device::usage::{Use, of_device};
 use fathom_device::{Node, Sys, environment, identity};
@@ -408,4 +409,94 @@ fn files_are_told_by_their_file_system_and_a_missing_one_by_its_folder() {
     let shared = fathom_device::space::of(Path::new("/dev/shm/x")).unwrap();
     assert!(shared.in_memory);
     assert!(fathom_device::space::of(Path::new("/proc/1")).is_ok());
+}
+
+fn listed(tree: &Tree, kind: Transport) -> Vec<(String, Vec<String>)> {
+    drives::of(&tree.sys(), kind)
+        .into_iter()
+        .map(|drive| (drive.node.name, drive.against))
+        .collect()
+}
+
+#[test]
+fn the_drives_of_a_kind_are_listed_with_what_keeps_each_from_being_written() {
+    let (tree, _) = busy();
+    tree.nvme(2);
+    let hidden = format!("{NVME}/nvme/nvme0/nvme0c0n1");
+    tree.disk(&hidden, "259:99", 100);
+    tree.write(&format!("{hidden}/hidden"), "1\n");
+    let more = |host: &str, name: &str, number: &str, sectors| {
+        let address = format!("/sys/devices/pci0000:00/{host}");
+        let dir = format!("{address}/block/{name}");
+        tree.disk(&dir, number, sectors);
+        tree.link(&format!("{dir}/device"), &address);
+        (address, dir)
+    };
+    let (sas, _) = more("host1/target1:0:0/1:0:0:0", "sdb", "8:16", 100);
+    tree.write(&format!("{sas}/vendor"), "SEAGATE \n");
+    tree.write(&format!("{sas}/type"), "0\n");
+    // A SATA disk behind a SAS adapter.
+    let (behind, dir) = more("host1/target1:0:1/1:0:1:0", "sdc", "8:32", 100);
+    tree.write(&format!("{behind}/vendor"), "ATA     \n");
+    tree.write(&format!("{dir}/ro"), "1\n");
+    let (stick, _) = more("usb2/2-1/host9/target9:0:0/9:0:0:0", "sdd", "8:48", 100);
+    tree.write(&format!("{stick}/vendor"), "SanDisk \n");
+    let (cd, _) = more("ata2/host2/target2:0:0/2:0:0:0", "sr0", "11:0", 0);
+    tree.write(&format!("{cd}/type"), "5\n");
+    more("host1/target1:0:2/1:0:2:0", "sdaa", "8:416", 0);
+
+    let named = |name: &str, against: &[&str]| {
+        let against = against.iter().map(|text| (*text).to_owned());
+        (name.to_owned(), against.collect::<Vec<_>>())
+    };
+    assert_eq!(
+        listed(&tree, Transport::Nvme),
+        [named("nvme0n1", &[]), named("nvme0n2", &[])]
+    );
+    // The first one holds the running system: nothing else is said of it.
+    assert_eq!(
+        listed(&tree, Transport::Ata),
+        [
+            named(
+                "sda",
+                &["it holds the running system (/dev/dm-0 is mounted on /)"]
+            ),
+            named("sdc", &["it is read-only"]),
+        ]
+    );
+    assert_eq!(
+        listed(&tree, Transport::Scsi),
+        [
+            named("sdb", &[]),
+            named(
+                "sdd",
+                &["it is attached by USB: name it itself if it is meant"]
+            ),
+            named("sdaa", &["it has no medium, or no capacity"]),
+        ]
+    );
+}
+
+#[test]
+fn a_namespace_of_a_fabric_and_one_of_several_paths_are_nvme_and_a_loop_device_is_no_drive() {
+    let tree = Tree::new();
+    let over = tree.disk(
+        "/sys/devices/virtual/nvme-fabrics/ctl/nvme3/nvme3n1",
+        "259:1",
+        8,
+    );
+    let paths = tree.disk(
+        "/sys/devices/virtual/nvme-subsystem/nvme-subsys0/nvme4n1",
+        "259:2",
+        8,
+    );
+    let looped = tree.disk("/sys/devices/virtual/block/loop3", "7:3", 8);
+    let virtio = tree.disk(
+        "/sys/devices/pci0000:00/0000:00:02.0/virtio1/block/vda",
+        "254:0",
+        8,
+    );
+    let kinds = [&over, &paths, &looped, &virtio].map(drives::transport);
+    let nvme = Some(Transport::Nvme);
+    assert_eq!(kinds, [nvme, nvme, None, None]);
 }

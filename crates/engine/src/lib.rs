@@ -101,6 +101,11 @@ pub trait Engine {
         BEGIN.get_or_init(Instant::now).elapsed()
     }
 
+    /// Lets time pass on the engine's clock, without I/O.
+    fn pass(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
+
     /// Runs one job file to its end.
     ///
     /// # Errors

@@ -2,5 +2,7 @@
 //!
 //! Knows `model`, `engine` and `record`: it joins an engine to a record.
 
+#[cfg(feature = "kube")]
+pub mod kube;
 pub mod local;
 pub mod ssh;

@@ -99,26 +99,20 @@ pub struct Session<'o> {
 }
 
 impl Sink for Session<'_> {
-    fn event(&mut self, mut event: Event) -> Flow {
-        match &mut event {
-            Event::Sample(sample) => sample.t_ms += self.offset_ms,
-            Event::Interval { t_ms, .. } => {
-                *t_ms += self.offset_ms;
-                self.t_ms = *t_ms;
-            }
-            _ => {}
-        }
-        let written = self.writer.append(&event);
-        (self.observer)(&event);
-        if let (Err(error), None) = (written, &self.error) {
-            let what = format!("the record could not be written: {error}");
-            (self.observer)(&Event::Failure(Failure::new(FailureKind::Record, what)));
-            self.error = Some(error);
-        }
-        match self.error {
-            Some(_) => Flow::Stop,
-            None => Flow::Continue,
-        }
+    fn event(&mut self, event: Event) -> Flow {
+        self.take(event, &mut |_| Flow::Continue)
+    }
+}
+
+/// A session whose step somebody watches.
+struct Watched<'w, 'o> {
+    session: &'w mut Session<'o>,
+    watch: &'w mut dyn FnMut(&Event) -> Flow,
+}
+
+impl Sink for Watched<'_, '_> {
+    fn event(&mut self, event: Event) -> Flow {
+        self.session.take(event, self.watch)
     }
 }
 
@@ -158,9 +152,49 @@ impl<'o> Session<'o> {
         self.error.is_none()
     }
 
+    /// Puts an event into the run's time, records it and shows it to everybody.
+    fn take(&mut self, mut event: Event, watch: &mut dyn FnMut(&Event) -> Flow) -> Flow {
+        match &mut event {
+            Event::Sample(sample) => sample.t_ms += self.offset_ms,
+            Event::Interval { t_ms, .. } => {
+                *t_ms += self.offset_ms;
+                self.t_ms = *t_ms;
+            }
+            _ => {}
+        }
+        let written = self.writer.append(&event);
+        (self.observer)(&event);
+        if let (Err(error), None) = (written, &self.error) {
+            let what = format!("the record could not be written: {error}");
+            (self.observer)(&Event::Failure(Failure::new(FailureKind::Record, what)));
+            self.error = Some(error);
+        }
+        match self.error {
+            Some(_) => Flow::Stop,
+            None => watch(&event),
+        }
+    }
+
     /// Runs one step to its end. An engine that cannot be started has failed.
     pub fn run(&mut self, engine: &dyn Engine, request: &Request, control: &Control) -> Outcome {
-        engine.run(request, control, self).unwrap_or_else(|error| {
+        self.run_until(engine, request, control, &mut |_| Flow::Continue)
+    }
+
+    /// As [`Session::run`], but `watch` is shown every event once it is recorded
+    /// and can end the step: as an interrupt would, and that is its outcome.
+    pub fn run_until(
+        &mut self,
+        engine: &dyn Engine,
+        request: &Request,
+        control: &Control,
+        watch: &mut dyn FnMut(&Event) -> Flow,
+    ) -> Outcome {
+        let mut watched = Watched {
+            session: &mut *self,
+            watch,
+        };
+        let outcome = engine.run(request, control, &mut watched);
+        outcome.unwrap_or_else(|error| {
             self.event(Event::Failure(failure_of(error)));
             Outcome::Failed
         })

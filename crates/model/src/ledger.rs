@@ -1,5 +1,7 @@
 //! What was done to one device over its life, as far as Fathom knows.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// One line of a device's ledger.
@@ -72,6 +74,12 @@ pub enum Deed {
         /// Time it has been powered, in hours.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         power_on_hours: Option<u64>,
+        /// Bytes that the kernel has written to it since it found it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kernel_written_bytes: Option<u64>,
+        /// Which boot of the machine that kernel is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        boot: Option<String>,
     },
 }
 
@@ -85,4 +93,27 @@ pub enum Pattern {
     Random,
     /// Both, or reads among writes.
     Mixed,
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sequential => "sequential",
+            Self::Random => "random",
+            Self::Mixed => "mixed",
+        })
+    }
+}
+
+impl Deed {
+    /// Bytes that it wrote to the device, where it is known to have written.
+    #[must_use]
+    pub fn bytes(&self) -> Option<u64> {
+        match self {
+            Self::Filled { bytes, .. } | Self::Settled { bytes, .. } | Self::Written { bytes } => {
+                Some(*bytes)
+            }
+            Self::Purged { .. } | Self::Seen { .. } => None,
+        }
+    }
 }

@@ -6,6 +6,16 @@
 //! ran ([`environment`], [`host`]), what was done to a device before ([`ledger`]), what went wrong ([`failure`]), what makes a figure
 //! doubtful ([`doubt`]), the one document that
 //! `--json` prints ([`document`]) and the exit codes ([`exit`]).
+//! This crate knows no other crate of the workspace. It does no I/O. It holds
+//! - units ([`units`]);
+//! - what was asked ([`job`], [`point`], [`stage`]);
+//! - what was seen while it ran ([`sample`], [`event`], [`mod@log`]);
+//! - what came out ([`result`], [`histogram`]);
+//! - where it ran ([`environment`]);
+//! - what was done to a device before ([`ledger`], [`purge`], [`switches`]);
+//! - what went wrong ([`failure`]) and what makes a figure doubtful ([`doubt`]);
+//! - the one document that `--json` prints ([`document`]) and the exit codes
+//!   ([`exit`]).
 
 pub mod document;
 pub mod doubt;
@@ -20,9 +30,11 @@ pub mod ledger;
 pub mod log;
 pub mod percentiles;
 pub mod point;
+pub mod purge;
 pub mod result;
 pub mod sample;
 pub mod stage;
+pub mod switches;
 pub mod units;
 
 pub use document::{RunDocument, RunStatus};
@@ -35,8 +47,10 @@ pub use histogram::Histogram;
 pub use host::{Clock, Host};
 pub use job::{JobOption, JobSpec, Origin};
 pub use ledger::{Deed, LedgerEntry, Pattern};
-pub use log::{LogEntry, PrioColumn};
+pub use log::{LogEntry, LogKind, PrioColumn};
 pub use point::Point;
+pub use purge::{Issued, Promise, PurgeDocument, Purged, Verification};
 pub use result::{Direction, DirectionResult, DiskUse, GroupResult, JobResult, Latency, Results};
 pub use sample::Sample;
 pub use stage::{Stage, StageEnd, StageKind};
+pub use switches::{FormerPage, SwitchState};

@@ -1,4 +1,5 @@
-//! One line of a latency log, as fio writes it with `write_lat_log`.
+//! One line of a latency log, as fio writes it with `write_lat_log`, and what
+//! kinds of logs there are.
 
 use crate::Direction;
 
@@ -41,4 +42,63 @@ pub fn class_name(class: u16) -> Option<&'static str> {
     ["NONE", "RT", "BE", "IDLE"]
         .get(usize::from(class))
         .copied()
+}
+
+/// What the values of a log are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LogKind {
+    /// KiB/s (`write_bw_log`).
+    Bandwidth,
+    /// I/Os per second (`write_iops_log`).
+    Iops,
+    /// Total latencies in ns (`write_lat_log`).
+    Lat,
+    /// Latencies of the submission.
+    Slat,
+    /// Latencies of the completion.
+    Clat,
+    /// Histograms of the latencies of the completion (`write_hist_log`).
+    ClatHistograms,
+}
+
+impl LogKind {
+    /// All, in the order in which they are drawn.
+    pub const ALL: [Self; 6] = [
+        Self::Bandwidth,
+        Self::Iops,
+        Self::Lat,
+        Self::Slat,
+        Self::Clat,
+        Self::ClatHistograms,
+    ];
+
+    /// The word that stands for it in the name, behind an underscore.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Bandwidth => "bw",
+            Self::Iops => "iops",
+            Self::Lat => "lat",
+            Self::Slat => "slat",
+            Self::Clat => "clat",
+            Self::ClatHistograms => "clat_hist",
+        }
+    }
+
+    /// What it is a log of, in words.
+    #[must_use]
+    pub fn holds(self) -> &'static str {
+        match self {
+            Self::Bandwidth => "bandwidth",
+            Self::Iops => "IOPS",
+            Self::Lat | Self::Slat | Self::Clat => "latencies",
+            Self::ClatHistograms => "histograms",
+        }
+    }
+
+    /// Whether each of its lines is a latency.
+    #[must_use]
+    pub fn is_latency(self) -> bool {
+        matches!(self, Self::Lat | Self::Slat | Self::Clat)
+    }
 }

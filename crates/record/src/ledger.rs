@@ -36,24 +36,7 @@ impl Ledger {
     /// that has no serial number: it cannot be known again.
     #[must_use]
     pub fn of(folder: &Path, device: &BlockDevice) -> Option<Self> {
-        let serial = device.serial.as_deref()?;
-        let mut name = device
-            .model
-            .as_deref()
-            .map_or_else(String::new, |model| format!("{model}_"));
-        name.push_str(serial);
-        // Namespaces of one controller share its serial.
-        if let Some(nsid) = device.nsid {
-            name.push_str(&format!("_n{nsid}"));
-        }
-        let plain = |c: char| {
-            if c.is_ascii_alphanumeric() || "-_.".contains(c) {
-                c
-            } else {
-                '_'
-            }
-        };
-        let name: String = name.chars().map(plain).collect();
+        let name = file_stem(device)?;
         Some(Self {
             path: folder.join(format!("{name}.jsonl")),
         })
@@ -82,36 +65,44 @@ impl Ledger {
             record: record.map(Path::to_owned),
             deed,
         };
-        self.write(device, &entry)
-            .map_err(|source| RecordError::file(&self.path, source))
+        self.amend(device, |_| Some(entry))
     }
 
-    fn write(&self, device: &BlockDevice, entry: &LedgerEntry) -> io::Result<()> {
+    /// Appends what `choose` makes of everything that stands there, if anything;
+    /// nobody else writes meanwhile.
+    ///
+    /// # Errors
+    /// Those of the file system, and a file that is no ledger.
+    pub fn amend(
+        &self,
+        device: &BlockDevice,
+        choose: impl FnOnce(&[LedgerEntry]) -> Option<LedgerEntry>,
+    ) -> Result<(), RecordError> {
+        let failed = |source| RecordError::file(&self.path, source);
+        let mut file = self.open().map_err(failed)?;
+        let last = last_byte(&file).map_err(failed)?;
+        let entries = match last {
+            None => Vec::new(),
+            Some(_) => read(&self.path, &file)?.1,
+        };
+        match choose(&entries) {
+            Some(entry) => write(&mut file, last, device, &entry).map_err(failed),
+            None => Ok(()),
+        }
+    }
+
+    /// Opens it for one writer at a time, and makes it where it is missing.
+    fn open(&self) -> io::Result<File> {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder)?;
         }
-        let mut file = OpenOptions::new()
+        let file = OpenOptions::new()
             .create(true)
             .append(true)
             .read(true)
             .open(&self.path)?;
         flock(&file, FlockOperation::LockExclusive)?;
-        let mut lines = Vec::new();
-        match last_byte(&file)? {
-            None => {
-                let schema = LEDGER_FORMAT.to_owned();
-                let device = device.clone();
-                serde_json::to_writer(&mut lines, &Head { schema, device })?;
-                lines.push(b'\n');
-            }
-            // A line that a power cut left half written stays by itself.
-            Some(last) if last != b'\n' => lines.push(b'\n'),
-            Some(_) => {}
-        }
-        serde_json::to_writer(&mut lines, entry)?;
-        lines.push(b'\n');
-        file.write_all(&lines)?;
-        file.sync_data()
+        Ok(file)
     }
 
     /// What was done to the device, oldest first; nothing when there is no
@@ -122,11 +113,34 @@ impl Ledger {
     /// Those of the file system, and a file that is no ledger.
     pub fn entries(&self) -> Result<Vec<LedgerEntry>, RecordError> {
         match File::open(&self.path) {
-            Ok(file) => Ok(read(&self.path, file)?.1),
+            Ok(file) => Ok(read(&self.path, &file)?.1),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(source) => Err(RecordError::file(&self.path, source)),
         }
     }
+}
+
+/// The name of a device's files: `MODEL_SERIAL`, with the namespace of an NVMe
+/// drive, in plain characters. `None` without a serial number.
+pub(crate) fn file_stem(device: &BlockDevice) -> Option<String> {
+    let serial = device.serial.as_deref()?;
+    let mut name = device
+        .model
+        .as_deref()
+        .map_or_else(String::new, |model| format!("{model}_"));
+    name.push_str(serial);
+    // Namespaces of one controller share its serial.
+    if let Some(nsid) = device.nsid {
+        name.push_str(&format!("_n{nsid}"));
+    }
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "-_.".contains(c) {
+            c
+        } else {
+            '_'
+        }
+    };
+    Some(name.chars().map(plain).collect())
 }
 
 /// All ledgers of a folder, each with its device and what was done to it.
@@ -143,12 +157,37 @@ pub fn ledgers(folder: &Path) -> Result<Vec<(BlockDevice, Vec<LedgerEntry>)>, Re
     paths.sort();
     let read = |path: PathBuf| {
         let file = File::open(&path).map_err(|source| RecordError::file(&path, source))?;
-        read(&path, file)
+        read(&path, &file)
     };
     paths.into_iter().map(read).collect()
 }
 
-fn read(path: &Path, file: File) -> Result<(BlockDevice, Vec<LedgerEntry>), RecordError> {
+/// Appends an entry behind `last`, the last byte there is.
+fn write(
+    file: &mut File,
+    last: Option<u8>,
+    device: &BlockDevice,
+    entry: &LedgerEntry,
+) -> io::Result<()> {
+    let mut lines = Vec::new();
+    match last {
+        None => {
+            let schema = LEDGER_FORMAT.to_owned();
+            let device = device.clone();
+            serde_json::to_writer(&mut lines, &Head { schema, device })?;
+            lines.push(b'\n');
+        }
+        // A line that a power cut left half written stays by itself.
+        Some(last) if last != b'\n' => lines.push(b'\n'),
+        Some(_) => {}
+    }
+    serde_json::to_writer(&mut lines, entry)?;
+    lines.push(b'\n');
+    file.write_all(&lines)?;
+    file.sync_data()
+}
+
+fn read(path: &Path, file: &File) -> Result<(BlockDevice, Vec<LedgerEntry>), RecordError> {
     let mut lines = BufReader::new(file).split(b'\n');
     let mut next = || {
         lines

@@ -10,6 +10,7 @@ mod ledger;
 mod list;
 mod reader;
 mod replace;
+mod switches;
 mod writer;
 
 use std::io;
@@ -23,6 +24,7 @@ pub use ledger::{LEDGER_FORMAT, Ledger, ledgers};
 pub use list::{Listing, Summary, find, list, scan};
 pub use reader::{Entries, Record};
 pub use replace::replace;
+pub use switches::{Leftover, SWITCHES_FORMAT, SwitchFile, leftovers};
 pub use writer::{Writer, claim};
 
 /// Name of the format that [`Header::format`] carries.
@@ -121,7 +123,8 @@ impl RecordError {
 }
 
 /// Now, in ms since 1970 UTC.
-fn now_ms() -> u64 {
+#[must_use]
+pub fn now_ms() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))

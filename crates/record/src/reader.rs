@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use fathom_model::{Entry, Event, RunStatus, Sample};
+use fathom_model::{Entry, Event, RunStatus};
 use rustix::fs::{FlockOperation, flock};
 use serde::Deserialize;
 
@@ -278,20 +278,33 @@ fn parse(line: &[u8]) -> Result<Option<Entry>, serde_json::Error> {
         #[serde(borrow)]
         event: std::borrow::Cow<'a, str>,
     }
+    // Most lines are samples. Read directly, they are read once, and their
+    // histograms are not first copied into a tree, as serde does for enums with
+    // a tag.
+    let sample = |at_ms| {
+        let event = Event::Sample(serde_json::from_slice(line)?);
+        Ok(Some(Entry { at_ms, event }))
+    };
+    if let Some(at_ms) = as_written(line) {
+        return sample(at_ms);
+    }
     let kind: Kind = serde_json::from_slice(line)?;
     if kind.event == "sample" {
-        // Most lines are samples. Read directly, their histograms are not first
-        // copied into a tree, as serde does for enums with a tag.
-        let sample: Sample = serde_json::from_slice(line)?;
-        return Ok(Some(Entry {
-            at_ms: kind.at_ms,
-            event: Event::Sample(sample),
-        }));
+        return sample(kind.at_ms);
     }
     if !KINDS.contains(&&*kind.event) {
         return Ok(None);
     }
     serde_json::from_slice(line).map(Some)
+}
+
+/// The time of a sample's line that begins as [`crate::Writer`] begins it.
+fn as_written(line: &[u8]) -> Option<u64> {
+    let line = line.strip_prefix(br#"{"at_ms":"#)?;
+    let digits = line.iter().position(|byte| !byte.is_ascii_digit())?;
+    let (at_ms, rest) = line.split_at(digits);
+    let is_sample = rest.starts_with(br#","event":"sample","#);
+    is_sample.then(|| std::str::from_utf8(at_ms).ok()?.parse().ok())?
 }
 
 /// Checks the format and its version before anything else is asked of the line.
@@ -412,9 +425,12 @@ mod tests {
                 r#""t_ms":1,"span_ms":1,"job":0,"dir":"read","ios":1,"bytes":1"#,
                 r#""results":{"jobs":[]},"hosts":[],"kind":"io","message":"x","status":"complete""#,
             ];
-            let line = format!(r#"{{"at_ms":1,"event":"{kind}",{}}}"#, lines.join(","));
+            let rest = lines.join(",");
+            let line = format!(r#"{{"at_ms":1,"event":"{kind}",{rest}}}"#);
             let entry = parse(line.as_bytes()).unwrap().unwrap();
             assert_eq!(kind_of(&entry.event), kind);
+            let line = format!(r#"{{ "event": "{kind}", {rest}, "at_ms": 1 }}"#);
+            assert_eq!(parse(line.as_bytes()).unwrap().unwrap(), entry);
         }
     }
 }

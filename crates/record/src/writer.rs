@@ -51,6 +51,8 @@ pub struct Writer {
     dir: PathBuf,
     log: Log,
     reserve: PathBuf,
+    /// What it appended when the record was reopened.
+    resumed: Option<Event>,
     /// Set by the first write that failed; measuring on would record nothing.
     failed: bool,
 }
@@ -156,6 +158,7 @@ impl Writer {
             dir: dir.to_owned(),
             log,
             reserve,
+            resumed: None,
             failed: false,
         })
     }
@@ -181,14 +184,22 @@ impl Writer {
             None => (None, None),
         };
         let gap_ms = at_ms.map_or(0, |at_ms| now_ms().saturating_sub(at_ms));
-        log.push_event(&Event::Resumed { after, gap_ms })?;
+        let resumed = Event::Resumed { after, gap_ms };
+        log.push_event(&resumed)?;
         log.flush()?;
         Ok(Self {
             dir: dir.to_owned(),
             log,
             reserve,
+            resumed: Some(resumed),
             failed: false,
         })
+    }
+
+    /// The [`Event::Resumed`] with which it began; `None`: the record is new.
+    #[must_use]
+    pub fn resumed(&self) -> Option<&Event> {
+        self.resumed.as_ref()
     }
 
     /// The record's folder.

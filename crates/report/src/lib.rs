@@ -4,8 +4,10 @@
 //! or not: the same one that `--json` prints. [`table()`] is that document as a
 //! person reads it, [`doubts()`] are the judgements in between, pure functions
 //! of the figures. [`read_sweep()`] reads the curves of a campaign; [`html`]
-//! writes a whole run as one page; [`latlog`] shows statistics of latency logs,
+//! writes a whole run as one page; [`latlog`] shows statistics of latency logs, [`prio`] what priorities and limits did,
 //! [`steady`] says when a run was steady. [`grid`] and
+//! writes a whole run as one page; [`latlog`] shows statistics of latency logs,
+//! [`steady`] says when a run was steady, [`purge`] what a purge came to. [`grid`] and
 //! [`style`] set text for every table there is. Knows `analysis`, `record` and
 //! `model`.
 
@@ -18,6 +20,8 @@ pub mod graphs;
 pub mod grid;
 pub mod html;
 pub mod latlog;
+pub mod prio;
+pub mod purge;
 pub mod samples;
 pub mod steady;
 pub mod style;

@@ -2,7 +2,8 @@
 //! limits on their I/O ([`Throttle`]), small file
 //! systems ([`SmallFs`]), a file system with faults ([`FaultFs`]), an sshd
 //! ([`Sshd`]), a terminal ([`Tmux`]), a machine with emulated disks ([`Guest`]),
-//! PyPI's kconfiglib ([`kconfiglib`](fn@kconfiglib)), programs without some system
+//! PyPI's kconfiglib ([`kconfiglib`](fn@kconfiglib)), a newer fio
+//! ([`newer_fio`](fn@newer_fio)), programs without some system
 //! calls ([`deny`](fn@deny)), and a way to skip with a reason ([`skip`]).
 //! For tests only; knows no other crate.
 //!
@@ -31,6 +32,7 @@ mod devices;
 mod faultfs;
 mod guest;
 mod kconfiglib;
+mod newer_fio;
 mod sshd;
 mod throttle;
 mod tmux;
@@ -41,6 +43,7 @@ pub use devices::{LoopDevice, SmallFs};
 pub use faultfs::{FaultFs, Op};
 pub use guest::{Answer, Guest, GuestPlan};
 pub use kconfiglib::kconfiglib;
+pub use newer_fio::newer_fio;
 pub use sshd::Sshd;
 pub use throttle::{Throttle, Zram};
 pub use tmux::Tmux;

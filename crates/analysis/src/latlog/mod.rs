@@ -6,17 +6,21 @@
 //! into parts. Percentiles follow one rule: of n latencies in ascending order
 //! the element int(n·p), counted from 1 (the smallest where that is 0).
 
+mod bins;
 mod collector;
 mod moments;
 mod over_time;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod timeline;
 mod values;
 
+pub use bins::{Bins, Spread};
 pub use collector::{Collector, Settings};
 pub use moments::Moments;
 pub use statistics::{Figures, Group, Interval, Statistics, TooMany};
+pub use timeline::{Slice, Timeline, Track};
 
 /// The percentiles, as fractions: 1, 5, 10 … 90, 95, 99, 99.5, 99.9, 99.95, 99.99 %.
 pub const FRACTIONS: [f64; 17] = [

@@ -12,6 +12,7 @@ macro_rules! shipped {
 /// Every shipped file.
 pub const FILES: &[File] = shipped! {
     "Kconfig" from "Kconfig",
+    "kconfig/budget.kconfig" from "kconfig/budget.kconfig",
     "kconfig/debug.kconfig" from "kconfig/debug.kconfig",
     "kconfig/dut.kconfig" from "kconfig/dut.kconfig",
     "kconfig/performance.kconfig" from "kconfig/performance.kconfig",

@@ -24,14 +24,23 @@ pub struct Cost {
 impl Cost {
     /// The cost of these steps on a device that writes no faster than `speed`.
     pub fn of<'s>(steps: impl IntoIterator<Item = &'s Step>, speed: Option<Speed>) -> Self {
+        let parts = steps
+            .into_iter()
+            .map(|step| (step.duration, step.write_most(speed)));
+        Self::of_parts(parts)
+    }
+
+    /// The cost of the parts of any plan: the time of each and the most it
+    /// writes, in bytes, where they are known.
+    pub fn of_parts(parts: impl IntoIterator<Item = (Option<Duration>, Option<u64>)>) -> Self {
         let mut cost = Self::default();
-        for step in steps {
+        for (time, write_bytes) in parts {
             cost.steps += 1;
-            match step.duration {
-                Some(duration) => cost.duration += duration,
+            match time {
+                Some(time) => cost.duration += time,
                 None => cost.endless += 1,
             }
-            match step.write_most(speed) {
+            match write_bytes {
                 Some(bytes) => cost.write_bytes = cost.write_bytes.saturating_add(bytes),
                 None => cost.unbounded += 1,
             }

@@ -12,6 +12,8 @@ use fathom_engine::native::Native;
 use fathom_model::FailureKind;
 use fathom_model::environment::FileSystem;
 
+use crate::ledger::Ledgers;
+
 use super::host::{FioFacts, FolderState, Hold, Host, Site};
 use super::install::{self, INSTALL_FIO};
 use super::plan::FOLDER;
@@ -115,6 +117,10 @@ impl Host for Here {
         let program =
             Program::find(None).map_err(|failure| QuickError::Missing(failure.to_string()))?;
         Ok(Box::new(Fio::new(program, self.guard)))
+    }
+
+    fn ledgers(&self) -> Ledgers {
+        Ledgers::of_user()
     }
 
     fn has_native(&self) -> Result<(), Lack> {

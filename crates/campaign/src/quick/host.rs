@@ -8,6 +8,8 @@ use fathom_engine::choice::{Chosen, Lack};
 use fathom_engine::{Engine, native};
 use fathom_model::{Environment, units};
 
+use crate::ledger::Ledgers;
+
 use super::QuickError;
 use super::definition::Test;
 use super::plan::{Order, PlannedTest, engine_on};
@@ -56,6 +58,12 @@ pub trait Host {
     /// # Errors
     /// Why it cannot.
     fn has_native(&self) -> Result<(), Lack>;
+
+    /// The ledgers of its devices; none of a machine whose own Fathom keeps them,
+    /// or which has none.
+    fn ledgers(&self) -> Ledgers {
+        Ledgers::none()
+    }
 }
 
 /// Keeps other runs out of a folder for as long as it lives.

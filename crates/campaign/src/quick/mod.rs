@@ -15,6 +15,8 @@ use fathom_fleet::ssh::SshError;
 use fathom_model::{Event, Exit, FailureKind, RunStatus};
 use fathom_record::{Header, RecordError, Writer};
 
+use crate::ledger::Moved;
+
 mod baseline;
 mod definition;
 mod folder;
@@ -289,14 +291,17 @@ pub fn run(
     let writer = Writer::create(runs_dir, &header)?;
     let steps = steps(&facts, &writer)?;
     observer(Notice::Begins(&header));
-    let mut on_event = |event: &Event| observer(Notice::Event(event));
-    Ok(local::run(
-        engine.as_ref(),
-        &steps,
-        writer,
-        control,
-        &mut on_event,
-    )?)
+    let ledgers = host.ledgers();
+    let mut notes = ledgers.begin([facts.folder.as_path()], COMMAND, Some(writer.dir()));
+    let mut moved = Moved::default();
+    let mut on_event = |event: &Event| {
+        moved.take(event);
+        observer(Notice::Event(event));
+    };
+    let (dir, status) = local::run(engine.as_ref(), &steps, writer, control, &mut on_event)?;
+    notes.extend(ledgers.end(COMMAND, &dir, moved.bytes()));
+    notes.iter().for_each(|note| observer(Notice::Text(note)));
+    Ok((dir, status))
 }
 
 /// One step a test that runs; its job file lies in the record.

@@ -1,21 +1,23 @@
 //! A campaign that runs: one step after the other, until all are measured, the
 //! time is up, the device is gone or somebody stops it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fathom_device::safety::{self, Confirmations};
-use fathom_device::{Hold, Sys};
-use fathom_engine::{Control, Outcome, Sink as _};
+use fathom_device::Hold;
+use fathom_engine::{Control, Flow, Outcome, Sink as _};
 use fathom_fleet::local::Session;
 use fathom_model::{Event, Failure, FailureKind, RunStatus, units};
 use fathom_record::Writer;
 
 use super::logs::Logs;
+use super::looks::Looks;
 use super::tally::{Came, Tally};
-use super::{Ready, RunError, guards::Guards, planfile, prepare, records};
+use super::{COMMAND, Ready, RunError, guards::Guards, planfile, prepare, records};
+use crate::flow::Clock;
+use crate::ledger::Moved;
 use crate::plan::Step;
 
 /// How a run of a campaign ended.
@@ -25,10 +27,12 @@ pub struct Finish {
     pub dir: PathBuf,
     /// How it ended.
     pub status: RunStatus,
-    /// Steps that the time limit left no room for.
-    pub no_time: usize,
+    /// Steps that the limits of time and of bytes written left no room for.
+    pub no_room: usize,
     /// Why it ended before its steps did, when nobody stopped it.
     pub stopped: Option<String>,
+    /// That it ended because it had written what it may, in a sentence.
+    pub spent: Option<String>,
 }
 
 impl Ready<'_> {
@@ -53,6 +57,10 @@ impl Ready<'_> {
             false => Hold::of(self.written.iter().chain([&self.dut]).map(PathBuf::as_path))
                 .map_err(|refusal| RunError::Refused(refusal.to_string()))?,
         };
+        let ledgers = self.ledgers();
+        // What an earlier start has written that was killed. What cannot be had is
+        // told by `fathom ledger`.
+        let _ = ledgers.catch_up();
         let (writer, goes_on) = match &self.record {
             Some(dir) => (Writer::reopen(dir)?, true),
             None => {
@@ -65,29 +73,36 @@ impl Ready<'_> {
         planfile::write(&dir, &self, self.plan)
             .map_err(|source| unwritten(&dir.join(planfile::PLAN_FILE), source))?;
         begun(&dir);
+        let written = self.written.iter().map(PathBuf::as_path);
+        let notes = ledgers.begin(written, COMMAND, Some(&dir));
+        self.notes.extend(notes);
+        let moved = RefCell::new(std::mem::take(&mut self.moved));
         let t_ms = self.tally.t_ms();
         let tally = RefCell::new(std::mem::take(&mut self.tally));
         let guards = std::mem::take(&mut self.guards);
-        let device_gone = Cell::new(false);
+        let looks = self.looks();
         let mut observe = |event: &Event| {
-            if let Event::Failure(failure) = event {
-                device_gone.set(device_gone.get() || failure.kind == FailureKind::NoDevice);
-            }
+            looks.see(event);
             tally.borrow_mut().take(event);
+            moved.borrow_mut().take(event);
             observer(event);
         };
         let logs = Logs::new(&self.folder, &self.plan.dut);
         let mut going = Going {
             session: Session::new(writer, &mut observe, t_ms),
             tally: &tally,
-            device_gone: &device_gone,
+            looks: &looks,
             guards,
             logs: self.plan.settings.progress_logs.then_some(logs),
             control,
-            began: self.selected.engine().now(),
-            t_ms,
-            no_time: 0,
+            clock: Clock {
+                began: self.selected.engine().now(),
+                t_ms,
+            },
+            no_room: 0,
+            moved: &moved,
             stopped: None,
+            spent: None,
             unwritten: None,
             ready: &self,
         };
@@ -100,6 +115,9 @@ impl Ready<'_> {
             going.session.event(Event::Note { text: text.clone() });
         }
         let interrupted = going.all_steps();
+        for text in ledgers.end(COMMAND, &dir, moved.borrow().bytes()) {
+            going.session.event(Event::Note { text });
+        }
         going.close(interrupted)
     }
 }
@@ -109,17 +127,17 @@ struct Going<'r> {
     ready: &'r Ready<'r>,
     session: Session<'r>,
     tally: &'r RefCell<Tally>,
-    device_gone: &'r Cell<bool>,
+    looks: &'r Looks,
     guards: Guards,
     logs: Option<Logs>,
     control: &'r Control,
-    /// The engine's time when the run began.
-    began: Duration,
-    /// The run's own time then, ms.
-    t_ms: u64,
-    no_time: usize,
+    clock: Clock,
+    no_room: usize,
+    /// What the run has written, in all its starts.
+    moved: &'r RefCell<Moved>,
     /// Why it ended early.
     stopped: Option<String>,
+    spent: Option<String>,
     unwritten: Option<RunError>,
 }
 
@@ -135,12 +153,12 @@ impl Going<'_> {
                 self.skip(step, reason);
                 continue;
             }
-            if let Some(reason) = self.no_time_for(step) {
-                self.no_time += 1;
+            if let Some(reason) = self.no_time_for(step).or_else(|| self.no_bytes_for(step)) {
+                self.no_room += 1;
                 self.skip(step, reason);
                 continue;
             }
-            if let Err(failure) = self.look_at_device() {
+            if let Err(failure) = self.looks.look() {
                 // Behind a step that has ended a failure would be that step's.
                 let first = failure.message.lines().next().unwrap_or_default();
                 self.skip(step, format!("the campaign was stopped: {first}"));
@@ -149,9 +167,8 @@ impl Going<'_> {
             }
             match self.step(place, step) {
                 Outcome::Interrupted => return self.session.is_recorded(),
-                Outcome::Failed if self.is_device_gone() => {
-                    let what = format!("{} is gone", self.ready.dut.display());
-                    self.stop(Failure::new(FailureKind::NoDevice, what));
+                Outcome::Failed if self.looks.is_gone() => {
+                    self.stop(self.looks.gone());
                     return false;
                 }
                 Outcome::Failed | Outcome::Complete => {}
@@ -171,10 +188,11 @@ impl Going<'_> {
         let dir = self.session.writer().dir().to_owned();
         let job = prepare::job(plan, step);
         let text = job.as_ref().map_or("", |job| &job.text);
-        let name = records::job_name(&dir, step, text);
+        let name = records::job_name(&dir, &step.point.id, records::ending(step), text);
         let engine = self.ready.selected.engine();
-        let elapsed = engine.now().saturating_sub(self.began);
-        self.session.at(self.t_ms + elapsed.as_millis() as u64);
+        let selected = &self.ready.selected;
+        let elapsed = self.clock.elapsed(selected);
+        self.clock.place(&mut self.session, selected);
         self.session.event(Event::Step {
             step: u32::try_from(place + 1).unwrap_or(u32::MAX),
             of: u32::try_from(plan.steps.len()).unwrap_or(u32::MAX),
@@ -191,25 +209,38 @@ impl Going<'_> {
                 return Outcome::Failed;
             }
         };
-        let job_file = dir.join(records::job_path(&name, step));
-        let kept = records::keep_job(&job_file, &job.text)
-            .map_err(|source| (job_file.clone(), source))
-            .and_then(|()| {
-                records::raw_dir(&dir, step).map_err(|source| (dir.join("raw"), source))
-            });
-        let raw_dir = match kept {
-            Ok(raw_dir) => raw_dir,
+        let measurement = (id.as_str(), step.point.repetition);
+        let ending = records::ending(step);
+        let files = records::step_files(&dir, &name, measurement, ending, &job.text);
+        let (job_file, raw_dir) = match files {
+            Ok(files) => files,
             Err((path, source)) => return self.give_up(&path, source),
         };
-        // fio runs in another folder than this process may.
-        let job_file = std::path::absolute(&job_file).unwrap_or(job_file);
-        let raw_dir = std::path::absolute(&raw_dir).unwrap_or(raw_dir);
         let mut request = self.ready.request(step, job_file, raw_dir);
         if let Some(limit) = plan.settings.campaign_limit {
             let left = limit.saturating_sub(elapsed);
             request.deadline = Some(request.deadline.map_or(left, |limit| limit.min(left)));
         }
-        let outcome = self.session.run(engine, &request, self.control);
+        let (limits, moved) = (plan.settings.limits(), self.moved);
+        let mut spent = false;
+        let outcome = self
+            .session
+            .run_until(engine, &request, self.control, &mut |event| {
+                // Samples of an interval are recorded as a whole.
+                let ends = matches!(event, Event::Interval { .. });
+                spent |= ends && limits.is_spent(moved.borrow().bytes());
+                match spent {
+                    true => Flow::Stop,
+                    false => Flow::Continue,
+                }
+            });
+        if spent && outcome == Outcome::Interrupted {
+            self.no_room += 1;
+            let what = limits.text_of_bytes();
+            let text =
+                format!("{id}: stopped, the campaign has written {what} and may write no more");
+            self.session.event(Event::Note { text });
+        }
         if outcome != Outcome::Interrupted {
             let ended = self.tally.borrow_mut().settle();
             let came = match ended.map(|ended| ended.came) {
@@ -236,12 +267,7 @@ impl Going<'_> {
     /// Why the campaign's time limit leaves no room for a step.
     fn no_time_for(&self, step: &Step) -> Option<String> {
         let limit = self.ready.plan.settings.campaign_limit?;
-        let elapsed = self
-            .ready
-            .selected
-            .engine()
-            .now()
-            .saturating_sub(self.began);
+        let elapsed = self.clock.elapsed(&self.ready.selected);
         let needs = step.duration.unwrap_or_default();
         let text = |time: Duration| units::duration(time.as_millis() as u64);
         (elapsed >= limit || elapsed + needs > limit).then(|| {
@@ -252,42 +278,17 @@ impl Going<'_> {
         })
     }
 
-    /// Whether the device is still free and the one that was named. Signatures
-    /// are not looked for again: what the points before wrote may look like one.
-    fn look_at_device(&self) -> Result<(), Failure> {
-        let confirmed = Confirmations(self.ready.plan.settings.destroy.clone());
-        if self.ready.selected.is_simulated() {
-            return Ok(());
-        }
-        for path in &self.ready.written {
-            safety::check_again(path, &confirmed).map_err(|refusal| {
-                let kind = match refusal {
-                    safety::Refusal::NoSuchDevice { .. } => FailureKind::NoDevice,
-                    _ => FailureKind::Open,
-                };
-                Failure::new(kind, refusal.to_string())
-            })?;
-        }
-        match self.is_device_gone() {
-            true => {
-                let what = format!("{} is gone", self.ready.dut.display());
-                Err(Failure::new(FailureKind::NoDevice, what))
-            }
-            false => Ok(()),
-        }
-    }
-
-    /// Whether the device under test was there and is not any more.
-    fn is_device_gone(&self) -> bool {
-        if self.device_gone.get() {
-            return true;
-        }
-        let was_device = self
-            .ready
-            .target()
-            .is_some_and(|target| target.device.is_some());
-        let node = Sys::live().by_path(&self.ready.dut);
-        was_device && node.is_none_or(|node| node.size_bytes() == 0)
+    /// Why the limit of bytes written leaves no room for a step.
+    fn no_bytes_for(&self, step: &Step) -> Option<String> {
+        let limits = self.ready.plan.settings.limits();
+        let spent = self.moved.borrow().bytes();
+        // What nobody knows may be little: it begins, and is stopped in time.
+        let writes = step.write_most(self.ready.speed);
+        let writes = writes.unwrap_or(u64::from(step.write_share > 0.0));
+        limits.is_over(spent, writes).then(|| {
+            let what = limits.text_of_bytes();
+            format!("the campaign would write more than the {what} that it may")
+        })
     }
 
     fn stop(&mut self, failure: Failure) {
@@ -326,7 +327,7 @@ impl Going<'_> {
         let broken = self.stopped.is_some() || self.unwritten.is_some();
         let status = match () {
             () if broken => RunStatus::Failed,
-            () if interrupted || self.no_time > 0 => RunStatus::Interrupted,
+            () if interrupted || self.no_room > 0 => RunStatus::Interrupted,
             () if failed() => RunStatus::Failed,
             () => RunStatus::Complete,
         };
@@ -338,8 +339,9 @@ impl Going<'_> {
             None => Ok(Finish {
                 dir,
                 status,
-                no_time: self.no_time,
+                no_room: self.no_room,
                 stopped: self.stopped,
+                spent: self.spent,
             }),
         }
     }

@@ -6,13 +6,13 @@ use fathom_model::Environment;
 use fathom_model::environment::{BlockDevice, Target};
 
 /// The device or file under test, as an environment describes it.
-pub(super) fn dut<'e>(environment: Option<&'e Environment>, dut: &Path) -> Option<&'e Target> {
+pub(crate) fn dut<'e>(environment: Option<&'e Environment>, dut: &Path) -> Option<&'e Target> {
     let targets = &environment?.targets;
     targets.iter().find(|target| target.path == dut)
 }
 
 /// What tells the target of today from that of a record; `None`: it is the same.
-pub(super) fn difference(before: &Target, now: &Target) -> Option<String> {
+pub(crate) fn difference(before: &Target, now: &Target) -> Option<String> {
     match (&before.device, &now.device) {
         (Some(before), Some(now)) => other_device(before, now),
         (None, None) => (before.path != now.path).then(|| {
@@ -68,7 +68,7 @@ fn other_device(before: &BlockDevice, now: &BlockDevice) -> Option<String> {
 }
 
 /// What else has changed on the machine since a record began, in words.
-pub(super) fn changes(before: &Environment, now: &Environment) -> Vec<String> {
+pub(crate) fn changes(before: &Environment, now: &Environment) -> Vec<String> {
     let told = [
         ("the kernel", &before.kernel, &now.kernel),
         ("Fathom", &before.fathom_version, &now.fathom_version),

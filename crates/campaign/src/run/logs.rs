@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Writes the logs of one campaign.
 #[derive(Debug)]
-pub(super) struct Logs {
+pub(crate) struct Logs {
     dir: PathBuf,
     dut: PathBuf,
     /// `nvme0n1` of `/dev/nvme0n1`.
@@ -17,7 +17,7 @@ pub(super) struct Logs {
 }
 
 impl Logs {
-    pub(super) fn new(folder: &Path, dut: &Path) -> Self {
+    pub(crate) fn new(folder: &Path, dut: &Path) -> Self {
         let device = dut
             .file_name()
             .map(|name| name.to_string_lossy().into_owned());
@@ -64,6 +64,16 @@ impl Logs {
     /// A point is left out.
     pub(super) fn skip_point(&self, id: &str, reason: &str) -> io::Result<()> {
         self.line(PERFORMANCE, "Skipped test", &[id, reason])
+    }
+
+    /// A purge begins: the command, as a person would type it, and why.
+    pub(crate) fn start_purge(&self, command: &str, reason: &str) -> io::Result<()> {
+        self.line("purge", "Start purge", &[command, reason])
+    }
+
+    /// A purge is over: 0 when the data are gone.
+    pub(crate) fn finish_purge(&self, code: u32) -> io::Result<()> {
+        self.line("purge", "Finished purge", &[&code.to_string()])
     }
 
     fn epoch(&self, name: &str) -> io::Result<()> {

@@ -17,20 +17,24 @@ use fathom_model::environment::Target;
 use fathom_model::{Environment, Exit, FailureKind};
 use fathom_record::{Entries, RecordError};
 
-use crate::plan::{Plan, Step};
+use crate::ledger::{Ledgers, Moved};
+use crate::plan::{Plan, Speed, Step};
 
 mod going;
 mod guards;
-mod identity;
-mod logs;
+pub(crate) mod identity;
+pub(crate) mod logs;
+pub(crate) mod looks;
 mod planfile;
-mod prepare;
+pub(crate) mod prepare;
 mod progress;
-mod records;
+pub(crate) mod records;
+mod spending;
 mod tally;
 
 pub use going::Finish;
 use guards::Guards;
+use looks::Looks;
 pub use planfile::{Head, PLAN_FILE, Planned};
 use prepare::Wants;
 pub use progress::{Counts, Current, Progress, Recent, What};
@@ -65,6 +69,8 @@ pub struct Options {
     pub fio: Option<PathBuf>,
     /// The device that the engine `sim` simulates, when not a healthy one.
     pub sim: Option<PathBuf>,
+    /// The ledgers of devices.
+    pub ledgers: Ledgers,
 }
 
 /// Why a campaign does not run.
@@ -127,6 +133,10 @@ pub struct Ready<'p> {
     /// The record it goes on with.
     record: Option<PathBuf>,
     tally: Tally,
+    /// What the starts before have written.
+    moved: Moved,
+    /// How fast the device can be written, where its link tells.
+    speed: Option<Speed>,
     guards: Guards,
     /// Places of the steps to run, in the order of the plan.
     todo: Vec<usize>,
@@ -164,7 +174,11 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
     let folder = records::real(&plan.folder);
     let dut = folder.join(&plan.dut);
     let wants = Wants::of(plan, &folder)?;
-    let (selected, note) = wants.engine(plan, &options)?;
+    let (selected, note) = wants.engine(
+        &plan.settings.engine,
+        options.fio.as_deref(),
+        options.sim.as_deref(),
+    )?;
     let mut notes: Vec<String> = plan.notes.iter().cloned().chain(note).collect();
     let (environment, refusal) = match selected.is_simulated() {
         true => (fathom_device::environment(&[]), None),
@@ -176,14 +190,19 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
     };
     let record = records::to_go_on_with(plan, runs_dir, options.begin)?;
     let mut tally = Tally::default();
+    let mut moved = Moved::default();
     if let Some(dir) = &record {
         let mut entries = Entries::open(dir)?;
-        records::must_fit(&dut, &entries.header, &selected, &environment)?;
+        let before = records::engine_of(&entries.header);
+        let header = &entries.header;
+        records::must_fit(&dut, before.as_deref(), header, &selected, &environment)?;
         if let Some(before) = &entries.header.environment {
             notes.extend(identity::changes(before, &environment));
         }
         for entry in &mut entries {
-            tally.take(&entry?.event);
+            let event = entry?.event;
+            tally.take(&event);
+            moved.take(&event);
         }
         // A run that was killed leaves its last step open, and so it stays.
         tally = tally.closed();
@@ -200,6 +219,8 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         environment,
         record,
         tally,
+        moved,
+        speed: plan.link_speed(),
         guards,
         todo: Vec::new(),
         failed: 0,
@@ -208,6 +229,9 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         options,
     };
     ready.find_todo();
+    if let Some(refusal) = ready.over_budget() {
+        ready.refusal.get_or_insert(refusal);
+    }
     Ok(ready)
 }
 
@@ -288,7 +312,7 @@ impl<'p> Ready<'p> {
         let job = prepare::job(self.plan, step).map_err(RunError::Input)?;
         let record = self.record.clone();
         let record = record.unwrap_or_else(|| self.runs_dir.join("RUN"));
-        let job_file = record.join(records::job_path(&step.point.id, step));
+        let job_file = record.join(records::job_path(&step.point.id, records::ending(step)));
         let request = self.request(step, job_file, record.join("raw").join(&step.point.id));
         Ok((job.text, self.selected.command(&request)?))
     }
@@ -319,6 +343,26 @@ impl<'p> Ready<'p> {
         let is_device = self.target().is_some_and(|target| target.device.is_some());
         let duration = step.duration?;
         (is_device || self.selected.is_simulated()).then(|| duration * 2 + MARGIN)
+    }
+
+    /// The ledgers of what is written to.
+    fn ledgers(&self) -> Ledgers {
+        match self.selected.is_simulated() {
+            true => Ledgers::none(),
+            false => self.options.ledgers.clone(),
+        }
+    }
+
+    /// What is looked at between two points.
+    fn looks(&self) -> Looks {
+        Looks {
+            dut: self.dut.clone(),
+            written: self.written.clone(),
+            destroy: self.plan.settings.destroy.clone(),
+            simulated: self.selected.is_simulated(),
+            was_device: self.target().is_some_and(|target| target.device.is_some()),
+            gone: std::cell::Cell::new(false),
+        }
     }
 
     /// The device (or file) under test as it was found.

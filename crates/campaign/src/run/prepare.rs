@@ -14,7 +14,7 @@ use fathom_engine::select::Selected;
 use fathom_engine::sim::Sim;
 use fathom_model::{FailureKind, JobSpec};
 
-use super::{Options, RunError};
+use super::RunError;
 use crate::plan::{Plan, Step};
 
 /// Faults of one kind that are told: the rest are hardly others.
@@ -22,9 +22,9 @@ const TOLD_MAX: usize = 10;
 
 /// A job file as it is run.
 #[derive(Debug)]
-pub(super) struct Job {
-    pub(super) text: String,
-    pub(super) jobs: Vec<JobSpec>,
+pub(crate) struct Job {
+    pub(crate) text: String,
+    pub(crate) jobs: Vec<JobSpec>,
 }
 
 /// Reads the job file of a step.
@@ -32,9 +32,16 @@ pub(super) struct Job {
 /// # Errors
 /// What is wrong with it, with line and column.
 pub(super) fn job(plan: &Plan, step: &Step) -> Result<Job, String> {
-    let path = plan.folder.join(&step.job_file);
+    read(&step.job_text, &plan.folder.join(&step.job_file))
+}
+
+/// Reads the text of a job file; `path` is for messages.
+///
+/// # Errors
+/// What is wrong with it, with line and column.
+pub(crate) fn read(text: &str, path: &Path) -> Result<Job, String> {
     let env = |name: &str| std::env::var(name).ok();
-    let mut checked = JobFile::parse(&step.job_text, &path, &env);
+    let mut checked = JobFile::parse(text, path, &env);
     let is_error = |severity: Severity| severity == Severity::Error;
     if let Some(error) = checked.diagnostics.iter().find(|d| is_error(d.severity)) {
         return Err(error.to_string());
@@ -52,7 +59,7 @@ pub(super) fn job(plan: &Plan, step: &Step) -> Result<Job, String> {
 
 /// What all job files of a plan want.
 #[derive(Debug, Default)]
-pub(super) struct Wants {
+pub(crate) struct Wants {
     /// Every path the jobs use, and whether they write to it.
     targets: BTreeMap<PathBuf, bool>,
     /// What keeps the targets from being measured.
@@ -87,7 +94,8 @@ impl Wants {
         Err(RunError::Input(first(faults)))
     }
 
-    fn add(&mut self, job: Job, folder: &Path) {
+    /// Adds what a job file wants.
+    pub(crate) fn add(&mut self, job: Job, folder: &Path) {
         for refusal in preflight::refusals(&job.jobs, folder) {
             self.unusable.insert(refusal.to_string());
         }
@@ -118,7 +126,7 @@ impl Wants {
     }
 
     /// The paths that the jobs write to.
-    pub(super) fn written(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn written(&self) -> impl Iterator<Item = &Path> {
         let written = self.targets.iter().filter(|&(_, writes)| *writes);
         written.map(|(path, _)| path.as_path())
     }
@@ -127,16 +135,17 @@ impl Wants {
     ///
     /// # Errors
     /// What no engine has.
-    pub(super) fn engine(
+    pub(crate) fn engine(
         &self,
-        plan: &Plan,
-        options: &Options,
+        wish: &str,
+        fio: Option<&Path>,
+        sim: Option<&Path>,
     ) -> Result<(Selected, Option<String>), RunError> {
-        let wish = match plan.settings.engine.as_str() {
+        let wish = match wish {
             "auto" => Wish::Auto,
             "fio" => Wish::Fio,
             "native" => Wish::Native,
-            "sim" => return self.simulation(options),
+            "sim" => return self.simulation(sim),
             other => {
                 let what = format!("there is no engine '{other}': auto, fio, native");
                 return Err(RunError::Input(what));
@@ -160,14 +169,13 @@ impl Wants {
             kinds.try_for_each(|(jobs, _)| choice::native_runs(jobs))
         };
         let (selected, passed_over) =
-            Selected::choose(wish, options.fio.as_deref(), fio_runs, native_runs)
-                .map_err(RunError::Engine)?;
+            Selected::choose(wish, fio, fio_runs, native_runs).map_err(RunError::Engine)?;
         let note = passed_over.map(|lack| format!("{lack}; the native engine runs the points"));
         Ok((selected, note))
     }
 
-    fn simulation(&self, options: &Options) -> Result<(Selected, Option<String>), RunError> {
-        let sim = Selected::simulation(options.sim.as_deref()).map_err(RunError::Engine)?;
+    fn simulation(&self, sim: Option<&Path>) -> Result<(Selected, Option<String>), RunError> {
+        let sim = Selected::simulation(sim).map_err(RunError::Engine)?;
         if self.sim_lacks.is_empty() {
             return Ok((sim, None));
         }
@@ -178,7 +186,7 @@ impl Wants {
     ///
     /// # Errors
     /// Everything that stands against it.
-    pub(super) fn check_targets(&self, destroy: &[String]) -> Result<(), RunError> {
+    pub(crate) fn check_targets(&self, destroy: &[String]) -> Result<(), RunError> {
         let mut refusals: Vec<String> = self.unusable.iter().cloned().collect();
         if refusals.is_empty() {
             let confirmed = Confirmations(destroy.to_vec());

@@ -49,7 +49,7 @@ impl Facts {
 }
 
 /// A folder without links and dots, as far as it exists.
-pub(super) fn real(folder: &Path) -> PathBuf {
+pub(crate) fn real(folder: &Path) -> PathBuf {
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     fs::canonicalize(&absolute).unwrap_or(absolute)
 }
@@ -104,31 +104,28 @@ pub(super) fn to_go_on_with(
     Ok(found)
 }
 
-/// Whether the plan may go on in the record with this header: the same device,
-/// by the same engine.
+/// Whether a run may go on in the record with this header, which the engine
+/// `before` made: the same device, by the same engine.
 ///
 /// # Errors
 /// The difference, and what to do.
-pub(super) fn must_fit(
+pub(crate) fn must_fit(
     dut: &Path,
+    before: Option<&str>,
     header: &Header,
     selected: &Selected,
     environment: &Environment,
 ) -> Result<(), RunError> {
     let refused = |difference: String| {
         RunError::Refused(format!(
-            "this campaign's record cannot go on: {difference}\n  to do: --again starts a new record"
+            "this record cannot go on: {difference}\n  to do: --again starts a new record"
         ))
     };
     let engine = selected.engine().name();
-    match Facts::read(header) {
-        Some(facts) if facts.engine != engine => {
-            return Err(refused(format!(
-                "its figures are of the engine {}, now {engine} would measure, and both in one record cannot be compared",
-                facts.engine
-            )));
-        }
-        _ => {}
+    if let Some(before) = before.filter(|&before| before != engine) {
+        return Err(refused(format!(
+            "its figures are of the engine {before}, now {engine} would measure, and both in one record cannot be compared"
+        )));
     }
     if selected.is_simulated() {
         return Ok(());
@@ -180,9 +177,14 @@ pub(super) fn create(
 }
 
 /// The path of a job file in the record, by its name there.
-pub(super) fn job_path(name: &str, step: &Step) -> PathBuf {
-    let ending = step.job_file.extension().unwrap_or(OsStr::new("fio"));
-    Path::new("jobs").join(format!("{name}.{}", ending.to_string_lossy()))
+pub(crate) fn job_path(name: &str, ending: &str) -> PathBuf {
+    Path::new("jobs").join(format!("{name}.{ending}"))
+}
+
+/// The ending of a step's job file.
+pub(crate) fn ending(step: &Step) -> &str {
+    let ending = step.job_file.extension().and_then(OsStr::to_str);
+    ending.unwrap_or("fio")
 }
 
 /// Texts of the job files in a record; the last one is remembered, because
@@ -207,7 +209,7 @@ impl Texts {
     /// Whether the job file of this name holds this text.
     pub(super) fn is(&mut self, name: &str, step: &Step, text: &str) -> bool {
         let Some(dir) = &self.dir else { return false };
-        let path = dir.join(job_path(name, step));
+        let path = dir.join(job_path(name, ending(step)));
         if self.known.len() > 16 {
             self.known.clear();
         }
@@ -219,13 +221,13 @@ impl Texts {
     }
 }
 
-/// The name under which a text is kept as a job file in the record: the point's,
-/// or, when another text has that already, the point's with a number.
-pub(super) fn job_name(dir: &Path, step: &Step, text: &str) -> String {
-    let id = &step.point.id;
-    let mut name = id.clone();
+/// The name under which a text is kept as a job file in the record: the id of
+/// its point or stage, or, when another text has that already, the id with a
+/// number.
+pub(crate) fn job_name(dir: &Path, id: &str, ending: &str, text: &str) -> String {
+    let mut name = id.to_owned();
     for version in 2..VERSIONS_MAX {
-        match fs::read(dir.join(job_path(&name, step))) {
+        match fs::read(dir.join(job_path(&name, ending))) {
             Ok(kept) if kept != text.as_bytes() => name = format!("{id}.{version}"),
             _ => break,
         }
@@ -233,11 +235,35 @@ pub(super) fn job_name(dir: &Path, step: &Step, text: &str) -> String {
     name
 }
 
+/// The files of a step: its job file as it is kept in the record, and a new
+/// folder for the engine's outputs, both absolute, because fio runs in another
+/// folder than this process may.
+///
+/// # Errors
+/// The path that cannot be written, and why.
+pub(crate) fn step_files(
+    dir: &Path,
+    name: &str,
+    (id, repetition): (&str, u32),
+    ending: &str,
+    text: &str,
+) -> Result<(PathBuf, PathBuf), (PathBuf, io::Error)> {
+    let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+    let job_file = dir.join(job_path(name, ending));
+    if let Err(source) = keep_job(&job_file, text) {
+        return Err((job_file, source));
+    }
+    match raw_dir(dir, id, repetition) {
+        Ok(raw_dir) => Ok((absolute(job_file), absolute(raw_dir))),
+        Err(source) => Err((dir.join("raw"), source)),
+    }
+}
+
 /// Keeps a job file in the record, once.
 ///
 /// # Errors
 /// When it cannot be written.
-pub(super) fn keep_job(path: &Path, text: &str) -> io::Result<()> {
+fn keep_job(path: &Path, text: &str) -> io::Result<()> {
     if path.exists() {
         return Ok(());
     }
@@ -251,11 +277,10 @@ pub(super) fn keep_job(path: &Path, text: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// When it cannot be made.
-pub(super) fn raw_dir(dir: &Path, step: &Step) -> io::Result<PathBuf> {
-    let point = &step.point;
-    let mut name = point.id.clone();
-    if point.repetition > 1 {
-        name = format!("{name}.r{}", point.repetition);
+fn raw_dir(dir: &Path, id: &str, repetition: u32) -> io::Result<PathBuf> {
+    let mut name = id.to_owned();
+    if repetition > 1 {
+        name = format!("{name}.r{repetition}");
     }
     let first = dir.join("raw").join(&name);
     if let Some(above) = first.parent() {

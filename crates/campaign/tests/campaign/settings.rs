@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_campaign::plan::{Cost, Guard, Overrides, Settings, Speed, plan};
+use fathom_campaign::plan::{Care, Cost, Guard, Overrides, Settings, Speed, plan};
 
 use super::{Campaign, no_env};
 
@@ -38,6 +38,7 @@ fn settings_come_from_the_configuration() {
                 noise_percent: 5
             }),
             progress_logs: true,
+            care: Care::default(),
         }
     );
     campaign.change(

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fathom_campaign::budget::Over;
 use fathom_campaign::run::{Begin, Came};
 use fathom_model::RunStatus;
 
@@ -76,7 +77,7 @@ fn no_point_begins_that_would_end_after_the_time_limit() {
     campaign.plan.settings.campaign_limit = Some(Duration::from_secs(20));
     let finish = campaign.run().unwrap();
     assert_eq!(
-        (finish.status, finish.no_time),
+        (finish.status, finish.no_room),
         (RunStatus::Interrupted, 10)
     );
     assert_eq!(begun(&finish.dir).len(), 6);
@@ -87,6 +88,88 @@ fn no_point_begins_that_would_end_after_the_time_limit() {
     assert!(!campaign.dir.path().join("logs/runs/END").exists());
     // Each start has the time anew.
     campaign.begin(Begin::Resume);
-    assert_eq!(campaign.run().unwrap().no_time, 4);
+    assert_eq!(campaign.run().unwrap().no_room, 4);
     assert_eq!(campaign.run().unwrap().status, RunStatus::Complete);
+}
+
+/// The campaign writes; its points go by time.
+fn writing() -> Campaign {
+    let mut campaign = Campaign::on("");
+    for step in &mut campaign.plan.steps {
+        step.job_text = step.job_text.replace("randread", "randwrite");
+        step.write_share = 1.0;
+        step.write_bytes = None;
+    }
+    campaign
+}
+
+fn written(dir: &std::path::Path) -> u64 {
+    let record = fathom_record::Record::open(dir).unwrap();
+    let mut moved = fathom_campaign::ledger::Moved::default();
+    record
+        .entries
+        .iter()
+        .for_each(|entry| moved.take(&entry.event));
+    moved.bytes()
+}
+
+#[test]
+fn a_run_stops_cleanly_once_it_has_written_what_it_may() {
+    let mut campaign = writing();
+    let whole = campaign.run().unwrap();
+    let all = written(&whole.dir);
+    assert!(all > 0);
+    campaign.begin(Begin::Again);
+    let limit = all / 3;
+    campaign.plan.settings.care.max_written = Some(limit);
+    let finish = campaign.run().unwrap();
+    assert_eq!(finish.status, RunStatus::Interrupted);
+    assert_eq!((finish.no_room, finish.stopped), (1, None));
+    // No more than the interval in which the limit was reached.
+    let first = written(&finish.dir);
+    assert!(first >= limit && first < all / 2, "{first} of {all}");
+    let told = progress(&finish.dir);
+    assert_eq!(told.counts().skipped, 0);
+    assert!(told.counts().done > 0 && told.counts().left > 0);
+    // The limit is of all starts together.
+    campaign.begin(Begin::Resume);
+    let finish = campaign.run().unwrap();
+    assert_eq!(written(&finish.dir), first);
+    let told = progress(&finish.dir);
+    let last = told.measurements().last().unwrap().1;
+    assert!(matches!(last, Some(Came::Skipped(reason)) if reason.contains("that it may")));
+    // What was cut is measured once it may be.
+    campaign.plan.settings.care.max_written = None;
+    assert_eq!(campaign.run().unwrap().status, RunStatus::Complete);
+}
+
+#[test]
+fn a_plan_that_wants_more_than_it_may_is_cut_or_refused_and_says_what_is_left_out() {
+    let mut campaign = writing();
+    for step in &mut campaign.plan.steps {
+        step.write_bytes = Some(1 << 30);
+    }
+    campaign.plan.settings.care.max_written = Some(3 << 30);
+    campaign.plan.settings.care.endurance_bytes = Some(1 << 40);
+    let ready = campaign.ready().unwrap();
+    let cut = ready.cut().unwrap();
+    assert!(
+        cut.starts_with("13 of 16 points do not fit into 3 GiB written: "),
+        "{cut}"
+    );
+    assert!(cut.ends_with("10 more"), "{cut}");
+    let costs = ready.costs();
+    assert!(
+        costs.contains("writes 3 GiB at most; of the rated endurance: 0.29 % of the 1.0"),
+        "{costs}"
+    );
+    campaign.plan.settings.care.over = Over::Refuse;
+    let refused = campaign.run().unwrap_err();
+    assert_eq!(refused.exit(), fathom_model::Exit::Refused);
+    assert!(
+        refused.to_string().contains("--over-budget cut"),
+        "{refused}"
+    );
+    campaign.plan.settings.care.max_written = Some(16 << 30);
+    assert_eq!(campaign.ready().unwrap().cut(), None);
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_campaign::plan::{Guard, Phase, Plan, Settings, Step};
+use fathom_campaign::plan::{Care, Guard, Phase, Plan, Settings, Step};
 use fathom_campaign::run::{Begin, Finish, Options, Progress, RunError, ready};
 use fathom_engine::Control;
 use fathom_model::{Event, Point};
@@ -74,6 +74,7 @@ impl Campaign {
                 campaign_limit: None,
                 guard: None,
                 progress_logs: true,
+                care: Care::default(),
             },
             notes: vec![],
             steps: Vec::new(),
@@ -132,6 +133,10 @@ impl Campaign {
 
     pub fn run(&self) -> Result<Finish, RunError> {
         self.run_observed(&mut |_| {})
+    }
+
+    pub fn ready(&self) -> Result<fathom_campaign::run::Ready<'_>, RunError> {
+        ready(&self.plan, &self.runs_dir(), self.options.clone())
     }
 
     pub fn run_observed(&self, observer: &mut dyn FnMut(&Event)) -> Result<Finish, RunError> {

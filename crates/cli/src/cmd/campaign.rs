@@ -2,11 +2,15 @@
 //! its configuration.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use fathom_campaign::budget::Over;
 use fathom_campaign::plan::{self, Overrides, Plan};
+use fathom_campaign::quick::parse_size;
 use fathom_campaign::{CampaignError, Folder, Only};
 use fathom_report::style::wrap;
 
+use super::job::duration;
 use super::{ExitError, Global};
 use crate::out;
 
@@ -44,6 +48,58 @@ impl Which {
     /// What keeps it from being planned, with its exit code.
     pub fn plan(&self, overrides: &Overrides) -> Result<Plan, ExitError> {
         plan::plan(&self.folder()?, &environment, &self.only, overrides).map_err(exit_error)
+    }
+}
+
+/// What may be spent on a plan.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Budget {
+    /// Longest time of this start: no point begins that would end later
+    #[arg(long, visible_alias = "limit", value_name = "TIME", value_parser = duration)]
+    pub max_time: Option<Duration>,
+    /// Most that may be written to the device, in all starts of this record (20T)
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    pub max_written: Option<u64>,
+    /// What becomes of a plan that wants more than that
+    #[arg(long, value_name = "HOW", value_enum)]
+    pub over_budget: Option<OverBudget>,
+    /// Terabytes that the drive is rated for (TBW of its data sheet), to tell what
+    /// share of them is written
+    #[arg(long, value_name = "TB", value_parser = terabytes)]
+    pub endurance_tbw: Option<u64>,
+}
+
+/// What becomes of a plan that wants more than it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum OverBudget {
+    /// What does not fit is left out
+    Cut,
+    /// Nothing runs
+    Refuse,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).ok_or_else(|| "not a size like 20T".to_owned())
+}
+
+fn terabytes(text: &str) -> Result<u64, String> {
+    plan::terabytes(text).ok_or_else(|| plan::NO_RATING.to_owned())
+}
+
+impl Budget {
+    /// With these over what the configuration says.
+    #[must_use]
+    pub fn over(&self, overrides: Overrides) -> Overrides {
+        Overrides {
+            campaign_limit: self.max_time,
+            max_written: self.max_written,
+            endurance_bytes: self.endurance_tbw,
+            over: self.over_budget.map(|over| match over {
+                OverBudget::Cut => Over::Cut,
+                OverBudget::Refuse => Over::Refuse,
+            }),
+            ..overrides
+        }
     }
 }
 

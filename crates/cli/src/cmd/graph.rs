@@ -1,23 +1,18 @@
 //! `fathom graph`: the graphs of a run.
 
-use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
-use anyhow::Context as _;
 use fathom_campaign::Only;
 use fathom_model::Exit;
 use fathom_record::RecordError;
-use fathom_report::chart::{Size, Theme, png::png};
+use fathom_report::chart::Size;
 use fathom_report::graphs::{self, Graph, NotDrawn};
 use serde::Serialize;
 
 use super::export::selected;
 use super::{ExitError, Global};
 use crate::out;
+use crate::pictures::{self, Format, Look};
 
 /// Draw the graphs of a run
 ///
@@ -66,23 +61,6 @@ pub struct Args {
     dark: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
-enum Format {
-    /// Sharp at every size, text stays text
-    Svg,
-    /// Pixels
-    Png,
-}
-
-impl Format {
-    fn ending(self) -> &'static str {
-        match self {
-            Self::Svg => "svg",
-            Self::Png => "png",
-        }
-    }
-}
-
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
 struct Document {
@@ -107,7 +85,14 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let dir = fathom_record::find(&global.runs, args.run.as_deref()).map_err(missing)?;
     let (drawn, not_drawn) = graphs_of(&dir, args)?;
     let folder = args.out.clone().unwrap_or_else(|| dir.join("graphs"));
-    let files = write_all(&folder, &drawn, args)?;
+    let look = Look {
+        formats: args.format.iter().copied().collect(),
+        width: args.size.map(|size| size.width),
+        height: args.size.map(|size| size.height),
+        scale: args.scale,
+        dark: args.dark,
+    };
+    let files = pictures::write_all(&folder, &drawn, &look)?;
     for NotDrawn { series, reason } in &not_drawn {
         out::note(format_args!("not drawn: {series}: {reason}"));
     }
@@ -194,70 +179,6 @@ fn missing(error: RecordError) -> anyhow::Error {
         RecordError::NotFound(message) => none(message),
         other => other.into(),
     }
-}
-
-/// Draws and writes all graphs, on all processors. Returns the files' paths
-/// below the folder, in the order of the graphs.
-fn write_all(folder: &Path, drawn: &[Graph], args: &Args) -> anyhow::Result<Vec<String>> {
-    let parents: BTreeSet<&Path> = drawn
-        .iter()
-        .filter_map(|g| Path::new(&g.path).parent())
-        .collect();
-    for parent in parents {
-        let dir = folder.join(parent);
-        fs::create_dir_all(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    }
-    let formats: BTreeSet<Format> = args.format.iter().copied().collect();
-    let next = AtomicUsize::new(0);
-    let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
-    let work = || {
-        while let Some(graph) = drawn.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if let Err(error) = write(folder, graph, &formats, args) {
-                // A poisoned lock: another thread panicked, which says more.
-                if let Ok(mut failed) = failed.lock() {
-                    failed.get_or_insert(error);
-                }
-                return;
-            }
-        }
-    };
-    let threads = thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(drawn.len());
-    thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(work);
-        }
-        work();
-    });
-    if let Some(error) = failed.into_inner().ok().flatten() {
-        return Err(error);
-    }
-    let files = drawn.iter().flat_map(|graph| {
-        formats
-            .iter()
-            .map(|format| format!("{}.{}", graph.path, format.ending()))
-    });
-    Ok(files.collect())
-}
-
-fn write(
-    folder: &Path,
-    graph: &Graph,
-    formats: &BTreeSet<Format>,
-    args: &Args,
-) -> anyhow::Result<()> {
-    let theme = if args.dark { Theme::DARK } else { Theme::LIGHT };
-    let svg = graph.chart.svg(&theme, args.size.unwrap_or(graph.size));
-    for format in formats {
-        let path = folder.join(format!("{}.{}", graph.path, format.ending()));
-        let bytes = match format {
-            Format::Svg => svg.clone().into_bytes(),
-            Format::Png => png(&svg, args.scale)?,
-        };
-        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    Ok(())
 }
 
 /// `800x500`.

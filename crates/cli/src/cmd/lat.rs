@@ -10,13 +10,16 @@ use std::thread;
 
 use anyhow::Context;
 use fathom_analysis::latlog::{Collector, Settings, Statistics, TooMany};
-use fathom_engine::fio::log::{self, Collect, Log, LogError, Options};
+use fathom_engine::fio::log::{self, Collect, Log, LogError, LogName, Options};
 use fathom_engine::jobfile::value::{self, Base, TimeUnit};
-use fathom_model::{Exit, LogEntry, PrioColumn};
+use fathom_model::{Exit, LogEntry, LogKind, PrioColumn};
 use fathom_report::latlog::{self, LatLog, Leading};
 
 use super::{ExitError, Global};
 use crate::out;
+
+/// Folders below a named one that are looked into.
+const DEPTH_MAX: u8 = 8;
 
 /// Show the statistics of fio's latency logs (write_lat_log)
 ///
@@ -35,10 +38,11 @@ Examples:
   fathom lat randread.log_lat.log
   fathom lat out_lat.*.log --format csv --head
   fathom lat randread.log_lat.log --interval 10s
+  fathom lat ~/sdh_cdl_bench --format csv --head        every log of a folder
   fathom lat randread.log_lat.log.gz --json | jq '.files[0].all.percentiles_ns'")]
 pub struct Args {
-    /// The logs
-    #[arg(required = true, value_name = "FILE")]
+    /// The logs; of a folder, all _lat logs in it and below
+    #[arg(required = true, value_name = "FILE|DIR")]
     files: Vec<PathBuf>,
     /// The format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
@@ -127,11 +131,13 @@ struct Done {
 /// Shows statistics.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let json = global.json || args.format == Form::Json;
-    if !json && args.format == Form::Csv && args.head {
-        out::text(latlog::csv_head(leading(args, "")));
-    }
     let mut documents = Vec::new();
-    for (number, file) in args.files.iter().enumerate() {
+    let files = files(&args.files)?;
+    let several = files.len() > 1;
+    if !json && args.format == Form::Csv && args.head {
+        out::text(latlog::csv_head(leading(args, several, "")));
+    }
+    for (number, file) in files.iter().enumerate() {
         let done = read(file, args)?;
         if args.save_priolat {
             save(global, &done, args)?;
@@ -148,7 +154,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
                 shown.notes.iter().for_each(|note| {
                     out::note(format_args!("{name}: {note}"));
                 });
-                out::text(latlog::csv(&shown, &by, leading(args, &name)));
+                out::text(latlog::csv(&shown, &by, leading(args, several, &name)));
             }
             _ => {
                 if number > 0 {
@@ -168,10 +174,57 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn leading<'l>(args: &'l Args, file: &'l str) -> Leading<'l> {
+/// The files that were named, and those of the folders that were.
+fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for named in named {
+        if !named.is_dir() {
+            files.push(named.clone());
+            continue;
+        }
+        let mut below = Vec::new();
+        logs_below(named, DEPTH_MAX, &mut below)
+            .with_context(|| format!("cannot read {}", named.display()))?;
+        if below.is_empty() {
+            let exit = Exit::Missing;
+            let message = format!(
+                "{} has no latency logs (names such as randread.log_lat.log)",
+                named.display()
+            );
+            return Err(ExitError { exit, message }.into());
+        }
+        below.sort_by_cached_key(|path| in_order(path));
+        files.extend(below);
+    }
+    Ok(files)
+}
+
+/// Adds the _lat logs of a folder and of those in it; links lead nowhere.
+fn logs_below(folder: &Path, depth: u8, to: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in folder.read_dir()? {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        if kind.is_dir() && depth > 0 {
+            logs_below(&path, depth - 1, to)?;
+        } else if LogName::of(&path).is_some_and(|name| name.kind == LogKind::Lat) {
+            to.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Depths in the order of numbers: 2 before 16.
+fn in_order(path: &Path) -> Vec<(u64, String)> {
+    let parts = path.iter().map(|part| part.to_string_lossy().into_owned());
+    parts
+        .map(|part| (part.parse().unwrap_or(u64::MAX), part))
+        .collect()
+}
+
+fn leading<'l>(args: &'l Args, several: bool, file: &'l str) -> Leading<'l> {
     let label = match &args.label {
         Some(label) => Some(("label", label.as_str())),
-        None if args.files.len() > 1 => Some(("file", file)),
+        None if several => Some(("file", file)),
         None => None,
     };
     Leading {
@@ -201,6 +254,9 @@ fn notes(done: &Done) -> Vec<String> {
              IOPS and bandwidth are not in the log"
                 .to_owned(),
         );
+    }
+    if log.origin_ms > 0 {
+        notes.push("times are since 1970 (log_unix_epoch): counted from the first line".into());
     }
     if let Some((line, error)) = &log.first_skipped {
         let plural = if log.skipped == 1 { "" } else { "s" };
@@ -249,10 +305,13 @@ fn input(message: String) -> anyhow::Error {
 }
 
 fn read(file: &Path, args: &Args) -> anyhow::Result<Done> {
-    if let Some(kind) = log::other_kind(file) {
+    if let Some(kind) = LogName::of(file).map(|name| name.kind)
+        && !kind.is_latency()
+    {
         return Err(input(format!(
-            "{} is a log of {kind}, not of latencies: take the _lat, _clat or _slat log",
-            file.display()
+            "{} is a log of {}, not of latencies: take the _lat, _clat or _slat log",
+            file.display(),
+            kind.holds()
         )));
     }
     let options = options(args);

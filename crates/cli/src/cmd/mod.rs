@@ -10,6 +10,8 @@ use crate::out::Color;
 pub mod baseline;
 mod campaign;
 pub mod check;
+#[cfg(feature = "kube")]
+pub mod cluster;
 pub mod completions;
 pub mod config;
 pub mod demo;
@@ -22,8 +24,12 @@ pub mod import;
 pub mod init;
 pub mod job;
 pub mod lat;
+pub mod ledger;
 pub mod man;
 pub mod plan;
+pub mod plot;
+pub mod prio;
+pub mod purge;
 pub mod quick;
 pub mod report;
 pub mod run;
@@ -84,49 +90,18 @@ pub struct Global {
     pub color: Color,
 }
 
-/// In the order of the alphabet; shown in the order in which people need them.
+/// In the order in which people need them, which is how they are listed.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    #[command(display_order = 2)]
-    Baseline(baseline::Args),
-    #[command(display_order = 8)]
-    Check(check::Args),
-    #[command(display_order = 22)]
-    Completions(completions::Args),
-    #[command(display_order = 6)]
-    Config(config::Args),
-    #[command(display_order = 20)]
-    Demo(demo::Args),
-    #[command(display_order = 21)]
-    Doctor(doctor::Args),
-    #[command(display_order = 4)]
-    Engines(engines::Args),
-    #[command(display_order = 17)]
-    Export(export::Args),
-    #[command(display_order = 7)]
-    Gen(r#gen::Args),
-    #[command(display_order = 18)]
-    Graph(graph::Args),
-    #[command(display_order = 14)]
-    Import(import::Args),
-    #[command(display_order = 5)]
-    Init(init::Args),
-    #[command(display_order = 3)]
-    Job(job::Args),
-    #[command(display_order = 7)]
-    Lat(lat::Args),
-    #[command(display_order = 10)]
-    #[command(display_order = 23)]
-    Man(man::Args),
-    #[command(display_order = 9)]
-    Plan(plan::Args),
-    #[command(display_order = 1)]
     Quick(quick::Args),
-    #[command(display_order = 19)]
-    Report(report::Args),
-    #[command(display_order = 11)]
-    Resume(run::ResumeArgs),
-    #[command(display_order = 10)]
+    Baseline(baseline::Args),
+    Job(job::Args),
+    Engines(engines::Args),
+    Init(init::Args),
+    Config(config::Args),
+    Gen(r#gen::Args),
+    Check(check::Args),
+    Plan(plan::Args),
     Run(run::Args),
     #[command(display_order = 15)]
     Runs(runs::Args),
@@ -135,43 +110,64 @@ pub enum Command {
     #[command(display_order = 16)]
     Show(show::Args),
     #[command(display_order = 12)]
+    Resume(run::ResumeArgs),
     Status(status::Args),
-    #[command(display_order = 7)]
-    Steady(steady::Args),
-    #[command(display_order = 18)]
-    #[command(display_order = 13)]
     Watch(watch::Args),
+    Purge(purge::Args),
+    Ledger(ledger::Args),
+    Steady(steady::Args),
+    Prio(Box<prio::Args>),
+    Lat(lat::Args),
+    Plot(plot::Args),
+    #[cfg(feature = "kube")]
+    Cluster(cluster::Args),
+    Import(import::Args),
+    Runs(runs::Args),
+    Show(show::Args),
+    Export(export::Args),
+    Graph(graph::Args),
+    Report(report::Args),
+    Demo(demo::Args),
+    Doctor(doctor::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// Calls the command.
 pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
-        Command::Baseline(args) => baseline::run(&cli.global, args),
-        Command::Check(args) => check::run(&cli.global, args),
-        Command::Completions(args) => completions::run(&cli.global, args),
-        Command::Config(args) => config::run(&cli.global, args),
-        Command::Demo(args) => demo::run(&cli.global, args),
-        Command::Doctor(args) => doctor::run(&cli.global, args),
-        Command::Engines(args) => engines::run(&cli.global, args),
-        Command::Export(args) => export::run(&cli.global, args),
-        Command::Gen(args) => r#gen::run(&cli.global, args),
-        Command::Graph(args) => graph::run(&cli.global, args),
-        Command::Import(args) => import::run(&cli.global, args),
-        Command::Init(args) => init::run(&cli.global, args),
-        Command::Job(args) => job::run(&cli.global, args),
-        Command::Lat(args) => lat::run(&cli.global, args),
-        Command::Man(args) => man::run(&cli.global, args),
-        Command::Plan(args) => plan::run(&cli.global, args),
         Command::Quick(args) => quick::run(&cli.global, args),
-        Command::Report(args) => report::run(&cli.global, args),
-        Command::Resume(args) => run::resume(&cli.global, args),
+        Command::Baseline(args) => baseline::run(&cli.global, args),
+        Command::Job(args) => job::run(&cli.global, args),
+        Command::Engines(args) => engines::run(&cli.global, args),
+        Command::Init(args) => init::run(&cli.global, args),
+        Command::Config(args) => config::run(&cli.global, args),
+        Command::Gen(args) => r#gen::run(&cli.global, args),
+        Command::Check(args) => check::run(&cli.global, args),
+        Command::Plan(args) => plan::run(&cli.global, args),
         Command::Run(args) => run::run(&cli.global, args),
+        Command::Resume(args) => run::resume(&cli.global, args),
+        Command::Status(args) => status::run(&cli.global, args),
+        Command::Watch(args) => watch::run(&cli.global, args),
+        Command::Purge(args) => purge::run(&cli.global, args),
+        Command::Ledger(args) => ledger::run(&cli.global, args),
+        Command::Steady(args) => steady::run(&cli.global, args),
+        Command::Prio(args) => prio::run(&cli.global, args),
+        Command::Lat(args) => lat::run(&cli.global, args),
+        Command::Plot(args) => plot::run(&cli.global, args),
+        #[cfg(feature = "kube")]
+        Command::Cluster(args) => cluster::run(&cli.global, args),
+        Command::Import(args) => import::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
         Command::Serve(args) => serve::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),
-        Command::Status(args) => status::run(&cli.global, args),
-        Command::Steady(args) => steady::run(&cli.global, args),
-        Command::Watch(args) => watch::run(&cli.global, args),
+        Command::Export(args) => export::run(&cli.global, args),
+        Command::Graph(args) => graph::run(&cli.global, args),
+        Command::Report(args) => report::run(&cli.global, args),
+        Command::Demo(args) => demo::run(&cli.global, args),
+        Command::Doctor(args) => doctor::run(&cli.global, args),
+        Command::Completions(args) => completions::run(&cli.global, args),
+        Command::Man(args) => man::run(&cli.global, args),
     }
 }
 

@@ -1,7 +1,10 @@
 //! `fathom plan`: what a campaign will do, what it takes, what it writes.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use fathom_campaign::Ledgers;
+use fathom_campaign::budget::{Endurance, Over};
 use fathom_campaign::plan::{Cost, Overrides, Phase, Plan, Speed, Step};
 use fathom_campaign::quick::parse_size;
 use fathom_model::{Exit, units};
@@ -10,7 +13,7 @@ use fathom_report::style::Tone;
 use serde::Serialize;
 
 use super::Global;
-use super::campaign::{Which, tell_notes};
+use super::campaign::{Budget, Which, tell_notes};
 use super::job::present::count;
 use crate::out;
 
@@ -26,6 +29,7 @@ Examples:
   fathom plan                          in the current folder
   fathom plan --steps                  every step, however many
   fathom plan --only randwrite --write-speed 900M
+  fathom plan --max-time 8h --max-written 2T --endurance-tbw 600
   DEV=/dev/loop3 fathom plan --json | jq .totals")]
 pub struct Args {
     #[command(flatten)]
@@ -40,6 +44,8 @@ pub struct Args {
     /// Without it the speed of a PCIe link is taken, where there is one
     #[arg(long, value_name = "BYTES", value_parser = speed)]
     write_speed: Option<u64>,
+    #[command(flatten)]
+    budget: Budget,
 }
 
 fn speed(text: &str) -> Result<u64, String> {
@@ -69,8 +75,14 @@ struct Totals {
     write_bytes: Option<u64>,
     /// What it rests on, in bytes per second; null where it is not needed.
     write_speed: Option<u64>,
-    /// The device does not tell what it is rated for.
+    /// Of all that may be written to the drive in its life, 1 for all of it; null
+    /// where it is not known.
     rated_endurance_share: Option<f64>,
+    /// Bounds of it, where a drive counts in whole percents.
+    rated_endurance_share_least: Option<f64>,
+    rated_endurance_share_most: Option<f64>,
+    /// Steps that do not fit into the budget; the other totals are without them.
+    left_out: usize,
 }
 
 #[derive(Serialize)]
@@ -86,22 +98,25 @@ struct Entry<'a> {
     duration_ms: Option<u64>,
     write_bytes: Option<u64>,
     write_share: f64,
+    /// It does not fit into the budget.
+    left_out: bool,
 }
 
 /// Shows the plan.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let overrides = Overrides {
+    let overrides = args.budget.over(Overrides {
         repeat: args.repeat,
         ..Overrides::default()
-    };
+    });
     let plan = args.which.plan(&overrides)?;
     let speed = args
         .write_speed
         .map(Speed::Said)
         .or_else(|| plan.link_speed());
+    let means = Means::of(&plan, speed);
     if global.json {
-        out::json(&document(&plan, speed))?;
-        return Ok(Exit::Success);
+        out::json(&document(&plan, &means))?;
+        return Ok(means.exit(&plan));
     }
     tell_notes(&plan.notes);
     if plan.steps.is_empty() {
@@ -109,18 +124,69 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     }
     let style = out::style(global.color);
     let grid = if args.steps || plan.steps.len() <= STEPS_SHOWN {
-        all_steps(&plan, speed)
+        all_steps(&plan, &means)
     } else {
-        by_series(&plan, speed)
+        by_series(&plan, &means)
     };
     out::text(grid.render(style));
     out::line("");
-    out::text(totals(&plan, speed).render(style));
-    Ok(Exit::Success)
+    out::text(totals(&plan, &means).render(style));
+    Ok(means.exit(&plan))
 }
 
-fn document(plan: &Plan, speed: Option<Speed>) -> Document<'_> {
-    let cost = Cost::of(&plan.steps, speed);
+/// What there is to spend, and what it leaves out.
+struct Means {
+    speed: Option<Speed>,
+    endurance: Endurance,
+    /// Places of the steps that do not fit.
+    left_out: BTreeSet<usize>,
+    /// What those that fit cost.
+    cost: Cost,
+}
+
+impl Means {
+    fn of(plan: &Plan, speed: Option<Speed>) -> Self {
+        let parts = plan.steps.iter();
+        let parts = parts.map(|step| (step.duration, step.write_most(speed)));
+        let left_out: BTreeSet<usize> = plan
+            .settings
+            .limits()
+            .left_out(parts, 0)
+            .into_iter()
+            .collect();
+        let fits = plan.steps.iter().enumerate();
+        let fits = fits.filter(|(place, _)| !left_out.contains(place));
+        let cost = Cost::of(fits.map(|(_, step)| step), speed);
+        let said = plan.settings.care.endurance_bytes;
+        let endurance = match (cost.write_bytes, cost.unbounded) {
+            // The device is not asked for nothing.
+            (0, 0) => Endurance::default(),
+            _ => {
+                let ledgers = Ledgers::of_user();
+                let entries = ledgers.entries(&plan.dut).unwrap_or_default();
+                Endurance::of(&ledgers.health(&plan.dut), &entries, said)
+            }
+        };
+        Self {
+            speed,
+            endurance,
+            left_out,
+            cost,
+        }
+    }
+
+    fn exit(&self, plan: &Plan) -> Exit {
+        match plan.settings.care.over {
+            Over::Refuse if !self.left_out.is_empty() => Exit::Refused,
+            _ => Exit::Success,
+        }
+    }
+}
+
+fn document<'p>(plan: &'p Plan, means: &Means) -> Document<'p> {
+    let (cost, speed) = (&means.cost, means.speed);
+    let bytes = (cost.unbounded == 0).then_some(cost.write_bytes);
+    let share = bytes.and_then(|bytes| means.endurance.share(bytes));
     let needs_speed = plan.steps.iter().any(|step| step.write_bytes.is_none());
     Document {
         schema: "fathom.plan/1",
@@ -131,16 +197,24 @@ fn document(plan: &Plan, speed: Option<Speed>) -> Document<'_> {
             steps: cost.steps,
             duration_ms: millis(cost.duration),
             endless_steps: cost.endless,
-            write_bytes: (cost.unbounded == 0).then_some(cost.write_bytes),
+            write_bytes: bytes,
             write_speed: speed.filter(|_| needs_speed).map(Speed::bytes_per_second),
-            rated_endurance_share: None,
+            rated_endurance_share: share.and_then(|share| share.share),
+            rated_endurance_share_least: share.map(|share| share.least),
+            rated_endurance_share_most: share.map(|share| share.most),
+            left_out: means.left_out.len(),
         },
         notes: &plan.notes,
-        steps: plan.steps.iter().map(|step| entry(step, speed)).collect(),
+        steps: plan
+            .steps
+            .iter()
+            .enumerate()
+            .map(|(place, step)| entry(step, speed, means.left_out.contains(&place)))
+            .collect(),
     }
 }
 
-fn entry(step: &Step, speed: Option<Speed>) -> Entry<'_> {
+fn entry(step: &Step, speed: Option<Speed>, left_out: bool) -> Entry<'_> {
     Entry {
         id: &step.point.id,
         series: &step.point.series,
@@ -153,6 +227,7 @@ fn entry(step: &Step, speed: Option<Speed>) -> Entry<'_> {
         duration_ms: step.duration.map(millis),
         write_bytes: step.write_most(speed),
         write_share: step.write_share,
+        left_out,
     }
 }
 
@@ -160,7 +235,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn all_steps(plan: &Plan, speed: Option<Speed>) -> Grid {
+fn all_steps(plan: &Plan, means: &Means) -> Grid {
     let repeats = plan.steps.iter().any(|step| step.point.repetition > 1);
     let mut grid = Grid::new([
         words("step", 0),
@@ -168,7 +243,7 @@ fn all_steps(plan: &Plan, speed: Option<Speed>) -> Grid {
         figures("writes at most", 0),
     ]);
     let mut series = "";
-    for step in &plan.steps {
+    for (place, step) in plan.steps.iter().enumerate() {
         let (above, name) = step
             .point
             .id
@@ -182,13 +257,17 @@ fn all_steps(plan: &Plan, speed: Option<Speed>) -> Grid {
         if repeats {
             name += &format!(" #{}", step.point.repetition);
         }
-        let [time, writes] = costs(&Cost::of([step], speed));
-        grid.line([Cell::from(name), time, writes]);
+        let [time, writes] = costs(&Cost::of([step], means.speed));
+        let name = match means.left_out.contains(&place) {
+            true => Cell::new(Tone::Faint, name).marked(Tone::Doubtful, " left out"),
+            false => Cell::from(name),
+        };
+        grid.line([name, time, writes]);
     }
     grid
 }
 
-fn by_series(plan: &Plan, speed: Option<Speed>) -> Grid {
+fn by_series(plan: &Plan, means: &Means) -> Grid {
     let mut grid = Grid::new([
         words("series", 0),
         figures("points", 0),
@@ -197,6 +276,7 @@ fn by_series(plan: &Plan, speed: Option<Speed>) -> Grid {
         figures("writes at most", 0),
     ]);
     let mut test = "";
+    let mut place = 0;
     for steps in plan.steps.chunk_by(|a, b| a.point.series == b.point.series) {
         let (first, last) = (&steps[0].point, &steps[steps.len() - 1].point);
         let (above, series) = first.series.split_once('/').unwrap_or(("", &first.series));
@@ -209,9 +289,16 @@ fn by_series(plan: &Plan, speed: Option<Speed>) -> Grid {
             (Some(a), Some(b)) => format!("{} {a}–{b}", first.x),
             _ => first.x.clone(),
         };
-        let [time, writes] = costs(&Cost::of(steps, speed));
+        let left_out = means.left_out.range(place..place + steps.len()).count();
+        place += steps.len();
+        let [time, writes] = costs(&Cost::of(steps, means.speed));
+        let series = Cell::from(format!("  {series}"));
+        let series = match left_out {
+            0 => series,
+            n => series.marked(Tone::Doubtful, format!(" {n} left out")),
+        };
         grid.line([
-            Cell::from(format!("  {series}")),
+            series,
             Cell::from(steps.len().to_string()),
             Cell::from(over),
             time,
@@ -235,10 +322,10 @@ fn costs(cost: &Cost) -> [Cell; 2] {
     [time, writes]
 }
 
-fn totals(plan: &Plan, speed: Option<Speed>) -> Grid {
+fn totals(plan: &Plan, means: &Means) -> Grid {
     let mut grid = Grid::new([words("", 0), words("", 0)]);
     let mut line = |name: &str, text: String| grid.line([Cell::from(name), Cell::from(text)]);
-    let cost = Cost::of(&plan.steps, speed);
+    let cost = means.cost;
     let there = if plan.dut.exists() {
         ""
     } else {
@@ -246,25 +333,43 @@ fn totals(plan: &Plan, speed: Option<Speed>) -> Grid {
     };
     line("device", format!("{}{there}", plan.dut.display()));
     line("engine", plan.settings.engine.clone());
-    line("steps", cost.steps.to_string());
+    line("steps", plan.steps.len().to_string());
     let mut time = units::duration(millis(cost.duration));
     if cost.endless > 0 {
         time += &format!(" and {} without a time", count(cost.endless, "step"));
     }
     line("time", time);
-    line("writes", writes(plan, &cost, speed));
-    if cost.write_bytes > 0 || cost.unbounded > 0 {
-        line(
-            "endurance",
-            "share unknown: the device does not tell what it is rated for".to_owned(),
+    line("writes", writes(plan, means));
+    match (cost.unbounded, cost.write_bytes) {
+        (0, 0) => {}
+        (0, bytes) => line("endurance", means.endurance.text(bytes)),
+        _ => {
+            let unknown = "share unknown, because it is unknown what is written";
+            line("endurance", unknown.to_owned());
+        }
+    }
+    if let (Some(limits), n @ 1..) = (plan.settings.limits().text(), means.left_out.len()) {
+        let what = format!(
+            "{} do not fit into {limits}, and count above as nothing",
+            count(n, "step")
         );
+        let what = match plan.settings.care.over {
+            Over::Cut => what,
+            Over::Refuse => format!("{what}: fathom run refuses"),
+        };
+        grid.line([Cell::from("left out"), Cell::new(Tone::Doubtful, what)]);
     }
     grid
 }
 
 /// What is written altogether, and what that rests on.
-fn writes(plan: &Plan, cost: &Cost, speed: Option<Speed>) -> String {
-    let unsized_steps = plan.steps.iter().filter(|step| step.write_bytes.is_none());
+fn writes(plan: &Plan, means: &Means) -> String {
+    let (cost, speed) = (means.cost, means.speed);
+    let fits = plan.steps.iter().enumerate();
+    let fits = fits.filter(|(place, _)| !means.left_out.contains(place));
+    let unsized_steps = fits
+        .map(|(_, step)| step)
+        .filter(|step| step.write_bytes.is_none());
     let unsized_cost = Cost::of(unsized_steps, speed);
     let time = units::duration(millis(unsized_cost.duration));
     let most = units::bytes(cost.write_bytes as f64);

@@ -3,7 +3,6 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use anyhow::Context;
 use fathom_model::{Exit, units};
@@ -12,6 +11,7 @@ use serde::Serialize;
 
 use super::{Global, show};
 use crate::out;
+use crate::pictures;
 
 /// Where the report lies when no place is named.
 const FILE_NAME: &str = "report.html";
@@ -73,7 +73,12 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         ));
     }
     if args.open {
-        open(&file)?;
+        pictures::open(file.as_os_str()).map_err(|error| {
+            anyhow::anyhow!(
+                "{} is written, and {error}; open it in any browser",
+                file.display()
+            )
+        })?;
     }
     Ok(Exit::Success)
 }
@@ -120,26 +125,4 @@ fn to_file(dir: &Path, file: &Path) -> anyhow::Result<u64> {
     let bytes = page.get_ref().metadata()?.len();
     fs::rename(&part, file).with_context(|| failed(file))?;
     Ok(bytes)
-}
-
-/// Hands the file to the desktop's browser, which outlives this command.
-fn open(file: &Path) -> anyhow::Result<()> {
-    let opener = if cfg!(target_os = "macos") {
-        "open"
-    } else {
-        "xdg-open"
-    };
-    Command::new(opener)
-        .arg(file)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .map(drop)
-        .with_context(|| {
-            format!(
-                "{} is written, and {opener} cannot be started; open it in any browser",
-                file.display()
-            )
-        })
 }

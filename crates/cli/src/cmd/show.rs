@@ -68,6 +68,13 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 /// The run as a document or as tables; a campaign has one for each series.
 pub fn present(global: &Global, dir: &Path, histograms: bool) -> anyhow::Result<()> {
     let style = out::style(global.color);
+    if let Some(document) = super::purge::of_record(dir) {
+        match global.json {
+            true => out::json(&document)?,
+            false => out::text(fathom_report::purge::text(&document, style)),
+        }
+        return Ok(());
+    }
     if !global.json {
         let campaign = fathom_report::read_sweep(dir)?;
         if !campaign.sweep.series.is_empty() {

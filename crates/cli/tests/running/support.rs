@@ -92,7 +92,9 @@ impl Campaign {
 
     /// The events of the last record; none while it is still being made.
     pub fn events(&self) -> Vec<Value> {
-        let dir = self.records().pop().unwrap();
+        let Some(dir) = self.records().pop() else {
+            return Vec::new();
+        };
         let text = match fs::read_to_string(dir.join("events.jsonl")) {
             Err(e) if e.kind() == ErrorKind::NotFound => return Vec::new(),
             text => text.unwrap(),

@@ -71,6 +71,7 @@ pub fn judge(evidence: &Evidence) -> Verdict {
             .collect(),
         evidence,
         jobs_by_pid,
+        ignored: false,
         verdict: Verdict::default(),
     };
     judge.refusals();
@@ -88,6 +89,9 @@ struct Judge<'e> {
     evidence: &'e Evidence<'e>,
     messages: Vec<Message>,
     jobs_by_pid: BTreeMap<u32, String>,
+    /// A job ended with an error that it was to ignore: fio's exit code counts it
+    /// among the failed ones all the same.
+    ignored: bool,
     verdict: Verdict,
 }
 
@@ -124,6 +128,18 @@ impl Judge<'_> {
 
     fn report(&mut self, results: &Results) {
         for job in results.jobs.iter().filter(|job| job.error != 0) {
+            if is_ignored(results, job) {
+                self.ignored = true;
+                let errors = job.total_errors.unwrap_or(1);
+                let plural = if errors == 1 { "" } else { "s" };
+                let note = format!(
+                    "job {}: went on after {errors} failed I/O{plural}, first: {}",
+                    job.name,
+                    errno_text_of(job.error)
+                );
+                self.verdict.notes.push(note);
+                continue;
+            }
             let failure = self.job_error(job);
             self.fail(failure);
         }
@@ -296,7 +312,12 @@ impl Judge<'_> {
                     .notes
                     .push("somebody else told fio to end before its time".to_owned());
             }
-            End::Exited(code) if code != 0 && from_outside && self.verdict.failures.is_empty() => {
+            End::Exited(code)
+                if code != 0
+                    && from_outside
+                    && !self.ignored
+                    && self.verdict.failures.is_empty() =>
+            {
                 let words = self
                     .last_words()
                     .map_or(String::new(), |w| format!("; it said: {w}"));
@@ -321,13 +342,24 @@ impl Judge<'_> {
     }
 }
 
+/// An option of a job, its own or everybody's.
+fn option<'r>(results: &'r Results, job: &'r JobResult, name: &str) -> Option<&'r str> {
+    let own = job.options.get(name);
+    own.or_else(|| results.global_options.get(name))
+        .map(String::as_str)
+}
+
+/// Whether a job's error is one that it was told to ignore (`ignore_error`:
+/// errors between colons, the lists of reads, writes and verify between commas).
+fn is_ignored(results: &Results, job: &JobResult) -> bool {
+    let error = job.error.to_string();
+    option(results, job, "ignore_error")
+        .is_some_and(|lists| lists.split([',', ':']).any(|one| one.trim() == error))
+}
+
 /// Whether a job moved nothing though it was to move something.
 fn is_idle(results: &Results, job: &JobResult) -> bool {
-    let option = |name: &str| {
-        let own = job.options.get(name);
-        own.or_else(|| results.global_options.get(name))
-            .map(String::as_str)
-    };
+    let option = |name: &str| option(results, job, name);
     // These keep the CPU busy, run a program or only make files.
     let no_data_wanted = matches!(option("ioengine"), Some("cpuio" | "exec"))
         || ["create_only", "verify_state_load"]

@@ -90,7 +90,7 @@ impl Sim {
     }
 
     /// Lets time pass, at its pace.
-    fn pass(&self, time: Duration) -> Life {
+    fn live_on(&self, time: Duration) -> Life {
         let real = self.device.pace_ms / 1000.0 * time.as_secs_f64();
         if real > 0.0 {
             std::thread::sleep(Duration::from_secs_f64(real));
@@ -111,6 +111,10 @@ impl Engine for Sim {
 
     fn now(&self) -> Duration {
         self.life().now
+    }
+
+    fn pass(&self, time: Duration) {
+        self.live_on(time);
     }
 
     fn run(
@@ -318,7 +322,7 @@ impl Run<'_> {
     fn step(&mut self, span: Duration, in_flight: u64, silent: bool) {
         // At least a ms: a rest of some ns would never end.
         let span = span.max(Duration::from_millis(1));
-        let life = self.sim.pass(span);
+        let life = self.sim.live_on(span);
         let ran = life.now.saturating_sub(self.begun);
         let t_ms = ran.as_millis() as u64;
         let mut samples = Vec::new();

@@ -185,6 +185,16 @@ impl Path {
         self
     }
 
+    /// A rectangle between two of its corners.
+    pub fn rect(&mut self, from: (f64, f64), to: (f64, f64)) -> &mut Self {
+        self.go(from.0, from.1);
+        let (x, y) = (number(hundredths(to.0)), number(hundredths(to.1)));
+        let back = number(self.at.0);
+        let _ = write!(self.d, "H{x}V{y}H{back}z");
+        self.command = 'z';
+        self
+    }
+
     fn push(&mut self, value: f64) {
         let text = number(value);
         // A minus separates as well as a space.

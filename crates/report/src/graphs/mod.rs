@@ -6,8 +6,10 @@
 
 mod curve;
 mod heat;
+pub mod logs;
 mod metric;
 mod overview;
+pub mod prio;
 pub mod time;
 mod words;
 

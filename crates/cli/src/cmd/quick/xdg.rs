@@ -1,4 +1,4 @@
-//! Where a user's own groups and baselines lie (XDG Base Directory
+//! Where a user's own groups, baselines and what is to be put back lie (XDG Base Directory
 //! Specification 0.8; relative paths in its variables do not count).
 
 use std::path::PathBuf;
@@ -11,6 +11,11 @@ pub fn groups_dir() -> Option<PathBuf> {
 /// Folder of the user's baselines.
 pub fn baselines_dir() -> Option<PathBuf> {
     Some(base("XDG_DATA_HOME", ".local/share")?.join("fathom/baselines"))
+}
+
+/// Folder of what is to be put back on devices.
+pub fn switches_dir() -> Option<PathBuf> {
+    Some(base("XDG_STATE_HOME", ".local/state")?.join("fathom/switches"))
 }
 
 fn base(variable: &str, under_home: &str) -> Option<PathBuf> {

@@ -18,6 +18,7 @@ pub fn run(global: &Global, ready: Ready, plan: &Plan) -> anyhow::Result<Exit> {
     let mut shown = Vec::new();
     if !global.json {
         tell_notes(ready.notes());
+        tell_notes(&ready.spending());
     }
     for (place, step) in ready.todo() {
         let (job_file, command) = ready.command(step).map_err(failed)?;

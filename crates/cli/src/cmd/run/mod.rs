@@ -4,14 +4,14 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use fathom_campaign::Only;
 use fathom_campaign::plan::{Order, Overrides};
 use fathom_campaign::run::{self, Begin, Finish, Head, Options, Progress, Ready, RunError};
+use fathom_campaign::{Ledgers, Only};
 use fathom_engine::Control;
 use fathom_model::{Event, Exit, RunStatus};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::{Which, tell_notes};
+use super::campaign::{Budget, Which, tell_notes};
 use super::job::duration;
 use super::{ExitError, Global};
 use crate::engine::EngineOrSim;
@@ -39,7 +39,8 @@ Examples:
   fathom run --destroy nvme-ACME_1234  writes to a device: name it
   fathom run --only randwrite          only these points
   fathom run --repeat 5                five measurements of each point
-  fathom run --limit 8h                no point begins that would end later
+  fathom run --max-time 8h             no point begins that would end later
+  fathom run --max-written 20T         it ends once it has written so much
   fathom run --again                   from the start, in a new record")]
 pub struct Args {
     #[command(flatten)]
@@ -95,9 +96,8 @@ struct Flags {
     /// Longest time of a point
     #[arg(long, value_name = "TIME", value_parser = duration)]
     point_limit: Option<Duration>,
-    /// Longest time of this start: no point begins that would end later
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    limit: Option<Duration>,
+    #[command(flatten)]
+    budget: Budget,
     /// Which engine runs the points
     #[arg(long, value_enum)]
     engine: Option<EngineOrSim>,
@@ -164,7 +164,7 @@ impl Flags {
     }
 
     fn overrides(&self) -> Overrides {
-        Overrides {
+        self.budget.over(Overrides {
             repeat: self.repeat,
             order: self.order.map(|order| match order {
                 RepeatOrder::Interleaved => Order::Interleaved,
@@ -172,12 +172,12 @@ impl Flags {
             }),
             interval: self.interval,
             point_limit: self.point_limit,
-            campaign_limit: self.limit,
             engine: self.engine.map(|engine| engine.name().to_owned()),
             destroy: self.destroy.clone(),
             dut: None,
             guard: self.no_guard.then_some(false),
-        }
+            ..Overrides::default()
+        })
     }
 }
 
@@ -218,6 +218,7 @@ fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> {
         flags: serde_json::to_value(flags.kept())?,
         fio: flags.fio.clone(),
         sim: flags.sim.clone(),
+        ledgers: Ledgers::of_user(),
     };
     let runs_dir = flags.which.runs_dir(global);
     if flags.dry_run {
@@ -233,6 +234,7 @@ fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> {
     }
     if !global.quiet {
         tell_notes(ready.notes());
+        tell_notes(&ready.spending());
     }
     // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
     let control = signals::control()?;
@@ -283,6 +285,10 @@ fn nothing_left(global: &Global, ready: &Ready) -> anyhow::Result<Exit> {
 
 fn conclude(global: &Global, finish: &Finish, control: &Control) -> anyhow::Result<Exit> {
     show(global, &finish.dir)?;
+    if let Some(spent) = &finish.spent {
+        let hint = "--max-written raises the limit, fathom resume goes on then";
+        tell_notes(&[format!("{spent} ({hint})")]);
+    }
     Ok(match finish.status {
         RunStatus::Complete => Exit::Success,
         RunStatus::Interrupted if control.stop_requests() > 0 => Exit::Interrupted,

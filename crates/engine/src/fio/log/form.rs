@@ -1,6 +1,6 @@
 //! Which columns a log has: told from its first lines.
 
-use fathom_model::PrioColumn;
+use fathom_model::{LogEntry, PrioColumn};
 use memchr::memchr_iter;
 
 use super::line::{LineError, parse};
@@ -56,13 +56,29 @@ pub const FORMS: [Form; 18] = {
 };
 
 impl Form {
-    /// The form in which all lines of the beginning of a log can be read;
-    /// lines that are in none do not count. `None` without a whole line.
+    /// The form in which all lines of the beginning of a log can be read, and
+    /// mean what fio can have meant; lines that are in none do not count. `None`
+    /// without a whole line.
     ///
     /// # Errors
     /// What is wrong with the first line when no line is in any form, as that
     /// form has it that gets furthest.
     pub fn of(beginning: &[u8]) -> Result<Option<Self>, LineError> {
+        match Self::read_by(beginning, is_likely) {
+            None => {}
+            found => return Ok(found),
+        }
+        match memchr::memchr(b'\n', beginning) {
+            None => Ok(None),
+            Some(end) => match Self::read_by(beginning, |_, _| true) {
+                None => Err(furthest(&beginning[..end])),
+                found => Ok(found),
+            },
+        }
+    }
+
+    /// The first form that is left when every line has had its say.
+    fn read_by(beginning: &[u8], wanted: impl Fn(Self, &LogEntry) -> bool) -> Option<Self> {
         let mut left: Vec<Self> = FORMS.to_vec();
         let mut known = false;
         let mut begin = 0;
@@ -72,19 +88,22 @@ impl Form {
             let fits: Vec<Self> = left
                 .iter()
                 .copied()
-                .filter(|&form| parse(form, line).is_ok())
+                .filter(|&form| parse(form, line).is_ok_and(|entry| wanted(form, &entry)))
                 .collect();
             if !fits.is_empty() {
                 known = true;
                 left = fits;
             }
         }
-        match memchr::memchr(b'\n', beginning) {
-            Some(_) if known => Ok(left.first().copied()),
-            Some(end) => Err(furthest(&beginning[..end])),
-            None => Ok(None),
-        }
+        known.then(|| left.first().copied()).flatten()
     }
+}
+
+/// A column more could be the largest latency or the offset: with the latter,
+/// blocks of 1 or 2 bytes are directions, and so is one of 0 bytes that lies
+/// somewhere, as fio gives windows no offset.
+fn is_likely(form: Form, entry: &LogEntry) -> bool {
+    form.max || !form.offset || entry.bs > 2 || (entry.bs == 0 && entry.offset == Some(0))
 }
 
 fn furthest(line: &[u8]) -> LineError {

@@ -39,6 +39,8 @@ pub enum Fault {
     MaxBelowMean,
     /// No end of line for longer than any line of a log can be.
     TooLong,
+    /// So many bins as no histogram of fio has, or not as many as the lines before.
+    Bins(usize),
 }
 
 /// A column of the log.
@@ -60,6 +62,8 @@ pub enum Field {
     Priority,
     /// Nanoseconds.
     IssueTime,
+    /// The I/Os of a bin.
+    Count,
 }
 
 impl fmt::Display for Field {
@@ -73,6 +77,7 @@ impl fmt::Display for Field {
             Self::Offset => "the offset",
             Self::Priority => "the priority",
             Self::IssueTime => "the issue time",
+            Self::Count => "the count of a bin",
         })
     }
 }
@@ -90,6 +95,7 @@ impl fmt::Display for Fault {
             }
             Self::Priority(_) => f.write_str("the priority is not 0 or 1"),
             Self::MaxBelowMean => f.write_str("the largest latency is below the mean"),
+            Self::Bins(bins) => write!(f, "{bins} bins: fio writes no such histogram here"),
             Self::TooLong => f.write_str("no end of line for 256 KiB: not a log"),
         }
     }
@@ -198,7 +204,7 @@ impl Cursor<'_> {
     }
 }
 
-fn direction(number: u64) -> Option<Direction> {
+pub(super) fn direction(number: u64) -> Option<Direction> {
     match number {
         0 => Some(Direction::Read),
         1 => Some(Direction::Write),
@@ -218,6 +224,17 @@ fn hexadecimal(word: &[u8]) -> Option<u16> {
     })
 }
 
+/// The largest latency of a window. fio leaves the column 0 on the line of a
+/// single I/O (`log_window_value=both` without `log_avg_msec`), which has a size.
+#[inline(always)]
+fn largest(max: Option<u64>, value: u64, bs: u64) -> Result<Option<u64>, Fault> {
+    match max {
+        Some(0) if bs > 0 => Ok(None),
+        Some(max) if max < value => Err(Fault::MaxBelowMean),
+        max => Ok(max),
+    }
+}
+
 /// Takes a line apart, without its end; blanks around fields and a carriage
 /// return at the end do not matter.
 ///
@@ -233,11 +250,13 @@ pub fn parse(form: Form, line: &[u8]) -> Result<LogEntry, LineError> {
     let time_ms = cursor.number(Field::Time)?;
     let value = cursor.number(Field::Latency)?;
     let max = form.max.then(|| cursor.number(Field::Max)).transpose()?;
-    if max.is_some_and(|max| max < value) {
-        return cursor.fail(Fault::MaxBelowMean);
-    }
+    let behind_max = cursor.at;
     let dir = cursor.direction()?;
     let bs = cursor.number(Field::BlockSize)?;
+    let Ok(max) = largest(max, value, bs) else {
+        cursor.at = behind_max;
+        return cursor.fail(Fault::MaxBelowMean);
+    };
     let offset = match form.offset {
         true => Some(cursor.number(Field::Offset)?),
         false => None,
@@ -362,11 +381,8 @@ pub(super) fn fast(form: Form, bytes: &[u8], at: usize) -> Option<(LogEntry, usi
     let (value, mut at) = next_number(bytes, at)?;
     let mut max = None;
     if form.max {
-        let (largest, next) = next_number(bytes, at)?;
-        if largest < value {
-            return None;
-        }
-        (max, at) = (Some(largest), next);
+        let (number, next) = next_number(bytes, at)?;
+        (max, at) = (Some(number), next);
     }
     // ", 0, "
     let begin = bytes.get(at..)?.first_chunk::<5>()?;
@@ -375,6 +391,9 @@ pub(super) fn fast(form: Form, bytes: &[u8], at: usize) -> Option<(LogEntry, usi
         return None;
     }
     let (bs, mut at) = number(bytes, at + 5)?;
+    if form.max {
+        max = largest(max, value, bs).ok()?;
+    }
     let mut offset = None;
     if form.offset {
         let (bytes_in, next) = next_number(bytes, at)?;

@@ -8,18 +8,22 @@
 //! else cuts short while it is read would kill the process (SIGBUS).
 
 mod form;
+mod histograms;
 mod line;
+mod name;
 mod read;
 #[cfg(test)]
 mod tests;
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fathom_model::LogEntry;
 
 pub use form::{FORMS, Form};
+pub use histograms::{Histograms, Interval, Layout, read_histograms};
 pub use line::{Fault, Field, LineError, parse};
+pub use name::LogName;
 pub use read::{read, read_from};
 
 /// What becomes of the lines of one part of a log.
@@ -46,6 +50,9 @@ pub struct Log<C> {
     pub parts: Vec<C>,
     /// The columns; `None` when there was no whole line.
     pub form: Option<Form>,
+    /// When its time begins: 0, or of a log whose times are since 1970
+    /// (`log_unix_epoch`) that of its first line, from which they are counted.
+    pub origin_ms: u64,
     /// Lines read and used.
     pub lines: u64,
     /// Malformed lines that were left out.
@@ -93,20 +100,4 @@ pub enum LogError {
         /// The log.
         path: PathBuf,
     },
-}
-
-/// What a log holds instead of latencies, by the name that fio gave it.
-#[must_use]
-pub fn other_kind(path: &Path) -> Option<&'static str> {
-    let name = path.file_name()?.to_string_lossy();
-    let (stem, _) = name.rsplit_once(".log")?;
-    let stem = stem.trim_end_matches(|c: char| c.is_ascii_digit());
-    let stem = stem.strip_suffix('.').unwrap_or(stem);
-    [
-        ("_bw", "bandwidth"),
-        ("_iops", "IOPS"),
-        ("_hist", "histograms"),
-    ]
-    .into_iter()
-    .find_map(|(ending, kind)| stem.ends_with(ending).then_some(kind))
 }

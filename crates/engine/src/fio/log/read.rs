@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::thread;
 
+use fathom_model::LogEntry;
 use flate2::read::MultiGzDecoder;
 use memchr::{memchr, memchr_iter, memrchr};
 
@@ -19,6 +20,9 @@ const BLOCK: usize = 256 << 10;
 const BEGINNING: usize = 64 << 10;
 /// A part is at least this large: below, a thread costs more than it saves.
 const PART_MIN: u64 = 4 << 20;
+/// Times from here on are since 1970 (`log_unix_epoch`, `log_alternate_epoch`), as
+/// no job takes 31 years: 10^12 ms is a day of September 2001.
+pub(super) const SINCE_1970_MS: u64 = 1_000_000_000_000;
 /// The shortest line of a histogram log has this many commas; fio writes 1858
 /// (`stat.h`, `FIO_IO_U_PLAT_NR`), coarse ones (`log_hist_coarseness`) fewer.
 const HISTOGRAM_COMMAS: usize = 16;
@@ -37,6 +41,35 @@ impl Read for Part<'_> {
         let got = self.file.read_at(&mut buffer[..len], self.at)?;
         self.at += got as u64;
         Ok(got)
+    }
+}
+
+/// How the lines of a log are to be read.
+#[derive(Clone, Copy)]
+struct Lines {
+    form: Form,
+    skip_bad: bool,
+    /// Where its time begins.
+    origin_ms: u64,
+}
+
+impl Lines {
+    /// Told from the beginning of the log.
+    fn of(form: Form, head: &[u8], options: Options) -> Self {
+        let mut times = head
+            .split(|&b| b == b'\n')
+            .filter_map(|line| Some(parse(form, line).ok()?.time_ms));
+        let first = times.next().filter(|&time_ms| time_ms >= SINCE_1970_MS);
+        Self {
+            form,
+            skip_bad: options.skip_bad,
+            origin_ms: first.unwrap_or(0),
+        }
+    }
+
+    fn counted(self, mut entry: LogEntry) -> LogEntry {
+        entry.time_ms = entry.time_ms.saturating_sub(self.origin_ms);
+        entry
     }
 }
 
@@ -188,10 +221,11 @@ fn in_sequence<C: Collect>(
     let Some(form) = form_of(path, &head)? else {
         return joined(path, None, vec![(Vec::new(), Ok(cut(head.len())))]);
     };
+    let lines = Lines::of(form, &head, options);
     let mut part = collector(form);
     let input = Cursor::new(head).chain(input);
-    let done = scan(input, form, options.skip_bad, &mut part);
-    joined(path, Some(form), vec![(vec![part], done)])
+    let done = scan(input, lines, &mut part);
+    joined(path, Some(lines), vec![(vec![part], done)])
 }
 
 fn cut(bytes: usize) -> Tally {
@@ -228,13 +262,14 @@ fn in_parts<C: Collect>(
     let Some(form) = form_of(path, head)? else {
         return joined(path, None, vec![(Vec::new(), Ok(cut(head.len())))]);
     };
+    let lines = Lines::of(form, head, options);
     let bounds = bounds(file, end, options.threads).map_err(|source| LogError::Io {
         path: path.to_owned(),
         source,
     })?;
     let work = |at, end| {
         let mut part = collector(form);
-        let done = scan(Part { file, at, end }, form, options.skip_bad, &mut part);
+        let done = scan(Part { file, at, end }, lines, &mut part);
         (vec![part], done)
     };
     let work = &work;
@@ -255,7 +290,7 @@ fn in_parts<C: Collect>(
         );
         done
     });
-    joined(path, Some(form), done)
+    joined(path, Some(lines), done)
 }
 
 /// Where parts begin and the last one ends: behind an end of line each.
@@ -278,13 +313,14 @@ fn bounds(file: &File, end: u64, threads: usize) -> io::Result<Vec<u64>> {
 /// Puts together what the parts found, in the order of the file.
 fn joined<C>(
     path: &Path,
-    form: Option<Form>,
+    read: Option<Lines>,
     done: Vec<(Vec<C>, Result<Tally, Stop>)>,
 ) -> Result<Log<C>, LogError> {
     let path = path.to_owned();
     let mut log = Log {
         parts: Vec::new(),
-        form,
+        form: read.map(|read| read.form),
+        origin_ms: read.map_or(0, |read| read.origin_ms),
         lines: 0,
         skipped: 0,
         first_skipped: None,
@@ -314,12 +350,7 @@ fn joined<C>(
 }
 
 /// Reads to the end in blocks of whole lines.
-fn scan(
-    mut input: impl Read,
-    form: Form,
-    skip: bool,
-    to: &mut impl Collect,
-) -> Result<Tally, Stop> {
+fn scan(mut input: impl Read, read: Lines, to: &mut impl Collect) -> Result<Tally, Stop> {
     let mut tally = Tally::default();
     let mut buffer = vec![0; BLOCK];
     let mut held = 0;
@@ -336,8 +367,8 @@ fn scan(
             held = filled;
             if filled == buffer.len() {
                 let fault = Fault::TooLong;
-                if !skip {
-                    tally.bad(LineError { column: 1, fault }, skip)?;
+                if !read.skip_bad {
+                    tally.bad(LineError { column: 1, fault }, false)?;
                 }
                 // Whatever is to come of it: it stays one malformed line.
                 buffer[0] = b'?';
@@ -346,7 +377,7 @@ fn scan(
             continue;
         };
         let whole = held + last + 1;
-        lines(&buffer[..filled], whole, form, skip, &mut tally, to)?;
+        lines(&buffer[..filled], whole, read, &mut tally, to)?;
         buffer.copy_within(whole..filled, 0);
         held = filled - whole;
     }
@@ -359,29 +390,28 @@ fn scan(
 fn lines(
     block: &[u8],
     whole: usize,
-    form: Form,
-    skip: bool,
+    read: Lines,
     tally: &mut Tally,
     to: &mut impl Collect,
 ) -> Result<(), Stop> {
     let mut at = 0;
     let mut lines = 0;
     while at < whole {
-        if let Some((entry, next)) = fast(form, block, at) {
-            to.add(&entry);
+        if let Some((entry, next)) = fast(read.form, block, at) {
+            to.add(&read.counted(entry));
             lines += 1;
             at = next;
             continue;
         }
         let end = at + memchr(b'\n', &block[at..whole]).unwrap_or(whole - at);
-        match parse(form, &block[at..end]) {
+        match parse(read.form, &block[at..end]) {
             Ok(entry) => {
-                to.add(&entry);
+                to.add(&read.counted(entry));
                 lines += 1;
             }
             Err(error) => {
                 tally.lines += std::mem::take(&mut lines);
-                tally.bad(error, skip)?;
+                tally.bad(error, read.skip_bad)?;
             }
         }
         at = end + 1;

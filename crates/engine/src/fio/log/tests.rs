@@ -61,6 +61,7 @@ fn without_parts(log: Log<Kept>, all: &Mutex<usize>) -> (Vec<LogEntry>, Log<()>)
     let log = Log {
         parts: vec![()],
         form: log.form,
+        origin_ms: log.origin_ms,
         lines: log.lines,
         skipped: log.skipped,
         first_skipped: log.first_skipped,
@@ -155,6 +156,108 @@ proptest! {
             prop_assert_eq!(line[next - 1], b'\n');
         }
     }
+}
+
+/// A line of a single I/O, or of a window, as fio can have meant it.
+fn real_line(form: Form, window: bool) -> impl Strategy<Value = LogEntry> {
+    let directions = vec![Direction::Read, Direction::Write, Direction::Trim];
+    let dir = prop::sample::select(directions);
+    let class = prop::sample::select(vec![0u16, 0x2000, 0x4003, 0x4008]);
+    (
+        (0u64..9_000, 20u64..1 << 33, 0u64..1 << 20),
+        (1u64..300, 0u64..1 << 20),
+        dir,
+        class,
+    )
+        .prop_map(move |((time_ms, value, over), (blocks, at), dir, prio)| {
+            let bs = if window { 0 } else { blocks * 512 };
+            LogEntry {
+                time_ms,
+                value,
+                max: (form.max && window).then_some(value + over),
+                dir,
+                bs,
+                offset: form.offset.then_some(at * bs),
+                prio: match (form.prio, window) {
+                    (PrioColumn::Value, false) => prio,
+                    (PrioColumn::RealTime, false) => prio >> 13 & 1,
+                    _ => 0,
+                },
+                issue_ns: form.issue.then_some(if window { 0 } else { value / 2 }),
+            }
+        })
+}
+
+/// A log of lines as fio writes them: windows, or single I/Os, which in a log with a
+/// column for the largest latency have 0 there.
+fn real_log() -> impl Strategy<Value = (Form, Vec<LogEntry>)> {
+    // fio gives issue times with offsets only, and 0 or 1 since it gives any.
+    let forms = FORMS.into_iter().filter(|form| form.offset || !form.issue);
+    let forms: Vec<Form> = forms
+        .filter(|form| form.prio != PrioColumn::Absent)
+        .collect();
+    (prop::sample::select(forms), any::<bool>()).prop_flat_map(|(form, window)| {
+        let lines = prop::collection::vec(real_line(form, window), 1..60);
+        lines.prop_map(move |lines| (form, lines))
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_columns_of_a_log_are_told_right((form, entries) in real_log()) {
+        let line = |entry: &LogEntry| {
+            let max = entry.max.or(form.max.then_some(0));
+            written(form, &LogEntry { max, ..*entry }) + "\n"
+        };
+        let text: String = entries.iter().map(line).collect();
+        let (lines, log) = read_text(text.as_bytes(), STRICT).unwrap();
+        prop_assert_eq!(log.form, Some(form), "{}", text);
+        prop_assert_eq!(lines, entries);
+    }
+}
+
+#[test]
+fn a_largest_latency_of_single_ios_is_not_taken_for_a_direction() {
+    // fio 3.39 with log_window_value=both and without log_avg_msec.
+    for (text, dir) in [
+        (
+            "0, 7251, 0, 0, 4096, 0\n0, 40, 0, 1, 4096, 0\n",
+            Direction::Read,
+        ),
+        (
+            "0, 40, 0, 1, 4096, 0\n0, 20, 0, 1, 4096, 0\n",
+            Direction::Write,
+        ),
+        (
+            "0, 40, 0, 1, 4096, 0x4003\n0, 20, 0, 1, 4096, 0x4003\n",
+            Direction::Write,
+        ),
+    ] {
+        let (lines, log) = read_text(text.as_bytes(), STRICT).unwrap();
+        assert!(log.form.unwrap().max, "{text}");
+        assert_eq!((lines[0].dir, lines[0].bs, lines[0].max), (dir, 4096, None));
+    }
+    // Windows keep theirs, and one below its mean is wrong.
+    let windows = "0, 59, 9525, 0, 0, 0\n1, 28, 180, 1, 0, 0\n";
+    let (lines, _) = read_text(windows.as_bytes(), STRICT).unwrap();
+    assert_eq!((lines[1].max, lines[1].dir), (Some(180), Direction::Write));
+    let below = format!("{windows}2, 28, 27, 1, 0, 0\n");
+    let error = read_text(below.as_bytes(), STRICT).unwrap_err().to_string();
+    assert!(
+        error.contains("line 3") && error.contains("below the mean"),
+        "{error}"
+    );
+}
+
+#[test]
+fn times_since_1970_are_counted_from_the_first_line() {
+    let text = "1795288900472, 9875, 0, 4096, 0\n1795288900470, 1, 0, 4096, 0\n\
+                1795288900502, 40, 0, 4096, 0\n";
+    let (lines, log) = read_text(text.as_bytes(), STRICT).unwrap();
+    let times: Vec<u64> = lines.iter().map(|line| line.time_ms).collect();
+    assert_eq!((times, log.origin_ms), (vec![0, 0, 30], 1_795_288_900_472));
+    let (_, log) = read_text(b"5, 1, 0, 4096, 0\n", STRICT).unwrap();
+    assert_eq!(log.origin_ms, 0);
 }
 
 proptest! {
@@ -349,20 +452,10 @@ fn a_line_without_end_is_one_malformed_line() {
 }
 
 #[test]
-fn histogram_logs_are_refused_by_name_and_by_look() {
+fn histogram_logs_are_refused_by_their_look() {
     let line = format!("500, 0, 4096{}\n", ", 0".repeat(1856));
     let error = read_text(line.as_bytes(), STRICT).unwrap_err();
     assert!(matches!(error, LogError::Histograms { .. }), "{error}");
-    for (name, kind) in [
-        ("a_bw.log", Some("bandwidth")),
-        ("a_iops.12.log.host", Some("IOPS")),
-        ("a_clat_hist.1.log.gz", Some("histograms")),
-        ("a_lat.log", None),
-        ("randread.log_lat.log", None),
-        ("bw_lat.3.log", None),
-    ] {
-        assert_eq!(other_kind(Path::new(name)), kind, "{name}");
-    }
 }
 
 #[test]

@@ -12,6 +12,10 @@ use crate::chart::{Cell, Layer, Shape, Theme};
 const MARKERS_MAX: usize = 150;
 /// How much of an area's colour is seen.
 const AREA_OPACITY: f64 = 0.18;
+/// More cells than this have no numbers, and are drawn together by their colour.
+const MOSAIC: usize = 1500;
+/// Colours of those: neighbours cannot be told apart any more.
+const MOSAIC_COLORS: usize = 64;
 /// Half the width of an error bar's caps.
 const CAP: f64 = 4.0;
 
@@ -249,10 +253,59 @@ pub(crate) fn key(svg: &mut Svg, entry: &Entry, middle: f64, theme: &Theme) {
     }
 }
 
+/// Many cells: a path for each colour, in which cells that stand on each other are
+/// one, so that a heat map takes bytes by what is seen of it. What has no value
+/// is not drawn.
+fn mosaic<'c>(svg: &mut Svg, panel: &Framed, cells: impl Iterator<Item = (&'c Cell, Option<f64>)>) {
+    let mut paths: Vec<Path> = Vec::new();
+    paths.resize_with(MOSAIC_COLORS, Path::default);
+    let mut run: Option<(Cell, usize)> = None;
+    let mut draw = |(cell, step): (Cell, usize)| {
+        let low = panel.pixel((cell.x.0, cell.y.0));
+        let high = panel.pixel((cell.x.1, cell.y.1));
+        if let (Some((left, bottom)), Some((right, top))) = (low, high) {
+            paths[step].rect((left, top), (right, bottom));
+        }
+    };
+    for (cell, share) in cells {
+        let Some(share) = share else { continue };
+        let step = (share * (MOSAIC_COLORS - 1) as f64).round() as usize;
+        match &mut run {
+            Some((below, same)) if *same == step && below.x == cell.x && below.y.1 == cell.y.0 => {
+                below.y.1 = cell.y.1;
+            }
+            _ => {
+                if let Some(done) = run.replace((*cell, step)) {
+                    draw(done);
+                }
+            }
+        }
+    }
+    if let Some(done) = run {
+        draw(done);
+    }
+    svg.group("shape-rendering=\"crispEdges\"");
+    for (step, path) in paths
+        .iter()
+        .enumerate()
+        .filter(|(_, path)| !path.is_empty())
+    {
+        let color = viridis(step as f64 / (MOSAIC_COLORS - 1) as f64);
+        svg.path(path.d(), &format!("fill=\"{}\"", color.hex()));
+    }
+    svg.end();
+}
+
 fn cells(svg: &mut Svg, panel: &Framed, all: &[Cell], theme: &Theme) {
     let (Some(axis), Some(fitted)) = (&panel.panel.colors, &panel.colors) else {
         return;
     };
+    if all.len() > MOSAIC {
+        let shares = all
+            .iter()
+            .map(|cell| (cell, cell.value.and_then(|v| fitted.place(v))));
+        return mosaic(svg, panel, shares);
+    }
     let mut words = Vec::new();
     svg.group("shape-rendering=\"crispEdges\"");
     for cell in all {

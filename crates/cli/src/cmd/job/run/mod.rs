@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use fathom_campaign::Ledgers;
+use fathom_campaign::ledger::Moved;
 use fathom_engine::Request;
 use fathom_engine::fio::raw;
 use fathom_engine::fio::stream::select;
@@ -30,6 +32,9 @@ mod globals;
 mod plan;
 
 use plan::Plan;
+
+/// Name of the command in a record's header.
+const COMMAND: &str = "job run";
 
 /// Run job files, or a job given as fio options, and record the run
 #[derive(Debug, clap::Args)]
@@ -130,6 +135,15 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let mut writer = begin_record(global, args, &plan, &runner, &work_dir)?;
     let dir = writer.dir().to_owned();
     let steps = store_jobs(args, &plan, &writer, &work_dir)?;
+    let ledgers = match runner.is_simulated() {
+        true => Ledgers::none(),
+        false => Ledgers::of_user(),
+    };
+    let written = plan.written(&work_dir);
+    let written = written.iter().map(PathBuf::as_path);
+    plan.notes
+        .extend(ledgers.begin(written, COMMAND, Some(&dir)));
+    let mut moved = Moved::default();
     let mut live = Live::new(LiveOptions::new(global.quiet, global.color));
     for note in &plan.notes {
         let note = Event::Note { text: note.clone() };
@@ -138,11 +152,14 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     }
     let told_by_table = table_follows_at_once(global, args, &steps);
     let done = local::run(runner.engine(), &steps, writer, &control, &mut |event| {
+        moved.take(event);
         if !(told_by_table && matches!(event, Event::Note { .. } | Event::Failure(_))) {
             live.observe(event);
         }
     });
     live.finish();
+    let notes = ledgers.end(COMMAND, &dir, moved.bytes());
+    notes.iter().for_each(out::note);
     show(global, args, &dir, &steps)?;
     match done {
         Ok((_, RunStatus::Complete)) => Ok(Exit::Success),
@@ -202,7 +219,7 @@ fn begin_record(
         false if !args.clients.client.is_empty() => (name.to_owned(), Vec::new()),
         false => (name.to_owned(), plan.targets(work_dir)),
     };
-    let mut header = Header::new(&name, "job run");
+    let mut header = Header::new(&name, COMMAND);
     header.environment = Some(fathom_device::environment(&targets));
     let command: Vec<_> = std::env::args_os()
         .map(|arg| arg.to_string_lossy().into_owned())

@@ -245,16 +245,20 @@ impl Plan {
         }
     }
 
+    /// The paths that the jobs write to.
+    pub fn written(&self, work_dir: &Path) -> Vec<PathBuf> {
+        let jobs = self.steps.iter().flat_map(|step| &step.jobs);
+        let uses = jobs.filter_map(|job| preflight::uses(job, work_dir).ok());
+        let written = uses.flatten().filter(|target| target.writes);
+        written.map(|target| work_dir.join(target.path)).collect()
+    }
+
     /// Keeps the devices that the jobs write to from others while they run.
     ///
     /// # Errors
     /// The refusal, when somebody else keeps one.
     pub fn hold(&self, work_dir: &Path) -> anyhow::Result<Hold> {
-        let jobs = self.steps.iter().flat_map(|step| &step.jobs);
-        let uses = jobs.filter_map(|job| preflight::uses(job, work_dir).ok());
-        let written = uses.flatten().filter(|target| target.writes);
-        let paths: Vec<PathBuf> = written.map(|target| work_dir.join(target.path)).collect();
-        Hold::of(paths.iter().map(PathBuf::as_path))
+        Hold::of(self.written(work_dir).iter().map(PathBuf::as_path))
             .map_err(|refusal| exit(Exit::Refused, refusal.to_string()))
     }
 }

@@ -1,0 +1,528 @@
+//! Runs a benchmark in a cluster: objects, phases, results, and the end of all
+//! of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use fathom_engine::{Control, Sink as _};
+use fathom_fleet::kube::{Cluster, Kind, KubeError, Ran};
+use fathom_fleet::local::{FleetError, Session};
+use fathom_model::{Event, Failure, FailureKind, RunStatus};
+use fathom_record::{RecordError, Writer};
+use serde_json::Value;
+
+use super::jobs::Phase;
+use super::manifests::{MADE_BY, Objects, RUN};
+use super::trouble::{is_ready, text, troubles};
+use super::{DropCaches, Parameters, rights, to_yaml};
+
+pub(super) const NAMESPACE: Kind = Kind {
+    api_version: "v1",
+    kind: "Namespace",
+};
+pub(super) const POD: Kind = Kind {
+    api_version: "v1",
+    kind: "Pod",
+};
+pub(super) const SERVICE: Kind = Kind {
+    api_version: "v1",
+    kind: "Service",
+};
+pub(super) const EVENT: Kind = Kind {
+    api_version: "v1",
+    kind: "Event",
+};
+pub(super) const CLAIM: Kind = Kind {
+    api_version: "v1",
+    kind: "PersistentVolumeClaim",
+};
+pub(super) const STATEFUL_SET: Kind = Kind {
+    api_version: "apps/v1",
+    kind: "StatefulSet",
+};
+pub(super) const DAEMON_SET: Kind = Kind {
+    api_version: "apps/v1",
+    kind: "DaemonSet",
+};
+
+/// How often a cluster is looked at.
+pub(super) const LOOK: Duration = Duration::from_secs(1);
+/// How long what stands against a start may stand there: schedulers and
+/// provisioners try again.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A short command in a pod takes no longer.
+pub(super) const SHORT: Duration = Duration::from_secs(60);
+
+/// Why a benchmark in a cluster did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// The cluster.
+    #[error(transparent)]
+    Kube(#[from] KubeError),
+    /// Rights are missing; nothing was made.
+    #[error("nothing was made, because in namespace {namespace} one may not {}\n  to do: ask whoever runs the cluster for these rights (docs/CLUSTER.md has a Role with all of them)", .missing.join(", "))]
+    Rights {
+        /// Where.
+        namespace: String,
+        /// `create pods/exec`, …
+        missing: Vec<String>,
+    },
+    /// Pods did not start.
+    #[error("the {part} did not start:\n  - {}", .troubles.join("\n  - "))]
+    Start {
+        /// `servers`, `client`.
+        part: &'static str,
+        /// In the cluster's words.
+        troubles: Vec<String>,
+    },
+    /// A command in a pod did not do what it should.
+    #[error("{0}")]
+    Command(String),
+    /// It was told to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The record could not be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A file of the record could not be written.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The run ended because its record could not be written.
+    #[error(transparent)]
+    Run(#[from] FleetError),
+}
+
+/// What a run needs beside its parameters.
+#[derive(Debug, Clone)]
+pub struct Wish<'w> {
+    /// What it does, in order.
+    pub phases: &'w [Phase],
+    /// Its parameters.
+    pub parameters: &'w Parameters,
+    /// Name of the run in the cluster; a DNS label.
+    pub run: &'w str,
+    /// Image of servers and client.
+    pub image: &'w str,
+}
+
+/// Runs a benchmark and removes all that it made, however it ended.
+///
+/// # Errors
+/// What kept it from its end; the record says so too.
+pub fn run(
+    cluster: &Cluster,
+    wish: &Wish,
+    writer: Writer,
+    control: &Control,
+    observer: &mut dyn FnMut(&Event),
+) -> Result<(PathBuf, RunStatus), ClusterError> {
+    let dir = writer.dir().to_owned();
+    let mut going = Going {
+        cluster,
+        objects: Objects {
+            parameters: wish.parameters,
+            run: wish.run,
+            image: wish.image,
+        },
+        session: Session::new(writer, observer, 0),
+        control,
+        dir,
+        began: Instant::now(),
+        failed: false,
+    };
+    let done = going
+        .prepare()
+        .and_then(|servers| going.phases(wish.phases, &servers));
+    going.keep_logs();
+    let removed = super::cleanup(cluster, &wish.parameters.namespace, Some(wish.run));
+    if let Err(error) = &done
+        && !matches!(error, ClusterError::Interrupted)
+    {
+        going.tell(Event::Failure(Failure::new(
+            FailureKind::Other,
+            error.to_string(),
+        )));
+    }
+    if let Err(error) = &removed {
+        let text = format!(
+            "not all that was made could be removed ({error}); fathom cluster cleanup tries again"
+        );
+        going.tell(Event::Note { text });
+    }
+    let status = match &done {
+        Err(ClusterError::Interrupted) => RunStatus::Interrupted,
+        Err(_) => RunStatus::Failed,
+        Ok(()) if going.failed => RunStatus::Failed,
+        Ok(()) => RunStatus::Complete,
+    };
+    let closed = going.session.close(status)?;
+    match done {
+        Err(error) if !matches!(error, ClusterError::Interrupted) => Err(error),
+        _ => Ok(closed),
+    }
+}
+
+/// Says what one may not do of what a benchmark needs.
+///
+/// # Errors
+/// The missing rights, or that the cluster cannot be asked.
+pub fn check_rights(cluster: &Cluster, parameters: &Parameters) -> Result<(), ClusterError> {
+    let namespace = &parameters.namespace;
+    let is_there = cluster.get(NAMESPACE, None, namespace);
+    // Who may not look at namespaces has one that was made for them.
+    let makes_namespace = matches!(is_there, Ok(None));
+    let mut missing = Vec::new();
+    for right in rights::needed(parameters, makes_namespace) {
+        let within = (!right.of_cluster).then_some(namespace.as_str());
+        if !cluster.may(right.verb, right.group, right.resource, within)? {
+            missing.push(format!("{} {}", right.verb, right.resource));
+        }
+    }
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(ClusterError::Rights {
+            namespace: namespace.clone(),
+            missing,
+        }),
+    }
+}
+
+pub(super) struct Going<'w, 'o> {
+    pub(super) cluster: &'w Cluster,
+    pub(super) objects: Objects<'w>,
+    session: Session<'o>,
+    control: &'w Control,
+    dir: PathBuf,
+    began: Instant,
+    /// A job of a phase has failed.
+    pub(super) failed: bool,
+}
+
+/// A server as it runs.
+#[derive(Debug, Clone)]
+pub(super) struct Server {
+    pub(super) pod: String,
+    pub(super) address: String,
+    /// A pod that is made again has the same name and another id.
+    pub(super) uid: String,
+}
+
+impl Going<'_, '_> {
+    pub(super) fn namespace(&self) -> &str {
+        &self.objects.parameters.namespace
+    }
+
+    pub(super) fn tell(&mut self, event: Event) {
+        let elapsed = self.began.elapsed().as_millis();
+        self.session.at(u64::try_from(elapsed).unwrap_or(u64::MAX));
+        self.session.event(event);
+    }
+
+    /// Makes an object and keeps it as it was asked for.
+    pub(super) fn make(
+        &self,
+        folder: &str,
+        name: &str,
+        manifest: &Value,
+    ) -> Result<(), ClusterError> {
+        self.keep(
+            &format!("{folder}/{name}.yaml"),
+            to_yaml(manifest).as_bytes(),
+        )?;
+        self.cluster.apply(manifest)?;
+        Ok(())
+    }
+
+    /// Puts a file into the record.
+    pub(super) fn keep(&self, name: &str, bytes: &[u8]) -> Result<(), ClusterError> {
+        keep(&self.dir.join(name), bytes)
+    }
+
+    /// The servers, once they all run.
+    fn prepare(&mut self) -> Result<Vec<Server>, ClusterError> {
+        let what = format!("{} servers start", self.objects.parameters.ninstances);
+        self.tell(Event::Preparing { what });
+        if let Ok(None) = self.cluster.get(NAMESPACE, None, self.namespace()) {
+            self.make("server_fio", "namespace", &self.objects.namespace())?;
+        }
+        self.make("server_fio", "fioserver_service", &self.objects.service())?;
+        self.make(
+            "server_fio",
+            "fioserver_statefulset",
+            &self.objects.servers(),
+        )?;
+        if self.drops(&DropCaches::PageCache) {
+            self.make("drop_caches", "daemonset", &self.objects.cache_droppers())?;
+        } else if self.objects.parameters.dropcaches.is_empty() {
+            let text = "caches are not dropped between the phases (--dropcaches): reads may come from memory";
+            self.tell(Event::Note {
+                text: text.to_owned(),
+            });
+        }
+        let wanted = self.objects.parameters.ninstances as usize;
+        let pods = self.wait_for("servers", "server", wanted)?;
+        let server = |pod: &Value| Server {
+            pod: text(pod, "/metadata/name").to_owned(),
+            address: text(pod, "/status/podIP").to_owned(),
+            uid: text(pod, "/metadata/uid").to_owned(),
+        };
+        let servers: Vec<Server> = pods.iter().map(server).collect();
+        self.locations()?;
+        Ok(servers)
+    }
+
+    fn drops(&self, way: &DropCaches) -> bool {
+        self.objects.parameters.dropcaches.contains(way)
+    }
+
+    pub(super) fn pods(&self, part: &str) -> Result<Vec<Value>, KubeError> {
+        let labels = format!(
+            "{RUN}={},app.kubernetes.io/component={part}",
+            self.objects.run
+        );
+        self.cluster.list(POD, Some(self.namespace()), &labels, "")
+    }
+
+    /// Waits until so many pods of a part are ready.
+    pub(super) fn wait_for(
+        &self,
+        part: &'static str,
+        label: &str,
+        wanted: usize,
+    ) -> Result<Vec<Value>, ClusterError> {
+        let limit = Duration::from_secs(self.objects.parameters.maxwait_s);
+        let began = Instant::now();
+        let mut since: Option<Instant> = None;
+        loop {
+            self.go_on()?;
+            let pods = self.pods(label)?;
+            if pods.len() >= wanted && pods.iter().all(is_ready) {
+                return Ok(pods);
+            }
+            let events = self
+                .cluster
+                .list(EVENT, Some(self.namespace()), "", "type=Warning")?;
+            let ours = events
+                .into_iter()
+                .filter(|event| self.is_ours(event))
+                .collect::<Vec<_>>();
+            let troubles = troubles(&pods, &ours);
+            since = if troubles.is_empty() {
+                None
+            } else {
+                since.or(Some(Instant::now()))
+            };
+            let is_stuck = since.is_some_and(|since| since.elapsed() >= PATIENCE);
+            if is_stuck || began.elapsed() >= limit {
+                let late = || {
+                    vec![format!(
+                        "{} of {wanted} are ready after {} s",
+                        pods.iter().filter(|pod| is_ready(pod)).count(),
+                        limit.as_secs()
+                    )]
+                };
+                let troubles = if troubles.is_empty() {
+                    late()
+                } else {
+                    troubles
+                };
+                return Err(ClusterError::Start { part, troubles });
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Whether an event tells of an object of this run that is there now.
+    fn is_ours(&self, event: &Value) -> bool {
+        let name = text(event, "/involvedObject/name");
+        let ours = ["server-fio", "dataset-server-fio", "drop-caches", "client-"];
+        let at = text(event, "/lastTimestamp");
+        let began = jiff::Timestamp::now()
+            - jiff::SignedDuration::try_from(self.began.elapsed()).unwrap_or_default();
+        let is_new = at
+            .parse::<jiff::Timestamp>()
+            .is_ok_and(|at| at >= began - jiff::SignedDuration::from_secs(1));
+        is_new && ours.iter().any(|prefix| name.starts_with(prefix))
+    }
+
+    pub(super) fn go_on(&self) -> Result<(), ClusterError> {
+        match self.control.stop_requests() {
+            0 => Ok(()),
+            _ => Err(ClusterError::Interrupted),
+        }
+    }
+
+    /// Where each pod runs, as a table for people.
+    fn locations(&self) -> Result<(), ClusterError> {
+        let labels = format!("{RUN}={}", self.objects.run);
+        let pods = self
+            .cluster
+            .list(POD, Some(self.namespace()), &labels, "")?;
+        let mut table = String::from("POD NODE ADDRESS PHASE\n");
+        for pod in &pods {
+            let column = |pointer| text(pod, pointer);
+            table.push_str(&format!(
+                "{} {} {} {}\n",
+                column("/metadata/name"),
+                column("/spec/nodeName"),
+                column("/status/podIP"),
+                column("/status/phase")
+            ));
+        }
+        self.keep("podlocations.txt", table.as_bytes())
+    }
+
+    fn phases(&mut self, phases: &[Phase], servers: &[Server]) -> Result<(), ClusterError> {
+        for server in servers {
+            self.look_at(server)?;
+        }
+        let of = u32::try_from(phases.len()).unwrap_or(u32::MAX);
+        for (step, phase) in (1..).zip(phases) {
+            self.go_on()?;
+            if phase.wants_cold_caches {
+                self.drop_caches()?;
+            }
+            let name = phase.name.clone();
+            self.tell(Event::Step {
+                step,
+                of,
+                name,
+                point: None,
+            });
+            self.phase(phase, servers)?;
+        }
+        Ok(())
+    }
+
+    /// What a server sees of its volume and its surroundings.
+    fn look_at(&self, server: &Server) -> Result<(), ClusterError> {
+        let looks: [(&str, &[&str]); 4] = [
+            ("df_h.txt", &["df", "-h"]),
+            ("mount.txt", &["cat", "/proc/mounts"]),
+            ("ls_l.txt", &["ls", "-l", "/dataset"]),
+            ("env.txt", &["cat", "/proc/version"]),
+        ];
+        for (file, argv) in looks {
+            let ran = self.exec(&server.pod, argv, None, SHORT)?;
+            self.keep(&format!("server_fio/{}/{file}", server.pod), &ran.stdout)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn exec(
+        &self,
+        pod: &str,
+        argv: &[&str],
+        stdin: Option<&[u8]>,
+        limit: Duration,
+    ) -> Result<Ran, KubeError> {
+        self.cluster.exec(self.namespace(), pod, argv, stdin, limit)
+    }
+
+    /// As [`Self::exec`]; a command that fails is an error.
+    pub(super) fn must(
+        &self,
+        pod: &str,
+        argv: &[&str],
+        stdin: Option<&[u8]>,
+    ) -> Result<Vec<u8>, ClusterError> {
+        let ran = self.exec(pod, argv, stdin, SHORT)?;
+        if ran.code == Some(0) {
+            return Ok(ran.stdout);
+        }
+        let said = String::from_utf8_lossy(&ran.stderr);
+        let what = format!("{} in pod {pod} failed: {}", argv.join(" "), said.trim());
+        Err(ClusterError::Command(what))
+    }
+
+    fn drop_caches(&mut self) -> Result<(), ClusterError> {
+        for way in &self.objects.parameters.dropcaches {
+            match way {
+                DropCaches::PageCache => {
+                    for pod in self.wait_for("pods that drop caches", "drop-caches", 1)? {
+                        let name = text(&pod, "/metadata/name");
+                        // 3: page cache, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst).
+                        self.must(
+                            name,
+                            &["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"],
+                            None,
+                        )?;
+                    }
+                }
+                DropCaches::Ceph => super::ceph::drop_caches(self.cluster)?,
+                DropCaches::Command(command) => {
+                    let done = std::process::Command::new("sh")
+                        .args(["-c", command])
+                        .output();
+                    let done =
+                        done.map_err(|error| ClusterError::Command(format!("{command}: {error}")))?;
+                    if !done.status.success() {
+                        let said = String::from_utf8_lossy(&done.stderr);
+                        return Err(ClusterError::Command(format!(
+                            "{command}: {}: {}",
+                            done.status,
+                            said.trim()
+                        )));
+                    }
+                }
+            }
+            let text = format!("caches dropped: {way}");
+            self.session.event(Event::Note { text });
+        }
+        Ok(())
+    }
+
+    /// What the pods wrote, before they are removed. What cannot be had any more
+    /// is not worth an error.
+    fn keep_logs(&self) {
+        let labels = format!("{RUN}={}", self.objects.run);
+        let pods = self.cluster.list(POD, Some(self.namespace()), &labels, "");
+        for pod in pods.unwrap_or_default() {
+            let name = text(&pod, "/metadata/name");
+            if let Ok(log) = self.cluster.logs(self.namespace(), name) {
+                let _ = self.keep(&format!("podlogs/{name}.txt"), log.as_bytes());
+            }
+        }
+    }
+}
+
+fn keep(path: &Path, bytes: &[u8]) -> Result<(), ClusterError> {
+    let folder = path.parent().unwrap_or(path);
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(path, bytes));
+    written.map_err(|source| ClusterError::File {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Removes what benchmarks have made in a namespace: of one run, or of all.
+/// Returns what was removed.
+///
+/// # Errors
+/// When something could not be removed.
+pub fn cleanup(
+    cluster: &Cluster,
+    namespace: &str,
+    run: Option<&str>,
+) -> Result<Vec<String>, KubeError> {
+    let mut labels = format!("{}={}", MADE_BY.0, MADE_BY.1);
+    if let Some(run) = run {
+        labels.push_str(&format!(",{RUN}={run}"));
+    }
+    let mut removed = Vec::new();
+    // Claims last: they are in use until their pods are gone.
+    for kind in [DAEMON_SET, STATEFUL_SET, SERVICE, POD, CLAIM] {
+        for object in cluster.list(kind, Some(namespace), &labels, "")? {
+            let name = text(&object, "/metadata/name");
+            cluster.delete(kind, Some(namespace), name)?;
+            removed.push(format!("{} {name}", kind.kind));
+        }
+    }
+    Ok(removed)
+}

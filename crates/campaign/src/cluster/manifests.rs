@@ -1,0 +1,222 @@
+//! The objects of a benchmark, with the least privileges that work: everything
+//! is labelled, nothing listens outside its pod, only what drops caches is
+//! privileged.
+
+use serde_json::{Value, json};
+
+use super::Parameters;
+
+/// Label that everything carries which Fathom makes.
+pub const MADE_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "fathom");
+/// Label that tells the run.
+pub const RUN: &str = "fathom/run";
+/// Port of fio's server (server.h, FIO_NET_PORT).
+pub const FIO_PORT: u16 = 8765;
+
+/// The servers of one run.
+#[derive(Debug, Clone)]
+pub struct Objects<'p> {
+    /// What is asked for.
+    pub parameters: &'p Parameters,
+    /// Name of the run; a DNS label.
+    pub run: &'p str,
+    /// Image of the servers.
+    pub image: &'p str,
+}
+
+impl Objects<'_> {
+    fn labels(&self, part: &str) -> Value {
+        json!({
+            MADE_BY.0: MADE_BY.1,
+            RUN: self.run,
+            "app.kubernetes.io/component": part,
+        })
+    }
+
+    fn metadata(&self, name: &str, part: &str) -> Value {
+        json!({
+            "name": name,
+            "namespace": self.parameters.namespace,
+            "labels": self.labels(part),
+        })
+    }
+
+    /// The namespace, where it has to be made.
+    #[must_use]
+    pub fn namespace(&self) -> Value {
+        json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": self.parameters.namespace, "labels": {MADE_BY.0: MADE_BY.1}},
+        })
+    }
+
+    /// The headless service that gives each server its name.
+    #[must_use]
+    pub fn service(&self) -> Value {
+        json!({
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": self.metadata("server-fio", "server"),
+            "spec": {
+                "clusterIP": "None",
+                "selector": self.labels("server"),
+                "ports": [{"port": FIO_PORT}],
+            },
+        })
+    }
+
+    /// The servers, all started at once, each with a claim of its own.
+    #[must_use]
+    pub fn servers(&self) -> Value {
+        let mut pod = json!({
+            // A server needs nothing of the cluster.
+            "automountServiceAccountToken": false,
+            "terminationGracePeriodSeconds": 2,
+            "containers": [self.server()],
+        });
+        if let Some((key, value)) = &self.parameters.server_node_label {
+            pod["nodeSelector"] = json!({key.as_str(): value});
+        }
+        let mut claim = json!({
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": format!("{}Gi", self.parameters.claim_bytes >> 30)}},
+        });
+        if let Some(class) = &self.parameters.storageclass {
+            claim["storageClassName"] = json!(class);
+        }
+        json!({
+            "apiVersion": "apps/v1",
+            "kind": "StatefulSet",
+            "metadata": self.metadata("server-fio", "server"),
+            "spec": {
+                "serviceName": "server-fio",
+                "replicas": self.parameters.ninstances,
+                "podManagementPolicy": "Parallel",
+                "selector": {"matchLabels": self.labels("server")},
+                "template": {"metadata": {"labels": self.labels("server")}, "spec": pod},
+                "volumeClaimTemplates": [{
+                    "metadata": {"name": "dataset", "labels": self.labels("dataset")},
+                    "spec": claim,
+                }],
+            },
+        })
+    }
+
+    fn server(&self) -> Value {
+        // 8765 is 0x223D, in state 0A, LISTEN (proc(5)). A probe that connects
+        // would open a session of fio.
+        let listens = format!(":{FIO_PORT:04X} 00000000:0000 0A");
+        json!({
+            "name": "fio",
+            "image": self.image,
+            "imagePullPolicy": "IfNotPresent",
+            "command": ["fio", "--server"],
+            "workingDir": "/dataset",
+            "ports": [{"containerPort": FIO_PORT}],
+            "readinessProbe": {
+                "exec": {"command": ["grep", "-q", listens, "/proc/net/tcp"]},
+                "periodSeconds": 1,
+            },
+            "securityContext": unprivileged(),
+            "volumeMounts": [{"name": "dataset", "mountPath": "/dataset"}],
+        })
+    }
+
+    /// The pod from which a phase is told to the servers. It does nothing by
+    /// itself.
+    #[must_use]
+    pub fn client(&self, phase: &str) -> Value {
+        let part = format!("client-{phase}");
+        json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": self.metadata(&part, &part),
+            "spec": {
+                "automountServiceAccountToken": false,
+                "restartPolicy": "Never",
+                "terminationGracePeriodSeconds": 0,
+                "containers": [{
+                    "name": "fio",
+                    "image": self.image,
+                    "imagePullPolicy": "IfNotPresent",
+                    "command": ["sleep", "infinity"],
+                    "workingDir": "/work",
+                    "securityContext": unprivileged(),
+                    "volumeMounts": [{"name": "work", "mountPath": "/work"}],
+                }],
+                "volumes": [{"name": "work", "emptyDir": {}}],
+            },
+        })
+    }
+
+    /// The pods that drop the page cache of their nodes when they are told to.
+    #[must_use]
+    pub fn cache_droppers(&self) -> Value {
+        let mut pod = json!({
+            "automountServiceAccountToken": false,
+            "terminationGracePeriodSeconds": 0,
+            "containers": [{
+                "name": "drop",
+                "image": self.image,
+                "imagePullPolicy": "IfNotPresent",
+                "command": ["sleep", "infinity"],
+                // /proc/sys is read-only in any other container.
+                "securityContext": {"privileged": true},
+            }],
+        });
+        if let Some((key, value)) = &self.parameters.dropcaches_node_label {
+            pod["nodeSelector"] = json!({key.as_str(): value});
+        }
+        json!({
+            "apiVersion": "apps/v1",
+            "kind": "DaemonSet",
+            "metadata": self.metadata("drop-caches", "drop-caches"),
+            "spec": {
+                "selector": {"matchLabels": self.labels("drop-caches")},
+                "template": {"metadata": {"labels": self.labels("drop-caches")}, "spec": pod},
+            },
+        })
+    }
+}
+
+/// No rights beyond those of an ordinary process.
+fn unprivileged() -> Value {
+    json!({
+        "allowPrivilegeEscalation": false,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Given, Workload, to_yaml};
+    use super::*;
+
+    #[test]
+    fn servers_have_the_least_privileges_and_their_labels() {
+        let given = Given {
+            ninstances: Some(3),
+            server_node_label: Some("disk=fast".into()),
+            ..Given::default()
+        };
+        let runs = given.runs(Workload::Seq, &Given::default()).unwrap();
+        let objects = Objects {
+            parameters: &runs[0],
+            run: "r1",
+            image: "localhost/fio:test",
+        };
+        let yaml = to_yaml(&objects.servers());
+        for told in [
+            "replicas: 3",
+            "storage: \"40Gi\"",
+            "disk: fast",
+            "fathom/run: r1",
+        ] {
+            assert!(yaml.contains(told), "{told}: {yaml}");
+        }
+        assert!(!yaml.contains("privileged: true"));
+        assert!(to_yaml(&objects.cache_droppers()).contains("privileged: true"));
+    }
+}

@@ -1,0 +1,24 @@
+//! Benchmarks with servers on the nodes of a Kubernetes cluster: what is asked
+//! for ([`Given`], [`Parameters`]) and the objects that are made for it
+//! ([`manifests`]), without a cluster in sight.
+
+#[cfg(feature = "kube")]
+mod ceph;
+#[cfg(feature = "kube")]
+mod going;
+pub mod image;
+mod inventory;
+pub mod jobs;
+pub mod manifests;
+mod parameters;
+#[cfg(feature = "kube")]
+mod phase;
+pub mod rights;
+pub mod trouble;
+mod yaml;
+
+#[cfg(feature = "kube")]
+pub use going::{ClusterError, Wish, check_rights, cleanup, run};
+pub use inventory::read as read_inventory;
+pub use parameters::{DropCaches, Given, Parameters, Runs, Workload};
+pub use yaml::to_yaml;

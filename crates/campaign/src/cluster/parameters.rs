@@ -1,0 +1,378 @@
+//! What a benchmark in a cluster is asked for: as written in a file or as flags,
+//! and resolved.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::inventory;
+use crate::error::{Fault, Place};
+
+/// Bytes of a gigabyte as claims and file sizes count it (`Gi`, fio's `g`).
+const GIB: u64 = 1 << 30;
+
+/// What was written in one place; what is absent was not said there.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// Servers, each with a volume of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ninstances: Option<u32>,
+    /// Size of a job's file in GiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fsz_gb: Option<u64>,
+    /// Jobs of each server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub njobs: Option<u32>,
+    /// Label of the nodes that servers may run on: `key=value`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_node_label: Option<String>,
+    /// Size of a claim in GiB, when it is not computed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pvcsz_req_gb: Option<u64>,
+    /// Storage class of the claims; absent is the cluster's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub storageclass: Option<String>,
+    /// Namespace that everything is made in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// What drops which caches between the phases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dropcaches: Option<Vec<DropCaches>>,
+    /// Label of the nodes whose page cache is dropped: `key=value`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dropcaches_node_label: Option<String>,
+    /// Image of servers and client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// Block sizes as fio writes them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bs: Option<Vec<String>>,
+    /// Queue depths of the random tests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iodepth: Option<Vec<u32>>,
+    /// Rates of the random tests in IOPS of a job; 0 is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_iops: Option<Vec<u32>>,
+    /// Directions of the random tests: `randread`, `randwrite`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rw: Option<Vec<String>>,
+    /// Time of a random test in s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runtime_s: Option<u64>,
+    /// Longest wait for a phase, in s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maxwait_s: Option<u64>,
+    /// Runs one after the other; each says what is different from the rest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub run: Vec<Given>,
+}
+
+/// The benchmark that is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Workload {
+    /// Sequential write, then sequential read of what was written.
+    Seq,
+    /// Random reads and writes after a full prefill.
+    Rand,
+}
+
+/// A way to drop caches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum DropCaches {
+    /// The page cache of the selected nodes, by a privileged pod on each.
+    PageCache,
+    /// Ceph's OSD and MDS caches, through its tools pod.
+    Ceph,
+    /// A command, run on this machine.
+    Command(String),
+}
+
+/// What a benchmark does, resolved.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Parameters {
+    /// Servers.
+    pub ninstances: u32,
+    /// Size of a job's file in bytes.
+    pub file_bytes: u64,
+    /// Jobs of each server.
+    pub njobs: u32,
+    /// Key and value of the label of the servers' nodes.
+    pub server_node_label: Option<(String, String)>,
+    /// Size of a claim in bytes.
+    pub claim_bytes: u64,
+    /// Storage class; `None` is the cluster's default.
+    pub storageclass: Option<String>,
+    /// Namespace.
+    pub namespace: String,
+    /// What drops which caches between the phases.
+    pub dropcaches: Vec<DropCaches>,
+    /// Key and value of the label of the nodes whose page cache is dropped.
+    pub dropcaches_node_label: Option<(String, String)>,
+    /// Image; `None` is the one that goes with the engine.
+    pub image: Option<String>,
+    /// Block sizes as fio writes them.
+    pub bs: Vec<String>,
+    /// Queue depths.
+    pub iodepth: Vec<u32>,
+    /// Rates in IOPS; 0 is no limit.
+    pub rate_iops: Vec<u32>,
+    /// Directions of the random tests.
+    pub rw: Vec<String>,
+    /// Time of a random test in s.
+    pub runtime_s: u64,
+    /// Longest wait for a phase in s.
+    pub maxwait_s: u64,
+}
+
+/// Runs one after the other.
+pub type Runs = Vec<Parameters>;
+
+impl TryFrom<String> for DropCaches {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match (text.as_str(), text.strip_prefix("command:")) {
+            ("pagecache", _) => Ok(Self::PageCache),
+            ("ceph", _) => Ok(Self::Ceph),
+            (_, Some(command)) if !command.trim().is_empty() => {
+                Ok(Self::Command(command.trim().to_owned()))
+            }
+            _ => Err(format!(
+                "'{text}' drops no caches; it is pagecache, ceph, or command:COMMAND"
+            )),
+        }
+    }
+}
+
+impl From<DropCaches> for String {
+    fn from(drop: DropCaches) -> Self {
+        drop.to_string()
+    }
+}
+
+impl fmt::Display for DropCaches {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::PageCache => f.write_str("pagecache"),
+            Self::Ceph => f.write_str("ceph"),
+            Self::Command(command) => write!(f, "command:{command}"),
+        }
+    }
+}
+
+impl Given {
+    /// Reads a file of parameters: TOML, or an inventory when its first line that
+    /// says anything is a section in brackets of an inventory.
+    ///
+    /// # Errors
+    /// What is wrong, with its line.
+    pub fn read(path: &Path, text: &str) -> Result<Self, Fault> {
+        let file = path.display().to_string();
+        if inventory::is_one(text) {
+            return inventory::read(&file, text);
+        }
+        toml::from_str(text).map_err(|error| {
+            let before = error.span().map_or(0, |span| span.start.min(text.len()));
+            let line = text[..before].matches('\n').count() + 1;
+            let place = Place {
+                file: file.into(),
+                line: u32::try_from(line).unwrap_or(0),
+            };
+            Fault::new(&place, error.message().to_owned())
+        })
+    }
+
+    /// What is said here, above what `below` says.
+    #[must_use]
+    pub fn above(&self, below: &Self) -> Self {
+        macro_rules! first {
+            ($($field:ident),*) => {
+                Self { $($field: self.$field.clone().or_else(|| below.$field.clone()),)* run: Vec::new() }
+            };
+        }
+        first!(
+            ninstances,
+            fsz_gb,
+            njobs,
+            server_node_label,
+            pvcsz_req_gb,
+            storageclass,
+            namespace,
+            dropcaches,
+            dropcaches_node_label,
+            image,
+            bs,
+            iodepth,
+            rate_iops,
+            rw,
+            runtime_s,
+            maxwait_s
+        )
+    }
+
+    /// The runs that are asked for, flags above everything.
+    ///
+    /// # Errors
+    /// What cannot be, in a sentence.
+    pub fn runs(&self, workload: Workload, flags: &Self) -> Result<Runs, String> {
+        let one = std::slice::from_ref(self);
+        let runs = if self.run.is_empty() { one } else { &self.run };
+        let resolved = runs
+            .iter()
+            .map(|run| flags.above(&run.above(self)).resolved(workload));
+        resolved.collect()
+    }
+
+    fn resolved(self, workload: Workload) -> Result<Parameters, String> {
+        let njobs = self.njobs.unwrap_or(2);
+        let fsz_gb = self.fsz_gb.unwrap_or(2);
+        // As the tool does it that this benchmark is known from: room for the
+        // files twice, and something to spare.
+        let computed = || {
+            fsz_gb
+                .checked_mul(u64::from(njobs))?
+                .checked_mul(2)?
+                .checked_add(32)
+        };
+        let claim_gb = self.pvcsz_req_gb.or_else(computed);
+        let bytes = |gb: Option<u64>, what: &str| {
+            gb.filter(|&gb| gb > 0)
+                .and_then(|gb| gb.checked_mul(GIB))
+                .ok_or_else(|| format!("{what} has no size"))
+        };
+        let parameters = Parameters {
+            ninstances: self.ninstances.unwrap_or(1),
+            file_bytes: bytes(Some(fsz_gb), "fsz_gb")?,
+            njobs,
+            server_node_label: self.server_node_label.as_deref().map(label).transpose()?,
+            claim_bytes: bytes(claim_gb, "the claim")?,
+            storageclass: self.storageclass,
+            namespace: self.namespace.unwrap_or_else(|| "fathom".to_owned()),
+            dropcaches: self.dropcaches.unwrap_or_default(),
+            dropcaches_node_label: self
+                .dropcaches_node_label
+                .as_deref()
+                .map(label)
+                .transpose()?,
+            image: self.image,
+            bs: self.bs.unwrap_or_else(|| match workload {
+                Workload::Seq => vec!["128k".to_owned()],
+                Workload::Rand => vec!["4k".to_owned()],
+            }),
+            iodepth: self.iodepth.unwrap_or_else(|| vec![16]),
+            rate_iops: self.rate_iops.unwrap_or_else(|| vec![0]),
+            rw: self
+                .rw
+                .unwrap_or_else(|| ["randread", "randwrite"].map(str::to_owned).to_vec()),
+            runtime_s: self.runtime_s.unwrap_or(60),
+            maxwait_s: self.maxwait_s.unwrap_or(36_000),
+        };
+        parameters.checked()
+    }
+}
+
+impl Parameters {
+    fn checked(self) -> Result<Self, String> {
+        if self.ninstances == 0 || self.njobs == 0 {
+            return Err("ninstances and njobs are at least 1".to_owned());
+        }
+        let needed = self.file_bytes.saturating_mul(u64::from(self.njobs));
+        if needed > self.claim_bytes {
+            return Err(format!(
+                "a claim of {} GiB does not hold {} files of {} GiB",
+                self.claim_bytes / GIB,
+                self.njobs,
+                self.file_bytes / GIB
+            ));
+        }
+        if !is_dns_label(&self.namespace) {
+            return Err(format!(
+                "'{}' is no name for a namespace (lower case letters, digits and -)",
+                self.namespace
+            ));
+        }
+        Ok(self)
+    }
+
+    /// Bytes that all servers together write in the sequential benchmark.
+    #[must_use]
+    pub fn written_bytes(&self) -> u64 {
+        self.file_bytes * u64::from(self.njobs) * u64::from(self.ninstances)
+    }
+}
+
+/// `key=value`; the value may stand in quotes and may be empty, as in
+/// `node-role.kubernetes.io/worker=''`.
+fn label(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').unwrap_or((text, ""));
+    let quoted = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    let value = quoted('\'').or_else(|| quoted('"')).unwrap_or(value);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let is_key = !key.is_empty() && key.chars().all(|c| plain(c) || c == '/');
+    match is_key && value.chars().all(plain) {
+        true => Ok((key.to_owned(), value.to_owned())),
+        false => Err(format!("'{text}' is no label; it is KEY=VALUE")),
+    }
+}
+
+/// RFC 1123, as Kubernetes names namespaces.
+fn is_dns_label(name: &str) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    (1..=63).contains(&name.len())
+        && name.chars().all(inner)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_override_the_rest_and_flags_override_all() {
+        let text = "njobs = 4\nnamespace = 'a'\n[[run]]\nstorageclass = 'x'\n[[run]]\nnjobs = 8\n";
+        let given = Given::read(Path::new("p.toml"), text).unwrap();
+        let flags = Given {
+            namespace: Some("b".into()),
+            ..Given::default()
+        };
+        let runs = given.runs(Workload::Seq, &flags).unwrap();
+        assert_eq!(runs.iter().map(|run| run.njobs).collect::<Vec<_>>(), [4, 8]);
+        assert_eq!(runs[0].storageclass.as_deref(), Some("x"));
+        assert!(runs.iter().all(|run| run.namespace == "b"));
+        // 2 GiB × 8 jobs × 2 and 32 to spare.
+        assert_eq!(runs[1].claim_bytes, 64 * GIB);
+    }
+
+    #[test]
+    fn mistakes_have_their_line() {
+        let error = Given::read(Path::new("p.toml"), "njobs = 4\nfsz = 1\n").unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("p.toml:2: unknown field `fsz`"),
+            "{error}"
+        );
+        let small = Given {
+            pvcsz_req_gb: Some(1),
+            ..Given::default()
+        };
+        assert!(
+            small
+                .runs(Workload::Seq, &Given::default())
+                .unwrap_err()
+                .contains("does not hold")
+        );
+    }
+
+    #[test]
+    fn labels_may_have_no_value() {
+        let worker = ("node-role.kubernetes.io/worker".to_owned(), String::new());
+        assert_eq!(label("node-role.kubernetes.io/worker=''"), Ok(worker));
+        assert!(label("a=b c").is_err());
+    }
+}

@@ -1,0 +1,165 @@
+//! A phase: one job file that all servers run at the same time.
+
+use std::time::{Duration, Instant};
+
+use fathom_engine::fio::import;
+use fathom_fleet::kube::KubeError;
+use fathom_model::{Event, Failure, FailureKind, Results};
+use serde_json::Value;
+
+use super::going::{ClusterError, Going, LOOK, POD, SHORT, Server};
+use super::jobs::Phase;
+use super::trouble::{is_ready, items, text};
+
+/// What the client of a phase has left.
+struct Output {
+    /// fio's exit code.
+    code: i32,
+    /// Its standard output: normal and json+.
+    report: Vec<u8>,
+    /// Its standard error.
+    log: Vec<u8>,
+}
+
+impl Going<'_, '_> {
+    /// One job file on all servers at once, told by a client in a pod of its own.
+    pub(super) fn phase(&mut self, phase: &Phase, servers: &[Server]) -> Result<(), ClusterError> {
+        let client = self.objects.client(&phase.name);
+        let pod = text(&client, "/metadata/name").to_owned();
+        self.make("client", &format!("fio_{}_pod", phase.name), &client)?;
+        self.wait_for("client", &format!("client-{}", phase.name), 1)?;
+        let hosts: String = servers
+            .iter()
+            .map(|server| format!("{}\n", server.address))
+            .collect();
+        self.keep(&format!("jobs/{}.fio", phase.name), phase.text.as_bytes())?;
+        self.keep("hosts.list", hosts.as_bytes())?;
+        for (file, text) in [("job.fio", &phase.text), ("hosts.list", &hosts)] {
+            let write = format!("cat > /work/{file}");
+            self.must(&pod, &["sh", "-c", &write], Some(text.as_bytes()))?;
+        }
+        let start = "fio --client=/work/hosts.list --output-format=normal,json+ /work/job.fio \
+            >/work/out 2>/work/log </dev/null; echo $? >/work/exit";
+        self.must(
+            &pod,
+            &["sh", "-c", &format!("({start}) >/dev/null 2>&1 &")],
+            None,
+        )?;
+        let out = Output {
+            code: self.wait_for_exit(&pod, servers)?,
+            report: self.must(&pod, &["cat", "/work/out"], None)?,
+            log: self.must(&pod, &["cat", "/work/log"], None)?,
+        };
+        let name = &phase.name;
+        self.keep(&format!("client/{name}/fio.{name}.run.txt"), &out.report)?;
+        self.keep(&format!("client/{name}/fio.{name}.log"), &out.log)?;
+        self.take_results(phase, servers, &out);
+        self.cluster.delete(POD, Some(self.namespace()), &pod)?;
+        Ok(())
+    }
+
+    /// Looks for the client's exit again and again: no connection has to last as
+    /// long as the run does.
+    fn wait_for_exit(&self, pod: &str, servers: &[Server]) -> Result<i32, ClusterError> {
+        let limit = Duration::from_secs(self.objects.parameters.maxwait_s);
+        let began = Instant::now();
+        loop {
+            self.go_on()?;
+            let ran = self.exec(pod, &["cat", "/work/exit"], None, SHORT)?;
+            let told = String::from_utf8_lossy(&ran.stdout);
+            if let Ok(code) = told.trim().parse() {
+                return Ok(code);
+            }
+            let gone = self.lost(servers)?;
+            if !gone.is_empty() {
+                return Err(ClusterError::Command(format!(
+                    "{} went away while it ran",
+                    gone.join(", ")
+                )));
+            }
+            if began.elapsed() >= limit {
+                return Err(ClusterError::Command(format!(
+                    "it did not end within {} s",
+                    limit.as_secs()
+                )));
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Servers that are not the ones any more that the phase began with: deleted
+    /// and made again, restarted, not ready.
+    fn lost(&self, servers: &[Server]) -> Result<Vec<String>, KubeError> {
+        let pods = self.pods("server")?;
+        let is_well = |server: &&Server| {
+            let pod = pods
+                .iter()
+                .find(|pod| text(pod, "/metadata/uid") == server.uid);
+            pod.is_some_and(|pod| is_ready(pod) && !has_restarted(pod))
+        };
+        let lost = servers.iter().filter(|server| !is_well(server));
+        Ok(lost.map(|server| server.pod.clone()).collect())
+    }
+
+    fn take_results(&mut self, phase: &Phase, servers: &[Server], out: &Output) {
+        let mut failures = Vec::new();
+        let failed = |what: String| Failure::new(FailureKind::Other, what);
+        match import::read(&out.report) {
+            Ok((_, all, warnings)) => {
+                // The normal output beside the json one is there for people.
+                let is_news = |text: &String| !text.contains("normal output in it");
+                for text in warnings.into_iter().filter(is_news) {
+                    self.tell(Event::Note { text });
+                }
+                let last = all.into_iter().next_back().unwrap_or_default();
+                failures.extend(import::failures(&last));
+                failures.extend(silent(&last, servers).map(failed));
+                let results = Box::new(last);
+                self.tell(Event::Finished { results });
+            }
+            Err(error) => {
+                let said = String::from_utf8_lossy(&out.log);
+                failures.push(failed(format!(
+                    "phase {}: {error}; {}",
+                    phase.name,
+                    said.trim()
+                )));
+            }
+        }
+        if out.code != 0 && failures.is_empty() {
+            failures.push(failed(format!(
+                "phase {}: fio ended with {}",
+                phase.name, out.code
+            )));
+        }
+        self.failed |= !failures.is_empty();
+        for failure in failures {
+            self.tell(Event::Failure(failure));
+        }
+    }
+}
+
+/// Servers of which there is no report: fio leaves them out of its sums and says
+/// nothing.
+fn silent<'s>(results: &Results, servers: &'s [Server]) -> impl Iterator<Item = String> {
+    let reported = |server: &&Server| {
+        let mut hosts = results
+            .jobs
+            .iter()
+            .filter_map(|job| job.hostname.as_deref());
+        !hosts.any(|host| host == server.address)
+    };
+    let silent: Vec<&'s Server> = servers.iter().filter(reported).collect();
+    silent.into_iter().map(|server| {
+        format!(
+            "{} ({}) gave no figures: it is not in the sums of all clients",
+            server.pod, server.address
+        )
+    })
+}
+
+/// Whether a container of a pod was started more than once.
+fn has_restarted(pod: &Value) -> bool {
+    items(pod, "/status/containerStatuses")
+        .any(|container| container["restartCount"].as_u64() > Some(0))
+}

@@ -1,0 +1,159 @@
+//! What a flow will do, before it does it: its script is led through as if all
+//! went well, or as badly as it can.
+
+use std::time::Duration;
+
+use fathom_model::{DirectionResult, Event, JobResult, Results, StageEnd};
+
+use super::{Cell, Ending, History, Next, Script, Task, Work};
+use crate::plan::Speed;
+
+/// How it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Luck {
+    /// Everything is steady as soon as it can be.
+    Best,
+    /// Nothing is ever steady.
+    Worst,
+}
+
+/// No flow has so many stages: 25 rounds are the most of SNIA's tests.
+const STAGES_MAX: usize = 10_000;
+
+/// The stages that are left after `history`, and how the flow ends.
+#[must_use]
+pub fn outlook(script: &dyn Script, history: &History, luck: Luck) -> (Vec<Task>, Ending) {
+    let mut history = history.clone();
+    let mut tasks = Vec::new();
+    while tasks.len() < STAGES_MAX {
+        let task = match script.next(&history) {
+            Next::End(ending) => return (tasks, ending),
+            Next::Do(task) => task,
+        };
+        history.take(&Event::Stage {
+            stage: Box::new(task.stage.clone()),
+        });
+        let end = match &task.work {
+            Work::Settle(settle) if luck == Luck::Worst && !settle.criteria.is_empty() => {
+                StageEnd::NotAttained {
+                    reason: "not steady".to_owned(),
+                }
+            }
+            Work::Cells(cells) => {
+                for cell in cells {
+                    measure(&mut history, cell, luck);
+                }
+                StageEnd::Done
+            }
+            Work::Skip(reason) => StageEnd::Skipped {
+                reason: reason.clone(),
+            },
+            _ => StageEnd::Done,
+        };
+        let id = task.stage.id.clone();
+        history.take(&Event::StageEnded { id, end });
+        tasks.push(task);
+    }
+    let what = format!("the flow has more than {STAGES_MAX} stages");
+    (tasks, Ending::Failed(what))
+}
+
+/// The events of a cell that was measured: the same figure in each round, or one
+/// that doubles from round to round, which is never steady.
+fn measure(history: &mut History, cell: &Cell, luck: Luck) {
+    let doublings = match luck {
+        Luck::Best => 0,
+        Luck::Worst => cell.point.repetition.min(60),
+    };
+    let iops = 1000.0 * f64::from(doublings).exp2();
+    let clat = fathom_model::Latency {
+        n: Some(1000),
+        mean_ns: 1e9 / iops,
+        ..fathom_model::Latency::default()
+    };
+    let moved = DirectionResult {
+        total_ios: 1000,
+        iops,
+        bw_bytes: iops * 4096.0,
+        clat: Some(clat),
+        ..DirectionResult::default()
+    };
+    history.take(&Event::Step {
+        step: 1,
+        of: 1,
+        name: cell.point.id.clone(),
+        point: Some(Box::new(cell.point.clone())),
+    });
+    let results = Results {
+        jobs: vec![JobResult {
+            write: Some(moved),
+            ..JobResult::default()
+        }],
+        ..Results::default()
+    };
+    history.take(&Event::Finished {
+        results: Box::new(results),
+    });
+}
+
+impl Work {
+    /// The least time it takes, as far as that is known.
+    #[must_use]
+    pub fn least_time(&self) -> Duration {
+        match self {
+            Self::Settle(settle) if settle.criteria.is_empty() => settle.most,
+            Self::Settle(settle) => settle.least,
+            Self::Cells(cells) => cells.iter().map(|cell| cell.time).sum(),
+            Self::Act(_) | Self::Fill(_) | Self::Skip(_) => Duration::ZERO,
+        }
+    }
+
+    /// The time it takes, where that is known: a fill goes by the device's speed.
+    #[must_use]
+    pub fn time(&self, luck: Luck, speed: Option<Speed>) -> Option<Duration> {
+        match self {
+            Self::Act(act) => act.time(),
+            Self::Fill(fill) => {
+                let speed = speed?.bytes_per_second().max(1) as f64;
+                Some(Duration::from_secs_f64(fill.bytes? as f64 / speed))
+            }
+            Self::Settle(settle) if luck == Luck::Worst => Some(settle.most),
+            _ => Some(self.least_time()),
+        }
+    }
+
+    /// The most bytes it writes, where that is known: loads write as fast as the
+    /// device takes it.
+    #[must_use]
+    pub fn write_bytes(&self, luck: Luck, speed: Option<Speed>) -> Option<u64> {
+        let at_speed = |time: Duration, share: f64| {
+            let speed = speed?.bytes_per_second() as f64;
+            Some((time.as_secs_f64() * speed * share) as u64)
+        };
+        match self {
+            Self::Act(act) => Some(act.bytes()),
+            Self::Fill(fill) => fill.bytes,
+            Self::Settle(_) => at_speed(self.time(luck, speed)?, 1.0),
+            Self::Cells(cells) => {
+                let each = cells.iter().map(|cell| match cell.write_share {
+                    0.0 => Some(0),
+                    share => at_speed(cell.time, share),
+                });
+                each.sum()
+            }
+            Self::Skip(_) => Some(0),
+        }
+    }
+
+    /// The job files in it.
+    pub fn job_texts(&self) -> impl Iterator<Item = &str> {
+        let (one, cells): (Option<&str>, &[Cell]) = match self {
+            Self::Fill(fill) => (Some(&fill.job_text), &[]),
+            Self::Settle(settle) => (Some(&settle.job_text), &[]),
+            Self::Cells(cells) => (None, cells),
+            Self::Act(_) | Self::Skip(_) => (None, &[]),
+        };
+        one.into_iter()
+            .chain(cells.iter().map(|cell| cell.job_text.as_str()))
+    }
+}

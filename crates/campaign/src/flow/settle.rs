@@ -1,0 +1,172 @@
+//! A load that is watched until it is steady: live, by the same code that judges
+//! its record later.
+
+use std::fmt;
+
+use fathom_analysis::steady_state::{Ask, Metric, Rule, Span, TermKind, Verdict, Watch};
+use fathom_engine::Flow;
+use fathom_model::{Event, StageEnd, units};
+
+/// What has to hold of a run: a rule, and what it is asked of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Criterion {
+    /// The rule.
+    pub rule: Rule,
+    /// The metrics, and what a round is.
+    pub ask: Ask,
+}
+
+/// `iops, bw: fio's rule, distance from the mean < 20 %, slope per sample < 10 %
+/// in 900 × 1.0 s`.
+impl fmt::Display for Criterion {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let metrics: Vec<String> = self.ask.metrics.iter().map(ToString::to_string).collect();
+        write!(f, "{}: {}", metrics.join(", "), self.rule.name())?;
+        match self.rule {
+            Rule::Fio {
+                mean_limit_percent,
+                slope_limit_percent,
+                ..
+            } => {
+                if let Some(limit) = mean_limit_percent {
+                    write!(f, ", distance from the mean < {limit} %")?;
+                }
+                if let Some(limit) = slope_limit_percent {
+                    write!(f, ", slope per sample < {limit} %")?;
+                }
+            }
+            Rule::Snia {
+                data_limit_percent: data,
+                slope_limit_percent: slope,
+                ..
+            } => write!(f, ", range ≤ {data} %, change of the fit ≤ {slope} %")?,
+        }
+        let window = self.rule.window();
+        match self.ask.span {
+            Span::Time(ms) => write!(f, " in {window} × {}", units::duration(ms)),
+            Span::Interval => write!(f, " in {window} intervals"),
+            Span::Point => write!(f, " in {window} rounds"),
+        }
+    }
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settled {
+    /// Whether everything held.
+    pub attained: bool,
+    /// One for each criterion and metric.
+    pub verdicts: Vec<(Metric, Verdict)>,
+}
+
+/// Watches one run of I/O.
+pub(super) struct Watching {
+    watches: Vec<Watch>,
+    attained: bool,
+}
+
+impl Watching {
+    pub(super) fn new(criteria: &[Criterion]) -> Self {
+        let watch = |c: &Criterion| Watch::new(c.rule, c.ask.clone());
+        Self {
+            watches: criteria.iter().map(watch).collect(),
+            attained: false,
+        }
+    }
+
+    /// Takes the next event; says stop as soon as everything holds, and as soon
+    /// as the rounds of a rule are over.
+    pub(super) fn take(&mut self, event: &Event) -> Flow {
+        let mut all = !self.watches.is_empty();
+        for watch in &mut self.watches {
+            all &= watch.take(event);
+        }
+        self.attained |= all;
+        match self.attained || self.watches.iter().any(Watch::is_over) {
+            true => Flow::Stop,
+            false => Flow::Continue,
+        }
+    }
+
+    /// Whether it has ended the run.
+    pub(super) fn is_over(&self) -> bool {
+        self.attained || self.watches.iter().any(Watch::is_over)
+    }
+
+    pub(super) fn settled(&self) -> Settled {
+        Settled {
+            attained: self.attained,
+            verdicts: self.watches.iter().flat_map(Watch::verdicts).collect(),
+        }
+    }
+}
+
+impl Settled {
+    /// How the stage ended.
+    #[must_use]
+    pub fn end(&self) -> StageEnd {
+        match self.attained || self.verdicts.is_empty() {
+            true => StageEnd::Done,
+            false => StageEnd::NotAttained {
+                reason: self.numbers(),
+            },
+        }
+    }
+
+    /// Every term of every inequality, in one sentence.
+    #[must_use]
+    pub fn numbers(&self) -> String {
+        let each = self.verdicts.iter();
+        let each: Vec<String> = each.map(|(metric, v)| in_words(*metric, v)).collect();
+        each.join("; ")
+    }
+}
+
+/// A verdict in words: `iops attained by fio's rule: largest distance from the
+/// mean 3.1 % (limit < 20 %), …`.
+fn in_words(metric: Metric, verdict: &Verdict) -> String {
+    let attained = match verdict.attained {
+        true => "steady",
+        false => "not steady",
+    };
+    let mut text = format!("{metric} {attained} by {}", verdict.rule_name);
+    let Some(window) = &verdict.window else {
+        let why = match verdict.missing {
+            0 => format!(
+                "{} values, and a window has {}",
+                verdict.rounds,
+                verdict.rule.window()
+            ),
+            missing => format!("{missing} of {} values are missing", verdict.rounds),
+        };
+        return format!("{text}: {why}");
+    };
+    let mean = match metric {
+        Metric::Iops => units::count(window.mean),
+        Metric::Bandwidth => units::bytes_per_second(window.mean),
+        Metric::Latency | Metric::Percentile(_) => units::latency(window.mean),
+    };
+    text += &format!(
+        " in the {} values up to {} (mean {mean})",
+        window.n,
+        units::duration(window.end_ms)
+    );
+    for term in &verdict.terms {
+        let what = match term.term {
+            TermKind::Deviation => "largest distance from the mean",
+            TermKind::Slope => "slope per sample",
+            TermKind::DataExcursion => "range",
+            TermKind::SlopeExcursion => "change of the fit over the window",
+        };
+        let found = term.measured_percent.map_or_else(
+            || "none, there was no I/O".to_owned(),
+            |p| format!("{p:.4} %"),
+        );
+        let sign = match term.strict {
+            true => "<",
+            false => "≤",
+        };
+        text += &format!(", {what} {found} (limit {sign} {} %)", term.allowed_percent);
+    }
+    text
+}

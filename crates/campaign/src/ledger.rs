@@ -1,0 +1,431 @@
+//! What Fathom does to devices, kept in their ledgers: the one way for all
+//! commands.
+//!
+//! A command that writes calls [`Ledgers::begin`] before it does, with its
+//! record, [`Ledgers::did`] for what leads a device to a state, and
+//! [`Ledgers::end`] behind everything: that enters the bytes which no deed has
+//! told yet. When the command is killed in between, the entry of its begin names
+//! the record, from which [`Ledgers::catch_up`] enters them later.
+//!
+//! There is a ledger for a device with a serial number and for no other. A loop
+//! or zram device is a name that today stands for this file and tomorrow for
+//! another: what was done to it last week says nothing of what stands behind it
+//! now. Simulations have none: [`Ledgers::none`].
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fathom_device::command::{Issue, Live};
+use fathom_device::{Health, Sys, identity};
+use fathom_model::environment::BlockDevice;
+use fathom_model::{Deed, LedgerEntry};
+use fathom_record::{Ledger, RecordError, now_ms};
+
+mod moved;
+
+pub use moved::Moved;
+
+use crate::state::State;
+
+/// The ledgers of the devices that this user's Fathom has written to.
+#[derive(Clone)]
+pub struct Ledgers {
+    folder: Option<PathBuf>,
+    sys: Sys,
+    issue: Arc<dyn Issue>,
+}
+
+impl Default for Ledgers {
+    fn default() -> Self {
+        Self::none()
+    }
+}
+
+impl fmt::Debug for Ledgers {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Ledgers")
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A device that has a ledger.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// As it was when its ledger was begun.
+    pub device: BlockDevice,
+    /// As it is now, where it is on this machine.
+    pub here: Option<BlockDevice>,
+    /// What it says of itself now.
+    pub health: Option<Health>,
+    /// Its state.
+    pub state: State,
+    /// What was done to it, oldest first.
+    pub entries: Vec<LedgerEntry>,
+}
+
+impl Known {
+    /// Bytes that Fathom has written to it.
+    #[must_use]
+    pub fn own_bytes(&self) -> u64 {
+        let bytes = self.entries.iter().filter_map(|entry| entry.deed.bytes());
+        bytes.fold(0, u64::saturating_add)
+    }
+
+    /// Bytes that all hosts have written to it, as it said last.
+    #[must_use]
+    pub fn host_bytes(&self) -> Option<u64> {
+        let now = self.health.as_ref().and_then(|h| h.host_written_bytes);
+        now.or_else(|| {
+            self.last_look(|deed| match deed {
+                Deed::Seen {
+                    host_written_bytes, ..
+                } => *host_written_bytes,
+                _ => None,
+            })
+        })
+    }
+
+    /// Share of its rated endurance that is used, in percent, as it said last.
+    #[must_use]
+    pub fn used_percent(&self) -> Option<f64> {
+        let now = self.health.as_ref().and_then(|h| h.used_percent);
+        now.or_else(|| {
+            self.last_look(|deed| match deed {
+                Deed::Seen { used_percent, .. } => *used_percent,
+                _ => None,
+            })
+        })
+    }
+
+    fn last_look<T>(&self, told: impl Fn(&Deed) -> Option<T>) -> Option<T> {
+        self.entries
+            .iter()
+            .rev()
+            .find_map(|entry| told(&entry.deed))
+    }
+
+    /// Whether somebody means it who says so: its serial number, a name in
+    /// /dev/disk/by-id, its kernel name or its path now.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        let known = [Some(&self.device), self.here.as_ref()];
+        let by_names = known.into_iter().flatten().any(|device| {
+            device.serial.as_deref() == Some(name) || device.by_id.iter().any(|id| id == name)
+        });
+        let kernel = self.here.as_ref().map(|device| device.name.as_str());
+        by_names
+            || kernel.is_some_and(|kernel| name.strip_prefix("/dev/").unwrap_or(name) == kernel)
+    }
+}
+
+/// What is to be told of a ledger that could not be written: never a reason to
+/// stop.
+pub type Notes = Vec<String>;
+
+impl Ledgers {
+    /// Those in the user's state folder, for the devices of this machine. Without
+    /// a home there are none.
+    #[must_use]
+    pub fn of_user() -> Self {
+        // XDG Base Directory Specification 0.8; relative paths do not count.
+        let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+        let state = named
+            .filter(|path| path.is_absolute())
+            .or_else(|| Some(std::env::home_dir()?.join(".local/state")));
+        Self {
+            folder: state.map(|state| state.join("fathom/devices")),
+            sys: Sys::live(),
+            issue: Arc::new(Live),
+        }
+    }
+
+    /// Those in a folder, for the devices of `sys`.
+    #[must_use]
+    pub fn at(folder: impl Into<PathBuf>, sys: Sys, issue: Arc<dyn Issue>) -> Self {
+        Self {
+            folder: Some(folder.into()),
+            sys,
+            issue,
+        }
+    }
+
+    /// No ledgers at all: nothing is entered, nothing is known.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            folder: None,
+            sys: Sys::live(),
+            issue: Arc::new(Live),
+        }
+    }
+
+    /// A command is about to write to these paths: enters what each device says
+    /// of itself. A file counts for the disk under its file system, a partition
+    /// for the disk it is on.
+    pub fn begin<'p>(
+        &self,
+        paths: impl IntoIterator<Item = &'p Path>,
+        command: &str,
+        record: Option<&Path>,
+    ) -> Notes {
+        let mut devices: Vec<BlockDevice> = Vec::new();
+        let mut notes = Notes::new();
+        for device in paths.into_iter().filter_map(|path| self.device(path)) {
+            let known = devices
+                .iter()
+                .any(|other| (&other.serial, other.nsid) == (&device.serial, device.nsid));
+            if !known {
+                notes.extend(self.look_at(&device, command, record));
+                devices.push(device);
+            }
+        }
+        notes
+    }
+
+    /// Where they are; `None`: nowhere.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// Something was done to the device behind a path: enters it, and what the
+    /// device says of itself afterwards. A command with a record is not over by
+    /// that: [`Ledgers::end`].
+    pub fn did(&self, path: &Path, command: &str, record: Option<&Path>, deed: Deed) -> Notes {
+        let Some(device) = self.device(path) else {
+            return Notes::new();
+        };
+        let entry = LedgerEntry {
+            at_ms: now_ms(),
+            command: command.to_owned(),
+            record: record.map(absolute),
+            deed,
+        };
+        let mut notes = self.enter(&device, |_| Some(entry));
+        notes.extend(self.look_at(&device, command, record));
+        notes
+    }
+
+    /// A command has ended, that is or was recorded in `record` and has written
+    /// `bytes` to all its devices in all its starts: enters the part of it that
+    /// no deed has told. Several devices share it equally.
+    pub fn end(&self, command: &str, record: &Path, bytes: u64) -> Notes {
+        self.settle(command, record, bytes, now_ms())
+    }
+
+    /// Enters what commands have written that were killed before they could:
+    /// from their records. A command that goes on in its record calls it before
+    /// it opens that, which counts as running from then on.
+    pub fn catch_up(&self) -> Notes {
+        let mut open: Vec<(String, PathBuf)> = Vec::new();
+        for (_, entries) in self.all().unwrap_or_default() {
+            open.extend(begun(&entries));
+        }
+        open.sort();
+        open.dedup();
+        let mut notes = Notes::new();
+        for (command, record) in open {
+            match moved::read(&record) {
+                // It goes on.
+                Ok(None) => {}
+                Ok(Some((bytes, at_ms))) => {
+                    notes.extend(self.settle(&command, &record, bytes, at_ms));
+                }
+                Err(error) => notes.push(format!(
+                    "what fathom {command} has written is not in the ledger, its record cannot be read: {error}"
+                )),
+            }
+        }
+        notes
+    }
+
+    /// All ledgers: each device with what was done to it, oldest first.
+    ///
+    /// # Errors
+    /// Those of the file system, and a file that is no ledger.
+    pub fn all(&self) -> Result<Vec<(BlockDevice, Vec<LedgerEntry>)>, RecordError> {
+        match &self.folder {
+            Some(folder) => fathom_record::ledgers(folder),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Every device that has a ledger, with what it says of itself where it is on
+    /// this machine now.
+    ///
+    /// # Errors
+    /// As [`Ledgers::all`].
+    pub fn known(&self) -> Result<Vec<Known>, RecordError> {
+        let here: Vec<BlockDevice> = self
+            .sys
+            .disks()
+            .iter()
+            .map(|disk| identity::block_device(&self.sys, disk))
+            .collect();
+        let all = self.all()?.into_iter();
+        Ok(all
+            .map(|(device, entries)| {
+                let same = |other: &&BlockDevice| {
+                    (&other.model, &other.serial, other.nsid)
+                        == (&device.model, &device.serial, device.nsid)
+                };
+                let here = here.iter().find(same).cloned();
+                let health = here.as_ref().map(|device| self.health_of(device));
+                let now = health.as_ref().map(Health::seen);
+                Known {
+                    state: State::of(&entries, now.as_ref(), None),
+                    device,
+                    here,
+                    health,
+                    entries,
+                }
+            })
+            .collect())
+    }
+
+    /// What was done to the device behind a path, oldest first; nothing for a
+    /// device without a ledger.
+    ///
+    /// # Errors
+    /// As [`Ledgers::all`].
+    pub fn entries(&self, path: &Path) -> Result<Vec<LedgerEntry>, RecordError> {
+        let ledger = self.device(path).and_then(|device| self.ledger(&device));
+        ledger.map_or_else(|| Ok(Vec::new()), |ledger| ledger.entries())
+    }
+
+    /// The state of the device behind a path, as it is now; `own` as for
+    /// [`State::of`].
+    ///
+    /// # Errors
+    /// As [`Ledgers::all`].
+    pub fn state(&self, path: &Path, own: Option<&Path>) -> Result<State, RecordError> {
+        // What cannot be caught up is told by the command that begins.
+        let _ = self.catch_up();
+        let entries = self.entries(path)?;
+        let now = self.health(path).seen();
+        let own = own.map(absolute);
+        Ok(State::of(&entries, Some(&now), own.as_deref()))
+    }
+
+    /// What the drive behind a path says of itself.
+    #[must_use]
+    pub fn health(&self, path: &Path) -> Health {
+        match self.device(path) {
+            Some(device) => self.health_of(&device),
+            None => Health::default(),
+        }
+    }
+
+    fn health_of(&self, device: &BlockDevice) -> Health {
+        self.sys
+            .by_name(&device.name)
+            .map_or_else(Health::default, |node| {
+                Health::of(self.issue.as_ref(), &self.sys, &node)
+            })
+    }
+
+    /// The disk that a path stands for.
+    fn device(&self, path: &Path) -> Option<BlockDevice> {
+        self.folder.as_ref()?;
+        let target = identity::target(&self.sys, path);
+        target.device.or_else(|| target.file_system?.device)
+    }
+
+    fn ledger(&self, device: &BlockDevice) -> Option<Ledger> {
+        Ledger::of(self.folder.as_deref()?, device)
+    }
+
+    fn look_at(&self, device: &BlockDevice, command: &str, record: Option<&Path>) -> Notes {
+        if self.ledger(device).is_none() {
+            return Notes::new();
+        }
+        let entry = LedgerEntry {
+            at_ms: now_ms(),
+            command: command.to_owned(),
+            record: record.map(absolute),
+            deed: self.health_of(device).seen(),
+        };
+        self.enter(device, |_| Some(entry))
+    }
+
+    /// Enters what of a record's bytes is in no ledger yet.
+    fn settle(&self, command: &str, record: &Path, bytes: u64, at_ms: u64) -> Notes {
+        let record = absolute(record);
+        let all = match self.all() {
+            Ok(all) => all,
+            Err(error) => return vec![unwritten(&error)],
+        };
+        let of_record = |entry: &&LedgerEntry| entry.record.as_deref() == Some(&*record);
+        let devices: Vec<BlockDevice> = all
+            .into_iter()
+            .filter(|(_, entries)| entries.iter().any(|entry| of_record(&entry)))
+            .map(|(device, _)| device)
+            .collect();
+        let share = bytes / devices.len().max(1) as u64;
+        let mut notes = Notes::new();
+        for device in devices {
+            notes.extend(self.enter(&device, |entries| {
+                let told = entries.iter().filter(of_record);
+                let told: u64 = told.filter_map(|entry| entry.deed.bytes()).sum();
+                let is_open = begun(entries).any(|(_, open)| open == record);
+                is_open.then(|| LedgerEntry {
+                    at_ms,
+                    command: command.to_owned(),
+                    record: Some(record.clone()),
+                    deed: Deed::Written {
+                        bytes: share.saturating_sub(told),
+                    },
+                })
+            }));
+            if self.sys.by_name(&device.name).is_some() {
+                notes.extend(self.look_at(&device, command, None));
+            }
+        }
+        notes
+    }
+
+    fn enter(
+        &self,
+        device: &BlockDevice,
+        choose: impl FnOnce(&[LedgerEntry]) -> Option<LedgerEntry>,
+    ) -> Notes {
+        let Some(ledger) = self.ledger(device) else {
+            return Notes::new();
+        };
+        let written = ledger.amend(device, choose);
+        written
+            .err()
+            .map(|error| unwritten(&error))
+            .into_iter()
+            .collect()
+    }
+}
+
+fn unwritten(error: &RecordError) -> String {
+    format!("the device's ledger cannot be written: {error}")
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Commands whose begin was entered and whose end was not, with their records:
+/// the last entry that names the record is none of bytes.
+fn begun(entries: &[LedgerEntry]) -> impl Iterator<Item = (String, PathBuf)> {
+    let mut open: Vec<(String, PathBuf)> = Vec::new();
+    for entry in entries {
+        let Some(record) = &entry.record else {
+            continue;
+        };
+        open.retain(|(_, other)| other != record);
+        if !matches!(entry.deed, Deed::Written { .. }) {
+            open.push((entry.command.clone(), record.clone()));
+        }
+    }
+    open.into_iter()
+}
+
+#[cfg(test)]
+mod tests;

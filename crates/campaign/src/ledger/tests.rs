@@ -1,0 +1,257 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use fathom_device::command::{Played, Reply};
+use fathom_model::environment::{Environment, Target};
+use fathom_model::{
+    Direction, DirectionResult, Event, JobResult, Pattern, Results, RunStatus, Sample,
+};
+use fathom_record::{Entries, Header, Writer};
+
+use super::*;
+
+/// A machine with two NVMe disks and a loop device; the drives answer that so
+/// many units were written.
+struct Machine {
+    root: tempfile::TempDir,
+    ledgers: Ledgers,
+}
+
+const DISK: &str = "/dev/nvme0n1";
+const OTHER: &str = "/dev/nvme1n1";
+
+fn smart(units: u64) -> Reply {
+    let mut data = vec![0; 512];
+    data[48..56].copy_from_slice(&units.to_le_bytes());
+    Reply {
+        data,
+        ..Reply::default()
+    }
+}
+
+impl Machine {
+    fn new(units: &[u64]) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        for (name, serial) in [("nvme0n1", "S-0"), ("nvme1n1", "S-1"), ("loop0", "")] {
+            let dir = root.path().join("sys/devices").join(name);
+            fs::create_dir_all(dir.join("device")).unwrap();
+            fs::write(dir.join("size"), "2048\n").unwrap();
+            if !serial.is_empty() {
+                fs::write(dir.join("device/serial"), serial).unwrap();
+                fs::write(dir.join("device/model"), "ACME").unwrap();
+                fs::write(dir.join("nsid"), "1").unwrap();
+            }
+            fs::create_dir_all(root.path().join("sys/class/block")).unwrap();
+            symlink(&dir, root.path().join("sys/class/block").join(name)).unwrap();
+            fs::create_dir_all(root.path().join("dev")).unwrap();
+            fs::write(root.path().join("dev").join(name), "").unwrap();
+        }
+        let tape = Played::new(units.iter().map(|units| smart(*units)));
+        let folder = root.path().join("state/fathom/devices");
+        let ledgers = Ledgers::at(folder, Sys::recorded(root.path()), Arc::new(tape));
+        Self { root, ledgers }
+    }
+
+    fn deeds(&self, path: &str) -> Vec<Deed> {
+        let entries = self.ledgers.entries(Path::new(path)).unwrap();
+        entries.into_iter().map(|entry| entry.deed).collect()
+    }
+
+    fn begin(&self, paths: &[&str], record: &Path) -> Notes {
+        let paths = paths.iter().map(Path::new);
+        self.ledgers.begin(paths, "job run", Some(record))
+    }
+
+    /// A record in which these bytes were written, in a run that ended or was
+    /// killed.
+    fn record(&self, sampled: u64, reported: Option<u64>) -> PathBuf {
+        let header = Header {
+            environment: Some(Environment {
+                targets: vec![Target::default()],
+                ..Environment::default()
+            }),
+            ..Header::new("fill", "job run")
+        };
+        let mut writer = Writer::create(&self.root.path().join("runs"), &header).unwrap();
+        for event in events(sampled, reported) {
+            writer.append(&event).unwrap();
+        }
+        let dir = writer.dir().to_owned();
+        match reported {
+            Some(_) => writer.finish(RunStatus::Complete).unwrap(),
+            // As a kill leaves it.
+            None => {
+                drop(writer);
+                dir
+            }
+        }
+    }
+}
+
+fn events(sampled: u64, reported: Option<u64>) -> Vec<Event> {
+    let sample = |dir, bytes| {
+        Event::Sample(Sample {
+            t_ms: 1000,
+            span_ms: 1000,
+            job: 0,
+            dir,
+            ios: 1,
+            bytes,
+            clat: None,
+        })
+    };
+    let mut events = vec![
+        Event::Step {
+            step: 1,
+            of: 1,
+            name: "fill".into(),
+            point: None,
+        },
+        sample(Direction::Write, sampled),
+        sample(Direction::Read, 77),
+    ];
+    if let Some(io_bytes) = reported {
+        let job = |name: &str| JobResult {
+            name: name.into(),
+            write: Some(DirectionResult {
+                io_bytes,
+                ..DirectionResult::default()
+            }),
+            ..JobResult::default()
+        };
+        events.push(Event::Finished {
+            results: Box::new(Results {
+                jobs: vec![job("a"), job("All clients")],
+                ..Results::default()
+            }),
+        });
+    }
+    events
+}
+
+fn seen(host_written_bytes: Option<u64>) -> Deed {
+    Deed::Seen {
+        host_written_bytes,
+        used_percent: host_written_bytes.map(|_| 0.0),
+        power_on_hours: host_written_bytes.map(|_| 0),
+        kernel_written_bytes: None,
+        boot: None,
+    }
+}
+
+fn written(bytes: u64) -> Deed {
+    Deed::Written { bytes }
+}
+
+#[test]
+fn a_run_is_entered_with_looks_before_and_after_and_what_it_wrote() {
+    let machine = Machine::new(&[10, 30]);
+    let record = Path::new("/runs/a");
+    assert_eq!(machine.begin(&[DISK, DISK, "/dev/loop0"], record), [""; 0]);
+    machine.ledgers.end("job run", record, 5000);
+    assert_eq!(
+        machine.deeds(DISK),
+        [seen(Some(5_120_000)), written(5000), seen(Some(15_360_000))]
+    );
+    let state = machine.ledgers.state(Path::new(DISK), None).unwrap();
+    assert_eq!((state.written_bytes, state.made), (5000, None));
+    // Told twice it is entered once.
+    machine.ledgers.end("job run", record, 5000);
+    assert!(!machine.deeds(DISK)[3..].contains(&written(5000)));
+    // No serial number: nothing is kept.
+    assert_eq!(machine.deeds("/dev/loop0"), []);
+    assert_eq!(machine.ledgers.all().unwrap().len(), 1);
+}
+
+#[test]
+fn what_a_deed_has_told_is_not_told_again_and_starts_of_one_record_add_up() {
+    let machine = Machine::new(&[]);
+    let record = Path::new("/runs/a");
+    let filled = Deed::Filled {
+        pattern: Pattern::Sequential,
+        bs_bytes: 131_072,
+        range_percent: 100.0,
+        bytes: 3000,
+    };
+    machine.begin(&[DISK], record);
+    let disk = Path::new(DISK);
+    machine
+        .ledgers
+        .did(disk, "run", Some(record), filled.clone());
+    machine.ledgers.end("run", record, 5000);
+    machine.begin(&[DISK], record);
+    machine.ledgers.end("run", record, 9000);
+    let mut deeds = machine.deeds(DISK);
+    deeds.retain(|deed| deed.bytes().is_some());
+    assert_eq!(deeds, [filled, written(2000), written(4000)]);
+}
+
+#[test]
+fn devices_of_one_run_share_what_it_wrote() {
+    let machine = Machine::new(&[]);
+    machine.begin(&[DISK, OTHER], Path::new("/runs/a"));
+    machine.ledgers.end("job run", Path::new("/runs/a"), 5000);
+    assert!(machine.deeds(DISK).contains(&written(2500)));
+    assert!(machine.deeds(OTHER).contains(&written(2500)));
+}
+
+#[test]
+fn what_a_killed_run_wrote_is_entered_from_its_record_at_its_own_time() {
+    let machine = Machine::new(&[]);
+    let record = machine.record(4096, None);
+    machine.begin(&[DISK], &record);
+    assert_eq!(machine.ledgers.catch_up(), [""; 0]);
+    let entries = machine.ledgers.entries(Path::new(DISK)).unwrap();
+    let entry = entries.iter().find(|entry| entry.deed == written(4096));
+    let last = Entries::open(&record).unwrap().last().unwrap().unwrap();
+    assert_eq!(entry.unwrap().at_ms, last.at_ms);
+    let before = machine.deeds(DISK).len();
+    machine.ledgers.catch_up();
+    assert_eq!(machine.deeds(DISK).len(), before);
+}
+
+#[test]
+fn a_run_that_goes_on_is_left_alone_and_one_whose_record_is_gone_is_told() {
+    let machine = Machine::new(&[]);
+    let header = Header::new("fill", "job run");
+    let writer = Writer::create(&machine.root.path().join("runs"), &header).unwrap();
+    let record = writer.dir().to_owned();
+    machine.begin(&[DISK], &record);
+    assert_eq!(machine.ledgers.catch_up(), [""; 0]);
+    assert_eq!(machine.deeds(DISK).len(), 1);
+    drop(writer);
+    fs::remove_dir_all(&record).unwrap();
+    let notes = machine.ledgers.catch_up();
+    assert!(notes[0].contains("is not in the ledger"), "{notes:?}");
+}
+
+#[test]
+fn the_greater_of_samples_and_report_counts_of_each_step() {
+    let bytes = |events: &[Event]| {
+        let mut moved = Moved::default();
+        events.iter().for_each(|event| moved.take(event));
+        moved.bytes()
+    };
+    assert_eq!(bytes(&events(100, Some(300))), 300);
+    assert_eq!(bytes(&events(400, Some(300))), 400);
+    let twice = [events(100, Some(300)), events(50, None)].concat();
+    assert_eq!(bytes(&twice), 350);
+}
+
+#[test]
+fn a_ledger_that_cannot_be_written_is_a_note() {
+    let machine = Machine::new(&[]);
+    let folder = machine.root.path().join("state");
+    fs::write(&folder, "in the way").unwrap();
+    let notes = machine.begin(&[DISK], Path::new("/runs/a"));
+    assert!(
+        notes[0].starts_with("the device's ledger cannot be written"),
+        "{notes:?}"
+    );
+    assert!(
+        !Ledgers::none()
+            .begin([Path::new(DISK)], "run", None)
+            .iter()
+            .any(|_| true)
+    );
+}

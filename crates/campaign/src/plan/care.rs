@@ -1,0 +1,109 @@
+//! What a configuration says about wear of the device and about its state.
+
+use std::time::Duration;
+
+use fathom_kconfig::Config;
+
+use super::{Overrides, time};
+use crate::CampaignError;
+use crate::budget::{Over, TB};
+use crate::quick::parse_size;
+
+/// What is spent of the device, and when its state is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Care {
+    /// Most bytes that the campaign writes in all its starts (`MAX_WRITTEN`).
+    pub max_written: Option<u64>,
+    /// What becomes of a plan that wants more (`OVER_BUDGET_REFUSE`).
+    pub over: Over,
+    /// Bytes that the drive is rated for (`ENDURANCE_TBW`, in terabytes).
+    pub endurance_bytes: Option<u64>,
+    /// How long the device is to have been powered (`ENERGIZED_TIME`); `None`: as
+    /// is known of its model.
+    pub energized: Option<Duration>,
+    /// Idle for longer, the state of a device is stale (`STATE_IDLE_LIMIT`).
+    pub idle_limit: Duration,
+    /// What is done about a stale state (`STATE_STALE_REFUSE`).
+    pub stale: Stale,
+}
+
+/// What is done about a device that was led to a state and not left alone since.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Stale {
+    /// It is led there again.
+    #[default]
+    Redo,
+    /// Nothing runs.
+    Refuse,
+}
+
+/// Where nothing is said: drives tidy up while they idle, and a day is what lies
+/// between the preparation of a drive and its measurement.
+const IDLE_LIMIT: Duration = Duration::from_secs(24 * 3600);
+
+impl Default for Care {
+    fn default() -> Self {
+        Self {
+            max_written: None,
+            over: Over::default(),
+            endurance_bytes: None,
+            energized: None,
+            idle_limit: IDLE_LIMIT,
+            stale: Stale::default(),
+        }
+    }
+}
+
+impl Care {
+    pub(super) fn of(config: &Config, overrides: &Overrides) -> Result<Self, CampaignError> {
+        let over = match config.is_on("OVER_BUDGET_REFUSE") {
+            true => Over::Refuse,
+            false => Over::Cut,
+        };
+        let stale = match config.is_on("STATE_STALE_REFUSE") {
+            true => Stale::Refuse,
+            false => Stale::Redo,
+        };
+        let max_written = value(config, "MAX_WRITTEN", "not a size like 20T", parse_size)?;
+        let rating = value(config, "ENDURANCE_TBW", NO_RATING, terabytes)?;
+        Ok(Self {
+            max_written: overrides.max_written.or(max_written),
+            over: overrides.over.unwrap_or(over),
+            endurance_bytes: overrides.endurance_bytes.or(rating),
+            energized: time(config, "ENERGIZED_TIME")?,
+            idle_limit: time(config, "STATE_IDLE_LIMIT")?.unwrap_or(IDLE_LIMIT),
+            stale,
+        })
+    }
+}
+
+/// What is wrong with a rating that is none.
+pub const NO_RATING: &str = "not a number of terabytes like 600";
+
+/// Terabytes in bytes.
+#[must_use]
+pub fn terabytes(text: &str) -> Option<u64> {
+    let terabytes: f64 = text.parse().ok()?;
+    (terabytes.is_finite() && terabytes > 0.0).then_some((terabytes * TB) as u64)
+}
+
+/// A value that may be empty.
+fn value(
+    config: &Config,
+    symbol: &'static str,
+    wrong: &str,
+    parse: impl Fn(&str) -> Option<u64>,
+) -> Result<Option<u64>, CampaignError> {
+    let text = config.get(symbol).unwrap_or_default().trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    match parse(text).filter(|value| *value > 0) {
+        Some(value) => Ok(Some(value)),
+        None => Err(CampaignError::Setting {
+            symbol,
+            value: text.to_owned(),
+            reason: wrong.to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,207 @@
+use super::*;
+
+const HOUR_MS: u64 = 3_600_000;
+const LIMIT: Duration = Duration::from_secs(3600);
+const GIB: u64 = 1 << 30;
+
+fn entry(at_ms: u64, command: &str, deed: Deed) -> LedgerEntry {
+    LedgerEntry {
+        at_ms,
+        command: command.into(),
+        record: Some(format!("/runs/{command}").into()),
+        deed,
+    }
+}
+
+fn seen(host_written_bytes: Option<u64>) -> Deed {
+    Deed::Seen {
+        host_written_bytes,
+        used_percent: None,
+        power_on_hours: None,
+        kernel_written_bytes: None,
+        boot: None,
+    }
+}
+
+fn booted(boot: &str, bytes: u64) -> Deed {
+    Deed::Seen {
+        host_written_bytes: None,
+        used_percent: None,
+        power_on_hours: None,
+        kernel_written_bytes: Some(bytes),
+        boot: Some(boot.into()),
+    }
+}
+
+fn settled(pattern: Pattern, attained: bool) -> Deed {
+    Deed::Settled {
+        pattern,
+        bs_bytes: 4096,
+        range_percent: 100.0,
+        bytes: GIB,
+        rule: "fio's rule, 20 % and 10 % over 15m".into(),
+        attained,
+    }
+}
+
+fn wanted() -> Wanted<'static> {
+    Wanted {
+        pattern: Pattern::Random,
+        bs_bytes: 4096,
+        range_percent: 100.0,
+        rule: "fio's rule, 20 % and 10 % over 15m",
+    }
+}
+
+/// Settled after a look, with a look behind it, as commands leave it.
+fn life() -> Vec<LedgerEntry> {
+    vec![
+        entry(1000, "provision", seen(Some(50 * GIB))),
+        entry(2000, "provision", settled(Pattern::Random, true)),
+        entry(2000, "provision", Deed::Written { bytes: 0 }),
+        look(2000, seen(Some(51 * GIB + 512_000))),
+    ]
+}
+
+/// What the device says of itself behind a deed.
+fn look(at_ms: u64, deed: Deed) -> LedgerEntry {
+    LedgerEntry {
+        record: None,
+        ..entry(at_ms, "provision", deed)
+    }
+}
+
+fn judged(entries: &[LedgerEntry], now: &Deed, now_ms: u64) -> Judgement {
+    State::of(entries, Some(now), None).judge(&wanted(), LIMIT, now_ms)
+}
+
+#[test]
+fn a_steady_state_that_was_left_alone_holds_and_is_told() {
+    let now = seen(Some(51 * GIB + 512_000));
+    let judgement = judged(&life(), &now, 2000 + HOUR_MS / 2);
+    assert_eq!(
+        judgement,
+        Judgement::Holds(
+            "it became steady in random writes of 4 KiB (fio's rule, 20 % and 10 % over 15m) \
+             30m00s ago, and nothing was written to it since"
+                .into()
+        )
+    );
+    let silent = judged(&life()[1..3], &seen(None), 3000);
+    assert!(matches!(&silent, Judgement::Holds(reason) if reason.contains("nobody counts")));
+}
+
+#[test]
+fn what_others_wrote_is_seen_by_the_drive_or_within_one_boot_by_the_kernel() {
+    let now = seen(Some(52 * GIB));
+    let judgement = judged(&life(), &now, 3000);
+    let Judgement::Stale(reason) = &judgement else {
+        panic!("{judgement:?}")
+    };
+    assert!(reason.contains("others have written 1.00 GiB"), "{reason}");
+    // Rounding of the drive's units is no writing.
+    let now = seen(Some(51 * GIB + 1_024_000));
+    assert!(matches!(judged(&life(), &now, 3000), Judgement::Holds(_)));
+
+    let mut life = vec![
+        look(1, settled(Pattern::Random, true)),
+        look(2, booted("a", 100)),
+    ];
+    let later = booted("a", 100 + GIB);
+    assert!(matches!(judged(&life, &later, 3), Judgement::Stale(_)));
+    let rebooted = booted("b", 5);
+    assert_eq!(State::of(&life, Some(&rebooted), None).others_bytes, None);
+    // What was there before the state was made does not count.
+    life.push(look(3, booted("a", 100 + GIB)));
+    life.push(look(4, settled(Pattern::Random, true)));
+    let now = booted("a", 100 + 2 * GIB);
+    assert_eq!(State::of(&life, Some(&now), None).others_bytes, Some(0));
+}
+
+#[test]
+fn what_fathom_wrote_disturbs_unless_it_is_the_same_flow_that_goes_on() {
+    let mut life = life();
+    life.push(entry(3000, "run", Deed::Written { bytes: 0 }));
+    let now = seen(Some(51 * GIB + 512_000));
+    assert!(matches!(judged(&life, &now, 4000), Judgement::Holds(_)));
+    life.push(entry(3000, "run", Deed::Written { bytes: GIB }));
+    let now = seen(Some(52 * GIB + 512_000));
+    let judgement = judged(&life, &now, 4000);
+    let Judgement::Stale(reason) = &judgement else {
+        panic!("{judgement:?}")
+    };
+    assert!(
+        reason.contains("1 GiB were written since (fathom run)"),
+        "{reason}"
+    );
+    let own = State::of(&life, Some(&now), Some(Path::new("/runs/run")));
+    assert_eq!(own.written_bytes, 0);
+    assert!(matches!(
+        own.judge(&wanted(), LIMIT, 4000),
+        Judgement::Holds(_)
+    ));
+}
+
+#[test]
+fn idle_for_long_is_stale_and_another_load_or_rule_is_no_state_at_all() {
+    let now = seen(Some(51 * GIB + 512_000));
+    let late = judged(&life(), &now, 2001 + HOUR_MS);
+    assert!(matches!(&late, Judgement::Stale(reason) if reason.contains("idle for 1h00m")));
+    let lacks = |deed: Deed| {
+        let judgement = judged(&[look(1, deed)], &seen(None), 2);
+        assert!(matches!(judgement, Judgement::Lacks(_)), "{judgement:?}");
+        judgement.reason().to_owned()
+    };
+    lacks(settled(Pattern::Sequential, true));
+    let failed = lacks(settled(Pattern::Random, false));
+    assert!(failed.starts_with("it did not become steady"), "{failed}");
+    let purged = lacks(Deed::Purged {
+        method: "blkdiscard".into(),
+        verified: true,
+        reason: "asked for".into(),
+    });
+    assert!(
+        purged.starts_with("it was purged (blkdiscard), and random"),
+        "{purged}"
+    );
+    lacks(Deed::Filled {
+        pattern: Pattern::Sequential,
+        bs_bytes: 131_072,
+        range_percent: 75.0,
+        bytes: GIB,
+    });
+    let other = Wanted {
+        rule: "fio's rule, 100 % and 100 % over 1s",
+        ..wanted()
+    };
+    let debug = State::of(&life(), None, None).judge(&other, LIMIT, 3000);
+    assert!(matches!(debug, Judgement::Lacks(_)));
+    assert!(matches!(judged(&[], &seen(None), 1), Judgement::Lacks(_)));
+}
+
+#[test]
+fn a_run_of_which_nobody_knows_what_it_wrote_makes_the_state_stale() {
+    let mut life = life();
+    life.push(entry(3000, "run", seen(Some(51 * GIB + 512_000))));
+    let now = seen(Some(51 * GIB + 512_000));
+    let judgement = judged(&life, &now, 4000);
+    assert!(
+        matches!(&judgement, Judgement::Stale(reason) if reason.contains("fathom run began")),
+        "{judgement:?}"
+    );
+    // But for the run itself.
+    let own = State::of(&life, Some(&now), Some(Path::new("/runs/run")));
+    assert_eq!(own.begun_by, None);
+    life.push(entry(3500, "run", Deed::Written { bytes: 0 }));
+    assert!(matches!(judged(&life, &now, 4000), Judgement::Holds(_)));
+}
+
+/// A run that was killed is entered later, at its own time.
+#[test]
+fn entries_count_in_the_order_of_their_time() {
+    let mut life = life();
+    life.insert(0, entry(1500, "run", Deed::Written { bytes: GIB }));
+    life.swap(0, 3);
+    let state = State::of(&life, None, None);
+    assert_eq!((state.written_bytes, state.touched_ms), (0, Some(2000)));
+}

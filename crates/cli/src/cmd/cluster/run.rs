@@ -1,0 +1,331 @@
+//! `fathom cluster seq` and `rand`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use fathom_campaign::cluster::jobs::Phase;
+use fathom_campaign::cluster::manifests::Objects;
+use fathom_campaign::cluster::{
+    self, ClusterError, DropCaches, Given, Parameters, Wish, Workload, to_yaml,
+};
+use fathom_model::{Exit, RunStatus, units};
+use fathom_record::{Header, Writer};
+use serde_json::Value;
+
+use super::Which;
+use crate::cmd::{ExitError, Global, show};
+use crate::live::{Live, LiveOptions};
+use crate::{out, signals};
+
+/// Image with fio that is taken when none is named.
+const IMAGE: &str = "docker.io/library/fathom-fio:latest";
+
+/// Parameters of a benchmark: of a file, and flags above it
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  fathom cluster seq --ninstances 3 --fsz-gb 2 --njobs 16 --image registry/fio
+  fathom cluster rand -f params.toml --runtime 120
+  fathom cluster seq -f simple_inventory          an inventory as kubuculum reads it
+  fathom cluster seq --dry-run                    what would be made and run, no cluster needed")]
+pub struct Args {
+    /// File of parameters: TOML, or an inventory (INI) of kubuculum
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Server pods, each with a volume of its own [default: 1]
+    #[arg(long, value_name = "N")]
+    ninstances: Option<u32>,
+    /// Size of a job's file in GiB [default: 2]
+    #[arg(long, value_name = "GIB")]
+    fsz_gb: Option<u64>,
+    /// Jobs of each server [default: 2]
+    #[arg(long, value_name = "N")]
+    njobs: Option<u32>,
+    /// Label of the nodes that servers may run on
+    #[arg(long, value_name = "KEY=VALUE")]
+    server_node_label: Option<String>,
+    /// Size of a claim in GiB [default: room for the files twice, and 32]
+    #[arg(long, value_name = "GIB")]
+    pvcsz_req_gb: Option<u64>,
+    /// Storage class of the claims [default: the cluster's]
+    #[arg(long, value_name = "NAME")]
+    storageclass: Option<String>,
+    /// Namespace, made if missing [default: fathom]
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// Drop caches between phases: pagecache, ceph, command:COMMAND
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    dropcaches: Option<Vec<String>>,
+    /// Label of the nodes whose page cache is dropped [default: all]
+    #[arg(long, value_name = "KEY=VALUE")]
+    dropcaches_node_label: Option<String>,
+    /// Image of the pods: one with fio in it
+    #[arg(long, value_name = "NAME")]
+    image: Option<String>,
+    /// Block sizes
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    bs: Option<Vec<String>>,
+    /// Queue depths of random tests
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    iodepth: Option<Vec<u32>>,
+    /// Rates of random tests, in IOPS of a job; 0 is no limit
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    rate_iops: Option<Vec<u32>>,
+    /// Directions of random tests
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    rw: Option<Vec<String>>,
+    /// Time of a random test in s
+    #[arg(long, value_name = "S")]
+    runtime: Option<u64>,
+    /// Longest wait for a phase in s [default: 36000]
+    #[arg(long, value_name = "S")]
+    maxwait: Option<u64>,
+    /// Show what would be made and run; no cluster is needed
+    #[arg(long)]
+    dry_run: bool,
+    /// Write the objects as YAML into a folder instead of making them
+    #[arg(long, value_name = "DIR")]
+    manifests: Option<PathBuf>,
+    #[command(flatten)]
+    which: Which,
+}
+
+impl Args {
+    fn given(&self) -> Result<Given, String> {
+        let ways = self.dropcaches.as_ref().map(|ways| {
+            ways.iter()
+                .map(|way| DropCaches::try_from(way.clone()))
+                .collect::<Result<_, _>>()
+        });
+        Ok(Given {
+            ninstances: self.ninstances,
+            fsz_gb: self.fsz_gb,
+            njobs: self.njobs,
+            server_node_label: self.server_node_label.clone(),
+            pvcsz_req_gb: self.pvcsz_req_gb,
+            storageclass: self.storageclass.clone(),
+            namespace: self.namespace.clone(),
+            dropcaches: ways.transpose()?,
+            dropcaches_node_label: self.dropcaches_node_label.clone(),
+            image: self.image.clone(),
+            bs: self.bs.clone(),
+            iodepth: self.iodepth.clone(),
+            rate_iops: self.rate_iops.clone(),
+            rw: self.rw.clone(),
+            runtime_s: self.runtime,
+            maxwait_s: self.maxwait,
+            run: Vec::new(),
+        })
+    }
+}
+
+/// What is run: its name in records, and the command that runs it.
+#[derive(Debug, Clone)]
+pub enum What {
+    Benchmark(Workload),
+    Job(Phase),
+}
+
+impl What {
+    fn name(&self) -> &str {
+        match self {
+            Self::Benchmark(Workload::Seq) => "seq",
+            Self::Benchmark(Workload::Rand) => "rand",
+            Self::Job(phase) => &phase.name,
+        }
+    }
+
+    fn command(&self) -> &'static str {
+        match self {
+            Self::Benchmark(Workload::Seq) => "cluster seq",
+            Self::Benchmark(Workload::Rand) => "cluster rand",
+            Self::Job(_) => "cluster job",
+        }
+    }
+
+    fn workload(&self) -> Workload {
+        match self {
+            Self::Benchmark(workload) => *workload,
+            Self::Job(_) => Workload::Seq,
+        }
+    }
+
+    fn phases(&self, parameters: &Parameters) -> Vec<Phase> {
+        match self {
+            Self::Benchmark(workload) => cluster::jobs::phases(*workload, parameters),
+            Self::Job(phase) => vec![phase.clone()],
+        }
+    }
+}
+
+/// Runs the benchmark, or shows it.
+pub fn run(global: &Global, what: &What, args: &Args) -> anyhow::Result<Exit> {
+    let runs = runs(what.workload(), args).map_err(|message| ExitError {
+        exit: Exit::Input,
+        message,
+    })?;
+    if args.dry_run || args.manifests.is_some() {
+        return shown(what, &runs, args.manifests.as_deref());
+    }
+    let cluster = args.which.connect()?;
+    for parameters in &runs {
+        cluster::check_rights(&cluster, parameters).map_err(in_words)?;
+    }
+    let control = signals::control()?;
+    let mut worst = Exit::Success;
+    for parameters in &runs {
+        let exit = one(global, what, parameters, &cluster, &control)?;
+        if exit != Exit::Success {
+            worst = exit;
+        }
+        if exit == Exit::Interrupted {
+            break;
+        }
+    }
+    Ok(worst)
+}
+
+fn runs(workload: Workload, args: &Args) -> Result<Vec<Parameters>, String> {
+    let file = match &args.file {
+        Some(path) => {
+            let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+            Given::read(path, &text).map_err(|fault| fault.to_string())?
+        }
+        None => Given::default(),
+    };
+    file.runs(workload, &args.given()?)
+}
+
+fn image(parameters: &Parameters) -> &str {
+    parameters.image.as_deref().unwrap_or(IMAGE)
+}
+
+fn one(
+    global: &Global,
+    what: &What,
+    parameters: &Parameters,
+    cluster: &fathom_fleet::kube::Cluster,
+    control: &fathom_engine::Control,
+) -> anyhow::Result<Exit> {
+    let mut header = Header::new(what.name(), what.command());
+    header.environment = Some(fathom_device::environment(&[]));
+    let facts = serde_json::json!({"server": cluster.server(), "parameters": parameters});
+    header.facts.insert("cluster".to_owned(), facts);
+    let writer = Writer::create(&global.runs, &header)?;
+    let run = writer
+        .dir()
+        .file_name()
+        .map_or_else(String::new, |id| dns_label(&id.to_string_lossy()));
+    let phases = what.phases(parameters);
+    let wish = Wish {
+        phases: &phases,
+        parameters,
+        run: &run,
+        image: image(parameters),
+    };
+    let mut live = Live::new(LiveOptions::new(global.quiet, global.color));
+    let done = cluster::run(cluster, &wish, writer, control, &mut |event| {
+        live.observe(event)
+    });
+    live.finish();
+    let (dir, status) = done.map_err(in_words)?;
+    show::present(global, &dir, false)?;
+    if !global.quiet {
+        out::note(format_args!("recorded as {}", dir.display()));
+    }
+    Ok(match status {
+        RunStatus::Complete => Exit::Success,
+        RunStatus::Interrupted => Exit::Interrupted,
+        _ => Exit::Failed,
+    })
+}
+
+/// A record's name as Kubernetes takes it for a label.
+pub fn dns_label(id: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_lowercase()
+        } else {
+            '-'
+        }
+    };
+    let label: String = id.chars().map(plain).take(63).collect();
+    label.trim_matches('-').to_owned()
+}
+
+fn in_words(error: ClusterError) -> anyhow::Error {
+    let exit = match &error {
+        ClusterError::Kube(_) => Exit::Missing,
+        ClusterError::Rights { .. } => Exit::Refused,
+        ClusterError::Record(_) | ClusterError::File { .. } | ClusterError::Run(_) => Exit::Record,
+        ClusterError::Interrupted => Exit::Interrupted,
+        ClusterError::Start { .. } | ClusterError::Command(_) => Exit::Failed,
+    };
+    let message = error.to_string();
+    ExitError { exit, message }.into()
+}
+
+/// What would be made and run: on the screen, or as files.
+fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Result<Exit> {
+    for (place, parameters) in (1..).zip(runs) {
+        let run = format!("run-{place}");
+        let objects = Objects {
+            parameters,
+            run: &run,
+            image: image(parameters),
+        };
+        let phases = what.phases(parameters);
+        let mut files: Vec<(String, String)> = Vec::new();
+        let mut add =
+            |name: &str, object: &Value| files.push((format!("{name}.yaml"), to_yaml(object)));
+        add("namespace", &objects.namespace());
+        add("fioserver_service", &objects.service());
+        add("fioserver_statefulset", &objects.servers());
+        if parameters.dropcaches.contains(&DropCaches::PageCache) {
+            add("drop_caches_daemonset", &objects.cache_droppers());
+        }
+        for phase in &phases {
+            add(
+                &format!("fio_{}_pod", phase.name),
+                &objects.client(&phase.name),
+            );
+        }
+        files.extend(
+            phases
+                .iter()
+                .map(|phase| (format!("{}.fio", phase.name), phase.text.clone())),
+        );
+        match folder {
+            Some(folder) => written(&folder.join(&run), &files)?,
+            None => on_screen(parameters, &files),
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn on_screen(parameters: &Parameters, files: &[(String, String)]) {
+    let written = units::bytes(parameters.written_bytes() as f64);
+    out::text(format_args!(
+        "# {} servers in namespace {} write {written}\n",
+        parameters.ninstances, parameters.namespace
+    ));
+    for (name, text) in files {
+        // Comments in YAML and in job files; documents in one stream.
+        out::text(format_args!("--- # {name}\n{text}"));
+    }
+}
+
+fn written(folder: &Path, files: &[(String, String)]) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    for (name, text) in files {
+        let path = folder.join(name);
+        fs::write(&path, text).with_context(|| path.display().to_string())?;
+    }
+    out::note(format_args!(
+        "{} files in {}",
+        files.len(),
+        folder.display()
+    ));
+    Ok(())
+}

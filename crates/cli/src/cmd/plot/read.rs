@@ -1,0 +1,183 @@
+//! From logs to what is drawn of them.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use fathom_analysis::latlog::Timeline;
+use fathom_engine::fio::log::{self, Collect, Histograms, Interval, Log, LogError, Options};
+use fathom_model::{LogEntry, LogKind};
+use fathom_report::graphs::logs::JobLog;
+
+use super::find::Found;
+
+/// What came of the logs.
+#[derive(Default)]
+pub(super) struct Read {
+    pub logs: Vec<JobLog>,
+    /// What a reader has to know of them.
+    pub notes: Vec<String>,
+    /// Logs that could not be read.
+    pub failed: Vec<String>,
+    /// How far the histogram logs' bins reach from their middle, in percent of it.
+    pub bin_error_percent: Option<f64>,
+}
+
+/// One log.
+struct One {
+    timeline: Timeline,
+    notes: Vec<String>,
+    bin_error_percent: Option<f64>,
+}
+
+/// The lines of one part of a log.
+struct Lines(Timeline);
+
+impl Collect for Lines {
+    #[inline]
+    fn add(&mut self, entry: &LogEntry) {
+        self.0.add(entry);
+    }
+
+    fn end(&mut self) {
+        self.0.end();
+    }
+}
+
+/// Reads all logs, several at once.
+pub(super) fn all(found: &[Found], skip_bad: bool, threads: Option<u16>) -> Read {
+    let cpus = || thread::available_parallelism().map_or(1, usize::from);
+    let threads = threads.map_or_else(cpus, usize::from);
+    let at_once = threads.min(found.len());
+    let options = Options {
+        threads: (threads / at_once.max(1)).max(1),
+        skip_bad,
+    };
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, Result<One, LogError>)>> = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(found) = found.get(number) else {
+                return;
+            };
+            let one = one(found, options);
+            // A poisoned lock: another thread panicked, which says more.
+            if let Ok(mut done) = done.lock() {
+                done.push((number, one));
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..at_once {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut done = done.into_inner().unwrap_or_default();
+    done.sort_by_key(|&(number, _)| number);
+    let mut read = Read::default();
+    for (number, one) in done {
+        read.put(&found[number], one, skip_bad);
+    }
+    read
+}
+
+impl Read {
+    fn put(&mut self, found: &Found, one: Result<One, LogError>, skip_bad: bool) {
+        let path = found.path.display();
+        let one = match one {
+            Ok(one) => one,
+            Err(error @ LogError::Line { .. }) if !skip_bad => {
+                let failed = format!("{error} (--skip-bad leaves such lines out)");
+                self.failed.push(failed);
+                return;
+            }
+            Err(error) => {
+                self.failed.push(error.to_string());
+                return;
+            }
+        };
+        let notes = one.notes.iter().map(|note| format!("{path}: {note}"));
+        self.notes.extend(notes);
+        let error = one.bin_error_percent.unwrap_or(0.0);
+        let largest = self.bin_error_percent.unwrap_or(0.0).max(error);
+        self.bin_error_percent = (largest > 0.0).then_some(largest);
+        self.logs.push(JobLog {
+            job: found.job.clone(),
+            kind: found.name.kind,
+            timeline: one.timeline,
+        });
+    }
+}
+
+fn one(found: &Found, options: Options) -> Result<One, LogError> {
+    if found.name.kind == LogKind::ClatHistograms {
+        return Ok(histograms(log::read_histograms(&found.path, options)?));
+    }
+    let distribution = found.name.kind.is_latency();
+    let mut log = log::read(&found.path, options, |_| Lines(Timeline::new(distribution)))?;
+    let parts = std::mem::take(&mut log.parts);
+    let timeline = Timeline::of(parts.into_iter().map(|Lines(part)| part).collect());
+    let mut notes = lost(log.skipped, log.cut_bytes, log.cut_gzip);
+    notes.extend(told(&log));
+    Ok(One {
+        timeline,
+        notes,
+        bin_error_percent: None,
+    })
+}
+
+fn told(log: &Log<Lines>) -> Option<String> {
+    (log.lines == 0 && log.skipped == 0).then(|| "it is empty".to_owned())
+}
+
+fn histograms(log: Histograms) -> One {
+    let mut timeline = Timeline::of_intervals(interval_ms(&log.intervals));
+    for interval in &log.intervals {
+        timeline.add_counts(interval.time_ms, interval.dir, &interval.counts);
+    }
+    timeline.end();
+    let mut notes = lost(log.skipped, log.cut_bytes, log.cut_gzip);
+    if let Some(layout) = log.layout.filter(|_| log.saturated > 0) {
+        let (low, _) = layout.last_ns();
+        notes.push(format!(
+            "{} I/Os took {} or longer; the log does not say how long",
+            log.saturated,
+            fathom_model::units::latency(low as f64)
+        ));
+    }
+    One {
+        timeline,
+        notes,
+        // A bin is 1/64 of an octave wide; each step of coarseness doubles that.
+        bin_error_percent: log
+            .layout
+            .map(|layout| 100.0 * f64::from(1u32 << layout.coarseness) / 128.0),
+    }
+}
+
+/// How often a histogram log has a line: the middle of the distances.
+fn interval_ms(intervals: &[Interval]) -> u64 {
+    let mut times: Vec<u64> = intervals.iter().map(|interval| interval.time_ms).collect();
+    times.sort_unstable();
+    times.dedup();
+    let mut apart: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    apart.sort_unstable();
+    apart.get(apart.len() / 2).copied().unwrap_or(1)
+}
+
+fn lost(skipped: u64, cut_bytes: u64, cut_gzip: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    if skipped > 0 {
+        let plural = if skipped == 1 { "" } else { "s" };
+        notes.push(format!("{skipped} malformed line{plural} left out"));
+    }
+    if cut_gzip {
+        notes.push("the compressed file ends before its end: what comes before is drawn".into());
+    }
+    if cut_bytes > 0 {
+        notes.push("the last line has no end and was left out: cut, or still being written".into());
+    }
+    notes
+}

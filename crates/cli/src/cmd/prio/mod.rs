@@ -1,0 +1,81 @@
+//! `fathom prio`: what priorities and Command Duration Limits do, and what they cost.
+
+use fathom_device::cdl::{Kind, Page, file};
+use fathom_model::Exit;
+
+use super::Global;
+
+mod asked;
+mod device;
+mod outcome;
+pub mod pages;
+pub mod plot;
+pub mod restore;
+mod run;
+pub mod show;
+
+/// Measure what priorities and Command Duration Limits do, and what they cost
+///
+/// Every workload is measured at every queue depth, and one table says at the end
+/// what share of the I/Os missed their limit or were aborted, and what the limits
+/// cost in IOPS against the baseline. All switches of the device and its pages of
+/// limits are put back as they were, at the end, after a failure, after Ctrl-C,
+/// and after a kill by the next run or 'fathom prio restore'.
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "\
+docs/PRIORITIES.md says what is switched, what every figure means, and how pages are written.
+
+Examples:
+  fathom prio --dev /dev/sdh --baseline
+  fathom prio --dev /dev/sdh --baseline --cdl-single --percentage 20 --dld 1
+  fathom prio --dev /dev/sdh --baseline --ncq-prio --cdl-single --cdl-multi \\
+      --percentage 20 --dld 1 --dldsplit 2/10,4/20
+  fathom prio --dev /dev/sdh --cdl-multi --dldsplit 1/50 --qds \"8 32\" --t2a limits.cdl
+  fathom prio pages T2A.cdl          what a page of limits says, checked
+  fathom prio show                   the last run's table again"
+)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    options: asked::Options,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Pages(pages::Args),
+    Plot(plot::Args),
+    Restore(restore::Args),
+    Show(show::Args),
+}
+
+/// Calls the subcommand, or runs workloads.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    match &args.command {
+        Some(Command::Pages(args)) => pages::run(global, args),
+        Some(Command::Plot(args)) => plot::run(global, args),
+        Some(Command::Restore(args)) => restore::run(global, args),
+        Some(Command::Show(args)) => show::run(global, args),
+        None => run::run(global, &args.options),
+    }
+}
+
+/// The I/Os that a page limits.
+fn of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::T2a => "reads",
+        Kind::T2b => "writes",
+    }
+}
+
+/// The pages that are uploaded by default.
+fn shipped() -> [Page; 2] {
+    let parse = |text| file::parse(text).expect("a test reads the shipped pages");
+    [T2A, T2B].map(parse)
+}
+
+const T2A: &str = include_str!("../../../../../campaigns/cdl/T2A.cdl");
+const T2B: &str = include_str!("../../../../../campaigns/cdl/T2B.cdl");

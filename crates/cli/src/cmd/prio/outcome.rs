@@ -1,0 +1,182 @@
+//! What a run of `fathom prio` measured, from its record.
+
+use std::path::Path;
+
+use fathom_analysis::latlog::TooMany;
+use fathom_analysis::priority::{Classes, Limit, Limits, Measured, aborted};
+use fathom_engine::fio::log::{self, Collect, Options};
+use fathom_model::{Direction, Event, Exit, JobResult, LogEntry, RunStatus};
+use fathom_record::Record;
+use fathom_report::prio::{Point, Prio, Workload, compare};
+use serde_json::Value;
+
+use crate::cmd::ExitError;
+
+/// Memory for exact percentiles of one log; beyond, they are from a histogram.
+const MEMORY: usize = 256 << 20;
+
+/// The lines of one part of a log.
+struct Lines(Classes);
+
+impl Collect for Lines {
+    fn add(&mut self, entry: &LogEntry) {
+        self.0.add(entry);
+    }
+
+    fn end(&mut self) {
+        self.0.end();
+    }
+}
+
+/// Reads the record of a run.
+pub fn read(dir: &Path) -> anyhow::Result<Prio> {
+    let record = Record::open(dir)?;
+    let Some(facts) = record.header.facts.get("prio").cloned() else {
+        let message = format!("{} is no run of fathom prio", dir.display());
+        let exit = Exit::Input;
+        return Err(ExitError { exit, message }.into());
+    };
+    let limits = limits(&facts);
+    let words = |name: &str| {
+        let list = facts["workloads"].as_array()?;
+        let workload = list.iter().find(|workload| workload["name"] == name)?;
+        Some(workload["words"].as_str()?.to_owned())
+    };
+    let ramp = facts["options"]["ramptime_s"].as_u64().unwrap_or(0) > 0;
+    let mut workloads: Vec<Workload> = Vec::new();
+    let mut steps = steps(&record).into_iter();
+    for step in &mut steps {
+        let point = step.measure(dir, &limits, ramp);
+        match workloads.last_mut() {
+            Some(last) if last.name == step.point.series => last.points.push(point),
+            _ => workloads.push(Workload {
+                words: words(&step.point.series).unwrap_or_default(),
+                name: step.point.series.clone(),
+                points: vec![point],
+            }),
+        }
+    }
+    compare(&mut workloads);
+    let status = match record.status() {
+        Some(RunStatus::Complete) => "complete",
+        Some(RunStatus::Failed) => "failed",
+        Some(RunStatus::Running) | None => "running",
+        Some(RunStatus::Interrupted) => "interrupted",
+    };
+    Ok(Prio {
+        run: record.id(),
+        status: status.to_owned(),
+        facts,
+        workloads,
+    })
+}
+
+/// The limits that the header names.
+fn limits(facts: &Value) -> Limits {
+    let mut limits = Limits::default();
+    for limit in facts["limits"].as_array().into_iter().flatten() {
+        let dir = match limit["page"].as_str() {
+            Some("T2A") => Direction::Read,
+            _ => Direction::Write,
+        };
+        let number = limit["number"].as_u64().and_then(|n| u8::try_from(n).ok());
+        limits.add(
+            dir,
+            Limit {
+                number: number.unwrap_or(0),
+                ns: limit["limit_ns"].as_u64(),
+                may_fail: limit["may_fail"] == true,
+            },
+        );
+    }
+    limits
+}
+
+/// What the record tells of one measurement.
+struct Step<'r> {
+    point: &'r fathom_model::Point,
+    job: Option<&'r JobResult>,
+    failure: Option<String>,
+}
+
+fn steps(record: &Record) -> Vec<Step<'_>> {
+    let mut steps: Vec<Step> = Vec::new();
+    for entry in &record.entries {
+        match (&entry.event, steps.last_mut()) {
+            (
+                Event::Step {
+                    point: Some(point), ..
+                },
+                _,
+            ) => steps.push(Step {
+                point,
+                job: None,
+                failure: None,
+            }),
+            (Event::Finished { results }, Some(step)) => step.job = results.jobs.first(),
+            (Event::Failure(failure), Some(step)) if step.failure.is_none() => {
+                step.failure = Some(failure.sentence());
+            }
+            _ => {}
+        }
+    }
+    steps
+}
+
+impl Step<'_> {
+    fn measure(&self, dir: &Path, limits: &Limits, ramp: bool) -> Point {
+        let mut point = Point {
+            depth: self.point.x_value().unwrap_or(0),
+            measured: None,
+            failure: self.failure.clone(),
+            against_percent: None,
+        };
+        if self.failure.is_some() {
+            return point;
+        }
+        let rw = self
+            .point
+            .settings
+            .get("rw")
+            .map_or("randread", String::as_str);
+        let log = dir.join("raw").join(&self.point.id);
+        match measured(&log.join(log_name(rw)), limits) {
+            Ok(Some(mut measured)) => {
+                let errors = self.job.map(|job| job.total_errors.unwrap_or(0));
+                let issued = self
+                    .job
+                    .map(|job| job.directions().map(|(_, dir)| dir.total_ios).sum());
+                let count = errors.map(|errors| aborted(errors, issued, measured.n, ramp));
+                measured.put_aborted(count);
+                point.measured = Some(measured);
+            }
+            Ok(None) => {}
+            Err(reason) => point.failure = Some(reason),
+        }
+        point
+    }
+}
+
+/// The name of the log that is looked at, as fio names it.
+pub fn log_name(rw: &str) -> String {
+    format!("{rw}.log_lat.log")
+}
+
+fn measured(path: &Path, limits: &Limits) -> Result<Option<Measured>, String> {
+    let options = Options {
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
+        skip_bad: false,
+    };
+    let memory = MEMORY / options.threads;
+    let log = log::read(path, options, |_| {
+        Lines(Classes::new(limits.clone(), memory))
+    });
+    let log = log.map_err(|error| error.to_string())?;
+    let parts = log.parts.into_iter().map(|Lines(part)| part).collect();
+    Measured::of(parts).map_err(|too_many| match too_many {
+        TooMany::Priorities(most) => {
+            format!("{} has more than {most} priorities", path.display())
+        }
+        TooMany::Intervals(_) => format!("{} cannot be read", path.display()),
+    })
+}

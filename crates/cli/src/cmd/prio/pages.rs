@@ -1,0 +1,131 @@
+//! `fathom prio pages`: reads and checks pages of limits.
+
+use std::path::PathBuf;
+
+use fathom_device::cdl::file::{self, FileError};
+use fathom_device::cdl::{Bound, Page};
+use fathom_model::Exit;
+use fathom_report::grid::{Grid, figures, words};
+use serde_json::{Value, json};
+
+use crate::cmd::{ExitError, Global};
+use crate::out;
+
+/// Check pages of limits (as cdladm has them) and show what they say
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Without a file, the two pages that fathom prio uploads by default. Every fault of a file is told
+with its line.
+
+Examples:
+  fathom prio pages
+  fathom prio pages T2A.cdl T2B.cdl
+  fathom prio pages T2A.cdl --json")]
+pub struct Args {
+    /// Page files
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+/// Reads a page file.
+pub fn read(path: &std::path::Path) -> anyhow::Result<Page> {
+    file::read(path).map_err(|error| {
+        let exit = match &error {
+            FileError::Io { .. } => Exit::Missing,
+            FileError::Faults { .. } => Exit::Input,
+        };
+        let message = error.to_string();
+        ExitError { exit, message }.into()
+    })
+}
+
+/// Shows them.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    let mut pages = Vec::new();
+    for path in &args.files {
+        pages.push((path.display().to_string(), read(path)?));
+    }
+    if args.files.is_empty() {
+        for page in super::shipped() {
+            pages.push((format!("{}.cdl, as shipped", page.kind), page));
+        }
+    }
+    if global.json {
+        let pages: Vec<Value> = pages
+            .iter()
+            .map(|(name, page)| document(name, page))
+            .collect();
+        out::json(&json!({ "schema": "fathom.cdl-pages/1", "pages": pages }))?;
+        return Ok(Exit::Success);
+    }
+    for (place, (name, page)) in pages.iter().enumerate() {
+        if place > 0 {
+            out::line("");
+        }
+        show(global, name, page);
+    }
+    Ok(Exit::Success)
+}
+
+fn show(global: &Global, name: &str, page: &Page) {
+    let percent = match page.guideline.percent() {
+        Some(percent) if page.kind == fathom_device::cdl::Kind::T2a => {
+            format!(", up to {percent} % of the performance may go for them")
+        }
+        _ => String::new(),
+    };
+    let of = super::of(page.kind);
+    out::line(format_args!(
+        "{name}: page {} (limits of {of}){percent}",
+        page.kind
+    ));
+    let mut grid = Grid::new([
+        figures("limit", 0),
+        words("wait (max inactive)", 0),
+        words("work (max active)", 0),
+        words("whole (duration guideline)", 0),
+    ]);
+    for (number, descriptor) in (1..).zip(&page.descriptors) {
+        let [inactive, active, duration] = Bound::ALL.map(|bound| descriptor.told(bound));
+        grid.line([
+            format!("{number}").into(),
+            inactive.into(),
+            active.into(),
+            duration.into(),
+        ]);
+    }
+    out::text(grid.render(out::style(global.color)));
+}
+
+/// The document of a page, as `fathom.cdl-pages/1` holds it.
+pub fn document(name: &str, page: &Page) -> Value {
+    let ms = |ns: u64| ns as f64 / 1e6;
+    let descriptors: Vec<Value> = (1..)
+        .zip(&page.descriptors)
+        .map(|(number, descriptor)| {
+            let limit = |bound| {
+                let limit = descriptor.limit(bound);
+                json!({
+                    "ms": descriptor.ns(bound).map(ms),
+                    "policy": limit.policy.name(),
+                    "policy_code": limit.policy.0,
+                })
+            };
+            json!({
+                "number": number,
+                "max_inactive": limit(Bound::Inactive),
+                "max_active": limit(Bound::Active),
+                "duration_guideline": limit(Bound::Duration),
+            })
+        })
+        .collect();
+    json!({
+        "file": name,
+        "page": page.kind.name(),
+        "perf_vs_duration_percent": match page.kind {
+            fathom_device::cdl::Kind::T2a => page.guideline.percent(),
+            fathom_device::cdl::Kind::T2b => None,
+        },
+        "descriptors": descriptors,
+    })
+}

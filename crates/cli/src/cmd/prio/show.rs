@@ -1,0 +1,31 @@
+//! `fathom prio show`: what a run measured, once more from its record.
+
+use fathom_model::Exit;
+
+use super::outcome;
+use crate::cmd::Global;
+use crate::out;
+
+/// Show what a run of fathom prio measured
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  fathom prio show                   the last run
+  fathom prio show 2026 --json       one run as a document")]
+pub struct Args {
+    /// The run: its folder, or the begin of its name [default: the last]
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+}
+
+/// Shows it.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    let dir = fathom_record::find(&global.runs, args.run.as_deref())?;
+    let prio = outcome::read(&dir)?;
+    if global.json {
+        out::json(&fathom_report::prio::document(&prio))?;
+    } else {
+        out::text(fathom_report::prio::text(&prio, out::style(global.color)));
+    }
+    Ok(Exit::Success)
+}

@@ -1,0 +1,194 @@
+//! What a device can do, and what a purge would do.
+
+use std::path::Path;
+
+use fathom_device::Sys;
+use fathom_device::command::Live;
+use fathom_device::purge::{Capabilities, Namespace, Offer, Purge, Want};
+use fathom_model::{Exit, Promise, units};
+use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::style::{Style, Tone};
+use serde_json::{Value, json};
+
+use super::failed;
+use crate::cmd::Global;
+use crate::out;
+
+/// Shows the ways to purge a device.
+pub fn show(global: &Global, sys: &Sys, want: &Want, device: &Path) -> anyhow::Result<Exit> {
+    let can = Capabilities::find(sys, &Live, device).map_err(failed)?;
+    let offers = can.offers(want);
+    if global.json {
+        let methods: Vec<Value> = offers.iter().map(offer).collect();
+        out::json(&json!({
+            "schema": "fathom.purge-methods/1",
+            "path": device,
+            "device": can.device,
+            "lba_formats": can.nvme.as_ref().and_then(|nvme| nvme.namespace.as_ref()).map(formats),
+            "methods": methods,
+        }))?;
+        return Ok(Exit::Success);
+    }
+    let style = out::style(global.color);
+    out::text(text(&can, &offers, style));
+    Ok(Exit::Success)
+}
+
+fn offer(offer: &Offer) -> Value {
+    let touches: Vec<Value> = offer
+        .touches
+        .iter()
+        .map(|other| json!({ "nsid": other.nsid, "path": other.path }))
+        .collect();
+    json!({
+        "method": offer.method.to_string(),
+        "about": offer.method.about(),
+        "possible": offer.against.is_none(),
+        "reason": offer.against,
+        "promise": offer.promise,
+        "touches": touches,
+        "estimate_s": offer.estimate.map(|time| time.as_secs()),
+    })
+}
+
+fn formats(namespace: &Namespace) -> Value {
+    let all = namespace
+        .formats
+        .iter()
+        .enumerate()
+        .map(|(number, format)| {
+            json!({
+                "lbaf": number,
+                "data_bytes": format.data_bytes,
+                "metadata_bytes": format.metadata_bytes,
+                "in_use": number == usize::from(namespace.lbaf),
+            })
+        });
+    all.collect()
+}
+
+fn promise(promise: Promise) -> &'static str {
+    match promise {
+        Promise::Gone => "data gone",
+        Promise::Zeros => "zeros",
+        Promise::Written => "these bytes",
+    }
+}
+
+fn text(can: &Capabilities, offers: &[Offer], style: Style) -> String {
+    let name = style.paint(Tone::Strong, &can.path.display().to_string());
+    let model = can
+        .device
+        .model
+        .as_deref()
+        .or(can.device.backing.as_deref());
+    let size = units::bytes(can.size_bytes as f64);
+    let mut text = format!("{name}  {} {size}\n\n", model.unwrap_or_default());
+    let mut grid = Grid::new([
+        words("method", 0),
+        words("afterwards", 1),
+        figures("expected", 2),
+        words("what it does", 3),
+    ]);
+    for offer in offers.iter().filter(|offer| offer.against.is_none()) {
+        let estimate = offer.estimate.map_or_else(
+            || "–".to_owned(),
+            |time| units::duration(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+        );
+        let mut about = offer.method.about().to_owned();
+        if !offer.touches.is_empty() {
+            about.push_str(", and with it the data of other namespaces");
+        }
+        grid.line([
+            Cell::new(Tone::Strong, offer.method.to_string()),
+            Cell::new(Tone::Plain, promise(offer.promise)),
+            Cell::new(Tone::Plain, estimate),
+            Cell::new(Tone::Plain, about),
+        ]);
+    }
+    text.push_str(&grid.render(style));
+    if let Some(namespace) = can.nvme.as_ref().and_then(|nvme| nvme.namespace.as_ref()) {
+        let all = namespace
+            .formats
+            .iter()
+            .enumerate()
+            .filter(|(_, format)| format.data_bytes > 0);
+        let all = all.map(|(number, format)| {
+            let mark = if number == usize::from(namespace.lbaf) {
+                "*"
+            } else {
+                ""
+            };
+            format!(
+                "{number}{mark}: {}+{}",
+                format.data_bytes, format.metadata_bytes
+            )
+        });
+        let all: Vec<String> = all.collect();
+        text.push_str(&format!(
+            "\nLBA formats (data+metadata bytes, * in use): {}\n",
+            all.join("  ")
+        ));
+    }
+    let others: Vec<String> = can
+        .others
+        .iter()
+        .map(|other| match &other.path {
+            Some(path) => format!("{} (namespace {})", path.display(), other.nsid),
+            None => format!("namespace {} (no device here)", other.nsid),
+        })
+        .collect();
+    if !others.is_empty() {
+        text.push_str(&format!(
+            "\nOther namespaces of the drive: {}\n",
+            others.join(", ")
+        ));
+    }
+    let not: Vec<&Offer> = offers
+        .iter()
+        .filter(|offer| offer.against.is_some())
+        .collect();
+    if !not.is_empty() {
+        text.push_str("\nNot possible:\n");
+    }
+    for offer in not {
+        let reason = offer.against.as_deref().unwrap_or_default();
+        let line = format!("  {}: {reason}\n", offer.method);
+        text.push_str(&style.paint(Tone::Faint, &line));
+    }
+    text
+}
+
+/// Shows every step of a purge.
+pub fn steps(global: &Global, purge: &Purge) -> anyhow::Result<()> {
+    if global.json {
+        let steps: Vec<Value> = purge
+            .commands()
+            .iter()
+            .map(|step| json!({ "what": step.what, "command": step.like, "issued": step.issued() }))
+            .collect();
+        let touches = purge
+            .touches
+            .iter()
+            .map(|other| json!({ "nsid": other.nsid, "path": other.path }));
+        return out::json(&json!({
+            "schema": "fathom.purge-plan/1",
+            "path": purge.capabilities.path,
+            "method": purge.method.to_string(),
+            "promise": purge.promise,
+            "touches": touches.collect::<Vec<_>>(),
+            "steps": steps,
+        }));
+    }
+    for (method, reason) in &purge.passed_over {
+        out::line(format_args!("# {method} was passed over: {reason}"));
+    }
+    for step in purge.commands() {
+        out::line(format_args!("# {}", step.what));
+        out::line(&step.like);
+        if let Some(issued) = step.issued().filter(|issued| *issued != step.like) {
+            out::line(format_args!("#   issued: {issued}"));
+        }
+    }
+    Ok(())
+}

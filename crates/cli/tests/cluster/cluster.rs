@@ -1,0 +1,146 @@
+//! The cluster that tools/cluster/up.sh has started: reached only from inside its
+//! network namespace.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Folder of the cluster's state, as tools/cluster/env.sh names it.
+fn state() -> PathBuf {
+    let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let cache = || named("XDG_CACHE_HOME").unwrap_or_else(|| named("HOME").unwrap().join(".cache"));
+    named("FATHOM_CLUSTER").unwrap_or_else(|| cache().join("fathom-cluster"))
+}
+
+/// A namespace of the cluster of one test, and a folder for its runs.
+pub struct Place {
+    pub namespace: String,
+    folder: TempDir,
+}
+
+impl Place {
+    /// A place with a storage class that the cluster provides.
+    pub fn new(namespace: &str) -> Self {
+        let place = Self {
+            namespace: namespace.to_owned(),
+            folder: tempfile::tempdir().unwrap(),
+        };
+        let class = place.folder.path().join("class.yaml");
+        let manifest = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata:\n  name: hostpath\n\
+            provisioner: kubernetes.io/host-path\nreclaimPolicy: Delete\nvolumeBindingMode: Immediate\n";
+        fs::write(&class, manifest).unwrap();
+        place.kubectl(&["apply", "-f", class.to_str().unwrap()]);
+        place
+    }
+
+    fn inside(program: &Path) -> Command {
+        let pids = fs::read_to_string(state().join("run/pids"))
+            .expect("the cluster is up: make test-cluster starts it");
+        let holder = pids
+            .lines()
+            .find_map(|line| line.strip_prefix("holder "))
+            .unwrap();
+        let mut command = Command::new("nsenter");
+        command.args(["-t", holder, "-n", "--"]).arg(program);
+        command.env("KUBECONFIG", state().join("run/admin.kubeconfig"));
+        command
+    }
+
+    pub fn kubectl(&self, args: &[&str]) -> String {
+        let mut command = Self::inside(&state().join("bin/kubectl"));
+        let output = command
+            .args(["-n", &self.namespace])
+            .args(args)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "kubectl {args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What is left of Fathom in the namespace.
+    pub fn left(&self) -> String {
+        let kinds = "statefulsets,daemonsets,services,pods,persistentvolumeclaims";
+        let ours = "app.kubernetes.io/managed-by=fathom";
+        self.kubectl(&["get", kinds, "-l", ours, "-o", "name"])
+    }
+
+    /// Waits until nothing is left: objects go some time after they are removed.
+    pub fn wait_for_nothing(&self) {
+        self.wait_for("nothing is left", || self.left().is_empty());
+    }
+
+    pub fn wait_for(&self, what: &str, come: impl Fn() -> bool) {
+        let end = Instant::now() + Duration::from_secs(90);
+        while !come() {
+            assert!(Instant::now() < end, "{what}");
+            std::thread::sleep(Duration::from_millis(300));
+        }
+    }
+
+    pub fn fathom(&self, args: &[&str]) -> Command {
+        let mut command = Self::inside(Path::new(env!("CARGO_BIN_EXE_fathom")));
+        command
+            .arg("--runs")
+            .arg(self.folder.path().join("runs"))
+            .arg("cluster")
+            .args(args);
+        command.args(["--namespace", &self.namespace]);
+        command
+    }
+
+    /// A small benchmark of this kind.
+    pub fn small(&self, kind: &str, more: &[&str]) -> Command {
+        let mut command = self.fathom(&[kind, "--image", "localhost/fio:test"]);
+        command.args([
+            "--ninstances",
+            "2",
+            "--fsz-gb",
+            "1",
+            "--njobs",
+            "1",
+            "--pvcsz-req-gb",
+            "2",
+        ]);
+        command.args(["--storageclass", "hostpath"]).args(more);
+        command
+    }
+
+    pub fn run(&self, kind: &str, more: &[&str]) -> Output {
+        self.small(kind, more).output().unwrap()
+    }
+
+    pub fn start(&self, kind: &str, more: &[&str]) -> Child {
+        let mut command = self.small(kind, more);
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// The only record.
+    pub fn record(&self) -> PathBuf {
+        let mut runs = fs::read_dir(self.folder.path().join("runs")).unwrap();
+        runs.next().unwrap().unwrap().path()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut command = Self::inside(&state().join("bin/kubectl"));
+        let args = ["delete", "namespace", &self.namespace, "--wait=false"];
+        let _ = command.args(args).output();
+    }
+}
+
+pub fn document(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"))
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}

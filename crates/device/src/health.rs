@@ -1,0 +1,174 @@
+//! What a drive says of itself: how much was written to it in all its life, how
+//! worn it is, how long it has been powered.
+//!
+//! NVMe drives are asked for their SMART log, SCSI ones for log pages, ATA ones
+//! behind a SCSI translation for their statistics. All of these only read.
+//! Virtual devices say nothing, and are asked nothing. What a drive does not
+//! tell, or tells in a way that cannot be believed, is `None`.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use fathom_model::Deed;
+
+use crate::command::{Command, Issue};
+use crate::sys::{Node, Sys, text};
+
+mod ata;
+mod nvme;
+mod scsi;
+
+/// Longest time that a drive may take to answer: the commands are of those that
+/// it answers from memory. A drive that is busy erasing needs its time.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What a drive says of itself.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Health {
+    /// Bytes that hosts have written to it in all its life. NVMe drives count
+    /// all namespaces together.
+    pub host_written_bytes: Option<u64>,
+    /// Bytes that hosts have read from it in all its life.
+    pub host_read_bytes: Option<u64>,
+    /// Share of its rated endurance that is used, in percent; may exceed 100.
+    pub used_percent: Option<f64>,
+    /// Spare blocks that are left, in percent of what there were.
+    pub spare_percent: Option<f64>,
+    /// Time it has been powered in all its life, rounded down to
+    /// [`Health::powered_step`].
+    pub powered: Option<Duration>,
+    /// The step in which it counts that: an hour, or a minute.
+    pub powered_step: Duration,
+    /// How often it was switched on.
+    pub power_cycles: Option<u64>,
+    /// How often it lost its power without notice.
+    pub unsafe_shutdowns: Option<u64>,
+    /// I/Os whose data it could not give.
+    pub media_errors: Option<u64>,
+    /// Its temperature in °C.
+    pub temperature_celsius: Option<f64>,
+    /// What it warns of, each in a few words.
+    pub warnings: Vec<&'static str>,
+    /// Bytes that this kernel has written to it since it found it.
+    pub kernel_written_bytes: Option<u64>,
+    /// Which boot of the machine that kernel is.
+    pub boot: Option<String>,
+}
+
+impl Health {
+    /// Asks the drive behind a path; of a partition the disk it is on.
+    #[must_use]
+    pub fn of_path(issue: &dyn Issue, sys: &Sys, path: &Path) -> Self {
+        sys.by_path(path)
+            .map_or_else(Self::default, |node| Self::of(issue, sys, &node))
+    }
+
+    /// Asks a drive.
+    #[must_use]
+    pub fn of(issue: &dyn Issue, sys: &Sys, node: &Node) -> Self {
+        let disk = node.whole();
+        let ask = Ask {
+            issue,
+            path: &disk.dev_path(),
+        };
+        let health = match Kind::of(&disk) {
+            Kind::Nvme => nvme::health(&ask),
+            Kind::Scsi => scsi::health(&ask, block_bytes(&disk)),
+            Kind::Ata => ata::health(&ask, block_bytes(&disk)),
+            Kind::Virtual => Self::default(),
+        };
+        Self {
+            kernel_written_bytes: kernel_written_bytes(&disk),
+            boot: text(&sys.path("/proc/sys/kernel/random/boot_id")),
+            ..health
+        }
+    }
+
+    /// As a ledger keeps it.
+    #[must_use]
+    pub fn seen(&self) -> Deed {
+        Deed::Seen {
+            host_written_bytes: self.host_written_bytes,
+            used_percent: self.used_percent,
+            power_on_hours: self.powered.map(|powered| powered.as_secs() / 3600),
+            kernel_written_bytes: self.kernel_written_bytes,
+            boot: self.boot.clone(),
+        }
+    }
+}
+
+/// How a device is asked.
+enum Kind {
+    Nvme,
+    Scsi,
+    Ata,
+    Virtual,
+}
+
+impl Kind {
+    fn of(disk: &Node) -> Self {
+        if disk.dir.join("nsid").exists() {
+            return Self::Nvme;
+        }
+        match disk.text("device/vendor") {
+            Some(vendor) if vendor == "ATA" => Self::Ata,
+            // The vendor of a PCI device, such as a virtio disk, is a number.
+            Some(vendor) if !vendor.starts_with("0x") => Self::Scsi,
+            _ => Self::Virtual,
+        }
+    }
+}
+
+/// A device, and the way to it.
+struct Ask<'a> {
+    issue: &'a dyn Issue,
+    path: &'a Path,
+}
+
+impl Ask<'_> {
+    /// The data of a command that the device has completed; a drive need not
+    /// have what it is asked for.
+    fn data(&self, command: &Command) -> Option<Vec<u8>> {
+        let reply = self.issue.issue(self.path, command).ok()?;
+        reply.is_good().then_some(reply.data)
+    }
+}
+
+/// Size of a logical block in bytes.
+fn block_bytes(disk: &Node) -> u64 {
+    disk.value("queue/logical_block_size").unwrap_or(512)
+}
+
+/// The seventh number of `stat` counts sectors of 512 bytes written
+/// (Documentation/block/stat.rst).
+fn kernel_written_bytes(disk: &Node) -> Option<u64> {
+    let stat = fs::read_to_string(disk.dir.join("stat")).ok()?;
+    let sectors: u64 = stat.split_whitespace().nth(6)?.parse().ok()?;
+    sectors.checked_mul(512)
+}
+
+/// A little-endian number of up to 16 bytes at `at`; `None` beyond the end, and
+/// for one that no 64 bits hold.
+fn little(page: &[u8], at: usize, bytes: usize) -> Option<u64> {
+    let field = page.get(at..at + bytes)?;
+    let number = field
+        .iter()
+        .rev()
+        .fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
+    u64::try_from(number).ok()
+}
+
+/// A big-endian number of up to 8 bytes at `at`.
+fn big(page: &[u8], at: usize, bytes: usize) -> Option<u64> {
+    let field = page.get(at..at + bytes)?;
+    Some(
+        field
+            .iter()
+            .fold(0, |number, byte| number << 8 | u64::from(*byte)),
+    )
+}
+
+fn hours(hours: u64) -> Option<Duration> {
+    Some(Duration::from_secs(hours.checked_mul(3600)?))
+}

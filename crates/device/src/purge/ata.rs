@@ -1,0 +1,307 @@
+//! What an ATA drive behind SCSI/ATA translation can do, and its commands.
+//!
+//! Clauses are those of ACS-4 and, for the way there, of SAT-4.
+
+use std::time::Duration;
+
+use super::follow::State;
+use super::method::Action;
+use crate::command::{Command, Data, Issue, Reply};
+use std::path::Path;
+
+/// Commands (ACS-4 7).
+const IDENTIFY: u8 = 0xec;
+const SANITIZE: u8 = 0xb4;
+const SET_PASSWORD: u8 = 0xf1;
+const ERASE_PREPARE: u8 = 0xf3;
+const ERASE_UNIT: u8 = 0xf4;
+const DISABLE_PASSWORD: u8 = 0xf6;
+/// Protocols of ATA PASS-THROUGH (SAT-4 table 142).
+const NON_DATA: u8 = 3;
+const PIO_IN: u8 = 4;
+const PIO_OUT: u8 = 5;
+const ASK: Duration = Duration::from_secs(30);
+/// More than 508 minutes is all that the old form can say (ACS-4 7.12.7.46).
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+/// The password while an erase goes on. Not a secret: after a power cut it is
+/// what unlocks the drive.
+pub const PASSWORD: &str = "fathom";
+
+/// What IDENTIFY DEVICE says (ACS-4 7.12.7).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ata {
+    /// Word 59: bits 12 sanitize, 13 crypto, 14 overwrite, 15 block.
+    sanitize: u16,
+    /// Word 128: bits 0 supported, 1 enabled, 2 locked, 3 frozen, 4 too many
+    /// wrong passwords, 5 enhanced erase.
+    security: u16,
+    /// Times in minutes that an erase takes, normal and enhanced.
+    minutes: [Option<u32>; 2],
+    /// Trimmed blocks read as zeros: word 69 bits 14 and 5.
+    pub zeros: bool,
+}
+
+impl Ata {
+    /// Asks the drive; `None` when it is none, or does not answer.
+    pub(super) fn find(path: &Path, issue: &dyn Issue) -> Option<Self> {
+        let command = pass_through(PIO_IN, IDENTIFY, &Registers::default(), Data::In(512), ASK);
+        let reply = issue.issue(path, &command).ok()?;
+        if !reply.is_good() {
+            return None;
+        }
+        Self::read(&reply.data)
+    }
+
+    fn read(data: &[u8]) -> Option<Self> {
+        let word = |at: usize| {
+            let bytes = data.get(2 * at..2 * at + 2)?.try_into().ok()?;
+            Some(u16::from_le_bytes(bytes))
+        };
+        // Words of 0 or FFFFh where a feature set is not there at all.
+        let or_none = |value: u16| if value == u16::MAX { 0 } else { value };
+        Some(Self {
+            sanitize: or_none(word(59)?),
+            security: or_none(word(128)?),
+            minutes: [minutes(word(89)?), minutes(word(90)?)],
+            zeros: or_none(word(69)?) & (1 << 14 | 1 << 5) == (1 << 14 | 1 << 5),
+        })
+    }
+
+    /// Whether there is this action of the sanitize device feature set.
+    pub(super) fn sanitizes(&self, action: Action) -> bool {
+        let bit = match action {
+            Action::Crypto => 13,
+            Action::Overwrite => 14,
+            Action::Block => 15,
+        };
+        self.sanitize & (1 << 12) != 0 && self.sanitize & (1 << bit) != 0
+    }
+
+    /// Why SECURITY ERASE UNIT would not be done; `None` when it may be. Without
+    /// `check` a drive that says that it has none is asked all the same.
+    pub(super) fn security_stands_against(&self, enhanced: bool, check: bool) -> Option<String> {
+        let is = |bit: u16| self.security & (1 << bit) != 0;
+        Some(match () {
+            () if check && !is(0) => "the drive has no security feature set".to_owned(),
+            () if check && enhanced && !is(5) => {
+                "the drive has no enhanced security erase".to_owned()
+            }
+            () if is(3) => "the drive's security is frozen (the firmware of most machines does \
+                            that at start); suspend the machine and wake it up (systemctl \
+                            suspend), or unplug the drive and plug it in again, then try again"
+                .to_owned(),
+            () if is(4) => "too many wrong passwords: switch the drive off and on first".to_owned(),
+            () if is(2) => "the drive is locked by a password: unlock it first (hdparm \
+                            --security-unlock); an erase that Fathom did not end used the \
+                            password 'fathom'"
+                .to_owned(),
+            () if is(1) => "the drive has a password: take it away first (hdparm \
+                            --security-disable); an erase that Fathom did not end used the \
+                            password 'fathom'"
+                .to_owned(),
+            () => return None,
+        })
+    }
+
+    /// How long the drive expects an erase to take.
+    pub(super) fn estimate(&self, enhanced: bool) -> Option<Duration> {
+        let minutes = self.minutes[usize::from(enhanced)]?;
+        Some(Duration::from_secs(60 * u64::from(minutes)))
+    }
+
+    /// SECURITY SET PASSWORD: a user password, at the level high, which the
+    /// master password can take away again (ACS-4 7.42).
+    pub(super) fn set_password() -> Command {
+        let data = Data::Out(password(0));
+        pass_through(PIO_OUT, SET_PASSWORD, &Registers::default(), data, ASK)
+    }
+
+    /// SECURITY ERASE PREPARE (7.37): must stand right before the erase.
+    pub(super) fn prepare() -> Command {
+        pass_through(
+            NON_DATA,
+            ERASE_PREPARE,
+            &Registers::default(),
+            Data::None,
+            ASK,
+        )
+    }
+
+    /// SECURITY ERASE UNIT (7.38). Bit 1 of word 0: enhanced. It may take twice
+    /// what the drive expects.
+    pub(super) fn erase(&self, enhanced: bool) -> Command {
+        let data = Data::Out(password(if enhanced { 2 } else { 0 }));
+        let timeout = self
+            .estimate(enhanced)
+            .map_or(LONGEST, |time| 2 * time + ASK);
+        pass_through(PIO_OUT, ERASE_UNIT, &Registers::default(), data, timeout)
+    }
+
+    /// SECURITY DISABLE PASSWORD (7.36): what an erase that was done has done.
+    pub(super) fn disable_password() -> Command {
+        let data = Data::Out(password(0));
+        pass_through(PIO_OUT, DISABLE_PASSWORD, &Registers::default(), data, ASK)
+    }
+
+    /// CRYPTO SCRAMBLE EXT, BLOCK ERASE EXT, OVERWRITE EXT (7.33 to 7.35): the
+    /// word in the LBA is the drive's proof that it was meant.
+    pub(super) fn sanitize(action: Action) -> Command {
+        let registers = match action {
+            // "CryP", "BkEr", "OW" with the pattern 00000000h, one pass.
+            Action::Crypto => Registers {
+                features: 0x11,
+                count: 0,
+                lba: 0x4372_7970,
+            },
+            Action::Block => Registers {
+                features: 0x12,
+                count: 0,
+                lba: 0x426b_4572,
+            },
+            Action::Overwrite => Registers {
+                features: 0x14,
+                count: 1,
+                lba: 0x4f57_0000_0000,
+            },
+        };
+        pass_through(NON_DATA, SANITIZE, &registers, Data::None, ASK)
+    }
+
+    /// SANITIZE STATUS EXT (7.36.6).
+    pub(super) fn sanitize_status() -> Command {
+        pass_through(NON_DATA, SANITIZE, &Registers::default(), Data::None, ASK)
+    }
+}
+
+/// How far a sanitize is: bits 15 done without error, 14 in progress of the
+/// count; bits 15:0 of the LBA in 65536ths (ACS-4 table 152).
+pub(super) fn sanitize_progress(reply: &Reply) -> State {
+    let Some(registers) = returned(&reply.sense) else {
+        return State::Unknown("its registers did not come back".to_owned());
+    };
+    if registers.status & 1 != 0 {
+        return State::Failed(format!(
+            "the drive aborted it (error {:#04x})",
+            registers.error
+        ));
+    }
+    match (registers.count >> 15 & 1, registers.count >> 14 & 1) {
+        (_, 1) => State::Going(f64::from(registers.lba as u16) / 65536.0),
+        (1, _) => State::Done,
+        _ => State::Failed("the drive says that the sanitize was not done".to_owned()),
+    }
+}
+
+/// Why an ATA command was not done; `None` when it was. With CK_COND the
+/// registers come in sense data also when all went well (SAT-4 12.2.2.6).
+pub(super) fn failure(reply: &Reply) -> Option<String> {
+    match returned(&reply.sense) {
+        Some(registers) if registers.status & 1 != 0 => Some(format!(
+            "the drive aborted it (ATA error {:#04x})",
+            registers.error
+        )),
+        Some(_) => None,
+        None if reply.is_good() => None,
+        None => Some(super::scsi::sense_text(reply)),
+    }
+}
+
+/// What goes into the registers of a command.
+#[derive(Debug, Default)]
+struct Registers {
+    features: u16,
+    count: u16,
+    lba: u64,
+}
+
+/// What comes back in them.
+struct Returned {
+    error: u8,
+    status: u8,
+    count: u16,
+    lba: u64,
+}
+
+/// ATA PASS-THROUGH(16) (SAT-4 12.2.2.3). Data go by the sector, and their
+/// number stands in the count (T_LENGTH 2, BYT_BLOK); commands without data are
+/// those of 48 bits here (EXTEND) and give their registers back (CK_COND).
+fn pass_through(
+    protocol: u8,
+    command: u8,
+    registers: &Registers,
+    data: Data,
+    timeout: Duration,
+) -> Command {
+    let extended = command == SANITIZE;
+    let (flags, count) = match data {
+        Data::In(bytes) => (0x0e, (bytes / 512) as u16),
+        Data::Out(ref bytes) => (0x06, (bytes.len() / 512) as u16),
+        Data::None => (0x20, registers.count),
+    };
+    let features = registers.features.to_be_bytes();
+    let count = count.to_be_bytes();
+    let lba = registers.lba.to_le_bytes();
+    let cdb = vec![
+        0x85,
+        protocol << 1 | u8::from(extended),
+        flags,
+        features[0],
+        features[1],
+        count[0],
+        count[1],
+        // (31:24) (7:0) (39:32) (15:8) (47:40) (23:16)
+        lba[3],
+        lba[0],
+        lba[4],
+        lba[1],
+        lba[5],
+        lba[2],
+        // Bit 6: addresses are LBAs.
+        0x40,
+        command,
+        0,
+    ];
+    Command::Scsi { cdb, data, timeout }
+}
+
+/// The ATA Status Return descriptor (SAT-4 12.2.2.7), code 09h, in sense data in
+/// descriptor format (SPC-5 4.4.2).
+fn returned(sense: &[u8]) -> Option<Returned> {
+    if !matches!(sense.first()? & 0x7f, 0x72 | 0x73) {
+        return None;
+    }
+    let mut at = 8;
+    while let Some(&[code, length]) = sense.get(at..at + 2) {
+        if let (9, Some(d)) = (code, sense.get(at..at + 14)) {
+            let lba = [d[7], d[9], d[11], d[6], d[8], d[10], 0, 0];
+            return Some(Returned {
+                error: d[3],
+                count: u16::from_be_bytes([d[4], d[5]]),
+                lba: u64::from_le_bytes(lba),
+                status: d[13],
+            });
+        }
+        at += 2 + usize::from(length);
+    }
+    None
+}
+
+/// The sector that goes with the security commands: word 0, then the password
+/// in words 1 to 16 (ACS-4 table 137).
+fn password(word0: u8) -> Vec<u8> {
+    let mut sector = vec![0; 512];
+    sector[0] = word0;
+    sector[2..2 + PASSWORD.len()].copy_from_slice(PASSWORD.as_bytes());
+    sector
+}
+
+/// Words 89 and 90: with bit 15 bits 14:0 count 2 minutes, else bits 7:0 do;
+/// 0: not told; all ones: more than can be said.
+fn minutes(word: u16) -> Option<u32> {
+    let (count, most) = match word & 0x8000 {
+        0 => (word & 0xff, 0xff),
+        _ => (word & 0x7fff, 0x7fff),
+    };
+    (count != 0 && count != most).then(|| 2 * u32::from(count))
+}

@@ -1,0 +1,279 @@
+//! What a device can do to take its data away, asked before anything is done.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fathom_model::Promise;
+use fathom_model::environment::BlockDevice;
+
+use super::PurgeError;
+use super::ata::Ata;
+use super::method::{Action, Fill, Method, Want};
+use super::nvme::{self, Nvme};
+use super::scsi::Scsi;
+use crate::command::Issue;
+use crate::identity;
+use crate::sys::{Node, Sys};
+
+/// What is known of a device's ways to be purged.
+#[derive(Debug, Clone)]
+pub struct Capabilities {
+    /// The path as it was given.
+    pub path: PathBuf,
+    /// What stands there.
+    pub device: BlockDevice,
+    /// Size of the device, or of the partition that was given, in bytes.
+    pub size_bytes: u64,
+    /// What the NVMe drive says, when it is one.
+    pub nvme: Option<Nvme>,
+    /// What the SCSI device says, when it is one; an ATA drive is one too.
+    pub scsi: Option<Scsi>,
+    /// What the ATA drive behind it says, when it is one.
+    pub ata: Option<Ata>,
+    /// What the block layer can do.
+    pub discard: Discard,
+    /// Other namespaces of the same drive.
+    pub others: Vec<Other>,
+    zoned: bool,
+    read_only: bool,
+}
+
+/// Limits of discarding (Documentation/ABI/stable/sysfs-block).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Discard {
+    /// Most bytes of one request; 0: there is no discard.
+    pub max_bytes: u64,
+    /// What was discarded reads as zeros, as the device promises.
+    pub zeros: bool,
+}
+
+/// Another namespace of the same NVMe drive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Other {
+    /// Its id.
+    pub nsid: u32,
+    /// Its block device; absent where this system has none for it.
+    pub path: Option<PathBuf>,
+}
+
+/// One way, and whether the device can go it.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    /// The way.
+    pub method: Method,
+    /// Why the device cannot; `None`: it can.
+    pub against: Option<String>,
+    /// What would be read afterwards.
+    pub promise: Promise,
+    /// Other namespaces whose data it takes away as well.
+    pub touches: Vec<Other>,
+    /// How long the device itself expects it to take.
+    pub estimate: Option<Duration>,
+}
+
+impl Capabilities {
+    /// Asks a device. Changes nothing.
+    ///
+    /// # Errors
+    /// [`PurgeError::NotADevice`].
+    pub fn find(sys: &Sys, issue: &dyn Issue, path: &Path) -> Result<Self, PurgeError> {
+        let not = || PurgeError::NotADevice {
+            path: path.to_owned(),
+        };
+        let node = sys.by_path(path).ok_or_else(not)?;
+        let disk = node.whole();
+        let nvme = Nvme::find(sys, &disk, issue);
+        let is_scsi = disk.dir.join("device/scsi_level").exists();
+        let scsi = is_scsi.then(|| Scsi::find(&disk.dev_path(), issue));
+        let is_ata = scsi.as_ref().is_some_and(|scsi| scsi.ata)
+            || disk.text("device/vendor").as_deref() == Some("ATA");
+        let ata = match is_scsi && is_ata {
+            true => Ata::find(&disk.dev_path(), issue),
+            false => None,
+        };
+        let others = nvme
+            .as_ref()
+            .map_or_else(Vec::new, |nvme| others(sys, &disk, nvme));
+        let kept = nvme.as_ref().and_then(|nvme| nvme.namespace.as_ref());
+        let zeros = kept.is_some_and(|namespace| namespace.zeros)
+            || scsi.as_ref().is_some_and(|scsi| scsi.zeros)
+            || ata.as_ref().is_some_and(|ata| ata.zeros)
+            || is_sparse(&disk);
+        Ok(Self {
+            path: path.to_owned(),
+            device: identity::block_device(sys, &node),
+            size_bytes: node.size_bytes(),
+            discard: Discard {
+                max_bytes: disk.value("queue/discard_max_bytes").unwrap_or(0),
+                zeros,
+            },
+            zoned: disk
+                .text("queue/zoned")
+                .is_some_and(|zoned| zoned != "none"),
+            read_only: node.value::<u8>("ro") == Some(1),
+            nvme,
+            scsi,
+            ata,
+            others,
+        })
+    }
+
+    /// Every way, in the order in which `auto` takes the first possible one;
+    /// those of other kinds of device are left out.
+    #[must_use]
+    pub fn offers(&self, want: &Want) -> Vec<Offer> {
+        Method::all()
+            .filter(|&method| self.is_of_kind(method))
+            .map(|method| self.offer(method, want))
+            .collect()
+    }
+
+    /// Whether a way is one of this kind of device.
+    pub(super) fn is_of_kind(&self, method: Method) -> bool {
+        match method {
+            Method::NvmeFormat | Method::NvmeSanitize(_) => self.nvme.is_some(),
+            Method::AtaSanitize(_) | Method::AtaSecurityErase { .. } => self.ata.is_some(),
+            // A translation has SCSI's commands in its own way at best.
+            Method::ScsiSanitize(_) | Method::ScsiFormat => {
+                self.scsi.is_some() && self.ata.is_none()
+            }
+            Method::Discard { .. } | Method::Overwrite(_) => true,
+        }
+    }
+
+    /// One way.
+    #[must_use]
+    pub fn offer(&self, method: Method, want: &Want) -> Offer {
+        Offer {
+            method,
+            against: self.against(method, want),
+            promise: self.promise(method),
+            touches: self.touches(method, want),
+            estimate: self.estimate(method),
+        }
+    }
+
+    /// Why the device cannot; whether the settings of a format are right is not
+    /// asked here.
+    fn against(&self, method: Method, want: &Want) -> Option<String> {
+        if let Some(partition) = self.device.partition.as_ref().filter(|_| method.is_whole()) {
+            return Some(format!(
+                "acts on the whole device /dev/{}, of which {} is a part",
+                self.device.name, partition.name
+            ));
+        }
+        if self.read_only {
+            return Some("the device is read-only".to_owned());
+        }
+        if self.zoned {
+            return Some("the device is zoned; its zones are reset with blkzone reset".to_owned());
+        }
+        let against: Result<(), &str> = match method {
+            Method::NvmeFormat => match &self.nvme {
+                None => Err("it is no NVMe device"),
+                Some(nvme) if nvme.formats() || !want.check => Ok(()),
+                Some(_) => Err("the controller has no Format NVM (OACS bit 1)"),
+            },
+            Method::NvmeSanitize(action) => match &self.nvme {
+                None => Err("it is no NVMe device"),
+                Some(nvme) if nvme.sanitizes(action) || !want.check => Ok(()),
+                Some(_) => Err("the controller has no such sanitize (SANICAP)"),
+            },
+            Method::AtaSanitize(action) => match &self.ata {
+                None => Err("it is no ATA device"),
+                Some(ata) if ata.sanitizes(action) || !want.check => Ok(()),
+                Some(_) => Err("the drive has no such sanitize (IDENTIFY word 59)"),
+            },
+            Method::AtaSecurityErase { enhanced } => match &self.ata {
+                None => Err("it is no ATA device"),
+                Some(ata) => return ata.security_stands_against(enhanced, want.check),
+            },
+            Method::ScsiSanitize(action) => self.scsi_can(want, |scsi| scsi.sanitizes(action)),
+            Method::ScsiFormat => self.scsi_can(want, |scsi| scsi.format),
+            Method::Discard { secure: false } if self.discard.max_bytes == 0 => {
+                Err("the device has no discard (discard_max_bytes 0)")
+            }
+            // No attribute tells whether it is there.
+            Method::Discard { secure: true } if want.choice.only() != Some(method) => {
+                Err("only by name: the system does not tell whether the device has it")
+            }
+            Method::Discard { .. } | Method::Overwrite(_) => Ok(()),
+        };
+        against.err().map(str::to_owned)
+    }
+
+    /// A command that a device does not speak of is tried when it is asked for
+    /// by name only.
+    fn scsi_can(
+        &self,
+        want: &Want,
+        can: impl Fn(&Scsi) -> Option<bool>,
+    ) -> Result<(), &'static str> {
+        match &self.scsi {
+            None => Err("it is no SCSI device"),
+            Some(_) if self.ata.is_some() => Err("it is an ATA device"),
+            Some(scsi) => match can(scsi) {
+                Some(true) => Ok(()),
+                Some(false) if want.check => Err("the device says that it has no such command"),
+                _ if want.choice.only().is_some() => Ok(()),
+                _ => Err("only by name: the device does not say whether it has the command"),
+            },
+        }
+    }
+
+    /// What a block reads as afterwards. Formats and erasures leave that to the
+    /// drive (NVMe 5.14: "indeterminate").
+    fn promise(&self, method: Method) -> Promise {
+        match method {
+            Method::Overwrite(Fill::Random) => Promise::Written,
+            Method::Overwrite(Fill::Zeros)
+            | Method::NvmeSanitize(Action::Overwrite)
+            | Method::AtaSanitize(Action::Overwrite)
+            | Method::ScsiSanitize(Action::Overwrite) => Promise::Zeros,
+            Method::Discard { .. } if self.discard.zeros => Promise::Zeros,
+            _ => Promise::Gone,
+        }
+    }
+
+    fn touches(&self, method: Method, want: &Want) -> Vec<Other> {
+        let wide = match (method, &self.nvme) {
+            (Method::NvmeFormat, Some(nvme)) => nvme.format_is_wide(&want.format),
+            (Method::NvmeSanitize(_), Some(_)) => true,
+            _ => false,
+        };
+        if wide {
+            self.others.clone()
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn estimate(&self, method: Method) -> Option<Duration> {
+        match method {
+            Method::NvmeSanitize(action) => self.nvme.as_ref()?.estimates.of(action),
+            Method::AtaSecurityErase { enhanced } => self.ata.as_ref()?.estimate(enhanced),
+            _ => None,
+        }
+    }
+}
+
+/// Blocks that a loop device or zram does not keep read as zeros
+/// (`loop_fallocate` in drivers/block/loop.c, `zram_bio_discard`).
+fn is_sparse(disk: &Node) -> bool {
+    disk.dir.join("loop").exists() || disk.name.starts_with("zram")
+}
+
+fn others(sys: &Sys, disk: &Node, nvme: &Nvme) -> Vec<Other> {
+    let here = nvme::siblings(sys, disk);
+    let path = |nsid: u32| {
+        let node = here
+            .iter()
+            .find(|other| other.value::<u32>("nsid") == Some(nsid));
+        node.map(Node::dev_path)
+    };
+    let other = |&nsid: &u32| Other {
+        nsid,
+        path: path(nsid),
+    };
+    nvme.others.iter().map(other).collect()
+}

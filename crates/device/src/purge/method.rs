@@ -1,0 +1,312 @@
+//! The ways to purge a device, their names, and the order in which they are
+//! tried.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A way to take all data away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Format NVM (NVMe Base Specification 2.0, 5.14).
+    NvmeFormat,
+    /// Sanitize of NVMe (5.24 there): the whole subsystem.
+    NvmeSanitize(Action),
+    /// SANITIZE of SCSI (SBC-4 5.35).
+    ScsiSanitize(Action),
+    /// FORMAT UNIT of SCSI (SBC-4 5.4).
+    ScsiFormat,
+    /// The sanitize device feature set of ATA (ACS-4 4.17).
+    AtaSanitize(Action),
+    /// SECURITY ERASE UNIT of ATA (ACS-4 7.38), in its enhanced mode or not.
+    AtaSecurityErase {
+        /// Also blocks that were reallocated, with a pattern of the vendor's.
+        enhanced: bool,
+    },
+    /// `BLKDISCARD`: the block layer's, whatever the device makes of it.
+    Discard {
+        /// `BLKSECDISCARD`: that the data cannot be had back either.
+        secure: bool,
+    },
+    /// Blocks written by Fathom.
+    Overwrite(Fill),
+}
+
+/// What a sanitize does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Erases the blocks of the medium.
+    Block,
+    /// Changes the key of all data.
+    Crypto,
+    /// Writes a pattern, zeros here, once.
+    Overwrite,
+}
+
+/// What an overwrite writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fill {
+    /// Zeros.
+    Zeros,
+    /// Bytes that no drive can compress or find twice.
+    Random,
+}
+
+use Action::{Block, Crypto, Overwrite};
+
+/// The ways in the order in which `auto` tries them; those that a device does
+/// not know are passed over. What leaves a drive as new comes before what makes
+/// it believe that it is full of data, and what the block layer can do for any
+/// device comes last.
+pub const AUTO: [Method; 14] = [
+    Method::NvmeFormat,
+    Method::NvmeSanitize(Block),
+    Method::NvmeSanitize(Crypto),
+    Method::AtaSanitize(Block),
+    Method::AtaSanitize(Crypto),
+    Method::AtaSecurityErase { enhanced: true },
+    Method::AtaSecurityErase { enhanced: false },
+    Method::ScsiSanitize(Block),
+    Method::ScsiSanitize(Crypto),
+    Method::Discard { secure: false },
+    Method::ScsiFormat,
+    Method::Overwrite(Fill::Zeros),
+    // Never reached by `auto`, which always can write zeros; here so that this
+    // is the list of all, but for overwriting by the device itself.
+    Method::Discard { secure: true },
+    Method::Overwrite(Fill::Random),
+];
+
+/// The ways in which the device overwrites itself: as slow as an overwrite from
+/// outside, and not to be stopped. Only by name.
+const BY_NAME: [Method; 3] = [
+    Method::NvmeSanitize(Overwrite),
+    Method::AtaSanitize(Overwrite),
+    Method::ScsiSanitize(Overwrite),
+];
+
+impl Method {
+    /// Every way, in the order of [`AUTO`].
+    pub fn all() -> impl Iterator<Item = Self> {
+        AUTO.into_iter().chain(BY_NAME)
+    }
+
+    /// Whether it acts on the whole device, also when it is given a part.
+    #[must_use]
+    pub fn is_whole(self) -> bool {
+        !matches!(self, Self::Discard { .. } | Self::Overwrite(_))
+    }
+
+    /// What it does, for a person.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::NvmeFormat => "formats the namespace (Format NVM)",
+            Self::NvmeSanitize(Block) | Self::ScsiSanitize(Block) | Self::AtaSanitize(Block) => {
+                "the drive erases all its blocks (Sanitize)"
+            }
+            Self::NvmeSanitize(Crypto) | Self::ScsiSanitize(Crypto) | Self::AtaSanitize(Crypto) => {
+                "the drive changes the key of all data (Sanitize)"
+            }
+            Self::NvmeSanitize(Overwrite)
+            | Self::ScsiSanitize(Overwrite)
+            | Self::AtaSanitize(Overwrite) => "the drive writes zeros over all data (Sanitize)",
+            Self::ScsiFormat => "the drive formats its medium (FORMAT UNIT)",
+            Self::AtaSecurityErase { enhanced: false } => "the drive erases all its user data",
+            Self::AtaSecurityErase { enhanced: true } => {
+                "the drive erases all its data, reallocated blocks included"
+            }
+            Self::Discard { secure: false } => "tells the device that no block is needed",
+            Self::Discard { secure: true } => "tells the device to erase every block",
+            Self::Overwrite(Fill::Zeros) => "Fathom writes zeros over all blocks",
+            Self::Overwrite(Fill::Random) => "Fathom writes random bytes over all blocks",
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Self::Block => "block",
+            Self::Crypto => "crypto",
+            Self::Overwrite => "overwrite",
+        })
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::NvmeFormat => f.write_str("nvme-format"),
+            Self::NvmeSanitize(action) => write!(f, "nvme-sanitize-{action}"),
+            Self::ScsiSanitize(action) => write!(f, "scsi-sanitize-{action}"),
+            Self::ScsiFormat => f.write_str("scsi-format"),
+            Self::AtaSanitize(action) => write!(f, "ata-sanitize-{action}"),
+            Self::AtaSecurityErase { enhanced: false } => f.write_str("ata-security-erase"),
+            Self::AtaSecurityErase { enhanced: true } => f.write_str("ata-security-erase-enhanced"),
+            Self::Discard { secure: false } => f.write_str("blkdiscard"),
+            Self::Discard { secure: true } => f.write_str("blkdiscard-secure"),
+            Self::Overwrite(Fill::Zeros) => f.write_str("overwrite"),
+            Self::Overwrite(Fill::Random) => f.write_str("overwrite-random"),
+        }
+    }
+}
+
+/// The ways to choose from, in the order of preference: the first that the
+/// device can do is taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice(Vec<Method>);
+
+impl Choice {
+    /// These, the first one first.
+    #[must_use]
+    pub fn of(methods: impl IntoIterator<Item = Method>) -> Self {
+        Self(methods.into_iter().collect())
+    }
+
+    /// The ways, in order.
+    #[must_use]
+    pub fn methods(&self) -> &[Method] {
+        &self.0
+    }
+
+    /// The one way, where there is no choice.
+    #[must_use]
+    pub fn only(&self) -> Option<Method> {
+        match self.0[..] {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+}
+
+impl Default for Choice {
+    fn default() -> Self {
+        Self(AUTO.to_vec())
+    }
+}
+
+/// `auto`, a way by its name, or a family of them: `nvme-sanitize`,
+/// `ata-sanitize`, `scsi-sanitize`, whose first possible action is taken.
+impl FromStr for Choice {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        if name == "auto" {
+            return Ok(Self::default());
+        }
+        if let Some(method) = Method::all().find(|method| method.to_string() == name) {
+            return Ok(Self(vec![method]));
+        }
+        let family = name.ends_with("-sanitize").then(|| format!("{name}-"));
+        let of_family = |method: &Method| {
+            family
+                .as_ref()
+                .is_some_and(|family| method.to_string().starts_with(family))
+        };
+        let family: Vec<Method> = Method::all().filter(of_family).collect();
+        if !family.is_empty() {
+            return Ok(Self(family));
+        }
+        let names: Vec<String> = Method::all().map(|method| method.to_string()).collect();
+        Err(format!(
+            "there is no such method; there are auto, {}",
+            names.join(", ")
+        ))
+    }
+}
+
+/// Settings of Format NVM; what is absent stays as the namespace has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Format {
+    /// The namespace, in place of the one that sysfs names; FFFFFFFFh is all.
+    pub nsid: Option<u32>,
+    /// Index of the LBA format.
+    pub lbaf: Option<u8>,
+    /// Metadata: 0 in a buffer of its own, 1 at the end of each block.
+    pub ms: Option<u8>,
+    /// Type of protection information; 0 is none.
+    pub pi: Option<u8>,
+    /// Protection information: 0 as the last, 1 as the first bytes of the metadata.
+    pub pil: Option<u8>,
+    /// Secure erase: 0 none, 1 user data, 2 cryptographic; absent: 1.
+    pub ses: Option<u8>,
+    /// How long it may take; absent: [`Format::TIMEOUT`].
+    pub timeout: Option<Duration>,
+    /// Whether the controller is reset afterwards.
+    pub reset: bool,
+}
+
+impl Format {
+    /// The default of fio-tests' `PURGE_TIMEOUT_MS`; the kernel's own, a
+    /// minute (`admin_timeout`, drivers/nvme/host/core.c), is too short for
+    /// many drives.
+    pub const TIMEOUT: Duration = Duration::from_millis(600_000);
+}
+
+/// What is wanted of a purge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Want {
+    /// The ways to choose from.
+    pub choice: Choice,
+    /// Settings of `nvme-format`.
+    pub format: Format,
+    /// Whether ways and settings that the device says it lacks are refused
+    /// beforehand (fio-tests' `PURGE_NVME_PURGE_VERIFY`); else the device is
+    /// asked to do them, where they are named. Not about the verification,
+    /// which always is made.
+    pub check: bool,
+    /// How many samples are written and looked for; fewer where the device has
+    /// fewer blocks.
+    pub samples: u64,
+}
+
+impl Want {
+    /// Samples when nothing else is asked for: left-overs of 0.45 % of a device
+    /// are found with a probability of 99 %, in seconds on a hard disk.
+    pub const SAMPLES: u64 = 1024;
+}
+
+impl Default for Want {
+    fn default() -> Self {
+        Self {
+            choice: Choice::default(),
+            format: Format::default(),
+            check: true,
+            samples: Self::SAMPLES,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_has_a_name_that_is_read_back() {
+        for method in Method::all() {
+            let name = method.to_string();
+            assert_eq!(
+                name.parse::<Choice>().unwrap().only(),
+                Some(method),
+                "{name}"
+            );
+        }
+        assert_eq!(Method::all().count(), 17);
+        let family: Choice = "ata-sanitize".parse().unwrap();
+        let names: Vec<String> = family.methods().iter().map(Method::to_string).collect();
+        let all = [
+            "ata-sanitize-block",
+            "ata-sanitize-crypto",
+            "ata-sanitize-overwrite",
+        ];
+        assert_eq!(names, all);
+        assert_eq!("auto".parse::<Choice>().unwrap(), Choice::default());
+        assert!(
+            "hammer"
+                .parse::<Choice>()
+                .unwrap_err()
+                .contains("nvme-format")
+        );
+    }
+}

@@ -1,0 +1,346 @@
+//! ATA behind SCSI/ATA translation: the exact commands, and what drives do
+//! instead of them.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use fathom_device::command::{Command, Data, Reply};
+use fathom_device::purge::{PASSWORD, Purge};
+use fathom_model::{Exit, Promise};
+use fathom_testkit::{LoopDevice, skip};
+
+use crate::drive::{Drive, bad, good, opcode};
+use crate::{Machine, SIZE, all_kept, kept, require, run, want};
+
+const IDENTIFY: u8 = 0xec;
+const SET_PASSWORD: u8 = 0xf1;
+const PREPARE: u8 = 0xf3;
+const ERASE: u8 = 0xf4;
+const DISABLE: u8 = 0xf6;
+const SANITIZE: u8 = 0xb4;
+
+/// IDENTIFY DEVICE data with these words.
+fn identify(words: &[(usize, u16)]) -> Vec<u8> {
+    let mut data = vec![0; 512];
+    for (at, word) in words {
+        data[2 * at..2 * at + 2].copy_from_slice(&word.to_le_bytes());
+    }
+    data
+}
+
+/// Security with enhanced erase, 2 × 30 and 2 × 3 minutes; every sanitize.
+const ABLE: [(usize, u16); 4] = [(59, 0xf000), (89, 30), (90, 0x8003), (128, 0x21)];
+
+fn machine(device: &Path) -> Machine {
+    let machine = Machine::new();
+    let name = device.file_name().unwrap().to_str().unwrap();
+    let dir = machine.disk(name, SIZE, Some(device));
+    std::fs::create_dir_all(dir.join("device")).unwrap();
+    std::fs::write(dir.join("device/scsi_level"), "6\n").unwrap();
+    std::fs::write(dir.join("device/vendor"), "ATA     \n").unwrap();
+    machine
+}
+
+/// ABORTED COMMAND with the registers of an aborted command: status 51h, error
+/// 04h, as QEMU's and real drives' come through libata.
+fn aborted() -> Reply {
+    let mut sense = vec![0x72, 0x0b, 0, 0, 0, 0, 0, 14, 9, 12];
+    sense.extend([0, 0x04, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x51]);
+    bad(2, &sense)
+}
+
+/// The registers of a command that went well, as CK_COND has them given back.
+fn registers(count: u16, lba: u16) -> Reply {
+    let mut sense = vec![0x72, 1, 0, 0x1d, 0, 0, 0, 14, 9, 12, 1, 0];
+    sense.extend(count.to_be_bytes());
+    let lba = lba.to_le_bytes();
+    sense.extend([0, lba[0], 0, lba[1], 0, 0, 0x40, 0x50]);
+    bad(2, &sense)
+}
+
+/// A drive that answers IDENTIFY by `words`, SCSI's own questions with an error,
+/// everything else by `other`.
+fn drive(
+    device: &Path,
+    words: &'static [(usize, u16)],
+    other: impl Fn(u8) -> Reply + Send + Sync + 'static,
+) -> Drive {
+    Drive::new(device, move |command| match opcode(command) {
+        Some(IDENTIFY) => good(identify(words)),
+        Some(code) if matches!(command, Command::Scsi { cdb, .. } if cdb[0] == 0x85) => other(code),
+        _ => bad(
+            2,
+            &[0x70, 0, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0],
+        ),
+    })
+}
+
+fn cdb(command: &Command) -> Vec<u8> {
+    match command {
+        Command::Scsi { cdb, .. } => cdb.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_security_erase_sets_a_password_prepares_and_erases() {
+    let test = "a_security_erase_sets_a_password_prepares_and_erases";
+    let device = require!(test, LoopDevice::new(SIZE));
+    let machine = machine(device.path());
+    for (method, word0, minutes) in [
+        ("ata-security-erase", 0, 60),
+        ("ata-security-erase-enhanced", 2, 6),
+    ] {
+        let drive = drive(device.path(), &ABLE, |_| Reply::default()).erasing_at(ERASE);
+        let purge = Purge::new(&machine.sys(), &drive, &want(method), device.path()).unwrap();
+        let offer = purge.capabilities.offer(purge.method, &want(method));
+        assert_eq!(offer.estimate.unwrap().as_secs(), 60 * minutes);
+        let done = run(&purge, &drive).unwrap();
+        assert_eq!(done.verification.promise, Promise::Gone);
+        let orders = drive.orders();
+        let [set, prepare, erase] = &orders[..] else {
+            panic!("{orders:?}")
+        };
+        // PIO out, a sector; no data; PIO out, a sector.
+        let sector = |command: u8| {
+            vec![
+                0x85,
+                5 << 1,
+                0x06,
+                0,
+                0,
+                0,
+                1,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0x40,
+                command,
+                0,
+            ]
+        };
+        assert_eq!(cdb(set), sector(SET_PASSWORD));
+        assert_eq!(
+            cdb(prepare),
+            [
+                0x85,
+                3 << 1,
+                0x20,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0x40,
+                PREPARE,
+                0
+            ]
+        );
+        assert_eq!(cdb(erase), sector(ERASE));
+        let Command::Scsi {
+            data: Data::Out(sent),
+            timeout,
+            ..
+        } = erase
+        else {
+            panic!("{erase:?}")
+        };
+        assert_eq!(
+            (sent.len(), sent[0], &sent[2..8]),
+            (512, word0, PASSWORD.as_bytes())
+        );
+        assert!(timeout.as_secs() > 2 * 60 * minutes, "{timeout:?}");
+        assert!(
+            purge
+                .like()
+                .starts_with("hdparm --user-master u --security-erase"),
+            "{}",
+            purge.like()
+        );
+    }
+}
+
+/// `hdparm --security-erase` ends with 0 when the drive has aborted it.
+#[test]
+fn an_aborted_erase_takes_the_password_away_again_and_is_told() {
+    let test = "an_aborted_erase_takes_the_password_away_again_and_is_told";
+    let device = require!(test, LoopDevice::new(SIZE));
+    let machine = machine(device.path());
+    for fails_at in [PREPARE, ERASE] {
+        let drive = drive(device.path(), &ABLE, move |code| match code {
+            code if code == fails_at => aborted(),
+            _ => Reply::default(),
+        });
+        let purge = Purge::new(
+            &machine.sys(),
+            &drive,
+            &want("ata-security-erase"),
+            device.path(),
+        );
+        let error = run(&purge.unwrap(), &drive).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("the drive aborted it (ATA error 0x04)"),
+            "{error}"
+        );
+        assert_eq!(error.exit(), Exit::Failed);
+        let orders = drive.orders();
+        assert_eq!(
+            orders.last().and_then(opcode),
+            Some(DISABLE),
+            "{fails_at:#x}: {orders:?}"
+        );
+        let Some(Command::Scsi {
+            data: Data::Out(sent),
+            ..
+        }) = orders.last()
+        else {
+            panic!()
+        };
+        assert_eq!(&sent[2..8], PASSWORD.as_bytes());
+    }
+    // Where the password was not taken there is none to take away.
+    let drive = drive(device.path(), &ABLE, |_| aborted());
+    let purge = Purge::new(
+        &machine.sys(),
+        &drive,
+        &want("ata-security-erase"),
+        device.path(),
+    );
+    run(&purge.unwrap(), &drive).unwrap_err();
+    assert_eq!(drive.count(DISABLE), 0);
+}
+
+#[test]
+fn an_erase_that_says_good_and_does_nothing_is_caught() {
+    let test = "an_erase_that_says_good_and_does_nothing_is_caught";
+    let device = require!(test, LoopDevice::new(SIZE));
+    let machine = machine(device.path());
+    let drive = drive(device.path(), &ABLE, |_| Reply::default());
+    let purge = Purge::new(
+        &machine.sys(),
+        &drive,
+        &want("ata-security-erase"),
+        device.path(),
+    );
+    all_kept(kept(run(&purge.unwrap(), &drive)));
+}
+
+#[test]
+fn what_stands_against_an_erase_is_told_with_what_to_do() {
+    let test = "what_stands_against_an_erase_is_told_with_what_to_do";
+    let device = require!(test, LoopDevice::new(SIZE));
+    let machine = machine(device.path());
+    let cases: [(&'static [(usize, u16)], &str, &str); 6] = [
+        (&[(128, 0)], "ata-security-erase", "no security feature set"),
+        (
+            &[(128, 1)],
+            "ata-security-erase-enhanced",
+            "no enhanced security erase",
+        ),
+        (&[(128, 0x29)], "ata-security-erase", "suspend the machine"),
+        (&[(128, 0x07)], "ata-security-erase", "--security-unlock"),
+        (&[(128, 0x03)], "ata-security-erase", "--security-disable"),
+        (
+            &[(59, 0xffff), (128, 1)],
+            "ata-sanitize-block",
+            "no such sanitize",
+        ),
+    ];
+    for (words, method, wanted) in cases {
+        let drive = drive(device.path(), words, |code| panic!("{code:#x} was given"));
+        let error = Purge::new(&machine.sys(), &drive, &want(method), device.path()).unwrap_err();
+        assert_eq!(error.exit(), Exit::Missing);
+        assert!(error.to_string().contains(wanted), "{method}: {error}");
+    }
+    // An order of choice, and what is passed over in it.
+    let drive = drive(device.path(), &[(128, 0x09)], |_| aborted());
+    let auto = Purge::new(&machine.sys(), &drive, &want("auto"), device.path()).unwrap();
+    assert_eq!(auto.method.to_string(), "overwrite");
+    assert_eq!(auto.passed_over.len(), 5, "{:?}", auto.passed_over);
+}
+
+#[test]
+fn an_ata_sanitize_is_followed_by_its_registers() {
+    let device = require!(
+        "an_ata_sanitize_is_followed_by_its_registers",
+        LoopDevice::new(SIZE)
+    );
+    let machine = machine(device.path());
+    // Started; half done; done without error.
+    let going = || {
+        let asked = AtomicUsize::new(0);
+        move |_| match asked.fetch_add(1, Ordering::SeqCst) {
+            0 => registers(0, 0),
+            1 => registers(0x4000, 0x8000),
+            _ => registers(0x8000, 0xffff),
+        }
+    };
+    for (method, features, count, lba, promise) in [
+        (
+            "ata-sanitize-block",
+            0x12,
+            0,
+            [0x42, 0x72, 0, 0x45, 0, 0x6b],
+            Promise::Gone,
+        ),
+        (
+            "ata-sanitize-crypto",
+            0x11,
+            0,
+            [0x43, 0x70, 0, 0x79, 0, 0x72],
+            Promise::Gone,
+        ),
+        (
+            "ata-sanitize-overwrite",
+            0x14,
+            1,
+            [0, 0, 0x57, 0, 0x4f, 0],
+            Promise::Zeros,
+        ),
+    ] {
+        let drive = drive(device.path(), &ABLE, going());
+        let purge = Purge::new(&machine.sys(), &drive, &want(method), device.path()).unwrap();
+        // What the drive says is not believed: nothing was erased.
+        let seen = kept(run(&purge, &drive));
+        assert_eq!(seen.promise, promise);
+        all_kept(seen);
+        let orders = drive.orders();
+        let mut wanted = vec![0x85, 3 << 1 | 1, 0x20, 0, features, 0, count];
+        wanted.extend(lba);
+        wanted.extend([0x40, SANITIZE, 0]);
+        assert_eq!(cdb(&orders[0]), wanted, "{method}");
+        let status = [
+            0x85, 7, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, SANITIZE, 0,
+        ];
+        assert!(
+            orders[1..].iter().all(|order| cdb(order) == status),
+            "{orders:?}"
+        );
+        assert_eq!(orders.len(), 3);
+    }
+    let failed = |answer: fn(usize) -> Reply| {
+        let asked = AtomicUsize::new(0);
+        let drive = drive(device.path(), &ABLE, move |_| {
+            answer(asked.fetch_add(1, Ordering::SeqCst))
+        });
+        let purge = Purge::new(
+            &machine.sys(),
+            &drive,
+            &want("ata-sanitize-block"),
+            device.path(),
+        );
+        run(&purge.unwrap(), &drive).unwrap_err().to_string()
+    };
+    assert!(failed(|_| aborted()).contains("aborted it (ATA error 0x04)"));
+    assert!(failed(|_| registers(0, 0)).contains("the sanitize was not done"));
+}

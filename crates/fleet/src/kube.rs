@@ -1,0 +1,398 @@
+//! A Kubernetes cluster: objects made, watched and removed, commands run in its
+//! pods. Every call waits for its answer, no longer than it says.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::path::Path;
+use std::time::Duration;
+
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{
+    Api, ApiResource, AttachParams, AttachedProcess, DeleteParams, DynamicObject, GroupVersionKind,
+    ListParams, LogParams, Patch, PatchParams, PostParams,
+};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+
+/// Longest wait for an answer of the API server.
+const ANSWER: Duration = Duration::from_secs(30);
+/// Who made an object, for the API server's records.
+const FIELD_MANAGER: &str = "fathom";
+
+/// Why something in a cluster did not work.
+#[derive(Debug, thiserror::Error)]
+pub enum KubeError {
+    /// There is no configuration for a cluster, or it cannot be used.
+    #[error("{0}\n  to do: name a kubeconfig with --kubeconfig, a context with --context")]
+    Config(String),
+    /// The API server refused, or could not be reached.
+    #[error("{what}: {reason}")]
+    Api {
+        /// What was asked of it.
+        what: String,
+        /// What it said.
+        reason: String,
+        /// Its status code; 0 when it gave none.
+        code: u16,
+    },
+    /// No answer came in time.
+    #[error("{what}: no answer within {} s", .after.as_secs())]
+    Late {
+        /// What was asked.
+        what: String,
+        /// The time that was waited.
+        after: Duration,
+    },
+}
+
+impl KubeError {
+    /// Whether what was asked for is not there.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Api { code: 404, .. })
+    }
+
+    fn api(what: &str, error: kube::Error) -> Self {
+        let (reason, code) = match error {
+            kube::Error::Api(status) => (status.message.clone(), status.code),
+            other => (other.to_string(), 0),
+        };
+        Self::Api {
+            what: what.to_owned(),
+            reason,
+            code,
+        }
+    }
+}
+
+/// What a command in a pod gave.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ran {
+    /// Its exit code; `None` when it could not be started or was cut off.
+    pub code: Option<i32>,
+    /// Its standard output.
+    pub stdout: Vec<u8>,
+    /// Its standard error; what the cluster says where it did not run.
+    pub stderr: Vec<u8>,
+}
+
+/// A kind of object: `v1`, `Pod`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kind {
+    /// Group and version as manifests have them.
+    pub api_version: &'static str,
+    /// Name of the kind.
+    pub kind: &'static str,
+}
+
+/// A connection to a cluster.
+pub struct Cluster {
+    runtime: tokio::runtime::Runtime,
+    client: Client,
+    /// The API server's address.
+    server: String,
+    /// Namespace of the context.
+    namespace: String,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("Cluster")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// Takes the kubeconfig that is named, else the one that kubectl would take
+    /// (`KUBECONFIG`, `~/.kube/config`, the account of the pod it runs in).
+    ///
+    /// # Errors
+    /// When there is none, or it is wrong. The cluster is not spoken to yet.
+    pub fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Self, KubeError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| KubeError::Config(error.to_string()))?;
+        let wrong = |error: &dyn std::fmt::Display| KubeError::Config(error.to_string());
+        let options = KubeConfigOptions {
+            context: context.map(str::to_owned),
+            ..KubeConfigOptions::default()
+        };
+        let config = runtime.block_on(async {
+            match (kubeconfig, context) {
+                (Some(path), _) => {
+                    let file = Kubeconfig::read_from(path).map_err(|e| wrong(&e))?;
+                    Config::from_custom_kubeconfig(file, &options)
+                        .await
+                        .map_err(|e| wrong(&e))
+                }
+                (None, Some(_)) => Config::from_kubeconfig(&options)
+                    .await
+                    .map_err(|e| wrong(&e)),
+                (None, None) => Config::infer().await.map_err(|e| wrong(&e)),
+            }
+        })?;
+        let server = config.cluster_url.to_string();
+        let namespace = config.default_namespace.clone();
+        let client = {
+            let _inside = runtime.enter();
+            Client::try_from(config).map_err(|e| wrong(&e))?
+        };
+        Ok(Self {
+            runtime,
+            client,
+            server,
+            namespace,
+        })
+    }
+
+    /// The API server's address.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// The namespace of the context.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Makes an object, or changes it to what is given.
+    ///
+    /// # Errors
+    /// What the API server says against it.
+    pub fn apply(&self, manifest: &Value) -> Result<Value, KubeError> {
+        let text = |pointer: &str| {
+            manifest
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let (kind, name) = (text("/kind"), text("/metadata/name"));
+        let api = self.api(text("/apiVersion"), kind, Some(text("/metadata/namespace")));
+        let parameters = PatchParams::apply(FIELD_MANAGER).force();
+        let what = format!("making {kind} {name}");
+        let patch = Patch::Apply(manifest);
+        let made = self.ask(&what, ANSWER, api.patch(name, &parameters, &patch))?;
+        Ok(plain(&made))
+    }
+
+    /// An object as it is; `None` when there is none of this name.
+    ///
+    /// # Errors
+    /// What the API server says.
+    pub fn get(
+        &self,
+        kind: Kind,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Option<Value>, KubeError> {
+        let api = self.api(kind.api_version, kind.kind, namespace);
+        let what = format!("looking for {} {name}", kind.kind);
+        let found = self.ask(&what, ANSWER, api.get_opt(name))?;
+        Ok(found.as_ref().map(plain))
+    }
+
+    /// The objects that carry labels, and `field=value` pairs where they are asked for.
+    ///
+    /// # Errors
+    /// What the API server says.
+    pub fn list(
+        &self,
+        kind: Kind,
+        namespace: Option<&str>,
+        labels: &str,
+        fields: &str,
+    ) -> Result<Vec<Value>, KubeError> {
+        let api = self.api(kind.api_version, kind.kind, namespace);
+        let what = format!("listing {}s", kind.kind);
+        let parameters = ListParams::default().labels(labels).fields(fields);
+        let found = self.ask(&what, ANSWER, api.list(&parameters))?;
+        Ok(found.items.iter().map(plain).collect())
+    }
+
+    /// Removes an object and what belongs to it; one that is not there is gone
+    /// already.
+    ///
+    /// # Errors
+    /// What the API server says.
+    pub fn delete(&self, kind: Kind, namespace: Option<&str>, name: &str) -> Result<(), KubeError> {
+        let api = self.api(kind.api_version, kind.kind, namespace);
+        let what = format!("removing {} {name}", kind.kind);
+        let parameters = DeleteParams::background();
+        match self.ask(&what, ANSWER, api.delete(name, &parameters)) {
+            Err(error) if !error.is_missing() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether one may do this here.
+    ///
+    /// # Errors
+    /// What the API server says.
+    pub fn may(
+        &self,
+        verb: &str,
+        group: &str,
+        resource: &str,
+        namespace: Option<&str>,
+    ) -> Result<bool, KubeError> {
+        let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let review = SelfSubjectAccessReview {
+            spec: SelfSubjectAccessReviewSpec {
+                resource_attributes: Some(ResourceAttributes {
+                    verb: some(verb),
+                    group: some(group),
+                    resource: some(resource),
+                    subresource: some(subresource),
+                    namespace: namespace.and_then(some),
+                    ..ResourceAttributes::default()
+                }),
+                ..SelfSubjectAccessReviewSpec::default()
+            },
+            ..SelfSubjectAccessReview::default()
+        };
+        let api: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
+        let what = format!("asking whether one may {verb} {resource}");
+        let answer = self.ask(&what, ANSWER, api.create(&PostParams::default(), &review))?;
+        Ok(answer.status.is_some_and(|status| status.allowed))
+    }
+
+    /// What a container has written so far, as the cluster keeps it.
+    ///
+    /// # Errors
+    /// What the API server says.
+    pub fn logs(&self, namespace: &str, pod: &str) -> Result<String, KubeError> {
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
+        self.ask(
+            &format!("logs of {pod}"),
+            ANSWER,
+            pods.logs(pod, &LogParams::default()),
+        )
+    }
+
+    /// Runs a command in a pod, with this input, to its end.
+    ///
+    /// # Errors
+    /// When the cluster does not run it, or it takes longer than `limit`; it may
+    /// go on there then.
+    pub fn exec(
+        &self,
+        namespace: &str,
+        pod: &str,
+        argv: &[&str],
+        stdin: Option<&[u8]>,
+        limit: Duration,
+    ) -> Result<Ran, KubeError> {
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
+        let parameters = AttachParams::default().stdin(stdin.is_some()).stderr(true);
+        let what = format!("{} in {pod}", argv.first().unwrap_or(&"nothing"));
+        self.ask(&what, limit, async {
+            let process = pods.exec(pod, argv.iter().copied(), &parameters).await?;
+            Ok(to_end(process, stdin).await)
+        })
+    }
+
+    fn api(&self, api_version: &str, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        match namespace.filter(|namespace| !namespace.is_empty()) {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        }
+    }
+
+    fn ask<T>(
+        &self,
+        what: &str,
+        limit: Duration,
+        question: impl Future<Output = Result<T, kube::Error>>,
+    ) -> Result<T, KubeError> {
+        let answer = async { tokio::time::timeout(limit, question).await };
+        match self.runtime.block_on(answer) {
+            Ok(answer) => answer.map_err(|error| KubeError::api(what, error)),
+            Err(_) => Err(KubeError::Late {
+                what: what.to_owned(),
+                after: limit,
+            }),
+        }
+    }
+}
+
+/// Gives a process its input and takes all its outputs at once: whichever waited
+/// for the other could wait for ever.
+async fn to_end(mut process: AttachedProcess, stdin: Option<&[u8]>) -> Ran {
+    let (input, out, err) = (process.stdin(), process.stdout(), process.stderr());
+    let status = process.take_status();
+    let give = async {
+        if let (Some(mut input), Some(bytes)) = (input, stdin) {
+            // Whoever does not read to the end says why by its exit.
+            let _ = input.write_all(bytes).await;
+            let _ = input.shutdown().await;
+        }
+    };
+    let ((), stdout, mut stderr) = futures_util::future::join3(give, all(out), all(err)).await;
+    let status = match status {
+        Some(status) => status.await,
+        None => None,
+    };
+    let _ = process.join().await;
+    let code = status.and_then(|status| {
+        if status.status.as_deref() == Some("Success") {
+            return Some(0);
+        }
+        let causes = status
+            .details
+            .and_then(|details| details.causes)
+            .unwrap_or_default();
+        let exit = causes
+            .iter()
+            .find(|cause| cause.reason.as_deref() == Some("ExitCode"));
+        let code = exit.and_then(|cause| cause.message.as_deref()?.parse().ok());
+        if code.is_none() {
+            stderr.extend(status.message.unwrap_or_default().into_bytes());
+        }
+        code
+    });
+    Ran {
+        code,
+        stdout,
+        stderr,
+    }
+}
+
+async fn all(input: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(mut input) = input {
+        // What came before a cut is kept.
+        let _ = input.read_to_end(&mut bytes).await;
+    }
+    bytes
+}
+
+/// Without the fields that only the API server wants.
+fn plain(object: &DynamicObject) -> Value {
+    let mut value = serde_json::to_value(object).unwrap_or_default();
+    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    value
+}
+
+/// A selector of all these labels.
+#[must_use]
+pub fn selector(labels: &BTreeMap<&str, &str>) -> String {
+    let pairs: Vec<String> = labels
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    pairs.join(",")
+}

@@ -1,0 +1,34 @@
+//! How the switches of a device stood before they were touched.
+
+use serde::{Deserialize, Serialize};
+
+/// Switches of priorities and duration limits, as they were found. What a device
+/// does not have is absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchState {
+    /// Whether NCQ priority was on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ncq_priority: Option<bool>,
+    /// Whether Command Duration Limits were on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cdl: Option<bool>,
+    /// I/O scheduler in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<String>,
+    /// Pages of limits that were about to be replaced.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pages: Vec<FormerPage>,
+}
+
+/// A page of limits as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormerPage {
+    /// `T2A` or `T2B`.
+    pub page: String,
+    /// The mode page in hexadecimal digits (SCSI).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<String>,
+    /// The file that `cdladm save` wrote (ATA).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<std::path::PathBuf>,
+}

@@ -1,0 +1,146 @@
+//! A purge as a person reads it.
+
+use fathom_model::purge::PurgeDocument;
+use fathom_model::{Promise, RunStatus, Verification, units};
+
+use crate::style::{Style, Tone, wrap};
+
+/// The document as text, ending in a newline.
+#[must_use]
+pub fn text(doc: &PurgeDocument, style: Style) -> String {
+    let mut lines = Vec::new();
+    let device = &doc.device;
+    let model = device
+        .model
+        .as_deref()
+        .or(device.backing.as_deref())
+        .unwrap_or_default();
+    let size = units::bytes(device.capacity_bytes as f64);
+    let path = doc.path.display().to_string();
+    lines.push(format!(
+        "{}  {model} {size}",
+        style.paint(Tone::Strong, &path)
+    ));
+    let status = match doc.status {
+        RunStatus::Complete => style.paint(Tone::Good, "purged"),
+        RunStatus::Interrupted => style.paint(Tone::Doubtful, "interrupted"),
+        _ => style.paint(Tone::Bad, "NOT purged"),
+    };
+    let mut fact = |label: &str, text: &str| {
+        let room = usize::from(style.width.unwrap_or(100)).saturating_sub(LABEL + 1);
+        for (number, line) in wrap(text, room).into_iter().enumerate() {
+            let label = if number == 0 { label } else { "" };
+            let label = style.paint(Tone::Faint, &format!("{label:<LABEL$}"));
+            lines.push(format!("{label} {line}"));
+        }
+    };
+    fact("state", &status);
+    fact("method", &doc.method);
+    fact("reason", &doc.reason);
+    for other in &doc.touched {
+        fact("with it", &other.display().to_string());
+    }
+    for passed in &doc.passed_over {
+        fact(
+            "passed over",
+            &format!("{}: {}", passed.method, passed.reason),
+        );
+    }
+    // The samples are told below.
+    let commands = doc
+        .commands
+        .iter()
+        .filter(|issued| !issued.command.starts_with('#'));
+    for issued in commands {
+        fact(
+            "command",
+            &format!("{} ({})", issued.command, issued.answer),
+        );
+    }
+    if let Some(purged) = &doc.purged {
+        fact("took", &took(purged.took_ms));
+        if purged.bytes_after != purged.bytes_before {
+            let after = units::bytes(purged.bytes_after as f64);
+            fact(
+                "size now",
+                &format!("{after} ({} bytes)", purged.bytes_after),
+            );
+        }
+        for (label, text) in seen(&purged.verification) {
+            fact(label, &text);
+        }
+    }
+    if let Some(error) = &doc.error {
+        for line in error.lines() {
+            fact("error", line.trim());
+        }
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// Columns of the labels.
+const LABEL: usize = 11;
+
+fn took(ms: u64) -> String {
+    match ms {
+        0..1000 => format!("{ms} ms"),
+        _ => units::duration(ms),
+    }
+}
+
+/// What was looked at, what was found, and what it proves.
+fn seen(seen: &Verification) -> Vec<(&'static str, String)> {
+    let mut found = Vec::new();
+    let mut say = |count: u64, what: &str| {
+        if count > 0 {
+            found.push(format!("{count} {what}"));
+        }
+    };
+    say(seen.zeros, "zeros");
+    say(seen.ones, "all FFh");
+    say(seen.written, "what was written over them");
+    say(seen.other, "other content");
+    say(seen.kept, "STILL THERE");
+    say(seen.unreadable, "unreadable");
+    say(seen.beyond, "beyond the new end");
+    let promised = match seen.promise {
+        Promise::Gone => "promised: nothing of them",
+        Promise::Zeros => "promised: zeros",
+        Promise::Written => "promised: what was written over them",
+    };
+    let samples = format!(
+        "{} of {} written before, {} % of the device, read past the page cache",
+        seen.samples,
+        units::bytes(f64::from(seen.sample_bytes)),
+        percent(seen.seen_percent),
+    );
+    let mut all = vec![
+        ("samples", samples),
+        ("found", format!("{} ({promised})", found.join(", "))),
+    ];
+    if seen.held() {
+        let missed = match seen.seen_percent >= 100.0 {
+            true => "every block was looked at".to_owned(),
+            false => format!(
+                "a left-over stretch of {} would have been seen; scattered ones of {} % of the \
+                 device or more are missed with a probability of 1 % at the most",
+                units::bytes(seen.stretch_bytes as f64),
+                percent(seen.scattered_percent),
+            ),
+        };
+        all.push(("proves", missed));
+    }
+    all
+}
+
+/// Two figures that count.
+fn percent(value: f64) -> String {
+    if value >= 99.95 {
+        return "100".to_owned();
+    }
+    if value >= 0.1 {
+        return format!("{value:.2}");
+    }
+    format!("{value:.1e}")
+}

@@ -1,0 +1,94 @@
+#!/bin/bash
+# Build real Kubernetes binaries from the Go module k8s.io/kubernetes (published Go modules only),
+# install the Debian packages, and make the container images. Re-runnable; each part is skipped
+# when its output exists.
+#   build.sh            everything
+#   build.sh bins|debs|images    one part
+set -euo pipefail
+cd "$(dirname "$0")"
+# shellcheck source=tools/cluster/env.sh
+. ./env.sh
+mkdir -p "$K8S_ROOT" "$BIN" "$IMG"
+what=${1:-all}
+NICE=(nice -n 10)
+t() { local s=$SECONDS; "$@"; echo "[build] $* : $((SECONDS-s))s"; }
+
+debs() {
+  # /usr/sbin/policy-rc.d (exit 101) may exist, so no daemon is started by dpkg.
+  export DEBIAN_FRONTEND=noninteractive
+  "${NICE[@]}" apt-get install -y --no-install-recommends containerd runc containernetworking-plugins \
+     etcd-server etcd-client debootstrap iptables conntrack ethtool socat >"$K8S_ROOT/apt.log" 2>&1 \
+     || { "${NICE[@]}" apt-get update >>"$K8S_ROOT/apt.log" 2>&1
+          "${NICE[@]}" apt-get install -y --no-install-recommends containerd runc containernetworking-plugins \
+            etcd-server etcd-client debootstrap iptables conntrack ethtool socat >>"$K8S_ROOT/apt.log" 2>&1; }
+}
+
+gomodule() {
+  # A wrapper module. k8s.io/kubernetes' own go.mod requires k8s.io/api etc. at v0.0.0 (resolved by
+  # its go.work), so every staging module needs a replace to the published v0.<minor>.<patch>.
+  local w=$K8S_ROOT/wrap; mkdir -p "$w"; cd "$w"
+  local sv=v0.${KVER#v1.}
+  [ -f go.mod ] && grep -q "k8s.io/kubernetes $KVER" go.mod && return 0
+  local j up; j=$(cd "$w" && go mod download -json "k8s.io/kubernetes@$KVER") || { echo "$j"; return 1; }
+  up=$(echo "$j" | sed -n 's/.*"GoMod": "\(.*\)",*/\1/p')
+  {
+    echo "module wrap"; echo
+    grep -E '^go ' "$up"
+    echo "godebug ("; sed -n 's/^godebug \(.*=.*\)/\t\1/p' "$up"; echo ")"
+    echo "require k8s.io/kubernetes $KVER"
+    echo "replace ("
+    sed -nE 's/^\t(k8s\.io\/[a-z-]+) v0\.0\.0$/\1/p' "$up" | while read -r m; do echo "	$m => $m $sv"; done
+    echo ")"
+  } > go.mod
+  cat > tools.go <<'G'
+//go:build tools
+
+package tools
+
+import (
+	_ "k8s.io/kubernetes/cmd/kube-apiserver"
+	_ "k8s.io/kubernetes/cmd/kube-controller-manager"
+	_ "k8s.io/kubernetes/cmd/kube-proxy"
+	_ "k8s.io/kubernetes/cmd/kube-scheduler"
+	_ "k8s.io/kubernetes/cmd/kubectl"
+	_ "k8s.io/kubernetes/cmd/kubelet"
+)
+G
+}
+
+goenv() {
+  export GOMODCACHE=${GOMODCACHE:-$K8S_ROOT/gomod} GOCACHE=${GOCACHE:-$K8S_ROOT/gocache}
+  export GOTOOLCHAIN=local CGO_ENABLED=0 GOFLAGS="-mod=mod -modcacherw -buildvcs=false"
+}
+
+bins() {
+  goenv
+  gomodule
+  cd "$K8S_ROOT/wrap"
+  local V=k8s.io/component-base/version C=k8s.io/client-go/pkg/version X="-s -w" p
+  for p in $V $C; do
+    X+=" -X $p.gitVersion=$KVER -X $p.gitMajor=1 -X $p.gitMinor=$(echo "$KVER" | cut -d. -f2) -X $p.gitTreeState=clean -X $p.buildDate=1970-01-01T00:00:00Z"
+  done
+  local b all=(kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl)
+  # Downloads every module that is needed.
+  t "${NICE[@]}" go list -deps -f "{{.ImportPath}}" "${all[@]/#/k8s.io/kubernetes/cmd/}" > "$K8S_ROOT/deps.txt"
+  for b in "${all[@]}"; do
+    t "${NICE[@]}" go build -trimpath -tags grpcnotrace,providerless -ldflags "$X" -o "$BIN/$b" "k8s.io/kubernetes/cmd/$b"
+  done
+  ls -l --block-size=M "$BIN"
+}
+
+# What was built by this very version of these scripts is used as it is.
+made=$(cat build.sh env.sh images.sh mkimage.py | sha256sum | cut -d' ' -f1)
+have_debs() { command -v containerd runc etcd debootstrap iptables conntrack nsenter >/dev/null; }
+if [ "$what" = all ] && [ "$(cat "$K8S_ROOT/made" 2>/dev/null)" = "$made" ]; then
+  have_debs || t debs
+  exit 0
+fi
+
+case $what in
+  debs) t debs;;
+  bins) t bins;;
+  images) t ./images.sh;;
+  all) t debs; t bins; t "$HERE/images.sh"; echo "$made" > "$K8S_ROOT/made";;
+esac
