@@ -103,13 +103,6 @@ pub enum Command {
     Check(check::Args),
     Plan(plan::Args),
     Run(run::Args),
-    #[command(display_order = 15)]
-    Runs(runs::Args),
-    #[command(display_order = 20)]
-    Serve(serve::Args),
-    #[command(display_order = 16)]
-    Show(show::Args),
-    #[command(display_order = 12)]
     Resume(run::ResumeArgs),
     Status(status::Args),
     Watch(watch::Args),
@@ -119,6 +112,7 @@ pub enum Command {
     Prio(Box<prio::Args>),
     Lat(lat::Args),
     Plot(plot::Args),
+    Serve(serve::Args),
     #[cfg(feature = "kube")]
     Cluster(cluster::Args),
     Import(import::Args),

@@ -258,3 +258,37 @@ fn devices_of_servers_are_written_only_when_confirmed_one_by_one() {
     }
     assert!(!bench.path().join("fathom-runs").exists());
 }
+
+#[test]
+fn a_newer_fio_on_one_side_is_named_and_on_both_it_runs() {
+    let newer = match fathom_testkit::newer_fio() {
+        Ok(path) => path.to_str().unwrap().to_owned(),
+        Err(reason) => return fathom_testkit::skip("a_newer_fio_on_one_side_is_named", &reason),
+    };
+    let bench = Bench::new();
+    let address = || format!("127.0.0.1,{}", free_port("127.0.0.1"));
+    let newer_one = || Server::with(&address(), &["--fio", &newer]);
+    let servers = [newer_one(), newer_one(), Server::local()];
+    let [a, b, old] = [0, 1, 2].map(|nth| servers[nth].address.as_str());
+    let job = null_job(&bench, 2);
+    let (code, doc) = bench.json(&["job", "run", &job, "--client", old, a]);
+    assert_eq!(code, 1, "{doc}");
+    let told = failures(&doc);
+    assert_eq!((told[0].0.as_str(), told[0].1.as_str()), ("mismatch", a));
+    assert!(doc["jobs"].as_array().unwrap().is_empty(), "{doc}");
+    let interval = ["--interval", "200ms"];
+    let args = [
+        &["job", "run", &job, "--fio", &newer, "--client", a, b],
+        &interval[..],
+    ]
+    .concat();
+    let (code, doc) = bench.json(&args);
+    assert_eq!(code, 0, "{doc}");
+    assert_eq!(total(&doc)["clients"], 2);
+    let samples = bench.run(&["show", "--samples=csv"]).stdout;
+    let samples = String::from_utf8(samples).unwrap();
+    assert!(
+        samples.lines().count() > 10,
+        "the servers told how far they were: {samples}"
+    );
+}

@@ -67,8 +67,13 @@ struct Server {
 
 impl Server {
     fn new(address: &str) -> Self {
+        Self::with(address, &[])
+    }
+
+    fn with(address: &str, args: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_fathom"))
             .args(["serve", address])
+            .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
