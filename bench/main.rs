@@ -12,6 +12,7 @@ mod inputs;
 mod lat;
 mod machine;
 mod measurements;
+mod provision;
 mod results;
 mod running;
 mod timing;
@@ -66,7 +67,9 @@ fn main() {
         ("report", measurements::open_report),
         ("between", running::between_points),
         ("campaign", running::memory),
+        ("snia", running::snia),
         ("lat", lat::latency_log),
+        ("provision", provision::eight_drives),
         ("lat-memory", lat::memory),
         ("lat-memory-exact", lat::memory_exact),
         ("plot", lat::plots),

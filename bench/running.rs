@@ -9,7 +9,7 @@ use fathom_record::Record;
 
 use crate::Lab;
 use crate::results::{Beside, Row};
-use crate::timing::peak_rss_kib;
+use crate::timing::{peak_rss_kib, wall_ms};
 
 /// A campaign's folder with a defconfig and some symbols set, on a file.
 fn campaign(lab: &Lab, name: &str, defconfig: &str, symbols: &[&str]) -> PathBuf {
@@ -63,6 +63,63 @@ pub fn between_points(lab: &Lab) -> Row {
             Beside::new("with fio, its start included", median(&gaps_of[1])),
         ],
     }
+}
+
+/// What of the time of a test after SNIA's specification, with the debug
+/// settings, is Fathom's own: everything but the run time of its jobs. The native
+/// engine is Fathom too, so its start and end count.
+pub fn snia(lab: &Lab) -> Row {
+    let mut symbols = vec!["SNIA_TESTS=y", "BASIC_TESTS=n"];
+    if !lab.full {
+        let few = ["SNIA_IOPS_WD_RANDRW_STEP=0/100", "SNIA_IOPS_WD_BS_STEP=4k"];
+        symbols.extend(few);
+        symbols.push("SNIA_IOPS_WD_RUNTIME=100ms");
+    }
+    let dir = campaign(lab, "snia", "debug-quick", &symbols);
+    fs::write(dir.join("dut"), vec![0; 8 << 20]).unwrap();
+    let share = |engine: &str| {
+        let mut command = start(lab, &dir, &["--again", "--engine", engine]);
+        let whole_ms = wall_ms(&mut command);
+        let runs = fs::read_dir(dir.join("fathom-runs")).unwrap();
+        let last = runs.map(|run| run.unwrap().path()).max().unwrap();
+        let (engine_ms, io_ms) = times(&last);
+        let percent = |ms: f64| 100.0 * (whole_ms - ms) / whole_ms;
+        (percent(engine_ms), percent(io_ms), whole_ms)
+    };
+    let (native, native_io, whole_ms) = share("native");
+    let (_, fio_io, _) = share("fio");
+    Row {
+        what: "Fathom's share of the time of a debug SNIA IOPS run",
+        unit: "%",
+        value: native_io,
+        limit: Some(5.0),
+        rounds: 1,
+        beside: vec![
+            Beside::new("beyond the engine", native),
+            Beside::new("so with fio", fio_io),
+            Beside::new("whole run in s", whole_ms / 1000.0),
+        ],
+    }
+}
+
+/// Time in ms of a record's engines from their start to their figures, and that
+/// of their jobs alone.
+fn times(record: &std::path::Path) -> (f64, f64) {
+    let record = Record::open(record).unwrap();
+    assert_eq!(record.status(), Some(RunStatus::Complete));
+    let (mut engines, mut jobs, mut began) = (0, 0, 0);
+    for entry in &record.entries {
+        match &entry.event {
+            Event::EngineStarted { .. } => began = entry.at_ms,
+            Event::Finished { results } => {
+                engines += entry.at_ms - began;
+                let each = results.jobs.iter().filter_map(|job| job.runtime_ms);
+                jobs += each.max().unwrap_or(0);
+            }
+            _ => {}
+        }
+    }
+    (engines as f64, jobs as f64)
 }
 
 /// Times in ms between the figures of a step and the next step's engine, ascending.

@@ -132,6 +132,15 @@ fn nvme_namespaces_are_formatted_by_their_id_and_no_other() {
             "ses {ses}: the other namespace"
         );
     }
+    what_the_drive_cannot_do_is_refused(&mut guest, [&seven, &word7], &four);
+    for method in ["blkdiscard", "overwrite", "overwrite-random"] {
+        purged(&mut guest, &four, &[&word4], &format!("--method {method}"));
+    }
+    every_namespace_must_be_free_and_named(&mut guest, [&seven, &word7], [&four, &word4]);
+    other_blocks_and_a_reset(&mut guest);
+}
+
+fn what_the_drive_cannot_do_is_refused(guest: &mut Guest, [seven, word7]: [&str; 2], four: &str) {
     for (options, code, said) in [
         ("--ses 2", 3, "no cryptographic erase"),
         ("--lbaf 40", 3, "no LBA format 40"),
@@ -141,18 +150,13 @@ fn nvme_namespaces_are_formatted_by_their_id_and_no_other() {
             "namespace 4 is not this device, which is namespace 7",
         ),
         ("--method nvme-sanitize", 5, "no such sanitize"),
-        ("--method nvme-sanitize-block --unchecked", 4, &four),
+        ("--method nvme-sanitize-block --unchecked", 4, four),
         ("--method scsi-format", 5, "no SCSI device"),
     ] {
-        let (answer, _) = purge(&mut guest, &seven, &[&word7], options);
+        let (answer, _) = purge(guest, seven, &[word7], options);
         assert_eq!(answer.code, code, "{options}: {answer:?}");
         assert!(answer.stderr.contains(said), "{options}: {answer:?}");
     }
-    for method in ["blkdiscard", "overwrite", "overwrite-random"] {
-        purged(&mut guest, &four, &[&word4], &format!("--method {method}"));
-    }
-    every_namespace_must_be_free_and_named(&mut guest, [&seven, &word7], [&four, &word4]);
-    other_blocks_and_a_reset(&mut guest);
 }
 
 /// A format of all namespaces.

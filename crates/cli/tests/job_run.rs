@@ -40,6 +40,7 @@ impl Bench {
             .args(args)
             .current_dir(self.path())
             .env("TMPDIR", self.path().join("tmp"))
+            .env("XDG_STATE_HOME", self.path().join("state"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

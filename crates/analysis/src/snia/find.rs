@@ -165,6 +165,11 @@ pub fn find(collector: &Collector) -> Findings {
         .map(|part| Part::of(setup, &part, collector.rounds(&part)))
         .collect();
     let mut deviations = setup.deviations();
+    for (stage, end) in collector.stages() {
+        if let (StageKind::Purge, Some(StageEnd::Skipped { reason })) = (stage.kind, end) {
+            deviations.push(format!("{} was left out: {reason}", stage.id));
+        }
+    }
     for gap in collector.interruptions() {
         deviations.push(gap.sentence());
     }

@@ -172,6 +172,26 @@ pub struct WriteCache {
     pub settable: bool,
 }
 
+impl WriteCache {
+    /// That it is not as the class wants it.
+    fn deviation(&self) -> Option<String> {
+        let word = |on: bool| if on { "on" } else { "off" };
+        let looked_for = self.kernel.is_some() || self.device.is_some();
+        match (self.wanted, self.device) {
+            (None, _) => Some("the write cache is left as it is".to_owned()),
+            _ if self.settable || !looked_for || self.wanted == self.device => None,
+            (Some(wanted), Some(_)) => Some(format!(
+                "the write cache is to be {}, and cannot be set",
+                word(wanted)
+            )),
+            (Some(wanted), None) => Some(format!(
+                "the write cache is to be {}; the device does not tell whether it has one",
+                word(wanted)
+            )),
+        }
+    }
+}
+
 /// Everything that a test was asked for. It stands in the record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
@@ -380,8 +400,7 @@ impl Setup {
         tell(
             (self.fill_block_bytes, self.fill_loops) != (own.fill_block_bytes, own.fill_loops),
             format!(
-                "the fill writes the range {} times in blocks of {}, the specification's {} times \
-                 in blocks of {}",
+                "the range is filled {} × in blocks of {}, the specification's {} × in blocks of {}",
                 self.fill_loops,
                 block_name(self.fill_block_bytes),
                 own.fill_loops,
@@ -410,6 +429,7 @@ impl Setup {
             ),
         );
         self.tell_limits(&own, &mut told);
+        told.extend(self.write_cache.deviation());
         told
     }
 

@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn an_inventory_is_read_as_it_stands() {
-        let text = "\n[hosts]\nlocalhost\n\n[all:vars]\nrun_basedir=\"/root/runs\"\n\
+        let text = "\n[hosts]\nlocalhost\n\n[all:vars]\nrun_basedir=\"/data/runs\"\n\
             run_storageclass=\"ocs-storagecluster-ceph-rbd\"\nbenchmark_role=\"bench_fioseq\"\n\
             bench_fioseq_ninstances=3\nbench_fioseq_servernodelabel=\"node-role.kubernetes.io/worker=''\"\n";
         assert!(is_one(text));

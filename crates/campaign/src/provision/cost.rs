@@ -15,7 +15,7 @@ pub struct Planned {
     pub place: usize,
     /// Its stages, as if all goes well.
     pub tasks: Vec<Task>,
-    /// What they cost at the most.
+    /// What they cost: the least time, the most bytes.
     pub cost: Cost,
     /// What the bytes mean to the drive.
     pub endurance: Endurance,
@@ -55,12 +55,10 @@ impl Provision {
         })?;
         let parts = tasks.iter().map(|task| {
             let work = &task.work;
-            // A fill takes at least as long as the link does; nobody knows how
-            // much longer.
-            (
-                work.time(Luck::Worst, None),
-                work.write_bytes(Luck::Worst, speed),
-            )
+            // How long a fill takes nobody knows before; a load may be steady at
+            // once, and may write until its limit.
+            let time = work.time(Luck::Best, None);
+            (time, work.write_bytes(Luck::Worst, speed))
         });
         let cost = Cost::of_parts(parts);
         Ok(Planned {

@@ -71,7 +71,7 @@ pub struct How {
 pub enum Method {
     /// Santa Clara: fills, then the load itself until fio's rule holds.
     Sc,
-    /// SNIA's way, interpreted: fills, then the rounds of the IOPS test.
+    /// SNIA's way, interpreted: fills, then the load until SNIA's criterion holds.
     Snia,
 }
 

@@ -90,14 +90,16 @@ impl Ready<'_> {
         // told by `fathom ledger`.
         let _ = ledgers.catch_up();
         let writer = self.writer()?;
-        let goes_on = self.record.is_some();
         let dir = writer.dir().to_owned();
         begun(&dir);
         let written = self.written.iter().map(PathBuf::as_path);
-        let notes = ledgers.begin(written, COMMAND, Some(&dir));
-        self.notes.extend(notes);
+        let begun = ledgers.begin(written, COMMAND, Some(&dir));
+        let notes: Vec<String> = self.notes.drain(..).chain(begun).collect();
         let moved = RefCell::new(std::mem::take(&mut self.moved));
-        let t_ms = self.tally.t_ms();
+        let clock = Clock {
+            began: self.selected.engine().now(),
+            t_ms: self.tally.t_ms(),
+        };
         let tally = RefCell::new(std::mem::take(&mut self.tally));
         let guards = std::mem::take(&mut self.guards);
         let looks = self.looks();
@@ -106,8 +108,7 @@ impl Ready<'_> {
             history.take(resumed);
         }
         let history = RefCell::new(history);
-        let test_logs = Logs::new(&self.folder, &self.plan.dut);
-        let test_log: RefCell<Option<TestLog>> = RefCell::new(None);
+        let test_log = RefCell::new(None);
         let mut observe = |event: &Event| {
             take_down(&test_log, event);
             looks.see(event);
@@ -119,22 +120,18 @@ impl Ready<'_> {
         let logs = Logs::new(&self.folder, &self.plan.dut).provisioned(self.plan.preparation.on);
         let book = Book::of(&ledgers, &self.dut, COMMAND, &dir);
         let mut going = Going {
-            session: Session::new(writer, &mut observe, t_ms),
+            session: Session::new(writer, &mut observe, clock.t_ms),
             tally: &tally,
             looks: &looks,
             history: &history,
             book: &book,
             phase: None,
             against: BTreeMap::new(),
-            test_logs: &test_logs,
             test_log: &test_log,
             guards,
             logs: self.plan.settings.progress_logs.then_some(logs),
             control,
-            clock: Clock {
-                began: self.selected.engine().now(),
-                t_ms,
-            },
+            clock,
             no_room: 0,
             moved: &moved,
             stopped: None,
@@ -143,11 +140,12 @@ impl Ready<'_> {
             unwritten: None,
             ready: &self,
         };
-        going.log(|logs| logs.start(goes_on));
+        going.log(|logs| logs.start(self.record.is_some()));
         going.log(|logs| logs.skip_preconditioning(None));
-        for text in &self.notes {
-            going.session.event(Event::Note { text: text.clone() });
-        }
+        let note = |text| Event::Note { text };
+        notes
+            .into_iter()
+            .for_each(|text| _ = going.session.event(note(text)));
         let interrupted = going.everything();
         for text in ledgers.end(COMMAND, &dir, moved.borrow().bytes()) {
             going.session.event(Event::Note { text });
@@ -191,8 +189,7 @@ struct Going<'r> {
     history: &'r RefCell<History>,
     book: &'r Book,
     /// The progress log of the SNIA test that runs.
-    test_logs: &'r Logs,
-    test_log: &'r RefCell<Option<TestLog<'r>>>,
+    test_log: &'r RefCell<Option<TestLog>>,
     /// The phase for which the device is ready.
     phase: Option<Phase>,
     /// Why the points of a phase are left out.
@@ -255,10 +252,8 @@ impl Going<'_> {
             return Prepared::Ready;
         }
         let test = script.setup.test;
-        if self.logs.is_some() {
-            let begun = TestLog::begin(self.test_logs, test);
-            *self.test_log.borrow_mut() = begun.ok();
-        }
+        let begun = self.logs.clone().map(|logs| TestLog::begin(logs, test));
+        *self.test_log.borrow_mut() = begun.and_then(Result::ok);
         let interval = Duration::from_millis(script.setup.interval_ms);
         let stop = self.flow(script, interval.min(self.ready.plan.settings.interval));
         let came = match &stop {

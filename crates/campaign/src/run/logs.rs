@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::precondition::Method;
 
 /// Writes the logs of one campaign.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Logs {
     dir: PathBuf,
     dut: PathBuf,

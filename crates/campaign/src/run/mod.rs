@@ -188,20 +188,17 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
     }
     let folder = records::real(&plan.folder);
     let dut = folder.join(&plan.dut);
-    let Chosen {
-        wants,
-        snia,
-        selected,
-        mut notes,
-    } = Chosen::of(plan, &folder, &dut, &options)?;
-    let (environment, refusal) = match selected.is_simulated() {
-        true => (fathom_device::environment(&[]), None),
-        false => {
-            let refusal = wants.check_targets(&plan.settings.destroy).err();
-            let environment = fathom_device::environment(std::slice::from_ref(&dut));
-            (environment, refusal)
-        }
-    };
+    let sim = options.sim.as_deref();
+    let mut wants = Wants::of(plan, &folder)?;
+    let snia = preparing::snia(plan, &folder, &dut, sim)?;
+    for script in &snia {
+        wants.add_flow(script, &folder)?;
+    }
+    let (selected, note) = wants.engine(&plan.settings.engine, options.fio.as_deref(), sim)?;
+    let notice = (!snia.is_empty()).then(|| fathom_analysis::snia::NOTICE.to_owned());
+    let known = plan.notes.iter().cloned().chain(notice);
+    let mut notes: Vec<String> = known.chain(note).collect();
+    let (environment, refusal) = target(&selected, &wants, &dut, &plan.settings.destroy);
     let record = records::to_go_on_with(plan, runs_dir, options.begin)?;
     let mut known = Known::default();
     if let Some(dir) = &record {
@@ -213,19 +210,14 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
             notes.extend(identity::changes(before, &environment));
         }
     }
-    let Known {
-        tally,
-        moved,
-        history,
-    } = known;
-    let guards = Guards::after(plan, &tally);
+    let guards = Guards::after(plan, &known.tally);
     let here = preparing::here(&selected, &dut, &plan.preparation);
     let mut ready = Ready {
         plan,
         snia,
         folder,
         here,
-        history,
+        history: known.history,
         found: BTreeMap::new(),
         dut,
         runs_dir: runs_dir.to_owned(),
@@ -233,8 +225,8 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         written: wants.written().map(Path::to_owned).collect(),
         environment,
         record,
-        tally,
-        moved,
+        tally: known.tally,
+        moved: known.moved,
         speed: plan.link_speed(),
         guards,
         todo: Vec::new(),
@@ -253,32 +245,19 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
     Ok(ready)
 }
 
-/// What a plan wants, and the engine that does it.
-struct Chosen {
-    wants: Wants,
-    snia: Vec<Snia>,
-    selected: Selected,
-    notes: Vec<String>,
-}
-
-impl Chosen {
-    fn of(plan: &Plan, folder: &Path, dut: &Path, options: &Options) -> Result<Self, RunError> {
-        let (fio, sim) = (options.fio.as_deref(), options.sim.as_deref());
-        let mut wants = Wants::of(plan, folder)?;
-        let snia = preparing::snia(plan, folder, dut, sim)?;
-        for script in &snia {
-            wants.add_flow(script, folder)?;
-        }
-        let notice = (!snia.is_empty()).then(|| fathom_analysis::snia::NOTICE.to_owned());
-        let (selected, note) = wants.engine(&plan.settings.engine, fio, sim)?;
-        let notes = plan.notes.iter().cloned().chain(notice).chain(note);
-        Ok(Self {
-            notes: notes.collect(),
-            wants,
-            snia,
-            selected,
-        })
+/// The machine with the target, and what stands against writing to that.
+fn target(
+    selected: &Selected,
+    wants: &Wants,
+    dut: &Path,
+    destroy: &[String],
+) -> (Environment, Option<RunError>) {
+    if selected.is_simulated() {
+        return (fathom_device::environment(&[]), None);
     }
+    let refusal = wants.check_targets(destroy).err();
+    let targets = [dut.to_owned()];
+    (fathom_device::environment(&targets), refusal)
 }
 
 /// What is known of the starts before.

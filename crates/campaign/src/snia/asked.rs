@@ -103,15 +103,16 @@ impl Asked {
 }
 
 /// The progress log of a test, in the form of fio-tests.
-pub(crate) struct TestLog<'l> {
-    logs: &'l Logs,
+#[derive(Debug)]
+pub(crate) struct TestLog {
+    logs: Logs,
     test: Test,
     rounds: bool,
 }
 
-impl<'l> TestLog<'l> {
+impl TestLog {
     /// A test begins.
-    pub(crate) fn begin(logs: &'l Logs, test: Test) -> io::Result<Self> {
+    pub(crate) fn begin(logs: Logs, test: Test) -> io::Result<Self> {
         let log = Self {
             logs,
             test,

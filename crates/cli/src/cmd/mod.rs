@@ -109,7 +109,7 @@ pub enum Command {
     Watch(watch::Args),
     Purge(purge::Args),
     Provision(provision::Args),
-    Snia(snia::Args),
+    Snia(Box<snia::Args>),
     Ledger(ledger::Args),
     Steady(steady::Args),
     Prio(Box<prio::Args>),

@@ -74,7 +74,7 @@ fn a_throttled_device_shows_where_its_limit_is() {
         Ok(made) => made,
         Err(reason) => return skip(name, &reason),
     };
-    let campaign = Campaign::new(disk.path(), 64, "600ms").as_it_is();
+    let campaign = Campaign::new(disk.path(), 64, "600ms").found_as_it_is();
     let inside = slow.command();
     let output = Command::new(&inside[0])
         .args(&inside[1..])
@@ -119,7 +119,7 @@ fn a_record_does_not_go_on_with_another_device() {
         Ok(disks) => disks,
         Err(reason) => return skip(name, &reason),
     };
-    let campaign = Campaign::new(first.path(), 1, "50ms").as_it_is();
+    let campaign = Campaign::new(first.path(), 1, "50ms").found_as_it_is();
     let args = ["run", "--engine", "native", "--only", "randread", "-q"];
     campaign.good(&args);
     let mut other = campaign.command(&args);

@@ -41,7 +41,7 @@ impl Campaign {
     }
 
     /// The same, with the device as it is: nothing is done to it before.
-    pub fn as_it_is(self) -> Self {
+    pub fn found_as_it_is(self) -> Self {
         self.good(&["config", "set", "STEADY_STATE_PROVISIONING=n"]);
         self
     }
@@ -57,6 +57,7 @@ impl Campaign {
             .current_dir(self.path())
             .env("DEV", &self.dut)
             .env("TMPDIR", self.path())
+            .env("XDG_STATE_HOME", self.path().join(".state"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

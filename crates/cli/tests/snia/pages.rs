@@ -104,20 +104,23 @@ fn the_pages_of_every_test_have_what_a_reader_looks_for() {
 fn a_browser_prints_a_page_for_each_sheet() {
     const TEST: &str = "a_browser_prints_a_page_for_each_sheet";
     let place = Place::on("/dev/nothing".as_ref(), 0);
-    let page = pages(&place, "iops");
-    let sheets = page.matches("<article class=\"sheet\"").count();
     let mut browser = match Browser::start() {
         Ok(browser) => browser,
         Err(reason) => return skip(TEST, &reason),
     };
-    browser.open(&place.path().join("iops.html")).unwrap();
-    let folder = std::env::var_os("FATHOM_SCREENSHOTS");
-    let folder = folder.map_or_else(|| place.path().to_owned(), PathBuf::from);
-    let pdf = folder.join("snia.pdf");
-    browser.print(&pdf).unwrap();
-    let pdf = fs::read(&pdf).unwrap();
-    let text = String::from_utf8_lossy(&pdf);
-    let pages = text.matches("/Type /Page\n").count();
-    assert_eq!(pages, sheets);
+    for test in ["iops", "throughput", "latency", "wsat"] {
+        let page = pages(&place, test);
+        let sheets = page.matches("<article class=\"sheet\"").count();
+        browser
+            .open(&place.path().join(format!("{test}.html")))
+            .unwrap();
+        let folder = std::env::var_os("FATHOM_SCREENSHOTS");
+        let folder = folder.map_or_else(|| place.path().to_owned(), PathBuf::from);
+        let pdf = folder.join(format!("snia-{test}.pdf"));
+        browser.print(&pdf).unwrap();
+        let pdf = fs::read(&pdf).unwrap();
+        let text = String::from_utf8_lossy(&pdf);
+        assert_eq!(text.matches("/Type /Page\n").count(), sheets, "{test}");
+    }
     assert!(browser.errors().is_empty(), "{:#?}", browser.errors());
 }

@@ -71,6 +71,8 @@ impl Place {
         let device = self.device.to_str().unwrap();
         let mut args = vec!["snia", test, device, "--debug", "--cell", "100ms", "-q"];
         args.extend(["--histogram", "200ms", "--json"]);
+        // A busy machine is never steady in tenths of a second.
+        args.extend(["--data-limit", "1000", "--slope-limit", "1000"]);
         args.extend(more);
         args
     }

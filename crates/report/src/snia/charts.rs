@@ -1,5 +1,7 @@
 //! The plots of a test.
 
+use std::collections::BTreeMap;
+
 use fathom_analysis::snia::{
     Cell as Load, CellFigures, CellSummary, Determination, Part, Setup, Test, Tracked,
 };
@@ -321,30 +323,23 @@ pub(super) fn heat(setup: &Setup, part: &Part) -> Chart {
 /// How many I/Os took how long, and how many took longer.
 pub(super) fn histogram(cell: Load, latencies: &Histogram) -> Chart {
     let total = latencies.total() as f64;
-    let (mut bins, mut slower): (Vec<(f64, f64)>, Vec<(f64, f64)>) = (Vec::new(), Vec::new());
+    let mut bins: BTreeMap<i64, f64> = BTreeMap::new();
+    let mut slower = Vec::new();
     let mut left = total;
     for (bucket, count) in latencies.buckets() {
         let (low, high) = bounds_of(bucket);
-        let bin = ((low.max(1) as f64).log10() * BINS).floor();
-        let at = 10f64.powf(bin / BINS);
-        match bins.last_mut() {
-            Some((known, n)) if *known == at => *n += count as f64,
-            _ => {
-                // Between two bins with I/Os there may be some without.
-                if let Some(&(before, _)) = bins.last() {
-                    let next = 10f64.powf(((before.log10() * BINS).round() + 1.0) / BINS);
-                    if next < at * 0.999 {
-                        bins.push((next, 0.0));
-                    }
-                }
-                bins.push((at, count as f64));
-            }
-        }
+        let bin = ((low.max(1) as f64).log10() * BINS).floor() as i64;
+        *bins.entry(bin).or_default() += count as f64;
         left -= count as f64;
         slower.push((high.max(1) as f64, 100.0 * left / total));
     }
-    if let Some(&(last, _)) = bins.last() {
-        bins.push((last * 10f64.powf(1.0 / BINS), 0.0));
+    let edge = |bin: i64| 10f64.powf(bin as f64 / BINS);
+    let mut steps = Vec::new();
+    for (&bin, &count) in &bins {
+        steps.push((edge(bin), count));
+        if !bins.contains_key(&(bin + 1)) {
+            steps.push((edge(bin + 1), 0.0));
+        }
     }
     let x = || {
         axis(
@@ -360,7 +355,7 @@ pub(super) fn histogram(cell: Load, latencies: &Histogram) -> Chart {
     );
     counts.layers = vec![Layer {
         name: None,
-        shape: Shape::Steps(bins),
+        shape: Shape::Steps(steps),
         ink: Ink::new(palette::BLUE),
     }];
     let mut beyond = Panel::new(

@@ -308,15 +308,20 @@ fn tables(findings: &Findings) -> String {
     };
     let ns = |ns: Option<u64>| ns.map(|ns| units::latency(ns as f64));
     match setup.test {
-        Test::Latency => [
-            table(findings, "Mean", &figure(Metric::Latency)),
-            table(findings, "99.999 % (of the merged histograms)", &|cell| {
-                ns(cell.lat_p99999_ns)
-            }),
-            table(findings, "Maximum", &|cell| ns(cell.lat_max_ns)),
-        ]
-        .concat(),
-        test => table(findings, test.title(), &figure(test.metric())),
+        Test::Latency => {
+            let tables = [
+                table(findings, "Mean latency, average", &figure(Metric::Latency)),
+                table(findings, "99.999 % of the merged histograms", &|cell| {
+                    ns(cell.lat_p99999_ns)
+                }),
+                table(findings, "Maximum", &|cell| ns(cell.lat_max_ns)),
+            ];
+            format!("<div class=\"tables\">{}</div>\n", tables.concat())
+        }
+        test => {
+            let title = format!("{}, average", test.title());
+            table(findings, &title, &figure(test.metric()))
+        }
     }
 }
 
@@ -329,7 +334,7 @@ fn table(
     let setup = &findings.setup;
     let windows: Vec<String> = findings.parts.iter().map(words::window).collect();
     let mut html = format!(
-        "<table class=\"grid\"><caption>{}: average over {}, reads and writes together</caption>\
+        "<table class=\"grid\"><caption>{} over {}, reads and writes together</caption>\
          <thead><tr><th>block size</th>",
         escape(title),
         windows.join(" / ")

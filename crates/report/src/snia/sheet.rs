@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fathom_analysis::snia::{Findings, NOTICE};
+use fathom_analysis::snia::{Findings, NOTICE, Setup};
 use fathom_model::environment::BlockDevice;
 use fathom_model::{StageKind, units};
 
@@ -80,59 +80,20 @@ pub(super) fn html(doc: &Document, findings: &Findings, sheets: &[Sheet], made: 
     html
 }
 
+/// Names and values; what has no value is left out.
+type Rows = Vec<(&'static str, Option<String>)>;
+
 /// What every page says of test and storage platform, set-up and parameters.
 fn head(doc: &Document, findings: &Findings, made: &str) -> String {
     let setup = &findings.setup;
+    let day = |text: &str| text.replace('T', " ").get(..16).unwrap_or(text).to_owned() + " UTC";
     let environment = doc.environment.as_ref();
     let device = environment.and_then(|e| e.targets.iter().find_map(|t| t.device.as_ref()));
-    let day = |text: &str| text.replace('T', " ").get(..16).unwrap_or(text).to_owned() + " UTC";
-    let system = environment.map(|e| format!("{} {} {}", e.os, e.kernel, e.arch));
-    let cpu = environment.map(|e| match &e.cpu_model {
-        Some(model) => format!("{} × {model}", e.cpus),
-        None => e.cpus.to_string(),
-    });
-    let memory = environment.and_then(|e| e.memory_bytes);
-    let fathom = environment.map(|e| format!("Fathom {}", e.fathom_version));
-    let software = fathom.into_iter().chain(doc.engines.iter().cloned());
-    let software: Vec<String> = software.collect();
-    let purge = words::stages(findings, StageKind::Purge);
-    let fill = words::stages(findings, StageKind::Fill);
-    let columns: [(&str, Vec<(&str, Option<String>)>); 4] = [
-        (
-            "Test platform",
-            vec![
-                ("Host", environment.map(|e| e.hostname.clone())),
-                ("System", system),
-                ("CPU", cpu),
-                ("Memory", memory.map(|bytes| units::bytes(bytes as f64))),
-                ("Software", Some(software.join(", "))),
-            ],
-        ),
+    let columns = [
+        ("Test platform", platform(doc)),
         ("Storage platform", storage(device)),
-        (
-            "Set-up",
-            vec![
-                ("Purge", Some(purge.unwrap_or_else(|| "none".to_owned()))),
-                (
-                    "Pre-conditioning",
-                    Some(fill.unwrap_or_else(|| "none".to_owned())),
-                ),
-                ("Write cache", Some(words::write_cache(setup))),
-            ],
-        ),
-        (
-            "Test parameters",
-            vec![
-                ("Stimulus", Some(words::stimulus(setup))),
-                ("Data", Some("random".to_owned())),
-                ("Active range", Some(words::active_range(setup))),
-                (
-                    "Threads × QD",
-                    Some(format!("{} × {}", setup.jobs, setup.iodepth)),
-                ),
-                ("Steady state", Some(words::criterion(setup))),
-            ],
-        ),
+        ("Set-up", set_up(findings)),
+        ("Test parameters", parameters(setup)),
     ];
     let mut html = format!(
         "<header class=\"head\"><p><b>{} test, {}</b> · interpretation of SSS PTS 2.0.x · {}\
@@ -156,7 +117,49 @@ fn head(doc: &Document, findings: &Findings, made: &str) -> String {
     html + "</div></header>\n"
 }
 
-fn storage(device: Option<&BlockDevice>) -> Vec<(&'static str, Option<String>)> {
+fn platform(doc: &Document) -> Rows {
+    let environment = doc.environment.as_ref();
+    let cpu = environment.map(|e| match &e.cpu_model {
+        Some(model) => format!("{} × {model}", e.cpus),
+        None => e.cpus.to_string(),
+    });
+    let memory = environment.and_then(|e| e.memory_bytes);
+    let fathom = environment.map(|e| format!("Fathom {}", e.fathom_version));
+    let software = fathom.into_iter().chain(doc.engines.iter().cloned());
+    let software: Vec<String> = software.collect();
+    vec![
+        ("Host", environment.map(|e| e.hostname.clone())),
+        (
+            "System",
+            environment.map(|e| format!("{} {} {}", e.os, e.kernel, e.arch)),
+        ),
+        ("CPU", cpu),
+        ("Memory", memory.map(|bytes| units::bytes(bytes as f64))),
+        ("Software", Some(software.join(", "))),
+    ]
+}
+
+fn set_up(findings: &Findings) -> Rows {
+    let of = |kind| words::stages(findings, kind).or(Some("none".to_owned()));
+    vec![
+        ("Purge", of(StageKind::Purge)),
+        ("Pre-conditioning", of(StageKind::Fill)),
+        ("Write cache", Some(words::write_cache(&findings.setup))),
+    ]
+}
+
+fn parameters(setup: &Setup) -> Rows {
+    let threads = format!("{} × {}", setup.jobs, setup.iodepth);
+    vec![
+        ("Stimulus", Some(words::stimulus(setup))),
+        ("Data", Some("random".to_owned())),
+        ("Active range", Some(words::active_range(setup))),
+        ("Threads × QD", Some(threads)),
+        ("Steady state", Some(words::criterion(setup))),
+    ]
+}
+
+fn storage(device: Option<&BlockDevice>) -> Rows {
     let Some(device) = device else {
         return vec![(
             "Device",

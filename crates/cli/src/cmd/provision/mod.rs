@@ -37,12 +37,12 @@ its device is the one where none is named; else the defaults of a campaign hold.
 in the wanted state already is left as it is, unless --force.
 
 Examples:
-  fathom provision --all nvme                            what is there, and the command to confirm it
-  fathom provision /dev/nvme1n1 --destroy ACME_1234      one drive, for random work
+  fathom provision --all nvme                          what is there, and how to confirm it
+  fathom provision /dev/nvme1n1 --destroy ACME_1234    one drive, for random work
   fathom provision --all nvme --workload mixed --destroy S1 --destroy S2
-                                                         even drives sequential, odd ones random
-  fathom provision /dev/sda /dev/sdb --dry-run           every command of every drive; nothing is run
-  fathom provision --resume --destroy S1 --destroy S2    goes on after Ctrl-C, a kill, a power cut")]
+                                                       even drives sequential, odd ones random
+  fathom provision /dev/sda /dev/sdb --dry-run         every command; nothing is run
+  fathom provision --resume --destroy S1 --destroy S2  goes on after Ctrl-C, a kill, a power cut")]
 pub struct Args {
     /// The drives
     #[arg(value_name = "DEV")]
@@ -150,7 +150,7 @@ impl From<Load> for Workload {
 enum Method {
     /// Santa Clara: fills, then the load until fio's rule holds
     Sc,
-    /// SNIA's way, interpreted: fills, then the rounds of the IOPS test
+    /// SNIA's way, interpreted: fills, then the load until its criterion holds
     Snia,
 }
 

@@ -107,6 +107,24 @@ fn text(can: &Capabilities, offers: &[Offer], style: Style) -> String {
         ]);
     }
     text.push_str(&grid.render(style));
+    text.push_str(&surroundings(can));
+    let mut not = offers
+        .iter()
+        .filter_map(|offer| Some((offer, offer.against.as_deref()?)));
+    let first = not.next();
+    if first.is_some() {
+        text.push_str("\nNot possible:\n");
+    }
+    for (offer, reason) in first.into_iter().chain(not) {
+        let line = format!("  {}: {reason}\n", offer.method);
+        text.push_str(&style.paint(Tone::Faint, &line));
+    }
+    text
+}
+
+/// The formats of an NVMe namespace, and the other namespaces of its drive.
+fn surroundings(can: &Capabilities) -> String {
+    let mut text = String::new();
     if let Some(namespace) = can.nvme.as_ref().and_then(|nvme| nvme.namespace.as_ref()) {
         let all = namespace
             .formats
@@ -143,18 +161,6 @@ fn text(can: &Capabilities, offers: &[Offer], style: Style) -> String {
             "\nOther namespaces of the drive: {}\n",
             others.join(", ")
         ));
-    }
-    let not: Vec<&Offer> = offers
-        .iter()
-        .filter(|offer| offer.against.is_some())
-        .collect();
-    if !not.is_empty() {
-        text.push_str("\nNot possible:\n");
-    }
-    for offer in not {
-        let reason = offer.against.as_deref().unwrap_or_default();
-        let line = format!("  {}: {reason}\n", offer.method);
-        text.push_str(&style.paint(Tone::Faint, &line));
     }
     text
 }

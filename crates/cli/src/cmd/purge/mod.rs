@@ -290,7 +290,9 @@ fn recorded(
 fn begin(global: &Global, args: &Args, purge: &Purge) -> anyhow::Result<Writer> {
     let device = &purge.capabilities.device.name;
     let mut header = Header::new(&format!("purge {device}"), COMMAND);
-    header.environment = Some(fathom_device::environment(&[args.device.clone()]));
+    header.environment = Some(fathom_device::environment(std::slice::from_ref(
+        &args.device,
+    )));
     let command: Vec<_> = std::env::args_os()
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();

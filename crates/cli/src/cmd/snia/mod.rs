@@ -48,16 +48,16 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Random I/O over 7 mixes and 8 block sizes: 56 cells a round
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = IOPS_EXAMPLES)]
     Iops(TestArgs),
     /// Sequential reads and writes of 1024k and of 128k
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = THROUGHPUT_EXAMPLES)]
     Throughput(TestArgs),
     /// One I/O at a time: 3 mixes and 3 block sizes, then a histogram
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = LATENCY_EXAMPLES)]
     Latency(TestArgs),
     /// Write saturation: 4k random writes from the purged drive on, then a histogram
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = WSAT_EXAMPLES)]
     Wsat(TestArgs),
     /// Go on with a test that was stopped or killed
     Resume(run::ResumeArgs),
@@ -67,14 +67,29 @@ enum Command {
     Report(report::ReportArgs),
 }
 
-const EXAMPLES: &str = "\
+const IOPS_EXAMPLES: &str = "\
 Examples:
   fathom snia iops /dev/nvme0n1 --dry-run
   fathom snia iops /dev/nvme0n1 --destroy nvme-ACME_1234
   fathom snia iops /dev/sda /dev/sdb --client --destroy S1 --destroy S2   one after the other
   fathom snia iops /dev/nvme0n1 --max-time 30h --max-written 40T --destroy nvme-ACME_1234
-  fathom snia wsat /dev/loop3 --debug --destroy /dev/loop3=512MiB         does it go through?
   fathom snia iops /dev/none --engine sim --sim drive.toml                a simulated drive";
+
+const THROUGHPUT_EXAMPLES: &str = "\
+Examples:
+  fathom snia throughput /dev/nvme0n1 --dry-run
+  fathom snia throughput /dev/sda --client --destroy S3Z8NB0K";
+
+const LATENCY_EXAMPLES: &str = "\
+Examples:
+  fathom snia latency /dev/nvme0n1 --dry-run
+  fathom snia latency /dev/sda --client --purge overwrite --destroy S3Z8NB0K";
+
+const WSAT_EXAMPLES: &str = "\
+Examples:
+  fathom snia wsat /dev/nvme0n1 --dry-run
+  fathom snia wsat /dev/nvme0n1 --stop-fills 2 --destroy nvme-ACME_1234
+  fathom snia wsat /dev/loop3 --debug --destroy /dev/loop3=512MiB         does it go through?";
 
 /// What every test takes.
 #[derive(Debug, Clone, clap::Args)]
