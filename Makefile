@@ -50,7 +50,7 @@ unit: ## all tests, documentation examples included
 
 .PHONY: test-guest
 test-guest: setup ## the tests that boot a guest with emulated disks; its parts stay in ~/.cache/fathom-guest
-	$(CARGO) test --locked -p fathom-cli --test guest --test guest_prio --test guest_purge
+	$(CARGO) test --locked -p fathom-cli --test guest --test guest_preparing --test guest_prio --test guest_purge
 
 .PHONY: test-cluster
 test-cluster: setup ## a real single-node Kubernetes, and the tests that need one; built once, kept in ~/.cache/fathom-cluster

@@ -125,6 +125,14 @@ impl Stages {
         self.took_ms.get(id).copied()
     }
 
+    /// How many of the planned stages have ended, and how many there are.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize) {
+        let ended = |p: &&PlannedStage| self.history.ended(&p.stage.id).is_some();
+        let ended = self.planned.iter().filter(ended).count();
+        (ended, self.planned.len())
+    }
+
     /// The place of a stage among all, as `2/7`.
     #[must_use]
     pub fn place(&self, id: &str) -> String {

@@ -129,10 +129,14 @@ impl Screen {
     fn whole(&self) -> String {
         let style = self.options.style;
         let counts = self.progress.counts();
-        let ended = counts.steps - counts.left;
+        // Without points the stages are all there is.
+        let (ended, all) = match counts.steps {
+            0 => self.progress.stages().counts(),
+            steps => (steps - counts.left, steps),
+        };
         let mut parts = vec![
-            bar(style, ended as u64, counts.left as u64),
-            format!("{ended}/{}", counts.steps),
+            bar(style, ended as u64, (all - ended) as u64),
+            format!("{ended}/{all}"),
             clock(
                 self.progress
                     .last_ms()
