@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::Folder;
 
 /// A machine that is busy with something else disturbs a run now and then.
-const TRIES: usize = 6;
+const TRIES: usize = 12;
 
 /// Figures of fio and of the native engine.
 type Pairs = [(f64, f64)];

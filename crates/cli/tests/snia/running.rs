@@ -251,7 +251,11 @@ fn what_may_not_be_or_costs_too_much_is_refused_before_anything_runs() {
     let range = ["snia", "iops", device, "--range", "1g", "--destroy", &words];
     refused(&range, 3, "larger than the device");
     assert!(!place.path().join("fathom-runs").exists());
-    // The plan and every command, also of what would be refused.
+    the_plan_and_every_command_are_shown(&place, device, &words);
+}
+
+/// Also of what would be refused.
+fn the_plan_and_every_command_are_shown(place: &Place, device: &str, words: &str) {
     let dry = place.run(&["snia", "throughput", device, "--dry-run", "--json"]);
     assert_eq!(dry.status.code(), Some(4));
     let dry = place.run(&[
@@ -261,7 +265,7 @@ fn what_may_not_be_or_costs_too_much_is_refused_before_anything_runs() {
         "--dry-run",
         "--json",
         "--destroy",
-        &words,
+        words,
     ]);
     let doc = json(&dry);
     assert_eq!(doc["schema"], "fathom.dry-run/1");
