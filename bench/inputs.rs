@@ -91,6 +91,7 @@ pub fn long_record(runs: &Path, seconds: u64) -> PathBuf {
     });
     write(&Event::Jobs {
         names: vec!["randrw".to_owned()],
+        hosts: Vec::new(),
     });
     for second in 1..=seconds {
         for dir in [Direction::Read, Direction::Write] {
@@ -150,7 +151,8 @@ pub fn sampled_campaign(runs: &Path, points: u32) -> PathBuf {
             point: Some(Box::new(point)),
         });
         let names = vec!["randrw".to_owned()];
-        write(&Event::Jobs { names });
+        let hosts = Vec::new();
+        write(&Event::Jobs { names, hosts });
         for second in 1..=60 {
             for dir in [Direction::Read, Direction::Write] {
                 write(&Event::Sample(sample(second, dir)));

@@ -1,11 +1,20 @@
 //! Pure functions over records: the same code judges live and, later, again.
 //!
-//! [`estimate`] says how sure a mean is; [`groups`](mod@groups) adds up jobs,
+//! - [`estimate`] says how sure a mean is; [`groups`](mod@groups) adds up jobs,
+//!   [`rate`] what they did in an interval.
+//! - [`series`] gathers the points of a campaign from its events into curves,
+//!   [`best`](mod@best) finds their best points, and [`guard`] says when a curve
+//!   only gets worse.
+//! - [`steady_state`] says when a device has settled, [`snia`] what came of a
+//!   test after SNIA's specification.
+//! - [`latlog`] makes statistics of latency logs, [`priority`] those of
+//!   priorities and duration limits.
+//!
+//! Knows only `model`: it reads no files and no clocks.
+//! [`estimate`] says how sure a mean is; [`groups`](mod@groups) adds up jobs, [`hosts`] machines,
 //! [`rate`] what they did in an interval; [`series`] gathers the points of a
 //! campaign from its events into curves, [`best`](mod@best) finds their best
 //! points, and [`guard`] says when a curve only gets worse; [`steady_state`]
-//! says when a device has settled, [`snia`] what came of a test after SNIA's
-//! specification, and [`latlog`] makes statistics of latency logs. Knows only `model`: it reads no files and no clocks.
 //! says when a device has settled, and [`latlog`] makes statistics of latency
 //! logs, [`priority`] those of priorities and duration limits. Knows only `model`: it reads no files and no clocks.
 
@@ -13,6 +22,7 @@ pub mod best;
 pub mod estimate;
 pub mod groups;
 pub mod guard;
+pub mod hosts;
 pub mod latlog;
 pub mod priority;
 pub mod rate;

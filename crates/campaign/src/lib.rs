@@ -1,9 +1,14 @@
-//! From a definition to a plan and its runs: the quick series ([`quick`]) and
-//! configured campaigns ([`plan`], [`run`]). What was done to a device is kept in its
-//! [`ledger`], from which its [`state`] is judged. [`fio_tests`] reads the results of
-//! configured campaigns ([`plan`], [`run`]), devices purged as configured ([`mod@purge`]); what leads a
-//! device to a known state ([`flow`]); [`fio_tests`] reads the results of
-//! others'.
+//! From a definition to a plan and its runs.
+//!
+//! - [`quick`]: the quick series; [`plan`], [`run`]: configured campaigns.
+//! - [`flow`]: what leads a device to a known state and measures in it, stage
+//!   after stage; its stages are purges ([`mod@purge`]), waits ([`energized`]),
+//!   pre-conditioning ([`precondition`]), and tests after SNIA's specification
+//!   ([`snia`]). [`provision`] leads many drives there at once.
+//! - [`ledger`]: what was done to a device, from which its [`state`] is judged;
+//!   [`budget`]: what a plan costs it.
+//! - [`cluster`]: benchmarks on the nodes of a Kubernetes cluster.
+//! - [`fio_tests`] reads the results of others' campaigns.
 //!
 //! Knows `kconfig`, `analysis`, `fleet`, `engine`, `device`, `record` and
 //! `model`. Definitions are data (`campaigns/` at the top of the workspace),

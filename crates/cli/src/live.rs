@@ -13,6 +13,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::out::{self, Color};
 
+#[path = "live/hosts.rs"] // also for the example that shows this file alone
+mod hosts;
+
+use hosts::HostRates;
+
 /// Columns of the progress bar.
 const BAR: u32 = 24;
 /// Columns of the head line beside the step's name: the bar, both times, gaps.
@@ -56,6 +61,8 @@ pub struct Live {
     t_ms: u64,
     /// The interval in progress.
     rates: Rates,
+    /// The same by machine, when there are several.
+    hosts: HostRates,
     /// Its length, as its samples have it, ms.
     span_ms: u64,
     /// Length of the longest interval so far, ms.
@@ -74,6 +81,7 @@ impl Live {
             step_t_ms: 0,
             t_ms: 0,
             rates: Rates::new(),
+            hosts: HostRates::default(),
             span_ms: 0,
             longest_span_ms: 0,
             told: BTreeSet::new(),
@@ -87,6 +95,7 @@ impl Live {
             Event::Preparing { what } => self.preparing(what),
             Event::Sample(sample) => {
                 self.span_ms = self.span_ms.max(sample.span_ms);
+                self.hosts.add(sample);
                 self.rates.entry(sample.dir).or_default().add(sample);
             }
             Event::Interval { t_ms, remaining_ms } => self.interval(*t_ms, *remaining_ms),
@@ -95,8 +104,13 @@ impl Live {
             Event::Status { results } => {
                 self.say(fathom_report::figures_so_far(results, self.options.style).trim_end());
             }
-            Event::EngineStarted { .. } | Event::Jobs { .. } => self.rates.clear(),
+            Event::Jobs { hosts, .. } => {
+                self.rates.clear();
+                self.hosts.begin(hosts);
+            }
+            Event::EngineStarted { .. } => self.rates.clear(),
             Event::Note { .. }
+            | Event::Hosts { .. }
             | Event::Skipped { .. }
             | Event::Stage { .. }
             | Event::StageEnded { .. }
@@ -169,6 +183,7 @@ impl Live {
             }
             parts.extend(rates.iter().map(|(dir, rate)| text(*dir, rate)));
             parts.extend(left);
+            self.hosts.lines();
             self.line(&parts.join("  "));
             return;
         }
@@ -185,6 +200,7 @@ impl Live {
         head.extend(left);
         let mut lines = vec![head.join("  ")];
         lines.extend(rates.iter().map(|(dir, rate)| aligned(*dir, rate)));
+        lines.extend(self.hosts.lines());
         self.place.draw(&lines);
     }
 

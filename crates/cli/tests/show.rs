@@ -47,6 +47,7 @@ fn begin(runs: &Path, name: &str, seconds: u64) -> Writer {
     });
     append(Event::Jobs {
         names: vec![name.into()],
+        hosts: Vec::new(),
     });
     for second in 1..=seconds {
         let mut clat = Histogram::new();

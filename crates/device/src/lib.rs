@@ -1,37 +1,21 @@
 //! What a storage target is, and what it may be used for.
 //!
-//! [`identity`] names a target: the device with its serial and settings, or the
-//! file system with the disk under it. [`mod@environment`] describes the machine.
-//! [`safety`] decides whether a target may be written to, from what [`usage`]
-//! (mounts, swap, holders, loop devices) and [`signature`] (file systems,
-//! partition tables) find; a [`Hold`] keeps it to oneself meanwhile. [`space`] tells what room a folder
-//! has. [`command`] is the way to the device itself, [`health`] what it says of itself. Everything
-//! is read from /proc, /sys and /dev under a [`Sys`], which can be a recorded
-//! tree; what a system does not have there is absent, never invented. Knows
-//! only `model`.
 //! - [`identity`] names a target: the device with its serial and settings, or the
 //!   file system with the disk under it. [`mod@environment`] describes the machine.
 //! - [`safety`] decides whether a target may be written to, from what [`usage`]
 //!   (mounts, swap, holders, loop devices) and [`signature`] (file systems,
 //!   partition tables) find; a [`Hold`] keeps it to oneself meanwhile.
 //! - [`space`] tells what room a folder has.
-//! - [`command`] is the way to the device itself.
+//! - [`drives`] finds the drives of a machine.
+//! - [`command`] is the way to the device itself; by it [`health`] asks what it
+//!   says of itself, and [`purge`] takes all data away from it.
+//! - [`write_cache`]: its write cache.
 //! - [`cdl`]: its Command Duration Limits; [`priority`] tells what it knows of
 //!   these and of priorities, [`switches`] how they are switched and put back.
-//! - [`drives`] finds the drives of a machine.
 //!
 //! Everything is read from /proc, /sys and /dev under a [`Sys`], which can be a
 //! recorded tree; what a system does not have there is absent, never invented.
 //! Knows only `model`.
-//! [`identity`] names a target: the device with its serial and settings, or the
-//! file system with the disk under it. [`mod@environment`] describes the machine.
-//! [`safety`] decides whether a target may be written to, from what [`usage`]
-//! (mounts, swap, holders, loop devices) and [`signature`] (file systems,
-//! partition tables) find; a [`Hold`] keeps it to oneself meanwhile. [`space`] tells what room a folder
-//! has. [`command`] is the way to the device itself, [`purge`] takes all data away from it. Everything
-//! is read from /proc, /sys and /dev under a [`Sys`], which can be a recorded
-//! tree; what a system does not have there is absent, never invented. Knows
-//! only `model`.
 
 pub mod cdl;
 pub mod command;

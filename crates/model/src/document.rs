@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::host::Host;
 use crate::result::{DiskUse, GroupResult, JobResult};
 
 /// Name and version of [`RunDocument`]'s schema.
@@ -74,6 +75,9 @@ pub struct RunDocument {
     /// Block devices under the jobs' files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<DiskUse>,
+    /// The machines, when the jobs ran on several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<Host>,
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,

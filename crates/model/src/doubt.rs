@@ -25,13 +25,21 @@ pub enum Doubt {
     Short,
     /// The number of I/Os is worked out from a rounded rate; latencies are rounded too.
     RoundedCounts,
+    /// The hosts of a sum did not run side by side for all of the time.
+    Apart,
+    /// A host of a sum is far slower than the others.
+    SlowHost,
+    /// A host that was to have a part in a sum has none, or not all of it.
+    HostsMissing,
+    /// The clocks of the hosts of a sum are known too roughly.
+    UncertainClocks,
     /// Neither IOPS nor the number of I/Os are known; both stand as 0.
     UnknownCounts,
 }
 
 impl Doubt {
     /// Every kind, in the order in which they are told.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::FromSamples,
         Self::FailedIosCounted,
         Self::CachedReads,
@@ -41,6 +49,10 @@ impl Doubt {
         Self::SaturatedPercentiles,
         Self::Short,
         Self::RoundedCounts,
+        Self::Apart,
+        Self::SlowHost,
+        Self::HostsMissing,
+        Self::UncertainClocks,
         Self::UnknownCounts,
     ];
 
@@ -70,6 +82,18 @@ impl Doubt {
             Self::Short => "less than a second of I/O: start and end weigh heavily; run longer",
             Self::RoundedCounts => {
                 "this output rounds: the number of I/Os is worked out from its IOPS, and latencies are cut to whole units"
+            }
+            Self::Apart => {
+                "the hosts did not run side by side all the time: the rates are those of the time they shared; compare the hosts' own starts and run times"
+            }
+            Self::SlowHost => {
+                "one host is far slower than the others, which the sum hides: look at the lines of the hosts"
+            }
+            Self::HostsMissing => {
+                "not every host that was asked for has its part in the sum: it is too low"
+            }
+            Self::UncertainClocks => {
+                "the clocks of the hosts are known to half a sampling interval at best: what happened at the same time is uncertain"
             }
             Self::UnknownCounts => {
                 "this output knows neither IOPS nor the number of I/Os: they stand as 0"

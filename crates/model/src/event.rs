@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::RunStatus;
 use crate::failure::Failure;
+use crate::host::Host;
 use crate::point::Point;
 use crate::result::Results;
 use crate::sample::Sample;
@@ -82,6 +83,9 @@ pub enum Event {
     Jobs {
         /// Names; a name stands once for each member that reports on its own.
         names: Vec<String>,
+        /// Where each of them runs, as [`Host::label`] has it, in the same order; empty when all run on this machine.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        hosts: Vec<String>,
     },
     /// The engine is laying out files or doing something else before its jobs run.
     Preparing {
@@ -101,6 +105,11 @@ pub enum Event {
     Status {
         /// What the engine would report if it ended now.
         results: Box<Results>,
+    },
+    /// What part each machine had in the step, when it ran on several.
+    Hosts {
+        /// The machines, in the order in which they were named.
+        hosts: Vec<Host>,
     },
     /// Something worth a line that is not an error.
     Note {

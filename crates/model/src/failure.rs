@@ -44,6 +44,12 @@ pub enum FailureKind {
     Orphan,
     /// The engine did not end when told to.
     Hung,
+    /// A host cannot be reached, or refuses.
+    Unreachable,
+    /// The connection to a host was lost.
+    Lost,
+    /// A host runs another version, or something else than was expected.
+    Mismatch,
     /// The run took longer than it was allowed to.
     TimeLimit,
     /// The record could not be written.
@@ -91,6 +97,13 @@ impl FailureKind {
             Self::Hung => {
                 "a device that does not answer leaves processes in state D until it does; see the kernel log"
             }
+            Self::Unreachable => {
+                "check its name, its network and that it listens ('fathom serve' there); --min-clients goes on without it"
+            }
+            Self::Lost => {
+                "look at that host: its network, its kernel log, whether its server still runs"
+            }
+            Self::Mismatch => "run the same version of fio on both sides ('fio --version')",
             Self::TimeLimit => "allow more with --timeout, or lower runtime and size",
             Self::Record => "free space where the record lies, or choose another place with --runs",
             Self::Other => "see the engine's own words in the record's raw folder",

@@ -1,5 +1,11 @@
 //! The nouns of Fathom and their wire types; every other crate speaks in these.
 //!
+//! This crate knows no other crate of the workspace. It does no I/O: it holds
+//! units ([`units`]), what was asked ([`job`], [`point`], [`stage`]), what was seen while it ran
+//! ([`sample`], [`event`], [`mod@log`]), what came out ([`result`], [`histogram`]), where it
+//! ran ([`environment`], [`host`]), what was done to a device before ([`ledger`]), what went wrong ([`failure`]), what makes a figure
+//! doubtful ([`doubt`]), the one document that
+//! `--json` prints ([`document`]) and the exit codes ([`exit`]).
 //! This crate knows no other crate of the workspace. It does no I/O. It holds
 //! - units ([`units`]);
 //! - what was asked ([`job`], [`point`], [`stage`]);
@@ -18,6 +24,7 @@ pub mod event;
 pub mod exit;
 pub mod failure;
 pub mod histogram;
+pub mod host;
 pub mod job;
 pub mod ledger;
 pub mod log;
@@ -37,6 +44,7 @@ pub use event::{Entry, Event};
 pub use exit::Exit;
 pub use failure::{Failure, FailureKind};
 pub use histogram::Histogram;
+pub use host::{Clock, Host};
 pub use job::{JobOption, JobSpec, Origin};
 pub use ledger::{Deed, LedgerEntry, Pattern};
 pub use log::{LogEntry, LogKind, PrioColumn};

@@ -37,8 +37,9 @@ impl Direction {
     }
 }
 
-/// Name under which fio's client mode adds the sums of all hosts as if they
-/// were one more job (`client.c`).
+/// Name of the sums over all hosts, which stand beside their parts as if they
+/// were one more job: fio's client mode has it so (`client.c`). Where hosts ran
+/// jobs of several names, the sum of each is called `All clients: NAME`.
 pub const ALL_CLIENTS: &str = "All clients";
 
 /// Everything an engine reports at its end (or, of a running job, so far).
@@ -77,6 +78,9 @@ pub struct JobResult {
     /// Port of the fio server on that host: one host may run several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
+    /// Number of hosts whose figures are added up here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
     /// Reporting group, counted from 0.
     pub group: u32,
     /// Number of merged jobs, where the engine tells (fio's normal output does).
@@ -132,10 +136,11 @@ impl JobResult {
         .filter_map(|(dir, result)| result.as_ref().map(|result| (dir, result)))
     }
 
-    /// Whether this is fio's sum over all hosts: its parts stand beside it.
+    /// Whether this is a sum over hosts, fio's or Fathom's: its parts stand
+    /// beside it.
     #[must_use]
     pub fn is_sum_of_clients(&self) -> bool {
-        self.name == ALL_CLIENTS
+        self.clients.is_some() || self.name == ALL_CLIENTS
     }
 
     /// The place of one direction's result; `None` for syncs, which carry latencies only.

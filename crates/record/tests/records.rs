@@ -374,7 +374,7 @@ fn an_event() -> impl Strategy<Value = Event> {
         1 => (any::<u64>()).prop_map(|gap_ms| Event::Resumed { after: Some(RunStatus::Failed), gap_ms }),
         1 => (".*", any::<Option<String>>(), prop::collection::vec(".*", 0..4), any::<Option<u32>>())
             .prop_map(|(engine, version, argv, pid)| Event::EngineStarted { engine, version, argv, pid }),
-        1 => prop::collection::vec(".*", 0..4).prop_map(|names| Event::Jobs { names }),
+        1 => prop::collection::vec(".*", 0..4).prop_map(|names| Event::Jobs { hosts: names.clone(), names }),
         1 => ".*".prop_map(|what| Event::Preparing { what }),
         1 => ".*".prop_map(|text| Event::Note { text }),
         1 => ".*".prop_map(|text| Event::Failure(Failure::new(FailureKind::Io, text).with_errno(5))),

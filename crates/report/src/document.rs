@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use fathom_analysis::groups;
-use fathom_model::{DiskUse, Entry, Event, Failure, JobResult, Results, RunDocument, RunStatus};
+use fathom_analysis::hosts::{Overlap, totals};
+use fathom_model::{
+    DiskUse, Entry, Event, Failure, Host, JobResult, Results, RunDocument, RunStatus,
+};
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
 use fathom_record::{Entries, Header, Record, RecordError};
 use jiff::Timestamp;
@@ -91,6 +94,9 @@ pub(crate) struct Run {
     step: Option<String>,
     results: Vec<Results>,
     tally: Tally,
+    /// What the hosts did together, and which they are.
+    overlap: Overlap,
+    hosts: Vec<Host>,
 }
 
 impl Run {
@@ -137,6 +143,7 @@ impl Run {
                 jobs: Vec::new(),
                 groups: Vec::new(),
                 disks: Vec::new(),
+                hosts: Vec::new(),
                 failures: Vec::new(),
                 notes: Vec::new(),
                 environment: header.environment.clone(),
@@ -144,6 +151,8 @@ impl Run {
             step: None,
             results: Vec::new(),
             tally: Tally::default(),
+            overlap: Overlap::default(),
+            hosts: Vec::new(),
         }
     }
 
@@ -161,8 +170,17 @@ impl Run {
                 self.doc.engine.clone_from(engine);
                 self.doc.engine_version.clone_from(version);
             }
-            Event::Jobs { names } => self.tally.begin(names),
-            Event::Sample(sample) => self.tally.add(sample),
+            Event::Jobs { names, hosts } => {
+                self.tally.begin(names, hosts);
+                self.overlap
+                    .begin(if hosts.is_empty() { &[] } else { names });
+            }
+            Event::Sample(sample) => {
+                self.tally.add(sample);
+                self.overlap.add(sample);
+            }
+            Event::Interval { t_ms, .. } => self.overlap.interval(*t_ms),
+            Event::Hosts { hosts } => self.hosts.clone_from(hosts),
             Event::Note { text } => self.note(text),
             Event::Skipped { point, reason } => {
                 self.note(&format!("{} was left out: {reason}", point.id));
@@ -179,7 +197,6 @@ impl Run {
             Event::Stage { .. }
             | Event::StageEnded { .. }
             | Event::Preparing { .. }
-            | Event::Interval { .. }
             | Event::Status { .. } => {}
         }
     }
@@ -249,12 +266,31 @@ impl Run {
                 self.doc.disks.push(disk);
             }
         }
-        self.doc.from_samples |= samples::fill(&mut jobs, tally);
+        let hosts = std::mem::take(&mut self.hosts);
+        self.doc.from_samples |= samples::fill(&mut jobs, tally, &hosts);
+        jobs.extend(totals(&jobs, &hosts, &self.overlap));
+        if let Some(note) = start_note(&hosts, self.step.as_deref()) {
+            self.note(&note);
+        }
+        for mut host in hosts {
+            host.step.clone_from(&self.step);
+            self.doc.hosts.push(host);
+        }
         for mut job in jobs {
             job.step = job.step.or_else(|| self.step.clone());
             self.doc.jobs.push(job);
         }
     }
+}
+
+/// How far apart the hosts began.
+fn start_note(hosts: &[Host], step: Option<&str>) -> Option<String> {
+    let skew_ms = fathom_model::host::start_skew_ms(hosts)?;
+    let began = hosts.iter().filter(|host| host.start_ms.is_some()).count();
+    let where_to = step.map_or_else(String::new, |step| format!("{step}: "));
+    Some(format!(
+        "{where_to}{began} hosts began within {skew_ms:.1} ms"
+    ))
 }
 
 /// Gives the jobs the options of `[global]`; their own win.

@@ -4,9 +4,10 @@
 //! (options not reported, no disk under the files) says nothing: no doubt means
 //! none was found, not that there is none.
 
+use fathom_analysis::hosts;
 use fathom_model::environment::Target;
 use fathom_model::histogram::FIO_SATURATION_NS;
-use fathom_model::{Direction, DirectionResult, DiskUse, Doubt, JobResult, RunDocument};
+use fathom_model::{Direction, DirectionResult, DiskUse, Doubt, Host, JobResult, RunDocument};
 
 /// From this share of one CPU on, in percent, a job is taken to be bound by it.
 /// A job that waits for a device sleeps; the rest to 100 is accounting noise.
@@ -18,6 +19,9 @@ const LARGEST_REQUEST_BYTES: u64 = 1280 * 1024;
 /// not once more at the end, so that up to that much of a run is missing in
 /// them. From this run time on that is a quarter at the most.
 pub(crate) const DISK_FIGURES_MS: u64 = 1000;
+/// Half of the usual interval between samples: clocks that are known no better
+/// cannot say which samples belong together.
+const CLOCK_ERROR_MOST_MS: f64 = 500.0;
 /// The engines that read and write files through the kernel, page cache included.
 const FILE_ENGINES: [&str; 12] = [
     "sync",
@@ -96,7 +100,43 @@ pub fn doubts(doc: &RunDocument) -> Vec<Finding> {
             }));
         }
     }
+    for (place, total) in doc.jobs.iter().enumerate() {
+        if total.clients.is_some() {
+            of_total(doc, place, total, &mut found);
+        }
+    }
     found
+}
+
+/// What makes a sum over hosts doubtful.
+fn of_total(doc: &RunDocument, place: usize, total: &JobResult, found: &mut Vec<Finding>) {
+    let of_step = doc.hosts.iter().filter(|host| host.step == total.step);
+    let hosts: Vec<Host> = of_step.cloned().collect();
+    let parts = hosts::parts_of(total, &doc.jobs, &hosts);
+    let missing = total.clients.is_some_and(|n| (n as usize) < hosts.len());
+    let apart = hosts::is_apart(&parts, &hosts);
+    let uncertain = |host: &Host| {
+        let clock = host.clock.as_ref();
+        clock.is_some_and(|clock| clock.error_ms > CLOCK_ERROR_MOST_MS)
+    };
+    let uncertain = hosts.iter().any(uncertain);
+    for (dir, _) in total.directions().filter(|(_, r)| r.total_ios > 0) {
+        let slow = hosts::slow_hosts(&parts, dir);
+        let mut mark = |job: usize, doubt: Doubt, holds: bool| {
+            if holds {
+                found.push(Finding { job, dir, doubt });
+            }
+        };
+        mark(place, Doubt::HostsMissing, missing);
+        mark(place, Doubt::Apart, apart);
+        mark(place, Doubt::UncertainClocks, uncertain);
+        mark(place, Doubt::SlowHost, !slow.is_empty());
+        for (job, part) in doc.jobs.iter().enumerate() {
+            let is_slow = hosts::label_of(part).is_some_and(|label| slow.contains(&label));
+            let is_part = parts.iter().any(|other| std::ptr::eq(*other, part));
+            mark(job, Doubt::SlowHost, is_slow && is_part);
+        }
+    }
 }
 
 /// One sentence per kind of doubt that any job carries, in the order of
@@ -107,15 +147,18 @@ pub fn sentences(jobs: &[JobResult]) -> Vec<(Doubt, String)> {
     Doubt::ALL
         .into_iter()
         .filter_map(|doubt| {
-            let names: Vec<_> = jobs
-                .iter()
-                .filter(|job| carried(job, doubt))
-                .map(|job| job.name.as_str())
-                .collect();
+            let carrying = jobs.iter().filter(|job| carried(job, doubt));
+            // A host is slow, not its job, and not the sum that tells of it.
+            let names: Vec<&str> = match doubt {
+                Doubt::SlowHost => carrying.filter_map(|job| job.hostname.as_deref()).collect(),
+                _ => carrying.map(|job| job.name.as_str()).collect(),
+            };
             let place = match names[..] {
                 [] => return None,
                 _ if names.len() == jobs.len() && jobs.len() > 1 => "all jobs".to_owned(),
                 [name] => name.to_owned(),
+                // The same job on several hosts.
+                [first, ..] if names.iter().all(|name| *name == first) => first.to_owned(),
                 [first, second] => format!("{first} and {second}"),
                 [first, ..] => format!("{first} and {} more jobs", names.len() - 1),
             };
@@ -197,15 +240,16 @@ fn cached_reads(job: &JobResult, doc: &RunDocument) -> bool {
     {
         return false;
     }
-    let disks: Vec<&DiskUse> = doc.disks.iter().filter(|d| d.step == job.step).collect();
+    let its = |disk: &&DiskUse| disk.step == job.step && disk.host == job.hostname;
+    let disks: Vec<&DiskUse> = doc.disks.iter().filter(its).collect();
     if disks.is_empty() {
         return false;
     }
     let siblings = || {
-        let same_step = |other: &&JobResult| other.step == job.step;
+        let beside = |other: &&JobResult| other.step == job.step && other.hostname == job.hostname;
         doc.jobs
             .iter()
-            .filter(same_step)
+            .filter(beside)
             .filter(|other| file_engine(other))
     };
     let reads = |jobs: &mut dyn Iterator<Item = &JobResult>| {

@@ -1,18 +1,18 @@
-//! What people and programs read of a run: one document, and its table.
+//! What people and programs read of a run.
 //!
-//! [`document()`] makes the [`fathom_model::RunDocument`] of a record, finished
-//! or not: the same one that `--json` prints. [`table()`] is that document as a
-//! person reads it, [`doubts()`] are the judgements in between, pure functions
-//! of the figures. [`read_sweep()`] reads the curves of a campaign; [`html`]
-//! writes a whole run as one page; [`latlog`] shows statistics of latency logs,
-//! [`steady`] says when a run was steady, [`snia`] makes the pages of a test after
-//! SNIA's specification. [`grid`] and
-//! writes a whole run as one page; [`latlog`] shows statistics of latency logs, [`prio`] what priorities and limits did,
-//! [`steady`] says when a run was steady. [`grid`] and
-//! writes a whole run as one page; [`latlog`] shows statistics of latency logs,
-//! [`steady`] says when a run was steady, [`purge`] what a purge came to. [`grid`] and
-//! [`style`] set text for every table there is. Knows `analysis`, `record` and
-//! `model`.
+//! - [`document()`] makes the [`fathom_model::RunDocument`] of a record, finished
+//!   or not: the same one that `--json` prints. [`table()`] is that document as a
+//!   person reads it, [`doubts()`] are the judgements in between, pure functions
+//!   of the figures.
+//! - [`read_sweep()`] reads the curves of a campaign.
+//! - [`html`] writes a whole run as one page.
+//! - [`latlog`] shows statistics of latency logs, [`prio`] what priorities and
+//!   limits did.
+//! - [`steady`] says when a run was steady, [`purge`] what a purge came to,
+//!   [`snia`] makes the pages of a test after SNIA's specification.
+//! - [`grid`] and [`style`] set text for every table there is.
+//!
+//! Knows `analysis`, `record` and `model`.
 
 pub mod chart;
 mod clean;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use fathom_model::histogram::bounds_of;
 use fathom_model::result::Spread;
-use fathom_model::{Direction, DirectionResult, Doubt, Histogram, JobResult, Latency, Sample};
+use fathom_model::{
+    Direction, DirectionResult, Doubt, Histogram, Host, JobResult, Latency, Sample,
+};
 
 use crate::document::PERCENTILES;
 
@@ -18,6 +20,8 @@ pub struct Tally {
 #[derive(Debug, Default)]
 struct Seen {
     name: String,
+    /// Where it runs, when it is not this machine: a host's label.
+    host: Option<String>,
     /// Begin of its first and end of its last sample, ms since the run's start.
     time: Option<(u64, u64)>,
     sums: BTreeMap<Direction, Sum>,
@@ -34,11 +38,12 @@ struct Sum {
 
 impl Tally {
     /// The jobs that the following samples refer to by place.
-    pub fn begin(&mut self, names: &[String]) {
-        self.jobs = names
-            .iter()
-            .map(|name| Seen {
+    pub fn begin(&mut self, names: &[String], hosts: &[String]) {
+        self.jobs = (0..)
+            .zip(names)
+            .map(|(place, name): (usize, _)| Seen {
                 name: name.clone(),
+                host: hosts.get(place).cloned(),
                 ..Seen::default()
             })
             .collect();
@@ -70,7 +75,12 @@ impl Tally {
 /// engine reported no job, else those of jobs that moved data and reported no
 /// time for it, as fio does for a job killed by a signal. Says whether any
 /// figure came from samples.
-pub fn fill(jobs: &mut Vec<JobResult>, tally: Tally) -> bool {
+///
+/// Of several `hosts`, those that were lost have such figures only.
+pub fn fill(jobs: &mut Vec<JobResult>, tally: Tally, hosts: &[Host]) -> bool {
+    if !hosts.is_empty() || tally.jobs.iter().any(|seen| seen.host.is_some()) {
+        return fill_hosts(jobs, tally, hosts);
+    }
     if jobs.is_empty() {
         jobs.extend(tally.jobs.into_iter().map(Seen::into_job));
         return jobs.iter().any(|job| job.directions().next().is_some());
@@ -96,6 +106,31 @@ pub fn fill(jobs: &mut Vec<JobResult>, tally: Tally) -> bool {
             job.runtime_ms = rebuilt.runtime_ms;
             any = true;
         }
+    }
+    any
+}
+
+/// The figures of hosts that reported none.
+fn fill_hosts(jobs: &mut Vec<JobResult>, tally: Tally, hosts: &[Host]) -> bool {
+    let labels: Vec<String> = jobs
+        .iter()
+        .filter_map(fathom_analysis::hosts::label_of)
+        .collect();
+    let mut any = false;
+    for seen in tally.jobs {
+        let moved = seen.sums.values().any(|sum| sum.bytes > 0);
+        let Some(label) = seen.host.clone().filter(|_| moved) else {
+            continue;
+        };
+        if labels.contains(&label) {
+            continue;
+        }
+        let host = hosts.iter().find(|host| host.label() == label);
+        let mut job = seen.into_job();
+        job.hostname = Some(host.map_or(label, |host| host.name.clone()));
+        job.port = host.and_then(|host| host.port);
+        jobs.push(job);
+        any = true;
     }
     any
 }

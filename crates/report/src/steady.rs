@@ -159,7 +159,7 @@ impl Steady {
             Event::Step { name, .. } if self.in_stage => {
                 self.of_stages.insert(name.clone());
             }
-            Event::Jobs { names } => self.jobs.extend(names.iter().cloned()),
+            Event::Jobs { names, .. } => self.jobs.extend(names.iter().cloned()),
             Event::Resumed { gap_ms, .. } => self.notes.push(format!(
                 "the run was interrupted for {}: SNIA's flow allows no unplanned gap",
                 fathom_model::units::duration(*gap_ms)

@@ -180,7 +180,7 @@ impl Rounds {
                 of, name, point, ..
             } => self.step(*of, name, point.as_deref()),
             Event::Skipped { .. } => self.end_attempt(),
-            Event::Jobs { names } => self.names.clone_from(names),
+            Event::Jobs { names, .. } => self.names.clone_from(names),
             Event::Sample(sample) if self.ask.span != Span::Point => self.sample(sample),
             Event::Interval { t_ms, .. } => self.interval(*t_ms),
             Event::Failure(_) => {

@@ -293,7 +293,10 @@ fn figures(series: &Series, place: usize) -> Vec<Option<f64>> {
 #[test]
 fn reads_and_writes_of_all_jobs_are_summed() {
     let names = vec!["a".to_owned(), "b".to_owned()];
-    let mut events = vec![Event::Jobs { names }];
+    let mut events = vec![Event::Jobs {
+        names,
+        hosts: Vec::new(),
+    }];
     for second in 1..=4 {
         for (job, dir) in [
             (0, Direction::Read),
@@ -325,6 +328,7 @@ fn a_stall_is_a_value_and_a_ramp_or_a_rest_is_none() {
     let events = [
         Event::Jobs {
             names: vec!["a".to_owned()],
+            hosts: Vec::new(),
         },
         interval(1000), // ramp
         read(2000, 1000, 50),
@@ -347,6 +351,7 @@ fn a_stall_is_a_value_and_a_ramp_or_a_rest_is_none() {
 fn a_job_that_is_over_does_not_stall() {
     let mut events = vec![Event::Jobs {
         names: vec!["a".to_owned(), "b".to_owned()],
+        hosts: Vec::new(),
     }];
     for second in 1..=6 {
         let job = u32::from(second > 3);

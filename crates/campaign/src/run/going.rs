@@ -52,17 +52,21 @@ impl Ready<'_> {
             .map_err(|refusal| RunError::Refused(refusal.to_string()))
     }
 
-    /// A new record, or that to go on with.
+    /// A new record, or that to go on with, with the plan in it.
     fn writer(&self) -> Result<Writer, RunError> {
-        match &self.record {
-            Some(dir) => Ok(Writer::reopen(dir)?),
+        let writer = match &self.record {
+            Some(dir) => Writer::reopen(dir)?,
             None => {
                 let selected = &self.selected;
                 let setups: Vec<_> = self.snia.iter().map(|script| &script.setup).collect();
                 let snia = (!setups.is_empty()).then(|| serde_json::json!(setups));
-                records::create(self.plan, &self.runs_dir, selected, &self.environment, snia)
+                records::create(self.plan, &self.runs_dir, selected, &self.environment, snia)?
             }
-        }
+        };
+        let dir = writer.dir();
+        planfile::write(dir, self, self.plan)
+            .map_err(|source| unwritten(&dir.join(planfile::PLAN_FILE), source))?;
+        Ok(writer)
     }
 
     /// Runs what is left. `observer` is told every event once it is recorded;
@@ -87,8 +91,6 @@ impl Ready<'_> {
         let _ = ledgers.catch_up();
         let writer = self.writer()?;
         let dir = writer.dir().to_owned();
-        planfile::write(&dir, &self, self.plan)
-            .map_err(|source| unwritten(&dir.join(planfile::PLAN_FILE), source))?;
         begun(&dir);
         let written = self.written.iter().map(PathBuf::as_path);
         let begun = ledgers.begin(written, COMMAND, Some(&dir));

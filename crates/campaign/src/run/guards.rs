@@ -32,8 +32,7 @@ struct Watched {
 
 impl Guards {
     /// The guards that a plan wants.
-    #[must_use]
-    pub fn new(plan: &Plan) -> Self {
+    fn new(plan: &Plan) -> Self {
         let mut series: HashMap<String, Watched> = HashMap::new();
         let Some(rule) = plan.settings.guard else {
             return Self::default();
@@ -67,11 +66,14 @@ impl Guards {
         Self { series }
     }
 
-    /// Looks at every series, as after a record was read.
-    pub fn look_at_all(&mut self, plan: &Plan, tally: &Tally) {
-        for watched in self.series.values_mut() {
+    /// The guards that a plan wants, after a record was read.
+    #[must_use]
+    pub fn after(plan: &Plan, tally: &Tally) -> Self {
+        let mut guards = Self::new(plan);
+        for watched in guards.series.values_mut() {
             watched.look(plan, tally);
         }
+        guards
     }
 
     /// Looks at the series of a step that has been measured.

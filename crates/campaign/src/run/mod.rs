@@ -210,8 +210,7 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
             notes.extend(identity::changes(before, &environment));
         }
     }
-    let mut guards = Guards::new(plan);
-    guards.look_at_all(plan, &known.tally);
+    let guards = Guards::after(plan, &known.tally);
     let here = preparing::here(&selected, &dut, &plan.preparation);
     let mut ready = Ready {
         plan,

@@ -35,6 +35,7 @@ pub mod quick;
 pub mod report;
 pub mod run;
 pub mod runs;
+pub mod serve;
 pub mod show;
 pub mod snia;
 pub mod status;
@@ -97,6 +98,7 @@ pub enum Command {
     Quick(quick::Args),
     Baseline(baseline::Args),
     Job(job::Args),
+    Serve(serve::Args),
     Engines(engines::Args),
     Init(init::Args),
     Config(config::Args),
@@ -135,6 +137,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Quick(args) => quick::run(&cli.global, args),
         Command::Baseline(args) => baseline::run(&cli.global, args),
         Command::Job(args) => job::run(&cli.global, args),
+        Command::Serve(args) => serve::run(&cli.global, args),
         Command::Engines(args) => engines::run(&cli.global, args),
         Command::Init(args) => init::run(&cli.global, args),
         Command::Config(args) => config::run(&cli.global, args),

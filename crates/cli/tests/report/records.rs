@@ -191,6 +191,7 @@ pub fn begin(append: &mut impl FnMut(Event), names: &[&str]) {
     });
     append(Event::Jobs {
         names: names.iter().map(|name| (*name).to_owned()).collect(),
+        hosts: Vec::new(),
     });
 }
 

@@ -1,14 +1,14 @@
 //! Who has to report at the end of a run.
 
+use std::time::Duration;
+
 use fathom_model::JobSpec;
 
 use crate::Request;
 use crate::jobfile::{JobFile, spec};
 
-/// Names of the entries that fio's report must have, in its order: one for
-/// each of numjobs, or one a group with `group_reporting`. Empty when the job
-/// file cannot be understood here: then nothing can be missed.
-pub fn reporting_jobs(request: &Request) -> Vec<String> {
+/// The jobs of a request; none when its file cannot be understood here.
+pub fn jobs(request: &Request) -> Vec<JobSpec> {
     let env = |name: &str| std::env::var(name).ok();
     let Ok(checked) = JobFile::read(&request.job_file, &env) else {
         return Vec::new();
@@ -17,12 +17,38 @@ pub fn reporting_jobs(request: &Request) -> Vec<String> {
     if !request.sections.is_empty() {
         jobs.retain(|job| request.sections.contains(&job.name));
     }
-    entries(&jobs)
+    jobs
+}
+
+/// Names of the entries that fio's report must have, in its order: one for
+/// each of numjobs, or one a group with `group_reporting`. Empty when the job
+/// file cannot be understood here: then nothing can be missed.
+pub fn reporting_jobs(request: &Request) -> Vec<String> {
+    entries(&jobs(request))
+}
+
+/// Longest time that the jobs can run, one group after the other; `None` when
+/// one of them has no limit.
+pub fn longest(jobs: &[JobSpec]) -> Option<Duration> {
+    let mut groups: Vec<Duration> = Vec::new();
+    for job in jobs {
+        // A delay that is a range, or with a time for each clone, is not told here.
+        let delay = match spec::option(job, "startdelay") {
+            None => Duration::ZERO,
+            Some(_) => spec::time(job, "startdelay")?,
+        };
+        let takes = delay + spec::ramp_time(job).unwrap_or_default() + spec::runtime(job)?;
+        match groups.last_mut() {
+            Some(last) if !spec::is_on(job, "stonewall") => *last = takes.max(*last),
+            _ => groups.push(takes),
+        }
+    }
+    (!groups.is_empty()).then(|| groups.iter().sum())
 }
 
 /// The rule of fio's `add_job` (init.c: groups) and `__show_run_stats`
 /// (stat.c: one entry for neighbours of a group that report together).
-fn entries(jobs: &[JobSpec]) -> Vec<String> {
+pub fn entries(jobs: &[JobSpec]) -> Vec<String> {
     let mut entries = Vec::new();
     let mut group = 0;
     let mut in_group = 0;
@@ -61,6 +87,20 @@ mod tests {
                 .file
                 .jobs(),
         )
+    }
+
+    #[test]
+    fn the_longest_time_adds_up_groups() {
+        let of = |text: &str| {
+            let file = JobFile::parse(text, Path::new("test.fio"), &|_| None).file;
+            longest(&file.jobs()).map(|time| time.as_secs())
+        };
+        let two = "[global]\nruntime=10\n[a]\nramp_time=2\n[b]\n[c]\nstonewall\nruntime=1m\n";
+        assert_eq!(of(two), Some(72));
+        assert_eq!(of("[a]\nruntime=10\n[b]\nsize=1m\n"), None);
+        assert_eq!(of("[a]\nruntime=10\nstartdelay=3\n"), Some(13));
+        assert_eq!(of("[a]\nruntime=10\nstartdelay=3-5\n"), None);
+        assert_eq!(of(""), None);
     }
 
     #[test]

@@ -80,6 +80,7 @@ impl Intervals {
         self.before = vec![Default::default(); self.names.len()];
         events.push(Event::Jobs {
             names: self.names.clone(),
+            hosts: Vec::new(),
         });
     }
 
@@ -257,7 +258,8 @@ mod tests {
         assert_eq!(
             first[0],
             Event::Jobs {
-                names: vec!["a".into()]
+                names: vec!["a".into()],
+                hosts: Vec::new(),
             }
         );
         assert_eq!(samples(&first), [(100, 100, 500, 100)]);

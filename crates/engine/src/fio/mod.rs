@@ -1,6 +1,7 @@
 //! The engine fio: started as a process, watched while it runs, read at its end.
 //!
 //! - [`Fio`]: runs a job file; [`guard`]: nothing of fio outlives Fathom
+//! - [`client`]: the fio servers of other machines instead of a fio here
 //! - [`preflight`]: what is refused before fio starts; [`failures`]: what went wrong
 //! - [`stream`]: fio's output while it arrives, and the formats it was written in
 //! - [`json`], [`terse`], [`normal`]: fio's outputs of any age into [`fathom_model::Results`]
@@ -12,6 +13,7 @@
 
 use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
 
+pub mod client;
 mod expect;
 pub mod failures;
 pub mod guard;
@@ -36,6 +38,7 @@ pub mod write;
 pub struct Fio {
     program: version::Program,
     guard: guard::Place,
+    servers: Option<client::Servers>,
 }
 
 impl Fio {
@@ -43,7 +46,20 @@ impl Fio {
     /// after a kill of Fathom ([`guard::Place`]).
     #[must_use]
     pub fn new(program: version::Program, guard: guard::Place) -> Self {
-        Self { program, guard }
+        Self {
+            program,
+            guard,
+            servers: None,
+        }
+    }
+
+    /// The same engine, whose jobs these servers run.
+    #[must_use]
+    pub fn on(self, servers: client::Servers) -> Self {
+        Self {
+            servers: Some(servers),
+            ..self
+        }
     }
 
     /// The fio it runs.

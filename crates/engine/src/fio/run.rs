@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use fathom_model::{Event, Failure, FailureKind, Results};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::client::{Hosts, QUIT_WAIT};
 use super::failures::{End, Evidence, errno_text_of, judge};
 use super::guard::{Leash, Order, Report};
 use super::intervals::{Intervals, eta_s};
@@ -38,9 +39,17 @@ pub(super) fn run(
     control: &Control,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, EngineError> {
-    let argv = argv(fio, request)?;
+    let hosts = match &fio.servers {
+        Some(servers) => Some(Hosts::open(servers, request)?),
+        None => None,
+    };
+    if let Some(hosts) = hosts.as_ref().filter(|hosts| hosts.too_few()) {
+        return Ok(hosts.give_up(sink));
+    }
+    let argv = argv(fio, request, hosts.as_ref())?;
     let raw = Raw::new(&request.raw_dir);
-    let leash = Leash::start(fio.guard, &argv, &request.work_dir).map_err(|e| {
+    let work_dir = hosts.as_ref().map_or(&*request.work_dir, Hosts::dir);
+    let leash = Leash::start(fio.guard, &argv, work_dir).map_err(|e| {
         let what = format!("the guard process of fio cannot be started: {e}");
         EngineError::Failed(Failure::new(FailureKind::Other, what))
     })?;
@@ -49,6 +58,7 @@ pub(super) fn run(
         request,
         control,
         sink,
+        hosts,
         argv,
         leash,
         raw,
@@ -73,7 +83,8 @@ pub(super) fn run(
 }
 
 /// The command: fio's own status-interval is what Fathom's samples come from.
-fn argv(fio: &Fio, request: &Request) -> Result<Vec<OsString>, EngineError> {
+/// Servers do not know it; they are asked by Fathom itself.
+fn argv(fio: &Fio, request: &Request, hosts: Option<&Hosts>) -> Result<Vec<OsString>, EngineError> {
     let job_file = std::path::absolute(&request.job_file).map_err(|source| EngineError::File {
         path: request.job_file.clone(),
         source,
@@ -81,13 +92,12 @@ fn argv(fio: &Fio, request: &Request) -> Result<Vec<OsString>, EngineError> {
     let mut argv: Vec<OsString> = vec![
         fio.program.path.clone().into(),
         format!("--output-format={OUTPUT_FORMAT}").into(),
-        format!(
-            "--status-interval={}ms",
-            request.interval.as_millis().max(1)
-        )
-        .into(),
         "--eta=never".into(),
     ];
+    if fio.servers.is_none() {
+        let interval_ms = request.interval.as_millis().max(1);
+        argv.push(format!("--status-interval={interval_ms}ms").into());
+    }
     argv.extend(
         request
             .sections
@@ -95,13 +105,17 @@ fn argv(fio: &Fio, request: &Request) -> Result<Vec<OsString>, EngineError> {
             .map(|section| format!("--section={section}").into()),
     );
     argv.extend(request.extra_args.iter().map(OsString::from));
-    argv.push(job_file.into());
+    match (hosts, &fio.servers) {
+        (Some(hosts), _) => argv.extend(hosts.argv(job_file.into())),
+        (None, Some(servers)) => argv.extend(servers.argv(job_file.into())),
+        (None, None) => argv.push(job_file.into()),
+    }
     Ok(argv)
 }
 
 /// The command as [`run`] would execute it.
 pub(super) fn command(fio: &Fio, request: &Request) -> Result<Vec<String>, EngineError> {
-    let argv = argv(fio, request)?;
+    let argv = argv(fio, request, None)?;
     Ok(argv
         .iter()
         .map(|arg| arg.to_string_lossy().into_owned())
@@ -134,6 +148,8 @@ struct Run<'r> {
     request: &'r Request,
     control: &'r Control,
     sink: &'r mut dyn Sink,
+    /// The servers that run the jobs, when it is not this machine.
+    hosts: Option<Hosts>,
     argv: Vec<OsString>,
     leash: Leash,
     raw: Raw,
@@ -180,6 +196,7 @@ impl Run<'_> {
             if ready.line {
                 self.hear_guard()?;
             }
+            self.hear_hosts();
             self.obey();
             if self.end.is_some() {
                 let since = *ended_at.get_or_insert_with(Instant::now);
@@ -304,6 +321,10 @@ impl Run<'_> {
             }
         };
         self.unreadable = None;
+        if self.hosts.is_some() {
+            self.results = Some(results);
+            return;
+        }
         if let Some(results) = self.status.early.take() {
             self.emit(Event::Status { results });
         }
@@ -374,6 +395,14 @@ impl Run<'_> {
         EngineError::Failed(Failure::new(kind, what).about(program).with_errno(errno))
     }
 
+    /// What the servers have told meanwhile.
+    fn hear_hosts(&mut self) {
+        let events = self.hosts.as_mut().map_or_else(Vec::new, Hosts::hear);
+        for event in events {
+            self.emit(event);
+        }
+    }
+
     /// Passes on what was asked of the run, and keeps its deadlines.
     fn obey(&mut self) {
         if self.end.is_some() {
@@ -387,7 +416,8 @@ impl Run<'_> {
             self.timed_out = true;
         }
         let asked = self.control.stop_requests();
-        let stop_wanted = asked > 0 || self.sink_is_full || self.timed_out;
+        let too_few = self.hosts.as_ref().is_some_and(Hosts::too_few);
+        let stop_wanted = asked > 0 || self.sink_is_full || self.timed_out || too_few;
         match self.stop {
             Stop::No if stop_wanted => {
                 self.leash.order(Order::Interrupt);
@@ -396,6 +426,13 @@ impl Run<'_> {
             Stop::Interrupted(since) if asked > 1 || since.elapsed() > GRACE => {
                 self.leash.order(Order::Kill);
                 self.stop = Stop::Killed(Instant::now());
+            }
+            // Servers that do not end would keep fio from reporting the others.
+            Stop::Interrupted(since) if since.elapsed() > QUIT_WAIT => {
+                if let Some(hosts) = &mut self.hosts {
+                    let after = QUIT_WAIT.as_secs();
+                    hosts.cut_all(&format!("it did not end within {after} s of being told to"));
+                }
             }
             _ => {}
         }
@@ -410,6 +447,10 @@ impl Run<'_> {
 
     /// fio has ended: keeps its report, judges, and says how it went.
     fn conclude(mut self) -> Result<Outcome, EngineError> {
+        let events = self.hosts.as_mut().map_or_else(Vec::new, Hosts::end);
+        for event in events {
+            self.emit(event);
+        }
         if !self.announced {
             self.announce(self.fio.program.version().ok());
         }
@@ -419,6 +460,9 @@ impl Run<'_> {
         if let Err(error) = self.raw.finish(&self.stream) {
             let what = format!("fio's output cannot be kept: {error}");
             self.failures.push(Failure::new(FailureKind::Record, what));
+        }
+        if let Some(hosts) = self.hosts.take() {
+            return Ok(self.conclude_hosts(hosts, end, results));
         }
         let verdict = judge(&Evidence {
             end,
@@ -430,12 +474,7 @@ impl Run<'_> {
             unreadable: self.unreadable.take(),
             expected: &expect::reporting_jobs(self.request),
         });
-        if self.timed_out {
-            let limit = self.request.deadline.unwrap_or_default().as_secs_f64();
-            let what = format!("the time limit of {limit} s was reached");
-            self.failures
-                .push(Failure::new(FailureKind::TimeLimit, what));
-        }
+        self.tell_time_limit();
         if let Some(results) = results {
             self.emit(Event::Finished {
                 results: Box::new(results),
@@ -459,6 +498,62 @@ impl Run<'_> {
         } else {
             Outcome::Complete
         })
+    }
+
+    fn tell_time_limit(&mut self) {
+        if self.timed_out {
+            let limit = self.request.deadline.unwrap_or_default().as_secs_f64();
+            let what = format!("the time limit of {limit} s was reached");
+            self.failures
+                .push(Failure::new(FailureKind::TimeLimit, what));
+        }
+    }
+
+    /// As [`Run::conclude`], for jobs of servers: each of them is judged by
+    /// itself, because fio's own exit tells of none.
+    fn conclude_hosts(mut self, hosts: Hosts, end: End, mut results: Option<Results>) -> Outcome {
+        self.tell_time_limit();
+        if let Some(results) = &mut results {
+            hosts.name(results);
+        }
+        hosts.keep_logs(&self.request.work_dir, &mut self.failures);
+        let stopped = self.stop != Stop::No;
+        let expected = match hosts.runs_remote_job() {
+            true => Vec::new(),
+            false => expect::reporting_jobs(self.request),
+        };
+        let verdict = hosts.verdict(results.as_ref(), stopped, &expected);
+        if let (End::Signaled(signal), false) = (end, stopped) {
+            let what = format!("fio's client was killed by signal {signal}");
+            self.failures
+                .push(Failure::new(FailureKind::EngineKilled, what));
+        } else if let (Some(reason), false) = (self.unreadable.take(), stopped) {
+            let what = format!("fio's report cannot be read: {reason}");
+            self.failures
+                .push(Failure::new(FailureKind::NoReport, what));
+        }
+        let interrupted = self.control.stop_requests() > 0 || self.sink_is_full;
+        let good = self.failures.is_empty() && verdict.is_good;
+        self.failures.extend(verdict.failures);
+        self.emit(Event::Hosts {
+            hosts: verdict.hosts,
+        });
+        if let Some(results) = results {
+            self.emit(Event::Finished {
+                results: Box::new(results),
+            });
+        }
+        for text in verdict.notes {
+            self.emit(Event::Note { text });
+        }
+        for failure in std::mem::take(&mut self.failures) {
+            self.emit(Event::Failure(failure));
+        }
+        match (interrupted, good) {
+            (true, _) => Outcome::Interrupted,
+            (false, true) => Outcome::Complete,
+            (false, false) => Outcome::Failed,
+        }
     }
 }
 

@@ -77,7 +77,9 @@ pub fn ramp_time(job: &JobSpec) -> Option<Duration> {
     time(job, "ramp_time")
 }
 
-fn time(job: &JobSpec, name: &str) -> Option<Duration> {
+/// A time, `None` when it is not given or is none.
+#[must_use]
+pub fn time(job: &JobSpec, name: &str) -> Option<Duration> {
     let us = value::time_us(value(job, name)?, TimeUnit::Seconds).ok()?;
     Some(Duration::from_micros(u64::try_from(us).ok()?))
 }

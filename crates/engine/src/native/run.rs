@@ -114,7 +114,8 @@ impl<'a> Run<'a> {
     /// Runs everything; how it ended, and the batches of each unit.
     pub(super) fn go(mut self) -> (Outcome, Vec<BatchShares>) {
         let names = self.units.iter().map(|unit| unit.name.clone()).collect();
-        self.emit(Event::Jobs { names });
+        let hosts = Vec::new();
+        self.emit(Event::Jobs { names, hosts });
         let opened = self.open_logs();
         if let Err(failure) = opened.and_then(|()| self.schedulers.set(&self.members)) {
             self.fail(failure);

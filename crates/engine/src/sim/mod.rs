@@ -273,7 +273,8 @@ impl Run<'_> {
 
     fn go(mut self) -> Outcome {
         let names = self.loads.iter().map(|load| load.name.clone()).collect();
-        self.emit(Event::Jobs { names });
+        let hosts = Vec::new();
+        self.emit(Event::Jobs { names, hosts });
         let failure = self.measure();
         let errno = failure.as_ref().and_then(|failure| failure.errno);
         let results = self.results(errno);

@@ -167,7 +167,7 @@ impl Teller {
                 step.engine = version.clone().unwrap_or_else(|| engine.clone());
                 step.argv.clone_from(argv);
             }
-            Event::Jobs { names } => step.jobs.clone_from(names),
+            Event::Jobs { names, .. } => step.jobs.clone_from(names),
             Event::Sample(_) => step.samples += 1,
             Event::Finished { .. } => step.finished = true,
             Event::Failure(failure) => step.failures.push(failure.message.clone()),

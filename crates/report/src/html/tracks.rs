@@ -161,7 +161,7 @@ impl<'o, W: Write> Packer<'o, W> {
             self.step = step;
         }
         match event {
-            Event::Jobs { names } => self.jobs = names.len(),
+            Event::Jobs { names, .. } => self.jobs = names.len(),
             Event::Sample(sample) => {
                 if self.jobs > 1 {
                     let together = self.together.entry(sample.dir).or_default();

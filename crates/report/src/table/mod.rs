@@ -5,6 +5,7 @@
 
 mod campaign;
 mod header;
+mod hosts;
 mod jobs;
 
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ pub fn table(doc: &RunDocument, style: Style) -> String {
         job_figures(doc, &marks, style),
         group_lines(doc, style),
         disk_lines(doc, style),
+        hosts::lines(doc, style),
         notes(doc, &marks, style),
         failures(doc, style),
     ];

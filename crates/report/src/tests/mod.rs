@@ -87,6 +87,7 @@ fn started() -> Event {
 fn jobs(names: &[&str]) -> Event {
     Event::Jobs {
         names: names.iter().map(|name| (*name).to_owned()).collect(),
+        hosts: Vec::new(),
     }
 }
 

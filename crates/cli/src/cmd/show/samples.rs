@@ -126,7 +126,13 @@ fn each(dir: &Path, mut take: impl FnMut(&Point) -> anyhow::Result<()>) -> anyho
             Event::Step {
                 of, name, point, ..
             } => step = (of > 1 || point.is_some()).then_some(name),
-            Event::Jobs { names: all } => names = all,
+            Event::Jobs { names: all, hosts } if hosts.is_empty() => names = all,
+            Event::Jobs { names: all, hosts } => {
+                let each = all.iter().zip(&hosts);
+                names = each
+                    .map(|(name, host)| format!("{name} on {host}"))
+                    .collect();
+            }
             Event::Sample(sample) => take(&Point::new(&sample, step.as_deref(), &names))?,
             _ => {}
         }

@@ -1,6 +1,9 @@
 //! The engine of a run.
 
 use fathom_engine::choice::{self, Lack, NoEngine};
+use fathom_engine::fio::Fio;
+use fathom_engine::fio::client::Servers;
+use fathom_engine::fio::guard::Place;
 use fathom_engine::fio::version::Program;
 use fathom_engine::select::Selected;
 use fathom_engine::sim::Sim;
@@ -11,7 +14,18 @@ use crate::cmd::ExitError;
 
 /// The engine that the command line asks for; with the native one, why fio was
 /// passed over.
-pub fn choose(args: &Args, plan: &Plan) -> anyhow::Result<(Selected, Option<String>)> {
+pub fn choose(
+    args: &Args,
+    plan: &Plan,
+    servers: Option<Servers>,
+) -> anyhow::Result<(Selected, Option<String>)> {
+    if let Some(servers) = servers {
+        // A fio server speaks with fio alone.
+        let program = Program::find(args.fio.as_deref())
+            .map_err(|failure| refusal(&NoEngine(vec![("fio", Lack::from(failure))])))?;
+        let fio = Fio::new(program, Place::Process).on(servers);
+        return Ok((Selected::Fio(fio), None));
+    }
     let no_command_line = || -> Result<(), Lack> {
         if plan.passed.is_empty() {
             return Ok(());

@@ -54,22 +54,16 @@ const RULES: &[(&str, Rule)] = &[
         "eta-newline",
         Refused("Fathom shows the progress itself; --interval sets its pace"),
     ),
-    (
-        "client",
-        Refused("run the job on that machine itself; Fathom does not drive fio's servers"),
-    ),
+    ("client", Refused("give --client HOST in front of the --")),
     (
         "remote-config",
-        Refused("run the job on that machine itself; Fathom does not drive fio's servers"),
+        Refused("give --remote-config FILE in front of the --"),
     ),
     (
         "trigger-remote",
-        Refused("run the job on that machine itself; Fathom does not drive fio's servers"),
+        Refused("a server that takes commands from everybody is not asked to run one"),
     ),
-    (
-        "server",
-        Refused("a server runs no job of its own; start it with fio itself"),
-    ),
+    ("server", Refused("use 'fathom serve'")),
     (
         "daemonize",
         Refused("a run stays under Fathom's eyes; use nohup or tmux for Fathom"),
@@ -155,7 +149,7 @@ mod tests {
     fn what_fathom_does_itself_is_refused_with_what_to_do() {
         assert!(of("--output=x").unwrap_err().contains("--output FILE"));
         assert!(of("-status-interval=1").unwrap_err().contains("--interval"));
-        assert!(of("--client host").unwrap_err().contains("that machine"));
+        assert!(of("--client host").unwrap_err().contains("in front of"));
         assert!(of("--section").unwrap_err().contains("needs a value"));
     }
 }

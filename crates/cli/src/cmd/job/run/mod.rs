@@ -26,6 +26,7 @@ use crate::format::Format;
 use crate::live::{Live, LiveOptions};
 use crate::{out, signals};
 
+mod clients;
 mod engine;
 mod globals;
 mod plan;
@@ -50,6 +51,8 @@ Examples:
   fathom job run disk.fio --destroy nvme-ACME_1234     writes to a device: name it
   fathom job run disk.fio --dry-run                    what would be executed
   fathom job run disk.fio --engine native              needs nothing installed
+  fathom job run a.fio --client nas1 --client nas2,4444    by the fio servers there, as one run
+  fathom job run a.fio --client lab.hosts --min-clients 30 goes on when a few are lost
   fathom job run a.fio --output-format=json > a.json   exactly as fio writes it")]
 pub struct Args {
     /// Job files, run one after the other
@@ -98,28 +101,34 @@ pub struct Args {
     /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
     #[arg(long, value_name = "PATH")]
     pub fio: Option<PathBuf>,
+    #[command(flatten)]
+    pub clients: clients::ClientArgs,
 }
 
 /// Runs the command.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     check_simulation(args)?;
-    let mut plan = Plan::make(args)?;
+    let (servers, files) = clients::resolve(args)?;
+    let mut plan = Plan::make(args, &files, servers.as_ref())?;
     let work_dir = std::env::current_dir().context("the current folder is gone")?;
-    let (runner, note) = engine::choose(args, &plan)?;
+    let (runner, note) = engine::choose(args, &plan, servers.clone())?;
     plan.notes.extend(note);
     if args.dry_run {
         dry_run(global, args, &plan, &runner, &work_dir)?;
     }
-    // A simulation touches nothing.
-    if !runner.is_simulated() {
+    // A simulation touches nothing, and the jobs of servers nothing here.
+    let is_here = !runner.is_simulated() && servers.is_none();
+    if is_here {
         plan.check_targets(&work_dir, &args.destroy)?;
+    } else if let Some(servers) = &servers {
+        clients::check_devices(&servers.addresses, &plan.steps, &args.destroy)?;
     }
     if args.dry_run {
         return Ok(Exit::Success);
     }
-    let _hold = match runner.is_simulated() {
-        true => fathom_device::Hold::default(),
-        false => plan.hold(&work_dir)?,
+    let _hold = match is_here {
+        true => plan.hold(&work_dir)?,
+        false => fathom_device::Hold::default(),
     };
     // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
     let control = signals::control()?;
@@ -163,7 +172,10 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 /// Refuses what makes no sense together with, or without, a simulation.
 fn check_simulation(args: &Args) -> anyhow::Result<()> {
     let simulated = args.engine == EngineOrSim::Sim;
-    let what = if args.sim.is_some() && !simulated {
+    let is_fio = matches!(args.engine, EngineOrSim::Auto | EngineOrSim::Fio);
+    let what = if !args.clients.client.is_empty() && !is_fio {
+        "fio servers run jobs with fio, and with no other engine\n  to do: leave out --engine"
+    } else if args.sim.is_some() && !simulated {
         "--sim describes a simulated device\n  to do: add --engine sim"
     } else if simulated && args.output_format.is_some() {
         "figures of a simulation are not written in the formats of fio, where nothing would tell that they are none"
@@ -203,6 +215,8 @@ fn begin_record(
     let name = args.name.as_deref().unwrap_or(first);
     let (name, targets) = match runner.is_simulated() {
         true => (format!("{name}{SIMULATED}"), Vec::new()),
+        // What is on other machines cannot be looked at from here.
+        false if !args.clients.client.is_empty() => (name.to_owned(), Vec::new()),
         false => (name.to_owned(), plan.targets(work_dir)),
     };
     let mut header = Header::new(&name, COMMAND);

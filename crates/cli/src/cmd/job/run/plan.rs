@@ -8,6 +8,7 @@ use anyhow::Context;
 use fathom_device::Hold;
 use fathom_device::safety::{Confirmations, check_write};
 use fathom_engine::choice::Lack;
+use fathom_engine::fio::client::Servers;
 use fathom_engine::fio::preflight;
 use fathom_engine::jobfile::{Checked, JobFile, Severity, TargetUse, targets};
 use fathom_model::{Exit, JobSpec};
@@ -47,7 +48,7 @@ impl Plan {
     ///
     /// # Errors
     /// An [`ExitError`] that says what is wrong; nothing was opened for writing.
-    pub fn make(args: &Args) -> anyhow::Result<Self> {
+    pub fn make(args: &Args, files: &[PathBuf], servers: Option<&Servers>) -> anyhow::Result<Self> {
         let split = globals::split(&args.fio_options).map_err(|m| exit(Exit::Usage, m))?;
         let (passed, sections) = without_sections(split.passed);
         let mut plan = Self {
@@ -56,7 +57,9 @@ impl Plan {
             sections: args.section.iter().cloned().chain(sections).collect(),
             notes: Vec::new(),
         };
-        if args.files.is_empty() {
+        if let Some(path) = servers.and_then(|servers| servers.remote_job.as_ref()) {
+            plan.add_remote(path);
+        } else if files.is_empty() {
             if split.job.is_empty() {
                 let what = "nothing to run: give a job file, or a job as fio options after --\n  \
                             to do: fathom job run -- --name=a --rw=randread --size=64m";
@@ -71,7 +74,7 @@ impl Plan {
             );
             return Err(exit(Exit::Usage, what));
         }
-        for path in &args.files {
+        for path in files {
             let bytes = fs::read(path)
                 .map_err(|e| exit(Exit::Input, format!("{}: {e}", path.display())))?;
             let checked =
@@ -79,6 +82,10 @@ impl Plan {
             plan.add(args, checked, Some(bytes))?;
         }
         plan.name_files();
+        if servers.is_some() {
+            // Servers are given the jobs that run, and no others.
+            plan.sections.clear();
+        }
         Ok(plan)
     }
 
@@ -100,6 +107,9 @@ impl Plan {
             self.notes.push(format!(
                 "{job}: added allow_file_create=0, so that a device that vanishes is not created as a file"
             ));
+        }
+        if !args.clients.client.is_empty() {
+            file.keep_sections(&self.sections);
         }
         let mut jobs = file.jobs();
         let sections = &self.sections;
@@ -133,6 +143,22 @@ impl Plan {
             jobs,
         });
         Ok(())
+    }
+
+    /// A job file that lies on the servers: what is in it is not known here.
+    fn add_remote(&mut self, path: &str) {
+        let name = Path::new(path).file_stem();
+        let name = name.map_or("job".into(), |stem| stem.to_string_lossy());
+        self.notes.push(format!(
+            "{path} lies on the servers: what it writes to could not be checked"
+        ));
+        self.steps.push(Step {
+            file_name: format!("{}.fio", file_name_of(&name)),
+            name: name.into_owned(),
+            text: format!("# {path} on each server was run\n"),
+            written: None,
+            jobs: Vec::new(),
+        });
     }
 
     /// Several files get their place in front, which also tells namesakes apart.

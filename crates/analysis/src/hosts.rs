@@ -1,0 +1,417 @@
+//! Sums over the machines of a run, and whether they may be added up.
+//!
+//! A sum of rates is a rate only of the time in which all machines were at
+//! work. Where they ran side by side, that is the sum of their own rates; where
+//! they did not, [`Overlap`] has counted, from the samples, what all of them did
+//! in the time they shared. Percentiles come from merged histograms only.
+
+use std::collections::BTreeMap;
+
+use fathom_model::result::{ALL_CLIENTS, PriorityResult};
+use fathom_model::{Direction, DirectionResult, Histogram, Host, JobResult, Latency, Sample};
+
+/// Up to this share of the longest run time hosts may be apart without it being
+/// said: it changes a sum of rates by no more.
+const APART_MOST: f64 = 0.02;
+/// A host below this share of the median of all is called slow. Machines of one
+/// kind differ by a tenth; half would be found only once the sum is far off.
+const SLOW_SHARE: f64 = 0.75;
+
+/// What happened in the time that all members of a job shared, from samples in
+/// order. Takes memory for the members, not for the time.
+#[derive(Debug, Default)]
+pub struct Overlap {
+    /// Name of the job at each place that samples refer to.
+    names: Vec<String>,
+    jobs: BTreeMap<String, Shared>,
+    t_ms: u64,
+}
+
+/// One job's shared time. What all did since the last time when everyone had
+/// been seen is kept apart: only when everyone is seen once more was it a time
+/// that all shared. A host that stalls is waited for, one that has ended is not.
+#[derive(Debug, Default)]
+struct Shared {
+    /// Members, and whether each was seen since all had been.
+    seen: BTreeMap<u32, bool>,
+    begun: bool,
+    interval: Sums,
+    seen_now: Vec<u32>,
+    open: Sums,
+    shared: Sums,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Sums {
+    ms: u64,
+    moved: BTreeMap<Direction, (u64, u64)>,
+}
+
+impl Sums {
+    fn add(&mut self, other: &Self) {
+        self.ms += other.ms;
+        for (dir, (ios, bytes)) in &other.moved {
+            let sum = self.moved.entry(*dir).or_default();
+            *sum = (sum.0 + ios, sum.1 + bytes);
+        }
+    }
+}
+
+impl Overlap {
+    /// The jobs that the following samples refer to by place.
+    pub fn begin(&mut self, names: &[String]) {
+        let mut jobs: BTreeMap<String, Shared> = BTreeMap::new();
+        for (place, name) in (0..).zip(names) {
+            jobs.entry(name.clone())
+                .or_default()
+                .seen
+                .insert(place, false);
+        }
+        // Nothing is added up of what runs alone.
+        jobs.retain(|_, shared| shared.seen.len() > 1);
+        (self.names, self.jobs) = (names.to_vec(), jobs);
+    }
+
+    /// Adds a sample.
+    pub fn add(&mut self, sample: &Sample) {
+        let name = self.names.get(sample.job as usize);
+        let Some(shared) = name.and_then(|name| self.jobs.get_mut(name)) else {
+            return;
+        };
+        let sum = shared.interval.moved.entry(sample.dir).or_default();
+        *sum = (sum.0 + sample.ios, sum.1 + sample.bytes);
+        shared.seen_now.push(sample.job);
+    }
+
+    /// The interval of the samples so far has ended, at `t_ms` of the run.
+    pub fn interval(&mut self, t_ms: u64) {
+        let ms = t_ms.saturating_sub(self.t_ms);
+        self.t_ms = t_ms;
+        for shared in self.jobs.values_mut() {
+            shared.interval.ms = ms;
+            shared.end_interval();
+        }
+    }
+
+    /// I/Os and bytes per second of a job and direction, and the shared time in
+    /// ms; `None` where there was none.
+    fn rates(&self, job: &str, dir: Direction) -> Option<(f64, f64, u64)> {
+        let shared = &self.jobs.get(job)?.shared;
+        if shared.ms == 0 {
+            return None;
+        }
+        let (ios, bytes) = shared.moved.get(&dir).copied().unwrap_or_default();
+        let per_second = |count: u64| count as f64 * 1000.0 / shared.ms as f64;
+        Some((per_second(ios), per_second(bytes), shared.ms))
+    }
+}
+
+impl Shared {
+    fn end_interval(&mut self) {
+        let interval = std::mem::take(&mut self.interval);
+        let now = std::mem::take(&mut self.seen_now);
+        for member in now {
+            self.seen.insert(member, true);
+        }
+        if !self.seen.values().all(|&seen| seen) {
+            if self.begun {
+                self.open.add(&interval);
+            }
+            return;
+        }
+        // The interval in which the last one is seen is whole only once all are
+        // seen again: it may be the one in which a host begins or ends.
+        if self.begun {
+            self.shared.add(&self.open);
+            self.open = interval;
+        }
+        self.begun = true;
+        self.seen.values_mut().for_each(|seen| *seen = false);
+    }
+}
+
+/// Where a job's figures come from, as [`Host::label`] has it.
+#[must_use]
+pub fn label_of(job: &JobResult) -> Option<String> {
+    let host = Host {
+        name: job.hostname.clone()?,
+        port: job.port,
+        ..Host::default()
+    };
+    Some(host.label())
+}
+
+/// Whether a host has its whole part in the figures.
+fn is_whole(job: &JobResult, hosts: &[Host]) -> bool {
+    let label = label_of(job);
+    let host = hosts.iter().find(|host| Some(host.label()) == label);
+    host.is_some_and(|host| host.lost.is_none())
+}
+
+/// The sum of each job over the hosts that took part to the end; none for a run
+/// of one host.
+#[must_use]
+pub fn totals(jobs: &[JobResult], hosts: &[Host], overlap: &Overlap) -> Vec<JobResult> {
+    if hosts.len() < 2 {
+        return Vec::new();
+    }
+    let mut names: Vec<&str> = Vec::new();
+    let whole: Vec<&JobResult> = jobs.iter().filter(|job| is_whole(job, hosts)).collect();
+    for job in &whole {
+        if !names.contains(&job.name.as_str()) {
+            names.push(&job.name);
+        }
+    }
+    let total = |&name: &&str| {
+        let parts: Vec<&JobResult> = whole
+            .iter()
+            .copied()
+            .filter(|job| job.name == name)
+            .collect();
+        let mut total = total(&parts, hosts, overlap);
+        total.name = match names.len() {
+            1 => ALL_CLIENTS.to_owned(),
+            _ => format!("{ALL_CLIENTS}: {name}"),
+        };
+        total
+    };
+    names.iter().map(total).collect()
+}
+
+fn total(parts: &[&JobResult], hosts: &[Host], overlap: &Overlap) -> JobResult {
+    let labels: std::collections::BTreeSet<String> =
+        parts.iter().filter_map(|job| label_of(job)).collect();
+    let is_apart = is_apart(parts, hosts);
+    let errors: Vec<u64> = parts.iter().filter_map(|job| job.total_errors).collect();
+    let mut total = JobResult {
+        clients: Some(u32::try_from(labels.len()).unwrap_or(u32::MAX)),
+        group: parts.first().map_or(0, |job| job.group),
+        error: parts
+            .iter()
+            .map(|job| job.error)
+            .find(|&e| e != 0)
+            .unwrap_or(0),
+        total_errors: (!errors.is_empty()).then(|| errors.iter().sum()),
+        runtime_ms: parts.iter().filter_map(|job| job.runtime_ms).min(),
+        ..JobResult::default()
+    };
+    let syncs: Vec<&Latency> = parts.iter().filter_map(|job| job.sync.as_ref()).collect();
+    total.sync = merged(&syncs);
+    let all = [
+        Direction::Read,
+        Direction::Write,
+        Direction::Trim,
+        Direction::Mixed,
+    ];
+    for dir in all {
+        let of_dir = |job: &'_ &JobResult| -> Option<DirectionResult> {
+            job.directions()
+                .find(|(d, _)| *d == dir)
+                .map(|(_, r)| r.clone())
+        };
+        let results: Vec<DirectionResult> = parts.iter().filter_map(of_dir).collect();
+        if results.is_empty() {
+            continue;
+        }
+        let mut sum = sum(&results);
+        let name = parts.first().map_or("", |job| job.name.as_str());
+        if let (true, Some((iops, bw_bytes, ms))) = (is_apart, overlap.rates(name, dir)) {
+            (sum.iops, sum.bw_bytes, sum.runtime_ms) = (iops, bw_bytes, ms);
+            total.runtime_ms = Some(ms);
+        }
+        if let Some(place) = total.direction_mut(dir) {
+            *place = Some(sum);
+        }
+    }
+    total
+}
+
+/// The sum of one direction over hosts that ran side by side.
+fn sum(parts: &[DirectionResult]) -> DirectionResult {
+    let latencies = |which: fn(&DirectionResult) -> &Option<Latency>| {
+        let moved = parts.iter().filter(|part| part.total_ios > 0);
+        let all: Vec<Option<&Latency>> = moved.map(|part| which(part).as_ref()).collect();
+        // Of some alone it would not be that of the sum.
+        let all: Option<Vec<&Latency>> = all.into_iter().collect();
+        merged(&all?)
+    };
+    let count = |which: fn(&DirectionResult) -> Option<u64>| {
+        let known: Vec<u64> = parts.iter().filter_map(which).collect();
+        (known.len() == parts.len()).then(|| known.iter().sum())
+    };
+    let mut doubts: Vec<_> = parts.iter().flat_map(|part| part.doubts.clone()).collect();
+    doubts.sort_unstable();
+    doubts.dedup();
+    let active = parts
+        .iter()
+        .map(|part| part.runtime_ms)
+        .filter(|&ms| ms > 0);
+    DirectionResult {
+        total_ios: parts.iter().map(|part| part.total_ios).sum(),
+        io_bytes: parts.iter().map(|part| part.io_bytes).sum(),
+        bw_bytes: parts.iter().map(|part| part.bw_bytes).sum(),
+        iops: parts.iter().map(|part| part.iops).sum(),
+        runtime_ms: active.min().unwrap_or(0),
+        doubts,
+        short_ios: count(|part| part.short_ios),
+        drop_ios: count(|part| part.drop_ios),
+        lag: latencies(|part| &part.lag),
+        slat: latencies(|part| &part.slat),
+        clat: latencies(|part| &part.clat),
+        lat: latencies(|part| &part.lat),
+        priorities: priorities(parts),
+        bw_intervals: None,
+        iops_intervals: None,
+    }
+}
+
+fn priorities(parts: &[DirectionResult]) -> Vec<PriorityResult> {
+    let mut by_value: BTreeMap<u16, Vec<&Latency>> = BTreeMap::new();
+    for prio in parts.iter().flat_map(|part| &part.priorities) {
+        by_value.entry(prio.value).or_default().push(&prio.clat);
+    }
+    by_value
+        .into_iter()
+        .filter_map(|(value, all)| {
+            let clat = merged(&all)?;
+            Some(PriorityResult { value, clat })
+        })
+        .collect()
+}
+
+/// Latencies of several sources as one: the mean and deviation of all values
+/// together, percentiles from the merged histograms, and none where a histogram
+/// is missing.
+#[must_use]
+pub fn merged(all: &[&Latency]) -> Option<Latency> {
+    match all {
+        [] => return None,
+        [one] => return Some((*one).clone()),
+        _ => {}
+    }
+    let known: Option<Vec<u64>> = all.iter().map(|latency| latency.n).collect();
+    let histograms: Option<Vec<&Histogram>> = all
+        .iter()
+        .map(|latency| latency.histogram.as_ref())
+        .collect();
+    let histogram = histograms.map(|all| {
+        let mut sum = Histogram::new();
+        all.into_iter().for_each(|histogram| sum.merge(histogram));
+        sum
+    });
+    let ns = known?;
+    let n: u64 = ns.iter().sum();
+    if n == 0 {
+        return None;
+    }
+    let weighted = |value: &dyn Fn(&Latency) -> f64| -> f64 {
+        let parts = all.iter().zip(&ns);
+        parts
+            .map(|(latency, &n)| value(latency) * n as f64)
+            .sum::<f64>()
+            / n as f64
+    };
+    let mean_ns = weighted(&|latency| latency.mean_ns);
+    let deviations: Option<Vec<f64>> = all.iter().map(|latency| latency.stddev_ns).collect();
+    let stddev_ns = deviations.filter(|_| n > 1).map(|deviations| {
+        // Sums of squares about the common mean: those about the own means, and
+        // those of the own means (analysis of variance).
+        let parts = all.iter().zip(&ns).zip(deviations);
+        let squares: f64 = parts
+            .map(|((latency, &n), dev)| {
+                let within = dev.powi(2) * n.saturating_sub(1) as f64;
+                within + (latency.mean_ns - mean_ns).powi(2) * n as f64
+            })
+            .sum();
+        (squares / (n - 1) as f64).sqrt()
+    });
+    let percents: Vec<f64> = all[0]
+        .percentiles_ns
+        .iter()
+        .map(|&(percent, _)| percent)
+        .collect();
+    let percentiles_ns = histogram.as_ref().map_or_else(Vec::new, |histogram| {
+        let each = percents.iter();
+        each.filter_map(|&percent| Some((percent, histogram.percentile_ns(percent)?)))
+            .collect()
+    });
+    Some(Latency {
+        n: Some(n),
+        min_ns: all.iter().map(|latency| latency.min_ns).min()?,
+        max_ns: all.iter().map(|latency| latency.max_ns).max()?,
+        mean_ns,
+        stddev_ns,
+        percentiles_ns,
+        histogram,
+    })
+}
+
+/// Whether the hosts of these figures ran so far apart that their rates must not
+/// simply be added: by their starts, or by how long each of them ran.
+#[must_use]
+pub fn is_apart(parts: &[&JobResult], hosts: &[Host]) -> bool {
+    let labels: Vec<String> = parts.iter().filter_map(|job| label_of(job)).collect();
+    let of_parts = hosts.iter().filter(|host| labels.contains(&host.label()));
+    let skew_ms = fathom_model::host::start_skew_ms(of_parts).unwrap_or(0.0);
+    let mut apart = false;
+    for dir in [
+        Direction::Read,
+        Direction::Write,
+        Direction::Trim,
+        Direction::Mixed,
+    ] {
+        let times: Vec<u64> = parts
+            .iter()
+            .flat_map(|job| job.directions().filter(|(d, _)| *d == dir))
+            .map(|(_, result)| result.runtime_ms)
+            .filter(|&ms| ms > 0)
+            .collect();
+        let (Some(&least), Some(&most)) = (times.iter().min(), times.iter().max()) else {
+            continue;
+        };
+        apart |= skew_ms + (most - least) as f64 > APART_MOST * most as f64;
+    }
+    apart
+}
+
+/// The hosts, as [`Host::label`] has them, that are far slower than the median
+/// of all in a direction; for three hosts and more.
+#[must_use]
+pub fn slow_hosts(parts: &[&JobResult], dir: Direction) -> Vec<String> {
+    let mut rates: BTreeMap<String, f64> = BTreeMap::new();
+    for job in parts {
+        let result = job.directions().find(|(d, _)| *d == dir);
+        if let (Some(label), Some((_, result))) = (label_of(job), result) {
+            *rates.entry(label).or_default() += result.bw_bytes;
+        }
+    }
+    let mut sorted: Vec<f64> = rates.values().copied().collect();
+    sorted.sort_by(f64::total_cmp);
+    // Of two nobody can say which of them is as it should be.
+    if sorted.len() < 3 {
+        return Vec::new();
+    }
+    let median = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0;
+    let slow = rates
+        .into_iter()
+        .filter(|(_, rate)| *rate < SLOW_SHARE * median);
+    slow.map(|(label, _)| label).collect()
+}
+
+/// The figures that a sum was made of.
+#[must_use]
+pub fn parts_of<'j>(
+    total: &JobResult,
+    jobs: &'j [JobResult],
+    hosts: &[Host],
+) -> Vec<&'j JobResult> {
+    let name = total.name.strip_prefix(ALL_CLIENTS).unwrap_or_default();
+    let name = name.strip_prefix(": ");
+    let is_part = |job: &&JobResult| {
+        job.step == total.step && name.is_none_or(|name| job.name == name) && is_whole(job, hosts)
+    };
+    jobs.iter().filter(is_part).collect()
+}
+
+#[cfg(test)]
+mod tests;

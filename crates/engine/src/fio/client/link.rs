@@ -1,0 +1,478 @@
+//! The line from fio's client to one server, with Fathom in the middle of it.
+
+use std::io::{self, ErrorKind};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::{Duration, Instant};
+
+use fathom_model::{Failure, FailureKind};
+
+use super::address::Address;
+use super::frame::{self, Frame, Progress, op};
+
+/// How long a server may take to accept a connection: three attempts of TCP,
+/// the last of which begins 3 s after the first (RFC 6298, initial timeout 1 s).
+const CONNECT_WAIT: Duration = Duration::from_secs(6);
+/// The tag of Fathom's own questions; fio's are addresses of its memory.
+const OUR_TAG: u64 = 1;
+/// Most bytes that wait for one side before no more are read from the other.
+const BACKLOG_BYTES: usize = 1 << 20;
+
+/// Connects to a server.
+///
+/// # Errors
+/// Why not, about that server.
+pub fn connect(address: &Address) -> Result<OwnedFd, Failure> {
+    let failed = |error: &io::Error| {
+        let what = match error.kind() {
+            ErrorKind::ConnectionRefused => {
+                "it refuses the connection: no fio server listens there".to_owned()
+            }
+            ErrorKind::TimedOut => {
+                format!("it does not answer within {} s", CONNECT_WAIT.as_secs())
+            }
+            _ => format!("it cannot be reached: {}", one_line(error)),
+        };
+        let failure = Failure::new(FailureKind::Unreachable, what).about(address.to_string());
+        match error.raw_os_error() {
+            Some(errno) => failure.with_errno(errno),
+            None => failure,
+        }
+    };
+    match address {
+        Address::Sock(path) => UnixStream::connect(path).map(OwnedFd::from),
+        Address::Ip { host, port, v6 } => connect_ip(host, *port, *v6).map(OwnedFd::from),
+    }
+    .and_then(|fd| {
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        Ok(fd)
+    })
+    .map_err(|error| failed(&error))
+}
+
+fn connect_ip(host: &str, port: u16, v6: bool) -> io::Result<TcpStream> {
+    let known = (host, port).to_socket_addrs()?;
+    let mut last = io::Error::new(ErrorKind::NotFound, "no address of that family is known");
+    for address in known.filter(|address| address.is_ipv6() == v6) {
+        match TcpStream::connect_timeout(&address, CONNECT_WAIT) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn one_line(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
+}
+
+/// One end of the line.
+#[derive(Debug)]
+pub struct End {
+    fd: OwnedFd,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    is_finished: bool,
+}
+
+impl End {
+    fn new(fd: OwnedFd) -> Self {
+        Self {
+            fd,
+            input: Vec::new(),
+            output: Vec::new(),
+            is_finished: false,
+        }
+    }
+
+    /// Reads what is there; whether the other side has closed.
+    fn read(&mut self, chunk: &mut [u8]) -> bool {
+        loop {
+            match rustix::io::read(self.fd.as_fd(), &mut *chunk) {
+                Ok(0) => return true,
+                Ok(n) => {
+                    self.input.extend_from_slice(&chunk[..n]);
+                    if n < chunk.len() {
+                        return false;
+                    }
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => return false,
+                Err(_) => return true,
+            }
+        }
+    }
+
+    /// Tells that nothing more comes, once everything is written.
+    fn finish(&mut self) {
+        if self.output.is_empty() && !std::mem::replace(&mut self.is_finished, true) {
+            let _ = rustix::net::shutdown(&self.fd, rustix::net::Shutdown::Write);
+        }
+    }
+
+    /// Writes what the other side takes. An error shows when reading.
+    fn write(&mut self) {
+        while !self.output.is_empty() {
+            match rustix::io::write(self.fd.as_fd(), &self.output) {
+                Ok(n) => drop(self.output.drain(..n)),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => return,
+                Err(_) => self.output.clear(),
+            }
+        }
+    }
+}
+
+/// How far a server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// fio's client has not come to its socket yet.
+    Waiting,
+    /// It has been asked who it is.
+    Greeting,
+    /// It reads the jobs.
+    Preparing,
+    /// It could begin.
+    Ready,
+    /// It was told to begin.
+    Released,
+    /// Its jobs have ended.
+    Over,
+    /// Nothing more will come of it.
+    Gone,
+}
+
+/// What a server has told.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Said {
+    /// Who it is: host name, version of fio.
+    Name(Option<String>, Option<String>),
+    /// It could begin; how many jobs will report.
+    Ready(Option<u32>),
+    /// Its jobs begin.
+    Began,
+    /// How its jobs went since it was asked before, over that time.
+    Progress(Duration, Progress),
+    /// A line of its output.
+    Text(String),
+    /// Its jobs have ended, with this errno.
+    Ended(i32),
+    /// It is lost.
+    Lost(Failure),
+}
+
+/// The line to one server.
+#[derive(Debug)]
+pub struct Link {
+    /// How far it is.
+    pub step: Step,
+    /// When it was last heard of.
+    pub heard: Instant,
+    /// What it has told since last asked.
+    pub said: Vec<(Instant, Said)>,
+    name: String,
+    /// Until fio's client has come.
+    listener: Option<UnixListener>,
+    near: Option<End>,
+    far: Option<End>,
+    /// Version of this side's fio.
+    version: Option<u16>,
+    /// fio's own order to begin, kept back.
+    run: Option<Vec<u8>>,
+    /// Whether the payload before goes on, and of which operation.
+    going_on: Option<u16>,
+    refuses_logs: bool,
+    began: Option<Instant>,
+    /// When it was last asked how far it is, and when it was before that.
+    asked: Option<Instant>,
+    answered: Option<Instant>,
+}
+
+impl Link {
+    /// The line from who comes to `listener` to the connected server `far`.
+    /// Unless a job writes logs none are taken from it: fio's client would put
+    /// them under the name that the server gives.
+    pub fn new(name: String, listener: UnixListener, far: OwnedFd, refuses_logs: bool) -> Self {
+        let now = Instant::now();
+        Self {
+            step: Step::Waiting,
+            heard: now,
+            said: Vec::new(),
+            name,
+            listener: Some(listener),
+            near: None,
+            far: Some(End::new(far)),
+            version: None,
+            run: None,
+            going_on: None,
+            refuses_logs,
+            began: None,
+            asked: None,
+            answered: None,
+        }
+    }
+
+    /// What to wait for: reading, and writing where something is left to write.
+    pub fn interests(&self) -> Vec<(BorrowedFd<'_>, bool, bool)> {
+        let mut all = Vec::with_capacity(2);
+        if let Some(listener) = &self.listener {
+            all.push((listener.as_fd(), true, false));
+        }
+        for (end, other) in [(&self.near, &self.far), (&self.far, &self.near)] {
+            let Some(end) = end else { continue };
+            let (reads, writes) = (has_room(other.as_ref()), !end.output.is_empty());
+            if reads || writes {
+                all.push((end.fd.as_fd(), reads, writes));
+            }
+        }
+        all
+    }
+
+    /// Takes and passes on what there is.
+    pub fn turn(&mut self, chunk: &mut [u8]) {
+        if self.step == Step::Gone {
+            return;
+        }
+        if let Some(listener) = &self.listener
+            && let Ok((near, _)) = listener.accept()
+            && near.set_nonblocking(true).is_ok()
+        {
+            self.near = Some(End::new(near.into()));
+            self.listener = None;
+            self.step = self.step.max(Step::Greeting);
+            self.heard = Instant::now();
+        }
+        let near_closed =
+            has_room(self.far.as_ref()) && self.near.as_mut().is_some_and(|near| near.read(chunk));
+        self.take_near();
+        let far_closed =
+            has_room(self.near.as_ref()) && self.far.as_mut().is_some_and(|far| far.read(chunk));
+        self.take_far();
+        for end in [&mut self.near, &mut self.far].into_iter().flatten() {
+            end.write();
+        }
+        if near_closed {
+            self.near = None;
+            self.hang_up();
+        } else if far_closed {
+            self.far_closed();
+        }
+        match &mut self.near {
+            // What the server has said reaches fio before the end does. fio has
+            // to close first: writing to a closed socket would kill it (SIGPIPE).
+            Some(near) if self.far.is_none() => near.finish(),
+            None if self.far.is_none() => self.step = Step::Gone,
+            _ => {}
+        }
+    }
+
+    fn take_near(&mut self) {
+        let Some(mut near) = self.near.take() else {
+            return;
+        };
+        let mut at = 0;
+        // What this side's fio says is well-formed.
+        while let Ok(Some(frame)) = frame::first(&near.input[at..]) {
+            at += frame.bytes.len();
+            self.version.get_or_insert(frame.version);
+            if frame.op == op::RUN && self.step < Step::Released {
+                self.run = Some(frame.bytes.to_vec());
+            } else if let Some(far) = &mut self.far {
+                far.output.extend_from_slice(frame.bytes);
+            }
+        }
+        near.input.drain(..at);
+        self.near = Some(near);
+    }
+
+    fn take_far(&mut self) {
+        let Some(mut far) = self.far.take() else {
+            return;
+        };
+        let (mut at, mut passed) = (0, Vec::new());
+        let mut refused = None;
+        while refused.is_none() {
+            match frame::first(&far.input[at..]) {
+                Ok(None) => break,
+                Ok(Some(frame)) => {
+                    at += frame.bytes.len();
+                    match self.hear(&frame) {
+                        Ok(true) => passed.extend_from_slice(frame.bytes),
+                        Ok(false) => {}
+                        Err(failure) => refused = Some(failure),
+                    }
+                }
+                Err(frame::NoFrame) => {
+                    let what = "what answers there is no fio server";
+                    refused = Some(self.failure(FailureKind::Mismatch, what));
+                }
+            }
+        }
+        far.input.drain(..at);
+        self.far = Some(far);
+        if let Some(near) = &mut self.near {
+            near.output.extend_from_slice(&passed);
+        }
+        if let Some(failure) = refused {
+            self.lose(failure);
+        }
+    }
+
+    /// Understands a frame of the server; whether it is to be passed on.
+    fn hear(&mut self, frame: &Frame) -> Result<bool, Failure> {
+        let now = Instant::now();
+        self.heard = now;
+        if let Some(ours) = self.version.filter(|&version| version != frame.version) {
+            let what = format!(
+                "its fio is another version: it speaks protocol {}, fio here {ours}",
+                frame.version
+            );
+            return Err(self.failure(FailureKind::Mismatch, what));
+        }
+        let goes_on = self.going_on == Some(frame.op);
+        self.going_on = frame.more.then_some(frame.op);
+        if frame.op == op::ETA && frame.tag == OUR_TAG {
+            if !goes_on {
+                self.progress(now, frame.payload);
+            }
+            return Ok(false);
+        }
+        if goes_on {
+            return Ok(true);
+        }
+        let said = match frame.op {
+            op::IOLOG if self.refuses_logs => {
+                let what =
+                    "it sent a log that no job writes: fio would put it where the server wants";
+                return Err(self.failure(FailureKind::Mismatch, what));
+            }
+            op::SENDFILE | op::VTRIGGER => {
+                let what =
+                    "it asked for a file or a command of this machine, which it does not get";
+                return Err(self.failure(FailureKind::Mismatch, what));
+            }
+            op::PROBE => {
+                self.step = self.step.max(Step::Preparing);
+                let (name, version) = frame::probe(frame.payload);
+                Said::Name(name, version)
+            }
+            op::START => {
+                self.step = self.step.max(Step::Ready);
+                Said::Ready(frame::reports(frame.payload))
+            }
+            op::SERVER_START => {
+                self.began = Some(now);
+                Said::Began
+            }
+            op::TEXT => Said::Text(frame::text(frame.payload)),
+            op::STOP => {
+                self.step = self.step.max(Step::Over);
+                Said::Ended(frame::error(frame.payload))
+            }
+            op::QUIT => {
+                self.step = self.step.max(Step::Over);
+                return Ok(true);
+            }
+            _ => return Ok(true),
+        };
+        self.said.push((now, said));
+        Ok(true)
+    }
+
+    fn progress(&mut self, now: Instant, payload: &[u8]) {
+        let asked = self.asked.take().unwrap_or(now);
+        // A server counts from its begin, then from the question before.
+        let since = self.answered.replace(asked).or(self.began);
+        if let (Some(progress), Some(since)) = (frame::progress(payload), since) {
+            let span = asked.saturating_duration_since(since);
+            self.said.push((now, Said::Progress(span, progress)));
+        }
+    }
+
+    /// Whether it could begin: its jobs are read, and fio wants it to.
+    pub fn is_ready(&self) -> bool {
+        self.step == Step::Ready && self.run.is_some()
+    }
+
+    /// Lets it begin.
+    pub fn release(&mut self) {
+        if let (Some(run), Some(far)) = (self.run.take(), &mut self.far) {
+            far.output.extend_from_slice(&run);
+            far.write();
+            self.step = Step::Released;
+            self.heard = Instant::now();
+        }
+    }
+
+    /// Asks how far it is, unless the last question is still open.
+    pub fn ask(&mut self, now: Instant) {
+        if self.step != Step::Released || self.asked.is_some() || self.began.is_none() {
+            return;
+        }
+        if let (Some(version), Some(far)) = (self.version, &mut self.far) {
+            self.asked = Some(now);
+            let question = frame::simple(version, op::SEND_ETA, OUR_TAG);
+            far.output.extend_from_slice(&question);
+            far.write();
+        }
+    }
+
+    /// Whether a question is open.
+    pub fn is_asked(&self) -> bool {
+        self.step == Step::Released && self.asked.is_some()
+    }
+
+    /// A failure of this server.
+    pub fn failure(&self, kind: FailureKind, what: impl Into<String>) -> Failure {
+        Failure::new(kind, what).about(self.name.as_str())
+    }
+
+    /// Gives it up: it is told to end, and fio's client that it is gone.
+    pub fn lose(&mut self, failure: Failure) {
+        self.said.push((Instant::now(), Said::Lost(failure)));
+        self.hang_up();
+    }
+
+    fn far_closed(&mut self) {
+        self.far = None;
+        if self.step >= Step::Over {
+            return;
+        }
+        let failure = match self.step {
+            Step::Waiting | Step::Greeting => {
+                let what = "it closed the connection instead of saying who it is: it is no fio server, or one of another version";
+                self.failure(FailureKind::Mismatch, what)
+            }
+            _ => {
+                let what = "the connection was lost: its fio server has ended, or the machine, or the network";
+                self.failure(FailureKind::Lost, what)
+            }
+        };
+        self.lose(failure);
+    }
+
+    /// Leaves the server, which goes on with its jobs unless it is told to quit.
+    /// fio's client learns of it once it has been told what the server said.
+    pub fn hang_up(&mut self) {
+        if let Some(mut far) = self.far.take()
+            && self.step < Step::Over
+        {
+            let version = self.version.unwrap_or_default();
+            let quit = frame::simple(version, op::QUIT, 0);
+            far.output.extend_from_slice(&quit);
+            far.write();
+        }
+        self.listener = None;
+        self.step = self.step.max(Step::Over);
+    }
+}
+
+/// Whether more may be read for this side.
+fn has_room(end: Option<&End>) -> bool {
+    end.is_none_or(|end| end.output.len() < BACKLOG_BYTES)
+}
