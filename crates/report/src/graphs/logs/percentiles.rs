@@ -122,7 +122,9 @@ fn panel(kind: LogKind, timeline: &Timeline, track: &Track, prefix: &str) -> Pan
         let runs = points.split(|(_, value)| value.is_none());
         let runs = runs.filter(|run| !run.is_empty());
         for (place, run) in runs.enumerate() {
-            let points = run.iter().filter_map(|(at, value)| Some((at.0, (**value)?)));
+            let points = run
+                .iter()
+                .filter_map(|(at, value)| Some((at.0, (**value)?)));
             let name = (place == 0).then(|| format!("{prefix}{name}"));
             panel
                 .layers
