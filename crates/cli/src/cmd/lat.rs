@@ -250,7 +250,8 @@ fn notes(done: &Done) -> Vec<String> {
     let mut notes = Vec::new();
     if done.statistics.as_ref().is_some_and(|s| s.averaged) {
         notes.push(
-            "lines are means over windows (log_avg_msec): so are the percentiles; \
+            "lines are means over windows (log_avg_msec), or maxima if fio had \
+             log_max_value: so are the percentiles; \
              IOPS and bandwidth are not in the log"
                 .to_owned(),
         );

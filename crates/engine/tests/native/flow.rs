@@ -112,7 +112,7 @@ fn the_ramp_does_not_count() {
     let dir = folder();
     let seen = run(
         dir.path(),
-        "[a]\nioengine=null\nrate_iops=1000\nrw=randread\nsize=1g\nruntime=1\nramp_time=1\ntime_based\n",
+        "[a]\nioengine=null\nrate_iops=1000\nrw=randread\nsize=1g\nruntime=1\nramp_time=1\ntime_based\nwrite_lat_log=l\n",
     );
     let job = &seen.results().jobs[0];
     assert!(
@@ -125,6 +125,11 @@ fn the_ramp_does_not_count() {
         "{}",
         seen.read(0).total_ios
     );
+    // As fio (libfio.c, reset_all_stats) the logs begin where the ramp ends, or
+    // rates made from their times are too low.
+    let lines = log(&dir.path().join("l_lat.1.log"));
+    assert_eq!(lines.len() as u64, seen.read(0).total_ios);
+    assert!(lines[0][0] < 1000, "{:?}", lines[0]);
 }
 
 #[test]

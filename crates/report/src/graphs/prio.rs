@@ -21,8 +21,9 @@ pub const FINE_BIN_NS: u64 = 20_000;
 const BINS_MIN: u64 = 25;
 /// And about so many of the finer ones.
 const FINE_BINS: u64 = 100;
-/// A distribution is drawn up to this part of the I/Os.
-const SHOWN: f64 = 0.9995;
+/// A distribution is drawn up to this part of the I/Os: what lies beyond could not be
+/// told from zero, and one stall would press the rest against the axis.
+const SHOWN: f64 = 0.995;
 /// Not a class: what all I/Os got, and what they got without priorities.
 const TOTAL: Color = Color(0x1f, 0x23, 0x28);
 const BASELINE: Color = Color(0x80, 0x86, 0x90);
@@ -328,7 +329,11 @@ fn missed(workload: &Workload) -> Option<Step> {
             let half = 1.96 * (share * (1.0 - share) / n).sqrt();
             let x = f64::from(depth.depth);
             points.push((x, share * 100.0));
-            bars.push((x, (share - half).max(0.0) * 100.0, (share + half) * 100.0));
+            bars.push((
+                x,
+                (share - half).max(0.0) * 100.0,
+                (share + half).min(1.0) * 100.0,
+            ));
         }
         let ink = class_ink(place);
         panel.layers.push(Layer {
@@ -385,9 +390,10 @@ fn distribution(workload: &Workload, prio: u16, class: bool) -> Chart {
             continue;
         };
         let bins = spread.bins.chunks(step as usize);
+        // A depth that ends earlier comes down to zero, its line does not end in the air.
+        let bins = bins.map(|counts| counts.iter().sum::<u64>()).chain([0]);
         let bins = bins.take(end_ns.div_ceil(width_ns) as usize).enumerate();
-        let points = bins.map(|(bin, counts)| {
-            let count: u64 = counts.iter().sum();
+        let points = bins.map(|(bin, count)| {
             let middle = (bin as f64 + 0.5) * width_ns as f64;
             (middle, count as f64 * 100.0 / spread.n as f64)
         });

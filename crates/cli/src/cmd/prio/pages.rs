@@ -47,16 +47,16 @@ pub fn read(path: &std::path::Path) -> anyhow::Result<Page> {
 fn of_disk(disk: &Node) -> anyhow::Result<Vec<Page>> {
     let dev = disk.dev_path();
     let mut pages = Vec::new();
-    let mut why = "it has no Command Duration Limits".to_owned();
+    let mut why = String::new();
     for kind in Kind::ALL {
         match scsi::limits(&Live, &dev, kind) {
             Ok(Limits::Page(page)) if page == kind => pages.push(scsi::read(&Live, &dev, kind)?.0),
             Ok(_) => {}
-            Err(error) => why = error.to_string(),
+            Err(error) => why = format!(" that can be read: {error}"),
         }
     }
     if pages.is_empty() {
-        let message = format!("{}: {why}", dev.display());
+        let message = format!("{} has no Command Duration Limits{why}", dev.display());
         let exit = Exit::Missing;
         return Err(ExitError { exit, message }.into());
     }

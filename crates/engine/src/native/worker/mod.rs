@@ -111,6 +111,7 @@ pub(super) struct Worker {
     measuring: bool,
     failure: Option<Failure>,
     ring: Option<Arc<Ring>>,
+    /// When the measurement began: the logs' times count from there.
     began: u64,
 }
 
@@ -200,7 +201,6 @@ impl Worker {
         if let Some(pacer) = &mut self.pacer {
             pacer.start(now);
         }
-        self.began = now;
         self.stats.set_phase(Phase::Ramp);
         if self.job.times.ramp.is_zero() {
             self.measure_from(now);
@@ -227,6 +227,7 @@ impl Worker {
 
     fn measure_from(&mut self, now: u64) {
         self.measuring = true;
+        self.began = now;
         self.issued_bytes = 0;
         self.issued_ios = 0;
         self.stats.began.store(now, Relaxed);

@@ -1,5 +1,7 @@
 //! One kind of log over time, a line for each job.
 
+use std::collections::BTreeSet;
+
 use fathom_analysis::latlog::{Slice, Timeline, Track};
 use fathom_model::{Direction, LogKind, units};
 
@@ -49,7 +51,7 @@ pub(super) fn of_kind(logs: &Logs, kind: LogKind) -> Option<Graph> {
         return None;
     }
     // A bandwidth or rate of a single I/O says nothing: those are counted.
-    let counted = !kind.is_latency() && lines.iter().any(|line| line.track.single);
+    let counted = |line: &Line| !kind.is_latency() && line.track.single;
     let room = POINTS_MAX / lines.len();
     let means = match lines.len() {
         1 => MEANS_MAX,
@@ -58,13 +60,20 @@ pub(super) fn of_kind(logs: &Logs, kind: LogKind) -> Option<Graph> {
     let means = means.min(room).max(16);
     let drawn: Vec<Drawn> = lines
         .iter()
-        .map(|line| match counted {
+        .map(|line| match counted(line) {
             true => count(kind, &line.log.timeline, line.track, means),
             false => values(kind, &line.log.timeline, line.track, room, means),
         })
         .collect();
     let mut panel = Panel::new(time_axis(), axis(kind));
-    let footer = footer(kind, counted, &drawn);
+    let (of_ios, of_windows) = lines
+        .iter()
+        .zip(&drawn)
+        .partition::<Vec<_>, _>(|(line, _)| counted(line));
+    let footer = [(true, of_ios), (false, of_windows)]
+        .into_iter()
+        .filter_map(|(counted, drawn)| told(kind, counted, drawn.into_iter().map(|(_, d)| d)))
+        .collect();
     if lines.len() <= SHADES_MAX {
         for (line, drawn) in lines.iter().zip(&drawn) {
             panel.layers.extend(shade(drawn.shade.clone(), line.ink));
@@ -256,15 +265,24 @@ fn around(drawn: &[Drawn]) -> Vec<(f64, f64, f64)> {
     joined
 }
 
-fn footer(kind: LogKind, counted: bool, drawn: &[Drawn]) -> Vec<String> {
-    let Some(span_ms) = drawn.iter().filter_map(|drawn| drawn.span_ms).max() else {
-        return Vec::new();
-    };
-    let span = units::duration(span_ms);
-    let what = match (counted, kind) {
+/// What a point of these lines is; `None` where each is a line of the log.
+fn told<'d>(
+    kind: LogKind,
+    counted: bool,
+    drawn: impl Iterator<Item = &'d Drawn>,
+) -> Option<String> {
+    let spans: BTreeSet<u64> = drawn.filter_map(|drawn| drawn.span_ms).collect();
+    let (shortest, longest) = (spans.first()?, spans.last()?);
+    let mut span = units::duration(*longest);
+    if shortest < longest {
+        span = format!(
+            "{} to {span}, as there are I/Os",
+            units::duration(*shortest)
+        );
+    }
+    Some(match (counted, kind) {
         (true, LogKind::Bandwidth) => format!("counted: the bytes of the I/Os of each {span}"),
         (true, _) => format!("counted: the I/Os of each {span}"),
         (false, _) => format!("line: mean of each {span}; shade: from the lowest to the highest"),
-    };
-    vec![what]
+    })
 }

@@ -117,12 +117,19 @@ fn panel(kind: LogKind, timeline: &Timeline, track: &Track, prefix: &str) -> Pan
         }
     }
     for (name, dash, values) in &levels {
-        let points = all.iter().zip(values);
-        let points = points.filter_map(|(&(x, _), value)| Some((x, (*value)?)));
-        let name = format!("{prefix}{name}");
-        panel
-            .layers
-            .push(line(name, points.collect(), color, *dash));
+        let points: Vec<_> = all.iter().zip(values).collect();
+        // Broken where it is not known: a line across would cross lower percentiles.
+        let runs = points.split(|(_, value)| value.is_none());
+        let runs = runs.filter(|run| !run.is_empty());
+        for (place, run) in runs.enumerate() {
+            let points = run
+                .iter()
+                .filter_map(|(at, value)| Some((at.0, (**value)?)));
+            let name = (place == 0).then(|| format!("{prefix}{name}"));
+            panel
+                .layers
+                .push(line(name, points.collect(), color, *dash));
+        }
     }
     panel
 }
@@ -134,9 +141,9 @@ fn at(slice: &Slice, percent: f64) -> Option<f64> {
     Some(ns.clamp(slice.low.1, slice.high.1) as f64)
 }
 
-fn line(name: String, points: Vec<(f64, f64)>, color: Color, dash: Dash) -> Layer {
+fn line(name: Option<String>, points: Vec<(f64, f64)>, color: Color, dash: Dash) -> Layer {
     Layer {
-        name: Some(name),
+        name,
         shape: Shape::Line(points),
         ink: Ink {
             dash,

@@ -133,3 +133,48 @@ fn a_stall_is_no_io_at_all_in_a_counted_log() {
         .filter(|point| (2100.0..2900.0).contains(&point.0));
     assert!(in_the_stall.clone().count() > 5 && in_the_stall.clone().all(|point| point.1 == 0.0));
 }
+
+/// A log of windows has no I/Os to count, whatever is drawn beside it.
+#[test]
+fn windows_beside_single_ios_keep_their_rates() {
+    let mut timeline = Timeline::new(false);
+    for n in 1..=40 {
+        timeline.add(&LogEntry {
+            time_ms: n * 50,
+            value: 5000,
+            max: None,
+            dir: Direction::Read,
+            bs: 0,
+            offset: None,
+            prio: 0,
+            issue_ns: None,
+        });
+    }
+    timeline.end();
+    let mut windows = JobLog {
+        job: "averaged".to_owned(),
+        kind: LogKind::Iops,
+        timeline,
+    };
+    let mut singles = log(2, 40_000, 1, |_| 1);
+    for kind in [LogKind::Bandwidth, LogKind::Iops] {
+        (windows.kind, singles.kind) = (kind, kind);
+        let both = logs(vec![windows, singles]);
+        let graphs = of_logs(&both);
+        let lines = graphs[0].chart.panels[0].layers.iter();
+        let lines: Vec<_> = lines
+            .filter_map(|layer| match &layer.shape {
+                Shape::Line(points) => Some(points),
+                _ => None,
+            })
+            .collect();
+        let unit = match kind {
+            LogKind::Bandwidth => 1024.0,
+            _ => 1.0,
+        };
+        assert!(lines[0].iter().all(|point| point.1 == 5000.0 * unit));
+        assert!(lines[1].iter().all(|point| point.1 > 19_000.0));
+        let [first, second] = <[JobLog; 2]>::try_from(both.logs).ok().unwrap();
+        (windows, singles) = (first, second);
+    }
+}
