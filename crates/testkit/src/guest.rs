@@ -6,8 +6,8 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -267,10 +267,8 @@ impl Guest {
         loop {
             boots += 1;
             let (mut qemu, commands, answers) = switch_on(&mut command);
-            let heard = answers.recv_timeout(PATIENCE);
-            let log = fs::read(&kernel_log).unwrap_or_default();
-            let fell = String::from_utf8_lossy(&log).contains("Kernel panic");
-            if heard.is_err() && boots < BOOTS && fell {
+            let heard = first_words(&answers, &kernel_log);
+            if heard.is_err() && boots < BOOTS && has_fallen(&kernel_log) {
                 let _ = qemu.kill();
                 let _ = qemu.wait();
                 continue;
@@ -327,6 +325,23 @@ impl Guest {
         let end = log.get(from..).unwrap_or(&log);
         panic!("the guest does not answer to '{to}'; its kernel's last words:\n{end}")
     }
+}
+
+/// Waits for the guest to say that it has booted, or for its kernel to fall.
+fn first_words(answers: &Receiver<Heard>, kernel_log: &Path) -> Result<Heard, RecvTimeoutError> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match answers.recv_timeout(Duration::from_secs(1)) {
+            Err(RecvTimeoutError::Timeout)
+                if Instant::now() < end && !has_fallen(kernel_log) => {}
+            heard => return heard,
+        }
+    }
+}
+
+fn has_fallen(kernel_log: &Path) -> bool {
+    let log = fs::read(kernel_log).unwrap_or_default();
+    String::from_utf8_lossy(&log).contains("Kernel panic")
 }
 
 /// Starts QEMU, and listens.
