@@ -304,6 +304,13 @@ impl Setup {
         }
     }
 
+    /// Leaves out the block sizes that a device with logical blocks of so many
+    /// bytes cannot do: half a KiB on a drive with blocks of 4 KiB.
+    pub fn fit_blocks(&mut self, logical_block_bytes: u64) {
+        let logical = logical_block_bytes.max(1);
+        self.blocks.retain(|block| block.is_multiple_of(logical));
+    }
+
     /// The parts that are purged and made steady each by itself: one without a
     /// name, or one for each block size.
     #[must_use]
@@ -407,9 +414,24 @@ impl Setup {
                 block_name(own.fill_block_bytes)
             ),
         );
+        let missing = || {
+            own.blocks
+                .iter()
+                .filter(|block| !self.blocks.contains(block))
+        };
+        let rest = own
+            .blocks
+            .iter()
+            .filter(|block| self.blocks.contains(block));
+        // A drive whose own blocks are larger cannot do the smallest ones.
+        let only_fewer = self.mixes == own.mixes && rest.eq(&self.blocks);
+        let names: Vec<String> = missing().map(|&block| block_name(block)).collect();
         tell(
             self.mixes != own.mixes || self.blocks != own.blocks,
-            "the mixes and block sizes are not those of the specification".to_owned(),
+            match only_fewer {
+                true => format!("there are no cells of {}", names.join(", ")),
+                false => "the mixes and block sizes are not those of the specification".to_owned(),
+            },
         );
         let time = units::duration;
         tell(
