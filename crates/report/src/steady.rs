@@ -72,6 +72,8 @@ pub struct Steady {
     of_stages: BTreeSet<String>,
     #[serde(skip)]
     in_stage: bool,
+    /// Length of the gaps in ms behind which nothing was run yet.
+    gap_ms: u64,
 }
 
 /// One metric of one series.
@@ -146,10 +148,26 @@ impl Steady {
             jobs: BTreeSet::new(),
             of_stages: BTreeSet::new(),
             in_stage: false,
+            gap_ms: 0,
+        }
+    }
+
+    /// A gap is one where something was run behind it: starting a run that had
+    /// nothing left to do interrupts nothing.
+    fn tell_gap(&mut self) {
+        if self.gap_ms > 0 {
+            self.notes.push(format!(
+                "the run was interrupted for {}: SNIA's flow allows no unplanned gap",
+                fathom_model::units::duration(self.gap_ms)
+            ));
+            self.gap_ms = 0;
         }
     }
 
     fn take(&mut self, event: &Event) {
+        if matches!(event, Event::Step { .. }) {
+            self.tell_gap();
+        }
         match event {
             Event::Stage { .. } => self.in_stage = true,
             Event::StageEnded { .. } | Event::Resumed { .. } if self.in_stage => {
@@ -160,10 +178,7 @@ impl Steady {
                 self.of_stages.insert(name.clone());
             }
             Event::Jobs { names, .. } => self.jobs.extend(names.iter().cloned()),
-            Event::Resumed { gap_ms, .. } => self.notes.push(format!(
-                "the run was interrupted for {}: SNIA's flow allows no unplanned gap",
-                fathom_model::units::duration(*gap_ms)
-            )),
+            Event::Resumed { gap_ms, .. } => self.gap_ms += gap_ms,
             Event::Finished { results } => {
                 let jobs = &results.jobs;
                 self.jobs

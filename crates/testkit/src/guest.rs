@@ -332,8 +332,7 @@ fn first_words(answers: &Receiver<Heard>, kernel_log: &Path) -> Result<Heard, Re
     let end = Instant::now() + PATIENCE;
     loop {
         match answers.recv_timeout(Duration::from_secs(1)) {
-            Err(RecvTimeoutError::Timeout)
-                if Instant::now() < end && !has_fallen(kernel_log) => {}
+            Err(RecvTimeoutError::Timeout) if Instant::now() < end && !has_fallen(kernel_log) => {}
             heard => return heard,
         }
     }

@@ -50,6 +50,14 @@ pub struct CellFigures {
 }
 
 impl CellFigures {
+    /// The completion latency at `percent` (0–100) in ns. The middle of the last
+    /// bucket can be beyond the greatest latency, which no percentile is.
+    #[must_use]
+    pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
+        let at = self.lat.percentile_ns(percent)?;
+        Some(self.lat_max_ns.map_or(at, |most| at.min(most)))
+    }
+
     /// The tracked figure; `None` where it failed or there is none.
     #[must_use]
     pub fn value(&self, metric: Metric) -> Option<f64> {
@@ -60,7 +68,7 @@ impl CellFigures {
             Metric::Iops => self.iops,
             Metric::Bandwidth => self.bw_bytes,
             Metric::Latency => self.lat_mean_ns,
-            Metric::Percentile(percent) => self.lat.percentile_ns(percent).map(|ns| ns as f64),
+            Metric::Percentile(percent) => self.percentile_ns(percent).map(|ns| ns as f64),
         }
     }
 }

@@ -378,15 +378,18 @@ impl CellSummary {
         for cell in &good {
             lat.merge(&cell.lat);
         }
+        let lat_max_ns = good.iter().filter_map(|cell| cell.lat_max_ns).max();
+        let nines = lat.percentile_ns(FIVE_NINES);
         Self {
             cell,
             n: good.len(),
             iops: average(Metric::Iops),
             bw_bytes: average(Metric::Bandwidth),
             lat_mean_ns: average(Metric::Latency),
-            lat_p99999_ns: lat.percentile_ns(FIVE_NINES),
+            // The middle of the last bucket can be beyond the greatest latency.
+            lat_p99999_ns: nines.map(|ns| lat_max_ns.map_or(ns, |most| ns.min(most))),
             lat_n: lat.total(),
-            lat_max_ns: good.iter().filter_map(|cell| cell.lat_max_ns).max(),
+            lat_max_ns,
         }
     }
 }

@@ -304,6 +304,13 @@ impl Setup {
         }
     }
 
+    /// Leaves out the block sizes that a device with logical blocks of so many
+    /// bytes cannot do: half a KiB on a drive with blocks of 4 KiB.
+    pub fn fit_blocks(&mut self, logical_block_bytes: u64) {
+        let logical = logical_block_bytes.max(1);
+        self.blocks.retain(|block| block.is_multiple_of(logical));
+    }
+
     /// The parts that are purged and made steady each by itself: one without a
     /// name, or one for each block size.
     #[must_use]
@@ -407,10 +414,9 @@ impl Setup {
                 block_name(own.fill_block_bytes)
             ),
         );
-        tell(
-            self.mixes != own.mixes || self.blocks != own.blocks,
-            "the mixes and block sizes are not those of the specification".to_owned(),
-        );
+        if let Some(what) = self.other_cells(&own) {
+            tell(true, what);
+        }
         let time = units::duration;
         tell(
             self.cell_ms != own.cell_ms,
@@ -431,6 +437,24 @@ impl Setup {
         self.tell_limits(&own, &mut told);
         told.extend(self.write_cache.deviation());
         told
+    }
+
+    /// How the cells of a round differ.
+    fn other_cells(&self, own: &Self) -> Option<String> {
+        if self.mixes == own.mixes && self.blocks == own.blocks {
+            return None;
+        }
+        // A drive whose own blocks are larger cannot do the smallest ones.
+        let (rest, missing): (Vec<u64>, Vec<u64>) = own
+            .blocks
+            .iter()
+            .partition(|block| self.blocks.contains(block));
+        if self.mixes != own.mixes || rest != self.blocks {
+            let what = "the mixes and block sizes are not those of the specification";
+            return Some(what.to_owned());
+        }
+        let names: Vec<String> = missing.into_iter().map(block_name).collect();
+        Some(format!("there are no cells of {}", names.join(", ")))
     }
 
     fn tell_limits(&self, own: &Self, told: &mut Vec<String>) {

@@ -493,3 +493,39 @@ fn what_differs_from_the_specification_is_told() {
     let told = debug.deviations();
     assert_eq!(told.len(), 5, "{told:#?}");
 }
+
+#[test]
+fn a_drive_with_blocks_of_4_kib_has_no_cells_of_half_a_kib() {
+    let mut setup = Setup::specified(Test::Iops, Class::Enterprise, 1 << 30);
+    setup.fit_blocks(512);
+    assert_eq!(setup.cells("").len(), 56);
+    assert_eq!(setup.deviations().len(), 0, "{:?}", setup.deviations());
+    setup.fit_blocks(4096);
+    assert_eq!(setup.cells("").len(), 49);
+    assert_eq!(setup.tracked("").len(), 3);
+    assert_eq!(setup.deviations(), ["there are no cells of 512"]);
+}
+
+#[test]
+fn no_percentile_is_beyond_the_greatest_latency() {
+    let mut lat = Histogram::new();
+    lat.add(8_020_000, 10);
+    let bucket = lat.percentile_ns(100.0).unwrap();
+    let cell = CellFigures {
+        cell: Cell {
+            reads_percent: 0,
+            block_bytes: 4096,
+        },
+        begin_ms: 0,
+        end_ms: 1,
+        iops: None,
+        bw_bytes: None,
+        lat_mean_ns: None,
+        lat_max_ns: Some(bucket - 1),
+        lat,
+        written_bytes: 0,
+        keeps_fio_rule: None,
+        failed: None,
+    };
+    assert_eq!(cell.percentile_ns(99.999), Some(bucket - 1));
+}

@@ -36,7 +36,8 @@ pub struct Finish {
     pub stopped: Option<String>,
     /// Why points were left out that want a steady device: a result, no error.
     pub not_steady: Option<String>,
-    /// That it ended because it had written what it may, in a sentence.
+    /// That it ended because it had written what it may, or that a limit left no
+    /// room for a stage, in a sentence.
     pub spent: Option<String>,
 }
 
@@ -302,6 +303,7 @@ impl Going<'_> {
             Stop::Ended(_) => Prepared::Ready,
             Stop::NoRoom(reason) => {
                 self.no_room += 1;
+                self.spent.get_or_insert_with(|| reason.clone());
                 let text = reason.clone();
                 self.session.event(Event::Note { text });
                 Prepared::Against(reason)

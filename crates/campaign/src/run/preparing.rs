@@ -83,11 +83,21 @@ pub(super) fn snia(
     let place = Place {
         dut,
         capacity_bytes,
+        logical_block_bytes: logical_block(dut, simulated),
         simulated,
         destroy: &plan.settings.destroy,
         logs,
     };
     plan.snia.scripts(&place).map_err(RunError::Input)
+}
+
+/// Logical blocks of a device in bytes; a simulation and a file have the least.
+fn logical_block(dut: &Path, simulated: bool) -> u64 {
+    const LEAST: u64 = 512;
+    let environment = (!simulated).then(|| fathom_device::environment(&[dut.to_owned()]));
+    let targets = environment.into_iter().flat_map(|found| found.targets);
+    let device = targets.into_iter().find_map(|target| target.device);
+    device.map_or(LEAST, |device| u64::from(device.logical_block_bytes))
 }
 
 /// Size of a device (or file) in bytes.

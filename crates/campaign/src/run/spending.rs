@@ -20,7 +20,10 @@ impl<'p> Ready<'p> {
     pub fn spending(&self) -> Vec<String> {
         match self.is_done() {
             true => Vec::new(),
-            false => std::iter::once(self.costs()).chain(self.cut()).collect(),
+            false => std::iter::once(self.costs())
+                .chain(self.stages_beyond())
+                .chain(self.cut())
+                .collect(),
         }
     }
 
@@ -36,8 +39,17 @@ impl<'p> Ready<'p> {
             let step = &steps[place];
             (step.duration, step.write_most(self.speed))
         });
-        // Nobody knows when a device will be steady: what it takes at most.
-        let cost = Cost::of_parts(self.stage_parts(Luck::Worst).chain(points));
+        let points: Vec<_> = points.collect();
+        let cost = |luck| Cost::of_parts(self.stage_parts(luck).chain(points.iter().copied()));
+        // Nobody knows when a device will be steady: what it takes at most, or, where
+        // that has no bound, at least.
+        let (least, mut cost) = (cost(Luck::Best), cost(Luck::Worst));
+        if cost.endless > 0 {
+            cost.duration = least.duration;
+        }
+        if cost.unbounded > 0 {
+            cost.write_bytes = least.write_bytes;
+        }
         let said = self.plan.settings.care.endurance_bytes;
         let endurance = match cost.write_bytes {
             0 => Endurance::default(),
@@ -57,6 +69,27 @@ impl<'p> Ready<'p> {
             let time = task.work.time(luck, speed);
             (time, task.work.write_bytes(luck, speed))
         })
+    }
+
+    /// That the limits do not even leave room for the stages that make the device
+    /// ready, by what is known to be the least of them; `None`: they do.
+    fn stages_beyond(&self) -> Option<String> {
+        let limits = self.plan.settings.limits();
+        let stages = self.stages(Luck::Best).into_iter();
+        let least = Cost::of_parts(stages.map(|(_, task)| {
+            let time = task.work.time(Luck::Best, self.speed);
+            (time, task.work.write_bytes(Luck::Best, None))
+        }));
+        let late = limits.time.is_some_and(|limit| least.duration > limit);
+        let beyond = late || limits.is_over(self.moved.bytes(), least.write_bytes);
+        let allowed = limits.text().filter(|_| beyond)?;
+        let ms = u64::try_from(least.duration.as_millis()).unwrap_or(u64::MAX);
+        Some(format!(
+            "making the device ready takes {} and writes {} at least, which does not fit into \
+             {allowed}",
+            units::duration(ms),
+            units::bytes(least.write_bytes as f64)
+        ))
     }
 
     fn endurance(&self, said: Option<u64>) -> Endurance {
@@ -114,7 +147,7 @@ impl<'p> Ready<'p> {
         if self.plan.settings.care.over != Over::Refuse {
             return None;
         }
-        let cut = self.cut()?;
+        let cut = self.stages_beyond().or_else(|| self.cut())?;
         Some(RunError::Refused(format!(
             "the plan wants more than it may: {cut}\n  to do: raise --max-time or --max-written, take a part with --only, or leave out what does not fit with --over-budget cut"
         )))

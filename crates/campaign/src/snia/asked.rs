@@ -33,6 +33,8 @@ pub(crate) struct Place<'p> {
     pub(crate) dut: &'p Path,
     /// Its size in bytes.
     pub(crate) capacity_bytes: u64,
+    /// Its logical blocks in bytes.
+    pub(crate) logical_block_bytes: u64,
     /// Whether it is simulated: nothing is asked of it then.
     pub(crate) simulated: bool,
     /// The words that name what may be destroyed.
@@ -69,6 +71,7 @@ impl Asked {
         tests
             .map(|(test, class, wanted)| {
                 let mut setup = wanted.setup(*test, *class, place.capacity_bytes)?;
+                setup.fit_blocks(place.logical_block_bytes);
                 let cache = setup.write_cache.wanted.filter(|_| !place.simulated);
                 setup.write_cache = match place.simulated {
                     true => fathom_analysis::snia::WriteCache::default(),

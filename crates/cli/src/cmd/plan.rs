@@ -157,6 +157,8 @@ struct Means {
     endurance: Endurance,
     /// Places of the steps that do not fit.
     left_out: BTreeSet<usize>,
+    /// The limits do not even leave room for the stages, at the least.
+    stages_beyond: bool,
     /// What those that fit cost, the stages included, if all goes well.
     cost: Cost,
     /// What makes the device ready.
@@ -170,6 +172,9 @@ impl Means {
         let parts = plan.steps.iter();
         let parts = parts.map(|step| (step.duration, step.write_most(speed)));
         let mut limits = plan.settings.limits();
+        let sure = Cost::of_parts(stages::entries(plan, None).iter().map(stages::Entry::part));
+        let stages_beyond = limits.time.is_some_and(|limit| before.duration > limit)
+            || limits.is_over(0, sure.write_bytes);
         let left = |limit: Duration| limit.saturating_sub(before.duration);
         limits.time = limits.time.map(left);
         let left_out = limits.left_out(parts, before.write_bytes);
@@ -192,6 +197,7 @@ impl Means {
             speed,
             endurance,
             left_out,
+            stages_beyond,
             cost,
             stages,
         }
@@ -205,7 +211,7 @@ impl Means {
 
     fn exit(&self, plan: &Plan) -> Exit {
         match plan.settings.care.over {
-            Over::Refuse if !self.left_out.is_empty() => Exit::Refused,
+            Over::Refuse if self.stages_beyond || !self.left_out.is_empty() => Exit::Refused,
             _ => Exit::Success,
         }
     }
@@ -384,6 +390,14 @@ fn totals(plan: &Plan, means: &Means) -> Grid {
             let unknown = "share unknown, because it is unknown what is written";
             line("endurance", unknown.to_owned());
         }
+    }
+    if let (Some(limits), true) = (plan.settings.limits().text(), means.stages_beyond) {
+        let what = match plan.settings.care.over {
+            Over::Cut => "fathom run ends before the device is ready",
+            Over::Refuse => "fathom run refuses",
+        };
+        let what = format!("the stages do not fit into {limits}: {what}");
+        grid.line([Cell::from("limits"), Cell::new(Tone::Doubtful, what)]);
     }
     if let (Some(limits), n @ 1..) = (plan.settings.limits().text(), means.left_out.len()) {
         let what = format!(

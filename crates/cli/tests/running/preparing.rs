@@ -8,7 +8,7 @@ use std::path::Path;
 use fathom_testkit::{LoopDevice, skip};
 use serde_json::Value;
 
-use crate::support::{Campaign, await_that};
+use crate::support::{Campaign, await_that, stderr};
 
 /// The stages that have ended in the last record, in order, with how.
 fn ended(campaign: &Campaign) -> Vec<(String, String)> {
@@ -275,4 +275,32 @@ fn dry_runs_and_plans_show_the_stages_before_the_points() {
     assert_eq!(steps[0]["name"], "fill-seq-1");
     assert!(steps[0]["job_file"].as_str().unwrap().contains("rw=write"));
     assert_eq!(steps.len(), 4 + 6);
+}
+
+#[test]
+fn limits_without_room_for_the_stages_refuse_the_run_or_tell_why_it_ends() {
+    // Two fills of 4 MiB and two loads of a second are the least.
+    let campaign = Campaign::new(Path::new("/dev/nothing"), 1, "1s");
+    let run = ["run", "--engine", "sim"];
+    for limit in [["--max-written", "6M"], ["--max-time", "1500ms"]] {
+        let args = [&run[..], &limit, &["--over-budget", "refuse"]].concat();
+        let refused = campaign.run(&args);
+        assert_eq!(refused.status.code(), Some(4), "{}", stderr(&refused));
+        assert!(
+            stderr(&refused).contains("making the device ready takes"),
+            "{}",
+            stderr(&refused)
+        );
+        assert!(campaign.records().is_empty());
+        let plan = [&["plan"][..], &limit, &["--over-budget", "refuse"]].concat();
+        assert_eq!(campaign.run(&plan).status.code(), Some(4));
+    }
+    let cut = [&run[..], &["--max-written", "6M"]].concat();
+    let cut = campaign.run(&cut);
+    assert_eq!(cut.status.code(), Some(1));
+    assert!(
+        stderr(&cut).contains("more would be written"),
+        "{}",
+        stderr(&cut)
+    );
 }

@@ -431,7 +431,7 @@ pub(super) fn saturation(setup: &Setup, part: &Part, over_fills: bool) -> Chart 
         ),
         layer(
             "99.999 %",
-            curve(&|cell| cell.lat.percentile_ns(99.999).map(|ns| ns as f64)),
+            curve(&|cell| cell.percentile_ns(99.999).map(|ns| ns as f64)),
             line(1),
         ),
         layer("mean", curve(&|cell| cell.lat_mean_ns), line(0)),

@@ -388,7 +388,7 @@ fn histogram(setup: &Setup, cell: &fathom_analysis::snia::CellFigures) -> Sheet 
         return Sheet { title, body };
     }
     let ns = |ns: Option<u64>| ns.map_or("–".to_owned(), |ns| units::latency(ns as f64));
-    let at = |percent| ns(cell.lat.percentile_ns(percent));
+    let at = |percent| ns(cell.percentile_ns(percent));
     let rows: String = [
         ("I/Os", units::count(cell.lat.total() as f64)),
         ("IOPS", cell.iops.map_or("–".to_owned(), units::count)),

@@ -156,7 +156,7 @@ fn histogram(findings: &Findings, style: Style) -> String {
         return String::new();
     };
     let at = |percent| {
-        let ns = cell.lat.percentile_ns(percent);
+        let ns = cell.percentile_ns(percent);
         ns.map_or("–".to_owned(), |ns| units::latency(ns as f64))
     };
     let maximum = cell

@@ -293,7 +293,7 @@ fn conclude(global: &Global, finish: &Finish, control: &Control) -> anyhow::Resu
         ));
     }
     if let Some(spent) = &finish.spent {
-        let hint = "--max-written raises the limit, fathom resume goes on then";
+        let hint = "fathom resume with a higher limit goes on";
         tell_notes(&[format!("{spent} ({hint})")]);
     }
     Ok(match finish.status {

@@ -203,6 +203,8 @@ fn hint(status: RunStatus, counts: &Counts) -> Option<String> {
         RunStatus::Failed if counts.left > 0 => {
             Some("fathom resume goes on, once the reason is mended".to_owned())
         }
+        // A stage has, which is tried again in any case.
+        RunStatus::Failed if counts.failed == 0 => Some("fathom resume tries again".to_owned()),
         RunStatus::Failed => Some(format!(
             "fathom resume --retry-failed tries {} again",
             units::count(counts.failed as f64)

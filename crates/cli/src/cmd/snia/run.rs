@@ -207,10 +207,10 @@ impl Job {
     fn new(args: &TestArgs, test: Test, device: &Path) -> anyhow::Result<Self> {
         let simulated = args.how.engine == Some(EngineOrSim::Sim);
         let device = std::path::absolute(device)?;
-        let capacity_bytes = match simulated {
+        let (capacity_bytes, logical_block_bytes) = match simulated {
             true => {
                 let sim = Sim::read(args.how.sim.as_deref()).map_err(input)?;
-                sim.capacity_bytes()
+                (sim.capacity_bytes(), 1)
             }
             false => {
                 let environment = fathom_device::environment(std::slice::from_ref(&device));
@@ -226,7 +226,7 @@ impl Job {
                         device.display()
                     ),
                 })?;
-                capacity(&found)
+                (capacity(&found), u64::from(found.logical_block_bytes))
             }
         };
         let setup = args
@@ -234,6 +234,7 @@ impl Job {
             .wanted()
             .setup(test, args.class(), capacity_bytes);
         let mut setup = setup.map_err(input)?;
+        setup.fit_blocks(logical_block_bytes);
         let wanted = setup
             .write_cache
             .wanted

@@ -1,5 +1,7 @@
 //! What a person sees while a test goes on.
 
+use std::time::Instant;
+
 use fathom_analysis::rate::Rates;
 use fathom_analysis::snia::{NOTICE, Test};
 use fathom_analysis::steady_state::Metric;
@@ -20,6 +22,8 @@ pub struct Screen<'s> {
     stage: Option<Stage>,
     /// Where the stage began, in ms of the run's time.
     stage_ms: u64,
+    /// When it began: while a drive is purged the run's time stands still.
+    stage_began: Instant,
     now_ms: u64,
     what: String,
     rates: Rates,
@@ -37,6 +41,7 @@ impl<'s> Screen<'s> {
             script,
             now_ms: history.t_ms(),
             stage_ms: history.t_ms(),
+            stage_began: Instant::now(),
             history,
             stage: None,
             what: String::new(),
@@ -54,6 +59,7 @@ impl<'s> Screen<'s> {
                 .len();
             self.stage = Some((**stage).clone());
             self.stage_ms = self.now_ms;
+            self.stage_began = Instant::now();
             self.what.clear();
             self.shown.clear();
         }
@@ -84,7 +90,7 @@ impl<'s> Screen<'s> {
         let Some(stage) = &self.stage else { return };
         let style = self.options.style;
         let name = style.paint(Tone::Strong, self.script.setup.test.title());
-        let ran = clock(self.now_ms.saturating_sub(self.stage_ms));
+        let ran = clock(self.ran_ms());
         let mut lines = vec![
             format!("{name} test on {}", self.script.dut.display()),
             style.paint(Tone::Faint, NOTICE),
@@ -128,13 +134,20 @@ impl<'s> Screen<'s> {
         )
     }
 
+    /// How long the stage has gone on: simulated time is the run's, that of a purge
+    /// the clock's.
+    fn ran_ms(&self) -> u64 {
+        let clock_ms = u64::try_from(self.stage_began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        clock_ms.max(self.now_ms.saturating_sub(self.stage_ms))
+    }
+
     /// A stage is over: a line that stays.
     fn ended(&mut self, id: &str, end: &StageEnd) {
         if self.options.quiet {
             return;
         }
         let title = self.stage.as_ref().map_or(id, |stage| stage.title.as_str());
-        let ran = clock(self.now_ms.saturating_sub(self.stage_ms));
+        let ran = clock(self.ran_ms());
         let text = match end {
             StageEnd::Done => match self.stage.as_ref().and_then(|stage| stage.round) {
                 Some(_) => format!("{title}, {ran}: {}", self.tracked(id)),

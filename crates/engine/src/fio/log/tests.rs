@@ -112,7 +112,8 @@ fn any_line() -> impl Strategy<Value = (Form, LogEntry)> {
                 let entry = LogEntry {
                     time_ms,
                     value,
-                    max: form.max.then(|| value.max(over)),
+                    // A largest of 0 stands where fio has none.
+                    max: form.max.then(|| value.max(over).max(1)),
                     dir,
                     bs,
                     offset: form.offset.then_some(at),
