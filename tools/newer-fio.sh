@@ -39,7 +39,8 @@ mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/parts" "$wo
 # shellcheck disable=SC2016  # apt's own words
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null \
     | grep '/debian/\{0,1\}$' | head -n 1) || true
-echo "deb [signed-by=$keys] ${mirror:-http://deb.debian.org/debian} $suite main" >"$work/sources"
+[ -n "$mirror" ] || fail "apt knows no mirror of Debian"
+echo "deb [signed-by=$keys] $mirror $suite main" >"$work/sources"
 # Nothing counts as installed: everything that fio needs comes along.
 : >"$work/status"
 apt() {

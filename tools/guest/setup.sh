@@ -74,7 +74,8 @@ if [ "$newer" = newer ]; then
     # shellcheck disable=SC2016  # apt's own words
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null \
         | grep '/debian/\{0,1\}$' | head -n 1) || true
-    echo "deb [signed-by=$keys] ${mirror:-http://deb.debian.org/debian} trixie main" >"$work/sources"
+    [ -n "$mirror" ] || fail "apt knows no mirror of Debian"
+    echo "deb [signed-by=$keys] $mirror trixie main" >"$work/sources"
     # In Debian 13 the folders of the root are links into /usr.
     for dir in bin sbin lib lib64; do
         mkdir -p "$work/tree/usr/$dir"

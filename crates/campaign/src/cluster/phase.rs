@@ -35,11 +35,11 @@ impl Going<'_, '_> {
         self.keep(&format!("jobs/{}.fio", phase.name), phase.text.as_bytes())?;
         self.keep("hosts.list", hosts.as_bytes())?;
         for (file, text) in [("job.fio", &phase.text), ("hosts.list", &hosts)] {
-            let write = format!("cat > /work/{file}");
+            let write = format!("cat > /client/{file}");
             self.must(&pod, &["sh", "-c", &write], Some(text.as_bytes()))?;
         }
-        let start = "fio --client=/work/hosts.list --output-format=normal,json+ /work/job.fio \
-            >/work/out 2>/work/log </dev/null; echo $? >/work/exit";
+        let start = "fio --client=/client/hosts.list --output-format=normal,json+ /client/job.fio \
+            >/client/out 2>/client/log </dev/null; echo $? >/client/exit";
         self.must(
             &pod,
             &["sh", "-c", &format!("({start}) >/dev/null 2>&1 &")],
@@ -47,8 +47,8 @@ impl Going<'_, '_> {
         )?;
         let out = Output {
             code: self.wait_for_exit(&pod, servers)?,
-            report: self.must(&pod, &["cat", "/work/out"], None)?,
-            log: self.must(&pod, &["cat", "/work/log"], None)?,
+            report: self.must(&pod, &["cat", "/client/out"], None)?,
+            log: self.must(&pod, &["cat", "/client/log"], None)?,
         };
         let name = &phase.name;
         self.keep(&format!("client/{name}/fio.{name}.run.txt"), &out.report)?;
@@ -65,7 +65,7 @@ impl Going<'_, '_> {
         let began = Instant::now();
         loop {
             self.go_on()?;
-            let ran = self.exec(pod, &["cat", "/work/exit"], None, SHORT)?;
+            let ran = self.exec(pod, &["cat", "/client/exit"], None, SHORT)?;
             let told = String::from_utf8_lossy(&ran.stdout);
             if let Ok(code) = told.trim().parse() {
                 return Ok(code);
