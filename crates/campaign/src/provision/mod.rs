@@ -1,7 +1,7 @@
 //! Many drives brought into a known state at the same time.
 //!
 //! Each drive has a flow, a record and a thread of its own, and its engine a
-//! process of its own; one [`Control`] stops them all. [`Provision::look`]
+//! process of its own; one [`fathom_engine::Control`] stops them all. [`Provision::look`]
 //! checks everything for every drive before anything is touched. A drive that
 //! fails does not stop the others.
 
