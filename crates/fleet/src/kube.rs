@@ -90,6 +90,14 @@ pub struct Kind {
     pub kind: &'static str,
 }
 
+impl Kind {
+    /// A kind by its group and version, and its name.
+    #[must_use]
+    pub const fn new(api_version: &'static str, kind: &'static str) -> Self {
+        Self { api_version, kind }
+    }
+}
+
 /// A connection to a cluster.
 pub struct Cluster {
     runtime: tokio::runtime::Runtime,

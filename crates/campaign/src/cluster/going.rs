@@ -17,34 +17,13 @@ use super::manifests::{MADE_BY, Objects, RUN};
 use super::trouble::{is_ready, text, troubles};
 use super::{DropCaches, Parameters, rights, to_yaml};
 
-pub(super) const NAMESPACE: Kind = Kind {
-    api_version: "v1",
-    kind: "Namespace",
-};
-pub(super) const POD: Kind = Kind {
-    api_version: "v1",
-    kind: "Pod",
-};
-pub(super) const SERVICE: Kind = Kind {
-    api_version: "v1",
-    kind: "Service",
-};
-pub(super) const EVENT: Kind = Kind {
-    api_version: "v1",
-    kind: "Event",
-};
-pub(super) const CLAIM: Kind = Kind {
-    api_version: "v1",
-    kind: "PersistentVolumeClaim",
-};
-pub(super) const STATEFUL_SET: Kind = Kind {
-    api_version: "apps/v1",
-    kind: "StatefulSet",
-};
-pub(super) const DAEMON_SET: Kind = Kind {
-    api_version: "apps/v1",
-    kind: "DaemonSet",
-};
+pub(super) const NAMESPACE: Kind = Kind::new("v1", "Namespace");
+pub(super) const POD: Kind = Kind::new("v1", "Pod");
+pub(super) const SERVICE: Kind = Kind::new("v1", "Service");
+pub(super) const EVENT: Kind = Kind::new("v1", "Event");
+pub(super) const CLAIM: Kind = Kind::new("v1", "PersistentVolumeClaim");
+pub(super) const STATEFUL_SET: Kind = Kind::new("apps/v1", "StatefulSet");
+pub(super) const DAEMON_SET: Kind = Kind::new("apps/v1", "DaemonSet");
 
 /// How often a cluster is looked at.
 pub(super) const LOOK: Duration = Duration::from_secs(1);

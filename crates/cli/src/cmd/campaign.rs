@@ -78,7 +78,7 @@ pub enum OverBudget {
     Refuse,
 }
 
-pub fn size(text: &str) -> Result<u64, String> {
+fn size(text: &str) -> Result<u64, String> {
     parse_size(text).ok_or_else(|| "not a size like 20T".to_owned())
 }
 
