@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use fathom_testkit::{LoopDevice, SmallFs, skip};
+use fathom_testkit::{LoopDevice, SmallFs, signal, skip};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -98,13 +98,6 @@ impl Bench {
 
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn signal(child: &Child, name: &str) {
-    let kill = Command::new("kill")
-        .args([name, &child.id().to_string()])
-        .status();
-    assert!(kill.unwrap().success());
 }
 
 /// Waits for what must come, and says whether it came in time.

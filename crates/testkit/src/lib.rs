@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 mod browser;
+mod children;
 mod compile;
 mod deny;
 mod devices;
@@ -38,6 +39,7 @@ mod throttle;
 mod tmux;
 
 pub use browser::Browser;
+pub use children::{await_that, signal};
 pub use deny::deny;
 pub use devices::{LoopDevice, SmallFs};
 pub use faultfs::{FaultFs, Op};

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use fathom_testkit::{LoopDevice, Zram};
+pub use fathom_testkit::{await_that, signal};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -189,20 +189,4 @@ pub fn with<'a>(args: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
 
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-pub fn signal(child: &Child, name: &str) {
-    let kill = Command::new("kill")
-        .args([name, &child.id().to_string()])
-        .status();
-    assert!(kill.unwrap().success());
-}
-
-/// Waits for what must come.
-pub fn await_that(what: &str, come: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
-    while !come() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
