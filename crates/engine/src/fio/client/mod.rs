@@ -438,6 +438,11 @@ impl Hosts {
             .map(|part| (part.name.as_str(), part))
             .collect();
         results.jobs.retain(|job| !job.is_sum_of_clients());
+        // fio tells them in the order in which they end.
+        let place = |name: Option<&str>| self.parts.iter().position(|p| Some(&*p.name) == name);
+        results
+            .jobs
+            .sort_by_key(|job| place(job.hostname.as_deref()));
         for job in &mut results.jobs {
             let part = job.hostname.as_deref().and_then(|name| names.get(name));
             if let Some(part) = part {
