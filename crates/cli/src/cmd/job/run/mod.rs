@@ -14,12 +14,10 @@ use fathom_engine::jobfile::shell_quote;
 use fathom_engine::jobfile::value::{self, TimeUnit};
 use fathom_engine::select::Selected;
 use fathom_engine::sim::SIMULATED;
-use fathom_engine::{Control, Request};
-use fathom_fleet::hosts::agent::{Line, Send};
+use fathom_engine::Request;
 use fathom_fleet::local::{self, FleetError, StepRequest};
-use fathom_fleet::ssh::carry::Wire;
 use fathom_model::{Event, Exit, RunStatus};
-use fathom_record::{Entries, Header, Writer};
+use fathom_record::{Header, Writer};
 use serde_json::json;
 
 use crate::cmd::job::Setting;
@@ -27,7 +25,7 @@ use crate::cmd::{ExitError, Global};
 use crate::engine::EngineOrSim;
 use crate::format::Format;
 use crate::live::{Live, LiveOptions};
-use crate::{out, signals, wire};
+use crate::{out, signals};
 
 mod clients;
 mod engine;
@@ -122,6 +120,9 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     };
     // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
     let control = signals::control()?;
+    if !control.all_are_ready() {
+        return Ok(Exit::Interrupted);
+    }
     let mut writer = begin_record(global, args, &ready)?;
     let dir = writer.dir().to_owned();
     let steps = store_jobs(args, &ready, &writer)?;
@@ -212,54 +213,6 @@ fn ready(
     }))
 }
 
-/// As [`run`], as one of several machines: every step waits for the word, and
-/// what happens goes to who drives the run.
-pub fn driven(
-    global: &Global,
-    args: &Args,
-    line: &Line,
-    send: &Send,
-    control: &Control,
-) -> anyhow::Result<Exit> {
-    check_simulation(args)?;
-    let Some(ready) = ready(global, args, None, &args.files)? else {
-        return Ok(Exit::Success);
-    };
-    let writer = begin_record(global, args, &ready)?;
-    let dir = writer.dir().to_owned();
-    let steps = store_jobs(args, &ready, &writer)?;
-    let header = Box::new(Entries::open(&dir)?.header);
-    send(&Wire::Header { header });
-    for note in &ready.plan.notes {
-        let text = note.clone();
-        send(&Wire::Event {
-            happened: Box::new(Event::Note { text }),
-        });
-    }
-    let done = local::run_when(
-        ready.runner.engine(),
-        &steps,
-        writer,
-        control,
-        &mut |event| {
-            // The last line comes behind the files.
-            if !matches!(event, Event::Ended { .. }) {
-                let happened = Box::new(event.clone());
-                send(&Wire::Event { happened });
-            }
-        },
-        &mut |step| line.pass(step),
-    );
-    wire::send_files(&dir, &**send)?;
-    let status = done
-        .as_ref()
-        .map_or(RunStatus::Failed, |(_, status)| *status);
-    send(&Wire::Event {
-        happened: Box::new(Event::Ended { status }),
-    });
-    exit_of(done)
-}
-
 /// Refuses what makes no sense together with, or without, a simulation.
 fn check_simulation(args: &Args) -> anyhow::Result<()> {
     let simulated = args.engine == EngineOrSim::Sim;
@@ -305,12 +258,8 @@ fn begin_record(global: &Global, args: &Args, ready: &Ready) -> anyhow::Result<W
         false if !args.clients.client.is_empty() => (name.to_owned(), Vec::new()),
         false => (name.to_owned(), plan.targets(&ready.work_dir)),
     };
-    create_record(global, &name, &targets)
-}
-
-fn create_record(global: &Global, name: &str, targets: &[PathBuf]) -> anyhow::Result<Writer> {
-    let mut header = Header::new(name, COMMAND);
-    header.environment = Some(fathom_device::environment(targets));
+    let mut header = Header::new(&name, COMMAND);
+    header.environment = Some(fathom_device::environment(&targets));
     let command: Vec<_> = std::env::args_os()
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();
