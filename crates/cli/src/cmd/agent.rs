@@ -13,6 +13,7 @@ use fathom_fleet::hosts::agent::{Line, one_at_a_time};
 use fathom_fleet::hosts::wire::{RUNS, Say, Word};
 use fathom_fleet::ssh::carry::{Wire, plain, write_part};
 use fathom_model::{Exit, RunStatus};
+use tempfile::TempDir;
 
 use super::{Cli, ExitError, Global, dispatch, exit_for};
 use crate::{out, signals, wire};
@@ -38,9 +39,8 @@ pub fn run(global: &Global, _: &Args) -> anyhow::Result<Exit> {
     signals::lead(control, Arc::clone(&line) as Arc<dyn Lead>);
     // stdout is the other side's, and so is whoever reads stderr.
     out::silence();
-    // Beside the folder of runs, in the one that is removed whatever happens.
-    let folder = global.runs.with_file_name("job");
-    let done = command(&line, &folder);
+    let folder = folder(global)?;
+    let done = command(&line, folder.path());
     match &done {
         Ok(exit) => line.end(match exit {
             Exit::Success => RunStatus::Complete,
@@ -55,13 +55,21 @@ pub fn run(global: &Global, _: &Args) -> anyhow::Result<Exit> {
     done.or_else(|error| Ok(exit_for(&error)))
 }
 
+/// A folder for the files of the run, which is removed at its end. Over ssh it
+/// lies in the one that is removed whatever happens.
+fn folder(global: &Global) -> std::io::Result<TempDir> {
+    let above = global.runs.parent();
+    let above = above.filter(|above| above.is_absolute() && above.is_dir());
+    let builder = TempDir::with_prefix_in;
+    builder("fathom-", above.unwrap_or(&std::env::temp_dir()))
+}
+
 /// Takes the files, then the command line, and runs it.
 fn command(line: &Line, folder: &Path) -> anyhow::Result<Exit> {
     let usage = |message: String| ExitError {
         exit: Exit::Usage,
         message,
     };
-    std::fs::create_dir_all(folder)?;
     let args = loop {
         match line.job() {
             Some(Say::File { path, text, more }) => {

@@ -93,7 +93,7 @@ impl Line {
                     Ok(say @ (Say::Job { .. } | Say::File { .. })) => drop(job_sender.send(say)),
                     Ok(Say::Go { at_ms }) => drop(go_sender.send(at_ms)),
                     // Not understood is as good as gone.
-                    Err(_) => break,
+                    Ok(Say::End) | Err(_) => break,
                 }
             }
             stop.stop();

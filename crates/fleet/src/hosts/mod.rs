@@ -1,15 +1,14 @@
-//! Several machines over ssh as one run: Fathom sends itself to each, all begin
-//! every step at one moment, and what they tell becomes one record.
+//! Several machines as one run: Fathom runs on each, over ssh or in a pod, all
+//! begin every step at one moment, and what they tell becomes one record.
 //!
-//! - [`run`](fn@run): the side that drives; [`agent`]: the side that is driven
+//! - [`run`](fn@run), [`steps`]: the side that drives; [`agent`]: the side that is driven
+//! - [`machine`]: the ways to the machines
 //! - [`wire`]: what the one says to the other; [`clock`]: how their clocks stand
 //! - `merge`: one record of what all tell; [`kept`]: the record of each
 
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,17 +18,19 @@ use fathom_model::{Event, Failure, FailureKind, Point, RunStatus};
 use fathom_record::{RecordError, Writer};
 
 use crate::local::{FleetError, Session as Record};
-use crate::ssh::carry::{Far, Wire, plain, read_program, receive, take_lines, write_part};
-use crate::ssh::{Session, SshError};
+use crate::ssh::carry::{Wire, plain, write_part};
 
 pub mod agent;
 pub mod clock;
 pub mod kept;
+pub mod machine;
 mod merge;
 mod part;
 pub mod wire;
 
 use kept::{Kept, key};
+use machine::{Connection, Lines, Told};
+pub use machine::{Machine, connect};
 use merge::{Merge, Notes, named};
 use part::{Gate, Part, Phase};
 use wire::{ASK_EVERY, SILENCE, Say, Word, now_ms};
@@ -64,37 +65,6 @@ pub struct Job {
     pub t_ms: u64,
 }
 
-/// A machine, and its connection or why there is none.
-pub struct Machine {
-    /// As the user named it.
-    pub name: String,
-    /// The connection.
-    pub session: Result<Session, SshError>,
-}
-
-/// Connects to all machines at once, without asking anything on the terminal:
-/// of several at a time nobody could tell whose question it is.
-#[must_use]
-pub fn connect(names: &[String]) -> Vec<Machine> {
-    thread::scope(|scope| {
-        let threads: Vec<_> = names
-            .iter()
-            .map(|name| scope.spawn(move || Session::open_unattended(name)))
-            .collect();
-        threads
-            .into_iter()
-            .zip(names)
-            .map(|(thread, name)| Machine {
-                name: name.clone(),
-                session: thread.join().unwrap_or_else(|_| {
-                    let target = name.clone();
-                    Err(SshError::NotConnected { target })
-                }),
-            })
-            .collect()
-    })
-}
-
 /// Runs the job on all machines and closes the record.
 ///
 /// # Errors
@@ -106,14 +76,48 @@ pub fn run(
     control: &Control,
     observer: &mut dyn FnMut(&Event),
 ) -> Result<(PathBuf, RunStatus), FleetError> {
-    let raw_dir = writer.raw_dir();
+    let raw_dir = writer.raw_dir().ok();
+    let mut record = Record::new(writer, control, observer, job.t_ms);
+    let course = Course {
+        record: &mut record,
+        raw_dir,
+        started: Instant::now(),
+        before: 0,
+        of: u32::try_from(job.steps.len()).unwrap_or(u32::MAX),
+    };
+    let status = steps(machines, job, course, control, &mut |_| {});
+    record.close(status)
+}
+
+/// The run that steps are a part of.
+pub struct Course<'c, 'o> {
+    /// Its record.
+    pub record: &'c mut Record<'o>,
+    /// Where raw outputs are kept, in a folder of each machine; `None` where
+    /// there is no such folder.
+    pub raw_dir: Option<PathBuf>,
+    /// When it began.
+    pub started: Instant,
+    /// Its steps before these.
+    pub before: u32,
+    /// All its steps.
+    pub of: u32,
+}
+
+/// Runs the job on all machines as a part of a run; `watch` is shown every event
+/// that goes into the record.
+pub fn steps(
+    machines: Vec<Machine>,
+    job: &Job,
+    course: Course,
+    control: &Control,
+    watch: &mut dyn FnMut(&Event),
+) -> RunStatus {
     let mut drive = Drive {
         job,
-        raw_dir: raw_dir.ok(),
-        dir: writer.dir().to_owned(),
-        record: Record::new(writer, control, observer, job.t_ms),
+        course,
         control,
-        started: Instant::now(),
+        watch,
         parts: Vec::new(),
         has_begun: false,
         step_began_ms: 0.0,
@@ -125,16 +129,16 @@ pub fn run(
     };
     let lines = drive.send_out(machines);
     drive.watch(&lines);
+    // Who still says something is heard no more, and must not wait to be.
+    drop(lines);
     drive.conclude()
 }
 
-struct Drive<'r> {
+struct Drive<'r, 'o> {
     job: &'r Job,
-    raw_dir: Option<PathBuf>,
-    dir: PathBuf,
-    record: Record<'r>,
+    course: Course<'r, 'o>,
     control: &'r Control,
-    started: Instant,
+    watch: &'r mut dyn FnMut(&Event),
     parts: Vec<Part>,
     /// Whether all were ready, and told to begin.
     has_begun: bool,
@@ -148,47 +152,32 @@ struct Drive<'r> {
     stopped: Option<Instant>,
 }
 
-/// A line of a machine, or its end with ssh's exit status.
-type Told = (usize, Option<String>);
-
-impl Drive<'_> {
-    /// Sends the program to every machine that is connected.
+impl Drive<'_, '_> {
+    /// Starts the agent on every machine that can be reached.
     fn send_out(&mut self, machines: Vec<Machine>) -> Receiver<Told> {
-        let (sender, lines) = mpsc::sync_channel(256);
-        let program = read_program().map(Arc::new);
+        let (to, lines) = mpsc::sync_channel(256);
         self.parts = machines
             .iter()
             .map(|machine| Part::new(&machine.name))
             .collect();
         if self.job.own_records {
+            let dir = self.course.record.writer().dir();
             for part in &mut self.parts {
-                part.kept = Some(Kept::new(&self.dir, &part.label));
+                part.kept = Some(Kept::new(dir, &part.label));
             }
         }
         for (place, machine) in machines.into_iter().enumerate() {
-            let begun = machine.session.and_then(|session| {
-                let program = program.as_ref().map_err(SshError::again)?;
-                let mut child = receive(&session, program.len(), &["agent"], Stdio::inherit())?;
-                let stdout = child.stdout.take().expect("spawned with a pipe");
-                let to = sender.clone();
-                thread::spawn(move || {
-                    let gone = !take_lines(stdout, |line| to.send((place, Some(line))).is_ok());
-                    if !gone {
-                        let _ = to.send((place, None));
-                    }
-                });
-                Ok(Far::new(child, Arc::clone(program), Some(session)))
-            });
-            match begun {
+            let to = to.clone();
+            match (machine.begin)(Lines { place, to }) {
                 Ok(far) => self.call(place, far),
-                Err(error) => self.lose(place, FailureKind::Unreachable, error.to_string()),
+                Err(error) => self.lose(place, FailureKind::Unreachable, error),
             }
         }
         lines
     }
 
     /// Sends a machine its files and the command.
-    fn call(&mut self, place: usize, far: Far) {
+    fn call(&mut self, place: usize, far: Box<dyn Connection>) {
         let part = &mut self.parts[place];
         for (path, text) in &self.job.files {
             far.say(&Say::File {
@@ -226,8 +215,9 @@ impl Drive<'_> {
 
     fn event(&mut self, event: Event) {
         use fathom_engine::Sink as _;
+        (self.watch)(&event);
         // That the record is full is asked for once a turn.
-        let _ = self.record.event(event);
+        let _ = self.course.record.event(event);
     }
 
     fn line(&mut self, place: usize, line: &str) {
@@ -414,17 +404,14 @@ impl Drive<'_> {
         if part.phase == Phase::Over {
             return;
         }
-        let code = part.far.as_mut().and_then(Far::finish);
-        let stray = part.stray.take();
-        let what = match (code, stray) {
-            (Some(code), Some(stray)) if code != crate::ssh::SSH_FAILED => {
-                format!("fathom ended there with status {code} and no word: {stray}")
-            }
-            (Some(code), None) if code != crate::ssh::SSH_FAILED => {
-                format!("fathom ended there with status {code} and no word")
-            }
-            _ => "the connection was lost".to_owned(),
+        let code = part.far.as_mut().and_then(|far| far.finish());
+        let mut what = match code {
+            Some(code) => format!("fathom ended there with status {code} and no word"),
+            None => "the connection was lost".to_owned(),
         };
+        if let Some(stray) = part.stray.take() {
+            what.push_str(&format!(": {stray}"));
+        }
         self.lose(place, FailureKind::Lost, what);
     }
 
@@ -450,7 +437,9 @@ impl Drive<'_> {
     /// Passes a request to end on, and keeps deadlines.
     fn obey(&mut self) {
         let asked = self.control.stop_requests();
-        if self.stopped.is_none() && (asked > 0 || self.too_few || !self.record.is_recorded()) {
+        if self.stopped.is_none()
+            && (asked > 0 || self.too_few || !self.course.record.is_recorded())
+        {
             self.stopped = Some(Instant::now());
             for part in &mut self.parts {
                 if let Some(far) = &mut part.far {
@@ -542,13 +531,13 @@ impl Drive<'_> {
         self.step_began_ms = begin_ms;
         let wait_ms = (begin_ms - now_ms()).max(0.0) as u64;
         let t_ms = self.elapsed_ms() + wait_ms;
-        self.record.at(t_ms);
+        self.course.record.at(t_ms);
         let at_it = |part: &&Part| part.gate() == Some(Gate::Step(place));
         let told = self.parts.iter().find(at_it).and_then(|p| p.step.clone());
         if let Some(Event::Step { name, point, .. }) = told {
             self.event(Event::Step {
-                step: u32::try_from(place + 1).unwrap_or(u32::MAX),
-                of: u32::try_from(self.job.steps.len()).unwrap_or(u32::MAX),
+                step: self.course.before + u32::try_from(place + 1).unwrap_or(u32::MAX),
+                of: self.course.of,
                 name,
                 point,
             });
@@ -570,7 +559,7 @@ impl Drive<'_> {
 
     /// The run's time, ms.
     fn elapsed_ms(&self) -> u64 {
-        let elapsed = u64::try_from(self.started.elapsed().as_millis());
+        let elapsed = u64::try_from(self.course.started.elapsed().as_millis());
         self.job.t_ms + elapsed.unwrap_or(u64::MAX)
     }
 
@@ -603,7 +592,7 @@ impl Drive<'_> {
     /// Keeps a file of a machine's record, in a folder of its name.
     fn keep(&mut self, place: usize, path: &str, text: &str, more: bool) {
         let part = &self.parts[place];
-        let done = match (&part.kept, &self.raw_dir, below_raw(path)) {
+        let done = match (&part.kept, &self.course.raw_dir, below_raw(path)) {
             (Some(kept), ..) => kept.file(path, text, more),
             (None, Some(raw_dir), Some(rest)) => {
                 let folder = raw_dir.join(kept::folder_name(&part.label));
@@ -626,7 +615,7 @@ impl Drive<'_> {
         }
     }
 
-    fn conclude(mut self) -> Result<(PathBuf, RunStatus), FleetError> {
+    fn conclude(mut self) -> RunStatus {
         for event in self.notes.told(&self.labels()) {
             self.event(event);
         }
@@ -644,26 +633,21 @@ impl Drive<'_> {
             self.event(Event::Note { text });
         }
         // Each takes its time to remove what was sent; all of them at once.
-        let fars: Vec<Far> = self
-            .parts
-            .iter_mut()
-            .filter_map(|part| part.far.take())
-            .collect();
+        let fars = self.parts.iter_mut().filter_map(|part| part.far.take());
         thread::scope(|scope| {
-            for far in fars {
-                scope.spawn(move || drop(far));
+            for mut far in fars {
+                scope.spawn(move || far.finish());
             }
         });
         let interrupted = self.control.stop_requests() > 0;
         let cut = |part: &Part| part.status == Some(RunStatus::Interrupted);
-        let status = match () {
+        match () {
             () if interrupted => RunStatus::Interrupted,
             () if self.failed || self.too_few => RunStatus::Failed,
             // By a limit of its own.
             () if self.parts.iter().any(cut) => RunStatus::Interrupted,
             () => RunStatus::Complete,
-        };
-        self.record.close(status)
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use fathom_model::{Event, Host, RunStatus};
 
 use super::clock::Estimate;
 use super::kept::Kept;
-use crate::ssh::carry::Far;
+use super::machine::Connection;
 
 /// Where a machine is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum Gate {
 pub struct Part {
     pub label: String,
     pub host: Host,
-    pub far: Option<Far>,
+    pub far: Option<Box<dyn Connection>>,
     pub phase: Phase,
     /// Whether it has a part in the step in progress that has not ended.
     pub in_step: bool,
