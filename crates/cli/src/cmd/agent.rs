@@ -26,7 +26,7 @@ Examples:
 pub struct Args {}
 
 /// Runs the command.
-pub fn run(global: &Global, _: &Args) -> anyhow::Result<Exit> {
+pub fn run(_: &Global, _: &Args) -> anyhow::Result<Exit> {
     let control = signals::control()?;
     let send = one_at_a_time(wire::send);
     let kill = || {
@@ -39,7 +39,8 @@ pub fn run(global: &Global, _: &Args) -> anyhow::Result<Exit> {
     signals::lead(control, Arc::clone(&line) as Arc<dyn Lead>);
     // stdout is the other side's, and so is whoever reads stderr.
     out::silence();
-    let folder = folder(global)?;
+    // Over ssh it lies in the folder that is removed whatever happens.
+    let folder = TempDir::with_prefix("fathom-")?;
     let done = command(&line, folder.path());
     match &done {
         Ok(exit) => line.end(match exit {
@@ -53,15 +54,6 @@ pub fn run(global: &Global, _: &Args) -> anyhow::Result<Exit> {
         }),
     }
     done.or_else(|error| Ok(exit_for(&error)))
-}
-
-/// A folder for the files of the run, which is removed at its end. Over ssh it
-/// lies in the one that is removed whatever happens.
-fn folder(global: &Global) -> std::io::Result<TempDir> {
-    let above = global.runs.parent();
-    let above = above.filter(|above| above.is_absolute() && above.is_dir());
-    let builder = TempDir::with_prefix_in;
-    builder("fathom-", above.unwrap_or(&std::env::temp_dir()))
 }
 
 /// Takes the files, then the command line, and runs it.

@@ -20,6 +20,9 @@ pub trait Connection: Send {
     /// Waits, not for long, for the agent's end; gives its exit status, `None`
     /// when it never came.
     fn finish(&mut self) -> Option<i32>;
+    /// As it is dropped, for a machine that was lost: where it can be reached,
+    /// what may have been left there is removed.
+    fn tidy(self: Box<Self>) {}
 }
 
 /// A line of a machine, or `None` at the end of its connection.

@@ -126,6 +126,7 @@ pub fn steps(
         failed: false,
         too_few: false,
         stopped: None,
+        leaving: Vec::new(),
     };
     let lines = drive.send_out(machines);
     drive.watch(&lines);
@@ -150,6 +151,8 @@ struct Drive<'r, 'o> {
     failed: bool,
     too_few: bool,
     stopped: Option<Instant>,
+    /// What is done about machines that were lost.
+    leaving: Vec<thread::JoinHandle<()>>,
 }
 
 impl Drive<'_, '_> {
@@ -421,8 +424,12 @@ impl Drive<'_, '_> {
             return;
         }
         part.phase = Phase::Over;
-        // Its input ends: whoever is still there ends by itself.
-        part.far = None;
+        // Its input ends: whoever is still there ends by itself. Nobody else waits
+        // for that.
+        let far = part.far.take();
+        self.leaving
+            .extend(far.map(|far| thread::spawn(move || far.tidy())));
+        let part = &mut self.parts[place];
         if self.stopped.is_none() {
             part.host.lost = Some(what.clone());
             let failure = Failure::new(kind, what).about(part.label.as_str());
@@ -437,8 +444,11 @@ impl Drive<'_, '_> {
     /// Passes a request to end on, and keeps deadlines.
     fn obey(&mut self) {
         let asked = self.control.stop_requests();
+        // What keeps others from taking part is told too, before the first step.
+        let all_told = self.has_begun || self.there().all(Part::is_at_gate);
+        let given_up = self.too_few && all_told;
         if self.stopped.is_none()
-            && (asked > 0 || self.too_few || !self.course.record.is_recorded())
+            && (asked > 0 || given_up || !self.course.record.is_recorded())
         {
             self.stopped = Some(Instant::now());
             for part in &mut self.parts {
@@ -495,7 +505,7 @@ impl Drive<'_, '_> {
     /// Gives the word once every machine waits for it: to those that wait for the
     /// first of the steps that are waited for.
     fn begin_step(&mut self) {
-        let is_open = self.merge.is_none() && self.stopped.is_none();
+        let is_open = self.merge.is_none() && self.stopped.is_none() && !self.too_few;
         let ready = |part: &Part| part.is_at_gate() && part.clock.is_known();
         if !is_open || !self.there().all(ready) {
             return;
@@ -639,6 +649,10 @@ impl Drive<'_, '_> {
                 scope.spawn(move || far.finish());
             }
         });
+        for lost in self.leaving.drain(..) {
+            // A panic there was about a machine that is lost anyway.
+            let _ = lost.join();
+        }
         let interrupted = self.control.stop_requests() > 0;
         let cut = |part: &Part| part.status == Some(RunStatus::Interrupted);
         match () {

@@ -126,15 +126,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let mut writer = begin_record(global, args, &ready)?;
     let dir = writer.dir().to_owned();
     let steps = store_jobs(args, &ready, &writer)?;
-    let ledgers = match ready.is_here {
-        true => Ledgers::of_user(),
-        false => Ledgers::none(),
-    };
-    let written = ready.plan.written(&ready.work_dir);
-    let written = written.iter().map(PathBuf::as_path);
-    let notes = ledgers.begin(written, COMMAND, Some(&dir));
-    ready.plan.notes.extend(notes);
-    let mut moved = Moved::default();
+    let mut entered = Entered::begin(&mut ready, &dir);
     let mut live = Live::new(LiveOptions::new(global.quiet, global.color));
     for note in &ready.plan.notes {
         let note = Event::Note { text: note.clone() };
@@ -144,14 +136,18 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let told_by_table = table_follows_at_once(global, args, &steps);
     let engine = ready.runner.engine();
     let done = local::run(engine, &steps, writer, &control, &mut |event| {
-        moved.take(event);
+        entered.moved.take(event);
         if !(told_by_table && matches!(event, Event::Note { .. } | Event::Failure(_))) {
             live.observe(event);
         }
     });
     live.finish();
-    let notes = ledgers.end(COMMAND, &dir, moved.bytes());
-    notes.iter().for_each(out::note);
+    for text in entered.end(&dir) {
+        match control.lead() {
+            Some(lead) => lead.event(&Event::Note { text }),
+            None => out::note(text),
+        }
+    }
     show(global, args, &dir, &steps)?;
     exit_of(done)
 }
@@ -174,6 +170,34 @@ struct Ready {
     /// Whether the jobs use devices of this machine.
     is_here: bool,
     _hold: fathom_device::Hold,
+}
+
+/// What the ledgers of this machine's devices are told of a run: wherever the
+/// jobs run, Fathom there keeps the ledgers.
+struct Entered {
+    ledgers: Ledgers,
+    moved: Moved,
+}
+
+impl Entered {
+    /// The run is about to write; what could not be entered joins the notes.
+    fn begin(ready: &mut Ready, dir: &Path) -> Self {
+        let ledgers = match ready.is_here {
+            true => Ledgers::of_user(),
+            false => Ledgers::none(),
+        };
+        let written = ready.plan.written(&ready.work_dir);
+        let written = written.iter().map(PathBuf::as_path);
+        let notes = ledgers.begin(written, COMMAND, Some(dir));
+        ready.plan.notes.extend(notes);
+        let moved = Moved::default();
+        Self { ledgers, moved }
+    }
+
+    /// The run has ended; gives what could not be entered.
+    fn end(self, dir: &Path) -> Vec<String> {
+        self.ledgers.end(COMMAND, dir, self.moved.bytes())
+    }
 }
 
 /// `None` after a dry run.
