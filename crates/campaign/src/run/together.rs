@@ -218,9 +218,12 @@ impl Whole {
     fn again(mut self, retry_failed: bool) -> BTreeSet<String> {
         // An end that is no interruption has closed the last one.
         self.open = None;
-        let done = |key: &String| {
-            self.whole.contains(key) || (!retry_failed && self.failed.contains(key))
-        };
-        self.begun.iter().filter(|key| !done(key)).cloned().collect()
+        let done =
+            |key: &String| self.whole.contains(key) || (!retry_failed && self.failed.contains(key));
+        self.begun
+            .iter()
+            .filter(|key| !done(key))
+            .cloned()
+            .collect()
     }
 }

@@ -123,9 +123,7 @@ impl Kept {
     /// When it cannot be kept.
     pub fn file(&self, path: &str, text: &str, more: bool) -> io::Result<()> {
         match plain(path) {
-            Some(name) if name != Path::new(EVENTS) => {
-                write_part(&self.dir.join(name), text, more)
-            }
+            Some(name) if name != Path::new(EVENTS) => write_part(&self.dir.join(name), text, more),
             _ => Ok(()),
         }
     }
@@ -142,7 +140,7 @@ impl Kept {
     }
 
     /// What the machine needs to go on with its record, if there is one: all but
-    /// raw outputs, and without the steps that are to be done `again`.
+    /// raw outputs, and without what came of the steps that are to be done `again`.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -173,21 +171,28 @@ impl Kept {
         let mut text = String::new();
         for entry in &mut entries {
             let entry = entry?;
+            // That it began stays: it says that the step before has ended.
+            let begins = matches!(entry.event, Event::Step { .. });
             match &entry.event {
-                event @ (Event::Step { .. } | Event::Skipped { .. }) => {
+                event @ Event::Step { .. } => {
                     left_out = key(event).is_some_and(|key| again.contains(&key));
                 }
-                Event::Stage { .. } | Event::Ended { .. } | Event::Resumed { .. } => {
-                    left_out = false;
-                }
+                Event::Stage { .. }
+                | Event::Skipped { .. }
+                | Event::Ended { .. }
+                | Event::Resumed { .. } => left_out = false,
                 _ => {}
             }
-            if !left_out {
+            if begins || !left_out {
                 text += &line(serde_json::to_string(&entry))?;
             }
             if text.len() > PART_BYTES {
                 let (path, text) = (log.clone(), std::mem::take(&mut text));
-                say(Say::File { path, text, more: true });
+                say(Say::File {
+                    path,
+                    text,
+                    more: true,
+                });
             }
         }
         let (path, more) = (log, true);
@@ -257,7 +262,10 @@ mod tests {
         })
         .unwrap();
         assert!(!back.contains("of 1") && back.contains("s/2"), "{back}");
-        assert!(back.contains("1005") && back.contains("\"ended\""), "{back}");
+        assert!(
+            back.contains("1005") && back.contains("\"ended\""),
+            "{back}"
+        );
         let names = ["events.jsonl", "plan.jsonl"].map(|n| format!("fathom-runs/before/{n}"));
         assert_eq!(paths.into_iter().collect::<Vec<_>>(), names);
         assert!(!dir.path().join("hosts/out").exists());

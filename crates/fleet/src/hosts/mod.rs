@@ -447,9 +447,7 @@ impl Drive<'_, '_> {
         // What keeps others from taking part is told too, before the first step.
         let all_told = self.has_begun || self.there().all(Part::is_at_gate);
         let given_up = self.too_few && all_told;
-        if self.stopped.is_none()
-            && (asked > 0 || given_up || !self.course.record.is_recorded())
-        {
+        if self.stopped.is_none() && (asked > 0 || given_up || !self.course.record.is_recorded()) {
             self.stopped = Some(Instant::now());
             for part in &mut self.parts {
                 if let Some(far) = &mut part.far {
@@ -689,13 +687,7 @@ mod tests {
     fn files_of_another_machine_stay_in_its_folder() {
         assert_eq!(below_raw("raw/fio.out"), Some("fio.out".into()));
         assert_eq!(below_raw("raw/01-a/fio.out"), Some("01-a/fio.out".into()));
-        for bad in [
-            "raw",
-            "jobs/a",
-            "/etc/passwd",
-            "raw/../x",
-            "events.jsonl",
-        ] {
+        for bad in ["raw", "jobs/a", "/etc/passwd", "raw/../x", "events.jsonl"] {
             assert_eq!(below_raw(bad), None, "{bad}");
         }
     }

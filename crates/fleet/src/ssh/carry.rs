@@ -119,7 +119,9 @@ pub fn read_files(
                 let mut part = Vec::new();
                 file.by_ref().take(PART_BYTES).read_to_end(&mut part)?;
                 // To the end of the line: no character is cut.
-                file.by_ref().take(PART_BYTES).read_until(b'\n', &mut part)?;
+                file.by_ref()
+                    .take(PART_BYTES)
+                    .read_until(b'\n', &mut part)?;
                 if part.is_empty() && more {
                     break;
                 }

@@ -162,7 +162,9 @@ fn job(options: &Options, least: usize) -> anyhow::Result<Job> {
     words.extend([Word::text("--outdir"), Word::File(OUTDIR.to_owned())]);
     let workloads = options.workloads()?;
     let each = workloads.iter().flat_map(|workload| {
-        let ids = depths.iter().map(|&depth| options.point(workload, depth).id);
+        let ids = depths
+            .iter()
+            .map(|&depth| options.point(workload, depth).id);
         ids.collect::<Vec<_>>()
     });
     Ok(Job {

@@ -219,7 +219,10 @@ fn cleanup(global: &Global, names: &[String], path: Option<&Path>) -> anyhow::Re
         clean(&There::new(&session), path)
     };
     let done: Vec<Result<(PathBuf, bool), QuickError>> = thread::scope(|scope| {
-        let threads: Vec<_> = names.iter().map(|name| scope.spawn(move || one(name))).collect();
+        let threads: Vec<_> = names
+            .iter()
+            .map(|name| scope.spawn(move || one(name)))
+            .collect();
         let joined = threads.into_iter().map(|thread| thread.join());
         joined
             .map(|done| done.unwrap_or_else(|_| Err(QuickError::Missing("it broke off".into()))))

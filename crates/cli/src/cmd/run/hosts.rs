@@ -217,7 +217,10 @@ fn arguments(flags: &Flags, plan: &Plan) -> Vec<Word> {
     option("interval", flags.interval.map(time));
     option("point-limit", flags.point_limit.map(time));
     option("max-time", flags.budget.max_time.map(time));
-    option("max-written", flags.budget.max_written.map(|n| n.to_string()));
+    option(
+        "max-written",
+        flags.budget.max_written.map(|n| n.to_string()),
+    );
     option(
         "over-budget",
         flags.budget.over_budget.map(|over| match over {
@@ -227,7 +230,10 @@ fn arguments(flags: &Flags, plan: &Plan) -> Vec<Word> {
     );
     let terabytes = |bytes: u64| (bytes as f64 / 1e12).to_string();
     option("endurance-tbw", flags.budget.endurance_tbw.map(terabytes));
-    option("engine", flags.engine.map(|engine| engine.name().to_owned()));
+    option(
+        "engine",
+        flags.engine.map(|engine| engine.name().to_owned()),
+    );
     option("fio", flags.fio.as_ref().map(path));
     if flags.retry_failed {
         words.push(Word::text("--retry-failed"));
