@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::session::SSH_FAILED;
 use super::{Session, SshError};
+use crate::hosts::machine::Connection;
 use crate::hosts::wire::Say;
 use crate::hosts::write_line;
 
@@ -255,27 +256,9 @@ impl Far {
         }
     }
 
-    /// Says something, once the program is sent.
-    pub(crate) fn say(&self, say: &Say) {
-        if let Some(lines) = &self.lines {
-            // A writer that has ended was told by the connection's end.
-            let _ = lines.send(say.clone());
-        }
-    }
-
     /// Asks the other side to end: its input ends, once the program is sent.
     pub(crate) fn end_input(&mut self) {
         self.lines = None;
-    }
-
-    /// As it is dropped, for a machine that was lost: where it can be reached, what
-    /// may have been left there is removed.
-    pub(crate) fn tidy(mut self) {
-        let session = self.session.take();
-        drop(self);
-        if let Some(session) = session {
-            session.attempt(TIDY);
-        }
     }
 
     /// Hands a request to stop on; a second one, or one that is not followed,
@@ -306,6 +289,31 @@ impl Far {
         let _ = self.child.kill();
         let _ = self.child.wait();
         None
+    }
+}
+
+impl Connection for Far {
+    fn say(&self, say: &Say) {
+        if let Some(lines) = &self.lines {
+            // A writer that has ended was told by the connection's end.
+            let _ = lines.send(say.clone());
+        }
+    }
+
+    fn end_input(&mut self) {
+        Far::end_input(self);
+    }
+
+    fn finish(&mut self) -> Option<i32> {
+        Far::finish(self).filter(|&code| code != SSH_FAILED)
+    }
+
+    fn give_up(mut self: Box<Self>) {
+        let session = self.session.take();
+        drop(self);
+        if let Some(session) = session {
+            session.attempt(TIDY);
+        }
     }
 }
 
