@@ -428,7 +428,7 @@ impl Drive<'_, '_> {
         // for that.
         let far = part.far.take();
         self.leaving
-            .extend(far.map(|far| thread::spawn(move || far.tidy())));
+            .extend(far.map(|far| thread::spawn(move || far.give_up())));
         let part = &mut self.parts[place];
         if self.stopped.is_none() {
             part.host.lost = Some(what.clone());
@@ -446,8 +446,8 @@ impl Drive<'_, '_> {
         let asked = self.control.stop_requests();
         // What keeps others from taking part is told too, before the first step.
         let all_told = self.has_begun || self.there().all(Part::is_at_gate);
-        let given_up = self.too_few && all_told;
-        if self.stopped.is_none() && (asked > 0 || given_up || !self.course.record.is_recorded()) {
+        let given_up = (self.too_few && all_told) || !self.course.record.is_recorded();
+        if self.stopped.is_none() && (asked > 0 || given_up) {
             self.stopped = Some(Instant::now());
             for part in &mut self.parts {
                 if let Some(far) = &mut part.far {

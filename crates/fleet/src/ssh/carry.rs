@@ -391,7 +391,7 @@ impl Connection for Far {
         Far::finish(self).filter(|&code| code != SSH_FAILED)
     }
 
-    fn tidy(mut self: Box<Self>) {
+    fn give_up(mut self: Box<Self>) {
         let session = self.session.take();
         drop(self);
         if let Some(session) = session {
