@@ -54,7 +54,7 @@ pub struct ResumeArgs {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     max_time: Option<Duration>,
     /// Most bytes written in this start
-    #[arg(long, value_name = "BYTES", value_parser = super::size)]
+    #[arg(long, value_name = "BYTES", value_parser = crate::cmd::size)]
     max_written: Option<u64>,
 }
 
