@@ -255,3 +255,12 @@ fn more_than_may_be_spent_is_refused_or_cut() {
     let reason = field(&document["drives"][0], "reason").to_owned();
     assert!(reason.contains("time limit"), "{reason}");
 }
+    // Drives were purged once, although nothing could be written to them then.
+    lab.set(&["PURGING=y".to_owned()]);
+    let cut = ["--max-written", "100m", "--json"];
+    let (document, code) = lab.json(&[&args[..], &cut].concat());
+    assert_eq!(code, Some(1), "{document:#}");
+    for drive in document["drives"].as_array().unwrap() {
+        assert_eq!(drive["stages"], serde_json::json!([]), "{drive:#}");
+        assert!(field(drive, "reason").contains("fill-seq-1"), "{drive:#}");
+    }

@@ -262,6 +262,10 @@ fn the_plan_and_every_command_are_shown(place: &Place, device: &str, words: &str
         .map(|step| step["name"].as_str().unwrap())
         .collect();
     assert!(
+    // It was purged once, and stopped within its first sample.
+    let saturate = ["snia", "wsat", device, "--max-written", "1M"];
+    let saturate = [&saturate[..], &["--debug", "--destroy", &words]].concat();
+    refused(&saturate, 4, "--max-written");
         names.contains(&"throughput/1024k/purge") && names.contains(&"throughput/128k/round-05")
     );
     assert!(
