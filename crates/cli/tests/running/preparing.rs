@@ -288,6 +288,16 @@ fn a_hard_limit_leaves_the_points_out_with_the_numbers_and_a_soft_one_marks_them
     );
     let reason = status["skips"][0]["reason"].as_str().unwrap();
     assert!(reason.contains("did not become steady"), "{reason}");
+    // A result that is kept: there is nothing to go on with, and that is said.
+    let before = campaign.events().len();
+    let again = campaign.run(&["resume"]);
+    assert_eq!(again.status.code(), Some(1), "{again:?}");
+    let told = stderr(&again);
+    assert!(
+        told.contains("did not become steady") && told.contains("--again"),
+        "{told}"
+    );
+    assert_eq!(campaign.events().len(), before);
     campaign.good(&["config", "set", "SANTA_CLARA_ROUND_LIMIT_SOFT=y"]);
     campaign.good(&["resume", "-q"]);
     assert_eq!(campaign.done().len(), 6);

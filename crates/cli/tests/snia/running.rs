@@ -155,6 +155,34 @@ fn a_test_that_was_killed_goes_on() {
     }
 }
 
+fn it_goes_on(place: &Place, stage: &str) {
+    let words = place.words();
+    // A purge of so small a device may be over before the kill.
+    let ended = "\"event\":\"stage_ended\",\"id\":\"latency/purge\"";
+    let was_purged = place.events().contains(ended);
+    let unnamed = place.run(&["snia", "resume", "-q"]);
+    assert_eq!(unnamed.status.code(), Some(4), "{}", stderr(&unnamed));
+    let resumed = place.run(&["snia", "resume", "-q", "--json", "--destroy", &words]);
+    assert!(resumed.status.success(), "{stage}: {}", stderr(&resumed));
+    let doc = json(&resumed);
+    let test = &doc["tests"][0];
+    assert_eq!(doc["status"], "complete");
+    assert_eq!(test["attained"], true, "{stage}");
+    let gaps = test["interruptions"].as_array().unwrap();
+    assert_eq!(gaps.len(), 1, "{stage}: {gaps:?}");
+    assert!(test["deviations"].to_string().contains("no unplanned gap"));
+    // What had ended before was not done again.
+    let purge = "\"id\":\"latency/purge\",\"kind\"";
+    let purges = place.events().matches(purge).count();
+    assert_eq!(purges, if was_purged { 1 } else { 2 }, "{stage}");
+    let again = place.run(&["snia", "show", "--json"]);
+    assert_eq!(json(&again)["tests"], doc["tests"]);
+    // Nothing is left: the record stays as it is, without another interruption.
+    let over = place.run(&["snia", "resume", "--json", "--destroy", &words]);
+    assert!(stderr(&over).contains("Nothing is left to do"), "{over:?}");
+    assert_eq!(json(&over)["tests"], doc["tests"]);
+}
+
 #[test]
 fn not_attained_is_a_result_and_is_said_loudly() {
     let place = Place::on("/dev/nothing".as_ref(), 0);
@@ -234,6 +262,10 @@ fn what_may_not_be_or_costs_too_much_is_refused_before_anything_runs() {
         &words,
     ];
     refused(&little, 4, "--max-written");
+    // It was purged once, and stopped within its first sample.
+    let saturate = ["snia", "wsat", device, "--max-written", "1M"];
+    let saturate = [&saturate[..], &["--debug", "--destroy", &words]].concat();
+    refused(&saturate, 4, "--max-written");
     let range = ["snia", "iops", device, "--range", "1g", "--destroy", &words];
     refused(&range, 3, "larger than the device");
     assert!(!place.path().join("fathom-runs").exists());
@@ -262,10 +294,6 @@ fn the_plan_and_every_command_are_shown(place: &Place, device: &str, words: &str
         .map(|step| step["name"].as_str().unwrap())
         .collect();
     assert!(
-    // It was purged once, and stopped within its first sample.
-    let saturate = ["snia", "wsat", device, "--max-written", "1M"];
-    let saturate = [&saturate[..], &["--debug", "--destroy", &words]].concat();
-    refused(&saturate, 4, "--max-written");
         names.contains(&"throughput/1024k/purge") && names.contains(&"throughput/128k/round-05")
     );
     assert!(

@@ -114,6 +114,13 @@ impl Document {
             skipped: asked.skipped.iter().map(skipped).collect(),
         })
     }
+
+    /// The names of the drives that did not become steady.
+    pub fn unsteady(&self) -> impl Iterator<Item = &str> {
+        let drives = self.drives.iter();
+        let unsteady = drives.filter(|drive| drive.steady == Some(false));
+        unsteady.map(|drive| drive.name.as_str())
+    }
 }
 
 fn skipped(skipped: &Skipped) -> SkippedEntry {

@@ -28,6 +28,11 @@ impl Outlook {
         }
     }
 
+    /// Whether nothing is left.
+    pub fn is_over(&self) -> bool {
+        self.best.is_empty()
+    }
+
     /// The least that it costs.
     pub fn least(&self) -> Cost {
         cost(&self.best, Luck::Best, self.speed)
