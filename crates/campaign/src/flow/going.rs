@@ -222,15 +222,14 @@ impl Runner<'_, '_> {
             control: self.control,
             tell: &mut tell,
         });
-        Ok(match acted {
-            Acted::Interrupted => None,
-            Acted::Ended { end, deed } => {
-                if let Some(deed) = deed {
-                    self.enter(deed);
-                }
-                Some(end)
-            }
-        })
+        let (end, deed) = match acted {
+            Acted::Interrupted { deed } => (None, deed),
+            Acted::Ended { end, deed } => (Some(end), deed),
+        };
+        if let Some(deed) = deed {
+            self.enter(deed);
+        }
+        Ok(end)
     }
 
     fn fill(&mut self, id: &str, fill: &Fill) -> Stopped {
