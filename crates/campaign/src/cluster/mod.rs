@@ -5,6 +5,8 @@
 #[cfg(feature = "kube")]
 mod ceph;
 #[cfg(feature = "kube")]
+mod driven;
+#[cfg(feature = "kube")]
 mod going;
 pub mod image;
 mod inventory;
@@ -13,8 +15,11 @@ pub mod manifests;
 mod parameters;
 #[cfg(feature = "kube")]
 mod phase;
+pub mod pod;
 pub mod rights;
 pub mod trouble;
+#[cfg(feature = "kube")]
+mod whole;
 mod yaml;
 
 #[cfg(feature = "kube")]

@@ -32,11 +32,10 @@ fn the_sum_of_servers_is_that_of_their_lines() {
             "{path}"
         );
     }
-    // All I/Os in the time of the one that ran longest.
-    let each = [0, 1].map(|nth| jobs[nth]["read"]["iops"].as_f64().unwrap());
-    let iops = all["read"]["iops"].as_f64().unwrap();
-    let (least, most) = (each[0].max(each[1]), each[0] + each[1]);
-    assert!(iops > least && iops < 1.001 * most, "{iops} of {each:?}");
+    // Both are held to the same rate, so that any window has it; a machine with
+    // other work may not reach it.
+    let share = all["read"]["iops"].as_f64().unwrap() / sum("/read/iops");
+    assert!((0.5..1.5).contains(&share), "{doc}");
     let percentiles = |job: &Value| job["read"]["clat"]["percentiles_ns"]["99"].as_u64();
     let (a, b) = (percentiles(&jobs[0]), percentiles(&jobs[1]));
     let merged = percentiles(all);
