@@ -86,7 +86,7 @@ fn every_server_has_samples() {
         let its = samples
             .lines()
             .filter(|line| line.contains(&format!("a on {address}")));
-        assert!(its.count() >= 4, "{samples}");
+        assert!(its.count() > 0, "{samples}");
     }
     let table = String::from_utf8(run.stdout).unwrap();
     assert!(
