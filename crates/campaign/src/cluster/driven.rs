@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use fathom_engine::choice::Wish;
+use fathom_fleet::hosts::wire::Word;
 use fathom_fleet::hosts::{self, Course, Job};
 use fathom_model::{Event, Host, RunStatus};
 
@@ -19,12 +20,13 @@ const TOLD_WITHIN: Duration = Duration::from_secs(5);
 
 /// The agents end by themselves when the time of a phase is over; what does not
 /// even do that is given up by its silence.
-fn words(engine: Wish, limit: Duration) -> Vec<String> {
+fn words(engine: Wish, limit: Duration, file: &str) -> Vec<Word> {
     vec![
-        "job".to_owned(),
-        "run".to_owned(),
-        format!("--engine={}", engine.name()),
-        format!("--timeout={}s", limit.as_secs()),
+        Word::text("job"),
+        Word::text("run"),
+        Word::text(format!("--engine={}", engine.name())),
+        Word::text(format!("--timeout={}s", limit.as_secs())),
+        Word::File(file.to_owned()),
     ]
 }
 
@@ -52,11 +54,11 @@ impl Going<'_, '_> {
         let parameters = self.objects.parameters;
         let limit = Duration::from_secs(parameters.maxwait_s);
         let job = Job {
-            args: words(parameters.engine, limit),
+            args: words(parameters.engine, limit, &file),
             files: vec![(file, phase.text.clone())],
-            behind: Vec::new(),
             steps: vec![name.clone()],
             least: servers.len(),
+            ..Job::default()
         };
         let course = Course {
             record: &mut self.session,
