@@ -85,9 +85,8 @@ impl Going<'_, '_> {
         }
         self.failed |= status != RunStatus::Complete;
         if let Some(lost) = lost {
-            return Err(ClusterError::Command(
-                self.why_gone(servers)?.unwrap_or(lost),
-            ));
+            let why = self.why_gone(servers).unwrap_or(lost);
+            return Err(ClusterError::Command(why));
         }
         let by_name = servers
             .iter()
@@ -96,16 +95,16 @@ impl Going<'_, '_> {
     }
 
     /// What the cluster says of servers whose connection has ended: it may take a
-    /// moment until it knows.
-    fn why_gone(&self, servers: &[Server]) -> Result<Option<String>, ClusterError> {
+    /// moment until it knows, and it may be what was lost.
+    fn why_gone(&self, servers: &[Server]) -> Option<String> {
         let began = Instant::now();
         loop {
-            let gone = self.lost(servers)?;
+            let gone = self.lost(servers).ok()?;
             if !gone.is_empty() {
-                return Ok(Some(went_away(&gone)));
+                return Some(went_away(&gone));
             }
             if began.elapsed() >= TOLD_WITHIN {
-                return Ok(None);
+                return None;
             }
             std::thread::sleep(LOOK);
         }
