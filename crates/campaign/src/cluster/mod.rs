@@ -13,12 +13,18 @@ pub mod manifests;
 mod parameters;
 #[cfg(feature = "kube")]
 mod phase;
+#[cfg(feature = "kube")]
+mod removal;
 pub mod rights;
+#[cfg(feature = "kube")]
+mod start;
 pub mod trouble;
 mod yaml;
 
 #[cfg(feature = "kube")]
-pub use going::{ClusterError, Wish, check_rights, cleanup, run};
+pub use going::{ClusterError, Wish, check_rights, run};
 pub use inventory::read as read_inventory;
 pub use parameters::{DropCaches, Given, Parameters, Runs, Workload};
+#[cfg(feature = "kube")]
+pub use removal::cleanup;
 pub use yaml::to_yaml;

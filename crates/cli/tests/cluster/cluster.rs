@@ -2,11 +2,12 @@
 //! network namespace.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Folder of the cluster's state, as tools/cluster/env.sh names it.
@@ -23,18 +24,49 @@ pub struct Place {
 }
 
 impl Place {
-    /// A place with a storage class that the cluster provides.
-    pub fn new(namespace: &str) -> Self {
+    /// A place of this name, with a storage class that the cluster provides. The
+    /// namespace is not made.
+    pub fn new(name: &str) -> Self {
         let place = Self {
-            namespace: namespace.to_owned(),
+            namespace: format!("{name}-{}", std::process::id()),
             folder: tempfile::tempdir().unwrap(),
         };
-        let class = place.folder.path().join("class.yaml");
-        let manifest = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata:\n  name: hostpath\n\
-            provisioner: kubernetes.io/host-path\nreclaimPolicy: Delete\nvolumeBindingMode: Immediate\n";
-        fs::write(&class, manifest).unwrap();
-        place.kubectl(&["apply", "-f", class.to_str().unwrap()]);
+        place.apply(&json!({
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": "hostpath"},
+            "provisioner": "kubernetes.io/host-path",
+        }));
         place
+    }
+
+    /// As [`Self::new`], in a namespace that is there already.
+    pub fn made(name: &str) -> Self {
+        let place = Self::new(name);
+        place.kubectl(&["create", "namespace", &place.namespace]);
+        place
+    }
+
+    /// Makes an object. (By the server: others may make the same one now.)
+    pub fn apply(&self, object: &Value) {
+        let mut command = Self::inside(&state().join("bin/kubectl"));
+        let mut child = command
+            .args(["apply", "--server-side", "--force-conflicts", "-f", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(object.to_string().as_bytes()).unwrap();
+        drop(input);
+        assert!(child.wait().unwrap().success(), "{object}");
+    }
+
+    /// A file in the folder of this place.
+    pub fn file(&self, name: &str, text: &str) -> String {
+        let path = self.folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
     }
 
     fn inside(program: &Path) -> Command {
@@ -59,6 +91,13 @@ impl Place {
             .unwrap();
         assert!(output.status.success(), "kubectl {args:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What kubectl says, whether it could or not.
+    pub fn tries(&self, args: &[&str]) -> String {
+        let mut command = Self::inside(&state().join("bin/kubectl"));
+        command.args(["-n", &self.namespace]).args(args);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
     }
 
     /// What is left of Fathom in the namespace.
@@ -92,20 +131,20 @@ impl Place {
         command
     }
 
-    /// A small benchmark of this kind.
+    /// A small benchmark of this kind; what `more` says stands above it.
     pub fn small(&self, kind: &str, more: &[&str]) -> Command {
-        let mut command = self.fathom(&[kind, "--image", "localhost/fio:test"]);
-        command.args([
-            "--ninstances",
-            "2",
-            "--fsz-gb",
-            "1",
-            "--njobs",
-            "1",
-            "--pvcsz-req-gb",
-            "2",
-        ]);
-        command.args(["--storageclass", "hostpath"]).args(more);
+        let mut command = self.fathom(&[kind]);
+        let small = [
+            ["--image", "localhost/fio:test"],
+            ["--storageclass", "hostpath"],
+            ["--ninstances", "2"],
+            ["--fsz-gb", "1"],
+            ["--njobs", "1"],
+            ["--pvcsz-req-gb", "2"],
+        ];
+        let is_said = |pair: &&[&str; 2]| !more.contains(&pair[0]);
+        command.args(small.iter().filter(is_said).flatten());
+        command.args(more);
         command
     }
 
@@ -120,6 +159,24 @@ impl Place {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap()
+    }
+
+    /// Starts a small job on every server that goes on for minutes, and waits
+    /// until all of them are at work.
+    pub fn start_endless(&self) -> Child {
+        let job = self.file(
+            "endless.fio",
+            "[endless]\nrw=randread\ndirectory=/dataset\nsize=16m\nbs=4k\nioengine=libaio\ndirect=1\n\
+             rate_iops=50\ntime_based=1\nruntime=300\n",
+        );
+        let child = self.start("job", &[&job]);
+        for server in ["server-fio-0", "server-fio-1"] {
+            self.wait_for("the servers are at work", || {
+                let look = ["exec", server, "--", "ls", "/dataset"];
+                self.tries(&look).contains("endless.0.0")
+            });
+        }
+        child
     }
 
     /// The only record.

@@ -3,4 +3,5 @@
 
 mod broken;
 mod cluster;
+mod rights;
 mod whole;

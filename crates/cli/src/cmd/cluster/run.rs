@@ -257,7 +257,7 @@ pub fn dns_label(id: &str) -> String {
 fn in_words(error: ClusterError) -> anyhow::Error {
     let exit = match &error {
         ClusterError::Kube(_) => Exit::Missing,
-        ClusterError::Rights { .. } => Exit::Refused,
+        ClusterError::Rights { .. } | ClusterError::Occupied { .. } => Exit::Refused,
         ClusterError::Record(_) | ClusterError::File { .. } | ClusterError::Run(_) => Exit::Record,
         ClusterError::Interrupted => Exit::Interrupted,
         ClusterError::Start { .. } | ClusterError::Command(_) => Exit::Failed,
@@ -285,12 +285,7 @@ fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Res
         if parameters.dropcaches.contains(&DropCaches::PageCache) {
             add("drop_caches_daemonset", &objects.cache_droppers());
         }
-        for phase in &phases {
-            add(
-                &format!("fio_{}_pod", phase.name),
-                &objects.client(&phase.name),
-            );
-        }
+        add("client_pod", &objects.client());
         files.extend(
             phases
                 .iter()
