@@ -12,6 +12,7 @@ use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
 use serde_json::Value;
 
+use super::image::PROGRAM;
 use super::jobs::Phase;
 use super::manifests::{Objects, RUN};
 use super::trouble::text;
@@ -183,11 +184,11 @@ pub fn check_rights(cluster: &Cluster, parameters: &Parameters) -> Result<(), Cl
 pub(super) struct Going<'w, 'o> {
     pub(super) cluster: &'w Cluster,
     pub(super) objects: Objects<'w>,
-    session: Session<'o>,
-    control: &'w Control,
-    dir: PathBuf,
-    began: Instant,
-    /// The pod that tells the phases, once it runs.
+    pub(super) session: Session<'o>,
+    pub(super) control: &'w Control,
+    pub(super) dir: PathBuf,
+    pub(super) began: Instant,
+    /// The pod that tells the phases to servers of fio, once it runs.
     pub(super) client: Option<Server>,
     /// A job of a phase has failed.
     pub(super) failed: bool,
@@ -248,15 +249,13 @@ impl Going<'_, '_> {
         let what = format!("{} servers start", self.objects.parameters.ninstances);
         self.tell(Event::Preparing { what });
         self.find_room()?;
+        let folder = self.objects.folder();
         if let Ok(None) = self.cluster.get(NAMESPACE, None, self.namespace()) {
-            self.make("server_fio", "namespace", &self.objects.namespace())?;
+            self.make(&folder, "namespace", &self.objects.namespace())?;
         }
-        self.make("server_fio", "fioserver_service", &self.objects.service())?;
-        self.make(
-            "server_fio",
-            "fioserver_statefulset",
-            &self.objects.servers(),
-        )?;
+        let file = |object| self.objects.file(object);
+        self.make(&folder, &file("service"), &self.objects.service())?;
+        self.make(&folder, &file("statefulset"), &self.objects.servers())?;
         if self.drops(&DropCaches::PageCache) {
             self.make("drop_caches", "daemonset", &self.objects.cache_droppers())?;
         } else if self.objects.parameters.dropcaches.is_empty() {
@@ -326,6 +325,10 @@ impl Going<'_, '_> {
             if phase.wants_cold_caches {
                 self.drop_caches()?;
             }
+            if self.objects.parameters.is_by_agent() {
+                self.drive(phase, servers, (step, of))?;
+                continue;
+            }
             let name = phase.name.clone();
             self.tell(Event::Step {
                 step,
@@ -340,6 +343,10 @@ impl Going<'_, '_> {
 
     /// What each server sees of its volume and its surroundings.
     fn look_at(&self, servers: &[Server]) -> Result<(), ClusterError> {
+        if self.objects.parameters.is_by_agent() {
+            let mut all = servers.iter();
+            return all.try_for_each(|server| self.look_by_agent(server));
+        }
         let looks: [(&str, &[&str]); 4] = [
             ("df_h.txt", &["df", "-h"]),
             ("mount.txt", &["cat", "/proc/mounts"]),
@@ -387,7 +394,10 @@ impl Going<'_, '_> {
                 DropCaches::PageCache => {
                     let pods = self.wait_for_daemons("pods that drop caches", "drop-caches")?;
                     // 3: page cache, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst).
-                    let argv: &[&str] = &["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"];
+                    let argv: &[&str] = match self.objects.parameters.is_by_agent() {
+                        true => &[PROGRAM, "pod", "drop-caches"],
+                        false => &["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"],
+                    };
                     let commands: Vec<_> = pods
                         .iter()
                         .map(|pod| (text(pod, "/metadata/name"), argv))

@@ -5,6 +5,8 @@
 #[cfg(feature = "kube")]
 mod ceph;
 #[cfg(feature = "kube")]
+mod driven;
+#[cfg(feature = "kube")]
 mod going;
 pub mod image;
 mod inventory;
@@ -13,12 +15,15 @@ pub mod manifests;
 mod parameters;
 #[cfg(feature = "kube")]
 mod phase;
+pub mod pod;
 #[cfg(feature = "kube")]
 mod removal;
 pub mod rights;
 #[cfg(feature = "kube")]
 mod start;
 pub mod trouble;
+#[cfg(feature = "kube")]
+mod whole;
 mod yaml;
 
 #[cfg(feature = "kube")]

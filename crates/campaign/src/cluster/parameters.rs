@@ -4,6 +4,7 @@
 use std::fmt;
 use std::path::Path;
 
+use fathom_engine::choice::Wish;
 use serde::{Deserialize, Serialize};
 
 use super::inventory;
@@ -46,6 +47,9 @@ pub struct Given {
     /// Image of servers and client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
+    /// What runs the jobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<Wish>,
     /// Block sizes as fio writes them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bs: Option<Vec<String>>,
@@ -114,6 +118,9 @@ pub struct Parameters {
     pub dropcaches_node_label: Option<(String, String)>,
     /// Image; `None` is the one that goes with the engine.
     pub image: Option<String>,
+    /// What runs the jobs: fio servers, or Fathom in the pods with its own
+    /// engine, or with fio where the image has one.
+    pub engine: Wish,
     /// Block sizes as fio writes them.
     pub bs: Vec<String>,
     /// Queue depths.
@@ -205,6 +212,7 @@ impl Given {
             dropcaches,
             dropcaches_node_label,
             image,
+            engine,
             bs,
             iodepth,
             rate_iops,
@@ -259,6 +267,7 @@ impl Given {
                 .map(label)
                 .transpose()?,
             image: self.image,
+            engine: self.engine.unwrap_or(Wish::Fio),
             bs: self.bs.unwrap_or_else(|| match workload {
                 Workload::Seq => vec!["128k".to_owned()],
                 Workload::Rand => vec!["4k".to_owned()],
@@ -296,6 +305,12 @@ impl Parameters {
             ));
         }
         Ok(self)
+    }
+
+    /// Whether the servers are pods of Fathom's own image.
+    #[must_use]
+    pub fn is_by_agent(&self) -> bool {
+        self.engine != Wish::Fio
     }
 
     /// Bytes that all servers together write in the sequential benchmark.

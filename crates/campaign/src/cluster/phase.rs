@@ -10,6 +10,7 @@ use super::going::{ClusterError, Going, SHORT, Server};
 use super::jobs::Phase;
 use super::manifests::CLIENT;
 use super::trouble::lost;
+use super::whole::Written;
 
 /// What the client of a phase has left.
 struct Output {
@@ -43,8 +44,11 @@ impl Going<'_, '_> {
         };
         self.keep(&format!("client/{name}/fio.{name}.run.txt"), &out.report)?;
         self.keep(&format!("client/{name}/fio.{name}.log"), &out.log)?;
-        self.take_results(phase, servers, &out);
-        Ok(())
+        let written = self.take_results(phase, servers, &out);
+        let by_address = servers
+            .iter()
+            .map(|server| (server.address.as_str(), server.pod.as_str()));
+        must_be_whole(phase, &written, by_address)
     }
 
     /// Tells the client who the servers are.
@@ -80,10 +84,7 @@ impl Going<'_, '_> {
             }
             let lost = self.lost(servers)?;
             if !lost.is_empty() {
-                return Err(ClusterError::Command(format!(
-                    "went away while phase {phase} ran: {}",
-                    lost.join("; ")
-                )));
+                return Err(ClusterError::Command(lost.join("; ")));
             }
             looked?;
             if began.elapsed() >= limit {
@@ -98,17 +99,18 @@ impl Going<'_, '_> {
     /// Servers, and the client, that are not the ones any more that the phase
     /// began with: deleted and made again, restarted, not ready. Each with what
     /// became of it.
-    fn lost(&self, servers: &[Server]) -> Result<Vec<String>, KubeError> {
+    pub(super) fn lost(&self, servers: &[Server]) -> Result<Vec<String>, KubeError> {
         let pods = self.all_pods()?;
         let lost = servers.iter().chain(&self.client).filter_map(|server| {
             let why = lost(&pods, &server.uid)?;
-            Some(format!("{} ({why})", server.pod))
+            Some(format!("{} went away while it ran: {why}", server.pod))
         });
         Ok(lost.collect())
     }
 
-    fn take_results(&mut self, phase: &Phase, servers: &[Server], out: &Output) {
+    fn take_results(&mut self, phase: &Phase, servers: &[Server], out: &Output) -> Written {
         let mut failures = Vec::new();
+        let mut written = Written::default();
         let failed = |what: String| Failure::new(FailureKind::Other, what);
         match import::read(&out.report) {
             Ok((_, all, warnings)) => {
@@ -120,6 +122,7 @@ impl Going<'_, '_> {
                 let last = all.into_iter().next_back().unwrap_or_default();
                 failures.extend(import::failures(&last));
                 failures.extend(silent(&last, servers).map(failed));
+                written.take(&last);
                 let results = Box::new(last);
                 self.tell(Event::Finished { results });
             }
@@ -142,7 +145,29 @@ impl Going<'_, '_> {
         for failure in failures {
             self.tell(Event::Failure(failure));
         }
+        written
     }
+}
+
+/// Ends the run where a phase has not written what later ones read. `servers`
+/// are the names in the figures, and those of the pods.
+pub(super) fn must_be_whole<'s>(
+    phase: &Phase,
+    written: &Written,
+    servers: impl Iterator<Item = (&'s str, &'s str)>,
+) -> Result<(), ClusterError> {
+    let missing = match phase.lays_bytes {
+        Some(bytes) => written.missing(bytes, servers),
+        None => Vec::new(),
+    };
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let name = &phase.name;
+    let missing = missing.join(", ");
+    Err(ClusterError::Command(format!(
+        "{name} is not whole, and what was not written would be read without asking the storage: {missing}"
+    )))
 }
 
 /// Servers of which there is no report: fio leaves them out of its sums and says

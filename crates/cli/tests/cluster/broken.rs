@@ -103,7 +103,7 @@ fn a_server_that_is_deleted_in_mid_run() {
     is_told(
         &place,
         child,
-        &["went away while phase endless ran: server-fio-1 (its pod "],
+        &["server-fio-1 went away while it ran: its pod "],
     );
 }
 
@@ -114,7 +114,7 @@ fn a_server_that_runs_out_of_memory() {
         "apiVersion": "v1",
         "kind": "LimitRange",
         "metadata": {"name": "small", "namespace": place.namespace},
-        "spec": {"limits": [{"type": "Container", "default": {"memory": "80Mi"}}]},
+        "spec": {"limits": [{"type": "Container", "default": {"memory": "56Mi"}}]},
     }));
     let child = place.start_endless();
     // Memory that is no process's own: the server is taken, which says it may.
@@ -123,7 +123,7 @@ fn a_server_that_runs_out_of_memory() {
     is_told(
         &place,
         child,
-        &["server-fio-0 (its container ended: OOMKilled, exit code 137)"],
+        &["server-fio-0 went away while it ran: its container ended: OOMKilled, exit code 137"],
     );
 }
 
@@ -132,11 +132,7 @@ fn a_client_that_is_deleted_in_mid_run() {
     let place = Place::new("client");
     let child = place.start_endless();
     place.kubectl(&["delete", "pod", "client", "--wait=false"]);
-    is_told(
-        &place,
-        child,
-        &["went away while phase endless ran: client (its pod "],
-    );
+    is_told(&place, child, &["client went away while it ran: its pod "]);
 }
 
 #[test]

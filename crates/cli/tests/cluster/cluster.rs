@@ -62,13 +62,6 @@ impl Place {
         assert!(child.wait().unwrap().success(), "{object}");
     }
 
-    /// A file in the folder of this place.
-    pub fn file(&self, name: &str, text: &str) -> String {
-        let path = self.folder.path().join(name);
-        fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    }
-
     fn inside(program: &Path) -> Command {
         let pids = fs::read_to_string(state().join("run/pids"))
             .expect("the cluster is up: make test-cluster starts it");
@@ -112,7 +105,7 @@ impl Place {
         self.wait_for("nothing is left", || self.left().is_empty());
     }
 
-    pub fn wait_for(&self, what: &str, come: impl Fn() -> bool) {
+    pub fn wait_for(&self, what: &str, mut come: impl FnMut() -> bool) {
         let end = Instant::now() + Duration::from_secs(90);
         while !come() {
             assert!(Instant::now() < end, "{what}");
@@ -133,9 +126,14 @@ impl Place {
 
     /// A small benchmark of this kind; what `more` says stands above it.
     pub fn small(&self, kind: &str, more: &[&str]) -> Command {
+        self.with_image(kind, "localhost/fio:test", more)
+    }
+
+    /// As [`Place::small`], with another image.
+    pub fn with_image(&self, kind: &str, image: &str, more: &[&str]) -> Command {
         let mut command = self.fathom(&[kind]);
         let small = [
-            ["--image", "localhost/fio:test"],
+            ["--image", image],
             ["--storageclass", "hostpath"],
             ["--ninstances", "2"],
             ["--fsz-gb", "1"],
@@ -181,8 +179,20 @@ impl Place {
 
     /// The only record.
     pub fn record(&self) -> PathBuf {
-        let mut runs = fs::read_dir(self.folder.path().join("runs")).unwrap();
-        runs.next().unwrap().unwrap().path()
+        self.try_record().unwrap()
+    }
+
+    /// The only record, once it is there.
+    pub fn try_record(&self) -> Option<PathBuf> {
+        let mut runs = fs::read_dir(self.folder.path().join("runs")).ok()?;
+        Some(runs.next()?.unwrap().path())
+    }
+
+    /// Writes a file; gives its path.
+    pub fn file(&self, name: &str, text: &str) -> String {
+        let path = self.folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
     }
 }
 

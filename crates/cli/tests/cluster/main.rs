@@ -3,5 +3,6 @@
 
 mod broken;
 mod cluster;
+mod native;
 mod rights;
 mod whole;
