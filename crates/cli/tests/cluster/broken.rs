@@ -76,22 +76,27 @@ fn an_image_that_cannot_be_had() {
     );
 }
 
-#[test]
-fn a_quota_that_does_not_hold_the_claims() {
-    let place = Place::made("quota");
+/// A quota on a namespace, in force.
+pub fn allow_one_claim(place: &Place) {
     place.apply(&json!({
         "apiVersion": "v1",
         "kind": "ResourceQuota",
         "metadata": {"name": "small", "namespace": place.namespace},
         "spec": {"hard": {"persistentvolumeclaims": "1"}},
     }));
-    // A quota is in force once the cluster has counted what there is.
+    // It is in force once the cluster has counted what there is.
     place.wait_for("the quota is in force", || {
         let used = "-o=jsonpath={.items[*].status.used}";
         place
             .kubectl(&["get", "resourcequotas", used])
             .contains("persistentvolumeclaims")
     });
+}
+
+#[test]
+fn a_quota_that_does_not_hold_the_claims() {
+    let place = Place::made("quota");
+    allow_one_claim(&place);
     does_not_start(&place, &[], "exceeded quota: small");
 }
 

@@ -20,6 +20,8 @@ fn state() -> PathBuf {
 /// A namespace of the cluster of one test, and a folder for its runs.
 pub struct Place {
     pub namespace: String,
+    /// Kubeconfig of another way to the cluster than from inside its network.
+    pub way: Option<String>,
     folder: TempDir,
 }
 
@@ -29,6 +31,7 @@ impl Place {
     pub fn new(name: &str) -> Self {
         let place = Self {
             namespace: format!("{name}-{}", std::process::id()),
+            way: None,
             folder: tempfile::tempdir().unwrap(),
         };
         place.apply(&json!({
@@ -75,22 +78,22 @@ impl Place {
         command
     }
 
-    pub fn kubectl(&self, args: &[&str]) -> String {
+    pub fn kubectl_command(&self, args: &[&str]) -> Command {
         let mut command = Self::inside(&state().join("bin/kubectl"));
-        let output = command
-            .args(["-n", &self.namespace])
-            .args(args)
-            .output()
-            .unwrap();
+        command.args(["-n", &self.namespace]).args(args);
+        command
+    }
+
+    pub fn kubectl(&self, args: &[&str]) -> String {
+        let output = self.kubectl_command(args).output().unwrap();
         assert!(output.status.success(), "kubectl {args:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     }
 
     /// What kubectl says, whether it could or not.
     pub fn tries(&self, args: &[&str]) -> String {
-        let mut command = Self::inside(&state().join("bin/kubectl"));
-        command.args(["-n", &self.namespace]).args(args);
-        String::from_utf8(command.output().unwrap().stdout).unwrap()
+        let output = self.kubectl_command(args).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
     }
 
     /// What is left of Fathom in the namespace.
@@ -114,13 +117,19 @@ impl Place {
     }
 
     pub fn fathom(&self, args: &[&str]) -> Command {
-        let mut command = Self::inside(Path::new(env!("CARGO_BIN_EXE_fathom")));
+        let program = Path::new(env!("CARGO_BIN_EXE_fathom"));
+        let mut command = match &self.way {
+            None => Self::inside(program),
+            Some(_) => Command::new(program),
+        };
         command
             .arg("--runs")
             .arg(self.folder.path().join("runs"))
             .arg("cluster")
             .args(args);
         command.args(["--namespace", &self.namespace]);
+        let way = self.way.iter().flat_map(|file| ["--kubeconfig", file]);
+        command.args(way);
         command
     }
 
@@ -188,9 +197,14 @@ impl Place {
         Some(runs.next()?.unwrap().path())
     }
 
+    /// A path in the folder of this place.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     /// Writes a file; gives its path.
     pub fn file(&self, name: &str, text: &str) -> String {
-        let path = self.folder.path().join(name);
+        let path = self.path(name);
         fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     }
