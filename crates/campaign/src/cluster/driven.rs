@@ -8,11 +8,12 @@ use fathom_fleet::hosts::wire::Word;
 use fathom_fleet::hosts::{self, Course, Job};
 use fathom_model::{Event, Host, RunStatus};
 
-use super::going::{ClusterError, Going, LOOK, Server};
+use super::going::{ClusterError, Going, Server};
 use super::image::PROGRAM;
 use super::jobs::Phase;
-use super::phase::{must_be_whole, went_away};
+use super::phase::must_be_whole;
 use super::pod::{FILES, Look};
+use super::start::Pace;
 use super::whole::Written;
 
 /// A kubelet tells of a container's end within a second or two.
@@ -98,15 +99,16 @@ impl Going<'_, '_> {
     /// moment until it knows, and it may be what was lost.
     fn why_gone(&self, servers: &[Server]) -> Option<String> {
         let began = Instant::now();
+        let mut pace = Pace::new();
         loop {
             let gone = self.lost(servers).ok()?;
             if !gone.is_empty() {
-                return Some(went_away(&gone));
+                return Some(gone.join("; "));
             }
             if began.elapsed() >= TOLD_WITHIN {
                 return None;
             }
-            std::thread::sleep(LOOK);
+            pace.wait();
         }
     }
 
