@@ -13,6 +13,7 @@ use fathom_testkit::{FaultFs, Lab, SmallFs, await_that, skip};
 use serde_json::Value;
 use tempfile::TempDir;
 
+mod commands;
 mod failures;
 mod ledger;
 
