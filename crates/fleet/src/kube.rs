@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::{self, Either};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
@@ -27,6 +28,8 @@ mod talk;
 const ANSWER: Duration = Duration::from_secs(30);
 /// What a broken connection has left in this process's own pipes is read by then.
 const LEFT_IN_PIPES: Duration = Duration::from_secs(1);
+/// Commands in pods that run side by side.
+const AT_ONCE: usize = 16;
 /// Who made an object, for the API server's records.
 const FIELD_MANAGER: &str = "fathom";
 
@@ -302,13 +305,44 @@ impl Cluster {
         stdin: Option<&[u8]>,
         limit: Duration,
     ) -> Result<Ran, KubeError> {
+        let command = self.command(namespace, pod, argv, stdin, limit);
+        self.runtime.block_on(command)
+    }
+
+    /// As [`Self::exec`], without input, several side by side; the answers are in
+    /// the order of the commands.
+    ///
+    /// # Errors
+    /// As [`Self::exec`], the first.
+    pub fn exec_all(
+        &self,
+        namespace: &str,
+        commands: &[(&str, &[&str])],
+        limit: Duration,
+    ) -> Result<Vec<Ran>, KubeError> {
+        let each = commands
+            .iter()
+            .map(|(pod, argv)| self.command(namespace, pod, argv, None, limit));
+        let all = stream::iter(each).buffered(AT_ONCE).try_collect();
+        self.runtime.block_on(all)
+    }
+
+    async fn command(
+        &self,
+        namespace: &str,
+        pod: &str,
+        argv: &[&str],
+        stdin: Option<&[u8]>,
+        limit: Duration,
+    ) -> Result<Ran, KubeError> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
         let parameters = AttachParams::default().stdin(stdin.is_some()).stderr(true);
         let what = format!("{} in {pod}", argv.first().unwrap_or(&"nothing"));
-        self.ask(&what, limit, async {
+        in_time(&what, limit, async {
             let process = pods.exec(pod, argv.iter().copied(), &parameters).await?;
             Ok(to_end(process, stdin).await)
         })
+        .await
     }
 
     fn api(&self, api_version: &str, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
@@ -326,14 +360,21 @@ impl Cluster {
         limit: Duration,
         question: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, KubeError> {
-        let answer = async { tokio::time::timeout(limit, question).await };
-        match self.runtime.block_on(answer) {
-            Ok(answer) => answer.map_err(|error| KubeError::api(what, error)),
-            Err(_) => Err(KubeError::Late {
-                what: what.to_owned(),
-                after: limit,
-            }),
-        }
+        self.runtime.block_on(in_time(what, limit, question))
+    }
+}
+
+async fn in_time<T>(
+    what: &str,
+    limit: Duration,
+    question: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, KubeError> {
+    match tokio::time::timeout(limit, question).await {
+        Ok(answer) => answer.map_err(|error| KubeError::api(what, error)),
+        Err(_) => Err(KubeError::Late {
+            what: what.to_owned(),
+            after: limit,
+        }),
     }
 }
 
