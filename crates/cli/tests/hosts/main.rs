@@ -2,6 +2,7 @@
 //! real sshd each.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -118,8 +119,28 @@ fn running(bench: &Bench, lab: &Lab, hosts: &str, args: &[&str]) -> Child {
     wait_until("all machines run", 120, || {
         (0..hosts.split(',').count()).all(runs)
     });
-    thread::sleep(Duration::from_millis(2500));
+    wait_until("all machines tell how far they are", 120, || {
+        machines_with_samples(bench) == hosts.split(',').count()
+    });
     child
+}
+
+/// Jobs with samples in the last record so far: one of each machine.
+fn machines_with_samples(bench: &Bench) -> usize {
+    let runs = fs::read_dir(bench.0.path().join("fathom-runs"));
+    let runs = runs.into_iter().flatten().flatten();
+    let Some(last) = runs.map(|run| run.path()).max() else {
+        return 0;
+    };
+    let log = fs::read_to_string(last.join("events.jsonl")).unwrap_or_default();
+    let lines = log
+        .lines()
+        .filter(|line| line.contains("\"event\":\"sample\""));
+    let job = |line: &str| {
+        let (_, rest) = line.split_once("\"job\":")?;
+        Some(rest.split_once(',')?.0.to_owned())
+    };
+    lines.filter_map(job).collect::<BTreeSet<String>>().len()
 }
 
 #[test]
@@ -306,7 +327,9 @@ fn a_machine_that_is_cut_off_is_named_and_ends_by_itself() {
             .any(|(_, command)| command.contains("a.fio"))
     };
     wait_until("both run", 120, || runs(0) && runs(1));
-    thread::sleep(Duration::from_millis(1500));
+    wait_until("both tell how far they are", 120, || {
+        machines_with_samples(&bench) == 2
+    });
     lab.cut(1);
     let (code, doc) = document(run);
     assert_eq!((code, &doc["status"]), (Some(1), &"failed".into()), "{doc}");
