@@ -4,4 +4,9 @@
 mod broken;
 mod cluster;
 mod native;
+mod recorder;
+mod recording;
+mod rights;
+#[path = "../exchanges/tape.rs"]
+mod tape;
 mod whole;
