@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use fathom_analysis::hosts::{Overlap, totals};
 use fathom_engine::fio::json;
-use fathom_engine::{Control, Lead};
+use fathom_engine::{Control, Lead as _};
 use fathom_fleet::hosts::agent::{Line, one_at_a_time};
 use fathom_fleet::ssh::carry::Wire;
 use fathom_model::host::start_skew_ms;
