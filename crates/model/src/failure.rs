@@ -163,6 +163,11 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}\n  to do: {}", self.sentence(), self.kind.advice())
+        let sentence = self.sentence();
+        // A refusal says itself what to do.
+        match sentence.contains("\n  to do: ") {
+            true => f.write_str(&sentence),
+            false => write!(f, "{sentence}\n  to do: {}", self.kind.advice()),
+        }
     }
 }
