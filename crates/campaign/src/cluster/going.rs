@@ -264,12 +264,20 @@ impl Going<'_, '_> {
                 text: text.to_owned(),
             });
         }
-        self.make("client", "client_pod", &self.objects.client())?;
+        let by_agent = self.objects.parameters.is_by_agent();
+        if !by_agent {
+            self.make("client", "client_pod", &self.objects.client())?;
+        }
         let wanted = self.objects.parameters.ninstances as usize;
         let pods = self.wait_for("servers", "server", wanted)?;
+        let servers: Vec<Server> = pods.iter().map(Server::of).collect();
+        if by_agent {
+            self.locations()?;
+            self.look_by_agents(&servers)?;
+            return Ok(servers);
+        }
         let client = self.wait_for("client", "client", 1)?;
         self.client = client.first().map(Server::of);
-        let servers: Vec<Server> = pods.iter().map(Server::of).collect();
         self.locations()?;
         self.look_at(&servers)?;
         self.introduce(&servers)?;
@@ -343,10 +351,6 @@ impl Going<'_, '_> {
 
     /// What each server sees of its volume and its surroundings.
     fn look_at(&self, servers: &[Server]) -> Result<(), ClusterError> {
-        if self.objects.parameters.is_by_agent() {
-            let mut all = servers.iter();
-            return all.try_for_each(|server| self.look_by_agent(server));
-        }
         let looks: [(&str, &[&str]); 4] = [
             ("df_h.txt", &["df", "-h"]),
             ("mount.txt", &["cat", "/proc/mounts"]),
@@ -452,7 +456,7 @@ fn keep(path: &Path, bytes: &[u8]) -> Result<(), ClusterError> {
 }
 
 /// That a command in a pod did what it should.
-fn well(pod: &str, argv: &[&str], ran: &Ran) -> Result<(), ClusterError> {
+pub(super) fn well(pod: &str, argv: &[&str], ran: &Ran) -> Result<(), ClusterError> {
     if ran.code == Some(0) {
         return Ok(());
     }

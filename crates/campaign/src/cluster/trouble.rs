@@ -124,7 +124,13 @@ pub fn troubles(seen: &Seen, wanted: usize) -> Vec<Trouble> {
             if STUCK.contains(&reason) {
                 let message = text(container, "/state/waiting/message");
                 let image = text(container, "/image");
-                tell(name, format!("{reason}, image {image}: {message}"));
+                // Between two tries the reason stands with the last one.
+                let last = text(container, "/lastState/terminated/message");
+                let and = if last.is_empty() { "" } else { "; " };
+                tell(
+                    name,
+                    format!("{reason}, image {image}: {message}{and}{last}"),
+                );
             }
         }
         if text(pod, "/status/phase") == "Failed" {
