@@ -133,7 +133,7 @@ pub fn run(
         && !matches!(error, ClusterError::Interrupted)
     {
         going.tell(Event::Failure(Failure::new(
-            FailureKind::Other,
+            FailureKind::Cluster,
             error.to_string(),
         )));
     }

@@ -20,8 +20,8 @@ use crate::engine::EngineName;
 use crate::live::{Live, LiveOptions};
 use crate::{out, signals};
 
-/// Image with fio that is taken when none is named.
-const IMAGE: &str = "docker.io/library/fathom-fio:latest";
+/// Stands for the image with fio where it is only shown and none is named.
+const IMAGE: &str = "IMAGE";
 
 /// Parameters of a benchmark: of a file, and flags above it
 #[derive(Debug, clap::Args)]
@@ -178,6 +178,7 @@ pub fn run(global: &Global, what: &What, args: &Args) -> anyhow::Result<Exit> {
     if args.dry_run || args.manifests.is_some() {
         return shown(what, &runs, args.manifests.as_deref());
     }
+    runs.iter().try_for_each(must_have_image)?;
     let cluster = args.which.connect()?;
     for parameters in &runs {
         cluster::check_rights(&cluster, parameters).map_err(in_words)?;
@@ -233,6 +234,19 @@ fn image(parameters: &Parameters) -> &str {
     parameters.image.as_deref().unwrap_or(default)
 }
 
+/// That there is an image: nobody but whoever runs the cluster knows one with fio.
+fn must_have_image(parameters: &Parameters) -> Result<(), ExitError> {
+    if parameters.image.is_some() || parameters.is_by_agent() {
+        return Ok(());
+    }
+    let message = "no image is named\n  to do: name one with fio in it that the nodes can get (--image); \
+        or let Fathom itself run on the servers (--engine native), from the image that fathom cluster image writes";
+    Err(ExitError {
+        exit: Exit::Input,
+        message: message.to_owned(),
+    })
+}
+
 fn one(
     global: &Global,
     what: &What,
@@ -245,8 +259,8 @@ fn one(
     let facts = serde_json::json!({"server": cluster.server(), "parameters": parameters});
     header.facts.insert("cluster".to_owned(), facts);
     let writer = Writer::create(&global.runs, &header)?;
-    let run = writer
-        .dir()
+    let folder = writer.dir().to_owned();
+    let run = folder
         .file_name()
         .map_or_else(String::new, |id| dns_label(&id.to_string_lossy()));
     let phases = what.phases(parameters);
@@ -261,7 +275,10 @@ fn one(
         live.observe(event)
     });
     live.finish();
-    let (dir, status) = done.map_err(in_words)?;
+    let (dir, status) = match done {
+        Ok(done) => done,
+        Err(error) => return broken_off(global, error, &folder),
+    };
     show::present(global, &dir, false)?;
     if !global.quiet {
         out::note(format_args!("recorded as {}", dir.display()));
@@ -271,6 +288,19 @@ fn one(
         RunStatus::Interrupted => Exit::Interrupted,
         _ => Exit::Failed,
     })
+}
+
+/// A run that did not come to its end: told while it went on, and in its record.
+fn broken_off(global: &Global, error: ClusterError, folder: &Path) -> anyhow::Result<Exit> {
+    let exit = exit_of(&error);
+    if global.json {
+        show::present(global, folder, false)?;
+    }
+    if global.quiet {
+        return Err(in_words(error));
+    }
+    out::note(format_args!("recorded as {}", folder.display()));
+    Ok(exit)
 }
 
 /// A record's name as Kubernetes takes it for a label.
@@ -286,14 +316,18 @@ pub fn dns_label(id: &str) -> String {
     label.trim_matches('-').to_owned()
 }
 
-fn in_words(error: ClusterError) -> anyhow::Error {
-    let exit = match &error {
+fn exit_of(error: &ClusterError) -> Exit {
+    match error {
         ClusterError::Kube(_) => Exit::Missing,
         ClusterError::Rights { .. } | ClusterError::Occupied { .. } => Exit::Refused,
         ClusterError::Record(_) | ClusterError::File { .. } | ClusterError::Run(_) => Exit::Record,
         ClusterError::Interrupted => Exit::Interrupted,
         ClusterError::Start { .. } | ClusterError::Command(_) => Exit::Failed,
-    };
+    }
+}
+
+fn in_words(error: ClusterError) -> anyhow::Error {
+    let exit = exit_of(&error);
     let message = error.to_string();
     ExitError { exit, message }.into()
 }
