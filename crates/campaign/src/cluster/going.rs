@@ -187,6 +187,7 @@ pub(super) struct Going<'w, 'o> {
 #[derive(Debug, Clone)]
 pub(super) struct Server {
     pub(super) pod: String,
+    pub(super) node: String,
     pub(super) address: String,
     /// A pod that is made again has the same name and another id.
     pub(super) uid: String,
@@ -248,6 +249,7 @@ impl Going<'_, '_> {
         let pods = self.wait_for("servers", "server", wanted)?;
         let server = |pod: &Value| Server {
             pod: text(pod, "/metadata/name").to_owned(),
+            node: text(pod, "/spec/nodeName").to_owned(),
             address: text(pod, "/status/podIP").to_owned(),
             uid: text(pod, "/metadata/uid").to_owned(),
         };

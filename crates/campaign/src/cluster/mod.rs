@@ -6,6 +6,8 @@
 mod ceph;
 #[cfg(feature = "kube")]
 mod going;
+#[cfg(feature = "kube")]
+mod hosts;
 pub mod image;
 mod inventory;
 pub mod jobs;

@@ -8,6 +8,7 @@ use fathom_model::{Event, Failure, FailureKind, Results};
 use serde_json::Value;
 
 use super::going::{ClusterError, Going, LOOK, POD, SHORT, Server};
+use super::hosts;
 use super::jobs::Phase;
 use super::trouble::{is_ready, items, text};
 
@@ -111,9 +112,11 @@ impl Going<'_, '_> {
                 for text in warnings.into_iter().filter(is_news) {
                     self.tell(Event::Note { text });
                 }
-                let last = all.into_iter().next_back().unwrap_or_default();
+                let mut last = all.into_iter().next_back().unwrap_or_default();
                 failures.extend(import::failures(&last));
                 failures.extend(silent(&last, servers).map(failed));
+                let hosts = hosts::named(&mut last, servers);
+                self.tell(Event::Hosts { hosts });
                 let results = Box::new(last);
                 self.tell(Event::Finished { results });
             }
