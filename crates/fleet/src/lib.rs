@@ -1,8 +1,9 @@
-//! Where jobs run: on this machine ([`local`]) or over ssh ([`ssh`]).
+//! Where jobs run: on this machine ([`local`]) or over ssh ([`ssh`], several machines as one ([`hosts`])).
 //!
 //! Knows `model`, `engine` and `record`: it joins an engine to a record.
 
 #[cfg(feature = "kube")]
+pub mod hosts;
 pub mod kube;
 pub mod local;
 pub mod ssh;

@@ -7,6 +7,7 @@ use fathom_model::Exit;
 
 use crate::out::Color;
 
+pub mod agent;
 pub mod baseline;
 mod campaign;
 pub mod check;
@@ -129,6 +130,8 @@ pub enum Command {
     Doctor(doctor::Args),
     Completions(completions::Args),
     Man(man::Args),
+    #[command(hide = true)]
+    Agent(agent::Args),
 }
 
 /// Calls the command.
@@ -168,6 +171,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Doctor(args) => doctor::run(&cli.global, args),
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
+        Command::Agent(args) => agent::run(&cli.global, args),
     }
 }
 

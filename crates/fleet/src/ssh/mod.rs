@@ -9,6 +9,7 @@ pub mod carry;
 pub mod fio;
 mod session;
 
+pub(crate) use session::SSH_FAILED;
 pub use session::{Output, Session, hand_over};
 
 use fathom_record::RecordError;
@@ -55,4 +56,14 @@ pub enum SshError {
     /// The record on this side could not be written.
     #[error(transparent)]
     Record(#[from] RecordError),
+}
+
+impl SshError {
+    /// The same once more, for another machine that it also keeps from running.
+    pub(crate) fn again(&self) -> Self {
+        Self::Local {
+            what: "sending this program",
+            source: std::io::Error::other(self.to_string()),
+        }
+    }
 }
