@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use fathom_model::result::{ALL_CLIENTS, Across, PriorityResult, RatesOf};
 use fathom_model::{Direction, DirectionResult, Histogram, Host, JobResult, Latency, Sample};
 
-pub use slow::median;
+pub use slow::{HostFigures, by_host, median};
 
 /// For up to this share of the time hosts may run without all the others and
 /// nothing is said: it changes a sum of rates by no more.

@@ -23,6 +23,8 @@ pub enum Doubt {
     SaturatedPercentiles,
     /// A job under a rate did not reach it.
     BehindRate,
+    /// The load in the background, beside which it was measured, fell behind its rate.
+    BackgroundBehind,
     /// Less than a second of I/O.
     Short,
     /// The number of I/Os is worked out from a rounded rate; latencies are rounded too.
@@ -41,7 +43,7 @@ pub enum Doubt {
 
 impl Doubt {
     /// Every kind, in the order in which they are told.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::FromSamples,
         Self::FailedIosCounted,
         Self::CachedReads,
@@ -50,6 +52,7 @@ impl Doubt {
         Self::CpuBound,
         Self::SaturatedPercentiles,
         Self::BehindRate,
+        Self::BackgroundBehind,
         Self::Short,
         Self::RoundedCounts,
         Self::Apart,
@@ -84,6 +87,9 @@ impl Doubt {
             }
             Self::BehindRate => {
                 "the rate that was asked for was not reached: the storage, or the job with its depth, cannot do as much"
+            }
+            Self::BackgroundBehind => {
+                "the load in the background did not keep its rate meanwhile: the figures are those beside a lighter load than was asked for"
             }
             Self::Short => "less than a second of I/O: start and end weigh heavily; run longer",
             Self::RoundedCounts => {

@@ -143,6 +143,18 @@ impl Writer {
         })
     }
 
+    /// As [`Writer::create`], for a record in this very folder, which is not
+    /// there yet: that of a load beside a run lies in the run's own.
+    ///
+    /// # Errors
+    /// When the folder or the header cannot be written, or something is there.
+    pub fn create_at(dir: &Path, header: &Header) -> Result<Self, RecordError> {
+        DirBuilder::new()
+            .create(dir)
+            .map_err(|e| RecordError::file(dir, e))?;
+        Self::begin(dir, header)
+    }
+
     fn begin(dir: &Path, header: &Header) -> Result<Self, RecordError> {
         let reserve = dir.join(RESERVE);
         write_reserve(&reserve).map_err(|e| RecordError::file(&reserve, e))?;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use fathom_analysis::groups;
 use fathom_analysis::hosts::{Overlap, totals};
+use fathom_analysis::rate::PERCENTILES;
 use fathom_model::{
     DiskUse, Entry, Event, Failure, Host, JobResult, Results, RunDocument, RunStatus,
 };
@@ -328,13 +329,6 @@ fn is_unread(disk: &DiskUse, jobs: &[JobResult]) -> bool {
     let longest_ms = of_step.filter_map(|job| job.runtime_ms).max().unwrap_or(0);
     longest_ms < doubts::DISK_FIGURES_MS && counters == [0; 6]
 }
-
-/// Percentiles that are shown when the engine reported none: fio's own default
-/// list (`stat.c`), so that records of all kinds have the same.
-pub(crate) const PERCENTILES: [f64; 17] = [
-    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
-    99.99,
-];
 
 /// Fills in the percentiles that the histogram knows and the engine did not report.
 pub(crate) fn fill_percentiles(latency: &mut Latency) {

@@ -7,6 +7,7 @@
 mod across;
 
 use fathom_analysis::hosts;
+use fathom_analysis::rate::BEHIND_RATE_SHARE;
 use fathom_model::environment::Target;
 use fathom_model::histogram::FIO_SATURATION_NS;
 use fathom_model::result::SlowHost;
@@ -22,10 +23,6 @@ const LARGEST_REQUEST_BYTES: u64 = 1280 * 1024;
 /// not once more at the end, so that up to that much of a run is missing in
 /// them. From this run time on that is a quarter at the most.
 pub(crate) const DISK_FIGURES_MS: u64 = 1000;
-/// Below this share of its rate a job is behind it. fio makes up for what it
-/// missed (`usec_for_io`, backend.c), so that storage that can do the rate
-/// reaches it but for the last I/Os.
-const BEHIND_RATE_SHARE: f64 = 0.95;
 /// Run time from which on that is asked, in ms.
 const BEHIND_RATE_MS: u64 = 1000;
 /// Half of the usual interval between samples: clocks that are known no better

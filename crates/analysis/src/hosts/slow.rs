@@ -1,7 +1,5 @@
 //! Hosts that are far slower than the others of the same job.
 
-use std::collections::BTreeMap;
-
 use fathom_model::result::{SlowBy, SlowHost};
 use fathom_model::{Direction, JobResult, Latency};
 
@@ -22,39 +20,64 @@ const P99_TIMES: f64 = 2.0;
 /// Ten I/Os beyond the percentile: with fewer it is a matter of luck.
 const P99_IOS: u64 = 1000;
 
-/// What one host did in one direction.
-#[derive(Debug, Default)]
-struct Did<'j> {
-    bw_bytes: f64,
-    iops: f64,
-    clats: Vec<&'j Latency>,
+/// What one host did in one direction of a job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostFigures {
+    /// The host, as [`Host::label`](fathom_model::Host::label) has it.
+    pub host: String,
+    /// Bytes per second.
+    pub bw_bytes: f64,
+    /// I/Os per second.
+    pub iops: f64,
+    /// Completion latencies, of all its clones together.
+    pub clat: Option<Latency>,
+}
+
+/// The figures of each host of a job, in the order of the hosts.
+#[must_use]
+pub fn by_host(parts: &[&JobResult], dir: Direction) -> Vec<HostFigures> {
+    let mut all: Vec<(HostFigures, Vec<&Latency>)> = Vec::new();
+    for job in parts {
+        let result = job.directions().find(|(d, _)| *d == dir);
+        let (Some(host), Some((_, result))) = (label_of(job), result) else {
+            continue;
+        };
+        let place = all.iter().position(|(figures, _)| figures.host == host);
+        let place = place.unwrap_or_else(|| {
+            let (bw_bytes, iops, clat) = (0.0, 0.0, None);
+            let none = HostFigures {
+                host,
+                bw_bytes,
+                iops,
+                clat,
+            };
+            all.push((none, Vec::new()));
+            all.len() - 1
+        });
+        let (figures, clats) = &mut all[place];
+        figures.bw_bytes += result.bw_bytes;
+        figures.iops += result.iops;
+        clats.extend(&result.clat);
+    }
+    let with = |(mut figures, clats): (HostFigures, Vec<&Latency>)| {
+        figures.clat = merged(&clats);
+        figures
+    };
+    all.into_iter().map(with).collect()
 }
 
 /// The hosts that are far off the median of all, for three hosts and more.
 pub(super) fn hosts(parts: &[&JobResult]) -> Vec<SlowHost> {
-    let mut all: BTreeMap<Direction, BTreeMap<String, Did>> = BTreeMap::new();
-    for job in parts {
-        let Some(label) = label_of(job) else { continue };
-        for (dir, result) in job.directions().filter(|(_, result)| result.total_ios > 0) {
-            let did = all
-                .entry(dir)
-                .or_default()
-                .entry(label.clone())
-                .or_default();
-            did.bw_bytes += result.bw_bytes;
-            did.iops += result.iops;
-            did.clats.extend(&result.clat);
-        }
-    }
     let mut slow = Vec::new();
-    for (dir, hosts) in all {
-        let figures = [
-            (SlowBy::Bandwidth, rates(&hosts, |did| did.bw_bytes)),
-            (SlowBy::Iops, rates(&hosts, |did| did.iops)),
-            (SlowBy::ClatP99, p99s(&hosts)),
-        ];
-        for (figure, values) in figures {
-            slow.extend(far_off(figure, &values).map(|(host, of_median)| SlowHost {
+    for dir in [
+        Direction::Read,
+        Direction::Write,
+        Direction::Trim,
+        Direction::Mixed,
+    ] {
+        let hosts = by_host(parts, dir);
+        for figure in [SlowBy::Bandwidth, SlowBy::Iops, SlowBy::ClatP99] {
+            slow.extend(far_off(figure, &hosts).map(|(host, of_median)| SlowHost {
                 host: host.to_owned(),
                 dir,
                 figure,
@@ -65,31 +88,27 @@ pub(super) fn hosts(parts: &[&JobResult]) -> Vec<SlowHost> {
     slow
 }
 
-type Values<'h> = Vec<(&'h str, f64)>;
-
-fn rates<'h>(hosts: &'h BTreeMap<String, Did>, rate: fn(&Did) -> f64) -> Values<'h> {
-    let each = hosts.iter();
-    each.map(|(host, did)| (host.as_str(), rate(did))).collect()
-}
-
-fn p99s<'h>(hosts: &'h BTreeMap<String, Did>) -> Values<'h> {
-    let p99 = |did: &Did| {
-        let clat = merged(&did.clats)?;
-        clat.n.filter(|&n| n >= P99_IOS)?;
-        clat.percentile_ns(99.0)
-    };
-    let each = hosts.iter();
-    each.filter_map(|(host, did)| Some((host.as_str(), p99(did)? as f64)))
-        .collect()
+/// A host's figure, where there is one that can be compared.
+fn comparable(figure: SlowBy, host: &HostFigures) -> Option<f64> {
+    match figure {
+        SlowBy::Bandwidth => Some(host.bw_bytes),
+        SlowBy::Iops => Some(host.iops),
+        SlowBy::ClatP99 => {
+            let clat = host.clat.as_ref().filter(|clat| clat.n >= Some(P99_IOS))?;
+            clat.percentile_ns(99.0).map(|ns| ns as f64)
+        }
+    }
 }
 
 /// The hosts with such values, and their shares of the median.
-fn far_off<'v>(figure: SlowBy, values: &'v Values) -> impl Iterator<Item = (&'v str, f64)> {
-    let median = median(values.iter().map(|(_, value)| *value)).filter(|median| *median > 0.0);
-    let enough = values.len() >= HOSTS_LEAST;
-    let shares = values.iter().filter_map(move |(host, value)| {
-        let share = value / median.filter(|_| enough)?;
-        Some((*host, share))
+fn far_off(figure: SlowBy, hosts: &[HostFigures]) -> impl Iterator<Item = (&str, f64)> {
+    let of = move |host: &HostFigures| comparable(figure, host);
+    let count = hosts.iter().filter_map(of).count();
+    let median = median(hosts.iter().filter_map(of));
+    let median = median.filter(|median| *median > 0.0 && count >= HOSTS_LEAST);
+    let shares = hosts.iter().filter_map(move |host| {
+        let share = of(host)? / median?;
+        Some((host.host.as_str(), share))
     });
     shares.filter(move |(_, share)| match figure {
         SlowBy::Bandwidth | SlowBy::Iops => *share < RATE_SHARE,

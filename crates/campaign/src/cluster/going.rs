@@ -12,6 +12,7 @@ use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
 use serde_json::Value;
 
+use super::calm::Load;
 use super::jobs::Phase;
 use super::manifests::{MADE_BY, Objects, RUN};
 use super::trouble::{is_ready, text, troubles};
@@ -114,11 +115,20 @@ pub fn run(
         dir,
         began: Instant::now(),
         failed: false,
+        calm: None,
     };
     let done = going
         .prepare()
         .and_then(|servers| going.phases(wish.phases, &servers));
+    let status = match &done {
+        Err(ClusterError::Interrupted) => RunStatus::Interrupted,
+        Err(_) => RunStatus::Failed,
+        Ok(()) if going.failed => RunStatus::Failed,
+        Ok(()) => RunStatus::Complete,
+    };
+    going.end_calm(status, done.as_ref().err().map(ToString::to_string));
     going.keep_logs();
+    going.keep_descriptions();
     let removed = super::cleanup(cluster, &wish.parameters.namespace, Some(wish.run));
     if let Err(error) = &done
         && !matches!(error, ClusterError::Interrupted)
@@ -134,12 +144,6 @@ pub fn run(
         );
         going.tell(Event::Note { text });
     }
-    let status = match &done {
-        Err(ClusterError::Interrupted) => RunStatus::Interrupted,
-        Err(_) => RunStatus::Failed,
-        Ok(()) if going.failed => RunStatus::Failed,
-        Ok(()) => RunStatus::Complete,
-    };
     let closed = going.session.close(status)?;
     match done {
         Err(error) if !matches!(error, ClusterError::Interrupted) => Err(error),
@@ -181,6 +185,8 @@ pub(super) struct Going<'w, 'o> {
     began: Instant,
     /// A job of a phase has failed.
     pub(super) failed: bool,
+    /// The load in the background.
+    pub(super) calm: Option<Load>,
 }
 
 /// A server as it runs.
@@ -219,6 +225,11 @@ impl Going<'_, '_> {
         Ok(())
     }
 
+    /// The record's folder.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Puts a file into the record.
     pub(super) fn keep(&self, name: &str, bytes: &[u8]) -> Result<(), ClusterError> {
         keep(&self.dir.join(name), bytes)
@@ -254,7 +265,7 @@ impl Going<'_, '_> {
             uid: text(pod, "/metadata/uid").to_owned(),
         };
         let servers: Vec<Server> = pods.iter().map(server).collect();
-        self.locations()?;
+        self.keep_environment()?;
         Ok(servers)
     }
 
@@ -320,9 +331,16 @@ impl Going<'_, '_> {
     }
 
     /// Whether an event tells of an object of this run that is there now.
-    fn is_ours(&self, event: &Value) -> bool {
+    pub(super) fn is_ours(&self, event: &Value) -> bool {
         let name = text(event, "/involvedObject/name");
-        let ours = ["server-fio", "dataset-server-fio", "drop-caches", "client-"];
+        let ours = [
+            "server-fio",
+            "dataset-server-fio",
+            "server-calm",
+            "dataset-server-calm",
+            "drop-caches",
+            "client-",
+        ];
         let at = text(event, "/lastTimestamp");
         let began = jiff::Timestamp::now()
             - jiff::SignedDuration::try_from(self.began.elapsed()).unwrap_or_default();
@@ -363,6 +381,8 @@ impl Going<'_, '_> {
         for server in servers {
             self.look_at(server)?;
         }
+        self.start_calm(phases.len())?;
+        self.locations()?;
         let of = u32::try_from(phases.len()).unwrap_or(u32::MAX);
         for (step, phase) in (1..).zip(phases) {
             self.go_on()?;
@@ -376,18 +396,28 @@ impl Going<'_, '_> {
                 name,
                 point: None,
             });
-            self.phase(phase, servers)?;
+            let done = self.phase(phase, servers);
+            self.keep_listings(&phase.name, servers);
+            done?;
         }
         Ok(())
     }
 
     /// What a server sees of its volume and its surroundings.
     fn look_at(&self, server: &Server) -> Result<(), ClusterError> {
-        let looks: [(&str, &[&str]); 4] = [
+        let looks: [(&str, &[&str]); 5] = [
             ("df_h.txt", &["df", "-h"]),
             ("mount.txt", &["cat", "/proc/mounts"]),
             ("ls_l.txt", &["ls", "-l", "/dataset"]),
             ("env.txt", &["cat", "/proc/version"]),
+            (
+                "versions.txt",
+                &[
+                    "sh",
+                    "-c",
+                    "fio --version; cat /proc/version /etc/os-release",
+                ],
+            ),
         ];
         for (file, argv) in looks {
             let ran = self.exec(&server.pod, argv, None, SHORT)?;

@@ -2,6 +2,7 @@
 //! for ([`Given`], [`Parameters`]) and the objects that are made for it
 //! ([`manifests`]), without a cluster in sight.
 
+pub mod calm;
 #[cfg(feature = "kube")]
 mod ceph;
 #[cfg(feature = "kube")]
@@ -11,6 +12,8 @@ mod hosts;
 pub mod image;
 mod inventory;
 pub mod jobs;
+#[cfg(feature = "kube")]
+mod kept;
 pub mod manifests;
 mod parameters;
 #[cfg(feature = "kube")]

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use fathom_engine::fio::import;
 use fathom_fleet::kube::KubeError;
-use fathom_model::{Event, Failure, FailureKind, Results};
+use fathom_model::{Doubt, Event, Failure, FailureKind, Results};
 use serde_json::Value;
 
 use super::going::{ClusterError, Going, LOOK, POD, SHORT, Server};
@@ -16,6 +16,8 @@ use super::trouble::{is_ready, items, text};
 struct Output {
     /// fio's exit code.
     code: i32,
+    /// The background load fell behind meanwhile.
+    is_alone: bool,
     /// Its standard output: normal and json+.
     report: Vec<u8>,
     /// Its standard error.
@@ -39,6 +41,7 @@ impl Going<'_, '_> {
             let write = format!("cat > /client/{file}");
             self.must(&pod, &["sh", "-c", &write], Some(text.as_bytes()))?;
         }
+        self.calm_phase_begins()?;
         let start = "fio --client=/client/hosts.list --output-format=normal,json+ /client/job.fio \
             >/client/out 2>/client/log </dev/null; echo $? >/client/exit";
         self.must(
@@ -46,8 +49,11 @@ impl Going<'_, '_> {
             &["sh", "-c", &format!("({start}) >/dev/null 2>&1 &")],
             None,
         )?;
+        let code = self.wait_for_exit(&pod, servers)?;
+        let is_alone = self.calm_phase_ends(&phase.name)?;
         let out = Output {
-            code: self.wait_for_exit(&pod, servers)?,
+            code,
+            is_alone,
             report: self.must(&pod, &["cat", "/client/out"], None)?,
             log: self.must(&pod, &["cat", "/client/log"], None)?,
         };
@@ -117,6 +123,9 @@ impl Going<'_, '_> {
                 failures.extend(silent(&last, servers).map(failed));
                 let hosts = hosts::named(&mut last, servers);
                 self.tell(Event::Hosts { hosts });
+                if out.is_alone {
+                    hosts::doubt(&mut last, Doubt::BackgroundBehind);
+                }
                 let results = Box::new(last);
                 self.tell(Event::Finished { results });
             }

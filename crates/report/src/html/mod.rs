@@ -6,6 +6,7 @@
 //! docs/FORMAT.md.
 
 mod curves;
+mod hosts;
 mod marks;
 pub(crate) mod markup;
 mod results;
@@ -122,6 +123,7 @@ fn sections_of(dir: &Path, story: &Story, data: &Data, merged: u32) -> Vec<Secti
         marks.section(story),
         curves::series(story, &marks),
         curves::tradeoff(story, data),
+        hosts::section(story, &marks),
         results::section(story, &marks),
         curves::time(story, merged),
         sections::failures(story),
@@ -139,6 +141,7 @@ fn contents(sections: &[Section]) -> String {
             let short = match section.id {
                 "doubts" => "Doubts and notes",
                 "tradeoff" => "IOPS / latency",
+                "hosts" => "Hosts",
                 _ => section.title,
             };
             format!("<li><a href=\"#{}\">{short}</a></li>", section.id)

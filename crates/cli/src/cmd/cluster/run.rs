@@ -9,11 +9,13 @@ use fathom_campaign::cluster::manifests::Objects;
 use fathom_campaign::cluster::{
     self, ClusterError, DropCaches, Given, Parameters, Wish, Workload, to_yaml,
 };
+use fathom_engine::Control;
+use fathom_fleet::kube::Cluster;
 use fathom_model::{Exit, RunStatus, units};
 use fathom_record::{Header, Writer};
 use serde_json::Value;
 
-use super::Which;
+use super::{Which, calm, compare};
 use crate::cmd::{ExitError, Global, show};
 use crate::live::{Live, LiveOptions};
 use crate::{out, signals};
@@ -88,6 +90,8 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     manifests: Option<PathBuf>,
     #[command(flatten)]
+    calm: calm::Args,
+    #[command(flatten)]
     which: Which,
 }
 
@@ -115,6 +119,7 @@ impl Args {
             rw: self.rw.clone(),
             runtime_s: self.runtime,
             maxwait_s: self.maxwait,
+            calm: self.calm.given(),
             run: Vec::new(),
         })
     }
@@ -173,9 +178,42 @@ pub fn run(global: &Global, what: &What, args: &Args) -> anyhow::Result<Exit> {
         cluster::check_rights(&cluster, parameters).map_err(in_words)?;
     }
     let control = signals::control()?;
+    match &runs[..] {
+        [one] => {
+            let (dir, done) = self::one(global, what, one, &cluster, &control)?;
+            let exit = exit_of(done.map_err(in_words)?);
+            show::present(global, &dir, false)?;
+            Ok(exit)
+        }
+        several => list(global, what, several, &cluster, &control),
+    }
+}
+
+/// One run after the other, and at the end what they gave beside each other. A
+/// run that fails is told, and the next one goes on.
+fn list(
+    global: &Global,
+    what: &What,
+    runs: &[Parameters],
+    cluster: &Cluster,
+    control: &Control,
+) -> anyhow::Result<Exit> {
     let mut worst = Exit::Success;
-    for parameters in &runs {
-        let exit = one(global, what, parameters, &cluster, &control)?;
+    let mut dirs = Vec::new();
+    for parameters in runs {
+        let (dir, done) = one(global, what, parameters, cluster, control)?;
+        dirs.push(dir.clone());
+        let exit = match done {
+            Ok(status) => exit_of(status),
+            Err(error @ (ClusterError::Start { .. } | ClusterError::Command(_))) => {
+                out::note(format_args!("{error}"));
+                Exit::Failed
+            }
+            Err(error) => return Err(in_words(error)),
+        };
+        if !global.json {
+            show::present(global, &dir, false)?;
+        }
         if exit != Exit::Success {
             worst = exit;
         }
@@ -183,7 +221,16 @@ pub fn run(global: &Global, what: &What, args: &Args) -> anyhow::Result<Exit> {
             break;
         }
     }
+    compare::present(global, runs, &dirs)?;
     Ok(worst)
+}
+
+fn exit_of(status: RunStatus) -> Exit {
+    match status {
+        RunStatus::Complete => Exit::Success,
+        RunStatus::Interrupted => Exit::Interrupted,
+        _ => Exit::Failed,
+    }
 }
 
 fn runs(workload: Workload, args: &Args) -> Result<Vec<Parameters>, String> {
@@ -201,20 +248,21 @@ fn image(parameters: &Parameters) -> &str {
     parameters.image.as_deref().unwrap_or(IMAGE)
 }
 
+/// The folder of a run's record, and how the run went.
 fn one(
     global: &Global,
     what: &What,
     parameters: &Parameters,
-    cluster: &fathom_fleet::kube::Cluster,
-    control: &fathom_engine::Control,
-) -> anyhow::Result<Exit> {
+    cluster: &Cluster,
+    control: &Control,
+) -> anyhow::Result<(PathBuf, Result<RunStatus, ClusterError>)> {
     let mut header = Header::new(what.name(), what.command());
     header.environment = Some(fathom_device::environment(&[]));
     let facts = serde_json::json!({"server": cluster.server(), "parameters": parameters});
     header.facts.insert("cluster".to_owned(), facts);
     let writer = Writer::create(&global.runs, &header)?;
-    let run = writer
-        .dir()
+    let dir = writer.dir().to_owned();
+    let run = dir
         .file_name()
         .map_or_else(String::new, |id| dns_label(&id.to_string_lossy()));
     let phases = what.phases(parameters);
@@ -229,16 +277,10 @@ fn one(
         live.observe(event)
     });
     live.finish();
-    let (dir, status) = done.map_err(in_words)?;
-    show::present(global, &dir, false)?;
     if !global.quiet {
         out::note(format_args!("recorded as {}", dir.display()));
     }
-    Ok(match status {
-        RunStatus::Complete => Exit::Success,
-        RunStatus::Interrupted => Exit::Interrupted,
-        _ => Exit::Failed,
-    })
+    Ok((dir, done.map(|(_, status)| status)))
 }
 
 /// A record's name as Kubernetes takes it for a label.
@@ -285,6 +327,9 @@ fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Res
         if parameters.dropcaches.contains(&DropCaches::PageCache) {
             add("drop_caches_daemonset", &objects.cache_droppers());
         }
+        if let Some(calm) = &parameters.calm {
+            add("calm_statefulset", &objects.calm_servers(calm));
+        }
         for phase in &phases {
             add(
                 &format!("fio_{}_pod", phase.name),
@@ -296,6 +341,10 @@ fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Res
                 .iter()
                 .map(|phase| (format!("{}.fio", phase.name), phase.text.clone())),
         );
+        if let Some(calm) = &parameters.calm {
+            files.push(("calm_prefill.fio".to_owned(), calm.prefill()));
+            files.push(("calm.fio".to_owned(), calm.job()));
+        }
         match folder {
             Some(folder) => written(&folder.join(&run), &files)?,
             None => on_screen(parameters, &files),
@@ -310,6 +359,9 @@ fn on_screen(parameters: &Parameters, files: &[(String, String)]) {
         "# {} servers in namespace {} write {written}\n",
         parameters.ninstances, parameters.namespace
     ));
+    if let Some(calm) = &parameters.calm {
+        out::text(format_args!("# beside them {}\n", calm.told()));
+    }
     for (name, text) in files {
         // Comments in YAML and in job files; documents in one stream.
         out::text(format_args!("--- # {name}\n{text}"));
