@@ -196,7 +196,11 @@ fn a_slow_host_is_found_among_three_and_more() {
 fn a_long_tail_makes_a_host_slow_whose_rate_is_as_the_others() {
     let with = |name: &str, values: &[u64]| {
         let mut job = job(name, 100.0, 5000);
-        job.read.as_mut().unwrap().clat = Some(latency(values));
+        let percentiles_ns = Vec::new();
+        job.read.as_mut().unwrap().clat = Some(Latency {
+            percentiles_ns,
+            ..latency(values)
+        });
         job
     };
     let usual = vec![100_000; 1000];

@@ -5,7 +5,7 @@ use fathom_campaign::cluster::calm::GivenCalm;
 /// A load in the background (CALM); a flag of it is enough to have one
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Load in the background")]
-pub struct Args {
+pub struct CalmArgs {
     /// Random reads and writes at a fixed rate, on servers of their own, all the time
     #[arg(long)]
     calm: bool,
@@ -38,7 +38,7 @@ pub struct Args {
     calm_node_label: Option<String>,
 }
 
-impl Args {
+impl CalmArgs {
     /// What was said; `None` when nothing was.
     pub fn given(&self) -> Option<GivenCalm> {
         let given = GivenCalm {

@@ -90,9 +90,9 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     manifests: Option<PathBuf>,
     #[command(flatten)]
-    calm: calm::Args,
-    #[command(flatten)]
     which: Which,
+    #[command(flatten)]
+    calm: calm::CalmArgs,
 }
 
 impl Args {
