@@ -139,6 +139,7 @@ fn of_total(doc: &RunDocument, place: usize, total: &JobResult, found: &mut Vec<
         clock.is_some_and(|clock| clock.error_ms > CLOCK_ERROR_MOST_MS)
     };
     let uncertain = hosts.iter().any(uncertain);
+    let so_far = found.clone();
     for (dir, _) in total.directions().filter(|(_, r)| r.total_ios > 0) {
         let slow: Vec<&SlowHost> = slow.iter().filter(|slow| slow.dir == dir).collect();
         let mut mark = |job: usize, doubt: Doubt, holds: bool| {
@@ -146,6 +147,9 @@ fn of_total(doc: &RunDocument, place: usize, total: &JobResult, found: &mut Vec<
                 found.push(Finding { job, dir, doubt });
             }
         };
+        for doubt in of_parts(&parts, doc, &so_far, dir) {
+            mark(place, doubt, true);
+        }
         mark(place, Doubt::HostsMissing, missing);
         mark(place, Doubt::Apart, apart);
         mark(place, Doubt::UncertainClocks, uncertain);
@@ -157,6 +161,24 @@ fn of_total(doc: &RunDocument, place: usize, total: &JobResult, found: &mut Vec<
             mark(job, Doubt::SlowHost, is_slow && is_part);
         }
     }
+}
+
+/// What makes the parts of a sum doubtful spoils the sum.
+fn of_parts(
+    parts: &[&JobResult],
+    doc: &RunDocument,
+    found: &[Finding],
+    dir: Direction,
+) -> Vec<Doubt> {
+    let is_part = |place: usize| {
+        parts
+            .iter()
+            .any(|part| std::ptr::eq(*part, &doc.jobs[place]))
+    };
+    let theirs = found
+        .iter()
+        .filter(|finding| finding.dir == dir && is_part(finding.job));
+    theirs.map(|finding| finding.doubt).collect()
 }
 
 /// One sentence per kind of doubt that any job carries, in the order of

@@ -537,3 +537,28 @@ pub fn cleanup(
     }
     Ok(removed)
 }
+
+/// Waits until nothing of a run is left in a namespace: objects go some time
+/// after they are removed, and the next run's have the same names.
+///
+/// # Errors
+/// When something is still there after `limit`, or the cluster cannot be asked.
+pub fn wait_until_gone(
+    cluster: &Cluster,
+    namespace: &str,
+    limit: Duration,
+) -> Result<(), ClusterError> {
+    let labels = format!("{}={}", MADE_BY.0, MADE_BY.1);
+    let began = Instant::now();
+    for kind in [DAEMON_SET, STATEFUL_SET, SERVICE, POD, CLAIM] {
+        while let Some(object) = cluster.list(kind, Some(namespace), &labels, "")?.first() {
+            if began.elapsed() >= limit {
+                let name = text(object, "/metadata/name");
+                let what = format!("{} {name} is still there after {limit:?}", kind.kind);
+                return Err(ClusterError::Command(what));
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+    Ok(())
+}

@@ -105,14 +105,18 @@ impl Going<'_, '_> {
 
     fn events(&self) -> Result<String, KubeError> {
         let events = self.cluster.list(EVENT, Some(self.namespace()), "", "")?;
-        let ours = events.iter().filter(|event| self.is_ours(event));
+        let mut ours: Vec<&Value> = events.iter().filter(|event| self.is_ours(event)).collect();
+        ours.sort_by_key(|event| text(event, "/lastTimestamp"));
         let row = |event: &Value| {
             let object = text(event, "/involvedObject/name").to_owned();
             let at = text(event, "/lastTimestamp").to_owned();
             let reason = text(event, "/reason").to_owned();
             vec![at, object, reason, text(event, "/message").to_owned()]
         };
-        Ok(table("TIME OBJECT REASON MESSAGE", ours.map(row)))
+        Ok(table(
+            "TIME OBJECT REASON MESSAGE",
+            ours.into_iter().map(row),
+        ))
     }
 }
 

@@ -23,7 +23,7 @@ pub mod trouble;
 mod yaml;
 
 #[cfg(feature = "kube")]
-pub use going::{ClusterError, Wish, check_rights, cleanup, run};
+pub use going::{ClusterError, Wish, check_rights, cleanup, run, wait_until_gone};
 pub use inventory::read as read_inventory;
 pub use parameters::{DropCaches, Given, Parameters, Runs, Workload};
 pub use yaml::to_yaml;

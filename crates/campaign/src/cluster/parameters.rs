@@ -254,8 +254,8 @@ impl Given {
                 .and_then(|gb| gb.checked_mul(GIB))
                 .ok_or_else(|| format!("{what} has no size"))
         };
-        let calm = self.calm.unwrap_or_default();
-        let calm = calm.resolved(self.storageclass.as_ref())?;
+        let class = self.storageclass.as_ref();
+        let calm = self.calm.map_or(Ok(None), |calm| calm.resolved(class))?;
         let parameters = Parameters {
             ninstances: self.ninstances.unwrap_or(1),
             file_bytes: bytes(Some(fsz_gb), "fsz_gb")?,

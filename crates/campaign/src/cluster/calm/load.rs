@@ -67,9 +67,13 @@ struct Did {
 }
 
 impl Load {
-    /// The folder of its record.
-    fn dir(&self) -> &Path {
-        self.writer.dir()
+    /// Its record as `fathom show` takes it: `RUN/calm`.
+    fn shown(&self) -> String {
+        let dir = self.writer.dir();
+        let last =
+            |dir: Option<&Path>| dir.and_then(Path::file_name).unwrap_or_default().to_owned();
+        let path = Path::new(&last(dir.parent())).join(last(Some(dir)));
+        path.display().to_string()
     }
 
     fn t_ms(&self) -> u64 {
@@ -121,7 +125,7 @@ impl Going<'_, '_> {
         let text = format!(
             "background load beside this run: {}; its record: {}",
             load.calm.told(),
-            load.dir().display()
+            load.shown()
         );
         self.calm = Some(load);
         self.tell(Event::Note { text });

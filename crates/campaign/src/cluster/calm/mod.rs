@@ -25,7 +25,7 @@ const WORK: &str = "/calm";
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GivenCalm {
-    /// Whether there is one; absent: there is, where anything else is said.
+    /// Whether there is one; absent: there is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
     /// Servers, each with a volume of its own.
@@ -109,7 +109,7 @@ impl GivenCalm {
     /// # Errors
     /// What cannot be, in a sentence.
     pub(super) fn resolved(self, storageclass: Option<&String>) -> Result<Option<Calm>, String> {
-        if !self.enabled.unwrap_or(self != Self::default()) {
+        if self.enabled == Some(false) {
             return Ok(None);
         }
         // The figures that kubuculum's load of this kind begins with.

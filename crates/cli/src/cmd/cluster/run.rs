@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context;
 use fathom_campaign::cluster::jobs::Phase;
@@ -22,6 +23,9 @@ use crate::{out, signals};
 
 /// Image with fio that is taken when none is named.
 const IMAGE: &str = "docker.io/library/fathom-fio:latest";
+
+/// How long what a run of a list made may take to go before the next one begins.
+const GONE: Duration = Duration::from_secs(120);
 
 /// Parameters of a benchmark: of a file, and flags above it
 #[derive(Debug, clap::Args)]
@@ -200,7 +204,10 @@ fn list(
 ) -> anyhow::Result<Exit> {
     let mut worst = Exit::Success;
     let mut dirs = Vec::new();
-    for parameters in runs {
+    for (nth, parameters) in runs.iter().enumerate() {
+        if nth > 0 {
+            cluster::wait_until_gone(cluster, &parameters.namespace, GONE).map_err(in_words)?;
+        }
         let (dir, done) = one(global, what, parameters, cluster, control)?;
         dirs.push(dir.clone());
         let exit = match done {
