@@ -2,8 +2,8 @@
 //!
 //! Knows `model`, `engine` and `record`: it joins an engine to a record.
 
-#[cfg(feature = "kube")]
 pub mod hosts;
+#[cfg(feature = "kube")]
 pub mod kube;
 pub mod local;
 pub mod ssh;

@@ -6,7 +6,7 @@ use fathom_analysis::groups;
 use fathom_analysis::hosts::{Overlap, totals};
 use fathom_analysis::rate::PERCENTILES;
 use fathom_model::{
-    DiskUse, Entry, Event, Failure, Host, JobResult, Results, RunDocument, RunStatus,
+    DiskUse, Doubt, Entry, Event, Failure, Host, JobResult, Results, RunDocument, RunStatus,
 };
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
 use fathom_record::{Entries, Header, Record, RecordError};
@@ -98,6 +98,8 @@ pub(crate) struct Run {
     /// What the hosts did together, and which they are.
     overlap: Overlap,
     hosts: Vec<Host>,
+    /// What makes all figures of the step doubtful.
+    doubts: Vec<Doubt>,
 }
 
 impl Run {
@@ -154,6 +156,7 @@ impl Run {
             tally: Tally::default(),
             overlap: Overlap::default(),
             hosts: Vec::new(),
+            doubts: Vec::new(),
         }
     }
 
@@ -182,6 +185,7 @@ impl Run {
             }
             Event::Interval { t_ms, .. } => self.overlap.interval(*t_ms),
             Event::Hosts { hosts } => self.hosts.clone_from(hosts),
+            Event::Doubted { doubt } => self.doubts.push(*doubt),
             Event::Note { text } => self.note(text),
             Event::Skipped { point, reason } => {
                 self.note(&format!("{} was left out: {reason}", point.id));
@@ -270,6 +274,10 @@ impl Run {
         let hosts = std::mem::take(&mut self.hosts);
         self.doc.from_samples |= samples::fill(&mut jobs, tally, &hosts);
         jobs.extend(totals(&jobs, &hosts, &self.overlap));
+        let doubts = std::mem::take(&mut self.doubts);
+        for result in jobs.iter_mut().flat_map(clean::directions_mut) {
+            result.doubts.extend(&doubts);
+        }
         if let Some(note) = start_note(&hosts, self.step.as_deref()) {
             self.note(&note);
         }

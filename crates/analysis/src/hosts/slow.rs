@@ -7,15 +7,14 @@ use super::{label_of, merged};
 
 /// Of two nobody can say which of them is as it should be.
 const HOSTS_LEAST: usize = 3;
-/// A host below this share of the median of all is called slow. Machines of one
-/// kind differ by up to a tenth (docs/METHODOLOGY.md); with a host of ten at
-/// this limit their sum is 2.5 % too low, and each of them may be the one that
-/// somebody's volume is on.
+/// A host below this share of the median of all is called slow. Like machines
+/// differ by some percent; among ten a host at this limit takes 2.5 % from the
+/// sum, where nobody sees it, and a quarter from whoever is on it
+/// (docs/METHODOLOGY.md).
 const RATE_SHARE: f64 = 0.75;
-/// From this multiple of the median on a p99 is called high. At a fixed depth
-/// mean latency and IOPS are bound to each other (Little's law), so that slow
-/// means show as low rates already; a tail does not, and it differs from run to
-/// run by far more than a rate.
+/// From this multiple of the median on a p99 is called high: the limit by which
+/// drives were called slow beside the others of their array (Hao et al., The
+/// Tail at Store, FAST 2016).
 const P99_TIMES: f64 = 2.0;
 /// Ten I/Os beyond the percentile: with fewer it is a matter of luck.
 const P99_IOS: u64 = 1000;

@@ -13,6 +13,7 @@ use fathom_record::{RecordError, Writer};
 use serde_json::Value;
 
 use super::calm::Load;
+use super::image::PROGRAM;
 use super::jobs::Phase;
 use super::manifests::{MADE_BY, Objects, RUN};
 use super::trouble::{is_ready, text, troubles};
@@ -179,10 +180,10 @@ pub fn check_rights(cluster: &Cluster, parameters: &Parameters) -> Result<(), Cl
 pub(super) struct Going<'w, 'o> {
     pub(super) cluster: &'w Cluster,
     pub(super) objects: Objects<'w>,
-    session: Session<'o>,
-    control: &'w Control,
-    dir: PathBuf,
-    began: Instant,
+    pub(super) session: Session<'o>,
+    pub(super) control: &'w Control,
+    pub(super) dir: PathBuf,
+    pub(super) began: Instant,
     /// A job of a phase has failed.
     pub(super) failed: bool,
     /// The load in the background.
@@ -239,15 +240,13 @@ impl Going<'_, '_> {
     fn prepare(&mut self) -> Result<Vec<Server>, ClusterError> {
         let what = format!("{} servers start", self.objects.parameters.ninstances);
         self.tell(Event::Preparing { what });
+        let folder = self.objects.folder();
         if let Ok(None) = self.cluster.get(NAMESPACE, None, self.namespace()) {
-            self.make("server_fio", "namespace", &self.objects.namespace())?;
+            self.make(&folder, "namespace", &self.objects.namespace())?;
         }
-        self.make("server_fio", "fioserver_service", &self.objects.service())?;
-        self.make(
-            "server_fio",
-            "fioserver_statefulset",
-            &self.objects.servers(),
-        )?;
+        let file = |object| self.objects.file(object);
+        self.make(&folder, &file("service"), &self.objects.service())?;
+        self.make(&folder, &file("statefulset"), &self.objects.servers())?;
         if self.drops(&DropCaches::PageCache) {
             self.make("drop_caches", "daemonset", &self.objects.cache_droppers())?;
         } else if self.objects.parameters.dropcaches.is_empty() {
@@ -334,8 +333,8 @@ impl Going<'_, '_> {
     pub(super) fn is_ours(&self, event: &Value) -> bool {
         let name = text(event, "/involvedObject/name");
         let ours = [
-            "server-fio",
-            "dataset-server-fio",
+            "server-f",
+            "dataset-server-f",
             "server-calm",
             "dataset-server-calm",
             "drop-caches",
@@ -389,6 +388,14 @@ impl Going<'_, '_> {
             if phase.wants_cold_caches {
                 self.drop_caches()?;
             }
+            if self.objects.parameters.is_by_agent() {
+                self.calm_phase_begins()?;
+                let done = self.drive(phase, servers, (step, of));
+                self.keep_listings(&phase.name, servers);
+                done?;
+                self.calm_phase_ends(&phase.name)?;
+                continue;
+            }
             let name = phase.name.clone();
             self.tell(Event::Step {
                 step,
@@ -405,6 +412,9 @@ impl Going<'_, '_> {
 
     /// What a server sees of its volume and its surroundings.
     fn look_at(&self, server: &Server) -> Result<(), ClusterError> {
+        if self.objects.parameters.is_by_agent() {
+            return self.look_by_agent(server);
+        }
         let looks: [(&str, &[&str]); 5] = [
             ("df_h.txt", &["df", "-h"]),
             ("mount.txt", &["cat", "/proc/mounts"]),
@@ -456,14 +466,13 @@ impl Going<'_, '_> {
         for way in &self.objects.parameters.dropcaches {
             match way {
                 DropCaches::PageCache => {
+                    // 3: page cache, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst).
+                    let argv: &[&str] = match self.objects.parameters.is_by_agent() {
+                        true => &[PROGRAM, "pod", "drop-caches"],
+                        false => &["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"],
+                    };
                     for pod in self.wait_for("pods that drop caches", "drop-caches", 1)? {
-                        let name = text(&pod, "/metadata/name");
-                        // 3: page cache, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst).
-                        self.must(
-                            name,
-                            &["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"],
-                            None,
-                        )?;
+                        self.must(text(&pod, "/metadata/name"), argv, None)?;
                     }
                 }
                 DropCaches::Ceph => super::ceph::drop_caches(self.cluster)?,

@@ -1,7 +1,7 @@
 //! The figures of a phase by pods and nodes, instead of the addresses by which
 //! fio's client knows its servers.
 
-use fathom_model::{Doubt, Host, JobResult, Results};
+use fathom_model::{Host, JobResult, Results};
 
 use super::going::Server;
 
@@ -24,17 +24,6 @@ pub(super) fn named(results: &mut Results, servers: &[Server]) -> Vec<Host> {
         }
     }
     servers.iter().map(|server| host(results, server)).collect()
-}
-
-/// Marks all figures.
-pub(super) fn doubt(results: &mut Results, doubt: Doubt) {
-    for job in &mut results.jobs {
-        for result in [&mut job.read, &mut job.write, &mut job.trim, &mut job.mixed] {
-            if let Some(result) = result {
-                result.doubts.push(doubt);
-            }
-        }
-    }
 }
 
 fn host(results: &Results, server: &Server) -> Host {

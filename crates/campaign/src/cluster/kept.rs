@@ -5,7 +5,9 @@ use fathom_fleet::kube::{Kind, KubeError};
 use serde_json::Value;
 
 use super::going::{CLAIM, ClusterError, EVENT, Going, POD, SHORT, Server};
+use super::image::PROGRAM;
 use super::manifests::RUN;
+use super::pod::Look;
 use super::to_yaml;
 use super::trouble::{is_ready, items, text};
 
@@ -64,20 +66,39 @@ impl Going<'_, '_> {
         }
     }
 
-    /// What the servers hold, and how full their volumes are.
+    /// What the servers hold, and how full their volumes are. After a failure
+    /// servers may be gone; the phase has said so.
     pub(super) fn keep_listings(&self, phase: &str, servers: &[Server]) {
         for server in servers {
-            for (file, argv) in [
-                ("ls_l", &["ls", "-l", "/dataset"][..]),
-                ("df_h", &["df", "-h", "/dataset"][..]),
-            ] {
-                // After a failure servers may be gone; the phase has said so.
-                if let Ok(ran) = self.exec(&server.pod, argv, None, SHORT) {
-                    let name = format!("server_fio/{}/{file}.{phase}.txt", server.pod);
-                    let _ = self.keep(&name, &ran.stdout);
-                }
+            for (file, text) in self.listings(server) {
+                let folder = self.objects.folder();
+                let name = format!("{folder}/{}/{file}.{phase}.txt", server.pod);
+                let _ = self.keep(&name, &text);
             }
         }
+    }
+
+    fn listings(&self, server: &Server) -> Vec<(&'static str, Vec<u8>)> {
+        let pod = &server.pod;
+        if self.objects.parameters.is_by_agent() {
+            let ran = self.exec(pod, &[PROGRAM, "pod", "look"], None, SHORT);
+            let told = ran.map(|ran| ran.stdout).unwrap_or_default();
+            let look: Look = serde_json::from_slice(&told).unwrap_or_default();
+            let files = ["ls_l", "df_h"].into_iter();
+            let of = |file| {
+                Some((
+                    file,
+                    look.files.get(&format!("{file}.txt"))?.clone().into_bytes(),
+                ))
+            };
+            return files.filter_map(of).collect();
+        }
+        let commands = [
+            ("ls_l", &["ls", "-l", "/dataset"][..]),
+            ("df_h", &["df", "-h", "/dataset"][..]),
+        ];
+        let of = |(file, argv)| Some((file, self.exec(pod, argv, None, SHORT).ok()?.stdout));
+        commands.into_iter().filter_map(of).collect()
     }
 
     /// Every pod and claim as it stood at the end, and what the cluster said of
@@ -100,7 +121,8 @@ impl Going<'_, '_> {
         told += &table(columns, claims.iter().map(claim_row));
         told += "\n";
         told += &self.events().unwrap_or_else(|error| format!("{error}\n"));
-        let _ = self.keep("out.server_fio.txt", told.as_bytes());
+        let name = format!("out.{}.txt", self.objects.folder());
+        let _ = self.keep(&name, told.as_bytes());
     }
 
     fn events(&self) -> Result<String, KubeError> {

@@ -6,6 +6,8 @@ pub mod calm;
 #[cfg(feature = "kube")]
 mod ceph;
 #[cfg(feature = "kube")]
+mod driven;
+#[cfg(feature = "kube")]
 mod going;
 #[cfg(feature = "kube")]
 mod hosts;
@@ -18,8 +20,11 @@ pub mod manifests;
 mod parameters;
 #[cfg(feature = "kube")]
 mod phase;
+pub mod pod;
 pub mod rights;
 pub mod trouble;
+#[cfg(feature = "kube")]
+mod whole;
 mod yaml;
 
 #[cfg(feature = "kube")]

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::path::Path;
 
+use fathom_engine::choice::Wish;
 use serde::{Deserialize, Serialize};
 
 use super::calm::{Calm, GivenCalm};
@@ -47,6 +48,9 @@ pub struct Given {
     /// Image of servers and client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
+    /// What runs the jobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<Wish>,
     /// Block sizes as fio writes them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bs: Option<Vec<String>>,
@@ -118,6 +122,9 @@ pub struct Parameters {
     pub dropcaches_node_label: Option<(String, String)>,
     /// Image; `None` is the one that goes with the engine.
     pub image: Option<String>,
+    /// What runs the jobs: fio servers, or Fathom in the pods with its own
+    /// engine, or with fio where the image has one.
+    pub engine: Wish,
     /// Block sizes as fio writes them.
     pub bs: Vec<String>,
     /// Queue depths.
@@ -215,6 +222,7 @@ impl Given {
             dropcaches,
             dropcaches_node_label,
             image,
+            engine,
             bs,
             iodepth,
             rate_iops,
@@ -255,7 +263,10 @@ impl Given {
                 .ok_or_else(|| format!("{what} has no size"))
         };
         let class = self.storageclass.as_ref();
-        let calm = self.calm.map_or(Ok(None), |calm| calm.resolved(class))?;
+        let has_fio = self.engine.is_none_or(|engine| engine == Wish::Fio);
+        let calm = self
+            .calm
+            .map_or(Ok(None), |calm| calm.resolved(class, has_fio))?;
         let parameters = Parameters {
             ninstances: self.ninstances.unwrap_or(1),
             file_bytes: bytes(Some(fsz_gb), "fsz_gb")?,
@@ -271,6 +282,7 @@ impl Given {
                 .map(label)
                 .transpose()?,
             image: self.image,
+            engine: self.engine.unwrap_or(Wish::Fio),
             bs: self.bs.unwrap_or_else(|| match workload {
                 Workload::Seq => vec!["128k".to_owned()],
                 Workload::Rand => vec!["4k".to_owned()],
@@ -309,6 +321,12 @@ impl Parameters {
             ));
         }
         Ok(self)
+    }
+
+    /// Whether the servers are pods of Fathom's own image.
+    #[must_use]
+    pub fn is_by_agent(&self) -> bool {
+        self.engine != Wish::Fio
     }
 
     /// Bytes that all servers together write in the sequential benchmark.

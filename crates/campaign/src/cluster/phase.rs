@@ -4,20 +4,19 @@ use std::time::{Duration, Instant};
 
 use fathom_engine::fio::import;
 use fathom_fleet::kube::KubeError;
-use fathom_model::{Doubt, Event, Failure, FailureKind, Results};
+use fathom_model::{Event, Failure, FailureKind, Results};
 use serde_json::Value;
 
 use super::going::{ClusterError, Going, LOOK, POD, SHORT, Server};
 use super::hosts;
 use super::jobs::Phase;
 use super::trouble::{is_ready, items, text};
+use super::whole::Written;
 
 /// What the client of a phase has left.
 struct Output {
     /// fio's exit code.
     code: i32,
-    /// The background load fell behind meanwhile.
-    is_alone: bool,
     /// Its standard output: normal and json+.
     report: Vec<u8>,
     /// Its standard error.
@@ -50,19 +49,21 @@ impl Going<'_, '_> {
             None,
         )?;
         let code = self.wait_for_exit(&pod, servers)?;
-        let is_alone = self.calm_phase_ends(&phase.name)?;
+        self.calm_phase_ends(&phase.name)?;
         let out = Output {
             code,
-            is_alone,
             report: self.must(&pod, &["cat", "/client/out"], None)?,
             log: self.must(&pod, &["cat", "/client/log"], None)?,
         };
         let name = &phase.name;
         self.keep(&format!("client/{name}/fio.{name}.run.txt"), &out.report)?;
         self.keep(&format!("client/{name}/fio.{name}.log"), &out.log)?;
-        self.take_results(phase, servers, &out);
+        let written = self.take_results(phase, servers, &out);
         self.cluster.delete(POD, Some(self.namespace()), &pod)?;
-        Ok(())
+        let by_address = servers
+            .iter()
+            .map(|server| (server.address.as_str(), server.pod.as_str()));
+        must_be_whole(phase, &written, by_address)
     }
 
     /// Looks for the client's exit again and again: no connection has to last as
@@ -79,10 +80,7 @@ impl Going<'_, '_> {
             }
             let gone = self.lost(servers)?;
             if !gone.is_empty() {
-                return Err(ClusterError::Command(format!(
-                    "{} went away while it ran",
-                    gone.join(", ")
-                )));
+                return Err(ClusterError::Command(went_away(&gone)));
             }
             if began.elapsed() >= limit {
                 return Err(ClusterError::Command(format!(
@@ -96,20 +94,24 @@ impl Going<'_, '_> {
 
     /// Servers that are not the ones any more that the phase began with: deleted
     /// and made again, restarted, not ready.
-    fn lost(&self, servers: &[Server]) -> Result<Vec<String>, KubeError> {
+    pub(super) fn lost(&self, servers: &[Server]) -> Result<Vec<String>, KubeError> {
         let pods = self.pods("server")?;
         let is_well = |server: &&Server| {
             let pod = pods
                 .iter()
                 .find(|pod| text(pod, "/metadata/uid") == server.uid);
-            pod.is_some_and(|pod| is_ready(pod) && !has_restarted(pod))
+            pod.is_some_and(|pod| {
+                let is_ending = pod.pointer("/metadata/deletionTimestamp").is_some();
+                is_ready(pod) && !is_ending && !has_restarted(pod)
+            })
         };
         let lost = servers.iter().filter(|server| !is_well(server));
         Ok(lost.map(|server| server.pod.clone()).collect())
     }
 
-    fn take_results(&mut self, phase: &Phase, servers: &[Server], out: &Output) {
+    fn take_results(&mut self, phase: &Phase, servers: &[Server], out: &Output) -> Written {
         let mut failures = Vec::new();
+        let mut written = Written::default();
         let failed = |what: String| Failure::new(FailureKind::Other, what);
         match import::read(&out.report) {
             Ok((_, all, warnings)) => {
@@ -121,11 +123,9 @@ impl Going<'_, '_> {
                 let mut last = all.into_iter().next_back().unwrap_or_default();
                 failures.extend(import::failures(&last));
                 failures.extend(silent(&last, servers).map(failed));
+                written.take(&last);
                 let hosts = hosts::named(&mut last, servers);
                 self.tell(Event::Hosts { hosts });
-                if out.is_alone {
-                    hosts::doubt(&mut last, Doubt::BackgroundBehind);
-                }
                 let results = Box::new(last);
                 self.tell(Event::Finished { results });
             }
@@ -148,7 +148,33 @@ impl Going<'_, '_> {
         for failure in failures {
             self.tell(Event::Failure(failure));
         }
+        written
     }
+}
+
+/// Ends the run where a phase has not written what later ones read. `servers`
+/// are the names in the figures, and those of the pods.
+pub(super) fn must_be_whole<'s>(
+    phase: &Phase,
+    written: &Written,
+    servers: impl Iterator<Item = (&'s str, &'s str)>,
+) -> Result<(), ClusterError> {
+    let missing = match phase.lays_bytes {
+        Some(bytes) => written.missing(bytes, servers),
+        None => Vec::new(),
+    };
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let name = &phase.name;
+    let missing = missing.join(", ");
+    Err(ClusterError::Command(format!(
+        "{name} is not whole, and what was not written would be read without asking the storage: {missing}"
+    )))
+}
+
+pub(super) fn went_away(servers: &[String]) -> String {
+    format!("{} went away while it ran", servers.join(", "))
 }
 
 /// Servers of which there is no report: fio leaves them out of its sums and says

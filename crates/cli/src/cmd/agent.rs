@@ -21,7 +21,7 @@ Examples:
 pub struct Args {}
 
 /// Runs the command.
-pub fn run(global: &Global, _: &Args) -> anyhow::Result<Exit> {
+pub fn run(_: &Global, _: &Args) -> anyhow::Result<Exit> {
     let control = signals::control()?;
     let send = one_at_a_time(wire::send);
     let kill = || {
@@ -38,7 +38,7 @@ pub fn run(global: &Global, _: &Args) -> anyhow::Result<Exit> {
     else {
         return Ok(Exit::Interrupted);
     };
-    let done = with_files(global, &args, &files, &behind, |cli| match &cli.command {
+    let done = with_files(&args, &files, &behind, |cli| match &cli.command {
         Command::Job(args) => job::driven(&cli.global, args, &line, &send, &control),
         _ => Err(ExitError {
             exit: Exit::Usage,
@@ -59,7 +59,6 @@ pub fn run(global: &Global, _: &Args) -> anyhow::Result<Exit> {
 /// Reads the command line behind which the files stand, in a folder that is
 /// removed at the end.
 fn with_files(
-    global: &Global,
     args: &[String],
     files: &[(String, String)],
     behind: &[String],
@@ -69,7 +68,8 @@ fn with_files(
     let mut words = vec![
         "fathom".to_owned(),
         "--runs".to_owned(),
-        global.runs.display().to_string(),
+        // Nothing of a run stays on the machine.
+        dir.path().join("runs").display().to_string(),
     ];
     words.extend(args.iter().cloned());
     for (nth, (name, text)) in files.iter().enumerate() {

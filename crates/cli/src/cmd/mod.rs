@@ -29,6 +29,7 @@ pub mod ledger;
 pub mod man;
 pub mod plan;
 pub mod plot;
+pub mod pod;
 pub mod prio;
 pub mod provision;
 pub mod purge;
@@ -132,6 +133,8 @@ pub enum Command {
     Man(man::Args),
     #[command(hide = true)]
     Agent(agent::Args),
+    #[command(hide = true)]
+    Pod(pod::Args),
 }
 
 /// Calls the command.
@@ -172,6 +175,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
         Command::Agent(args) => agent::run(&cli.global, args),
+        Command::Pod(args) => pod::run(&cli.global, args),
     }
 }
 

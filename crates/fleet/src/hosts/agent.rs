@@ -71,7 +71,7 @@ impl Line {
                     Ok(job @ Say::Job { .. }) => drop(job_sender.send(job)),
                     Ok(Say::Go { at_ms }) => drop(go_sender.send(at_ms)),
                     // Not understood is as good as gone.
-                    Err(_) => break,
+                    Ok(Say::End) | Err(_) => break,
                 }
             }
             stop.stop();

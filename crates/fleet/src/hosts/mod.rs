@@ -1,15 +1,14 @@
-//! Several machines over ssh as one run: Fathom sends itself to each, all begin
-//! every step at one moment, and what they tell becomes one record.
+//! Several machines as one run: Fathom runs on each, over ssh or in a pod, all
+//! begin every step at one moment, and what they tell becomes one record.
 //!
-//! - [`run`](fn@run): the side that drives; [`agent`]: the side that is driven
+//! - [`run`](fn@run), [`steps`]: the side that drives; [`agent`]: the side that is driven
+//! - [`machine`]: the ways to the machines
 //! - [`wire`]: what the one says to the other; [`clock`]: how their clocks stand
 //! - `merge`: one record of what all tell
 
 use std::fs;
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
-use std::process::Stdio;
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,15 +18,17 @@ use fathom_model::{Event, Failure, FailureKind, Host, RunStatus};
 use fathom_record::Writer;
 
 use crate::local::{FleetError, Session as Record};
-use crate::ssh::carry::{Far, Wire, read_program, receive, take_lines};
-use crate::ssh::{Session, SshError};
+use crate::ssh::carry::Wire;
 
 pub mod agent;
 pub mod clock;
+pub mod machine;
 mod merge;
 pub mod wire;
 
 use clock::Estimate;
+use machine::{Connection, Lines, Told};
+pub use machine::{Machine, connect};
 use merge::Merge;
 use wire::{ASK_EVERY, SILENCE, Say, now_ms};
 
@@ -55,37 +56,6 @@ pub struct Job {
     pub least: usize,
 }
 
-/// A machine, and its connection or why there is none.
-pub struct Machine {
-    /// As the user named it.
-    pub name: String,
-    /// The connection.
-    pub session: Result<Session, SshError>,
-}
-
-/// Connects to all machines at once, without asking anything on the terminal:
-/// of several at a time nobody could tell whose question it is.
-#[must_use]
-pub fn connect(names: &[String]) -> Vec<Machine> {
-    thread::scope(|scope| {
-        let threads: Vec<_> = names
-            .iter()
-            .map(|name| scope.spawn(move || Session::open_unattended(name)))
-            .collect();
-        threads
-            .into_iter()
-            .zip(names)
-            .map(|(thread, name)| Machine {
-                name: name.clone(),
-                session: thread.join().unwrap_or_else(|_| {
-                    let target = name.clone();
-                    Err(SshError::NotConnected { target })
-                }),
-            })
-            .collect()
-    })
-}
-
 /// Where a machine is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -102,7 +72,7 @@ enum Phase {
 struct Part {
     label: String,
     host: Host,
-    far: Option<Far>,
+    far: Option<Box<dyn Connection>>,
     phase: Phase,
     clock: Estimate,
     /// The question that is open: its tag, and when it was asked.
@@ -116,10 +86,12 @@ struct Part {
 }
 
 impl Part {
-    fn new(name: &str) -> Self {
+    fn new(machine: &Machine) -> Self {
+        let name = machine.name.as_str();
         Self {
             host: Host {
                 name: name.to_owned(),
+                node: machine.node.clone(),
                 ..Host::default()
             },
             label: name.to_owned(),
@@ -147,13 +119,48 @@ pub fn run(
     control: &Control,
     observer: &mut dyn FnMut(&Event),
 ) -> Result<(PathBuf, RunStatus), FleetError> {
-    let raw_dir = writer.raw_dir();
+    let raw_dir = writer.raw_dir().ok();
+    let mut record = Record::new(writer, observer, 0);
+    let course = Course {
+        record: &mut record,
+        raw_dir,
+        started: Instant::now(),
+        before: 0,
+        of: u32::try_from(job.steps.len()).unwrap_or(u32::MAX),
+    };
+    let status = steps(machines, job, course, control, &mut |_| {});
+    record.close(status)
+}
+
+/// The run that steps are a part of.
+pub struct Course<'c, 'o> {
+    /// Its record.
+    pub record: &'c mut Record<'o>,
+    /// Where raw outputs are kept, in a folder of each machine; `None` where
+    /// there is no such folder.
+    pub raw_dir: Option<PathBuf>,
+    /// When it began.
+    pub started: Instant,
+    /// Its steps before these.
+    pub before: u32,
+    /// All its steps.
+    pub of: u32,
+}
+
+/// Runs the job on all machines as a part of a run; `watch` is shown every event
+/// that goes into the record.
+pub fn steps(
+    machines: Vec<Machine>,
+    job: &Job,
+    course: Course,
+    control: &Control,
+    watch: &mut dyn FnMut(&Event),
+) -> RunStatus {
     let mut drive = Drive {
         job,
-        raw_dir: raw_dir.ok(),
-        record: Record::new(writer, observer, 0),
+        course,
         control,
-        started: Instant::now(),
+        watch,
         parts: Vec::new(),
         step: 0,
         step_began_ms: 0.0,
@@ -164,15 +171,16 @@ pub fn run(
     };
     let lines = drive.send_out(machines);
     drive.watch(&lines);
+    // Who still says something is heard no more, and must not wait to be.
+    drop(lines);
     drive.conclude()
 }
 
-struct Drive<'r> {
+struct Drive<'r, 'o> {
     job: &'r Job,
-    raw_dir: Option<PathBuf>,
-    record: Record<'r>,
+    course: Course<'r, 'o>,
     control: &'r Control,
-    started: Instant,
+    watch: &'r mut dyn FnMut(&Event),
     parts: Vec<Part>,
     /// The step in progress, counted from 1; 0 before the first.
     step: u32,
@@ -184,33 +192,14 @@ struct Drive<'r> {
     stopped: Option<Instant>,
 }
 
-/// A line of a machine, or its end with ssh's exit status.
-type Told = (usize, Option<String>);
-
-impl Drive<'_> {
-    /// Sends the program to every machine that is connected.
+impl Drive<'_, '_> {
+    /// Starts the agent on every machine that can be reached.
     fn send_out(&mut self, machines: Vec<Machine>) -> Receiver<Told> {
-        let (sender, lines) = mpsc::sync_channel(256);
-        let program = read_program().map(Arc::new);
-        self.parts = machines
-            .iter()
-            .map(|machine| Part::new(&machine.name))
-            .collect();
+        let (to, lines) = mpsc::sync_channel(256);
+        self.parts = machines.iter().map(Part::new).collect();
         for (place, machine) in machines.into_iter().enumerate() {
-            let begun = machine.session.and_then(|session| {
-                let program = program.as_ref().map_err(SshError::again)?;
-                let mut child = receive(&session, program.len(), &["agent"], Stdio::inherit())?;
-                let stdout = child.stdout.take().expect("spawned with a pipe");
-                let to = sender.clone();
-                thread::spawn(move || {
-                    let gone = !take_lines(stdout, |line| to.send((place, Some(line))).is_ok());
-                    if !gone {
-                        let _ = to.send((place, None));
-                    }
-                });
-                Ok(Far::new(child, Arc::clone(program), Some(session)))
-            });
-            match begun {
+            let to = to.clone();
+            match (machine.begin)(Lines { place, to }) {
                 Ok(far) => {
                     let say = Say::Job {
                         args: self.job.args.clone(),
@@ -220,7 +209,7 @@ impl Drive<'_> {
                     far.say(&say);
                     self.parts[place].far = Some(far);
                 }
-                Err(error) => self.lose(place, FailureKind::Unreachable, error.to_string()),
+                Err(error) => self.lose(place, FailureKind::Unreachable, error),
             }
         }
         lines
@@ -244,8 +233,9 @@ impl Drive<'_> {
 
     fn event(&mut self, event: Event) {
         use fathom_engine::Sink as _;
+        (self.watch)(&event);
         // That the record is full is asked for once a turn.
-        let _ = self.record.event(event);
+        let _ = self.course.record.event(event);
     }
 
     fn line(&mut self, place: usize, line: &str) {
@@ -366,17 +356,14 @@ impl Drive<'_> {
         if part.phase == Phase::Over {
             return;
         }
-        let code = part.far.as_mut().and_then(Far::finish);
-        let stray = part.stray.take();
-        let what = match (code, stray) {
-            (Some(code), Some(stray)) if code != crate::ssh::SSH_FAILED => {
-                format!("fathom ended there with status {code} and no word: {stray}")
-            }
-            (Some(code), None) if code != crate::ssh::SSH_FAILED => {
-                format!("fathom ended there with status {code} and no word")
-            }
-            _ => "the connection was lost".to_owned(),
+        let code = part.far.as_mut().and_then(|far| far.finish());
+        let mut what = match code {
+            Some(code) => format!("fathom ended there with status {code} and no word"),
+            None => "the connection was lost".to_owned(),
         };
+        if let Some(stray) = part.stray.take() {
+            what.push_str(&format!(": {stray}"));
+        }
         self.lose(place, FailureKind::Lost, what);
     }
 
@@ -405,7 +392,9 @@ impl Drive<'_> {
     /// Passes a request to end on, and keeps deadlines.
     fn obey(&mut self) {
         let asked = self.control.stop_requests();
-        if self.stopped.is_none() && (asked > 0 || self.too_few || !self.record.is_recorded()) {
+        if self.stopped.is_none()
+            && (asked > 0 || self.too_few || !self.course.record.is_recorded())
+        {
             self.stopped = Some(Instant::now());
             for part in &mut self.parts {
                 if let Some(far) = &mut part.far {
@@ -465,7 +454,6 @@ impl Drive<'_> {
             return;
         }
         self.step += 1;
-        let of = u32::try_from(self.job.steps.len()).unwrap_or(u32::MAX);
         let name = self.job.steps.get(self.step as usize - 1);
         let slowest = self.there().filter_map(|part| part.clock.clock());
         let slowest_ms = slowest
@@ -474,12 +462,13 @@ impl Drive<'_> {
         let begin_ms = now_ms() + LEAD.as_secs_f64() * 1000.0 + slowest_ms;
         self.step_began_ms = begin_ms;
         let wait_ms = (begin_ms - now_ms()).max(0.0);
-        let t_ms = self.started.elapsed() + Duration::from_secs_f64(wait_ms / 1000.0);
-        self.record
+        let t_ms = self.course.started.elapsed() + Duration::from_secs_f64(wait_ms / 1000.0);
+        self.course
+            .record
             .at(u64::try_from(t_ms.as_millis()).unwrap_or(u64::MAX));
         self.event(Event::Step {
-            step: self.step,
-            of,
+            step: self.course.before + self.step,
+            of: self.course.of,
             name: name.cloned().unwrap_or_default(),
             point: None,
         });
@@ -528,7 +517,9 @@ impl Drive<'_> {
     /// Keeps a file of a machine's record, in a folder of its name.
     fn keep(&mut self, place: usize, path: &str, text: &str) {
         let Some(rest) = below_raw(path) else { return };
-        let Some(raw_dir) = &self.raw_dir else { return };
+        let Some(raw_dir) = &self.course.raw_dir else {
+            return;
+        };
         let name: String = self.parts[place]
             .label
             .chars()
@@ -551,7 +542,7 @@ impl Drive<'_> {
         }
     }
 
-    fn conclude(mut self) -> Result<(PathBuf, RunStatus), FleetError> {
+    fn conclude(mut self) -> RunStatus {
         if self.step == 0 {
             let hosts = self.parts.iter().map(|part| part.host.clone()).collect();
             self.event(Event::Hosts { hosts });
@@ -566,23 +557,18 @@ impl Drive<'_> {
             self.event(Event::Note { text });
         }
         // Each takes its time to remove what was sent; all of them at once.
-        let fars: Vec<Far> = self
-            .parts
-            .iter_mut()
-            .filter_map(|part| part.far.take())
-            .collect();
+        let fars = self.parts.iter_mut().filter_map(|part| part.far.take());
         thread::scope(|scope| {
-            for far in fars {
-                scope.spawn(move || drop(far));
+            for mut far in fars {
+                scope.spawn(move || far.finish());
             }
         });
         let interrupted = self.control.stop_requests() > 0;
-        let status = match () {
+        match () {
             () if interrupted => RunStatus::Interrupted,
             () if self.failed || self.too_few => RunStatus::Failed,
             () => RunStatus::Complete,
-        };
-        self.record.close(status)
+        }
     }
 }
 

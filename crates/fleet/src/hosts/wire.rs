@@ -35,6 +35,9 @@ pub enum Say {
         /// When, by the clock of who is told, ms since 1970 UTC.
         at_ms: f64,
     },
+    /// Nothing more is said: the run ends. So does the end of the input, which
+    /// not every way to a machine can pass on while answers still come.
+    End,
 }
 
 /// The time of this machine, ms since 1970 UTC.

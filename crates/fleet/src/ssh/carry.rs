@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::session::SSH_FAILED;
 use super::{Session, SshError};
+use crate::hosts::machine::Connection;
 use crate::hosts::wire::Say;
 use crate::hosts::write_line;
 
@@ -234,14 +235,6 @@ impl Far {
         }
     }
 
-    /// Says something, once the program is sent.
-    pub(crate) fn say(&self, say: &Say) {
-        if let Some(lines) = &self.lines {
-            // A writer that has ended was told by the connection's end.
-            let _ = lines.send(say.clone());
-        }
-    }
-
     /// Asks the other side to end: its input ends, once the program is sent.
     pub(crate) fn end_input(&mut self) {
         self.lines = None;
@@ -275,6 +268,23 @@ impl Far {
         let _ = self.child.kill();
         let _ = self.child.wait();
         None
+    }
+}
+
+impl Connection for Far {
+    fn say(&self, say: &Say) {
+        if let Some(lines) = &self.lines {
+            // A writer that has ended was told by the connection's end.
+            let _ = lines.send(say.clone());
+        }
+    }
+
+    fn end_input(&mut self) {
+        Far::end_input(self);
+    }
+
+    fn finish(&mut self) -> Option<i32> {
+        Far::finish(self).filter(|&code| code != SSH_FAILED)
     }
 }
 

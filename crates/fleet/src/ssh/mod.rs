@@ -9,7 +9,6 @@ pub mod carry;
 pub mod fio;
 mod session;
 
-pub(crate) use session::SSH_FAILED;
 pub use session::{Output, Session, hand_over};
 
 use fathom_record::RecordError;

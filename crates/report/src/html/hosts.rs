@@ -10,6 +10,7 @@ use fathom_model::{Direction, Doubt, Host, JobResult, units};
 use super::marks::Marks;
 use super::markup::{Section, escape};
 use super::story::Story;
+use crate::table::shown as name_of;
 
 /// Hosts of more than these are closed at first.
 const OPEN: usize = 64;
@@ -89,9 +90,8 @@ fn chart(story: &Story, total: &JobResult, dir: Direction, marks: &Marks) -> Str
             .map_or_else(String::new, |node| format!(" ({node})"));
         let _ = write!(
             html,
-            "<tr><th scope=\"row\">{}{}",
-            escape(&label),
-            escape(&node)
+            "<tr><th scope=\"row\">{}",
+            escape(&(name_of(host) + &node))
         );
         let Some(own) = figures.iter().find(|figures| figures.host == label) else {
             let why = host.lost.as_deref().unwrap_or("no figures");

@@ -67,7 +67,7 @@ const COLUMNS: [(Column, Fact); 6] = [
 ];
 
 /// The host with its port, where that tells more than its name.
-fn shown(host: &Host) -> String {
+pub(crate) fn shown(host: &Host) -> String {
     match host.port {
         Some(port) => format!("{}:{port}", host.name),
         None => host.name.clone(),

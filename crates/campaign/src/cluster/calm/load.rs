@@ -12,8 +12,8 @@ use fathom_analysis::rate::{BEHIND_RATE_SHARE, latency};
 use fathom_engine::fio::import;
 use fathom_engine::fio::intervals::Intervals;
 use fathom_model::{
-    Direction, DirectionResult, Event, Failure, FailureKind, Histogram, Host, JobResult, Results,
-    RunStatus, Sample,
+    Direction, DirectionResult, Doubt, Event, Failure, FailureKind, Histogram, Host, JobResult,
+    Results, RunStatus, Sample,
 };
 use fathom_record::{Header, Writer};
 use serde_json::Value;
@@ -268,11 +268,11 @@ impl Going<'_, '_> {
         asked
     }
 
-    /// A phase is over: what the load did meanwhile goes into its record. Says
-    /// whether it fell behind its rate.
-    pub(in super::super) fn calm_phase_ends(&mut self, name: &str) -> Result<bool, ClusterError> {
+    /// A phase is over: what the load did meanwhile goes into its record. Where it
+    /// fell behind its rate, the figures of the phase are marked.
+    pub(in super::super) fn calm_phase_ends(&mut self, name: &str) -> Result<(), ClusterError> {
         let Some(mut load) = self.calm.take() else {
-            return Ok(false);
+            return Ok(());
         };
         let all: Result<Vec<Did>, ClusterError> = (0..load.pods.len())
             .map(|place| {
@@ -280,26 +280,24 @@ impl Going<'_, '_> {
                 Ok(did(&mut load, place, &documents))
             })
             .collect();
-        let written = all.and_then(|all| Ok((load.write_phase(name, &all)?, all)));
-        let (iops, percent) = (f64::from(load.calm.iops()), 100.0);
+        let all = all.and_then(|all| load.write_phase(name, &all).map(|()| all));
+        let iops = f64::from(load.calm.iops());
         let wanted = iops * f64::from(load.calm.ninstances);
-        let told = written.map(|((), all)| {
-            let got: f64 = all.iter().map(Did::iops).sum();
-            let is_behind = all.iter().any(|did| did.iops() < iops * BEHIND_RATE_SHARE);
-            load.is_behind |= is_behind;
-            let told = format!(
-                "the background load fell behind in {name}: {got:.0} of {wanted:.0} IOPS ({:.0} %)",
-                got * percent / wanted
-            );
-            is_behind.then_some(told)
-        });
+        let is_behind = |did: &Did| did.iops() < iops * BEHIND_RATE_SHARE;
+        let fell_behind = all.as_ref().is_ok_and(|all| all.iter().any(is_behind));
+        load.is_behind |= fell_behind;
         self.calm = Some(load);
-        let told = told?;
-        let is_behind = told.is_some();
-        if let Some(text) = told {
+        let got: f64 = all?.iter().map(Did::iops).sum();
+        if fell_behind {
+            let percent = got * 100.0 / wanted;
+            let text = format!(
+                "the background load fell behind in {name}: {got:.0} of {wanted:.0} IOPS ({percent:.0} %)"
+            );
             self.tell(Event::Note { text });
+            let doubt = Doubt::BackgroundBehind;
+            self.tell(Event::Doubted { doubt });
         }
-        Ok(is_behind)
+        Ok(())
     }
 
     /// Ends the load, however the run has ended, and closes its record.

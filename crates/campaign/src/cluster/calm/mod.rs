@@ -55,6 +55,9 @@ pub struct GivenCalm {
     /// Label of the nodes that the servers may run on: `key=value`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_label: Option<String>,
+    /// Image with fio; absent is that of the benchmark.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
 }
 
 /// A background load, resolved.
@@ -78,6 +81,8 @@ pub struct Calm {
     pub storageclass: Option<String>,
     /// Key and value of the label of the servers' nodes.
     pub node_label: Option<(String, String)>,
+    /// Image with fio; `None` is that of the benchmark.
+    pub image: Option<String>,
 }
 
 impl GivenCalm {
@@ -99,18 +104,29 @@ impl GivenCalm {
             fsz_gb,
             pvcsz_req_gb,
             storageclass,
-            node_label
+            node_label,
+            image
         )
     }
 
-    /// The load that is asked for, beside a benchmark with this storage class;
-    /// `None` when none is.
+    /// The load that is asked for, beside a benchmark with this storage class,
+    /// whose own image has fio or has not; `None` when none is.
     ///
     /// # Errors
     /// What cannot be, in a sentence.
-    pub(super) fn resolved(self, storageclass: Option<&String>) -> Result<Option<Calm>, String> {
+    pub(super) fn resolved(
+        self,
+        storageclass: Option<&String>,
+        has_fio: bool,
+    ) -> Result<Option<Calm>, String> {
         if self.enabled == Some(false) {
             return Ok(None);
+        }
+        if self.image.is_none() && !has_fio {
+            return Err(
+                "calm: the load is fio's, which the image of the native engine does not hold; name one with --calm-image"
+                    .to_owned(),
+            );
         }
         // The figures that kubuculum's load of this kind begins with.
         let (iops, percent) = (self.iops.unwrap_or(256), self.rwmixread.unwrap_or(50));
@@ -145,6 +161,7 @@ impl GivenCalm {
                 .as_deref()
                 .map(parameters::label)
                 .transpose()?,
+            image: self.image,
         }))
     }
 }
@@ -230,7 +247,7 @@ impl Objects<'_> {
             "terminationGracePeriodSeconds": 2,
             "containers": [{
                 "name": "fio",
-                "image": self.image,
+                "image": calm.image.as_deref().unwrap_or(self.image),
                 "imagePullPolicy": "IfNotPresent",
                 "command": ["sleep", "infinity"],
                 "workingDir": WORK,

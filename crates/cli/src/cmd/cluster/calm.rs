@@ -36,6 +36,9 @@ pub struct CalmArgs {
     /// Label of the nodes that its servers may run on
     #[arg(long, value_name = "KEY=VALUE")]
     calm_node_label: Option<String>,
+    /// Image of its pods: one with fio in it [default: the benchmark's]
+    #[arg(long, value_name = "NAME")]
+    calm_image: Option<String>,
 }
 
 impl CalmArgs {
@@ -52,6 +55,7 @@ impl CalmArgs {
             pvcsz_req_gb: self.calm_pvcsz_req_gb,
             storageclass: self.calm_storageclass.clone(),
             node_label: self.calm_node_label.clone(),
+            image: self.calm_image.clone(),
         };
         let is_wanted = self.calm || given != GivenCalm::default();
         is_wanted.then_some(GivenCalm {
