@@ -67,7 +67,11 @@ fn a_background_load_has_a_record_of_its_own_and_the_sum_is_fathoms() {
 
     let text = |name: &str| fs::read_to_string(record.join(name)).unwrap();
     assert!(text("out.get_envinfo.txt").contains("Kubernetes v1."));
-    assert!(text("out.server_fio.txt").contains("dataset-server-fio-1  Bound"));
+    let stood = text("out.server_fio.txt");
+    let claim = stood
+        .lines()
+        .find(|line| line.starts_with("dataset-server-fio-1"));
+    assert!(claim.unwrap().contains(" Bound "), "{stood}");
     assert!(text("server_fio/server-fio-1/ls_l.randread-4k-2.txt").contains("f.0.0"));
     assert!(text("server_fio/server-fio-0/versions.txt").starts_with("fio-"));
     assert!(text("pods/server-fio-0.yaml").contains("name: server-fio-0"));
