@@ -143,15 +143,13 @@ impl Writer {
         })
     }
 
-    /// As [`Writer::create`], for a record in this very folder, which is not
-    /// there yet: that of a load beside a run lies in the run's own.
+    /// Makes a record in this very folder, which is made where it is missing and
+    /// must not hold one: a record within another has the name of its part.
     ///
     /// # Errors
-    /// When the folder or the header cannot be written, or something is there.
-    pub fn create_at(dir: &Path, header: &Header) -> Result<Self, RecordError> {
-        DirBuilder::new()
-            .create(dir)
-            .map_err(|e| RecordError::file(dir, e))?;
+    /// When the folder or the header cannot be written.
+    pub fn create_in(dir: &Path, header: &Header) -> Result<Self, RecordError> {
+        fs::create_dir_all(dir).map_err(|e| RecordError::file(dir, e))?;
         Self::begin(dir, header)
     }
 

@@ -4,7 +4,7 @@
 use fathom_fleet::kube::{Kind, KubeError};
 use serde_json::Value;
 
-use super::going::{CLAIM, ClusterError, EVENT, Going, POD, SHORT, Server};
+use super::going::{CLAIM, ClusterError, EVENT, Going, POD, SHORT, STATEFUL_SET, Server};
 use super::image::PROGRAM;
 use super::manifests::RUN;
 use super::pod::Look;
@@ -13,6 +13,12 @@ use super::trouble::{is_ready, items, text};
 
 const NODE: Kind = Kind::new("v1", "Node");
 const STORAGE_CLASS: Kind = Kind::new("storage.k8s.io/v1", "StorageClass");
+
+/// What is looked at after each phase, and how.
+const LISTINGS: [(&str, &[&str]); 2] = [
+    ("ls_l", &["ls", "-l", "/dataset"]),
+    ("df_h", &["df", "-h", "/dataset"]),
+];
 
 impl Going<'_, '_> {
     /// Versions, nodes and storage classes, as far as one may see them.
@@ -69,36 +75,37 @@ impl Going<'_, '_> {
     /// What the servers hold, and how full their volumes are. After a failure
     /// servers may be gone; the phase has said so.
     pub(super) fn keep_listings(&self, phase: &str, servers: &[Server]) {
+        let folder = self.objects.folder();
+        let keep = |pod: &str, file: &str, text: &[u8]| {
+            let _ = self.keep(&format!("{folder}/{pod}/{file}.{phase}.txt"), text);
+        };
+        let mut commands: Vec<(&str, &[&str])> = Vec::new();
         for server in servers {
-            for (file, text) in self.listings(server) {
-                let folder = self.objects.folder();
-                let name = format!("{folder}/{}/{file}.{phase}.txt", server.pod);
-                let _ = self.keep(&name, &text);
+            match self.objects.parameters.is_by_agent() {
+                true => commands.push((&server.pod, &[PROGRAM, "pod", "look"])),
+                false => commands.extend(LISTINGS.map(|(_, argv)| (server.pod.as_str(), argv))),
             }
         }
-    }
-
-    fn listings(&self, server: &Server) -> Vec<(&'static str, Vec<u8>)> {
-        let pod = &server.pod;
-        if self.objects.parameters.is_by_agent() {
-            let ran = self.exec(pod, &[PROGRAM, "pod", "look"], None, SHORT);
-            let told = ran.map(|ran| ran.stdout).unwrap_or_default();
-            let look: Look = serde_json::from_slice(&told).unwrap_or_default();
-            let files = ["ls_l", "df_h"].into_iter();
-            let of = |file| {
-                Some((
-                    file,
-                    look.files.get(&format!("{file}.txt"))?.clone().into_bytes(),
-                ))
-            };
-            return files.filter_map(of).collect();
+        let told = self.cluster.exec_all(self.namespace(), &commands, SHORT);
+        // Where one server is gone, the others are asked one by one.
+        let told = told.unwrap_or_else(|_| {
+            let each = commands
+                .iter()
+                .map(|(pod, argv)| self.exec(pod, argv, None, SHORT));
+            each.map(Result::unwrap_or_default).collect()
+        });
+        for ((pod, argv), ran) in commands.iter().zip(told) {
+            if let Some((file, _)) = LISTINGS.iter().find(|(_, listing)| listing == argv) {
+                keep(pod, file, &ran.stdout);
+                continue;
+            }
+            let look: Look = serde_json::from_slice(&ran.stdout).unwrap_or_default();
+            for (file, _) in LISTINGS {
+                if let Some(text) = look.files.get(&format!("{file}.txt")) {
+                    keep(pod, file, text.as_bytes());
+                }
+            }
         }
-        let commands = [
-            ("ls_l", &["ls", "-l", "/dataset"][..]),
-            ("df_h", &["df", "-h", "/dataset"][..]),
-        ];
-        let of = |(file, argv)| Some((file, self.exec(pod, argv, None, SHORT).ok()?.stdout));
-        commands.into_iter().filter_map(of).collect()
     }
 
     /// Every pod and claim as it stood at the end, and what the cluster said of
@@ -120,14 +127,23 @@ impl Going<'_, '_> {
         let columns = "CLAIM STATUS VOLUME CAPACITY STORAGECLASS";
         told += &table(columns, claims.iter().map(claim_row));
         told += "\n";
-        told += &self.events().unwrap_or_else(|error| format!("{error}\n"));
+        let objects = [pods, claims, list(STATEFUL_SET).unwrap_or_default()].concat();
+        told += &self
+            .events(&objects)
+            .unwrap_or_else(|error| format!("{error}\n"));
         let name = format!("out.{}.txt", self.objects.folder());
         let _ = self.keep(&name, told.as_bytes());
     }
 
-    fn events(&self) -> Result<String, KubeError> {
+    /// What the cluster said of objects of this run.
+    fn events(&self, objects: &[Value]) -> Result<String, KubeError> {
+        let uids: Vec<&str> = objects
+            .iter()
+            .map(|object| text(object, "/metadata/uid"))
+            .collect();
         let events = self.cluster.list(EVENT, Some(self.namespace()), "", "")?;
-        let mut ours: Vec<&Value> = events.iter().filter(|event| self.is_ours(event)).collect();
+        let is_ours = |event: &&Value| uids.contains(&text(event, "/involvedObject/uid"));
+        let mut ours: Vec<&Value> = events.iter().filter(is_ours).collect();
         ours.sort_by_key(|event| text(event, "/lastTimestamp"));
         let row = |event: &Value| {
             let object = text(event, "/involvedObject/name").to_owned();

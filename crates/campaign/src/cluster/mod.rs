@@ -21,14 +21,20 @@ mod parameters;
 #[cfg(feature = "kube")]
 mod phase;
 pub mod pod;
+#[cfg(feature = "kube")]
+mod removal;
 pub mod rights;
+#[cfg(feature = "kube")]
+mod start;
 pub mod trouble;
 #[cfg(feature = "kube")]
 mod whole;
 mod yaml;
 
 #[cfg(feature = "kube")]
-pub use going::{ClusterError, Wish, check_rights, cleanup, run, wait_until_gone};
+pub use going::{ClusterError, Wish, check_rights, run};
 pub use inventory::read as read_inventory;
 pub use parameters::{DropCaches, Given, Parameters, Runs, Workload};
+#[cfg(feature = "kube")]
+pub use removal::cleanup;
 pub use yaml::to_yaml;

@@ -15,6 +15,7 @@ use fathom_record::Writer;
 
 use super::logs::Logs;
 use super::looks::Looks;
+use super::preparing::not_steady;
 use super::tally::{Came, Tally};
 use super::{COMMAND, Ready, RunError, guards::Guards, planfile, prepare, records};
 use crate::flow::{Book, Clock, Ending, History, Next, Runner, Script, Stop};
@@ -86,6 +87,9 @@ impl Ready<'_> {
             return Err(refusal);
         }
         let _hold = self.hold()?;
+        if !control.all_are_ready() {
+            return Err(RunError::Interrupted);
+        }
         let ledgers = self.ledgers();
         // What an earlier start has written that was killed. What cannot be had is
         // told by `fathom ledger`.
@@ -121,7 +125,7 @@ impl Ready<'_> {
         let logs = Logs::new(&self.folder, &self.plan.dut).provisioned(self.plan.preparation.on);
         let book = Book::of(&ledgers, &self.dut, COMMAND, &dir);
         let mut going = Going {
-            session: Session::new(writer, &mut observe, clock.t_ms),
+            session: Session::new(writer, control, &mut observe, clock.t_ms),
             tally: &tally,
             looks: &looks,
             history: &history,
@@ -359,7 +363,7 @@ impl Going<'_> {
             }
             Stop::Ended(Ending::NotAttained(reason)) => {
                 // The numbers stand in the stage, and once in the end.
-                let what = format!("the device did not become steady for {phase} work");
+                let what = not_steady(phase);
                 let whole = format!("{what}: {reason}");
                 self.not_steady.get_or_insert(whole);
                 Prepared::Against(what)

@@ -5,4 +5,9 @@ mod broken;
 mod calm;
 mod cluster;
 mod native;
+mod recorder;
+mod recording;
+mod rights;
+#[path = "../exchanges/tape.rs"]
+mod tape;
 mod whole;

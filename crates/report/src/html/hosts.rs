@@ -1,160 +1,117 @@
-//! What each machine of a run had of it: bars beside each other, with the median
-//! of all.
+//! The machines of a run on several: clocks and starts, rates, shares of the sum.
 
-use std::fmt::Write as _;
+use fathom_model::result::ALL_CLIENTS;
+use fathom_model::{Host, RunDocument, units};
 
-use fathom_analysis::hosts::{HostFigures, by_host, median, parts_of};
-use fathom_model::result::SlowBy;
-use fathom_model::{Direction, Doubt, Host, JobResult, units};
-
+use super::bars::bars;
 use super::marks::Marks;
-use super::markup::{Section, escape};
+use super::markup::{Cell, Section, Table};
+use super::results::bar;
 use super::story::Story;
-use crate::table::shown as name_of;
+use crate::shares::{Share, shares};
+use crate::table::SHARE_PERCENTS;
 
-/// Hosts of more than these are closed at first.
-const OPEN: usize = 64;
-
-/// One column of bars.
-struct Figure {
-    title: &'static str,
-    slow_by: SlowBy,
-    value: fn(&HostFigures) -> Option<f64>,
-    text: fn(f64) -> String,
-}
-
-const FIGURES: [Figure; 3] = [
-    Figure {
-        title: "bandwidth",
-        slow_by: SlowBy::Bandwidth,
-        value: |host| Some(host.bw_bytes),
-        text: units::bytes_per_second,
-    },
-    Figure {
-        title: "IOPS",
-        slow_by: SlowBy::Iops,
-        value: |host| Some(host.iops),
-        text: units::count,
-    },
-    Figure {
-        title: "p99 latency",
-        slow_by: SlowBy::ClatP99,
-        value: |host| Some(host.clat.as_ref()?.percentile_ns(99.0)? as f64),
-        text: units::latency,
-    },
-];
-
-/// A chart for each sum over hosts and direction.
+/// The section; `None` for a run on one machine.
 pub fn section(story: &Story, marks: &Marks) -> Option<Section> {
-    let mut body = String::new();
-    for total in story.doc.jobs.iter().filter(|job| job.across.is_some()) {
-        for (dir, _) in total.directions().filter(|(_, r)| r.total_ios > 0) {
-            body += &chart(story, total, dir, marks);
-        }
-    }
-    if body.is_empty() {
-        return None;
-    }
-    let lead = "<p class=\"lead\">Each host's own figures over its own time. The line across the bars is \
-         the median of all; a bar far off it is red.</p>\n";
-    Section::new("hosts", "Hosts beside each other", format!("{lead}{body}"))
+    let doc = &story.doc;
+    let (figures, facts) = (figures(doc, marks), facts(doc));
+    let body = match figures.is_empty() {
+        true => facts,
+        false => format!("{figures}<h3>Starts and clocks</h3>\n{facts}"),
+    };
+    Section::new("hosts", "Hosts", bars(story, marks) + &body)
 }
 
-fn chart(story: &Story, total: &JobResult, dir: Direction, marks: &Marks) -> String {
-    let of_step = story
-        .doc
-        .hosts
-        .iter()
-        .filter(|host| host.step == total.step);
-    let hosts: Vec<Host> = of_step.cloned().collect();
-    let parts = parts_of(total, &story.doc.jobs, &hosts);
-    let figures = by_host(&parts, dir);
-    let shown: Vec<&Figure> = FIGURES
-        .iter()
-        .filter(|figure| figures.iter().any(|host| (figure.value)(host).is_some()))
-        .collect();
-    let mut html = String::from("<table class=\"hosts\"><thead><tr><th scope=\"col\">host</th>");
-    for figure in &shown {
-        let _ = write!(
-            html,
-            "<th scope=\"col\" colspan=\"2\">{}</th>",
-            figure.title
-        );
+/// Rates, shares, percentiles.
+fn figures(doc: &RunDocument, marks: &Marks) -> String {
+    let shares = shares(doc);
+    let has = |told: fn(&Share) -> bool| shares.iter().any(told);
+    let (steps, jobs) = (has(|s| s.step.is_some()), has(|s| s.job.is_some()));
+    let lead = [(steps, "step"), (jobs, "job")].into_iter();
+    let mut columns: Vec<&str> = lead.filter(|(is, _)| *is).map(|(_, name)| name).collect();
+    columns.extend(["host", "", "#IOPS", "#bandwidth", "#share"]);
+    let titles = SHARE_PERCENTS.map(|(_, title)| format!("#{title}"));
+    columns.extend(titles.iter().map(String::as_str));
+    let mut table = Table::new("host-figures", &columns);
+    for share in &shares {
+        let lead = [(steps, share.step), (jobs, share.job)].into_iter();
+        let lead = lead.filter(|(is, _)| *is);
+        let lead = lead.map(|(_, name)| Cell::text(name.unwrap_or_default()).class("name"));
+        table.row(lead.chain(cells(share, marks)));
     }
-    html += "</tr></thead><tbody>\n";
-    for host in &hosts {
-        let label = host.label();
-        let node = host
-            .node
-            .as_ref()
-            .map_or_else(String::new, |node| format!(" ({node})"));
-        let _ = write!(
-            html,
-            "<tr><th scope=\"row\">{}",
-            escape(&(name_of(host) + &node))
-        );
-        let Some(own) = figures.iter().find(|figures| figures.host == label) else {
-            let why = host.lost.as_deref().unwrap_or("no figures");
-            let cells = 2 * shown.len();
-            let _ = writeln!(
-                html,
-                "</th><td class=\"bad\" colspan=\"{cells}\">{}</td></tr>",
-                escape(why)
-            );
-            continue;
-        };
-        let is_slow = |figure: &Figure| {
-            let slow = total.across.iter().flat_map(|across| &across.slow);
-            let mut own = slow.filter(|slow| slow.host == label && slow.dir == dir);
-            own.any(|slow| slow.figure == figure.slow_by)
-        };
-        if FIGURES.iter().any(is_slow) {
-            html += &marks.of_doubts(&[Doubt::SlowHost]);
-        }
-        html += "</th>";
-        for figure in &shown {
-            html += &cells(figure, own, &figures, is_slow(figure));
-        }
-        html += "</tr>\n";
-    }
-    html += "</tbody></table>\n";
-    let step = total
-        .step
-        .as_ref()
-        .map_or_else(String::new, |step| format!("{step}, "));
-    let name = total.name.strip_prefix("All clients: ");
-    let name = name.map_or_else(String::new, |name| format!("{name}, "));
-    let title = format!("{step}{name}{} by host", dir.name());
-    let open = if hosts.len() <= OPEN { " open" } else { "" };
-    format!(
-        "<details class=\"table\"{open}><summary>{}</summary><div class=\"scroll\">{html}</div></details>\n",
-        escape(&title)
-    )
+    table.finish_searchable("rows of hosts")
 }
 
-/// A bar and its figure.
-fn cells(figure: &Figure, own: &HostFigures, all: &[HostFigures], is_slow: bool) -> String {
-    let values = || {
-        all.iter()
-            .filter_map(figure.value)
-            .filter(|value| value.is_finite())
+fn cells(share: &Share, marks: &Marks) -> Vec<Cell> {
+    let result = &share.result;
+    let signs = marks.of_doubts(&result.doubts);
+    let latency = result.clat.as_ref().or(result.lat.as_ref());
+    let percent = share.share.map(|share| share * 100.0);
+    let host = match share.host {
+        Some(host) => Cell::text(host.label()).class("name"),
+        None => Cell::text(ALL_CLIENTS).class("sum"),
     };
-    let most = values().fold(0.0, f64::max);
-    let (Some(value), Some(median)) = ((figure.value)(own), median(values())) else {
-        return "<td></td><td class=\"n\">–</td>".to_owned();
-    };
-    let percent = |value: f64| {
-        if most > 0.0 {
-            value * 100.0 / most
-        } else {
-            0.0
-        }
-    };
-    let class = if is_slow { " class=\"slow\"" } else { "" };
-    let (width, line) = (percent(value), percent(median));
-    format!(
-        "<td{class}><svg class=\"hostbar\" aria-hidden=\"true\"><rect width=\"{width:.1}%\" height=\"100%\" rx=\"2\"/>\
-         <line x1=\"{line:.1}%\" x2=\"{line:.1}%\" y1=\"0\" y2=\"100%\"/></svg></td><td class=\"n\">{}</td>",
-        escape(&(figure.text)(value))
-    )
+    let mut cells = vec![
+        host,
+        Cell::text(share.dir.name()),
+        Cell::number(Some(result.iops), units::count).and(&signs),
+        Cell::number(Some(result.bw_bytes), units::bytes_per_second).and(&signs),
+        Cell::number(percent, |percent| format!("{percent:.1} %")).and(&bar(percent, 100.0)),
+    ];
+    cells.extend(SHARE_PERCENTS.map(|(percent, _)| {
+        let ns = latency.and_then(|latency| latency.percentile_ns(percent));
+        Cell::number(ns.map(|ns| ns as f64), units::latency)
+    }));
+    cells
+}
+
+/// Starts, clocks, engines, and what became of each.
+fn facts(doc: &RunDocument) -> String {
+    let steps = doc.hosts.iter().any(|host| host.step.is_some());
+    let columns = [
+        "step",
+        "host",
+        "node",
+        "calls itself",
+        "engine",
+        "#began",
+        "#ran",
+        "#clock ahead",
+        "#± error",
+        "",
+    ];
+    let mut table = Table::new("host-facts", &columns[usize::from(!steps)..]);
+    for host in &doc.hosts {
+        let step = Cell::text(host.step.as_deref().unwrap_or_default()).class("name");
+        let step = Some(step).filter(|_| steps);
+        table.row(step.into_iter().chain(fact_cells(doc, host)));
+    }
+    table.finish_searchable("hosts")
+}
+
+fn fact_cells(doc: &RunDocument, host: &Host) -> [Cell; 9] {
+    let of_step = doc.hosts.iter().filter(|other| other.step == host.step);
+    let first = of_step.filter_map(|host| host.start_ms).reduce(f64::min);
+    let began = host.start_ms.zip(first).map(|(start, first)| start - first);
+    let ran = host.start_ms.zip(host.end_ms);
+    let ran = ran.map(|(start, end)| (end - start).max(0.0));
+    let clock = host.clock.as_ref();
+    let name = |name: &Option<String>| Cell::text(name.as_deref().unwrap_or("–"));
+    let ms = |value: f64| format!("{value:+.2} ms");
+    [
+        Cell::text(host.label()).class("name"),
+        name(&host.node),
+        name(&host.hostname),
+        name(&host.engine_version),
+        Cell::number(began, |ms| format!("+{ms:.1} ms")),
+        Cell::number(ran, |ms| units::duration(ms as u64)),
+        Cell::number(clock.map(|clock| clock.offset_ms), ms),
+        Cell::number(clock.map(|clock| clock.error_ms), |ms| {
+            format!("{ms:.2} ms")
+        }),
+        match &host.lost {
+            Some(why) => Cell::text(format!("lost: {why}")).class("bad"),
+            None => Cell::text(""),
+        },
+    ]
 }

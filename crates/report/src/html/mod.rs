@@ -5,6 +5,7 @@
 //! the page's own policy forbids it. What is embedded is `fathom.report/1`, in
 //! docs/FORMAT.md.
 
+mod bars;
 mod curves;
 mod hosts;
 mod marks;

@@ -7,6 +7,7 @@ mod campaign;
 mod header;
 mod hosts;
 mod jobs;
+mod shares;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ use crate::{document, doubts};
 
 pub(crate) use hosts::shown;
 pub(crate) use jobs::{every_latency, title_of};
+pub(crate) use shares::PERCENTS as SHARE_PERCENTS;
 
 pub use campaign::campaign_table;
 
@@ -35,6 +37,7 @@ pub fn table(doc: &RunDocument, style: Style) -> String {
         job_figures(doc, &marks, style),
         group_lines(doc, style),
         disk_lines(doc, style),
+        shares::lines(doc, &marks, style),
         hosts::lines(doc, style),
         notes(doc, &marks, style),
         failures(doc, style),

@@ -3,6 +3,7 @@
 use fathom_model::{Doubt, Host};
 
 use super::*;
+use crate::Style;
 
 /// What three hosts did: name, bytes per second, run time.
 fn run(parts: &[(&str, f64, u64)], more: Vec<Event>) -> RunDocument {

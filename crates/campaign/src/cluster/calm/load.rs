@@ -18,7 +18,8 @@ use fathom_model::{
 use fathom_record::{Header, Writer};
 use serde_json::Value;
 
-use super::super::going::{ClusterError, Going, LOOK, SHORT};
+use super::super::going::{ClusterError, Going, SHORT};
+use super::super::start::Pace;
 use super::super::trouble::text;
 use super::{Calm, PART, WORK};
 
@@ -139,7 +140,7 @@ impl Going<'_, '_> {
         let mut header = Header::new("calm", "cluster calm");
         let facts = serde_json::json!({"beside": run, "load": calm});
         header.facts.insert("calm".to_owned(), facts);
-        let mut writer = Writer::create_at(&self.dir().join("calm"), &header)?;
+        let mut writer = Writer::create_in(&self.dir().join("calm"), &header)?;
         let text = format!("background load of the run {run}: {}", calm.told());
         writer.append(&Event::Note { text })?;
         Ok(writer)
@@ -167,13 +168,14 @@ impl Going<'_, '_> {
         let began = Instant::now();
         for pod in pods {
             let exit = format!("{WORK}/prefill.exit");
+            let mut pace = Pace::new();
             while self.exec(pod, &["cat", &exit], None, SHORT)?.code != Some(0) {
                 self.go_on()?;
                 if began.elapsed() >= limit {
                     let what = format!("{pod}: its file was not written within {limit:?}");
                     return Err(ClusterError::Command(what));
                 }
-                std::thread::sleep(LOOK);
+                pace.wait();
             }
             let out = self.must(pod, &["cat", &format!("{WORK}/prefill.out")], None)?;
             let log = self.must(pod, &["cat", &format!("{WORK}/prefill.log")], None)?;

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Context;
 use fathom_campaign::cluster::jobs::Phase;
@@ -24,9 +23,6 @@ use crate::{out, signals};
 
 /// Image with fio that is taken when none is named.
 const IMAGE: &str = "docker.io/library/fathom-fio:latest";
-
-/// How long what a run of a list made may take to go before the next one begins.
-const GONE: Duration = Duration::from_secs(120);
 
 /// Parameters of a benchmark: of a file, and flags above it
 #[derive(Debug, clap::Args)]
@@ -213,10 +209,7 @@ fn list(
 ) -> anyhow::Result<Exit> {
     let mut worst = Exit::Success;
     let mut dirs = Vec::new();
-    for (nth, parameters) in runs.iter().enumerate() {
-        if nth > 0 {
-            cluster::wait_until_gone(cluster, &parameters.namespace, GONE).map_err(in_words)?;
-        }
+    for parameters in runs {
         let (dir, done) = one(global, what, parameters, cluster, control)?;
         dirs.push(dir.clone());
         let exit = match done {
@@ -337,7 +330,7 @@ pub fn dns_label(id: &str) -> String {
 fn in_words(error: ClusterError) -> anyhow::Error {
     let exit = match &error {
         ClusterError::Kube(_) => Exit::Missing,
-        ClusterError::Rights { .. } => Exit::Refused,
+        ClusterError::Rights { .. } | ClusterError::Occupied { .. } => Exit::Refused,
         ClusterError::Record(_) | ClusterError::File { .. } | ClusterError::Run(_) => Exit::Record,
         ClusterError::Interrupted => Exit::Interrupted,
         ClusterError::Start { .. } | ClusterError::Command(_) => Exit::Failed,
@@ -368,12 +361,8 @@ fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Res
         if let Some(calm) = &parameters.calm {
             add("calm_statefulset", &objects.calm_servers(calm));
         }
-        let told_by_client = phases.iter().filter(|_| !parameters.is_by_agent());
-        for phase in told_by_client {
-            add(
-                &format!("fio_{}_pod", phase.name),
-                &objects.client(&phase.name),
-            );
+        if !parameters.is_by_agent() {
+            add("client_pod", &objects.client());
         }
         files.extend(
             phases

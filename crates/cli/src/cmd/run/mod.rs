@@ -12,6 +12,7 @@ use fathom_model::{Event, Exit, RunStatus};
 use serde::{Deserialize, Serialize};
 
 use super::campaign::{Budget, Which, tell_notes};
+use super::hosts::HostArgs;
 use super::job::duration;
 use super::{ExitError, Global};
 use crate::engine::EngineOrSim;
@@ -19,6 +20,7 @@ use crate::live::LiveOptions;
 use crate::{out, signals};
 
 mod dry;
+mod hosts;
 pub mod screen;
 pub mod stage;
 pub mod summary;
@@ -40,6 +42,8 @@ Examples:
   fathom run --destroy nvme-ACME_1234  writes to a device: name it
   fathom run --only randwrite          only these points
   fathom run --repeat 5                five measurements of each point
+  fathom run --hosts bench1,bench2,root@nas
+                                       on all of them at once, each point together
   fathom run --max-time 8h             no point begins that would end later
   fathom run --max-written 20T         it ends once it has written so much
   fathom run --again                   from the start, in a new record")]
@@ -55,7 +59,7 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 As fathom run, with the --only, --repeat, --order, --engine and --no-guard of the last start unless
-others are given, but refuses when there is no record to go on with. The device is checked again,
+others are given, on the --hosts of the last start, but refuses when there is no record to go on with. The device is checked again,
 and must be named again where it is not in the configuration.
 
 Examples:
@@ -108,6 +112,11 @@ struct Flags {
     /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
     #[arg(long, value_name = "PATH")]
     fio: Option<PathBuf>,
+    /// The device under test, from the Fathom that sent this one
+    #[arg(long, hide = true, value_name = "FILE")]
+    dut: Option<PathBuf>,
+    #[command(flatten)]
+    hosts: HostArgs,
 }
 
 /// How the measurements of a point follow each other.
@@ -130,6 +139,10 @@ struct Kept {
     engine: Option<EngineOrSim>,
     sim: Option<PathBuf>,
     no_guard: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hosts: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_hosts: Option<u32>,
 }
 
 impl Flags {
@@ -149,6 +162,8 @@ impl Flags {
                 .as_deref()
                 .map(|sim| std::path::absolute(sim).unwrap_or_else(|_| sim.to_owned())),
             no_guard: self.no_guard,
+            hosts: self.hosts.hosts.clone(),
+            min_hosts: self.hosts.min_hosts,
         }
     }
 
@@ -162,6 +177,10 @@ impl Flags {
         self.engine = self.engine.or(kept.engine);
         self.sim = self.sim.take().or(kept.sim);
         self.no_guard |= kept.no_guard;
+        if !self.hosts.is_given() {
+            self.hosts.hosts = kept.hosts;
+        }
+        self.hosts.min_hosts = self.hosts.min_hosts.or(kept.min_hosts);
     }
 
     fn overrides(&self) -> Overrides {
@@ -175,7 +194,7 @@ impl Flags {
             point_limit: self.point_limit,
             engine: self.engine.map(|engine| engine.name().to_owned()),
             destroy: self.destroy.clone(),
-            dut: None,
+            dut: self.dut.clone(),
             guard: self.no_guard.then_some(false),
             ..Overrides::default()
         })
@@ -211,6 +230,9 @@ fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> {
         }
         .into());
     }
+    if flags.hosts.is_given() {
+        return hosts::go(global, flags, begin);
+    }
     let plan = flags.which.plan(&flags.overrides())?;
     let options = Options {
         begin,
@@ -232,6 +254,11 @@ fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> {
     let ready = run::ready(&plan, &runs_dir, options).map_err(failed)?;
     if ready.is_done() {
         return nothing_left(global, &ready);
+    }
+    if let (Some(dir), Some(reason)) = (ready.record(), ready.not_steady()) {
+        show(global, dir)?;
+        tell_not_steady(&reason, "; --again leads it there anew, in a new record");
+        return Ok(Exit::Failed);
     }
     if !global.quiet {
         tell_notes(ready.notes());
@@ -287,10 +314,7 @@ fn nothing_left(global: &Global, ready: &Ready) -> anyhow::Result<Exit> {
 fn conclude(global: &Global, finish: &Finish, control: &Control) -> anyhow::Result<Exit> {
     show(global, &finish.dir)?;
     if let Some(reason) = &finish.not_steady {
-        out::note(format_args!(
-            "{reason}\n  to do: SANTA_CLARA_ROUND_LIMIT for more time, or \
-             SANTA_CLARA_ROUND_LIMIT_SOFT to measure anyway"
-        ));
+        tell_not_steady(reason, "");
     }
     if let Some(spent) = &finish.spent {
         let hint = "fathom resume with a higher limit goes on";
@@ -303,6 +327,14 @@ fn conclude(global: &Global, finish: &Finish, control: &Control) -> anyhow::Resu
         RunStatus::Interrupted if control.stop_requests() > 0 => Exit::Interrupted,
         _ => Exit::Failed,
     })
+}
+
+/// That points were left out because the device is not steady, and what to do.
+fn tell_not_steady(reason: &str, more: &str) {
+    out::note(format_args!(
+        "{reason}\n  to do: SANTA_CLARA_ROUND_LIMIT for more time, or \
+         SANTA_CLARA_ROUND_LIMIT_SOFT to measure anyway{more}"
+    ));
 }
 
 /// The document of the run, or its summary.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use fathom_campaign::Ledgers;
 use fathom_campaign::ledger::Moved;
+use fathom_engine::Request;
 use fathom_engine::fio::client::Servers;
 use fathom_engine::fio::raw;
 use fathom_engine::fio::stream::select;
@@ -14,12 +15,9 @@ use fathom_engine::jobfile::shell_quote;
 use fathom_engine::jobfile::value::{self, TimeUnit};
 use fathom_engine::select::Selected;
 use fathom_engine::sim::SIMULATED;
-use fathom_engine::{Control, Request};
-use fathom_fleet::hosts::agent::{Line, Send};
 use fathom_fleet::local::{self, FleetError, StepRequest};
-use fathom_fleet::ssh::carry::Wire;
 use fathom_model::{Event, Exit, RunStatus};
-use fathom_record::{Entries, Header, Writer};
+use fathom_record::{Header, Writer};
 use serde_json::json;
 
 use crate::cmd::job::Setting;
@@ -27,7 +25,7 @@ use crate::cmd::{ExitError, Global};
 use crate::engine::EngineOrSim;
 use crate::format::Format;
 use crate::live::{Live, LiveOptions};
-use crate::{out, signals, wire};
+use crate::{out, signals};
 
 mod clients;
 mod engine;
@@ -122,18 +120,13 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     };
     // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
     let control = signals::control()?;
+    if !control.all_are_ready() {
+        return Ok(Exit::Interrupted);
+    }
     let mut writer = begin_record(global, args, &ready)?;
     let dir = writer.dir().to_owned();
     let steps = store_jobs(args, &ready, &writer)?;
-    let ledgers = match ready.is_here {
-        true => Ledgers::of_user(),
-        false => Ledgers::none(),
-    };
-    let written = ready.plan.written(&ready.work_dir);
-    let written = written.iter().map(PathBuf::as_path);
-    let notes = ledgers.begin(written, COMMAND, Some(&dir));
-    ready.plan.notes.extend(notes);
-    let mut moved = Moved::default();
+    let mut entered = Entered::begin(&mut ready, &dir);
     let mut live = Live::new(LiveOptions::new(global.quiet, global.color));
     for note in &ready.plan.notes {
         let note = Event::Note { text: note.clone() };
@@ -143,14 +136,18 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let told_by_table = table_follows_at_once(global, args, &steps);
     let engine = ready.runner.engine();
     let done = local::run(engine, &steps, writer, &control, &mut |event| {
-        moved.take(event);
+        entered.moved.take(event);
         if !(told_by_table && matches!(event, Event::Note { .. } | Event::Failure(_))) {
             live.observe(event);
         }
     });
     live.finish();
-    let notes = ledgers.end(COMMAND, &dir, moved.bytes());
-    notes.iter().for_each(out::note);
+    for text in entered.end(&dir) {
+        match control.lead() {
+            Some(lead) => lead.event(&Event::Note { text }),
+            None => out::note(text),
+        }
+    }
     show(global, args, &dir, &steps)?;
     exit_of(done)
 }
@@ -173,6 +170,34 @@ struct Ready {
     /// Whether the jobs use devices of this machine.
     is_here: bool,
     _hold: fathom_device::Hold,
+}
+
+/// What the ledgers of this machine's devices are told of a run: wherever the
+/// jobs run, Fathom there keeps the ledgers.
+struct Entered {
+    ledgers: Ledgers,
+    moved: Moved,
+}
+
+impl Entered {
+    /// The run is about to write; what could not be entered joins the notes.
+    fn begin(ready: &mut Ready, dir: &Path) -> Self {
+        let ledgers = match ready.is_here {
+            true => Ledgers::of_user(),
+            false => Ledgers::none(),
+        };
+        let written = ready.plan.written(&ready.work_dir);
+        let written = written.iter().map(PathBuf::as_path);
+        let notes = ledgers.begin(written, COMMAND, Some(dir));
+        ready.plan.notes.extend(notes);
+        let moved = Moved::default();
+        Self { ledgers, moved }
+    }
+
+    /// The run has ended; gives what could not be entered.
+    fn end(self, dir: &Path) -> Vec<String> {
+        self.ledgers.end(COMMAND, dir, self.moved.bytes())
+    }
 }
 
 /// `None` after a dry run.
@@ -210,54 +235,6 @@ fn ready(
         is_here,
         _hold: hold,
     }))
-}
-
-/// As [`run`], as one of several machines: every step waits for the word, and
-/// what happens goes to who drives the run.
-pub fn driven(
-    global: &Global,
-    args: &Args,
-    line: &Line,
-    send: &Send,
-    control: &Control,
-) -> anyhow::Result<Exit> {
-    check_simulation(args)?;
-    let Some(ready) = ready(global, args, None, &args.files)? else {
-        return Ok(Exit::Success);
-    };
-    let writer = begin_record(global, args, &ready)?;
-    let dir = writer.dir().to_owned();
-    let steps = store_jobs(args, &ready, &writer)?;
-    let header = Box::new(Entries::open(&dir)?.header);
-    send(&Wire::Header { header });
-    for note in &ready.plan.notes {
-        let text = note.clone();
-        send(&Wire::Event {
-            happened: Box::new(Event::Note { text }),
-        });
-    }
-    let done = local::run_when(
-        ready.runner.engine(),
-        &steps,
-        writer,
-        control,
-        &mut |event| {
-            // The last line comes behind the files.
-            if !matches!(event, Event::Ended { .. }) {
-                let happened = Box::new(event.clone());
-                send(&Wire::Event { happened });
-            }
-        },
-        &mut |step| line.pass(step),
-    );
-    wire::send_files(&dir, &**send)?;
-    let status = done
-        .as_ref()
-        .map_or(RunStatus::Failed, |(_, status)| *status);
-    send(&Wire::Event {
-        happened: Box::new(Event::Ended { status }),
-    });
-    exit_of(done)
 }
 
 /// Refuses what makes no sense together with, or without, a simulation.
@@ -305,12 +282,8 @@ fn begin_record(global: &Global, args: &Args, ready: &Ready) -> anyhow::Result<W
         false if !args.clients.client.is_empty() => (name.to_owned(), Vec::new()),
         false => (name.to_owned(), plan.targets(&ready.work_dir)),
     };
-    create_record(global, &name, &targets)
-}
-
-fn create_record(global: &Global, name: &str, targets: &[PathBuf]) -> anyhow::Result<Writer> {
-    let mut header = Header::new(name, COMMAND);
-    header.environment = Some(fathom_device::environment(targets));
+    let mut header = Header::new(&name, COMMAND);
+    header.environment = Some(fathom_device::environment(&targets));
     let command: Vec<_> = std::env::args_os()
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();
