@@ -106,9 +106,8 @@ fn an_interrupt_ends_the_background_load_too() {
     let place = Place::new("fathom-calmint");
     let child = place.start("rand", &[&CALM[..], &["--runtime", "60"]].concat());
     place.wait_for("the prefill runs", || {
-        place
-            .kubectl(&["get", "pods", "-o", "name"])
-            .contains("client-prefill")
+        let look = ["exec", "client", "--", "ls", "/client"];
+        place.tries(&look).contains("prefill")
     });
     let pid = child.id().to_string();
     let killed = Command::new("kill").args(["-INT", &pid]).status();
