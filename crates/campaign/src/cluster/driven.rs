@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fathom_engine::choice::Wish;
 use fathom_fleet::hosts::wire::Word;
-use fathom_fleet::hosts::{self, Course, Job};
+use fathom_fleet::hosts::{self, Course, Job, Machine};
 use fathom_model::{Event, Host, RunStatus};
 
 use super::going::{ClusterError, Going, SHORT, Server, well};
@@ -50,7 +50,10 @@ impl Going<'_, '_> {
         let (cluster, namespace) = (self.cluster, self.namespace());
         let machines = servers
             .iter()
-            .map(|server| cluster.machine(namespace, &server.pod, &[PROGRAM, "agent"]))
+            .map(|server| Machine {
+                node: Some(server.node.clone()),
+                ..cluster.machine(namespace, &server.pod, &[PROGRAM, "agent"])
+            })
             .collect();
         let parameters = self.objects.parameters;
         let limit = Duration::from_secs(parameters.maxwait_s);

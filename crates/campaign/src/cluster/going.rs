@@ -12,6 +12,7 @@ use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
 use serde_json::Value;
 
+use super::calm::Load;
 use super::image::PROGRAM;
 use super::jobs::Phase;
 use super::manifests::{Objects, RUN};
@@ -123,11 +124,20 @@ pub fn run(
         began: Instant::now(),
         client: None,
         failed: false,
+        calm: None,
     };
     let done = going
         .prepare()
         .and_then(|servers| going.phases(wish.phases, &servers));
+    let status = match &done {
+        Err(ClusterError::Interrupted) => RunStatus::Interrupted,
+        Err(_) => RunStatus::Failed,
+        Ok(()) if going.failed => RunStatus::Failed,
+        Ok(()) => RunStatus::Complete,
+    };
+    going.end_calm(status, done.as_ref().err().map(ToString::to_string));
     going.keep_logs();
+    going.keep_descriptions();
     let removed = super::cleanup(cluster, &wish.parameters.namespace, Some(wish.run));
     if let Err(error) = &done
         && !matches!(error, ClusterError::Interrupted)
@@ -143,12 +153,6 @@ pub fn run(
         );
         going.tell(Event::Note { text });
     }
-    let status = match &done {
-        Err(ClusterError::Interrupted) => RunStatus::Interrupted,
-        Err(_) => RunStatus::Failed,
-        Ok(()) if going.failed => RunStatus::Failed,
-        Ok(()) => RunStatus::Complete,
-    };
     let closed = going.session.close(status)?;
     match done {
         Err(error) if !matches!(error, ClusterError::Interrupted) => Err(error),
@@ -192,12 +196,15 @@ pub(super) struct Going<'w, 'o> {
     pub(super) client: Option<Server>,
     /// A job of a phase has failed.
     pub(super) failed: bool,
+    /// The load in the background.
+    pub(super) calm: Option<Load>,
 }
 
 /// A pod as it runs.
 #[derive(Debug, Clone)]
 pub(super) struct Server {
     pub(super) pod: String,
+    pub(super) node: String,
     pub(super) address: String,
     /// A pod that is made again has the same name and another id.
     pub(super) uid: String,
@@ -207,6 +214,7 @@ impl Server {
     fn of(pod: &Value) -> Self {
         Self {
             pod: text(pod, "/metadata/name").to_owned(),
+            node: text(pod, "/spec/nodeName").to_owned(),
             address: text(pod, "/status/podIP").to_owned(),
             uid: text(pod, "/metadata/uid").to_owned(),
         }
@@ -237,6 +245,11 @@ impl Going<'_, '_> {
         )?;
         self.cluster.apply(manifest)?;
         Ok(())
+    }
+
+    /// The record's folder.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// Puts a file into the record.
@@ -272,15 +285,15 @@ impl Going<'_, '_> {
         let pods = self.wait_for("servers", "server", wanted)?;
         let servers: Vec<Server> = pods.iter().map(Server::of).collect();
         if by_agent {
-            self.locations()?;
             self.look_by_agents(&servers)?;
+            self.keep_environment()?;
             return Ok(servers);
         }
         let client = self.wait_for("client", "client", 1)?;
         self.client = client.first().map(Server::of);
-        self.locations()?;
         self.look_at(&servers)?;
         self.introduce(&servers)?;
+        self.keep_environment()?;
         Ok(servers)
     }
 
@@ -327,6 +340,8 @@ impl Going<'_, '_> {
     }
 
     fn phases(&mut self, phases: &[Phase], servers: &[Server]) -> Result<(), ClusterError> {
+        self.start_calm(phases.len())?;
+        self.locations()?;
         let of = u32::try_from(phases.len()).unwrap_or(u32::MAX);
         for (step, phase) in (1..).zip(phases) {
             self.go_on()?;
@@ -334,7 +349,11 @@ impl Going<'_, '_> {
                 self.drop_caches()?;
             }
             if self.objects.parameters.is_by_agent() {
-                self.drive(phase, servers, (step, of))?;
+                self.calm_phase_begins()?;
+                let done = self.drive(phase, servers, (step, of));
+                self.keep_listings(&phase.name, servers);
+                done?;
+                self.calm_phase_ends(&phase.name)?;
                 continue;
             }
             let name = phase.name.clone();
@@ -344,18 +363,28 @@ impl Going<'_, '_> {
                 name,
                 point: None,
             });
-            self.phase(phase, servers)?;
+            let done = self.phase(phase, servers);
+            self.keep_listings(&phase.name, servers);
+            done?;
         }
         Ok(())
     }
 
     /// What each server sees of its volume and its surroundings.
     fn look_at(&self, servers: &[Server]) -> Result<(), ClusterError> {
-        let looks: [(&str, &[&str]); 4] = [
+        let looks: [(&str, &[&str]); 5] = [
             ("df_h.txt", &["df", "-h"]),
             ("mount.txt", &["cat", "/proc/mounts"]),
             ("ls_l.txt", &["ls", "-l", "/dataset"]),
             ("env.txt", &["cat", "/proc/version"]),
+            (
+                "versions.txt",
+                &[
+                    "sh",
+                    "-c",
+                    "fio --version; cat /proc/version /etc/os-release",
+                ],
+            ),
         ];
         let all = servers
             .iter()

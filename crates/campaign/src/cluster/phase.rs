@@ -7,6 +7,7 @@ use fathom_fleet::kube::KubeError;
 use fathom_model::{Event, Failure, FailureKind, Results};
 
 use super::going::{ClusterError, Going, SHORT, Server};
+use super::hosts;
 use super::jobs::Phase;
 use super::manifests::CLIENT;
 use super::trouble::lost;
@@ -33,8 +34,10 @@ impl Going<'_, '_> {
             {{ (fio --client=/client/hosts.list --output-format=normal,json+ job.fio \
             >out 2>log </dev/null; echo $? >exit) >/dev/null 2>&1 & }}"
         );
+        self.calm_phase_begins()?;
         self.must(CLIENT, &["sh", "-c", &start], Some(phase.text.as_bytes()))?;
         let code = self.wait_for_exit(name, servers)?;
+        self.calm_phase_ends(name)?;
         let take = format!("cat /client/{name}/log >&2; cat /client/{name}/out");
         let taken = self.exec(CLIENT, &["sh", "-c", &take], None, SHORT)?;
         let out = Output {
@@ -119,10 +122,12 @@ impl Going<'_, '_> {
                 for text in warnings.into_iter().filter(is_news) {
                     self.tell(Event::Note { text });
                 }
-                let last = all.into_iter().next_back().unwrap_or_default();
+                let mut last = all.into_iter().next_back().unwrap_or_default();
                 failures.extend(import::failures(&last));
                 failures.extend(silent(&last, servers).map(failed));
                 written.take(&last);
+                let hosts = hosts::named(&mut last, servers);
+                self.tell(Event::Hosts { hosts });
                 let results = Box::new(last);
                 self.tell(Event::Finished { results });
             }

@@ -168,6 +168,13 @@ impl Place {
             .unwrap()
     }
 
+    /// A record's document, as `fathom show --json` gives it.
+    pub fn show(&self, record: &Path) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        let output = command.arg("show").arg(record).arg("--json").output();
+        output.unwrap()
+    }
+
     /// Starts a small job on every server that goes on for minutes, and waits
     /// until all of them are at work.
     pub fn start_endless(&self) -> Child {

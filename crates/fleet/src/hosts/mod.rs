@@ -160,10 +160,7 @@ impl Drive<'_, '_> {
     /// Starts the agent on every machine that can be reached.
     fn send_out(&mut self, machines: Vec<Machine>) -> Receiver<Told> {
         let (to, lines) = mpsc::sync_channel(256);
-        self.parts = machines
-            .iter()
-            .map(|machine| Part::new(&machine.name))
-            .collect();
+        self.parts = machines.iter().map(Part::new).collect();
         if self.job.own_records {
             let dir = self.course.record.writer().dir();
             for part in &mut self.parts {

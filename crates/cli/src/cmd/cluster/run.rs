@@ -9,12 +9,13 @@ use fathom_campaign::cluster::manifests::Objects;
 use fathom_campaign::cluster::{
     self, ClusterError, DropCaches, Given, Parameters, Wish, Workload, to_yaml,
 };
-use fathom_engine::choice;
+use fathom_engine::{Control, choice};
+use fathom_fleet::kube::Cluster;
 use fathom_model::{Exit, RunStatus, units};
 use fathom_record::{Header, Writer};
 use serde_json::Value;
 
-use super::Which;
+use super::{Which, calm, compare};
 use crate::cmd::{ExitError, Global, show};
 use crate::engine::EngineName;
 use crate::live::{Live, LiveOptions};
@@ -97,6 +98,8 @@ pub struct Args {
     manifests: Option<PathBuf>,
     #[command(flatten)]
     which: Which,
+    #[command(flatten)]
+    calm: calm::CalmArgs,
 }
 
 impl Args {
@@ -124,6 +127,7 @@ impl Args {
             rw: self.rw.clone(),
             runtime_s: self.runtime,
             maxwait_s: self.maxwait,
+            calm: self.calm.given(),
             run: Vec::new(),
         })
     }
@@ -184,9 +188,44 @@ pub fn run(global: &Global, what: &What, args: &Args) -> anyhow::Result<Exit> {
         cluster::check_rights(&cluster, parameters).map_err(in_words)?;
     }
     let control = signals::control()?;
+    match &runs[..] {
+        [one] => {
+            let (dir, done) = self::one(global, what, one, &cluster, &control)?;
+            match done {
+                Ok(status) => {
+                    show::present(global, &dir, false)?;
+                    Ok(exit_after(status))
+                }
+                Err(error) => broken_off(global, error, &dir),
+            }
+        }
+        several => list(global, what, several, &cluster, &control),
+    }
+}
+
+/// One run after the other, and at the end what they gave beside each other. A
+/// run that fails is told, and the next one goes on.
+fn list(
+    global: &Global,
+    what: &What,
+    runs: &[Parameters],
+    cluster: &Cluster,
+    control: &Control,
+) -> anyhow::Result<Exit> {
     let mut worst = Exit::Success;
-    for parameters in &runs {
-        let exit = one(global, what, parameters, &cluster, &control)?;
+    let mut dirs = Vec::new();
+    for parameters in runs {
+        let (dir, done) = one(global, what, parameters, cluster, control)?;
+        dirs.push(dir.clone());
+        let exit = match done {
+            Ok(status) => exit_after(status),
+            // It was told while it went on.
+            Err(ClusterError::Start { .. } | ClusterError::Command(_)) => Exit::Failed,
+            Err(error) => return Err(in_words(error)),
+        };
+        if !global.json {
+            show::present(global, &dir, false)?;
+        }
         if exit != Exit::Success {
             worst = exit;
         }
@@ -194,7 +233,16 @@ pub fn run(global: &Global, what: &What, args: &Args) -> anyhow::Result<Exit> {
             break;
         }
     }
+    compare::present(global, runs, &dirs)?;
     Ok(worst)
+}
+
+fn exit_after(status: RunStatus) -> Exit {
+    match status {
+        RunStatus::Complete => Exit::Success,
+        RunStatus::Interrupted => Exit::Interrupted,
+        _ => Exit::Failed,
+    }
 }
 
 /// Refuses jobs that the native engine would refuse in every pod.
@@ -247,20 +295,21 @@ fn must_have_image(parameters: &Parameters) -> Result<(), ExitError> {
     })
 }
 
+/// The folder of a run's record, and how the run went.
 fn one(
     global: &Global,
     what: &What,
     parameters: &Parameters,
-    cluster: &fathom_fleet::kube::Cluster,
-    control: &fathom_engine::Control,
-) -> anyhow::Result<Exit> {
+    cluster: &Cluster,
+    control: &Control,
+) -> anyhow::Result<(PathBuf, Result<RunStatus, ClusterError>)> {
     let mut header = Header::new(what.name(), what.command());
     header.environment = Some(fathom_device::environment(&[]));
     let facts = serde_json::json!({"server": cluster.server(), "parameters": parameters});
     header.facts.insert("cluster".to_owned(), facts);
     let writer = Writer::create(&global.runs, &header)?;
-    let folder = writer.dir().to_owned();
-    let run = folder
+    let dir = writer.dir().to_owned();
+    let run = dir
         .file_name()
         .map_or_else(String::new, |id| dns_label(&id.to_string_lossy()));
     let phases = what.phases(parameters);
@@ -275,19 +324,10 @@ fn one(
         live.observe(event)
     });
     live.finish();
-    let (dir, status) = match done {
-        Ok(done) => done,
-        Err(error) => return broken_off(global, error, &folder),
-    };
-    show::present(global, &dir, false)?;
     if !global.quiet {
         out::note(format_args!("recorded as {}", dir.display()));
     }
-    Ok(match status {
-        RunStatus::Complete => Exit::Success,
-        RunStatus::Interrupted => Exit::Interrupted,
-        _ => Exit::Failed,
-    })
+    Ok((dir, done.map(|(_, status)| status)))
 }
 
 /// A run that did not come to its end: told while it went on, and in its record.
@@ -299,7 +339,6 @@ fn broken_off(global: &Global, error: ClusterError, folder: &Path) -> anyhow::Re
     if global.quiet {
         return Err(in_words(error));
     }
-    out::note(format_args!("recorded as {}", folder.display()));
     Ok(exit)
 }
 
@@ -351,6 +390,9 @@ fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Res
         if parameters.dropcaches.contains(&DropCaches::PageCache) {
             add("drop_caches_daemonset", &objects.cache_droppers());
         }
+        if let Some(calm) = &parameters.calm {
+            add("calm_statefulset", &objects.calm_servers(calm));
+        }
         if !parameters.is_by_agent() {
             add("client_pod", &objects.client());
         }
@@ -359,6 +401,10 @@ fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Res
                 .iter()
                 .map(|phase| (format!("{}.fio", phase.name), phase.text.clone())),
         );
+        if let Some(calm) = &parameters.calm {
+            files.push(("calm_prefill.fio".to_owned(), calm.prefill()));
+            files.push(("calm.fio".to_owned(), calm.job()));
+        }
         match folder {
             Some(folder) => written(&folder.join(&run), &files)?,
             None => on_screen(parameters, &files),
@@ -373,6 +419,9 @@ fn on_screen(parameters: &Parameters, files: &[(String, String)]) {
         "# {} servers in namespace {} write {written}\n",
         parameters.ninstances, parameters.namespace
     ));
+    if let Some(calm) = &parameters.calm {
+        out::text(format_args!("# beside them {}\n", calm.told()));
+    }
     for (name, text) in files {
         // Comments in YAML and in job files; documents in one stream.
         out::text(format_args!("--- # {name}\n{text}"));
