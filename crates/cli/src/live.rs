@@ -111,6 +111,7 @@ impl Live {
             Event::EngineStarted { .. } => self.rates.clear(),
             Event::Note { .. }
             | Event::Hosts { .. }
+            | Event::Volumes { .. }
             | Event::Skipped { .. }
             | Event::Stage { .. }
             | Event::StageEnded { .. }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::document::RunStatus;
 use crate::failure::Failure;
 use crate::host::Host;
+use crate::node::Volume;
 use crate::point::Point;
 use crate::result::Results;
 use crate::sample::Sample;
@@ -110,6 +111,12 @@ pub enum Event {
     Hosts {
         /// The machines, in the order in which they were named.
         hosts: Vec<Host>,
+    },
+    /// What lies under the data of the step's servers, and what it moved in the
+    /// step by its own counters.
+    Volumes {
+        /// A volume, or several that share a device.
+        volumes: Vec<Volume>,
     },
     /// Something worth a line that is not an error.
     Note {

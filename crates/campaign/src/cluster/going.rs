@@ -14,8 +14,9 @@ use serde_json::Value;
 
 use super::jobs::Phase;
 use super::manifests::{MADE_BY, Objects, RUN};
+use super::statistics::Nodes;
 use super::trouble::{is_ready, text, troubles};
-use super::{DropCaches, Parameters, rights, to_yaml};
+use super::{DropCaches, Parameters, rights, to_yaml, volumes};
 
 pub(super) const NAMESPACE: Kind = Kind::new("v1", "Namespace");
 pub(super) const POD: Kind = Kind::new("v1", "Pod");
@@ -115,9 +116,12 @@ pub fn run(
         began: Instant::now(),
         failed: false,
     };
-    let done = going
-        .prepare()
-        .and_then(|servers| going.phases(wish.phases, &servers));
+    let done = going.prepare().and_then(|servers| {
+        std::thread::scope(|scope| {
+            let nodes = going.read_nodes(scope)?;
+            going.phases(wish.phases, &servers, &nodes)
+        })
+    });
     going.keep_logs();
     let removed = super::cleanup(cluster, &wish.parameters.namespace, Some(wish.run));
     if let Err(error) = &done
@@ -187,6 +191,7 @@ pub(super) struct Going<'w, 'o> {
 #[derive(Debug, Clone)]
 pub(super) struct Server {
     pub(super) pod: String,
+    pub(super) node: String,
     pub(super) address: String,
     /// A pod that is made again has the same name and another id.
     pub(super) uid: String,
@@ -218,6 +223,11 @@ impl Going<'_, '_> {
         Ok(())
     }
 
+    /// The record's folder.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Puts a file into the record.
     pub(super) fn keep(&self, name: &str, bytes: &[u8]) -> Result<(), ClusterError> {
         keep(&self.dir.join(name), bytes)
@@ -236,6 +246,9 @@ impl Going<'_, '_> {
             "fioserver_statefulset",
             &self.objects.servers(),
         )?;
+        if self.objects.parameters.stats().is_some() {
+            self.make("stats", "daemonset", &self.objects.observers())?;
+        }
         if self.drops(&DropCaches::PageCache) {
             self.make("drop_caches", "daemonset", &self.objects.cache_droppers())?;
         } else if self.objects.parameters.dropcaches.is_empty() {
@@ -248,6 +261,7 @@ impl Going<'_, '_> {
         let pods = self.wait_for("servers", "server", wanted)?;
         let server = |pod: &Value| Server {
             pod: text(pod, "/metadata/name").to_owned(),
+            node: text(pod, "/spec/nodeName").to_owned(),
             address: text(pod, "/status/podIP").to_owned(),
             uid: text(pod, "/metadata/uid").to_owned(),
         };
@@ -320,7 +334,13 @@ impl Going<'_, '_> {
     /// Whether an event tells of an object of this run that is there now.
     fn is_ours(&self, event: &Value) -> bool {
         let name = text(event, "/involvedObject/name");
-        let ours = ["server-fio", "dataset-server-fio", "drop-caches", "client-"];
+        let ours = [
+            "server-fio",
+            "dataset-server-fio",
+            "drop-caches",
+            "stats-",
+            "client-",
+        ];
         let at = text(event, "/lastTimestamp");
         let began = jiff::Timestamp::now()
             - jiff::SignedDuration::try_from(self.began.elapsed()).unwrap_or_default();
@@ -357,7 +377,12 @@ impl Going<'_, '_> {
         self.keep("podlocations.txt", table.as_bytes())
     }
 
-    fn phases(&mut self, phases: &[Phase], servers: &[Server]) -> Result<(), ClusterError> {
+    fn phases(
+        &mut self,
+        phases: &[Phase],
+        servers: &[Server],
+        nodes: &Nodes,
+    ) -> Result<(), ClusterError> {
         for server in servers {
             self.look_at(server)?;
         }
@@ -374,7 +399,15 @@ impl Going<'_, '_> {
                 name,
                 point: None,
             });
-            self.phase(phase, servers)?;
+            let before = self.read_volumes(servers);
+            let done = self.phase(phase, servers, nodes);
+            let after = self.read_volumes(servers);
+            let volumes = volumes::moved(servers, &before, &after);
+            self.tell(Event::Volumes { volumes });
+            for text in nodes.said() {
+                self.tell(Event::Note { text });
+            }
+            done?;
         }
         Ok(())
     }

@@ -12,6 +12,10 @@ pub const MADE_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "fathom");
 pub const RUN: &str = "fathom/run";
 /// Port of fio's server (server.h, FIO_NET_PORT).
 pub const FIO_PORT: u16 = 8765;
+/// Where a server has its volume.
+pub const DATASET: &str = "/dataset";
+/// Where pods that take statistics have the `/proc` of their node.
+pub const HOST_PROC: &str = "/host/proc";
 
 /// The servers of one run.
 #[derive(Debug, Clone)]
@@ -112,14 +116,14 @@ impl Objects<'_> {
             "image": self.image,
             "imagePullPolicy": "IfNotPresent",
             "command": ["fio", "--server"],
-            "workingDir": "/dataset",
+            "workingDir": DATASET,
             "ports": [{"containerPort": FIO_PORT}],
             "readinessProbe": {
                 "exec": {"command": ["grep", "-q", listens, "/proc/net/tcp"]},
                 "periodSeconds": 1,
             },
             "securityContext": unprivileged(),
-            "volumeMounts": [{"name": "dataset", "mountPath": "/dataset"}],
+            "volumeMounts": [{"name": "dataset", "mountPath": DATASET}],
         })
     }
 
@@ -168,13 +172,54 @@ impl Objects<'_> {
         if let Some((key, value)) = &self.parameters.dropcaches_node_label {
             pod["nodeSelector"] = json!({key.as_str(): value});
         }
+        self.on_each_node("drop-caches", &pod)
+    }
+
+    /// The pods whose node's `/proc` is read while the phases run. It shows all
+    /// processes of the node, so that no other name space of the node is needed;
+    /// block devices are the node's own in the `/sys` of any pod.
+    #[must_use]
+    pub fn observers(&self) -> Value {
+        let mut security = unprivileged();
+        security["readOnlyRootFilesystem"] = json!(true);
+        security["runAsNonRoot"] = json!(true);
+        // Nobody: everything that is read is open to everybody.
+        security["runAsUser"] = json!(65_534);
+        let mut pod = json!({
+            "automountServiceAccountToken": false,
+            "terminationGracePeriodSeconds": 0,
+            // Nodes of storage are often kept for storage.
+            "tolerations": [{"operator": "Exists"}],
+            "containers": [{
+                "name": "stats",
+                "image": self.image,
+                "imagePullPolicy": "IfNotPresent",
+                "command": ["sleep", "infinity"],
+                "securityContext": security,
+                "volumeMounts": [{"name": "proc", "mountPath": HOST_PROC, "readOnly": true}],
+            }],
+            "volumes": [{"name": "proc", "hostPath": {"path": "/proc", "type": "Directory"}}],
+        });
+        if let Some((key, value)) = &self.parameters.stats_node_label {
+            pod["nodeSelector"] = json!({key.as_str(): value});
+        }
+        self.on_each_node("stats", &pod)
+    }
+
+    /// Whether the image holds Fathom alone, without a shell.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        false
+    }
+
+    fn on_each_node(&self, name: &str, pod: &Value) -> Value {
         json!({
             "apiVersion": "apps/v1",
             "kind": "DaemonSet",
-            "metadata": self.metadata("drop-caches", "drop-caches"),
+            "metadata": self.metadata(name, name),
             "spec": {
-                "selector": {"matchLabels": self.labels("drop-caches")},
-                "template": {"metadata": {"labels": self.labels("drop-caches")}, "spec": pod},
+                "selector": {"matchLabels": self.labels(name)},
+                "template": {"metadata": {"labels": self.labels(name)}, "spec": pod},
             },
         })
     }
@@ -218,5 +263,8 @@ mod tests {
         }
         assert!(!yaml.contains("privileged: true"));
         assert!(to_yaml(&objects.cache_droppers()).contains("privileged: true"));
+        let observers = to_yaml(&objects.observers());
+        assert!(!observers.contains("privileged: true") && !observers.contains("hostPID"));
+        assert!(observers.contains("readOnly: true") && observers.contains("runAsNonRoot: true"));
     }
 }

@@ -5,6 +5,8 @@
 #[cfg(feature = "kube")]
 mod ceph;
 #[cfg(feature = "kube")]
+mod files;
+#[cfg(feature = "kube")]
 mod going;
 pub mod image;
 mod inventory;
@@ -14,7 +16,11 @@ mod parameters;
 #[cfg(feature = "kube")]
 mod phase;
 pub mod rights;
+#[cfg(feature = "kube")]
+mod statistics;
 pub mod trouble;
+#[cfg(feature = "kube")]
+mod volumes;
 mod yaml;
 
 #[cfg(feature = "kube")]

@@ -43,6 +43,12 @@ pub struct Given {
     /// Label of the nodes whose page cache is dropped: `key=value`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropcaches_node_label: Option<String>,
+    /// Time between two readings of the nodes' statistics in s; 0 is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stats_s: Option<u64>,
+    /// Label of the nodes whose statistics are taken: `key=value`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stats_node_label: Option<String>,
     /// Image of servers and client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
@@ -112,6 +118,10 @@ pub struct Parameters {
     pub dropcaches: Vec<DropCaches>,
     /// Key and value of the label of the nodes whose page cache is dropped.
     pub dropcaches_node_label: Option<(String, String)>,
+    /// Time between two readings of the nodes' statistics in s; 0 is none.
+    pub stats_s: u64,
+    /// Key and value of the label of the nodes whose statistics are taken.
+    pub stats_node_label: Option<(String, String)>,
     /// Image; `None` is the one that goes with the engine.
     pub image: Option<String>,
     /// Block sizes as fio writes them.
@@ -204,6 +214,8 @@ impl Given {
             namespace,
             dropcaches,
             dropcaches_node_label,
+            stats_s,
+            stats_node_label,
             image,
             bs,
             iodepth,
@@ -258,6 +270,8 @@ impl Given {
                 .as_deref()
                 .map(label)
                 .transpose()?,
+            stats_s: self.stats_s.unwrap_or(0),
+            stats_node_label: self.stats_node_label.as_deref().map(label).transpose()?,
             image: self.image,
             bs: self.bs.unwrap_or_else(|| match workload {
                 Workload::Seq => vec!["128k".to_owned()],
@@ -296,6 +310,12 @@ impl Parameters {
             ));
         }
         Ok(self)
+    }
+
+    /// Time between two readings of the nodes' statistics; `None`: there are none.
+    #[must_use]
+    pub fn stats(&self) -> Option<std::time::Duration> {
+        (self.stats_s > 0).then(|| std::time::Duration::from_secs(self.stats_s))
     }
 
     /// Bytes that all servers together write in the sequential benchmark.

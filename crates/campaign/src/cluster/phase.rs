@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::going::{ClusterError, Going, LOOK, POD, SHORT, Server};
 use super::jobs::Phase;
+use super::statistics::Nodes;
 use super::trouble::{is_ready, items, text};
 
 /// What the client of a phase has left.
@@ -23,7 +24,12 @@ struct Output {
 
 impl Going<'_, '_> {
     /// One job file on all servers at once, told by a client in a pod of its own.
-    pub(super) fn phase(&mut self, phase: &Phase, servers: &[Server]) -> Result<(), ClusterError> {
+    pub(super) fn phase(
+        &mut self,
+        phase: &Phase,
+        servers: &[Server],
+        nodes: &Nodes,
+    ) -> Result<(), ClusterError> {
         let client = self.objects.client(&phase.name);
         let pod = text(&client, "/metadata/name").to_owned();
         self.make("client", &format!("fio_{}_pod", phase.name), &client)?;
@@ -40,13 +46,22 @@ impl Going<'_, '_> {
         }
         let start = "fio --client=/client/hosts.list --output-format=normal,json+ /client/job.fio \
             >/client/out 2>/client/log </dev/null; echo $? >/client/exit";
+        nodes.mark();
+        self.tell(Event::EngineStarted {
+            engine: "fio".to_owned(),
+            version: None,
+            argv: vec!["sh".to_owned(), "-c".to_owned(), start.to_owned()],
+            pid: None,
+        });
         self.must(
             &pod,
             &["sh", "-c", &format!("({start}) >/dev/null 2>&1 &")],
             None,
         )?;
+        let code = self.wait_for_exit(&pod, servers)?;
+        nodes.mark();
         let out = Output {
-            code: self.wait_for_exit(&pod, servers)?,
+            code,
             report: self.must(&pod, &["cat", "/client/out"], None)?,
             log: self.must(&pod, &["cat", "/client/log"], None)?,
         };

@@ -45,7 +45,8 @@ const ALWAYS: [Right; 13] = [
 #[must_use]
 pub fn needed(parameters: &Parameters, makes_namespace: bool) -> Vec<Right> {
     let mut all = ALWAYS.to_vec();
-    if parameters.dropcaches.contains(&DropCaches::PageCache) {
+    let drops = parameters.dropcaches.contains(&DropCaches::PageCache);
+    if drops || parameters.stats_s > 0 {
         all.push(right("patch", "apps", "daemonsets"));
         all.push(right("delete", "apps", "daemonsets"));
     }

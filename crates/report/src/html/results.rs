@@ -27,7 +27,11 @@ pub fn section(story: &Story, marks: &Marks) -> Option<Section> {
     } else {
         jobs(story, marks)
     };
-    Section::new("figures", "Figures", body + &disks(story))
+    Section::new(
+        "figures",
+        "Figures",
+        body + &disks(story) + &volumes_table(story),
+    )
 }
 
 /// The best points of each series and direction.

@@ -7,6 +7,7 @@ mod campaign;
 mod header;
 mod hosts;
 mod jobs;
+pub(crate) mod nodes;
 
 use std::collections::BTreeMap;
 
@@ -35,6 +36,8 @@ pub fn table(doc: &RunDocument, style: Style) -> String {
         group_lines(doc, style),
         disk_lines(doc, style),
         hosts::lines(doc, style),
+        nodes::volume_lines(doc, style),
+        nodes::lines(doc, style),
         notes(doc, &marks, style),
         failures(doc, style),
     ];

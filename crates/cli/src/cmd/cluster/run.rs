@@ -28,6 +28,7 @@ Examples:
   fathom cluster seq --ninstances 3 --fsz-gb 2 --njobs 16 --image registry/fio
   fathom cluster rand -f params.toml --runtime 120
   fathom cluster seq -f simple_inventory          an inventory as kubuculum reads it
+  fathom cluster seq --stats --dropcaches pagecache      with what the nodes did meanwhile
   fathom cluster seq --dry-run                    what would be made and run, no cluster needed")]
 pub struct Args {
     /// File of parameters: TOML, or an inventory (INI) of kubuculum
@@ -60,6 +61,12 @@ pub struct Args {
     /// Label of the nodes whose page cache is dropped [default: all]
     #[arg(long, value_name = "KEY=VALUE")]
     dropcaches_node_label: Option<String>,
+    /// Take statistics of the nodes while the phases run, every S seconds [default: 10]
+    #[arg(long, value_name = "S", num_args = 0..=1, require_equals = true, default_missing_value = "10")]
+    stats: Option<u64>,
+    /// Label of the nodes whose statistics are taken [default: all]
+    #[arg(long, value_name = "KEY=VALUE")]
+    stats_node_label: Option<String>,
     /// Image of the pods: one with fio in it
     #[arg(long, value_name = "NAME")]
     image: Option<String>,
@@ -108,6 +115,8 @@ impl Args {
             namespace: self.namespace.clone(),
             dropcaches: ways.transpose()?,
             dropcaches_node_label: self.dropcaches_node_label.clone(),
+            stats_s: self.stats,
+            stats_node_label: self.stats_node_label.clone(),
             image: self.image.clone(),
             bs: self.bs.clone(),
             iodepth: self.iodepth.clone(),
@@ -284,6 +293,9 @@ fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Res
         add("fioserver_statefulset", &objects.servers());
         if parameters.dropcaches.contains(&DropCaches::PageCache) {
             add("drop_caches_daemonset", &objects.cache_droppers());
+        }
+        if parameters.stats().is_some() {
+            add("stats_daemonset", &objects.observers());
         }
         for phase in &phases {
             add(
