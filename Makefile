@@ -53,8 +53,8 @@ test-guest: setup ## the tests that boot a guest with emulated disks; its parts 
 	$(CARGO) test --locked -p fathom-cli --test guest --test guest_preparing --test guest_prio --test guest_purge
 
 .PHONY: test-cluster
-test-cluster: setup ## a real single-node Kubernetes, and the tests that need one; built once, kept in ~/.cache/fathom-cluster
-	@CARGO="$(CARGO)" tools/test-cluster.sh
+test-cluster: setup musl ## a real single-node Kubernetes, and the tests that need one; built once, kept in ~/.cache/fathom-cluster
+	@CARGO="$(CARGO)" FATHOM_STATIC="$(target_dir)/$(musl_target)/release/fathom" tools/test-cluster.sh
 
 .PHONY: test-static
 test-static: musl ## what the static binary does with nothing but a kernel

@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 mod campaigns;
+mod hosts;
 mod inputs;
 mod lat;
 mod machine;
@@ -69,6 +70,9 @@ fn main() {
         ("campaign", running::memory),
         ("snia", running::snia),
         ("lat", lat::latency_log),
+        ("skew", hosts::start_skew),
+        ("merge", hosts::merge),
+        ("hosts", hosts::memory),
         ("provision", provision::eight_drives),
         ("lat-memory", lat::memory),
         ("lat-memory-exact", lat::memory_exact),

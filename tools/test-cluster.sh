@@ -9,7 +9,11 @@ if ! command -v go >/dev/null; then
     apt-get -q update </dev/null
     DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends golang-go </dev/null
 fi
+: "${FATHOM_STATIC:?a static fathom; make test-cluster names it}"
 tools/cluster/build.sh
+# The image of native servers, from the static binary (make musl).
+# shellcheck source=tools/cluster/env.sh
+(. tools/cluster/env.sh; "$FATHOM_STATIC" cluster image "$IMG/fathom.tar" --tag localhost/fathom:test)
 # One that a killed run has left.
 tools/cluster/down.sh
 trap tools/cluster/down.sh EXIT

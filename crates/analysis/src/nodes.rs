@@ -38,6 +38,8 @@ impl Window {
 pub struct Windows {
     done: Vec<Window>,
     current: Option<Window>,
+    /// The engine of the current one has started.
+    started: bool,
     /// The current one has ended.
     closed: bool,
 }
@@ -54,12 +56,14 @@ impl Windows {
                     begin_ms: at_ms,
                     end_ms: at_ms,
                 });
-                self.closed = false;
+                (self.started, self.closed) = (false, false);
             }
-            Event::EngineStarted { .. } => {
+            // On several machines it starts several times.
+            Event::EngineStarted { .. } if !self.started => {
                 if let Some(window) = &mut self.current {
                     (window.begin_ms, window.end_ms) = (at_ms, at_ms);
                 }
+                self.started = true;
             }
             event => {
                 if let Some(window) = self.current.as_mut().filter(|_| !self.closed) {

@@ -13,6 +13,7 @@ mod live;
 mod out;
 mod pictures;
 mod signals;
+mod wire;
 
 fn main() -> ExitCode {
     let args = std::env::args_os;

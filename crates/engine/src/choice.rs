@@ -4,6 +4,7 @@
 use std::fmt;
 
 use fathom_model::{Failure, FailureKind, JobOption, JobSpec};
+use serde::{Deserialize, Serialize};
 
 use crate::fio::inventory;
 use crate::fio::parse_only::{BAD_OPTION, words_against};
@@ -13,7 +14,8 @@ use crate::jobfile::table::table;
 use crate::native;
 
 /// The engine that is asked for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Wish {
     /// fio where it can, else the native one.
     #[default]
@@ -22,6 +24,18 @@ pub enum Wish {
     Fio,
     /// The native engine and no other.
     Native,
+}
+
+impl Wish {
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Fio => "fio",
+            Self::Native => "native",
+        }
+    }
 }
 
 /// The engine that runs.

@@ -10,6 +10,7 @@ use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use kube::api::{
     Api, ApiResource, AttachParams, AttachedProcess, DeleteParams, DynamicObject, GroupVersionKind,
     ListParams, LogParams, Patch, PatchParams, PostParams,
@@ -18,6 +19,8 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+
+mod talk;
 
 /// Longest wait for an answer of the API server.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -102,6 +105,8 @@ impl Kind {
 pub struct Cluster {
     runtime: tokio::runtime::Runtime,
     client: Client,
+    /// For connections beside that of the client.
+    config: Config,
     /// The API server's address.
     server: String,
     /// Namespace of the context.
@@ -123,16 +128,12 @@ impl Cluster {
     /// # Errors
     /// When there is none, or it is wrong. The cluster is not spoken to yet.
     pub fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Self, KubeError> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| KubeError::Config(error.to_string()))?;
         let wrong = |error: &dyn std::fmt::Display| KubeError::Config(error.to_string());
         let options = KubeConfigOptions {
             context: context.map(str::to_owned),
             ..KubeConfigOptions::default()
         };
-        let config = runtime.block_on(async {
+        let config = runtime()?.block_on(async {
             match (kubeconfig, context) {
                 (Some(path), _) => {
                     let file = Kubeconfig::read_from(path).map_err(|e| wrong(&e))?;
@@ -148,13 +149,11 @@ impl Cluster {
         })?;
         let server = config.cluster_url.to_string();
         let namespace = config.default_namespace.clone();
-        let client = {
-            let _inside = runtime.enter();
-            Client::try_from(config).map_err(|e| wrong(&e))?
-        };
+        let (runtime, client) = runtime_and_client(config.clone())?;
         Ok(Self {
             runtime,
             client,
+            config,
             server,
             namespace,
         })
@@ -335,6 +334,23 @@ impl Cluster {
     }
 }
 
+fn runtime() -> Result<tokio::runtime::Runtime, KubeError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.map_err(|error| KubeError::Config(error.to_string()))
+}
+
+/// A client, and the runtime that its connections live in.
+fn runtime_and_client(config: Config) -> Result<(tokio::runtime::Runtime, Client), KubeError> {
+    let runtime = runtime()?;
+    let client = {
+        let _inside = runtime.enter();
+        Client::try_from(config).map_err(|error| KubeError::Config(error.to_string()))?
+    };
+    Ok((runtime, client))
+}
+
 /// Gives a process its input and takes all its outputs at once: whichever waited
 /// for the other could wait for ever.
 async fn to_end(mut process: AttachedProcess, stdin: Option<&[u8]>) -> Ran {
@@ -353,27 +369,31 @@ async fn to_end(mut process: AttachedProcess, stdin: Option<&[u8]>) -> Ran {
         None => None,
     };
     let _ = process.join().await;
-    let code = status.and_then(|status| {
-        if status.status.as_deref() == Some("Success") {
-            return Some(0);
-        }
-        let causes = status
-            .details
-            .and_then(|details| details.causes)
-            .unwrap_or_default();
-        let exit = causes
-            .iter()
-            .find(|cause| cause.reason.as_deref() == Some("ExitCode"));
-        let code = exit.and_then(|cause| cause.message.as_deref()?.parse().ok());
-        if code.is_none() {
-            stderr.extend(status.message.unwrap_or_default().into_bytes());
-        }
-        code
-    });
+    let (code, words) = exit_of(status);
+    stderr.extend(words.unwrap_or_default().into_bytes());
     Ran {
         code,
         stdout,
         stderr,
+    }
+}
+
+/// The exit code of a command, and the cluster's words where it has none.
+fn exit_of(status: Option<Status>) -> (Option<i32>, Option<String>) {
+    let Some(status) = status else {
+        return (None, None);
+    };
+    if status.status.as_deref() == Some("Success") {
+        return (Some(0), None);
+    }
+    let causes = status.details.and_then(|details| details.causes);
+    let causes = causes.unwrap_or_default();
+    let exit = causes
+        .iter()
+        .find(|cause| cause.reason.as_deref() == Some("ExitCode"));
+    match exit.and_then(|cause| cause.message.as_deref()?.parse().ok()) {
+        Some(code) => (Some(code), None),
+        None => (None, status.message),
     }
 }
 

@@ -1,7 +1,8 @@
-//! Where jobs run: on this machine ([`local`]) or over ssh ([`ssh`]).
+//! Where jobs run: on this machine ([`local`]) or over ssh ([`ssh`], several machines as one ([`hosts`])).
 //!
 //! Knows `model`, `engine` and `record`: it joins an engine to a record.
 
+pub mod hosts;
 #[cfg(feature = "kube")]
 pub mod kube;
 pub mod local;

@@ -42,11 +42,31 @@ pub fn run(
     control: &Control,
     observer: &mut dyn FnMut(&Event),
 ) -> Result<(PathBuf, RunStatus), FleetError> {
+    run_when(engine, steps, writer, control, observer, &mut |_| true)
+}
+
+/// As [`run`]; before each step `may_begin` is asked with its place, counted
+/// from 1, and waits where others have to be waited for. False ends the run.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_when(
+    engine: &dyn Engine,
+    steps: &[StepRequest],
+    writer: Writer,
+    control: &Control,
+    observer: &mut dyn FnMut(&Event),
+    may_begin: &mut dyn FnMut(u32) -> bool,
+) -> Result<(PathBuf, RunStatus), FleetError> {
     let mut session = Session::new(writer, observer, 0);
     let started = Instant::now();
     let of = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let mut status = RunStatus::Complete;
     for (step, request) in (1..).zip(steps) {
+        if !may_begin(step) {
+            status = RunStatus::Interrupted;
+            break;
+        }
         session.at(u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
         let name = request.name.clone();
         let point = None;

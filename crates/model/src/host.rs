@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::environment::Environment;
+
 /// One machine's part in a run of several.
 ///
 /// Times are those of the machine that drives the run, on which alone they can
@@ -31,6 +33,9 @@ pub struct Host {
     /// Its clock against that of the machine that drives the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
+    /// What it is and what its targets are, where it told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Box<Environment>>,
     /// Why it has no whole part in the figures; absent when it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,

@@ -69,7 +69,6 @@ impl Finding {
 /// Every doubt about the figures of a run.
 #[must_use]
 pub fn doubts(doc: &RunDocument) -> Vec<Finding> {
-    let targets = doc.environment.as_ref().map_or(&[][..], |e| &e.targets);
     let mut found = Vec::new();
     for (place, job) in doc.jobs.iter().enumerate() {
         for (dir, result) in job.directions().filter(|(_, r)| r.total_ios > 0) {
@@ -88,7 +87,7 @@ pub fn doubts(doc: &RunDocument) -> Vec<Finding> {
                     Doubt::UnsyncedWrites,
                     dir == Direction::Write && unsynced_writes(job),
                 ),
-                (Doubt::InMemory, in_memory(targets)),
+                (Doubt::InMemory, in_memory(targets_of(job, doc))),
                 (Doubt::CpuBound, cpu_bound(job)),
                 (
                     Doubt::SaturatedPercentiles,
@@ -111,6 +110,18 @@ pub fn doubts(doc: &RunDocument) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// What a job may have worked on: the targets of the machine that ran it.
+fn targets_of<'d>(job: &JobResult, doc: &'d RunDocument) -> &'d [Target] {
+    let environment = match &job.hostname {
+        None => doc.environment.as_ref(),
+        Some(name) => {
+            let host = doc.hosts.iter().find(|host| host.name == *name);
+            host.and_then(|host| host.environment.as_deref())
+        }
+    };
+    environment.map_or(&[][..], |environment| &environment.targets)
 }
 
 /// What makes a sum over hosts doubtful.

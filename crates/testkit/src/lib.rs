@@ -1,7 +1,7 @@
 //! What tests need of a machine: loop devices ([`LoopDevice`]), zram ([`Zram`]),
 //! limits on their I/O ([`Throttle`]), small file
 //! systems ([`SmallFs`]), a file system with faults ([`FaultFs`]), an sshd
-//! ([`Sshd`]), a terminal ([`Tmux`]), a machine with emulated disks ([`Guest`]),
+//! ([`Sshd`]), machines in network namespaces ([`Lab`]), a terminal ([`Tmux`]), a machine with emulated disks ([`Guest`]),
 //! PyPI's kconfiglib ([`kconfiglib`](fn@kconfiglib)), a newer fio
 //! ([`newer_fio`](fn@newer_fio)), programs without some system
 //! calls ([`deny`](fn@deny)), and a way to skip with a reason ([`skip`]).
@@ -33,6 +33,7 @@ mod devices;
 mod faultfs;
 mod guest;
 mod kconfiglib;
+mod lab;
 mod newer_fio;
 mod sshd;
 mod throttle;
@@ -45,6 +46,7 @@ pub use devices::{LoopDevice, SmallFs};
 pub use faultfs::{FaultFs, Op};
 pub use guest::{Answer, Guest, GuestPlan};
 pub use kconfiglib::kconfiglib;
+pub use lab::Lab;
 pub use newer_fio::newer_fio;
 pub use sshd::Sshd;
 pub use throttle::{Throttle, Zram};

@@ -12,6 +12,7 @@ use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
 use serde_json::Value;
 
+use super::image::PROGRAM;
 use super::jobs::Phase;
 use super::manifests::{MADE_BY, Objects, RUN};
 use super::statistics::Nodes;
@@ -179,10 +180,10 @@ pub fn check_rights(cluster: &Cluster, parameters: &Parameters) -> Result<(), Cl
 pub(super) struct Going<'w, 'o> {
     pub(super) cluster: &'w Cluster,
     pub(super) objects: Objects<'w>,
-    session: Session<'o>,
-    control: &'w Control,
-    dir: PathBuf,
-    began: Instant,
+    pub(super) session: Session<'o>,
+    pub(super) control: &'w Control,
+    pub(super) dir: PathBuf,
+    pub(super) began: Instant,
     /// A job of a phase has failed.
     pub(super) failed: bool,
 }
@@ -237,15 +238,13 @@ impl Going<'_, '_> {
     fn prepare(&mut self) -> Result<Vec<Server>, ClusterError> {
         let what = format!("{} servers start", self.objects.parameters.ninstances);
         self.tell(Event::Preparing { what });
+        let folder = self.objects.folder();
         if let Ok(None) = self.cluster.get(NAMESPACE, None, self.namespace()) {
-            self.make("server_fio", "namespace", &self.objects.namespace())?;
+            self.make(&folder, "namespace", &self.objects.namespace())?;
         }
-        self.make("server_fio", "fioserver_service", &self.objects.service())?;
-        self.make(
-            "server_fio",
-            "fioserver_statefulset",
-            &self.objects.servers(),
-        )?;
+        let file = |object| self.objects.file(object);
+        self.make(&folder, &file("service"), &self.objects.service())?;
+        self.make(&folder, &file("statefulset"), &self.objects.servers())?;
         if self.objects.parameters.stats().is_some() {
             self.make("stats", "daemonset", &self.objects.observers())?;
         }
@@ -335,8 +334,8 @@ impl Going<'_, '_> {
     fn is_ours(&self, event: &Value) -> bool {
         let name = text(event, "/involvedObject/name");
         let ours = [
-            "server-fio",
-            "dataset-server-fio",
+            "server-f",
+            "dataset-server-f",
             "drop-caches",
             "stats-",
             "client-",
@@ -392,17 +391,21 @@ impl Going<'_, '_> {
             if phase.wants_cold_caches {
                 self.drop_caches()?;
             }
-            let name = phase.name.clone();
-            self.tell(Event::Step {
-                step,
-                of,
-                name,
-                point: None,
-            });
             let before = self.read_volumes(servers);
-            let done = self.phase(phase, servers, nodes);
+            let done = if self.objects.parameters.is_by_agent() {
+                self.drive(phase, servers, nodes, (step, of))
+            } else {
+                let name = phase.name.clone();
+                self.tell(Event::Step {
+                    step,
+                    of,
+                    name,
+                    point: None,
+                });
+                self.phase(phase, servers, nodes)
+            };
             let after = self.read_volumes(servers);
-            let volumes = volumes::moved(servers, &before, &after);
+            let volumes = volumes::moved(&self.labelled(servers), &before, &after);
             self.tell(Event::Volumes { volumes });
             for text in nodes.said() {
                 self.tell(Event::Note { text });
@@ -414,6 +417,9 @@ impl Going<'_, '_> {
 
     /// What a server sees of its volume and its surroundings.
     fn look_at(&self, server: &Server) -> Result<(), ClusterError> {
+        if self.objects.parameters.is_by_agent() {
+            return self.look_by_agent(server);
+        }
         let looks: [(&str, &[&str]); 4] = [
             ("df_h.txt", &["df", "-h"]),
             ("mount.txt", &["cat", "/proc/mounts"]),
@@ -457,14 +463,13 @@ impl Going<'_, '_> {
         for way in &self.objects.parameters.dropcaches {
             match way {
                 DropCaches::PageCache => {
+                    // 3: page cache, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst).
+                    let argv: &[&str] = match self.objects.parameters.is_by_agent() {
+                        true => &[PROGRAM, "pod", "drop-caches"],
+                        false => &["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"],
+                    };
                     for pod in self.wait_for("pods that drop caches", "drop-caches", 1)? {
-                        let name = text(&pod, "/metadata/name");
-                        // 3: page cache, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst).
-                        self.must(
-                            name,
-                            &["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"],
-                            None,
-                        )?;
+                        self.must(text(&pod, "/metadata/name"), argv, None)?;
                     }
                 }
                 DropCaches::Ceph => super::ceph::drop_caches(self.cluster)?,

@@ -1,5 +1,11 @@
 //! The job files of the benchmarks.
 
+use std::path::Path;
+
+use fathom_engine::jobfile::JobFile;
+use fathom_engine::jobfile::value::{self, Base};
+use fathom_engine::native;
+
 use super::{Parameters, Workload};
 
 /// A phase of a benchmark: a job file that all servers run at once.
@@ -11,6 +17,9 @@ pub struct Phase {
     pub text: String,
     /// Caches are dropped before it.
     pub wants_cold_caches: bool,
+    /// Bytes that each server has to have written when it ends, because later
+    /// phases read them.
+    pub lays_bytes: Option<u64>,
 }
 
 impl Phase {
@@ -21,6 +30,7 @@ impl Phase {
             name: name.to_owned(),
             text: text.to_owned(),
             wants_cold_caches: true,
+            lays_bytes: None,
         }
     }
 }
@@ -34,6 +44,20 @@ pub fn phases(workload: Workload, parameters: &Parameters) -> Vec<Phase> {
     }
 }
 
+/// What the native engine does not take of the jobs of phases, each with its
+/// place; asked before anything is made.
+#[must_use]
+pub fn against_native(phases: &[Phase]) -> Vec<String> {
+    let of = |phase: &Phase| {
+        let path = format!("{}.fio", phase.name);
+        let checked = JobFile::parse(&phase.text, Path::new(&path), &|_| None);
+        let refused = native::supports(&checked.file.jobs()).err();
+        refused.unwrap_or_default()
+    };
+    let refused = phases.iter().flat_map(of);
+    refused.map(|refused| refused.to_string()).collect()
+}
+
 /// The options that the files have in common: where they lie, and how large
 /// they are.
 fn files(parameters: &Parameters) -> String {
@@ -42,6 +66,14 @@ fn files(parameters: &Parameters) -> String {
         parameters.file_bytes >> 30,
         parameters.njobs
     )
+}
+
+/// What one server writes when it writes all files: whole blocks.
+fn laid_bytes(parameters: &Parameters, bs: &str) -> u64 {
+    let block = value::size(bs, Base::Binary).unwrap_or_default();
+    // A block size that is none fails by itself.
+    let block = u64::try_from(block).unwrap_or_default().max(1);
+    parameters.file_bytes / block * block * u64::from(parameters.njobs)
 }
 
 fn sequential(parameters: &Parameters) -> Vec<Phase> {
@@ -59,6 +91,7 @@ fn sequential(parameters: &Parameters) -> Vec<Phase> {
             files(parameters)
         ),
         wants_cold_caches: name == "seqrd",
+        lays_bytes: (name == "seqwr").then(|| laid_bytes(parameters, bs)),
         name: named(name, bs),
     };
     let of = |bs: &String| {
@@ -80,6 +113,7 @@ fn random(parameters: &Parameters) -> Vec<Phase> {
             files(parameters)
         ),
         wants_cold_caches: false,
+        lays_bytes: Some(laid_bytes(parameters, "1m")),
     };
     let mut phases = vec![prefill];
     for rw in &parameters.rw {
@@ -111,6 +145,7 @@ fn one_random(parameters: &Parameters, rw: &str, bs: &str, depth: u32, rate: u32
         name,
         text,
         wants_cold_caches: true,
+        lays_bytes: None,
     }
 }
 
@@ -135,5 +170,8 @@ mod tests {
             ["prefill", "randread-4k-16", "randread-4k-16-500iops"]
         );
         assert!(phases[2].text.contains("rate_iops=500\n"));
+        assert_eq!(against_native(&phases), Vec::<String>::new());
+        assert_eq!(phases[0].lays_bytes, Some(4 << 30));
+        assert!(phases[1..].iter().all(|phase| phase.lays_bytes.is_none()));
     }
 }

@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::Parameters;
+use super::image::PROGRAM;
 
 /// Label that everything carries which Fathom makes.
 pub const MADE_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "fathom");
@@ -12,10 +13,11 @@ pub const MADE_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "fathom");
 pub const RUN: &str = "fathom/run";
 /// Port of fio's server (server.h, FIO_NET_PORT).
 pub const FIO_PORT: u16 = 8765;
-/// Where a server has its volume.
-pub const DATASET: &str = "/dataset";
 /// Where pods that take statistics have the `/proc` of their node.
 pub const HOST_PROC: &str = "/host/proc";
+
+/// Where a server has its volume.
+pub const DATASET: &str = "/dataset";
 
 /// The servers of one run.
 #[derive(Debug, Clone)]
@@ -55,19 +57,43 @@ impl Objects<'_> {
         })
     }
 
+    /// What runs on the servers: `fio` or `fathom`.
+    fn kind(&self) -> &'static str {
+        match self.parameters.is_by_agent() {
+            true => "fathom",
+            false => "fio",
+        }
+    }
+
+    /// Folder of the record with what belongs to the servers.
+    #[must_use]
+    pub fn folder(&self) -> String {
+        format!("server_{}", self.kind())
+    }
+
+    /// Name of the file of an object of the servers, without its ending.
+    #[must_use]
+    pub fn file(&self, object: &str) -> String {
+        format!("{}server_{object}", self.kind())
+    }
+
+    fn servers_name(&self) -> String {
+        format!("server-{}", self.kind())
+    }
+
     /// The headless service that gives each server its name.
     #[must_use]
     pub fn service(&self) -> Value {
-        json!({
+        let mut service = json!({
             "apiVersion": "v1",
             "kind": "Service",
-            "metadata": self.metadata("server-fio", "server"),
-            "spec": {
-                "clusterIP": "None",
-                "selector": self.labels("server"),
-                "ports": [{"port": FIO_PORT}],
-            },
-        })
+            "metadata": self.metadata(&self.servers_name(), "server"),
+            "spec": {"clusterIP": "None", "selector": self.labels("server")},
+        });
+        if !self.parameters.is_by_agent() {
+            service["spec"]["ports"] = json!([{"port": FIO_PORT}]);
+        }
+        service
     }
 
     /// The servers, all started at once, each with a claim of its own.
@@ -79,6 +105,9 @@ impl Objects<'_> {
             "terminationGracePeriodSeconds": 2,
             "containers": [self.server()],
         });
+        if self.parameters.is_by_agent() {
+            pod["volumes"] = json!([{"name": "work", "emptyDir": {}}]);
+        }
         if let Some((key, value)) = &self.parameters.server_node_label {
             pod["nodeSelector"] = json!({key.as_str(): value});
         }
@@ -92,9 +121,9 @@ impl Objects<'_> {
         json!({
             "apiVersion": "apps/v1",
             "kind": "StatefulSet",
-            "metadata": self.metadata("server-fio", "server"),
+            "metadata": self.metadata(&self.servers_name(), "server"),
             "spec": {
-                "serviceName": "server-fio",
+                "serviceName": self.servers_name(),
                 "replicas": self.parameters.ninstances,
                 "podManagementPolicy": "Parallel",
                 "selector": {"matchLabels": self.labels("server")},
@@ -108,6 +137,9 @@ impl Objects<'_> {
     }
 
     fn server(&self) -> Value {
+        if self.parameters.is_by_agent() {
+            return self.waiting_server();
+        }
         // 8765 is 0x223D, in state 0A, LISTEN (proc(5)). A probe that connects
         // would open a session of fio.
         let listens = format!(":{FIO_PORT:04X} 00000000:0000 0A");
@@ -124,6 +156,26 @@ impl Objects<'_> {
             },
             "securityContext": unprivileged(),
             "volumeMounts": [{"name": "dataset", "mountPath": DATASET}],
+        })
+    }
+
+    /// A container in which Fathom waits for what is asked of it through the
+    /// cluster. Nothing listens, so that there is nothing to be ready.
+    fn waiting_server(&self) -> Value {
+        let mut security = unprivileged();
+        security["readOnlyRootFilesystem"] = json!(true);
+        json!({
+            "name": "fathom",
+            "image": self.image,
+            "imagePullPolicy": "IfNotPresent",
+            "command": [PROGRAM, "pod", "wait"],
+            "workingDir": DATASET,
+            "securityContext": security,
+            "volumeMounts": [
+                {"name": "dataset", "mountPath": DATASET},
+                // Job files and raw outputs are there while a phase runs.
+                {"name": "work", "mountPath": "/tmp"},
+            ],
         })
     }
 
@@ -164,7 +216,7 @@ impl Objects<'_> {
                 "name": "drop",
                 "image": self.image,
                 "imagePullPolicy": "IfNotPresent",
-                "command": ["sleep", "infinity"],
+                "command": self.waits(),
                 // /proc/sys is read-only in any other container.
                 "securityContext": {"privileged": true},
             }],
@@ -194,7 +246,7 @@ impl Objects<'_> {
                 "name": "stats",
                 "image": self.image,
                 "imagePullPolicy": "IfNotPresent",
-                "command": ["sleep", "infinity"],
+                "command": self.waits(),
                 "securityContext": security,
                 "volumeMounts": [{"name": "proc", "mountPath": HOST_PROC, "readOnly": true}],
             }],
@@ -206,10 +258,12 @@ impl Objects<'_> {
         self.on_each_node("stats", &pod)
     }
 
-    /// Whether the image holds Fathom alone, without a shell.
-    #[must_use]
-    pub fn is_alone(&self) -> bool {
-        false
+    /// The command of a pod that does nothing by itself.
+    fn waits(&self) -> Value {
+        match self.parameters.is_by_agent() {
+            true => json!([PROGRAM, "pod", "wait"]),
+            false => json!(["sleep", "infinity"]),
+        }
     }
 
     fn on_each_node(&self, name: &str, pod: &Value) -> Value {

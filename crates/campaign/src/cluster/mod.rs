@@ -5,6 +5,8 @@
 #[cfg(feature = "kube")]
 mod ceph;
 #[cfg(feature = "kube")]
+mod driven;
+#[cfg(feature = "kube")]
 mod files;
 #[cfg(feature = "kube")]
 mod going;
@@ -15,12 +17,15 @@ pub mod manifests;
 mod parameters;
 #[cfg(feature = "kube")]
 mod phase;
+pub mod pod;
 pub mod rights;
 #[cfg(feature = "kube")]
 mod statistics;
 pub mod trouble;
 #[cfg(feature = "kube")]
 mod volumes;
+#[cfg(feature = "kube")]
+mod whole;
 mod yaml;
 
 #[cfg(feature = "kube")]

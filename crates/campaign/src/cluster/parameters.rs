@@ -4,6 +4,7 @@
 use std::fmt;
 use std::path::Path;
 
+use fathom_engine::choice::Wish;
 use serde::{Deserialize, Serialize};
 
 use super::inventory;
@@ -52,6 +53,9 @@ pub struct Given {
     /// Image of servers and client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
+    /// What runs the jobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<Wish>,
     /// Block sizes as fio writes them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bs: Option<Vec<String>>,
@@ -124,6 +128,9 @@ pub struct Parameters {
     pub stats_node_label: Option<(String, String)>,
     /// Image; `None` is the one that goes with the engine.
     pub image: Option<String>,
+    /// What runs the jobs: fio servers, or Fathom in the pods with its own
+    /// engine, or with fio where the image has one.
+    pub engine: Wish,
     /// Block sizes as fio writes them.
     pub bs: Vec<String>,
     /// Queue depths.
@@ -217,6 +224,7 @@ impl Given {
             stats_s,
             stats_node_label,
             image,
+            engine,
             bs,
             iodepth,
             rate_iops,
@@ -273,6 +281,7 @@ impl Given {
             stats_s: self.stats_s.unwrap_or(0),
             stats_node_label: self.stats_node_label.as_deref().map(label).transpose()?,
             image: self.image,
+            engine: self.engine.unwrap_or(Wish::Fio),
             bs: self.bs.unwrap_or_else(|| match workload {
                 Workload::Seq => vec!["128k".to_owned()],
                 Workload::Rand => vec!["4k".to_owned()],
@@ -316,6 +325,12 @@ impl Parameters {
     #[must_use]
     pub fn stats(&self) -> Option<std::time::Duration> {
         (self.stats_s > 0).then(|| std::time::Duration::from_secs(self.stats_s))
+    }
+
+    /// Whether the servers are pods of Fathom's own image.
+    #[must_use]
+    pub fn is_by_agent(&self) -> bool {
+        self.engine != Wish::Fio
     }
 
     /// Bytes that all servers together write in the sequential benchmark.

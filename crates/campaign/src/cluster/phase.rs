@@ -11,6 +11,7 @@ use super::going::{ClusterError, Going, LOOK, POD, SHORT, Server};
 use super::jobs::Phase;
 use super::statistics::Nodes;
 use super::trouble::{is_ready, items, text};
+use super::whole::Written;
 
 /// What the client of a phase has left.
 struct Output {
@@ -68,9 +69,12 @@ impl Going<'_, '_> {
         let name = &phase.name;
         self.keep(&format!("client/{name}/fio.{name}.run.txt"), &out.report)?;
         self.keep(&format!("client/{name}/fio.{name}.log"), &out.log)?;
-        self.take_results(phase, servers, &out);
+        let written = self.take_results(phase, servers, &out);
         self.cluster.delete(POD, Some(self.namespace()), &pod)?;
-        Ok(())
+        let by_address = servers
+            .iter()
+            .map(|server| (server.address.as_str(), server.pod.as_str()));
+        must_be_whole(phase, &written, by_address)
     }
 
     /// Looks for the client's exit again and again: no connection has to last as
@@ -87,10 +91,7 @@ impl Going<'_, '_> {
             }
             let gone = self.lost(servers)?;
             if !gone.is_empty() {
-                return Err(ClusterError::Command(format!(
-                    "{} went away while it ran",
-                    gone.join(", ")
-                )));
+                return Err(ClusterError::Command(went_away(&gone)));
             }
             if began.elapsed() >= limit {
                 return Err(ClusterError::Command(format!(
@@ -104,20 +105,24 @@ impl Going<'_, '_> {
 
     /// Servers that are not the ones any more that the phase began with: deleted
     /// and made again, restarted, not ready.
-    fn lost(&self, servers: &[Server]) -> Result<Vec<String>, KubeError> {
+    pub(super) fn lost(&self, servers: &[Server]) -> Result<Vec<String>, KubeError> {
         let pods = self.pods("server")?;
         let is_well = |server: &&Server| {
             let pod = pods
                 .iter()
                 .find(|pod| text(pod, "/metadata/uid") == server.uid);
-            pod.is_some_and(|pod| is_ready(pod) && !has_restarted(pod))
+            pod.is_some_and(|pod| {
+                let is_ending = pod.pointer("/metadata/deletionTimestamp").is_some();
+                is_ready(pod) && !is_ending && !has_restarted(pod)
+            })
         };
         let lost = servers.iter().filter(|server| !is_well(server));
         Ok(lost.map(|server| server.pod.clone()).collect())
     }
 
-    fn take_results(&mut self, phase: &Phase, servers: &[Server], out: &Output) {
+    fn take_results(&mut self, phase: &Phase, servers: &[Server], out: &Output) -> Written {
         let mut failures = Vec::new();
+        let mut written = Written::default();
         let failed = |what: String| Failure::new(FailureKind::Other, what);
         match import::read(&out.report) {
             Ok((_, all, warnings)) => {
@@ -129,6 +134,7 @@ impl Going<'_, '_> {
                 let last = all.into_iter().next_back().unwrap_or_default();
                 failures.extend(import::failures(&last));
                 failures.extend(silent(&last, servers).map(failed));
+                written.take(&last);
                 let results = Box::new(last);
                 self.tell(Event::Finished { results });
             }
@@ -151,7 +157,33 @@ impl Going<'_, '_> {
         for failure in failures {
             self.tell(Event::Failure(failure));
         }
+        written
     }
+}
+
+/// Ends the run where a phase has not written what later ones read. `servers`
+/// are the names in the figures, and those of the pods.
+pub(super) fn must_be_whole<'s>(
+    phase: &Phase,
+    written: &Written,
+    servers: impl Iterator<Item = (&'s str, &'s str)>,
+) -> Result<(), ClusterError> {
+    let missing = match phase.lays_bytes {
+        Some(bytes) => written.missing(bytes, servers),
+        None => Vec::new(),
+    };
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let name = &phase.name;
+    let missing = missing.join(", ");
+    Err(ClusterError::Command(format!(
+        "{name} is not whole, and what was not written would be read without asking the storage: {missing}"
+    )))
+}
+
+pub(super) fn went_away(servers: &[String]) -> String {
+    format!("{} went away while it ran", servers.join(", "))
 }
 
 /// Servers of which there is no report: fio leaves them out of its sums and says

@@ -59,7 +59,7 @@ impl Going<'_, '_> {
                 let observer = Observer {
                     cluster: self.cluster,
                     namespace: self.namespace().to_owned(),
-                    argv: print(&files(HOST_PROC), self.objects.is_alone()),
+                    argv: print(&files(HOST_PROC), self.objects.parameters.is_by_agent()),
                     pod,
                     node,
                     interval,

@@ -7,6 +7,7 @@ use fathom_model::Exit;
 
 use crate::out::Color;
 
+pub mod agent;
 pub mod baseline;
 mod campaign;
 pub mod check;
@@ -28,6 +29,7 @@ pub mod ledger;
 pub mod man;
 pub mod plan;
 pub mod plot;
+pub mod pod;
 pub mod prio;
 pub mod provision;
 pub mod purge;
@@ -129,6 +131,10 @@ pub enum Command {
     Doctor(doctor::Args),
     Completions(completions::Args),
     Man(man::Args),
+    #[command(hide = true)]
+    Agent(agent::Args),
+    #[command(hide = true)]
+    Pod(pod::Args),
 }
 
 /// Calls the command.
@@ -168,6 +174,8 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Doctor(args) => doctor::run(&cli.global, args),
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
+        Command::Agent(args) => agent::run(&cli.global, args),
+        Command::Pod(args) => pod::run(&cli.global, args),
     }
 }
 

@@ -50,7 +50,7 @@ fn with_fewer_wanted_the_run_goes_on_without_a_server() {
 
 /// Starts a run of two servers and waits until both have begun.
 fn running(bench: &Bench, servers: &[Server], args: &[&str]) -> Child {
-    let job = null_job(bench, 4);
+    let job = null_job(bench, 6);
     let addresses: Vec<&str> = servers.iter().map(|s| s.address.as_str()).collect();
     let all = [
         &["job", "run", &job, "--json", "-q", "--interval", "200ms"],
@@ -66,7 +66,7 @@ fn running(bench: &Bench, servers: &[Server], args: &[&str]) -> Child {
             .is_some_and(|&c| below(c).len() >= 2)
     };
     wait_until("all servers run", || servers.iter().all(began));
-    thread::sleep(Duration::from_millis(1500));
+    thread::sleep(Duration::from_millis(1000));
     child
 }
 
@@ -122,7 +122,7 @@ fn a_server_killed_in_mid_run_may_be_done_without() {
 fn a_hung_job_does_not_hang_the_run() {
     let bench = Bench::new();
     let servers = [Server::local(), Server::local()];
-    let run = running(&bench, &servers, &["--timeout", "5"]);
+    let run = running(&bench, &servers, &["--timeout", "6"]);
     let (_, jobs) = servers[1].session();
     jobs.iter().for_each(|&job| signal(job, "STOP"));
     let (code, doc) = document(run);

@@ -73,7 +73,7 @@ impl Place {
         self.wait_for("nothing is left", || self.left().is_empty());
     }
 
-    pub fn wait_for(&self, what: &str, come: impl Fn() -> bool) {
+    pub fn wait_for(&self, what: &str, mut come: impl FnMut() -> bool) {
         let end = Instant::now() + Duration::from_secs(90);
         while !come() {
             assert!(Instant::now() < end, "{what}");
@@ -94,7 +94,12 @@ impl Place {
 
     /// A small benchmark of this kind.
     pub fn small(&self, kind: &str, more: &[&str]) -> Command {
-        let mut command = self.fathom(&[kind, "--image", "localhost/fio:test"]);
+        self.with_image(kind, "localhost/fio:test", more)
+    }
+
+    /// As [`Place::small`], with another image.
+    pub fn with_image(&self, kind: &str, image: &str, more: &[&str]) -> Command {
+        let mut command = self.fathom(&[kind, "--image", image]);
         command.args([
             "--ninstances",
             "2",
@@ -122,10 +127,38 @@ impl Place {
             .unwrap()
     }
 
+    /// A job file on two servers.
+    pub fn job(&self, file: &str, more: &[&str]) -> Output {
+        let mut command = self.small("job", more);
+        command.arg(file).output().unwrap()
+    }
+
+    /// The report of the only record.
+    pub fn report(&self) -> String {
+        let page = self.folder.path().join("report.html");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        command.arg("report").arg(self.record());
+        let output = command.arg("--out").arg(&page).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        fs::read_to_string(page).unwrap()
+    }
+
     /// The only record.
     pub fn record(&self) -> PathBuf {
-        let mut runs = fs::read_dir(self.folder.path().join("runs")).unwrap();
-        runs.next().unwrap().unwrap().path()
+        self.try_record().unwrap()
+    }
+
+    /// The only record, once it is there.
+    pub fn try_record(&self) -> Option<PathBuf> {
+        let mut runs = fs::read_dir(self.folder.path().join("runs")).ok()?;
+        Some(runs.next()?.unwrap().path())
+    }
+
+    /// Writes a file; gives its path.
+    pub fn file(&self, name: &str, text: &str) -> String {
+        let path = self.folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
     }
 }
 

@@ -3,4 +3,6 @@
 
 mod broken;
 mod cluster;
+mod native;
+mod stats;
 mod whole;

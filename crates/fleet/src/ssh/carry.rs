@@ -4,9 +4,10 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Component, Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread::{self, JoinHandle};
+use std::process::{Child, ChildStdout, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use fathom_engine::Control;
@@ -16,6 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use super::session::SSH_FAILED;
 use super::{Session, SshError};
+use crate::hosts::machine::Connection;
+use crate::hosts::wire::Say;
+use crate::hosts::write_line;
 
 /// One line of what the Fathom over there writes to stdout.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,6 +48,23 @@ pub enum Wire {
         path: String,
         /// Its text.
         text: String,
+    },
+    /// The answer to a question for the time.
+    Clock {
+        /// The question's tag.
+        tag: u32,
+        /// The time there, ms since 1970 UTC.
+        at_ms: f64,
+    },
+    /// A step could begin: it waits for the word.
+    Gate {
+        /// Its place, counted from 1.
+        step: u32,
+    },
+    /// The step that waited begins.
+    Began {
+        /// The time there, ms since 1970 UTC.
+        at_ms: f64,
     },
     /// Nothing was run.
     Refused {
@@ -124,17 +145,12 @@ pub fn carry(
     control: &Control,
     told: &mut dyn FnMut(Told),
 ) -> Result<Carried, SshError> {
-    let program = fs::read(own_program()).map_err(|source| SshError::Local {
-        what: "reading this program to send it",
-        source,
-    })?;
-    let length = program.len().to_string();
-    let mut script_args: Vec<&str> = vec![&length];
-    script_args.extend(args.iter().map(String::as_str));
-    let mut child = session.spawn(RECEIVE, &script_args, Stdio::inherit())?;
+    let program = Arc::new(read_program()?);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut child = receive(session, program.len(), &args, Stdio::inherit())?;
     let stdout = child.stdout.take().expect("spawned with a pipe");
     let lines = read_lines(stdout);
-    let mut far = Far::new(child, program);
+    let mut far = Far::new(child, program, None);
     let mut inbox = Inbox {
         session,
         runs_dir,
@@ -158,28 +174,70 @@ pub fn carry(
     }
 }
 
+/// This program, to be sent.
+///
+/// # Errors
+/// When its file cannot be read.
+pub(crate) fn read_program() -> Result<Vec<u8>, SshError> {
+    fs::read(own_program()).map_err(|source| SshError::Local {
+        what: "reading this program to send it",
+        source,
+    })
+}
+
+/// Starts the other side, which waits for a program of so many bytes and runs it
+/// with `args`.
+///
+/// # Errors
+/// When ssh does not start.
+pub(crate) fn receive(
+    session: &Session,
+    program_bytes: usize,
+    args: &[&str],
+    stderr: Stdio,
+) -> Result<Child, SshError> {
+    let length = program_bytes.to_string();
+    let script_args: Vec<&str> = std::iter::once(length.as_str())
+        .chain(args.iter().copied())
+        .collect();
+    session.spawn(RECEIVE, &script_args, stderr)
+}
+
 /// The client process, and through it the program on the other side.
-struct Far {
+pub(crate) struct Far {
     child: Child,
-    /// Gives the pipe back after the program: its end is the request to end.
-    sender: Option<JoinHandle<ChildStdin>>,
+    /// To the thread that writes the program, then every line. Its end is the
+    /// end of the other side's input, which asks it to end.
+    lines: Option<Sender<Say>>,
     asked: Option<Instant>,
+    /// The connection, which must not end before the client.
+    _session: Option<Session>,
 }
 
 impl Far {
-    fn new(mut child: Child, program: Vec<u8>) -> Self {
+    pub(crate) fn new(mut child: Child, program: Arc<Vec<u8>>, session: Option<Session>) -> Self {
         let mut stdin = child.stdin.take().expect("spawned with a pipe");
-        let sender = thread::spawn(move || {
+        let (lines, said) = mpsc::channel();
+        thread::spawn(move || {
             // A far side that takes no more of it says so on stdout.
             let _ = stdin.write_all(&program);
             let _ = stdin.flush();
-            stdin
+            drop(program);
+            for say in said {
+                write_line(&mut stdin, &say);
+            }
         });
         Self {
             child,
-            sender: Some(sender),
+            lines: Some(lines),
             asked: None,
+            _session: session,
         }
+    }
+
+    /// Asks the other side to end: its input ends, once the program is sent.
+    pub(crate) fn end_input(&mut self) {
+        self.lines = None;
     }
 
     /// Hands a request to stop on; a second one, or one that is not followed,
@@ -189,9 +247,7 @@ impl Far {
             return;
         }
         let asked = *self.asked.get_or_insert_with(Instant::now);
-        if self.sender.as_ref().is_some_and(JoinHandle::is_finished) {
-            drop(self.sender.take().map(JoinHandle::join));
-        }
+        self.end_input();
         if asked.elapsed() > PATIENCE || control.stop_requests() > 1 {
             let _ = self.child.kill();
         }
@@ -199,12 +255,10 @@ impl Far {
 
     /// Waits for the end, so that the other side has removed its folder; gives
     /// the exit status.
-    fn finish(&mut self) -> Option<i32> {
+    pub(crate) fn finish(&mut self) -> Option<i32> {
+        self.end_input();
         let started = Instant::now();
         while started.elapsed() < PATIENCE {
-            if self.sender.as_ref().is_some_and(JoinHandle::is_finished) {
-                drop(self.sender.take().map(JoinHandle::join));
-            }
             match self.child.try_wait() {
                 Ok(None) => thread::sleep(TICK),
                 Ok(Some(status)) => return status.code(),
@@ -214,6 +268,23 @@ impl Far {
         let _ = self.child.kill();
         let _ = self.child.wait();
         None
+    }
+}
+
+impl Connection for Far {
+    fn say(&self, say: &Say) {
+        if let Some(lines) = &self.lines {
+            // A writer that has ended was told by the connection's end.
+            let _ = lines.send(say.clone());
+        }
+    }
+
+    fn end_input(&mut self) {
+        Far::end_input(self);
+    }
+
+    fn finish(&mut self) -> Option<i32> {
+        Far::finish(self).filter(|&code| code != SSH_FAILED)
     }
 }
 
@@ -235,28 +306,30 @@ fn own_program() -> PathBuf {
 
 fn read_lines(stdout: ChildStdout) -> Receiver<String> {
     let (sender, receiver) = mpsc::sync_channel(64);
-    thread::spawn(move || {
-        let mut reader = BufReader::new(stdout);
-        loop {
-            let mut line = Vec::new();
-            let read = reader
-                .by_ref()
-                .take(LINE_LIMIT_BYTES)
-                .read_until(b'\n', &mut line);
-            // A line without an end was cut.
-            if read.is_err() || line.last() != Some(&b'\n') {
-                return;
-            }
-            if sender
-                .send(String::from_utf8_lossy(&line).into_owned())
-                .is_err()
-            {
-                let _ = io::copy(&mut reader, &mut io::sink());
-                return;
-            }
-        }
-    });
+    thread::spawn(move || take_lines(stdout, |line| sender.send(line).is_ok()));
     receiver
+}
+
+/// Gives every whole line to `take` as long as it wants more; whether the
+/// stream ended first. What nobody wants is read all the same: a client that
+/// cannot write does not end.
+pub(crate) fn take_lines(stdout: ChildStdout, mut take: impl FnMut(String) -> bool) -> bool {
+    let mut reader = BufReader::new(stdout);
+    loop {
+        let mut line = Vec::new();
+        let read = reader
+            .by_ref()
+            .take(LINE_LIMIT_BYTES)
+            .read_until(b'\n', &mut line);
+        // A line without an end was cut.
+        if read.is_err() || line.last() != Some(&b'\n') {
+            return true;
+        }
+        if !take(String::from_utf8_lossy(&line).into_owned()) {
+            let _ = io::copy(&mut reader, &mut io::sink());
+            return false;
+        }
+    }
 }
 
 struct Inbox<'i> {
@@ -292,6 +365,8 @@ impl Inbox<'_> {
                 self.writer = Some(Writer::create(self.runs_dir, &header)?);
             }
             Wire::File { path, text } => self.keep(&path, &text)?,
+            // These are for runs on several machines.
+            Wire::Clock { .. } | Wire::Gate { .. } | Wire::Began { .. } => {}
             Wire::Event { happened } => return self.event(&happened, told),
         }
         Ok(None)

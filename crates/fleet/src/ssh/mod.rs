@@ -56,3 +56,13 @@ pub enum SshError {
     #[error(transparent)]
     Record(#[from] RecordError),
 }
+
+impl SshError {
+    /// The same once more, for another machine that it also keeps from running.
+    pub(crate) fn again(&self) -> Self {
+        Self::Local {
+            what: "sending this program",
+            source: std::io::Error::other(self.to_string()),
+        }
+    }
+}

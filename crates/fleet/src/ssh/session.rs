@@ -14,8 +14,10 @@ use super::SshError;
 /// lacks them: FreeBSD packages, pkgsrc, OpenCSW and OmniOS extra.
 const MORE_PATH: &str =
     "/usr/sbin:/sbin:/usr/local/bin:/usr/local/sbin:/opt/local/bin:/opt/csw/bin:/opt/ooce/bin";
+/// How long a connection may take that nobody waits for at a terminal, in s.
+const CONNECT_S: u32 = 20;
 /// ssh's own exit status when the connection fails (ssh(1), EXIT STATUS).
-pub(super) const SSH_FAILED: i32 = 255;
+pub(crate) const SSH_FAILED: i32 = 255;
 
 /// What a script on the other side answered.
 #[derive(Debug, Clone)]
@@ -90,7 +92,30 @@ impl Session {
     /// # Errors
     /// When ssh cannot be started or the connection does not come about.
     pub fn open(target: &str) -> Result<Self, SshError> {
-        let program = ssh();
+        Self::open_with(target, ssh())
+    }
+
+    /// As [`Session::open`], but ssh asks nothing: a host key that is not known,
+    /// or a password, is an error.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn open_unattended(target: &str) -> Result<Self, SshError> {
+        let mut program = ssh();
+        let options = [
+            "BatchMode=yes".to_owned(),
+            format!("ConnectTimeout={CONNECT_S}"),
+            // Runs on several machines wait for each other: a dead network is
+            // noticed within 15 s.
+            "ServerAliveInterval=5".to_owned(),
+        ];
+        for option in options {
+            program.extend(["-o".to_owned(), option]);
+        }
+        Self::open_with(target, program)
+    }
+
+    fn open_with(target: &str, program: Vec<String>) -> Result<Self, SshError> {
         let control = tempfile::Builder::new()
             .prefix("fathom-")
             .tempdir_in(if Path::new("/tmp").is_dir() {

@@ -9,12 +9,14 @@ use fathom_campaign::cluster::manifests::Objects;
 use fathom_campaign::cluster::{
     self, ClusterError, DropCaches, Given, Parameters, Wish, Workload, to_yaml,
 };
+use fathom_engine::choice;
 use fathom_model::{Exit, RunStatus, units};
 use fathom_record::{Header, Writer};
 use serde_json::Value;
 
 use super::Which;
 use crate::cmd::{ExitError, Global, show};
+use crate::engine::EngineName;
 use crate::live::{Live, LiveOptions};
 use crate::{out, signals};
 
@@ -67,7 +69,13 @@ pub struct Args {
     /// Label of the nodes whose statistics are taken [default: all]
     #[arg(long, value_name = "KEY=VALUE")]
     stats_node_label: Option<String>,
-    /// Image of the pods: one with fio in it
+    /// What runs the jobs on the servers: fio, native, or auto (the fio of the
+    /// image where it has one and that has every option, else native); the
+    /// latter two want an image of Fathom's (see image) [default: fio]
+    #[arg(long, value_name = "ENGINE", hide_possible_values = true)]
+    engine: Option<EngineName>,
+    /// Image of the pods: one with fio in it, or Fathom's [default: as the engine
+    /// wants it]
     #[arg(long, value_name = "NAME")]
     image: Option<String>,
     /// Block sizes
@@ -118,6 +126,7 @@ impl Args {
             stats_s: self.stats,
             stats_node_label: self.stats_node_label.clone(),
             image: self.image.clone(),
+            engine: self.engine.map(Into::into),
             bs: self.bs.clone(),
             iodepth: self.iodepth.clone(),
             rate_iops: self.rate_iops.clone(),
@@ -174,6 +183,7 @@ pub fn run(global: &Global, what: &What, args: &Args) -> anyhow::Result<Exit> {
         exit: Exit::Input,
         message,
     })?;
+    check_engine(what, &runs)?;
     if args.dry_run || args.manifests.is_some() {
         return shown(what, &runs, args.manifests.as_deref());
     }
@@ -195,6 +205,24 @@ pub fn run(global: &Global, what: &What, args: &Args) -> anyhow::Result<Exit> {
     Ok(worst)
 }
 
+/// Refuses jobs that the native engine would refuse in every pod.
+fn check_engine(what: &What, runs: &[Parameters]) -> Result<(), ExitError> {
+    let native = runs.iter().filter(|run| run.engine == choice::Wish::Native);
+    let refused: Vec<String> = native
+        .flat_map(|run| cluster::jobs::against_native(&what.phases(run)))
+        .collect();
+    if refused.is_empty() {
+        return Ok(());
+    }
+    Err(ExitError {
+        exit: Exit::Input,
+        message: format!(
+            "the native engine does not run these jobs: {}\n  to do: leave out what it does not take (fathom engines lists that), or take --engine fio",
+            refused.join("; ")
+        ),
+    })
+}
+
 fn runs(workload: Workload, args: &Args) -> Result<Vec<Parameters>, String> {
     let file = match &args.file {
         Some(path) => {
@@ -207,7 +235,11 @@ fn runs(workload: Workload, args: &Args) -> Result<Vec<Parameters>, String> {
 }
 
 fn image(parameters: &Parameters) -> &str {
-    parameters.image.as_deref().unwrap_or(IMAGE)
+    let default = match parameters.is_by_agent() {
+        true => super::IMAGE,
+        false => IMAGE,
+    };
+    parameters.image.as_deref().unwrap_or(default)
 }
 
 fn one(
@@ -289,15 +321,16 @@ fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Res
         let mut add =
             |name: &str, object: &Value| files.push((format!("{name}.yaml"), to_yaml(object)));
         add("namespace", &objects.namespace());
-        add("fioserver_service", &objects.service());
-        add("fioserver_statefulset", &objects.servers());
+        add(&objects.file("service"), &objects.service());
+        add(&objects.file("statefulset"), &objects.servers());
         if parameters.dropcaches.contains(&DropCaches::PageCache) {
             add("drop_caches_daemonset", &objects.cache_droppers());
         }
         if parameters.stats().is_some() {
             add("stats_daemonset", &objects.observers());
         }
-        for phase in &phases {
+        let told_by_client = phases.iter().filter(|_| !parameters.is_by_agent());
+        for phase in told_by_client {
             add(
                 &format!("fio_{}_pod", phase.name),
                 &objects.client(&phase.name),

@@ -1,9 +1,7 @@
 //! `fathom quick --events`: the far side of a run over ssh. stdout carries
 //! [`Wire`] lines; the end of stdin asks to stop.
 
-use std::fs;
 use std::io::Read;
-use std::path::Path;
 
 use fathom_campaign::quick::{self, Notice, QuickError};
 use fathom_engine::Control;
@@ -12,7 +10,7 @@ use fathom_model::{Event, Exit};
 
 use super::run::here;
 use super::{Global, SeriesArgs, Wanted};
-use crate::out;
+use crate::wire::{send, send_files};
 
 /// Runs here and writes what happens as lines.
 pub fn run(global: &Global, args: &SeriesArgs) -> anyhow::Result<Exit> {
@@ -47,7 +45,7 @@ pub fn run(global: &Global, args: &SeriesArgs) -> anyhow::Result<Exit> {
     };
     match ran {
         Ok((dir, status)) => {
-            send_files(&dir)?;
+            send_files(&dir, &send)?;
             let event = last.unwrap_or(Event::Ended { status });
             send(&Wire::Event {
                 happened: Box::new(event),
@@ -71,33 +69,4 @@ fn stop_with_stdin(control: Control) {
         let _ = std::io::stdin().lock().read(&mut [0]);
         control.stop();
     });
-}
-
-fn send(wire: &Wire) {
-    // Strings and numbers: there is nothing that JSON cannot hold.
-    if let Ok(line) = serde_json::to_string(wire) {
-        out::line(line);
-    }
-}
-
-/// The files of the record beside its events: job files and raw outputs, which
-/// lie in a folder for each test.
-fn send_files(dir: &Path) -> anyhow::Result<()> {
-    let mut folders = vec![dir.join("jobs"), dir.join("raw")];
-    while let Some(folder) = folders.pop() {
-        let Ok(entries) = fs::read_dir(folder) else {
-            continue;
-        };
-        for entry in entries {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let text = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
-            let name = path.strip_prefix(dir)?.to_string_lossy().into_owned();
-            send(&Wire::File { path: name, text });
-        }
-    }
-    Ok(())
 }

@@ -166,6 +166,28 @@ pub enum Said {
     Lost(Failure),
 }
 
+/// How far a server has warmed up.
+///
+/// Between the order to begin and the begin fio measures the clock of its CPU
+/// (`handle_run_cmd` in server.c calls `fio_time_init`): 65 to 250 ms of CPU, so
+/// that servers which share CPUs would begin far apart. It does so until its
+/// choice of a clock is the one it was measured with (`fio_clock_init` in
+/// gettime.c), which takes it two times for each connection. So each is told to
+/// begin so often before it has any jobs: it measures its clock, finds nothing to
+/// do, and says that this has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Warm {
+    Not,
+    /// Told to begin nothing: how many words about its end are still to come.
+    Told(u32),
+    Done,
+}
+
+/// How often a server begins nothing.
+const WARMINGS: u32 = 2;
+/// What it says each time: that its jobs have ended, and that it has no more to say.
+const WORDS_OF_AN_END: [u16; 2] = [op::STOP, op::QUIT];
+
 /// The line to one server.
 #[derive(Debug)]
 pub struct Link {
@@ -182,11 +204,15 @@ pub struct Link {
     far: Option<End>,
     /// Version of this side's fio.
     version: Option<u16>,
-    /// fio's own order to begin, kept back.
+    /// What fio said before the server had said who it is.
+    held: Vec<u8>,
+    /// fio's own order to begin, kept back; of one that the server has begun to
+    /// read, the last byte.
     run: Option<Vec<u8>>,
     /// Whether the payload before goes on, and of which operation.
     going_on: Option<u16>,
     refuses_logs: bool,
+    warm: Warm,
     began: Option<Instant>,
     /// When it was last asked how far it is, and when it was before that.
     asked: Option<Instant>,
@@ -208,9 +234,11 @@ impl Link {
             near: None,
             far: Some(End::new(far)),
             version: None,
+            held: Vec::new(),
             run: None,
             going_on: None,
             refuses_logs,
+            warm: Warm::Not,
             began: None,
             asked: None,
             answered: None,
@@ -282,6 +310,9 @@ impl Link {
             self.version.get_or_insert(frame.version);
             if frame.op == op::RUN && self.step < Step::Released {
                 self.run = Some(frame.bytes.to_vec());
+            } else if self.warm == Warm::Not && frame.op != op::PROBE {
+                // The jobs come behind the warming up.
+                self.held.extend_from_slice(frame.bytes);
             } else if let Some(far) = &mut self.far {
                 far.output.extend_from_slice(frame.bytes);
             }
@@ -295,6 +326,7 @@ impl Link {
             return;
         };
         let (mut at, mut passed) = (0, Vec::new());
+        let was_told = self.warm != Warm::Not;
         let mut refused = None;
         while refused.is_none() {
             match frame::first(&far.input[at..]) {
@@ -314,6 +346,11 @@ impl Link {
             }
         }
         far.input.drain(..at);
+        if !was_told && let (Warm::Told(..), Some(version)) = (self.warm, self.version) {
+            let run = frame::simple(version, op::RUN, 0);
+            (0..WARMINGS).for_each(|_| far.output.extend_from_slice(&run));
+            far.output.append(&mut self.held);
+        }
         self.far = Some(far);
         if let Some(near) = &mut self.near {
             near.output.extend_from_slice(&passed);
@@ -345,6 +382,9 @@ impl Link {
         if goes_on {
             return Ok(true);
         }
+        if self.is_of_warming(frame.op) {
+            return Ok(false);
+        }
         let said = match frame.op {
             op::IOLOG if self.refuses_logs => {
                 let what =
@@ -358,6 +398,7 @@ impl Link {
             }
             op::PROBE => {
                 self.step = self.step.max(Step::Preparing);
+                self.warm = Warm::Told(WARMINGS * 2);
                 let (name, version) = frame::probe(frame.payload);
                 Said::Name(name, version)
             }
@@ -384,19 +425,51 @@ impl Link {
         Ok(true)
     }
 
+    /// Whether a word is about the begin of nothing, which fio did not order.
+    fn is_of_warming(&mut self, op: u16) -> bool {
+        let Warm::Told(left) = self.warm else {
+            return false;
+        };
+        // A server that refuses the jobs says the second word without the first.
+        if op != WORDS_OF_AN_END[left as usize % 2] {
+            return false;
+        }
+        self.warm = match left {
+            1 => Warm::Done,
+            _ => Warm::Told(left - 1),
+        };
+        true
+    }
+
     fn progress(&mut self, now: Instant, payload: &[u8]) {
         let asked = self.asked.take().unwrap_or(now);
         // A server counts from its begin, then from the question before.
         let since = self.answered.replace(asked).or(self.began);
         if let (Some(progress), Some(since)) = (frame::progress(payload), since) {
             let span = asked.saturating_duration_since(since);
-            self.said.push((now, Said::Progress(span, progress)));
+            // It is what the server knew when it was asked, as near as can be told.
+            self.said.push((asked, Said::Progress(span, progress)));
         }
     }
 
     /// Whether it could begin: its jobs are read, and fio wants it to.
     pub fn is_ready(&self) -> bool {
-        self.step == Step::Ready && self.run.is_some()
+        self.step == Step::Ready && self.run.is_some() && self.warm == Warm::Done
+    }
+
+    /// Gives it the order to begin but for its last byte.
+    ///
+    /// A server looks for orders once a second (`handle_connection` in server.c
+    /// polls, and sleeps in between), so that orders given at one moment are
+    /// obeyed over a whole second. One that it has begun to read it waits for.
+    pub fn lean(&mut self) {
+        let Some(run) = &mut self.run else { return };
+        let last = run.split_off(run.len().saturating_sub(1));
+        let begun = std::mem::replace(run, last);
+        if let Some(far) = &mut self.far {
+            far.output.extend_from_slice(&begun);
+            far.write();
+        }
     }
 
     /// Lets it begin.

@@ -11,7 +11,9 @@ use std::ffi::OsString;
 use std::path::{Component, Path};
 use std::time::{Duration, Instant};
 
-use fathom_model::{Direction, Event, Failure, FailureKind, Host, JobSpec, Results, Sample};
+use fathom_model::{
+    Direction, Event, Failure, FailureKind, Host, JobResult, JobSpec, Results, Sample,
+};
 
 pub mod address;
 mod frame;
@@ -438,6 +440,8 @@ impl Hosts {
             .map(|part| (part.name.as_str(), part))
             .collect();
         results.jobs.retain(|job| !job.is_sum_of_clients());
+        let sockets: Vec<&str> = self.parts.iter().map(|part| part.name.as_str()).collect();
+        by_server(&mut results.jobs, &sockets);
         for job in &mut results.jobs {
             let part = job.hostname.as_deref().and_then(|name| names.get(name));
             if let Some(part) = part {
@@ -452,6 +456,18 @@ impl Hosts {
             }
         }
     }
+}
+
+/// Puts the jobs into the order of the servers: fio's client tells them as the
+/// servers end, each server's own in the order of the job file (`__show_run_stats`
+/// in stat.c sends them so).
+fn by_server(jobs: &mut [JobResult], sockets: &[&str]) {
+    let place = |job: &JobResult| {
+        let name = job.hostname.as_deref();
+        sockets.iter().position(|&socket| Some(socket) == name)
+    };
+    // Stable: what one server told keeps its order.
+    jobs.sort_by_key(place);
 }
 
 /// The logs that jobs write: what their names begin with.
@@ -565,6 +581,25 @@ mod tests {
         assert_eq!(names, ["bench1", "::1", "tmp_a", "tmp_a.4"]);
         let names = socket_names(&parsed(&["127.0.0.1,1", "127.0.0.1,2"]));
         assert_eq!(names, ["127.0.0.1,1", "127.0.0.1,2"]);
+    }
+
+    /// Two servers on one address differ by their ports; the second has ended first.
+    #[test]
+    fn jobs_stand_in_the_order_of_servers_and_of_the_job_file() {
+        let job = |server: &str, name: &str| JobResult {
+            name: name.into(),
+            hostname: Some(server.into()),
+            ..JobResult::default()
+        };
+        let (one, two) = ("127.0.0.1,1", "127.0.0.1,2");
+        let told = [(two, "r"), (one, "r"), (two, "a"), (one, "a")];
+        let mut jobs: Vec<JobResult> = told.iter().map(|(at, name)| job(at, name)).collect();
+        by_server(&mut jobs, &[one, two]);
+        let order: Vec<(&str, &str)> = jobs
+            .iter()
+            .map(|job| (job.hostname.as_deref().unwrap(), job.name.as_str()))
+            .collect();
+        assert_eq!(order, [(one, "r"), (one, "a"), (two, "r"), (two, "a")]);
     }
 
     #[test]

@@ -29,6 +29,9 @@ const PREPARE_WAIT: Duration = Duration::from_secs(60);
 /// How long it may say nothing at all while its jobs run: the relay asks every
 /// interval, and the process that answers does no I/O.
 const SILENCE: Duration = Duration::from_secs(30);
+/// How long every server is sure to have begun to read an order: it looks for
+/// orders once a second, and may have to wait for a CPU.
+const LEAN: Duration = Duration::from_millis(1250);
 /// How often orders and waits are looked at; traffic wakes the thread by itself.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -39,7 +42,7 @@ pub enum Word {
     Said(usize, Instant, Said),
     /// Every server could begin and was told to.
     Released,
-    /// All that were asked how far they are have answered.
+    /// All that were asked how far they are have answered; when they were asked.
     Round(Instant),
     /// There are fewer servers than wanted; the others were not begun.
     TooFew,
@@ -106,9 +109,10 @@ impl Relay {
                     least,
                     interval,
                     words,
+                    leaning: None,
                     released: None,
                     next_round: None,
-                    open_round: false,
+                    open_round: None,
                 };
                 desk.work(&ordered);
             })?;
@@ -166,9 +170,12 @@ struct Desk {
     least: usize,
     interval: Duration,
     words: Sender<Word>,
+    /// Since when the servers read the order to begin.
+    leaning: Option<Instant>,
     released: Option<Instant>,
     next_round: Option<Instant>,
-    open_round: bool,
+    /// When the question was asked whose answers are awaited.
+    open_round: Option<Instant>,
 }
 
 impl Desk {
@@ -235,9 +242,10 @@ impl Desk {
                     "it does not say whether it understands the jobs",
                 ),
                 Step::Released => (SILENCE, "it says nothing any more"),
+                Step::Ready if !link.is_ready() => (PREPARE_WAIT, "it could not begin"),
+                // Who is ready may have to wait for the others.
                 _ => continue,
             };
-            // Nothing is asked between its being ready and the order to begin.
             if link.heard.elapsed() > limit {
                 let what = format!("{what} (for {} s)", limit.as_secs());
                 let failure = link.failure(FailureKind::Hung, what);
@@ -262,7 +270,10 @@ impl Desk {
             self.released = Some(Instant::now());
             self.links.iter_mut().for_each(Link::hang_up);
             let _ = self.words.send(Word::TooFew);
-        } else if ready && count > 0 {
+        } else if self.leaning.is_none() && ready && count > 0 {
+            self.links.iter_mut().for_each(Link::lean);
+            self.leaning = Some(Instant::now());
+        } else if self.leaning.is_some_and(|since| since.elapsed() > LEAN) {
             let now = Instant::now();
             self.links.iter_mut().for_each(Link::release);
             self.released = Some(now);
@@ -275,15 +286,14 @@ impl Desk {
     fn ask(&mut self) {
         let now = Instant::now();
         let is_due = self.next_round.is_some_and(|at| at <= now);
-        let all_answered = self.open_round && !self.links.iter().any(Link::is_asked);
-        if self.open_round && (all_answered || is_due) {
-            self.open_round = false;
+        let all_answered = !self.links.iter().any(Link::is_asked);
+        if let Some(asked) = self.open_round.take_if(|_| all_answered || is_due) {
             self.tell();
-            let _ = self.words.send(Word::Round(now));
+            let _ = self.words.send(Word::Round(asked));
         }
         if is_due {
             self.links.iter_mut().for_each(|link| link.ask(now));
-            self.open_round = self.links.iter().any(Link::is_asked);
+            self.open_round = self.links.iter().any(Link::is_asked).then_some(now);
             self.next_round = Some(now + self.interval);
         }
     }

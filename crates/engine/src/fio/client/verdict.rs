@@ -51,6 +51,16 @@ impl Hosts {
         stopped: bool,
         expected: &[String],
     ) -> Verdict {
+        let verdict = self.judge_all(results, stopped || self.too_few, expected);
+        match verdict.failures.is_empty() && self.too_few && !stopped {
+            // Somebody has ended without a word.
+            true => self.judge_all(results, false, expected),
+            false => verdict,
+        }
+    }
+
+    /// `stopped` takes silence for what it is then: nobody asked any more.
+    fn judge_all(&self, results: Option<&Results>, stopped: bool, expected: &[String]) -> Verdict {
         let mut verdict = Verdict::default();
         let mut told: Vec<(Failure, Vec<String>)> = Vec::new();
         let (mut whole, mut failed) = (0, false);

@@ -14,15 +14,25 @@ use crate::cmd::ExitError;
 
 /// Where the jobs run.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Jobs on fio servers")]
+#[command(next_help_heading = "Jobs on other machines")]
 pub struct ClientArgs {
     /// Let the fio servers there run the jobs: HOST, HOST,PORT, ip6:ADDR,
     /// sock:PATH, or a file with one of these a line (may be repeated)
     #[arg(long, value_name = "HOST", num_args = 1..)]
     pub client: Vec<String>,
-    /// Go on when servers are lost, as long as so many take part to the end
+    /// Run the jobs on these machines at once, over ssh: hosts with commas, or a
+    /// file with one a line; nothing has to be installed there but what the
+    /// engine needs
+    #[arg(
+        long,
+        value_name = "HOST,…",
+        value_delimiter = ',',
+        conflicts_with = "client"
+    )]
+    pub hosts: Vec<String>,
+    /// Go on when machines are lost, as long as so many take part to the end
     /// [default: all]
-    #[arg(long, value_name = "N", requires = "client")]
+    #[arg(long, value_name = "N", visible_alias = "min-hosts")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub min_clients: Option<u32>,
     /// Run this job file, which lies on the servers, instead of one from here
@@ -36,6 +46,11 @@ pub fn resolve(args: &Args) -> anyhow::Result<(Option<Servers>, Vec<PathBuf>)> {
     let given = &args.clients;
     let mut files = args.files.clone();
     if given.client.is_empty() {
+        if given.min_clients.is_some() {
+            let message = "--min-clients is for --client and --hosts".to_owned();
+            let exit = Exit::Usage;
+            return Err(ExitError { exit, message }.into());
+        }
         return Ok((None, files));
     }
     let (behind, hosts): (Vec<String>, Vec<String>) = given

@@ -7,16 +7,19 @@ use std::time::Duration;
 use anyhow::Context;
 use fathom_campaign::Ledgers;
 use fathom_campaign::ledger::Moved;
-use fathom_engine::Request;
+use fathom_engine::fio::client::Servers;
 use fathom_engine::fio::raw;
 use fathom_engine::fio::stream::select;
 use fathom_engine::jobfile::shell_quote;
 use fathom_engine::jobfile::value::{self, TimeUnit};
 use fathom_engine::select::Selected;
 use fathom_engine::sim::SIMULATED;
+use fathom_engine::{Control, Request};
+use fathom_fleet::hosts::agent::{Line, Send};
 use fathom_fleet::local::{self, FleetError, StepRequest};
+use fathom_fleet::ssh::carry::Wire;
 use fathom_model::{Event, Exit, RunStatus};
-use fathom_record::{Header, Writer};
+use fathom_record::{Entries, Header, Writer};
 use serde_json::json;
 
 use crate::cmd::job::Setting;
@@ -24,11 +27,12 @@ use crate::cmd::{ExitError, Global};
 use crate::engine::EngineOrSim;
 use crate::format::Format;
 use crate::live::{Live, LiveOptions};
-use crate::{out, signals};
+use crate::{out, signals, wire};
 
 mod clients;
 mod engine;
 mod globals;
+mod hosts;
 mod plan;
 
 use plan::Plan;
@@ -53,6 +57,7 @@ Examples:
   fathom job run disk.fio --engine native              needs nothing installed
   fathom job run a.fio --client nas1 --client nas2,4444    by the fio servers there, as one run
   fathom job run a.fio --client lab.hosts --min-clients 30 goes on when a few are lost
+  fathom job run a.fio --hosts bench1,bench2,root@nas      on all of them at once, over ssh
   fathom job run a.fio --output-format=json > a.json   exactly as fio writes it")]
 pub struct Args {
     /// Job files, run one after the other
@@ -108,8 +113,76 @@ pub struct Args {
 /// Runs the command.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     check_simulation(args)?;
+    if !args.clients.hosts.is_empty() {
+        return hosts::run(global, args);
+    }
     let (servers, files) = clients::resolve(args)?;
-    let mut plan = Plan::make(args, &files, servers.as_ref())?;
+    let Some(mut ready) = ready(global, args, servers, &files)? else {
+        return Ok(Exit::Success);
+    };
+    // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
+    let control = signals::control()?;
+    let mut writer = begin_record(global, args, &ready)?;
+    let dir = writer.dir().to_owned();
+    let steps = store_jobs(args, &ready, &writer)?;
+    let ledgers = match ready.is_here {
+        true => Ledgers::of_user(),
+        false => Ledgers::none(),
+    };
+    let written = ready.plan.written(&ready.work_dir);
+    let written = written.iter().map(PathBuf::as_path);
+    let notes = ledgers.begin(written, COMMAND, Some(&dir));
+    ready.plan.notes.extend(notes);
+    let mut moved = Moved::default();
+    let mut live = Live::new(LiveOptions::new(global.quiet, global.color));
+    for note in &ready.plan.notes {
+        let note = Event::Note { text: note.clone() };
+        writer.append(&note).map_err(record_error)?;
+        live.observe(&note);
+    }
+    let told_by_table = table_follows_at_once(global, args, &steps);
+    let engine = ready.runner.engine();
+    let done = local::run(engine, &steps, writer, &control, &mut |event| {
+        moved.take(event);
+        if !(told_by_table && matches!(event, Event::Note { .. } | Event::Failure(_))) {
+            live.observe(event);
+        }
+    });
+    live.finish();
+    let notes = ledgers.end(COMMAND, &dir, moved.bytes());
+    notes.iter().for_each(out::note);
+    show(global, args, &dir, &steps)?;
+    exit_of(done)
+}
+
+fn exit_of(done: Result<(PathBuf, RunStatus), FleetError>) -> anyhow::Result<Exit> {
+    match done {
+        Ok((_, RunStatus::Complete)) => Ok(Exit::Success),
+        Ok((_, RunStatus::Interrupted)) => Ok(Exit::Interrupted),
+        Ok((_, RunStatus::Failed | RunStatus::Running)) => Ok(Exit::Failed),
+        Err(error @ FleetError::Record { .. }) => Err(record_error(error)),
+    }
+}
+
+/// Everything checked that can be checked; nothing opened but what is kept from
+/// others.
+struct Ready {
+    plan: Plan,
+    runner: Selected,
+    work_dir: PathBuf,
+    /// Whether the jobs use devices of this machine.
+    is_here: bool,
+    _hold: fathom_device::Hold,
+}
+
+/// `None` after a dry run.
+fn ready(
+    global: &Global,
+    args: &Args,
+    servers: Option<Servers>,
+    files: &[PathBuf],
+) -> anyhow::Result<Option<Ready>> {
+    let mut plan = Plan::make(args, files, servers.as_ref())?;
     let work_dir = std::env::current_dir().context("the current folder is gone")?;
     let (runner, note) = engine::choose(args, &plan, servers.clone())?;
     plan.notes.extend(note);
@@ -124,49 +197,67 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         clients::check_devices(&servers.addresses, &plan.steps, &args.destroy)?;
     }
     if args.dry_run {
-        return Ok(Exit::Success);
+        return Ok(None);
     }
-    let _hold = match is_here {
+    let hold = match is_here {
         true => plan.hold(&work_dir)?,
         false => fathom_device::Hold::default(),
     };
-    // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
-    let control = signals::control()?;
-    let mut writer = begin_record(global, args, &plan, &runner, &work_dir)?;
-    let dir = writer.dir().to_owned();
-    let steps = store_jobs(args, &plan, &writer, &work_dir)?;
-    let ledgers = match runner.is_simulated() {
-        true => Ledgers::none(),
-        false => Ledgers::of_user(),
+    Ok(Some(Ready {
+        plan,
+        runner,
+        work_dir,
+        is_here,
+        _hold: hold,
+    }))
+}
+
+/// As [`run`], as one of several machines: every step waits for the word, and
+/// what happens goes to who drives the run.
+pub fn driven(
+    global: &Global,
+    args: &Args,
+    line: &Line,
+    send: &Send,
+    control: &Control,
+) -> anyhow::Result<Exit> {
+    check_simulation(args)?;
+    let Some(ready) = ready(global, args, None, &args.files)? else {
+        return Ok(Exit::Success);
     };
-    let written = plan.written(&work_dir);
-    let written = written.iter().map(PathBuf::as_path);
-    plan.notes
-        .extend(ledgers.begin(written, COMMAND, Some(&dir)));
-    let mut moved = Moved::default();
-    let mut live = Live::new(LiveOptions::new(global.quiet, global.color));
-    for note in &plan.notes {
-        let note = Event::Note { text: note.clone() };
-        writer.append(&note).map_err(record_error)?;
-        live.observe(&note);
+    let writer = begin_record(global, args, &ready)?;
+    let dir = writer.dir().to_owned();
+    let steps = store_jobs(args, &ready, &writer)?;
+    let header = Box::new(Entries::open(&dir)?.header);
+    send(&Wire::Header { header });
+    for note in &ready.plan.notes {
+        let text = note.clone();
+        send(&Wire::Event {
+            happened: Box::new(Event::Note { text }),
+        });
     }
-    let told_by_table = table_follows_at_once(global, args, &steps);
-    let done = local::run(runner.engine(), &steps, writer, &control, &mut |event| {
-        moved.take(event);
-        if !(told_by_table && matches!(event, Event::Note { .. } | Event::Failure(_))) {
-            live.observe(event);
-        }
+    let done = local::run_when(
+        ready.runner.engine(),
+        &steps,
+        writer,
+        control,
+        &mut |event| {
+            // The last line comes behind the files.
+            if !matches!(event, Event::Ended { .. }) {
+                let happened = Box::new(event.clone());
+                send(&Wire::Event { happened });
+            }
+        },
+        &mut |step| line.pass(step),
+    );
+    wire::send_files(&dir, &**send)?;
+    let status = done
+        .as_ref()
+        .map_or(RunStatus::Failed, |(_, status)| *status);
+    send(&Wire::Event {
+        happened: Box::new(Event::Ended { status }),
     });
-    live.finish();
-    let notes = ledgers.end(COMMAND, &dir, moved.bytes());
-    notes.iter().for_each(out::note);
-    show(global, args, &dir, &steps)?;
-    match done {
-        Ok((_, RunStatus::Complete)) => Ok(Exit::Success),
-        Ok((_, RunStatus::Interrupted)) => Ok(Exit::Interrupted),
-        Ok((_, RunStatus::Failed | RunStatus::Running)) => Ok(Exit::Failed),
-        Err(error @ FleetError::Record { .. }) => Err(record_error(error)),
-    }
+    exit_of(done)
 }
 
 /// Refuses what makes no sense together with, or without, a simulation.
@@ -204,23 +295,22 @@ fn record_error(error: impl std::fmt::Display) -> anyhow::Error {
     .into()
 }
 
-fn begin_record(
-    global: &Global,
-    args: &Args,
-    plan: &Plan,
-    runner: &Selected,
-    work_dir: &Path,
-) -> anyhow::Result<Writer> {
+fn begin_record(global: &Global, args: &Args, ready: &Ready) -> anyhow::Result<Writer> {
+    let (plan, runner) = (&ready.plan, &ready.runner);
     let first = plan.steps.first().map_or("job", |step| step.name.as_str());
     let name = args.name.as_deref().unwrap_or(first);
     let (name, targets) = match runner.is_simulated() {
         true => (format!("{name}{SIMULATED}"), Vec::new()),
         // What is on other machines cannot be looked at from here.
         false if !args.clients.client.is_empty() => (name.to_owned(), Vec::new()),
-        false => (name.to_owned(), plan.targets(work_dir)),
+        false => (name.to_owned(), plan.targets(&ready.work_dir)),
     };
-    let mut header = Header::new(&name, COMMAND);
-    header.environment = Some(fathom_device::environment(&targets));
+    create_record(global, &name, &targets)
+}
+
+fn create_record(global: &Global, name: &str, targets: &[PathBuf]) -> anyhow::Result<Writer> {
+    let mut header = Header::new(name, COMMAND);
+    header.environment = Some(fathom_device::environment(targets));
     let command: Vec<_> = std::env::args_os()
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();
@@ -229,12 +319,8 @@ fn begin_record(
 }
 
 /// Puts the job files into the record, from where they are run.
-fn store_jobs(
-    args: &Args,
-    plan: &Plan,
-    writer: &Writer,
-    work_dir: &Path,
-) -> anyhow::Result<Vec<StepRequest>> {
+fn store_jobs(args: &Args, ready: &Ready, writer: &Writer) -> anyhow::Result<Vec<StepRequest>> {
+    let (plan, work_dir) = (&ready.plan, ready.work_dir.as_path());
     let jobs_dir = writer.jobs_dir().map_err(record_error)?;
     let raw_dir = writer.raw_dir().map_err(record_error)?;
     let keep = |path: &Path, bytes: &[u8]| {

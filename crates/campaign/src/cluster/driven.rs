@@ -1,0 +1,140 @@
+//! A phase that Fathom itself runs on the servers: an agent in each pod, all
+//! driven from here, as on hosts over ssh.
+
+use std::time::{Duration, Instant};
+
+use fathom_engine::choice::Wish;
+use fathom_fleet::hosts::{self, Course, Job};
+use fathom_model::{Event, Host, RunStatus};
+
+use super::going::{ClusterError, Going, LOOK, Server};
+use super::image::PROGRAM;
+use super::jobs::Phase;
+use super::phase::{must_be_whole, went_away};
+use super::pod::{FILES, Look};
+use super::statistics::Nodes;
+use super::whole::Written;
+
+/// A kubelet tells of a container's end within a second or two.
+const TOLD_WITHIN: Duration = Duration::from_secs(5);
+
+/// The agents end by themselves when the time of a phase is over; what does not
+/// even do that is given up by its silence.
+fn words(engine: Wish, limit: Duration) -> Vec<String> {
+    vec![
+        "job".to_owned(),
+        "run".to_owned(),
+        format!("--engine={}", engine.name()),
+        format!("--timeout={}s", limit.as_secs()),
+    ]
+}
+
+fn why_lost(host: &Host) -> Option<String> {
+    let why = host.lost.as_ref()?;
+    Some(format!("{} did not take part to the end: {why}", host.name))
+}
+
+impl Going<'_, '_> {
+    /// One job file on all servers at once, begun at one moment.
+    pub(super) fn drive(
+        &mut self,
+        phase: &Phase,
+        servers: &[Server],
+        nodes: &Nodes,
+        (step, of): (u32, u32),
+    ) -> Result<(), ClusterError> {
+        let name = &phase.name;
+        let file = format!("{name}.fio");
+        self.keep(&format!("jobs/{file}"), phase.text.as_bytes())?;
+        let (cluster, namespace) = (self.cluster, self.namespace());
+        let machines = servers
+            .iter()
+            .map(|server| cluster.machine(namespace, &server.pod, &[PROGRAM, "agent"]))
+            .collect();
+        let parameters = self.objects.parameters;
+        let limit = Duration::from_secs(parameters.maxwait_s);
+        let job = Job {
+            args: words(parameters.engine, limit),
+            files: vec![(file, phase.text.clone())],
+            behind: Vec::new(),
+            steps: vec![name.clone()],
+            least: servers.len(),
+        };
+        let course = Course {
+            record: &mut self.session,
+            raw_dir: Some(self.dir.join("client").join(name)),
+            started: self.began,
+            before: step - 1,
+            of,
+        };
+        let mut written = Written::default();
+        let mut lost = None;
+        let status = hosts::steps(
+            machines,
+            &job,
+            course,
+            self.control,
+            &mut |event| match event {
+                Event::Step { .. } => nodes.mark(),
+                Event::Finished { results } => {
+                    nodes.mark();
+                    written.take(results);
+                }
+                Event::Hosts { hosts } => lost = hosts.iter().find_map(why_lost),
+                _ => {}
+            },
+        );
+        if status == RunStatus::Interrupted {
+            return Err(ClusterError::Interrupted);
+        }
+        self.failed |= status != RunStatus::Complete;
+        if let Some(lost) = lost {
+            return Err(ClusterError::Command(
+                self.why_gone(servers)?.unwrap_or(lost),
+            ));
+        }
+        let by_name = servers
+            .iter()
+            .map(|server| (server.pod.as_str(), server.pod.as_str()));
+        must_be_whole(phase, &written, by_name)
+    }
+
+    /// What the cluster says of servers whose connection has ended: it may take a
+    /// moment until it knows.
+    fn why_gone(&self, servers: &[Server]) -> Result<Option<String>, ClusterError> {
+        let began = Instant::now();
+        loop {
+            let gone = self.lost(servers)?;
+            if !gone.is_empty() {
+                return Ok(Some(went_away(&gone)));
+            }
+            if began.elapsed() >= TOLD_WITHIN {
+                return Ok(None);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// What a server sees of its volume and its surroundings, as its Fathom
+    /// tells it.
+    pub(super) fn look_by_agent(&self, server: &Server) -> Result<(), ClusterError> {
+        let pod = &server.pod;
+        let told = self.must(pod, &[PROGRAM, "pod", "look"], None)?;
+        let look: Look = serde_json::from_slice(&told)
+            .map_err(|error| ClusterError::Command(format!("the look of {pod}: {error}")))?;
+        let here = env!("CARGO_PKG_VERSION");
+        if look.version != here {
+            return Err(ClusterError::Command(format!(
+                "the image of {pod} holds Fathom {}, and this is {here}: they do not understand each other\n  \
+                 to do: make an image of this one (fathom cluster image)",
+                look.version
+            )));
+        }
+        for name in FILES {
+            let text = look.files.get(name).map_or("", String::as_str);
+            let file = format!("{}/{pod}/{name}", self.objects.folder());
+            self.keep(&file, text.as_bytes())?;
+        }
+        Ok(())
+    }
+}

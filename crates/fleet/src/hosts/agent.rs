@@ -1,0 +1,205 @@
+//! The side of a run on several machines that is driven: it waits for the word
+//! before each step, tells its time when asked, and ends when nobody asks any more.
+
+use std::io::{BufRead, BufReader, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fathom_engine::Control;
+
+use super::wire::{SILENCE, Say, now_ms};
+use crate::ssh::carry::Wire;
+
+/// Passes a line on to the driving side.
+pub type Send = Arc<dyn Fn(&Wire) + std::marker::Send + Sync>;
+
+/// Longest line from the driving side: its job files.
+const LINE_BYTES_MAX: u64 = 16 << 20;
+/// How long this side may take to end after the other one has gone; the engine's
+/// own patience is 35 s.
+const END_WAIT: Duration = Duration::from_secs(45);
+/// How often the wait for the word looks at the requests to end.
+const TICK: Duration = Duration::from_millis(20);
+/// The last part of the wait for a begin is spent looking at the clock: a sleep
+/// ends some tenths of a ms late.
+const SPIN: Duration = Duration::from_millis(2);
+
+/// The line to the driving side.
+pub struct Line {
+    control: Control,
+    send: Send,
+    jobs: Receiver<Say>,
+    goes: Receiver<f64>,
+}
+
+impl Line {
+    /// Listens on `input`. Its end asks `control` to stop, and so does silence;
+    /// when stopping takes too long after that, `kill` is called.
+    pub fn open(
+        input: impl Read + std::marker::Send + 'static,
+        control: Control,
+        send: Send,
+        kill: impl Fn() + std::marker::Send + 'static,
+    ) -> Self {
+        let (job_sender, jobs) = mpsc::channel();
+        let (go_sender, goes) = mpsc::channel();
+        let born = Instant::now();
+        let heard_ms = Arc::new(AtomicU64::new(0));
+        let answer = Arc::clone(&send);
+        let (heard, stop) = (Arc::clone(&heard_ms), control.clone());
+        thread::spawn(move || {
+            let mut input = BufReader::new(input);
+            let mut line = Vec::new();
+            loop {
+                line.clear();
+                let read = input
+                    .by_ref()
+                    .take(LINE_BYTES_MAX)
+                    .read_until(b'\n', &mut line);
+                if !matches!(read, Ok(1..)) {
+                    break;
+                }
+                heard.store(ms(born.elapsed()), Ordering::Relaxed);
+                match serde_json::from_slice(&line) {
+                    Ok(Say::Clock { tag }) => answer(&Wire::Clock {
+                        tag,
+                        at_ms: now_ms(),
+                    }),
+                    Ok(job @ Say::Job { .. }) => drop(job_sender.send(job)),
+                    Ok(Say::Go { at_ms }) => drop(go_sender.send(at_ms)),
+                    // Not understood is as good as gone.
+                    Ok(Say::End) | Err(_) => break,
+                }
+            }
+            stop.stop();
+        });
+        let stop = control.clone();
+        thread::spawn(move || {
+            let mut stopped: Option<Instant> = None;
+            loop {
+                thread::sleep(Duration::from_millis(250));
+                let quiet = ms(born.elapsed()) - heard_ms.load(Ordering::Relaxed);
+                if stopped.is_none() && quiet > ms(SILENCE) {
+                    stop.stop();
+                }
+                if stop.stop_requests() > 0 {
+                    let since = *stopped.get_or_insert_with(Instant::now);
+                    // A write to a connection that is dead waits for ever.
+                    if since.elapsed() > END_WAIT {
+                        kill();
+                    }
+                }
+            }
+        });
+        Self {
+            control,
+            send,
+            jobs,
+            goes,
+        }
+    }
+
+    /// What is to run ([`Say::Job`]); `None` when the other side went away first.
+    #[must_use]
+    pub fn job(&self) -> Option<Say> {
+        self.wait(&self.jobs)
+    }
+
+    /// Says that a step could begin and waits until it may; whether it may.
+    #[must_use]
+    pub fn pass(&self, step: u32) -> bool {
+        (self.send)(&Wire::Gate { step });
+        let Some(at_ms) = self.wait(&self.goes) else {
+            return false;
+        };
+        loop {
+            let left_ms = at_ms - now_ms();
+            if left_ms <= 0.0 || self.control.stop_requests() > 0 {
+                break;
+            }
+            let left = Duration::from_secs_f64(left_ms / 1000.0);
+            match left.checked_sub(SPIN) {
+                Some(sleep) if !sleep.is_zero() => thread::sleep(sleep.min(TICK)),
+                _ => std::hint::spin_loop(),
+            }
+        }
+        (self.send)(&Wire::Began { at_ms: now_ms() });
+        self.control.stop_requests() == 0
+    }
+
+    fn wait<T>(&self, from: &Receiver<T>) -> Option<T> {
+        loop {
+            match from.recv_timeout(TICK) {
+                Ok(what) => return Some(what),
+                Err(RecvTimeoutError::Timeout) if self.control.stop_requests() == 0 => {}
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
+fn ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A [`Send`] whose lines never mix.
+#[must_use]
+pub fn one_at_a_time(send: impl FnMut(&Wire) + std::marker::Send + 'static) -> Send {
+    let send = Mutex::new(send);
+    Arc::new(move |wire| {
+        // Poisoned by a panic while writing: the stream is broken anyway.
+        if let Ok(mut send) = send.lock() {
+            send(wire);
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn line(input: std::io::PipeReader) -> (Line, Control, Receiver<Wire>) {
+        let (sender, told) = mpsc::channel();
+        let send = one_at_a_time(move |wire: &Wire| drop(sender.send(wire.clone())));
+        let control = Control::default();
+        let line = Line::open(input, control.clone(), send, || {});
+        (line, control, told)
+    }
+
+    fn say(pipe: &mut impl Write, say: &Say) {
+        writeln!(pipe, "{}", serde_json::to_string(say).unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_step_waits_for_the_word_and_the_time_is_told_meanwhile() {
+        let (input, mut pipe) = std::io::pipe().unwrap();
+        let (line, _, told) = line(input);
+        let waiting = thread::spawn(move || line.pass(3));
+        assert_eq!(told.recv(), Ok(Wire::Gate { step: 3 }));
+        say(&mut pipe, &Say::Clock { tag: 7 });
+        assert!(matches!(told.recv(), Ok(Wire::Clock { tag: 7, at_ms }) if at_ms > 1e12));
+        let at_ms = now_ms() + 30.0;
+        say(&mut pipe, &Say::Go { at_ms });
+        let began = told.recv().unwrap();
+        assert!(
+            matches!(began, Wire::Began { at_ms: began } if began >= at_ms),
+            "{began:?}"
+        );
+        assert!(waiting.join().unwrap());
+    }
+
+    #[test]
+    fn the_end_of_the_line_ends_the_wait() {
+        let (input, pipe) = std::io::pipe().unwrap();
+        let (line, control, told) = line(input);
+        let waiting = thread::spawn(move || line.pass(1));
+        assert_eq!(told.recv(), Ok(Wire::Gate { step: 1 }));
+        drop(pipe);
+        assert!(!waiting.join().unwrap());
+        assert_eq!(control.stop_requests(), 1);
+    }
+}
