@@ -1,14 +1,20 @@
 //! Many machines: their begin, their sum, their memory.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fathom_analysis::hosts::{Overlap, totals};
+use fathom_engine::Control;
 use fathom_engine::fio::json;
-use fathom_model::Host;
+use fathom_fleet::hosts::agent::{Line, one_at_a_time};
+use fathom_fleet::ssh::carry::Wire;
+use fathom_model::host::start_skew_ms;
+use fathom_model::{Direction, Event, Host, RunStatus, Sample};
+use fathom_record::Header;
 use serde_json::Value;
 
 use crate::Lab;
@@ -69,16 +75,27 @@ pub fn start_skew(lab: &Lab) -> Row {
             command.arg(format!("127.0.0.1,{port}"));
         }
         let began = Instant::now();
-        let output = command.output().unwrap();
+        skews.push(skew_ms(&mut command));
         walls.push(began.elapsed().as_secs_f64());
-        assert!(output.status.success(), "{output:?}");
-        let doc: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let hosts = doc["hosts"].as_array().unwrap().iter();
-        let starts: Vec<f64> = hosts
-            .map(|host| host["start_ms"].as_f64().unwrap())
-            .collect();
-        let first = starts.iter().copied().fold(f64::INFINITY, f64::min);
-        skews.push(starts.iter().copied().fold(0.0, f64::max) - first);
+    }
+    drop(servers);
+    let mut beside = vec![Beside::new(
+        "the whole run of a job of 2 s, s",
+        median(&mut walls),
+    )];
+    let count = if lab.full { MACHINES } else { 2 };
+    if let Ok(machines) = fathom_testkit::Lab::new(count, &[]) {
+        for (engine, what) in [("native", OVER_SSH_NATIVE), ("fio", OVER_SSH_FIO)] {
+            let mut over_ssh = |_| {
+                let args = ["job", "run", "--quiet", "--json", "--engine", engine];
+                let mut command = fathom(lab, &args);
+                let names: Vec<String> = (0..count).map(|place| machines.name(place)).collect();
+                command.arg(&job).args(["--hosts", &names.join(",")]);
+                skew_ms(command.env("FATHOM_SSH", machines.command()))
+            };
+            let mut skews: Vec<f64> = (0..rounds).map(&mut over_ssh).collect();
+            beside.push(Beside::new(what, median(&mut skews)));
+        }
     }
     Row {
         what: "start skew over 32 fio servers of this machine",
@@ -86,11 +103,22 @@ pub fn start_skew(lab: &Lab) -> Row {
         value: median(&mut skews),
         limit: Some(50.0),
         rounds,
-        beside: vec![Beside::new(
-            "the whole run of a job of 2 s, s",
-            median(&mut walls),
-        )],
+        beside,
     }
+}
+
+/// Machines that are reached over ssh, each with its agent on this machine's CPUs.
+const MACHINES: usize = 4;
+const OVER_SSH_NATIVE: &str = "4 machines over ssh, native engine";
+const OVER_SSH_FIO: &str = "4 machines over ssh, fio";
+
+/// Runs the command; how far apart its hosts began.
+fn skew_ms(command: &mut Command) -> f64 {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let doc: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let hosts: Vec<Host> = serde_json::from_value(doc["hosts"].clone()).unwrap();
+    start_skew_ms(&hosts).unwrap()
 }
 
 /// Adding up the figures of 300 hosts, histograms and all.
@@ -120,6 +148,117 @@ pub fn merge(lab: &Lab) -> Row {
         rounds,
         beside: Vec::new(),
     }
+}
+
+/// Memory of the side that drives 300 hosts. They are played, each by a process
+/// that speaks as an agent does, with samples and histograms of a real run.
+pub fn driving(lab: &Lab) -> Row {
+    let count = if lab.full { 300 } else { 3 };
+    let results = inputs::clients(lab, 1);
+    let job = lab.path("driving.fio");
+    fs::write(&job, "[mixed]\nioengine=null\nrw=randrw\nsize=1m\n").unwrap();
+    let names: Vec<String> = (1..=count).map(|n| format!("node{n:03}")).collect();
+    let mut command = fathom(lab, &["job", "run", "--quiet"]);
+    command.arg(&job).args(["--hosts", &names.join(",")]);
+    let own = std::env::current_exe().unwrap();
+    command.env("FATHOM_SSH", format!("{} {PLAYED}", own.display()));
+    command.env(RESULTS_OF_PLAYED, &results);
+    let began = Instant::now();
+    let value = peak_rss_kib(&mut command) / 1024.0;
+    let wall_s = began.elapsed().as_secs_f64();
+    let runs = fs::read_dir(lab.path("runs")).unwrap();
+    let last = runs.map(|run| run.unwrap().path()).max().unwrap();
+    let record = fs::metadata(last.join("events.jsonl")).unwrap();
+    Row {
+        what: "peak memory of the side that drives 300 hosts",
+        unit: "MiB",
+        value,
+        limit: None,
+        rounds: 1,
+        beside: vec![
+            Beside::new("their record, MB", record.len() as f64 / 1e6),
+            Beside::new("the whole run with 20 intervals, s", wall_s),
+        ],
+    }
+}
+
+/// The argument by which this program plays ssh and the agent behind it.
+pub const PLAYED: &str = "--played-host";
+const RESULTS_OF_PLAYED: &str = "FATHOM_BENCH_RESULTS";
+/// Intervals that a played host tells, a quarter of a second each.
+const INTERVALS: u64 = 20;
+
+/// Plays ssh: takes the program in and is the agent that it would have become.
+pub fn play() {
+    let args: Vec<String> = std::env::args().collect();
+    let script = args.last().unwrap();
+    // The last words are the program's length and the agent's name.
+    let mut words = script
+        .split_whitespace()
+        .rev()
+        .map(|w| w.trim_matches('\''));
+    if words.next() != Some("agent") {
+        return;
+    }
+    let bytes: u64 = words.next().unwrap().parse().unwrap();
+    std::io::copy(&mut std::io::stdin().take(bytes), &mut std::io::sink()).unwrap();
+    let send = one_at_a_time(|wire| {
+        let mut stdout = std::io::stdout().lock();
+        // Nobody listens any more: so does nobody mind.
+        let _ = writeln!(stdout, "{}", serde_json::to_string(wire).unwrap());
+        let _ = stdout.flush();
+    });
+    let line = Line::open(std::io::stdin(), Control::default(), send.clone(), || {});
+    let (Some(_), header) = (line.job(), Box::new(Header::new("mixed", "job run"))) else {
+        return;
+    };
+    send(&Wire::Header { header });
+    if !line.pass(1) {
+        return;
+    }
+    let tell = |happened| {
+        send(&Wire::Event {
+            happened: Box::new(happened),
+        })
+    };
+    let text = fs::read(std::env::var_os(RESULTS_OF_PLAYED).unwrap()).unwrap();
+    let mut results = json::parse_document(&text).unwrap();
+    results.jobs[0].hostname = None;
+    let clat = results.jobs[0]
+        .read
+        .as_ref()
+        .and_then(|read| read.clat.clone());
+    let clat = clat.and_then(|clat| clat.histogram);
+    tell(Event::Jobs {
+        names: vec!["mixed".into()],
+        hosts: Vec::new(),
+    });
+    for t_ms in (1..=INTERVALS).map(|n| n * 250) {
+        thread::sleep(Duration::from_millis(250));
+        for dir in [Direction::Read, Direction::Write] {
+            let (ios, bytes) = (1000, 4_096_000);
+            let clat = clat.clone();
+            tell(Event::Sample(Sample {
+                t_ms,
+                span_ms: 250,
+                job: 0,
+                dir,
+                ios,
+                bytes,
+                clat,
+            }));
+        }
+        tell(Event::Interval {
+            t_ms,
+            remaining_ms: None,
+        });
+    }
+    tell(Event::Finished {
+        results: Box::new(results),
+    });
+    tell(Event::Ended {
+        status: RunStatus::Complete,
+    });
 }
 
 /// Memory for a document of 300 hosts.

@@ -43,6 +43,9 @@ impl Lab {
 }
 
 fn main() {
+    if std::env::args().nth(1).as_deref() == Some(hosts::PLAYED) {
+        return hosts::play();
+    }
     let lab = Lab {
         fathom: std::env::var_os("FATHOM_BENCH_BINARY")
             .map_or_else(|| env!("CARGO_BIN_EXE_fathom").into(), PathBuf::from),
@@ -73,6 +76,7 @@ fn main() {
         ("skew", hosts::start_skew),
         ("merge", hosts::merge),
         ("hosts", hosts::memory),
+        ("driving", hosts::driving),
         ("provision", provision::eight_drives),
         ("lat-memory", lat::memory),
         ("lat-memory-exact", lat::memory_exact),

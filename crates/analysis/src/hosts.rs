@@ -226,8 +226,9 @@ fn total(parts: &[&JobResult], hosts: &[Host], overlap: &Overlap) -> JobResult {
     total
 }
 
-/// The sum of one direction over hosts that ran side by side.
-fn sum(parts: &[DirectionResult]) -> DirectionResult {
+/// The sum of one direction over hosts, or jobs of one host, that ran side by side.
+#[must_use]
+pub fn sum(parts: &[DirectionResult]) -> DirectionResult {
     let latencies = |which: fn(&DirectionResult) -> &Option<Latency>| {
         let moved = parts.iter().filter(|part| part.total_ios > 0);
         let all: Vec<Option<&Latency>> = moved.map(|part| which(part).as_ref()).collect();

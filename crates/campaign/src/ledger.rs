@@ -224,7 +224,13 @@ impl Ledgers {
             match moved::read(&record) {
                 // It goes on.
                 Ok(None) => {}
-                Ok(Some((bytes, at_ms))) => {
+                Ok(Some(killed)) => {
+                    if killed.in_purge {
+                        let what = "purge".to_owned();
+                        let deed = Deed::Interrupted { what };
+                        notes.extend(self.broke_off(&command, &record, deed, killed.at_ms));
+                    }
+                    let (bytes, at_ms) = (killed.bytes, killed.at_ms);
                     notes.extend(self.settle(&command, &record, bytes, at_ms));
                 }
                 Err(error) => notes.push(format!(
@@ -345,19 +351,38 @@ impl Ledgers {
         self.enter(device, |_| Some(entry))
     }
 
+    /// The devices whose ledgers name a record.
+    fn of_record(&self, record: &Path) -> Result<Vec<BlockDevice>, RecordError> {
+        let names = |entry: &LedgerEntry| entry.record.as_deref() == Some(record);
+        let mut all = self.all()?;
+        all.retain(|(_, entries)| entries.iter().any(names));
+        Ok(all.into_iter().map(|(device, _)| device).collect())
+    }
+
+    /// Enters what a command did not bring to its end, where its begin stands.
+    fn broke_off(&self, command: &str, record: &Path, deed: Deed, at_ms: u64) -> Notes {
+        let devices = match self.of_record(record) {
+            Ok(devices) => devices,
+            Err(error) => return vec![unwritten(&error)],
+        };
+        let entry = LedgerEntry {
+            at_ms,
+            command: command.to_owned(),
+            record: Some(record.to_owned()),
+            deed,
+        };
+        let enter = |device| self.enter(device, |_| Some(entry.clone()));
+        devices.iter().flat_map(enter).collect()
+    }
+
     /// Enters what of a record's bytes is in no ledger yet.
     fn settle(&self, command: &str, record: &Path, bytes: u64, at_ms: u64) -> Notes {
         let record = absolute(record);
-        let all = match self.all() {
-            Ok(all) => all,
+        let devices = match self.of_record(&record) {
+            Ok(devices) => devices,
             Err(error) => return vec![unwritten(&error)],
         };
         let of_record = |entry: &&LedgerEntry| entry.record.as_deref() == Some(&*record);
-        let devices: Vec<BlockDevice> = all
-            .into_iter()
-            .filter(|(_, entries)| entries.iter().any(|entry| of_record(&entry)))
-            .map(|(device, _)| device)
-            .collect();
         let share = bytes / devices.len().max(1) as u64;
         let mut notes = Notes::new();
         for device in devices {

@@ -173,6 +173,9 @@ impl Run<'_> {
     pub fn deed(&self, done: &Result<Purged, PurgeError>) -> Option<Deed> {
         match done {
             Err(PurgeError::Refused(_)) => None,
+            Err(PurgeError::Stopped { .. }) => Some(Deed::Interrupted {
+                what: format!("purge ({})", self.purge.method),
+            }),
             _ => Some(Deed::Purged {
                 method: self.purge.method.to_string(),
                 verified: done.is_ok(),

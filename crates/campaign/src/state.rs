@@ -2,7 +2,8 @@
 //! that somebody wants: pure functions over the entries.
 //!
 //! A state is made by a purge, a fill or a load that became steady, and lasts
-//! until something else is written. That somebody else wrote is seen where the
+//! until something else is written. A purge that was stopped or killed makes one
+//! as well: nobody knows it. That somebody else wrote is seen where the
 //! drive (or, within one boot, the kernel) counts what hosts write to it: when
 //! it counts more between two looks than the deeds in the ledger explain.
 
@@ -33,7 +34,7 @@ pub struct Wanted<'w> {
 /// What is known of a device.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct State {
-    /// What made the state: the last purge, fill or steady load.
+    /// What made the state: the last purge, interrupted or not, fill or load.
     pub made: Option<LedgerEntry>,
     /// When Fathom wrote to it the last time, ms since 1970 UTC.
     pub touched_ms: Option<u64>,
@@ -138,7 +139,10 @@ impl State {
                         state.written_by = Some(entry.command.clone());
                     }
                 }
-                Deed::Purged { .. } | Deed::Filled { .. } | Deed::Settled { .. } => {
+                Deed::Purged { .. }
+                | Deed::Interrupted { .. }
+                | Deed::Filled { .. }
+                | Deed::Settled { .. } => {
                     state.made = Some(entry.clone());
                     state.written_bytes = 0;
                     state.written_by = None;
@@ -265,6 +269,7 @@ pub fn describe(deed: &Deed) -> String {
                 false => format!("it did not become steady in {load} ({rule})"),
             }
         }
+        Deed::Interrupted { what } => format!("its {what} was not brought to its end"),
         Deed::Written { .. } | Deed::Seen { .. } => "it was used".to_owned(),
     }
 }

@@ -272,6 +272,20 @@ fn the_text_has_the_form_people_know() {
     insta::assert_snapshot!("lat_text_over_time", shown);
 }
 
+/// A block of its own would repeat that of all I/Os, and there was no word of it.
+#[test]
+fn the_only_priority_of_reads_and_writes_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("mix_lat.log");
+    let line = |n: u64| format!("{n}, {}, {}, 4096, 0x4008\n", 1_000_000 + n, n % 2);
+    fs::write(&log, (1..=100).map(line).collect::<String>()).unwrap();
+    let text = stdout(lat(&[log.to_str().unwrap()]));
+    let head = text.lines().next().unwrap();
+    let named = ", all of priority 0x4008, class BE, level 0, hint 1";
+    assert!(head.ends_with(named), "{head}");
+    assert!(!text.contains("\nPriority"), "{text}");
+}
+
 #[test]
 fn csv_has_the_columns_people_know_and_a_first_one_when_asked() {
     let dir = tempfile::tempdir().unwrap();

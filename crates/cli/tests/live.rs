@@ -67,7 +67,7 @@ fn ctrl_c_leaves_nothing_of_the_display_on_the_terminal() {
     let dir = tempfile::tempdir().unwrap();
     let command = [
         &[env!("CARGO_BIN_EXE_fathom").to_owned()],
-        &arguments(&[], "--runtime=30")[..],
+        &arguments(&[], "--runtime=300")[..],
     ];
     let mut terminal = Command::new("script")
         .args([
@@ -87,7 +87,7 @@ fn ctrl_c_leaves_nothing_of_the_display_on_the_terminal() {
     let mut keys = terminal.stdin.take().unwrap();
     let mut screen = vt100::Parser::new(24, 80, 200);
     let pieces = pieces_of(terminal.stdout.take().unwrap());
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     let mut pressed = false;
     while Instant::now() < deadline {
         match pieces.recv_timeout(Duration::from_millis(50)) {

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use fathom_testkit::{FaultFs, LoopDevice, Op, SmallFs, skip};
+use fathom_testkit::{FaultFs, LoopDevice, Op, SmallFs, await_that, signal, skip};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -349,6 +349,13 @@ fn faults_are_failures_of_the_run() {
     }
 }
 
+/// I/Os of all jobs.
+fn reads(doc: &Value) -> u64 {
+    let jobs = doc["jobs"].as_array().unwrap().iter();
+    jobs.map(|job| job["read"]["total_ios"].as_u64().unwrap())
+        .sum()
+}
+
 #[test]
 fn signals_and_the_timeout_end_a_run_and_keep_it() {
     let bench = Bench::new();
@@ -366,16 +373,6 @@ fn signals_and_the_timeout_end_a_run_and_keep_it() {
             "--json",
         ];
         let mut child = bench.command(&args).spawn().unwrap();
-        let pid = child.id().to_string();
-        let kill = |signal: &str| {
-            assert!(
-                Command::new("kill")
-                    .args([signal, &pid])
-                    .status()
-                    .unwrap()
-                    .success()
-            );
-        };
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let wait_for = |stderr: &mut BufReader<_>, what: &str| {
             let mut line = String::new();
@@ -388,9 +385,9 @@ fn signals_and_the_timeout_end_a_run_and_keep_it() {
             }
         };
         wait_for(&mut stderr, "IOPS");
-        kill("-USR1");
-        wait_for(&mut stderr, "clat");
-        kill(name);
+        signal(&child, "-USR1");
+        wait_for(&mut stderr, "read clat");
+        signal(&child, name);
         let mut text = String::new();
         child
             .stdout
@@ -401,12 +398,12 @@ fn signals_and_the_timeout_end_a_run_and_keep_it() {
         assert_eq!(child.wait().unwrap().code(), Some(130));
         let doc: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(doc["status"], "interrupted");
-        assert!(doc["jobs"][0]["read"]["total_ios"].as_u64().unwrap() > 0);
+        assert!(reads(&doc) > 0);
     }
-    let (doc, code) = bench.document(&["long.fio", "--engine=native", "--timeout=500ms"]);
+    let (doc, code) = bench.document(&["long.fio", "--engine=native", "--timeout=3s"]);
     assert_eq!((code, &doc["status"]), (1, &"failed".into()));
     assert_eq!(doc["failures"][0]["kind"], "time_limit");
-    assert!(doc["jobs"][0]["read"]["total_ios"].as_u64().unwrap() > 0);
+    assert!(reads(&doc) > 0);
 }
 
 #[test]
@@ -440,11 +437,7 @@ fn a_killed_run_keeps_its_samples_and_leaves_nothing() {
             folder.is_ok_and(|folder| folder == bench.path())
         })
     };
-    let wait = std::time::Instant::now();
-    while works_here() {
-        assert!(wait.elapsed().as_secs() < 30, "its engine goes on");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    await_that("its engine ends", || !works_here());
     let shown = bench.run(&["show", "--json"]);
     let doc: Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert_eq!(doc["status"], "interrupted");

@@ -236,6 +236,27 @@ fn averaged_and_packed_logs_and_folders_are_read() {
     );
 }
 
+/// Its I/Os once were counted twice.
+#[test]
+fn a_log_beside_its_packed_self_is_drawn_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let lines: String = (0..100)
+        .map(|n| format!("{n}, {}, 0, 4096, 0\n", 1000 + n))
+        .collect();
+    fs::write(dir.join("a_lat.1.log"), lines).unwrap();
+    let packed = Command::new("gzip")
+        .arg("-k")
+        .arg(dir.join("a_lat.1.log"))
+        .status();
+    assert!(packed.unwrap().success());
+    for asked in ["a", "."] {
+        stdout(plot(dir, &[asked, "--save"]));
+        let lat = texts(&dir.join("a-lat.svg"));
+        assert!(lat.contains(&"100 I/Os".to_owned()), "{asked}: {lat:?}");
+    }
+}
+
 #[test]
 fn damaged_logs_are_told_and_the_others_drawn() {
     let dir = tempfile::tempdir().unwrap();

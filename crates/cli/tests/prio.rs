@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use fathom_testkit::{LoopDevice, skip};
+use fathom_testkit::{LoopDevice, await_that, signal, skip};
 use serde_json::Value;
 
 fn fathom(dir: &Path, args: &[&str]) -> Output {
@@ -153,6 +153,59 @@ fn writes_are_measured_where_the_disk_is_named(
             .unwrap()
             .any(|_| true)
     );
+}
+
+/// The depth that Ctrl-C cut short once looked like any other; and with -q the
+/// lines of the page were printed all the same.
+#[test]
+fn an_interrupted_depth_is_marked_and_quiet_is_quiet() {
+    let name = "an_interrupted_depth_is_marked_and_quiet_is_quiet";
+    let disk = match LoopDevice::new(16 << 20) {
+        Ok(disk) => disk,
+        Err(reason) => return skip(name, &reason),
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let dev = disk.path().display().to_string();
+    let start = |runtime: &str, outdir: &str, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        command
+            .args(["prio", "--dev", &dev, "--baseline", "--bs", "4k"])
+            .args(["--ramptime", "0", "--qds", "2 4", "--engine", "native"])
+            .args(["--runtime", runtime, "--outdir", outdir])
+            .args(more)
+            .current_dir(dir.path())
+            .env("HOME", dir.path())
+            .env("XDG_STATE_HOME", dir.path().join("state"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let child = start("600", "cut", &[]);
+    await_that("it measures", || {
+        let runs = fs::read_dir(dir.path().join("fathom-runs"));
+        let mut runs = runs.into_iter().flatten().flatten();
+        runs.any(|run| {
+            let log = fs::read_to_string(run.path().join("events.jsonl"));
+            log.is_ok_and(|log| log.contains("\"event\":\"interval\""))
+        })
+    });
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains("! QD 2 was interrupted: "), "{told}");
+    let doc = stdout(&fathom(dir.path(), &["prio", "show", "--json"]));
+    let doc: Value = serde_json::from_str(&doc).unwrap();
+    assert_eq!(doc["status"], "interrupted");
+    let points = &doc["workloads"][0]["points"];
+    assert_eq!(points.as_array().unwrap().len(), 1);
+    assert_eq!(points[0]["interrupted"], true);
+
+    let quiet = start("1", "whole", &["-q"]).wait_with_output().unwrap();
+    let told = stdout(&quiet);
+    assert!(told.starts_with("baseline: "), "{told}");
+    assert!(!told.contains("interrupted"), "{told}");
 }
 
 #[test]

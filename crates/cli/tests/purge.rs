@@ -187,6 +187,36 @@ fn an_interrupted_purge_is_recorded_as_interrupted() {
     assert!(!log.contains("stage_ended"), "{log}");
 }
 
+/// Killed without notice in the midst of an overwrite.
+#[test]
+fn a_killed_purge_is_known_as_interrupted() {
+    let test = "a_killed_purge_is_known_as_interrupted";
+    let device = match LoopDevice::new(2 << 30) {
+        Ok(device) => device,
+        Err(reason) => return skip(test, &reason),
+    };
+    let shell = Shell::new();
+    let path = device.path().to_str().unwrap();
+    let word = format!("{path}=2GiB");
+    let method = ["--method", "overwrite-random"];
+    let args = [&["purge", path, "--destroy", &word][..], &method].concat();
+    let mut child = shell.command(&args).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("[2/3]") {
+        line.clear();
+        let read = std::io::BufRead::read_line(&mut stderr, &mut line);
+        assert_ne!(read.unwrap(), 0);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let runs = shell.json(&["runs"]);
+    assert_eq!(runs["runs"][0]["status"], "interrupted", "{runs}");
+    let (_, shown, _) = shell.run(&["show"]);
+    assert!(shown.contains("interrupted"), "{shown}");
+    assert!(!shown.contains("purged"), "{shown}");
+}
+
 #[test]
 fn a_file_is_not_purged() {
     let shell = Shell::new();

@@ -280,6 +280,13 @@ impl Policy {
         })
     }
 
+    /// The policy of this name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        let codes = (0..=0xf).map(Self);
+        codes.into_iter().find(|code| code.name() == Some(name))
+    }
+
     /// Whether the I/O comes back without its data: Linux gives it back as
     /// ETIME (`scsi_check_sense` in drivers/scsi/scsi_error.c).
     #[must_use]

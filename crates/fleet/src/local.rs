@@ -42,11 +42,16 @@ pub fn run(
     control: &Control,
     observer: &mut dyn FnMut(&Event),
 ) -> Result<(PathBuf, RunStatus), FleetError> {
-    run_when(engine, steps, writer, control, observer, &mut |_| true)
+    let started = Instant::now();
+    let now_ms = move || u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    run_when(engine, steps, writer, control, observer, &mut |_| {
+        Some(now_ms())
+    })
 }
 
-/// As [`run`]; before each step `may_begin` is asked with its place, counted
-/// from 1, and waits where others have to be waited for. False ends the run.
+/// As [`run`]; before each step `begin` is asked with its place, counted from 1.
+/// It waits where others have to be waited for, and says where in the run's time
+/// the step begins, in ms; `None` ends the run.
 ///
 /// # Errors
 /// As [`run`].
@@ -56,18 +61,17 @@ pub fn run_when(
     writer: Writer,
     control: &Control,
     observer: &mut dyn FnMut(&Event),
-    may_begin: &mut dyn FnMut(u32) -> bool,
+    begin: &mut dyn FnMut(u32) -> Option<u64>,
 ) -> Result<(PathBuf, RunStatus), FleetError> {
     let mut session = Session::new(writer, observer, 0);
-    let started = Instant::now();
     let of = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let mut status = RunStatus::Complete;
     for (step, request) in (1..).zip(steps) {
-        if !may_begin(step) {
+        let Some(t_ms) = begin(step) else {
             status = RunStatus::Interrupted;
             break;
-        }
-        session.at(u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
+        };
+        session.at(t_ms);
         let name = request.name.clone();
         let point = None;
         session.event(Event::Step {

@@ -102,6 +102,10 @@ impl Histogram {
 
     /// Adds every count of `other`: the only correct way to combine percentiles.
     pub fn merge(&mut self, other: &Self) {
+        if self.counts.is_empty() {
+            self.clone_from(other);
+            return;
+        }
         for (bucket, count) in other.buckets() {
             self.add_bucket(bucket, count);
         }
@@ -122,6 +126,29 @@ impl Histogram {
             }
         }
         delta
+    }
+
+    /// A histogram from its stored form: distances to the bucket before, each with
+    /// its count. Room is made for `buckets` of them. `None` for a bucket beyond
+    /// the end.
+    #[must_use]
+    pub fn from_stored(
+        pairs: impl IntoIterator<Item = (u64, u64)>,
+        buckets: usize,
+    ) -> Option<Self> {
+        let mut histogram = Self {
+            counts: Vec::with_capacity(buckets.min(BUCKETS)),
+            total: 0,
+        };
+        let mut bucket = 0usize;
+        for (distance, count) in pairs {
+            bucket = bucket.checked_add(usize::try_from(distance).ok()?)?;
+            if bucket >= BUCKETS {
+                return None;
+            }
+            histogram.add_bucket(bucket, count);
+        }
+        Some(histogram)
     }
 
     /// Number of values.

@@ -58,6 +58,12 @@ pub enum Deed {
         /// Whether it held at the end.
         attained: bool,
     },
+    /// Something that takes away what was there, and was stopped or killed before
+    /// its end: what the device holds now nobody knows.
+    Interrupted {
+        /// What: `purge`, where it is known with its method, `purge (overwrite)`.
+        what: String,
+    },
     /// Anything else that wrote to it: its state is not what it was before.
     Written {
         /// Bytes written.
@@ -113,7 +119,7 @@ impl Deed {
             Self::Filled { bytes, .. } | Self::Settled { bytes, .. } | Self::Written { bytes } => {
                 Some(*bytes)
             }
-            Self::Purged { .. } | Self::Seen { .. } => None,
+            Self::Purged { .. } | Self::Interrupted { .. } | Self::Seen { .. } => None,
         }
     }
 }

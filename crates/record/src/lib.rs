@@ -8,6 +8,7 @@
 
 mod ledger;
 mod list;
+mod quick;
 mod reader;
 mod replace;
 mod stats;

@@ -8,12 +8,14 @@ use fathom_model::{Entry, Event, RunStatus};
 use rustix::fs::{FlockOperation, flock};
 use serde::Deserialize;
 
-use crate::{EVENTS, FORMAT, Header, RecordError, VERSION};
+use crate::{EVENTS, FORMAT, Header, RecordError, VERSION, quick};
 
 /// Longest line that is read. The longest ones hold the results of hundreds of
 /// jobs with their histograms, a few MiB; a file without line ends must not be
 /// taken into memory whole.
 const LINE_BYTES_MAX: u64 = 64 << 20;
+/// Read at once: long enough that a record of many samples takes few calls.
+const READ_BYTES: usize = 64 << 10;
 /// The last line of an ended run is far shorter than this.
 const LAST_LINE_BYTES_MAX: u64 = 4 << 10;
 
@@ -144,7 +146,7 @@ impl Entries {
             unknown_events: 0,
             status,
             ended_ms,
-            input: BufReader::new(file),
+            input: BufReader::with_capacity(READ_BYTES, file),
             path,
             line: Vec::new(),
             line_number: 0,
@@ -279,33 +281,22 @@ fn parse(line: &[u8]) -> Result<Option<Entry>, serde_json::Error> {
         #[serde(borrow)]
         event: std::borrow::Cow<'a, str>,
     }
-    // Most lines are samples. Read directly, they are read once, and their
-    // histograms are not first copied into a tree, as serde does for enums with
-    // a tag.
-    let sample = |at_ms| {
-        let event = Event::Sample(serde_json::from_slice(line)?);
-        Ok(Some(Entry { at_ms, event }))
-    };
-    if let Some(at_ms) = as_written(line) {
-        return sample(at_ms);
+    // Most lines are samples, and as the writer writes them.
+    if let Some(entry) = quick::sample(line) {
+        return Ok(Some(entry));
     }
     let kind: Kind = serde_json::from_slice(line)?;
     if kind.event == "sample" {
-        return sample(kind.at_ms);
+        // Read directly: its histogram is not first copied into a tree, as serde
+        // does for enums with a tag.
+        let event = Event::Sample(serde_json::from_slice(line)?);
+        let at_ms = kind.at_ms;
+        return Ok(Some(Entry { at_ms, event }));
     }
     if !KINDS.contains(&&*kind.event) {
         return Ok(None);
     }
     serde_json::from_slice(line).map(Some)
-}
-
-/// The time of a sample's line that begins as [`crate::Writer`] begins it.
-fn as_written(line: &[u8]) -> Option<u64> {
-    let line = line.strip_prefix(br#"{"at_ms":"#)?;
-    let digits = line.iter().position(|byte| !byte.is_ascii_digit())?;
-    let (at_ms, rest) = line.split_at(digits);
-    let is_sample = rest.starts_with(br#","event":"sample","#);
-    is_sample.then(|| std::str::from_utf8(at_ms).ok()?.parse().ok())?
 }
 
 /// Checks the format and its version before anything else is asked of the line.

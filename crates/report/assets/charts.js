@@ -72,7 +72,8 @@ const charts = (() => {
         range: (u, min, max) => (min > 0 ? [min / 1.4, highest(u, lines, max) * 1.4] : [1, 10]),
       };
     }
-    if (axis.most) return { range: () => [0, axis.most] };
+    // The names of bands stand above the highest that there can be.
+    if (axis.most) return { range: () => [0, axis.most * 1.12] };
     return { range: (u, min, max) => [0, max > 0 ? highest(u, lines, max) * 1.08 : 1] };
   }
 

@@ -249,12 +249,21 @@ pub fn text(log: &LatLog, by: &[By], style: Style) -> String {
         true => "percentiles exact".to_owned(),
         false => format!("percentiles within {HISTOGRAM_ERROR_PERCENT} %"),
     };
-    let _ = writeln!(
+    let _ = write!(
         text,
         ": {} {what} ({}), {percentiles}",
         log.lines,
         directions.join(", ")
     );
+    // A block of its own would repeat that of all.
+    if let [(prio, _)] = statistics.priorities[..]
+        && log.prio == PrioColumn::Value
+        && directions.len() > 1
+    {
+        let title = Who::Priority(log.prio, prio).title();
+        let _ = write!(text, ", all of {}", title.replacen('P', "p", 1));
+    }
+    text.push('\n');
     text += &notes(log, style);
     let default = log.by_default(statistics);
     let shown = if by.is_empty() { &default } else { by };

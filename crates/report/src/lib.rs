@@ -6,6 +6,7 @@
 //!   of the figures.
 //! - [`read_sweep()`] reads the curves of a campaign.
 //! - [`html`] writes a whole run as one page.
+//! - [`shares`](fn@shares::shares) are the parts of the hosts in a run on several.
 //! - [`latlog`] shows statistics of latency logs, [`prio`] what priorities and
 //!   limits did.
 //! - [`steady`] says when a run was steady, [`purge`] what a purge came to,
@@ -28,6 +29,7 @@ mod nodes;
 pub mod prio;
 pub mod purge;
 pub mod samples;
+pub mod shares;
 pub mod snia;
 pub mod steady;
 pub mod style;

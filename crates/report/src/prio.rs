@@ -44,18 +44,23 @@ pub struct Point {
     pub measured: Option<Measured>,
     /// What went wrong.
     pub failure: Option<String>,
+    /// It was stopped before its time was over: its figures are of what was
+    /// measured until then.
+    pub interrupted: bool,
     /// IOPS more (or, negative, less) than the baseline at this depth, in percent.
     pub against_percent: Option<f64>,
 }
 
-/// Puts every point beside the baseline of its depth.
+/// Puts every point beside the baseline of its depth; not what was interrupted.
 pub fn compare(workloads: &mut [Workload]) {
     let baseline = workloads.iter().find(|w| w.name == "baseline");
-    let Some(baseline) = baseline.map(|baseline| baseline.points.clone()) else {
+    let Some(mut baseline) = baseline.map(|baseline| baseline.points.clone()) else {
         return;
     };
+    baseline.retain(|point| !point.interrupted);
     let others = workloads.iter_mut().filter(|w| w.name != "baseline");
-    for point in others.flat_map(|workload| &mut workload.points) {
+    let points = others.flat_map(|workload| &mut workload.points);
+    for point in points.filter(|point| !point.interrupted) {
         let same = baseline.iter().find(|base| base.depth == point.depth);
         let base = same.and_then(|base| base.measured.as_ref());
         let both = point.measured.as_ref().zip(base);
@@ -75,6 +80,18 @@ pub fn text(prio: &Prio, style: Style) -> String {
         text += &style.paint(Tone::Strong, &title);
         text.push('\n');
         text += &grid(workload).render(style);
+        for point in workload.points.iter().filter(|point| point.interrupted) {
+            let until = match &point.measured {
+                Some(measured) => format!(
+                    "its figures are of the {} until then",
+                    units::duration(measured.runtime_ms)
+                ),
+                None => "nothing is known of it".to_owned(),
+            };
+            let told = format!("! QD {} was interrupted: {until}", point.depth);
+            text += &style.paint(Tone::Doubtful, &told);
+            text.push('\n');
+        }
     }
     text
 }
@@ -95,7 +112,11 @@ fn grid(workload: &Workload) -> Grid {
     for point in &workload.points {
         let depth = point.depth.to_string();
         let Some(measured) = &point.measured else {
-            let why = point.failure.as_deref().unwrap_or("no I/O came back");
+            let why = match (&point.failure, point.interrupted) {
+                (Some(failure), _) => failure,
+                (None, true) => "interrupted",
+                (None, false) => "no I/O came back",
+            };
             let mut line: Vec<Cell> = vec![depth.into(), Cell::new(Tone::Bad, why)];
             line.resize_with(10, Cell::default);
             grid.line(line);
@@ -237,6 +258,7 @@ fn point_document(point: &Point) -> Value {
     json!({
         "iodepth": point.depth,
         "failure": point.failure,
+        "interrupted": point.interrupted,
         "runtime_ms": measured.map(|m| m.runtime_ms),
         "n": measured.map(|m| m.n),
         "iops": measured.and_then(|m| m.iops),

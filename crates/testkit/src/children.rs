@@ -1,6 +1,9 @@
-//! What tests of running programs do to them: signals, and waiting.
+//! What tests of running programs do to them: signals, and waiting. A busy machine
+//! does anything late: tests wait for what happens, never for a time.
 
-use std::process::{Child, Command};
+use std::process::{Child, Command, Output};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Sends a signal by its name, `-INT`.
@@ -21,6 +24,42 @@ pub fn await_that(what: &str, come: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(60);
     while !come() {
         assert!(Instant::now() < end, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Tries to meet a moment, which goes by when the machine has other work: with
+/// little time to do so at first, then with more. The attempt is told how many
+/// times longer everything is to take, and whether it met the moment is its answer.
+///
+/// # Panics
+/// When the moment is never met.
+pub fn meet(what: &str, attempt: impl Fn(u32) -> bool) {
+    let met = [1, 4, 16].into_iter().any(attempt);
+    assert!(met, "{what} was over each time, before it was seen");
+}
+
+/// Sends a signal by its name, `-INT`, until the program ends, and gives how:
+/// several that come at once are one to it.
+///
+/// # Panics
+/// When its output cannot be read.
+pub fn signal_until_it_ends(child: Child, name: &str) -> Output {
+    let (name, pid) = (name.to_owned(), child.id().to_string());
+    let (ended, end) = mpsc::channel::<()>();
+    let sender = thread::spawn(move || {
+        loop {
+            // It may have ended meanwhile.
+            let _ = Command::new("kill").args([&name, &pid]).status();
+            if end.recv_timeout(Duration::from_millis(200)) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+        }
+    });
+    let output = child.wait_with_output();
+    drop(ended);
+    sender
+        .join()
+        .expect("a thread that only sends does not panic");
+    output.expect("the output of a child can be read")
 }

@@ -15,7 +15,7 @@ use crate::{program, root, run, text};
 
 const SOURCE: &str = include_str!("../faultfs/faultfs.c");
 /// A mount that is not there by then never comes.
-const MOUNT_DEADLINE: Duration = Duration::from_secs(10);
+const MOUNT_DEADLINE: Duration = Duration::from_secs(60);
 
 /// The operations that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -39,7 +39,7 @@ impl Lab {
     /// Why this machine cannot.
     pub fn new(count: usize, data: &[&Path]) -> Result<Self, String> {
         root()?;
-        for needed in ["ip", "sshd", "ssh", "unshare", "mount"] {
+        for needed in ["ip", "sshd", "ssh", "unshare", "nsenter", "mount"] {
             program(needed)?;
         }
         // sshd's folder for its unprivileged part, which a service would make.
@@ -124,20 +124,25 @@ impl Lab {
         data: Option<&Path>,
     ) -> Result<Child, String> {
         let file = |name: &str| self.dir.path().join(name);
-        let tmp = file(&format!("tmp{}", place + 1));
-        fs::create_dir(&tmp).map_err(|e| e.to_string())?;
+        let own = |kind: &str| file(&format!("{kind}{}", place + 1));
+        let (tmp, state, keys) = (self.tmp(place), self.state(place), own("keys"));
+        fs::create_dir(&tmp)
+            .and_then(|()| fs::create_dir(&state))
+            .and_then(|()| fs::copy(file("user.pub"), &keys))
+            .map_err(|e| e.to_string())?;
         let configuration = format!(
             "Port 22\nListenAddress {address}\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\n\
              UsePAM no\nPidFile none\nPermitRootLogin yes\nPasswordAuthentication no\n\
-             KbdInteractiveAuthentication no\nMaxStartups 100\nSetEnv TMPDIR={}\n",
+             KbdInteractiveAuthentication no\nMaxStartups 100\n\
+             SetEnv TMPDIR={} XDG_STATE_HOME={}\n",
             text(&file("host")),
-            text(&file("user.pub")),
+            text(&keys),
             text(&tmp),
+            text(&state),
         );
-        let path = file(&format!("sshd{}", place + 1));
+        let path = own("sshd");
         fs::write(&path, configuration).map_err(|e| e.to_string())?;
-        let log =
-            fs::File::create(file(&format!("log{}", place + 1))).map_err(|e| e.to_string())?;
+        let log = fs::File::create(own("log")).map_err(|e| e.to_string())?;
         let bind = data.map_or(String::new(), |data| {
             format!("mount --bind '{}' '{}' && ", text(data), text(&self.data()))
         });
@@ -216,6 +221,30 @@ impl Lab {
     #[must_use]
     pub fn tmp(&self, place: usize) -> PathBuf {
         self.dir.path().join(format!("tmp{}", place + 1))
+    }
+
+    /// The folder where a machine keeps what outlives a program (XDG_STATE_HOME).
+    #[must_use]
+    pub fn state(&self, place: usize) -> PathBuf {
+        self.dir.path().join(format!("state{}", place + 1))
+    }
+
+    /// Leaves a machine so little room for temporary files that no program fits.
+    ///
+    /// # Errors
+    /// Why this machine cannot.
+    pub fn fill_tmp(&self, place: usize) -> Result<(), String> {
+        let daemon = self.machines[place].daemon.id().to_string();
+        let tmp = self.tmp(place);
+        // In the mounts of that machine alone, which go with it.
+        let mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", text(&tmp)];
+        run("nsenter", &[&["-t", &daemon, "-m"], &mount[..]].concat()).map(drop)
+    }
+
+    /// Lets a machine refuse the key with which it was reached until now.
+    pub fn refuse_key(&self, place: usize) {
+        let keys = self.dir.path().join(format!("keys{}", place + 1));
+        fs::write(keys, "").expect("the lab's own folder can be written");
     }
 
     /// The command `ssh` that reaches the machines.

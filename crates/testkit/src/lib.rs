@@ -40,7 +40,7 @@ mod throttle;
 mod tmux;
 
 pub use browser::Browser;
-pub use children::{await_that, signal};
+pub use children::{await_that, meet, signal, signal_until_it_ends};
 pub use deny::deny;
 pub use devices::{LoopDevice, SmallFs};
 pub use faultfs::{FaultFs, Op};

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::{program, run, text};
 
 /// How long sshd may take to listen.
-const START_WAIT: Duration = Duration::from_secs(10);
+const START_WAIT: Duration = Duration::from_secs(60);
 
 /// An sshd that lets this user in with a key of its own; ended when dropped.
 #[derive(Debug)]

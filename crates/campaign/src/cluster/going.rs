@@ -404,9 +404,12 @@ impl Going<'_, '_> {
                 });
                 self.phase(phase, servers, nodes)
             };
-            let after = self.read_volumes(servers);
-            let volumes = volumes::moved(&self.labelled(servers), &before, &after);
-            self.tell(Event::Volumes { volumes });
+            // Whoever waits for the end of a failed run waits for nothing else.
+            if done.is_ok() {
+                let after = self.read_volumes(servers);
+                let volumes = volumes::moved(&self.labelled(servers), &before, &after);
+                self.tell(Event::Volumes { volumes });
+            }
             for text in nodes.said() {
                 self.tell(Event::Note { text });
             }

@@ -8,15 +8,18 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use fathom_device::node::{VOLUME_FILES, VolumeReading};
 use fathom_fleet::kube::Cluster;
 use fathom_model::Volume;
 
 use super::files::print;
-use super::going::{Going, SHORT, Server};
+use super::going::{Going, Server};
 use super::manifests::DATASET;
 
+/// A server that does not answer by then is taken for one of which nobody can tell.
+const ANSWER: Duration = Duration::from_secs(10);
 /// Servers that are asked at the same time.
 const AT_ONCE: usize = 32;
 
@@ -66,7 +69,7 @@ fn read(
     pod: &str,
     argv: &[&str],
 ) -> Result<VolumeReading, String> {
-    let ran = cluster.exec(namespace, pod, argv, None, SHORT);
+    let ran = cluster.exec(namespace, pod, argv, None, ANSWER);
     let ran = ran.map_err(|error| error.to_string())?;
     if ran.code != Some(0) {
         return Err(String::from_utf8_lossy(&ran.stderr).trim().to_owned());

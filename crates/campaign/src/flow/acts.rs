@@ -129,7 +129,7 @@ impl Act for Purging {
         }
         match self.go(doing) {
             Ok((Some(end), deed)) => Acted::Ended { end, deed },
-            Ok((None, _)) => Acted::Interrupted,
+            Ok((None, deed)) => Acted::Interrupted { deed },
             Err(error) => Acted::Ended {
                 end: StageEnd::Failed {
                     reason: error.to_string(),
@@ -219,7 +219,7 @@ impl Act for Energizing {
                 log(Logs::finish_energizing);
                 ended(StageEnd::Done)
             }
-            false => Acted::Interrupted,
+            false => Acted::Interrupted { deed: None },
         }
     }
 }

@@ -7,11 +7,12 @@ use std::time::Duration;
 use fathom_engine::select::Selected;
 use fathom_engine::{Control, Flow, Outcome, Request, Sink as _};
 use fathom_fleet::local::Session;
-use fathom_model::{Deed, Event, Failure, FailureKind, Point, StageEnd, units};
+use fathom_model::{Deed, Event, Failure, FailureKind, Point, StageEnd, StageKind, units};
 
 use super::settle::Watching;
 use super::{
     Act, Acted, Book, Cell, Doing, Ending, Fill, History, Luck, Next, Script, Settle, Task, Work,
+    outlook,
 };
 use crate::budget::Limits;
 use crate::ledger::Moved;
@@ -120,10 +121,24 @@ impl Runner<'_, '_> {
                 );
                 return Stop::Ended(Ending::Failed(what));
             }
+            if let Some(reason) = self.no_use_of(&task, script) {
+                return Stop::NoRoom(reason);
+            }
             if let Err(stop) = self.stage(&task) {
                 return stop;
             }
         }
+    }
+
+    /// Why a purge would be for nothing: the limits leave no room for what comes
+    /// behind it. Whoever spends too little is not to lose the data as well.
+    fn no_use_of(&self, task: &Task, script: &dyn Script) -> Option<String> {
+        if task.stage.kind != StageKind::Purge {
+            return None;
+        }
+        let left = outlook(script, &self.history.borrow(), Luck::Best).0;
+        let is_load = |task: &&Task| !matches!(task.work, Work::Act(_) | Work::Skip(_));
+        self.no_room_for(left.iter().find(is_load)?)
     }
 
     /// Does one stage.
@@ -174,7 +189,8 @@ impl Runner<'_, '_> {
             return Some(self.over_time(&task.stage.id));
         }
         // What nobody knows may be little: it begins, and is stopped in time.
-        let writes = task.work.write_bytes(Luck::Best, None).unwrap_or(1);
+        let writes = task.work.write_bytes(Luck::Best, None);
+        let writes = writes.unwrap_or_else(|| task.work.least_write_bytes());
         let spent = self.moved.borrow().bytes();
         let over = self.limits.is_over(spent, writes);
         over.then(|| self.over_bytes(&task.stage.id))
@@ -206,15 +222,14 @@ impl Runner<'_, '_> {
             control: self.control,
             tell: &mut tell,
         });
-        Ok(match acted {
-            Acted::Interrupted => None,
-            Acted::Ended { end, deed } => {
-                if let Some(deed) = deed {
-                    self.enter(deed);
-                }
-                Some(end)
-            }
-        })
+        let (end, deed) = match acted {
+            Acted::Interrupted { deed } => (None, deed),
+            Acted::Ended { end, deed } => (Some(end), deed),
+        };
+        if let Some(deed) = deed {
+            self.enter(deed);
+        }
+        Ok(end)
     }
 
     fn fill(&mut self, id: &str, fill: &Fill) -> Stopped {

@@ -176,7 +176,10 @@ pub enum Acted {
         deed: Option<Deed>,
     },
     /// It was stopped before its end.
-    Interrupted,
+    Interrupted {
+        /// What stands in the device's ledger from now on.
+        deed: Option<Deed>,
+    },
 }
 
 impl Settle {

@@ -7,6 +7,7 @@ use fathom_model::{Direction, DirectionResult, Event, JobResult, Results, Sample
 
 use super::{Cell, Ending, History, Next, Script, Task, Work};
 use crate::plan::Speed;
+use crate::quick::parse_size;
 
 /// How it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,9 @@ pub enum Luck {
     Worst,
 }
 
+/// Random writes that every drive takes in a second: a disk of 5400 turns a minute
+/// needs half a turn and a seek across a third of its surface, about 20 ms.
+const LEAST_IOPS: f64 = 50.0;
 /// No flow has so many stages: 25 rounds are the most of SNIA's tests.
 const STAGES_MAX: usize = 10_000;
 
@@ -167,6 +171,30 @@ impl Work {
                 each.sum()
             }
             Self::Skip(_) => Some(0),
+        }
+    }
+
+    /// The least that it writes for certain. Of a load that is what the slowest
+    /// disk takes: [`LEAST_IOPS`].
+    #[must_use]
+    pub fn least_write_bytes(&self) -> u64 {
+        let slow = |time: Duration, bs_bytes: u64, share: f64| {
+            (time.as_secs_f64() * LEAST_IOPS * share).ceil() as u64 * bs_bytes
+        };
+        match self {
+            Self::Act(act) => act.bytes(),
+            Self::Fill(fill) => fill.bytes.unwrap_or(0),
+            Self::Settle(settle) => slow(self.least_time(), settle.bs_bytes, 1.0),
+            Self::Cells(cells) => {
+                let bs_bytes = |cell: &Cell| {
+                    let bs = cell.point.settings.get("bs");
+                    bs.and_then(|bs| parse_size(bs)).unwrap_or(0)
+                };
+                let each = cells.iter();
+                each.map(|cell| slow(cell.time, bs_bytes(cell), cell.write_share))
+                    .sum()
+            }
+            Self::Skip(_) => 0,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fathom_model::result::ALL_CLIENTS;
-use fathom_model::{Direction, Event, Results, RunStatus};
+use fathom_model::{Direction, Event, Results, RunStatus, StageKind};
 use fathom_record::{Entries, RecordError};
 
 /// Counts the bytes that the jobs of a run have written.
@@ -55,22 +55,42 @@ fn written(results: &Results) -> u64 {
     bytes.map(|direction| direction.io_bytes).sum()
 }
 
-/// What the run in a record's folder has written, and when it last did anything,
-/// ms since 1970 UTC; `None` while it goes on.
+/// What a run has done that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ended {
+    /// Bytes written.
+    pub(super) bytes: u64,
+    /// When it last did anything, ms since 1970 UTC.
+    pub(super) at_ms: u64,
+    /// It was in a purge then.
+    pub(super) in_purge: bool,
+}
+
+/// What the run in a record's folder has done; `None` while it goes on.
 ///
 /// # Errors
 /// When the record cannot be read.
-pub(super) fn read(dir: &Path) -> Result<Option<(u64, u64)>, RecordError> {
+pub(super) fn read(dir: &Path) -> Result<Option<Ended>, RecordError> {
     let mut entries = Entries::open(dir)?;
     if matches!(entries.status, None | Some(RunStatus::Running)) {
         return Ok(None);
     }
     let mut moved = Moved::default();
     let mut at_ms = entries.header.started_ms;
+    let mut in_purge = false;
     for entry in &mut entries {
         let entry = entry?;
         at_ms = entry.at_ms;
         moved.take(&entry.event);
+        match &entry.event {
+            Event::Stage { stage } => in_purge = stage.kind == StageKind::Purge,
+            Event::StageEnded { .. } => in_purge = false,
+            _ => {}
+        }
     }
-    Ok(Some((moved.bytes(), at_ms)))
+    Ok(Some(Ended {
+        bytes: moved.bytes(),
+        at_ms,
+        in_purge,
+    }))
 }

@@ -4,7 +4,8 @@ use std::os::unix::fs::symlink;
 use fathom_device::command::{Played, Reply};
 use fathom_model::environment::{Environment, Target};
 use fathom_model::{
-    Direction, DirectionResult, Event, JobResult, Pattern, Results, RunStatus, Sample,
+    Direction, DirectionResult, Event, JobResult, Pattern, Results, RunStatus, Sample, Stage,
+    StageKind,
 };
 use fathom_record::{Entries, Header, Writer};
 
@@ -209,6 +210,54 @@ fn what_a_killed_run_wrote_is_entered_from_its_record_at_its_own_time() {
     let before = machine.deeds(DISK).len();
     machine.ledgers.catch_up();
     assert_eq!(machine.deeds(DISK).len(), before);
+}
+
+/// A discard moves no byte that anybody counts: the state from before seemed to hold.
+#[test]
+fn a_purge_that_was_killed_or_stopped_is_no_purge_and_ends_the_state_before() {
+    let disk = Path::new(DISK);
+    let stage = Stage {
+        id: "purge".into(),
+        kind: StageKind::Purge,
+        title: "purge".into(),
+        round: None,
+    };
+    for is_over in [false, true] {
+        let machine = Machine::new(&[]);
+        let steady = Deed::Settled {
+            pattern: Pattern::Random,
+            bs_bytes: 4096,
+            range_percent: 100.0,
+            bytes: 3000,
+            rule: "a rule".into(),
+            attained: true,
+        };
+        machine.ledgers.did(disk, "provision", None, steady.clone());
+        let header = Header::new("purge", "purge");
+        let mut writer = Writer::create(&machine.root.path().join("runs"), &header).unwrap();
+        let begins = Event::Stage {
+            stage: Box::new(stage.clone()),
+        };
+        writer.append(&begins).unwrap();
+        if is_over {
+            let (id, end) = (stage.id.clone(), fathom_model::StageEnd::Done);
+            writer.append(&Event::StageEnded { id, end }).unwrap();
+        }
+        let record = writer.dir().to_owned();
+        machine.begin(&[DISK], &record);
+        drop(writer);
+        let made = machine.ledgers.state(disk, None).unwrap().made.unwrap();
+        let what = "purge".to_owned();
+        let expected = match is_over {
+            // What it did stands in the ledger, or it did nothing.
+            true => steady,
+            false => Deed::Interrupted { what },
+        };
+        assert_eq!(made.deed, expected);
+        let before = machine.deeds(DISK).len();
+        machine.ledgers.catch_up();
+        assert_eq!(machine.deeds(DISK).len(), before, "entered once");
+    }
 }
 
 #[test]

@@ -18,6 +18,9 @@ pub struct Outcome {
     /// The verdicts of loads that were to become steady, by the ids of their
     /// stages: of the last attempt of each.
     pub verdicts: Vec<(String, Vec<(Metric, Verdict)>)>,
+    /// How long stages took that have ended, in ms by the clock of the record, by
+    /// their ids: the run's own time stands still in a purge.
+    pub stages_ms: Vec<(String, u64)>,
     /// From its begin to its last line, in ms, pauses included.
     pub took_ms: u64,
 }
@@ -39,18 +42,23 @@ pub fn outcome(dir: &Path, script: &dyn Script) -> Result<Outcome, RecordError> 
     let mut verdicts: Vec<(String, Vec<_>)> = Vec::new();
     let mut watched: Option<(String, Vec<Watch>)> = None;
     let mut last_ms = entries.header.started_ms;
+    let mut began_ms = last_ms;
+    let mut stages_ms: Vec<(String, u64)> = Vec::new();
     for entry in &mut entries {
         let entry = entry?;
         last_ms = entry.at_ms;
         history.take(&entry.event);
         match &entry.event {
             Event::Stage { stage } => {
+                began_ms = last_ms;
                 watched = criteria(&stage.id).map(|criteria| {
                     let watch = |c: &Criterion| Watch::new(c.rule, c.ask.clone());
                     (stage.id.clone(), criteria.iter().map(watch).collect())
                 });
             }
-            Event::StageEnded { .. } => {
+            Event::StageEnded { id, .. } => {
+                stages_ms.retain(|(known, _)| known != id);
+                stages_ms.push((id.clone(), last_ms.saturating_sub(began_ms)));
                 if let Some((id, watches)) = watched.take() {
                     verdicts.retain(|(known, _)| *known != id);
                     verdicts.push((id, watches.iter().flat_map(Watch::verdicts).collect()));
@@ -67,6 +75,7 @@ pub fn outcome(dir: &Path, script: &dyn Script) -> Result<Outcome, RecordError> 
         status: entries.status,
         history,
         verdicts,
+        stages_ms,
         took_ms: last_ms.saturating_sub(entries.header.started_ms),
     })
 }

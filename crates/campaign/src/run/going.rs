@@ -15,6 +15,7 @@ use fathom_record::Writer;
 
 use super::logs::Logs;
 use super::looks::Looks;
+use super::preparing::not_steady;
 use super::tally::{Came, Tally};
 use super::{COMMAND, Ready, RunError, guards::Guards, planfile, prepare, records};
 use crate::flow::{Book, Clock, Ending, History, Next, Runner, Script, Stop};
@@ -359,7 +360,7 @@ impl Going<'_> {
             }
             Stop::Ended(Ending::NotAttained(reason)) => {
                 // The numbers stand in the stage, and once in the end.
-                let what = format!("the device did not become steady for {phase} work");
+                let what = not_steady(phase);
                 let whole = format!("{what}: {reason}");
                 self.not_steady.get_or_insert(whole);
                 Prepared::Against(what)

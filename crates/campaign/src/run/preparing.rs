@@ -14,7 +14,7 @@ use fathom_model::{Stage, StageEnd, StageKind};
 use super::{COMMAND, Ready, RunError, prepare, records};
 use crate::energized;
 use crate::flow::acts::{Energizing, Purging};
-use crate::flow::{Act, History, Luck, Task, Work, lead};
+use crate::flow::{Act, Ending, History, Luck, Next, Script as _, Task, Work, lead};
 use crate::plan::{Phase, Plan, Preparation, Stale};
 use crate::precondition::{Here, Precondition};
 use crate::snia::{Place, Snia};
@@ -187,6 +187,11 @@ impl Plan {
     }
 }
 
+/// Why points are left out that need a steady device.
+pub(super) fn not_steady(phase: Phase) -> String {
+    format!("the device did not become steady for {phase} work")
+}
+
 impl Ready<'_> {
     /// The phases for which something is left to do.
     pub(super) fn phases_left(&self) -> Vec<Phase> {
@@ -229,6 +234,27 @@ impl Ready<'_> {
             all.extend(tasks.into_iter().map(|task| (phase, task)));
         }
         all
+    }
+
+    /// Why nothing more can be measured: the device was led to what is left and
+    /// did not become steady for it, which is a result and is kept. The reason,
+    /// with its numbers; `None`: something is left that can be done.
+    #[must_use]
+    pub fn not_steady(&self) -> Option<String> {
+        let phases = self.phases_left();
+        if phases.is_empty() || !self.stages(Luck::Best).is_empty() {
+            return None;
+        }
+        let mut reasons = Vec::new();
+        for phase in phases {
+            match self.script(phase)?.next(&self.history.resumed()) {
+                Next::End(Ending::NotAttained(reason)) => {
+                    reasons.push(format!("{}: {reason}", not_steady(phase)));
+                }
+                _ => return None,
+            }
+        }
+        Some(reasons.swap_remove(0))
     }
 
     /// Looks whether the device is in the state that is wanted already, or was

@@ -89,7 +89,7 @@ impl Act for Start {
         };
         let good = match &acted {
             Acted::Ended { end, .. } => !matches!(end, StageEnd::Failed { .. }),
-            Acted::Interrupted => false,
+            Acted::Interrupted { .. } => false,
         };
         if good
             && !doing.selected.is_simulated()

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use fathom_campaign::budget::Over;
 use fathom_campaign::plan::{self, Overrides, Plan};
-use fathom_campaign::quick::parse_size;
 use fathom_campaign::{CampaignError, Folder, Only};
 use fathom_report::style::wrap;
 
@@ -58,7 +57,7 @@ pub struct Budget {
     #[arg(long, visible_alias = "limit", value_name = "TIME", value_parser = duration)]
     pub max_time: Option<Duration>,
     /// Most that may be written to the device, in all starts of this record (20T)
-    #[arg(long, value_name = "BYTES", value_parser = size)]
+    #[arg(long, value_name = "BYTES", value_parser = super::size)]
     pub max_written: Option<u64>,
     /// What becomes of a plan that wants more than that
     #[arg(long, value_name = "HOW", value_enum)]
@@ -76,10 +75,6 @@ pub enum OverBudget {
     Cut,
     /// Nothing runs
     Refuse,
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    parse_size(text).ok_or_else(|| "not a size like 20T".to_owned())
 }
 
 pub fn terabytes(text: &str) -> Result<u64, String> {

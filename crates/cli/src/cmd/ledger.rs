@@ -231,6 +231,7 @@ fn word(state: &State) -> &'static str {
         None => "unknown",
         Some(_) if state.is_disturbed() => "used",
         Some(Deed::Purged { .. }) => "purged",
+        Some(Deed::Interrupted { .. }) => "interrupted",
         Some(Deed::Filled { .. }) => "filled",
         Some(Deed::Settled { attained: true, .. }) => "steady",
         Some(Deed::Settled { .. }) => "unsteady",
@@ -250,6 +251,7 @@ fn short(deed: &Deed) -> String {
             ..
         } => format!("purged ({method})"),
         Deed::Purged { method, .. } => format!("purged, not verified ({method})"),
+        Deed::Interrupted { what } => format!("{what} interrupted"),
         Deed::Filled {
             pattern, bs_bytes, ..
         } => load("filled", *pattern, *bs_bytes),

@@ -44,6 +44,12 @@ pub mod status;
 pub mod steady;
 pub mod watch;
 
+/// Reads a number of bytes of the command line: `64M`, `1GiB`, `20T`.
+fn size(text: &str) -> Result<u64, String> {
+    let bytes = fathom_campaign::quick::parse_size(text);
+    bytes.ok_or_else(|| "not a size like 64M or 20T".to_owned())
+}
+
 /// What stands below the list of commands; the exit codes are those of [`Exit`].
 const AFTER_HELP: &str = "\
 Examples:

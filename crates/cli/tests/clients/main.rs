@@ -8,8 +8,8 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
 
+use fathom_testkit::await_that;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -137,12 +137,10 @@ fn below(pid: u32) -> Vec<u32> {
     [own, further].concat()
 }
 
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < Duration::from_secs(30), "{what}");
-        thread::sleep(Duration::from_millis(20));
-    }
+/// An address at which nobody listens: no test does on this one of the loopback's.
+fn nobodys_address() -> String {
+    let host = "127.0.0.99";
+    format!("{host},{}", free_port(host))
 }
 
 /// Jobs that last `seconds` and need nothing but a CPU.
@@ -151,6 +149,12 @@ fn null_job(bench: &Bench, seconds: u32) -> String {
         "[a]\nioengine=null\nrw=randread\nsize=1g\nrate_iops=200\ntime_based\nruntime={seconds}\n"
     );
     bench.file("a.fio", &text).to_str().unwrap().to_owned()
+}
+
+/// The samples of the last run so far, as lines.
+fn samples(bench: &Bench) -> String {
+    let shown = bench.run(&["show", "--samples=csv"]);
+    String::from_utf8(shown.stdout).unwrap()
 }
 
 /// The failures of a document: kind, what it is about, message.

@@ -21,12 +21,12 @@ fn a_server_listens_on_one_address_and_leaves_nothing_behind() {
         .command(&["job", "run", &job, "-q", "--client", &address])
         .spawn()
         .unwrap();
-    wait_until("a job runs", || below(fio).len() >= 3);
+    await_that("a job runs", || below(fio).len() >= 3);
     let processes = below(fio);
     drop(server);
     for pid in [&[fio][..], &processes].concat() {
         let is_gone = || !Path::new(&format!("/proc/{pid}/exe")).exists();
-        wait_until("the server and its jobs are gone", is_gone);
+        await_that("the server and its jobs are gone", is_gone);
     }
     assert_eq!(client.wait().unwrap().code(), Some(1));
 }
@@ -36,10 +36,12 @@ fn every_form_of_address_is_served() {
     let bench = Bench::new();
     let socket = bench.path().join("fio.sock");
     let four = free_port("127.0.0.1");
+    let own = std::process::id() % 0xfffe + 1;
     let mut forms = vec![
         format!("ip:127.0.0.1,{four}"),
         format!("sock:{}", socket.display()),
-        "127.0.0.3".to_owned(),
+        // fio's own port: on an address that is this process's alone.
+        format!("127.77.{}.{}", own >> 8, own & 255),
     ];
     match TcpListener::bind(("::1", 0)) {
         Ok(listener) => forms.push(format!("ip6:::1,{}", listener.local_addr().unwrap().port())),

@@ -2,15 +2,19 @@
 //! real sshd each.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fathom_testkit::{FaultFs, Lab, SmallFs, skip};
+use fathom_testkit::{FaultFs, Lab, SmallFs, await_that, skip};
 use serde_json::Value;
 use tempfile::TempDir;
+
+mod failures;
+mod ledger;
 
 /// A folder to run in.
 struct Bench(TempDir);
@@ -32,10 +36,30 @@ impl Bench {
             .args(args)
             .current_dir(self.0.path())
             .env("FATHOM_SSH", lab.command())
+            .env("XDG_STATE_HOME", self.state())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
+    }
+
+    /// Where the machine that drives the runs keeps what outlives them.
+    fn state(&self) -> PathBuf {
+        self.0.path().join("state")
+    }
+
+    /// The places of the jobs that have samples in the record that is written.
+    fn measured(&self) -> BTreeSet<u64> {
+        let runs = fs::read_dir(self.0.path().join("fathom-runs")).into_iter();
+        let last = runs.flatten().flatten().map(|run| run.path()).max();
+        let log = last.map(|run| fs::read_to_string(run.join("events.jsonl")).unwrap_or_default());
+        let log = log.unwrap_or_default();
+        // The last line may be being written.
+        let lines = log.lines().flat_map(serde_json::from_str::<Value>);
+        lines
+            .filter(|line| line["event"] == "sample")
+            .flat_map(|line| line["job"].as_u64())
+            .collect()
     }
 
     fn json(&self, lab: &Lab, args: &[&str]) -> (Option<i32>, Value) {
@@ -71,23 +95,16 @@ fn failures(doc: &Value) -> Vec<(String, String, String)> {
     .collect()
 }
 
-fn wait_until(what: &str, seconds: u64, is_so: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < Duration::from_secs(seconds), "{what}");
-        thread::sleep(Duration::from_millis(50));
-    }
-}
-
 /// Nothing of Fathom is left on a machine: no process, no file.
-fn nothing_left(lab: &Lab, place: usize, seconds: u64) {
+fn nothing_left(lab: &Lab, place: usize) {
     let left = || {
         let files = fs::read_dir(lab.tmp(place)).map_or(0, Iterator::count);
         (lab.processes(place), files)
     };
     let started = Instant::now();
     while left() != (Vec::new(), 0) {
-        let late = started.elapsed() > Duration::from_secs(seconds);
+        // A machine that is cut off waits 30 s for a sign of life, then ends its jobs.
+        let late = started.elapsed() > Duration::from_secs(120);
         assert!(!late, "left on {}: {:?}", lab.name(place), left());
         thread::sleep(Duration::from_millis(50));
     }
@@ -99,26 +116,30 @@ fn null_job(seconds: u32) -> String {
     )
 }
 
-/// Starts a long run on all machines and waits until each does I/O.
+/// Starts a long run on machines, one job each, and waits until there are figures
+/// of all.
 fn running(bench: &Bench, lab: &Lab, hosts: &str, args: &[&str]) -> Child {
     let job = bench.job(&null_job(12));
     let all = [
-        &["job", "run", &job, "--json", "-q", "--hosts", hosts],
+        &[
+            "job",
+            "run",
+            &job,
+            "--json",
+            "-q",
+            "--interval",
+            "250ms",
+            "--hosts",
+            hosts,
+        ],
         args,
     ]
     .concat();
     let child = bench.command(lab, &all).spawn().unwrap();
-    let runs = |place: usize| {
-        let fio = lab.processes(place);
-        fio.iter()
-            .filter(|(_, command)| command.contains("fio ") && command.contains("a.fio"))
-            .count()
-            >= 2
-    };
-    wait_until("all machines run", 120, || {
-        (0..hosts.split(',').count()).all(runs)
+    let count = hosts.split(',').count();
+    await_that("all machines have samples", || {
+        bench.measured().len() == count
     });
-    thread::sleep(Duration::from_millis(2500));
     child
 }
 
@@ -176,7 +197,7 @@ fn four_machines_make_one_record_and_nothing_stays_behind() {
         "{}",
         doc["notes"]
     );
-    (0..4).for_each(|place| nothing_left(&lab, place, 20));
+    (0..4).for_each(|place| nothing_left(&lab, place));
     let record = bench
         .0
         .path()
@@ -247,154 +268,5 @@ fn a_slow_machine_and_a_full_one_do_not_hide_in_the_sum() {
     let told = failures(&doc);
     let full = told.iter().find(|(kind, ..)| kind == "no_space");
     assert_eq!(full.unwrap().1, "a on m2", "{told:?}");
-    (0..2).for_each(|place| nothing_left(&lab, place, 20));
-}
-
-#[test]
-fn a_machine_killed_in_mid_run_is_named() {
-    let lab = match Lab::new(4, &[]) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("a_machine_killed_in_mid_run", &reason),
-    };
-    let bench = Bench::new();
-    let run = running(&bench, &lab, "m1,m2,m3,m4", &["--min-hosts", "3"]);
-    lab.kill_sessions(2);
-    let (code, doc) = document(run);
-    assert_eq!(
-        (code, &doc["status"]),
-        (Some(0), &"complete".into()),
-        "{doc}"
-    );
-    let told = failures(&doc);
-    assert_eq!(
-        (told[0].0.as_str(), told[0].1.as_str()),
-        ("lost", "m3"),
-        "{told:?}"
-    );
-    assert_eq!(total(&doc)["clients"], 3);
-    assert!(
-        total(&doc)["read"]["doubts"]
-            .to_string()
-            .contains("hosts_missing")
-    );
-    assert!(
-        total(&doc)["read"]["runtime_ms"].as_u64() > Some(11_000),
-        "{doc}"
-    );
-    [0, 1, 3]
-        .into_iter()
-        .for_each(|place| nothing_left(&lab, place, 20));
-}
-
-/// A cable that is pulled: nobody is told, neither here nor there.
-#[test]
-fn a_machine_that_is_cut_off_is_named_and_ends_by_itself() {
-    let lab = match Lab::new(2, &[]) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("a_machine_that_is_cut_off", &reason),
-    };
-    let bench = Bench::new();
-    let job = bench.job(&null_job(120));
-    let mut command = bench.command(
-        &lab,
-        &["job", "run", &job, "--json", "-q", "--hosts", "m1,m2"],
-    );
-    let run = command.spawn().unwrap();
-    let runs = |place| {
-        lab.processes(place)
-            .iter()
-            .any(|(_, command)| command.contains("a.fio"))
-    };
-    wait_until("both run", 120, || runs(0) && runs(1));
-    thread::sleep(Duration::from_millis(1500));
-    lab.cut(1);
-    let (code, doc) = document(run);
-    assert_eq!((code, &doc["status"]), (Some(1), &"failed".into()), "{doc}");
-    let told = failures(&doc);
-    assert_eq!(
-        (told[0].0.as_str(), told[0].1.as_str()),
-        ("lost", "m2"),
-        "{told:?}"
-    );
-    nothing_left(&lab, 0, 20);
-    // It is asked no more, ends its jobs, and removes what was sent.
-    nothing_left(&lab, 1, 120);
-}
-
-#[test]
-fn an_interrupt_and_a_kill_leave_nothing_on_the_machines() {
-    let lab = match Lab::new(2, &[]) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("an_interrupt_and_a_kill", &reason),
-    };
-    let bench = Bench::new();
-    let run = running(&bench, &lab, "m1,m2", &[]);
-    signal(run.id(), "INT");
-    let (code, doc) = document(run);
-    assert_eq!(
-        (code, &doc["status"]),
-        (Some(130), &"interrupted".into()),
-        "{doc}"
-    );
-    assert!(
-        total(&doc)["read"]["clat"]["n"].as_u64() > Some(0),
-        "what was measured is kept"
-    );
-    (0..2).for_each(|place| nothing_left(&lab, place, 20));
-    let mut run = running(&bench, &lab, "m1,m2", &[]);
-    signal(run.id(), "KILL");
-    run.wait().unwrap();
-    (0..2).for_each(|place| nothing_left(&lab, place, 60));
-}
-
-#[test]
-fn an_unknown_key_and_a_missing_machine_are_refused_before_anything_runs() {
-    let lab = match Lab::new(2, &[]) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("an_unknown_key", &reason),
-    };
-    let bench = Bench::new();
-    let job = bench.job(&null_job(1));
-    lab.forget_key(1);
-    let (code, doc) = bench.json(&lab, &["job", "run", &job, "--hosts", "m1,m2"]);
-    assert_eq!((code, &doc["status"]), (Some(1), &"failed".into()), "{doc}");
-    assert_eq!(failures(&doc)[0].1, "m2");
-    assert!(doc["jobs"].as_array().unwrap().is_empty(), "{doc}");
-    let list = bench.0.path().join("hosts");
-    fs::write(&list, "# all\nm1\n\nnosuch.invalid\n").unwrap();
-    let (code, doc) = bench.json(
-        &lab,
-        &[
-            "job",
-            "run",
-            &job,
-            "--min-hosts",
-            "1",
-            "--hosts",
-            list.to_str().unwrap(),
-        ],
-    );
-    assert_eq!(code, Some(0), "{doc}");
-    assert_eq!(failures(&doc)[0].1, "nosuch.invalid");
-    assert_eq!(doc["jobs"][0]["hostname"], "m1");
-    for (args, words) in [
-        (["--hosts", "m1,m1"], "named twice"),
-        (["--hosts", "-oProxyCommand=x"], ""),
-        (["--min-hosts", "2"], "--hosts"),
-    ] {
-        let refused = bench
-            .command(&lab, &[&["job", "run", &job], &args[..]].concat())
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert_eq!(refused.status.code(), Some(2), "{said}");
-        assert!(said.contains(words), "{said}");
-    }
-    nothing_left(&lab, 0, 20);
-}
-
-fn signal(pid: u32, name: &str) {
-    let _ = Command::new("kill")
-        .args([&format!("-{name}"), &pid.to_string()])
-        .status();
+    (0..2).for_each(|place| nothing_left(&lab, place));
 }

@@ -2,9 +2,10 @@
 //! run ends.
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fathom_testkit::{FaultFs, deny, skip};
+use fathom_testkit::{FaultFs, await_that, deny, signal_until_it_ends, skip};
 use serde_json::Value;
 
 use crate::{Folder, document, stderr};
@@ -22,6 +23,11 @@ fn little_locked_memory() -> Result<Vec<String>, String> {
     command.push(fathom_testkit::program("prlimit")?.display().to_string());
     command.push("--memlock=1048576:1048576".to_owned());
     Ok(command)
+}
+
+/// What a run has recorded so far.
+fn events(run: &Path) -> String {
+    fs::read_to_string(run.join("events.jsonl")).unwrap_or_default()
 }
 
 #[test]
@@ -121,7 +127,7 @@ fn a_run_ends_although_its_device_never_answers() {
             file.display()
         ));
         let begun = Instant::now();
-        let (doc, code) = folder.document(&[], &["--engine=native", "--timeout=1s"]);
+        let (doc, code) = folder.document(&[], &["--engine=native", "--timeout=3s"]);
         // Not how long it takes, but that the device is not waited for.
         assert!(begun.elapsed() < Duration::from_secs(300));
         assert_eq!((code, &doc["status"]), (1, &"failed".into()), "{doc}");
@@ -144,33 +150,11 @@ fn a_run_ends_although_its_device_never_answers() {
             .command(&[], &["--engine=native", "--json"])
             .spawn()
             .unwrap();
-        let events = || {
-            let runs = fs::read_dir(folder.path().join("fathom-runs")).unwrap();
-            let newest = runs.map(|entry| entry.unwrap().path()).max().unwrap();
-            fs::read_to_string(newest.join("events.jsonl")).unwrap_or_default()
-        };
-        let wait = Instant::now();
-        while folder
-            .path()
-            .join("fathom-runs")
-            .read_dir()
-            .unwrap()
-            .count()
-            < 2
-            || !events().contains("\"interval\"")
-        {
-            assert!(wait.elapsed() < Duration::from_secs(60), "{}", events());
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let pid = child.id().to_string();
-        for _ in 0..2 {
-            let sent = std::process::Command::new("kill")
-                .args(["-INT", &pid])
-                .status();
-            assert!(sent.unwrap().success());
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        let (doc, code) = document(&child.wait_with_output().unwrap());
+        await_that("the second run goes on", || {
+            let runs = folder.runs();
+            runs.len() == 2 && events(&runs[1]).contains("\"interval\"")
+        });
+        let (doc, code) = document(&signal_until_it_ends(child, "-INT"));
         assert_eq!(
             (code, &doc["status"]),
             (130, &"interrupted".into()),
@@ -195,7 +179,11 @@ fn a_file_system_whose_server_dies_is_an_io_error() {
         ));
         let options = ["--engine=native", "--json", "--interval=100ms"];
         let child = folder.command(&[], &options).spawn().unwrap();
-        std::thread::sleep(Duration::from_secs(1));
+        await_that("it reads", || {
+            let runs = folder.runs();
+            runs.first()
+                .is_some_and(|run| events(run).contains("\"sample\""))
+        });
         dying.kill();
         let (doc, code) = document(&child.wait_with_output().unwrap());
         assert_eq!((code, &doc["status"]), (1, &"failed".into()), "{doc}");
@@ -217,21 +205,18 @@ fn an_engine_that_is_killed_is_a_failure_of_the_run() {
     folder.job("[a]\nioengine=null\nrw=read\nsize=1g\ntime_based\nruntime=60\nrate_iops=1000\n");
     let options = ["--engine=native", "--json", "--interval=100ms"];
     let child = folder.command(&[], &options).spawn().unwrap();
-    let of = format!("/proc/{0}/task/{0}/children", child.id());
-    let begun = Instant::now();
-    let engine = loop {
-        assert!(
-            begun.elapsed() < Duration::from_secs(30),
-            "its engine did not start"
-        );
-        std::thread::sleep(Duration::from_millis(500));
-        let children = fs::read_to_string(&of).unwrap_or_default();
-        if let Some(pid) = children.split_whitespace().next() {
-            break pid.to_owned();
-        }
-    };
+    await_that("its engine works", || {
+        let runs = folder.runs();
+        runs.first()
+            .is_some_and(|run| events(run).contains("\"sample\""))
+    });
+    // Another thread than the first may have started it.
+    let tasks = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+    let children = tasks.map(|task| fs::read_to_string(task.unwrap().path().join("children")));
+    let children: String = children.map(Result::unwrap_or_default).collect();
+    let engine = children.split_whitespace().next().unwrap();
     let killed = std::process::Command::new("kill")
-        .args(["-KILL", &engine])
+        .args(["-KILL", engine])
         .status();
     assert!(killed.unwrap().success());
     let (doc, code) = document(&child.wait_with_output().unwrap());

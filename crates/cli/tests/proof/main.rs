@@ -52,6 +52,15 @@ impl Folder {
         self.command(under, options).output().unwrap()
     }
 
+    /// The folders of its records, oldest first.
+    pub(crate) fn runs(&self) -> Vec<PathBuf> {
+        let runs = std::fs::read_dir(self.path().join("fathom-runs"));
+        let runs = runs.into_iter().flatten().flatten();
+        let mut runs: Vec<PathBuf> = runs.map(|entry| entry.path()).collect();
+        runs.sort();
+        runs
+    }
+
     /// The document of a run on an engine and its exit code.
     pub(crate) fn document(&self, under: &[String], options: &[&str]) -> (Value, i32) {
         document(&self.run(under, &[&["--json"], options].concat()))

@@ -49,6 +49,7 @@ fn eight_devices_are_provisioned_in_parallel_each_with_its_record_and_log() {
             (field(&stages[0], "kind"), field(&stages[0], "end")),
             ("purge", "done")
         );
+        assert!(stages[0]["took_ms"].as_u64() > Some(0), "{drive:#}");
         assert_eq!(
             lab.actions(&format!("purge/{name}")),
             ["Start purge", "Finished purge"]
@@ -148,6 +149,11 @@ fn a_drive_that_never_settles_is_a_result_with_its_numbers_and_no_success() {
     assert_eq!(stage["verdicts"][0]["attained"], false);
     let output = lab.run(&args[..args.len() - 1]);
     assert!(String::from_utf8_lossy(&output.stdout).contains("not steady"));
+    assert!(!stderr(&output).contains("✓ provisioned"), "{output:?}");
+    // There is nothing to go on with: the result is said again.
+    let again = lab.run(&["provision", "--resume"]);
+    assert_eq!(again.status.code(), Some(1), "{again:?}");
+    assert!(stderr(&again).contains("that is the result"), "{again:?}");
 }
 
 #[test]
@@ -254,4 +260,13 @@ fn more_than_may_be_spent_is_refused_or_cut() {
     );
     let reason = field(&document["drives"][0], "reason").to_owned();
     assert!(reason.contains("time limit"), "{reason}");
+    // Drives were purged once, although nothing could be written to them then.
+    lab.set(&["PURGING=y".to_owned()]);
+    let cut = ["--max-written", "100m", "--json"];
+    let (document, code) = lab.json(&[&args[..], &cut].concat());
+    assert_eq!(code, Some(1), "{document:#}");
+    for drive in document["drives"].as_array().unwrap() {
+        assert_eq!(drive["stages"], serde_json::json!([]), "{drive:#}");
+        assert!(field(drive, "reason").contains("fill-seq-1"), "{drive:#}");
+    }
 }

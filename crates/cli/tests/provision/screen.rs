@@ -5,12 +5,11 @@ use fathom_testkit::{Tmux, skip};
 use crate::support::Lab;
 
 fn command(lab: &Lab) -> String {
-    lab.simulated("slow.toml", "pace_ms = 200\nbandwidth_mib = 60\n");
-    lab.simulated(
-        "gone.toml",
-        "pace_ms = 200\nbandwidth_mib = 60\nvanish_after_s = 4\n",
-    );
-    lab.sizes("800m", "40s");
+    // A fill of 20 s and more, whose end no busy machine comes to meet.
+    lab.simulated("slow.toml", "pace_ms = 1000\nbandwidth_mib = 60\n");
+    let gone = "pace_ms = 200\nbandwidth_mib = 60\nvanish_after_s = 4\n";
+    lab.simulated("gone.toml", gone);
+    lab.sizes("1600m", "20s");
     let drives: Vec<String> = (0..8).map(|n| format!("/dev/nvme{n}n1")).collect();
     format!(
         "{} provision {} --workload mixed --engine sim --sim slow.toml --sim gone.toml \

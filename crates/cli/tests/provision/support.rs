@@ -130,12 +130,14 @@ impl Lab {
 
     /// The events of all records so far, by the kind that is asked for.
     pub fn count(&self, event: &str) -> usize {
-        let kind = format!("\"event\":\"{event}\"");
-        let in_record = |dir: PathBuf| {
-            let text = fs::read_to_string(dir.join("events.jsonl")).unwrap_or_default();
-            text.matches(&kind).count()
-        };
-        self.records().into_iter().map(in_record).sum()
+        let records = self.records().into_iter();
+        records.map(|dir| self.count_in(&dir, event)).sum()
+    }
+
+    /// The same of one record.
+    pub fn count_in(&self, record: &Path, event: &str) -> usize {
+        let text = fs::read_to_string(record.join("events.jsonl")).unwrap_or_default();
+        text.matches(&format!("\"event\":\"{event}\"")).count()
     }
 
     /// The actions in a log below `logs/`.

@@ -8,7 +8,7 @@ use fathom_testkit::{SmallFs, skip};
 use serde_json::Value;
 
 use crate::support::{
-    Ended, Place, SECOND, SMALL_GROUP, programs_without, script, signal, wait_until,
+    Ended, Place, SECOND, SMALL_GROUP, await_that, programs_without, script, signal,
 };
 
 const SERIES: [&str; 6] = [
@@ -305,28 +305,29 @@ fn an_interrupt_keeps_the_record_and_leaves_no_fio() {
         "60",
     ]);
     place.wait_for_second("\"event\":\"sample\"");
-    signal(&child, "INT");
+    signal(&child, "-INT");
     let ended = Ended::of(child.wait_with_output().unwrap()).code(130);
     ended
         .says("write iops (interrupted)")
         .says("Interrupted on ")
         .says("2 files, seq 64k writes: ");
-    wait_until("no fio is left", || !place.fio_runs());
+    await_that("no fio is left", || !place.fio_runs());
     assert!(place.log().contains("\"interrupted\""));
 }
 
 #[test]
 fn a_folder_in_use_is_refused_a_second_run() {
     let place = Place::new();
-    let first = place.start(&["quick", "here", "target", "--group", "small.toml"]);
-    place.wait_for_second("");
     let args = ["quick", "here", "target", "--group", "small.toml"];
+    let first = place.start(&[&args[..], &["--runtime", "600"]].concat());
+    place.wait_for_second("\"event\":\"sample\"");
     place.run(&args).code(4).complains("another run uses");
     place
         .run(&["quick", "here", "target", "cleanup"])
         .code(4)
         .complains("another run uses");
-    Ended::of(first.wait_with_output().unwrap()).code(0);
+    signal(&first, "-INT");
+    Ended::of(first.wait_with_output().unwrap()).code(130);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use fathom_testkit::{SmallFs, Sshd, skip};
 use serde_json::Value;
 
-use crate::support::{Ended, Place, SECOND, programs_without, script, signal, wait_until};
+use crate::support::{Ended, Place, SECOND, await_that, programs_without, script, signal};
 
 const BOTH_MODES: [&str; 2] = ["self", "fio"];
 
@@ -37,9 +37,9 @@ impl There {
 
     /// Nothing of Fathom or fio is left over there.
     fn wait_for_nothing_left(&self) {
-        wait_until("no fio is left", || !self.place.fio_runs());
+        await_that("no fio is left", || !self.place.fio_runs());
         let tmp = self.place.path().join("tmp");
-        wait_until("the temporary folder is empty", || {
+        await_that("the temporary folder is empty", || {
             fs::read_dir(&tmp).unwrap().next().is_none()
         });
     }
@@ -312,8 +312,8 @@ fn an_interrupt_ends_the_other_side_too() {
         let args = [&there.quick(&target, mode)[..], &["--runtime", "60"]].concat();
         let child = there.place.start(&args);
         there.place.wait_for_second("");
-        wait_until("fio runs", || there.place.fio_runs());
-        signal(&child, "INT");
+        await_that("fio runs", || there.place.fio_runs());
+        signal(&child, "-INT");
         let ended = Ended::of(child.wait_with_output().unwrap()).code(130);
         ended
             .says("(interrupted)")
@@ -336,7 +336,7 @@ fn a_lost_connection_keeps_what_was_measured() {
         let args = [&there.quick(&target, mode)[..], &["--runtime", "60"]].concat();
         let child = there.place.start(&args);
         there.place.wait_for_second("");
-        wait_until("fio runs", || there.place.fio_runs());
+        await_that("fio runs", || there.place.fio_runs());
         there.server.kill_sessions();
         let ended = Ended::of(child.wait_with_output().unwrap()).code(1);
         let ended =
@@ -363,8 +363,8 @@ fn a_kill_of_fathom_ends_the_other_side_too() {
         let args = [&there.quick(&target, mode)[..], &["--runtime", "60"]].concat();
         let mut child = there.place.start(&args);
         there.place.wait_for_second("");
-        wait_until("fio runs", || there.place.fio_runs());
-        signal(&child, "KILL");
+        await_that("fio runs", || there.place.fio_runs());
+        signal(&child, "-KILL");
         child.wait().unwrap();
         there.wait_for_nothing_left();
     }

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
+pub use fathom_testkit::{await_that, signal};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -121,7 +121,7 @@ impl Place {
             let begun = log.rsplit_once("\"event\":\"step\"");
             begun.is_some_and(|(_, step)| step.contains(SECOND) && step.contains(event))
         };
-        wait_until(event, || log().is_some_and(has));
+        await_that(event, || log().is_some_and(has));
     }
 
     /// Whether a process works in the folder of the test files: fio, and only fio.
@@ -132,30 +132,6 @@ impl Place {
             fs::read_link(cwd).is_ok_and(|cwd| cwd == folder)
         })
     }
-}
-
-/// Waits for something that takes moments.
-pub fn wait_until(what: &str, is: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !is() {
-        assert!(
-            started.elapsed() < Duration::from_secs(30),
-            "waited for: {what}"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// Sends a signal to a process that the test started.
-pub fn signal(child: &Child, name: &str) {
-    let pid = child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-s", name, &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
 }
 
 /// How the program ended.

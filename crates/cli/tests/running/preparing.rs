@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use fathom_testkit::{LoopDevice, skip};
+use fathom_testkit::{LoopDevice, meet, skip};
 use serde_json::Value;
 
 use crate::support::{Campaign, await_that, stderr};
@@ -30,21 +30,21 @@ fn begun(campaign: &Campaign) -> BTreeMap<String, u32> {
     begun
 }
 
-/// Starts `args` and kills it within the stage; then goes on with `resume`.
-fn kill_in(campaign: &Campaign, args: &[&str], stage: &str) {
+/// Starts `args` and kills it within the stage, unless that was over before.
+#[must_use]
+fn kill_in(campaign: &Campaign, args: &[&str], stage: &str) -> bool {
     let mut child = campaign.start(args);
+    let has_ended = || ended(campaign).iter().any(|(id, _)| id == stage);
     await_that(stage, || {
-        let ended = ended(campaign).iter().any(|(id, _)| id == stage);
-        assert!(!ended, "{stage} has ended before it could be killed");
         let events = campaign.events();
         let began = events.iter().rposition(|e| e["stage"]["id"] == stage);
-        // In the middle: with samples where there are any.
-        began.is_some_and(|at| {
-            stage == "purge" || events[at..].iter().any(|e| e["event"] == "interval")
-        })
+        // In the middle: with samples.
+        let is_amid = |at: usize| events[at..].iter().any(|e| e["event"] == "interval");
+        has_ended() || began.is_some_and(is_amid)
     });
     child.kill().unwrap();
     child.wait().unwrap();
+    !has_ended()
 }
 
 const ALL: [&str; 5] = [
@@ -57,7 +57,19 @@ const ALL: [&str; 5] = [
 
 #[test]
 fn a_simulated_campaign_is_killed_in_every_stage_and_does_none_twice() {
-    let campaign = Campaign::simulated("pace_ms = 40\ncapacity_gib = 16\n");
+    meet("a stage", |longer| {
+        let pace_ms = 40 * longer;
+        let device = format!("pace_ms = {pace_ms}\ncapacity_gib = 16\n");
+        let campaign = Campaign::simulated(&device);
+        let met = is_killed_in_every_stage(&campaign);
+        if met {
+            every_stage_was_done(&campaign);
+        }
+        met
+    });
+}
+
+fn is_killed_in_every_stage(campaign: &Campaign) -> bool {
     campaign.good(&[
         "config",
         "set",
@@ -71,16 +83,22 @@ fn a_simulated_campaign_is_killed_in_every_stage_and_does_none_twice() {
     let run = ["run", "--engine", "sim", "--sim", "sim.toml", "-q"];
     let mut args: &[&str] = &run;
     for stage in &ALL[1..] {
-        kill_in(&campaign, args, stage);
+        if !kill_in(campaign, args, stage) {
+            return false;
+        }
         let status = campaign.status();
         assert_eq!(status["status"], "interrupted", "{status}");
         args = &["resume", "-q"];
     }
     campaign.good(args);
+    true
+}
+
+fn every_stage_was_done(campaign: &Campaign) {
     let all = &ALL[1..];
     let done: Vec<(String, String)> = all.iter().map(|id| ((*id).into(), "done".into())).collect();
-    assert_eq!(ended(&campaign), done);
-    assert!(begun(&campaign).values().all(|&times| times == 2));
+    assert_eq!(ended(campaign), done);
+    assert!(begun(campaign).values().all(|&times| times == 2));
     assert_eq!(campaign.done().len(), 12);
     let events = campaign.events();
     let place = |wanted: &dyn Fn(&Value) -> bool| events.iter().position(wanted).unwrap();
@@ -103,7 +121,7 @@ fn a_simulated_campaign_is_killed_in_every_stage_and_does_none_twice() {
     assert!(points.contains("Start provisioned performance evaluation|/dev/nothing|"));
     assert!(!logs.join("skip-precon").exists());
     assert!(logs.join("runs/END").exists());
-    re_judged(&campaign);
+    re_judged(campaign);
 }
 
 /// `fathom steady` judges the stages anew, by other limits.
@@ -130,7 +148,17 @@ fn a_loop_device_is_purged_filled_and_settled_by_the_native_engine_through_kills
         Ok(disk) => disk,
         Err(reason) => return skip(name, &reason),
     };
-    let campaign = Campaign::new(disk.path(), 1, "100ms");
+    meet("a stage", |longer| {
+        let campaign = Campaign::new(disk.path(), 1, "100ms");
+        let met = is_killed_while_it_settles(&campaign, &disk, longer);
+        if met {
+            the_device_was_filled_once(&campaign, &disk);
+        }
+        met
+    });
+}
+
+fn is_killed_while_it_settles(campaign: &Campaign, disk: &LoopDevice, window_s: u32) -> bool {
     campaign.good(&[
         "config",
         "set",
@@ -138,6 +166,11 @@ fn a_loop_device_is_purged_filled_and_settled_by_the_native_engine_through_kills
         "DUT_IOSIZE=100%",
         "DUT_NUMJOBS_MAX=1",
     ]);
+    for metric in ["IOPS", "BW"] {
+        let window =
+            ["MEAN_LIMIT", "SLOPE"].map(|limit| format!("{metric}_WD_SS_{limit}_DUR={window_s}s"));
+        campaign.good(&["config", "set", &window[0], &window[1]]);
+    }
     let word = format!("{}=48MiB", disk.path().display());
     let run = [
         "run",
@@ -152,14 +185,20 @@ fn a_loop_device_is_purged_filled_and_settled_by_the_native_engine_through_kills
     let resume = ["resume", "-q", "--interval", "20ms", "--destroy", &word];
     let mut args: &[&str] = &run;
     for stage in ["settle-seq", "settle-rand"] {
-        kill_in(&campaign, args, stage);
+        if !kill_in(campaign, args, stage) {
+            return false;
+        }
         args = &resume;
     }
     campaign.good(args);
+    true
+}
+
+fn the_device_was_filled_once(campaign: &Campaign, disk: &LoopDevice) {
     let done: Vec<(String, String)> = ALL.iter().map(|id| ((*id).into(), "done".into())).collect();
-    assert_eq!(ended(&campaign), done);
+    assert_eq!(ended(campaign), done);
     assert_eq!(campaign.done().len(), 6);
-    let begun = begun(&campaign);
+    let begun = begun(campaign);
     assert_eq!((begun["purge"], begun["settle-seq"]), (1, 2));
     let device = disk
         .path()
@@ -199,8 +238,8 @@ fn provisioning_alone_runs_whole_with_fio_on_a_loop_device() {
             [
                 "MEAN_LIMIT_DUR=1s",
                 "SLOPE_DUR=1s",
-                "MEAN_LIMIT=100%",
-                "SLOPE=100%",
+                "MEAN_LIMIT=100000%",
+                "SLOPE=100000%",
             ]
             .map(|setting| format!("{metric}_WD_SS_{setting}"))
         });
@@ -249,6 +288,16 @@ fn a_hard_limit_leaves_the_points_out_with_the_numbers_and_a_soft_one_marks_them
     );
     let reason = status["skips"][0]["reason"].as_str().unwrap();
     assert!(reason.contains("did not become steady"), "{reason}");
+    // A result that is kept: there is nothing to go on with, and that is said.
+    let before = campaign.events().len();
+    let again = campaign.run(&["resume"]);
+    assert_eq!(again.status.code(), Some(1), "{again:?}");
+    let told = stderr(&again);
+    assert!(
+        told.contains("did not become steady") && told.contains("--again"),
+        "{told}"
+    );
+    assert_eq!(campaign.events().len(), before);
     campaign.good(&["config", "set", "SANTA_CLARA_ROUND_LIMIT_SOFT=y"]);
     campaign.good(&["resume", "-q"]);
     assert_eq!(campaign.done().len(), 6);

@@ -1,10 +1,10 @@
 //! What a person sees: the screen of a run, status and watch, here and over ssh.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fathom_testkit::{Sshd, Tmux, skip};
 
-use crate::support::{Campaign, await_that};
+use crate::support::{Campaign, await_that, signal};
 
 const RUN: [&str; 5] = ["run", "--engine", "sim", "--sim", "sim.toml"];
 
@@ -20,21 +20,15 @@ fn the_screen_shows_the_campaign_the_point_and_what_happened() {
         Ok(tmux) => tmux,
         Err(reason) => return skip(name, &reason),
     };
-    let shown = |words: &str| tmux.screen().contains(words);
-    await_that("a failed point is shown", || {
-        shown("2 failed") && shown("✓ ")
+    // All at once: what happened goes off the screen again.
+    let screen = tmux.wait_until("a failed point is shown", |screen| {
+        let words = ["2 failed", "✓ ", "✗ ", "/78  ", " left"];
+        words.iter().all(|words| screen.contains(words))
     });
-    let screen = tmux.screen();
     let marked = |line: &str| line.ends_with("sim  SIMULATION: no device is measured");
     assert!(screen.lines().any(marked), "{screen}");
-    assert!(
-        screen.contains("/78  ") && screen.contains(" left"),
-        "{screen}"
-    );
-    assert!(screen.contains("✓ ") && screen.contains("✗ "), "{screen}");
     tmux.press(&["C-c"]);
-    await_that("the summary is shown", || shown("fathom resume goes on"));
-    let screen = tmux.screen();
+    let screen = tmux.wait_for("fathom resume goes on");
     assert!(screen.contains("interrupted"), "{screen}");
     assert!(
         !screen.contains("━━  ━━"),
@@ -66,6 +60,8 @@ fn status_and_watch_follow_a_run_from_another_terminal() {
     assert_eq!(none.status.code(), Some(5));
     let mut run = campaign.start(&RUN);
     await_that("a point is done", || !campaign.done().is_empty());
+    // It waits for those who look at it.
+    signal(&run, "-STOP");
     let status = campaign.status();
     assert_eq!(status["status"], "running");
     assert_eq!(status["simulated"], true);
@@ -75,7 +71,16 @@ fn status_and_watch_follow_a_run_from_another_terminal() {
         .iter()
         .sum();
     assert_eq!(sum, 78);
-    let watch = campaign.good(&["watch"]);
+    let watch = campaign.start(&["watch"]);
+    let files = PathBuf::from(format!("/proc/{}/fd", watch.id()));
+    await_that("watch reads the record", || {
+        let links = files.read_dir().unwrap().flatten();
+        let mut links = links.flat_map(|link| std::fs::read_link(link.path()));
+        links.any(|file| file.ends_with("events.jsonl"))
+    });
+    signal(&run, "-CONT");
+    let watch = watch.wait_with_output().unwrap();
+    assert!(watch.status.success(), "{watch:?}");
     assert!(run.wait().unwrap().success());
     let lines = crate::support::stderr(&watch);
     assert!(lines.contains("78/78  ✓ "), "{lines}");

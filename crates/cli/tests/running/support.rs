@@ -29,6 +29,16 @@ impl Campaign {
         let depth = format!("DUT_TEST_MAX_IODEPTH={depth_max}");
         let runtime = format!("DUT_RUNTIME={runtime}");
         campaign.good(&["config", "set", &depth, &runtime, "GUARD=n"]);
+        // A busy machine is never steady.
+        let easy = [
+            "IOPS_WD_SS_MEAN_LIMIT",
+            "IOPS_WD_SS_SLOPE",
+            "BW_WD_SS_MEAN_LIMIT",
+            "BW_WD_SS_SLOPE",
+        ];
+        let easy = easy.map(|limit| format!("{limit}=100000%"));
+        let easy: Vec<&str> = easy.iter().map(String::as_str).collect();
+        campaign.good(&[&["config", "set"], &easy[..]].concat());
         campaign
     }
 

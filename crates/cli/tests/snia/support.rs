@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
-use fathom_testkit::LoopDevice;
+use fathom_testkit::{LoopDevice, await_that};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -70,7 +69,11 @@ impl Place {
     pub fn args<'a>(&'a self, test: &'a str, more: &[&'a str]) -> Vec<&'a str> {
         let device = self.device.to_str().unwrap();
         let mut args = vec!["snia", test, device, "--debug", "--cell", "100ms", "-q"];
-        args.extend(["--histogram", "200ms", "--json"]);
+        // Where it is given, another one counts.
+        if !more.contains(&"--histogram") {
+            args.extend(["--histogram", "200ms"]);
+        }
+        args.push("--json");
         // A busy machine is never steady in tenths of a second.
         args.extend(["--data-limit", "1000", "--slope-limit", "1000"]);
         args.extend(more);
@@ -81,11 +84,7 @@ impl Place {
     pub fn start_until(&self, args: &[&str], stage: &str) -> Child {
         let child = self.command(args).spawn().unwrap();
         let wanted = format!("\"id\":\"{stage}\"");
-        let patience = Instant::now() + Duration::from_secs(60);
-        while !self.events().contains(&wanted) {
-            assert!(Instant::now() < patience, "{stage} does not begin");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        await_that(stage, || self.events().contains(&wanted));
         child
     }
 

@@ -46,6 +46,9 @@ impl Intervals {
             let ramping = is_ramping(results, job);
             for (dir, before) in DIRECTIONS.into_iter().zip(&mut self.before[place]) {
                 let now = totals(job, dir);
+                if !ramping && now.awaits_bytes(before, job) {
+                    continue;
+                }
                 let brought = now.since(before, interval_ms);
                 *before = now;
                 // fio itself throws away what was counted in a ramp.
@@ -146,6 +149,16 @@ impl Totals {
             runtime_ms: result.runtime_ms,
             clat: result.clat.as_ref().and_then(|clat| clat.histogram.clone()),
         }
+    }
+
+    /// Whether I/Os were counted whose bytes and time the next document has. fio
+    /// takes down the bytes and the time of all jobs first, then waits until each
+    /// has told its CPU time, and prints the I/Os and latencies that were counted
+    /// meanwhile (`__show_running_run_stats` in stat.c): on a busy machine that is
+    /// long. I/Os that failed have no bytes, and are not waited for.
+    fn awaits_bytes(&self, before: &Self, job: &JobResult) -> bool {
+        let all_succeeded = job.error == 0 && job.total_errors.unwrap_or(0) == 0;
+        all_succeeded && self.ios > before.ios && self.bytes == before.bytes
     }
 
     /// What has been added since `before`; `runtime_ms` is then the span.
@@ -282,6 +295,30 @@ mod tests {
         );
         let idle = intervals.document(&results(job(250, 1500, 250)), at(2600), None);
         assert_eq!(samples(&idle), []);
+    }
+
+    /// As the real fio prints it when one of its jobs is stopped for two seconds
+    /// while it waits for the CPU times of all.
+    #[test]
+    fn ios_whose_bytes_come_a_document_later_are_shown_with_them() {
+        let mut intervals = Intervals::default();
+        let at = Duration::from_millis;
+        let with_bytes_of = |ios: u64, counted: u64, runtime_ms| {
+            let mut job = job(counted, runtime_ms, counted);
+            job.read.as_mut().unwrap().io_bytes = ios * 4096;
+            results(job)
+        };
+        let early = intervals.document(&with_bytes_of(0, 40, 0), at(1000), None);
+        assert_eq!(samples(&early), []);
+        let whole = intervals.document(&with_bytes_of(900, 900, 900), at(2000), None);
+        assert_eq!(samples(&whole), [(900, 900, 900, 900)]);
+        let failed = |ios| {
+            let mut failed = with_bytes_of(900, ios, 1900);
+            failed.jobs[0].total_errors = Some(ios - 900);
+            failed
+        };
+        let failed = intervals.document(&failed(950), at(3000), None);
+        assert_eq!(samples(&failed), [(50, 0, 1000, 50)]);
     }
 
     #[test]

@@ -50,7 +50,7 @@ fn strike(bench: &Bench, job: &str, blow: &mut dyn FnMut(u32)) -> crate::bench::
 #[test]
 fn a_job_killed_by_a_signal_is_no_success() {
     let bench = Bench::new();
-    let job = format!("{TIMED}runtime=1\n[victim]\n[other]\n");
+    let job = format!("{TIMED}runtime=5\n[victim]\n[other]\n");
     let told = strike(&bench, &job, &mut |fio| kill("-9", &children(fio)[0]));
     let failure = told.failure(FailureKind::JobKilled);
     assert!(failure.message.contains("signal 9"), "{failure}");

@@ -173,13 +173,7 @@ fn a_stalled_device_is_named_and_the_run_ends_all_the_same() {
         "[a]\nrw=randread\nfilename={}\nsize=1m\ndirect=1\n",
         path.display()
     );
-    // Asked twice: whoever does that does not want to wait.
-    let later = seen.control.clone();
-    std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        later.stop();
-        later.stop();
-    });
+    seen.stop_twice_after_intervals = Some(10);
     assert_eq!(
         try_run(dir.path(), &text, &mut seen).unwrap(),
         Outcome::Interrupted

@@ -23,17 +23,24 @@ pub(crate) struct Seen {
     /// Called with each event; may stop the run.
     pub(crate) control: Control,
     pub(crate) stop_after_samples: Option<usize>,
+    /// Asked twice: whoever does that does not want to wait.
+    pub(crate) stop_twice_after_intervals: Option<usize>,
 }
 
 impl Sink for Seen {
     fn event(&mut self, event: Event) -> Flow {
         self.events.push(event);
-        let samples = self
-            .events
-            .iter()
-            .filter(|e| matches!(e, Event::Sample(_)))
-            .count();
+        let count = |is: fn(&Event) -> bool| self.events.iter().filter(|e| is(e)).count();
+        let samples = count(|event| matches!(event, Event::Sample(_)));
+        let intervals = count(|event| matches!(event, Event::Interval { .. }));
         if self.stop_after_samples.is_some_and(|most| samples >= most) {
+            self.control.stop();
+        }
+        if self
+            .stop_twice_after_intervals
+            .is_some_and(|most| intervals >= most)
+        {
+            self.control.stop();
             self.control.stop();
         }
         Flow::Continue

@@ -23,9 +23,6 @@ const LINE_BYTES_MAX: u64 = 16 << 20;
 const END_WAIT: Duration = Duration::from_secs(45);
 /// How often the wait for the word looks at the requests to end.
 const TICK: Duration = Duration::from_millis(20);
-/// The last part of the wait for a begin is spent looking at the clock: a sleep
-/// ends some tenths of a ms late.
-const SPIN: Duration = Duration::from_millis(2);
 
 /// The line to the driving side.
 pub struct Line {
@@ -120,11 +117,10 @@ impl Line {
             if left_ms <= 0.0 || self.control.stop_requests() > 0 {
                 break;
             }
+            // A sleep ends some tenths of a ms late. To look at the clock instead
+            // would take its CPU from those that have to wake at this moment too.
             let left = Duration::from_secs_f64(left_ms / 1000.0);
-            match left.checked_sub(SPIN) {
-                Some(sleep) if !sleep.is_zero() => thread::sleep(sleep.min(TICK)),
-                _ => std::hint::spin_loop(),
-            }
+            thread::sleep(left.min(TICK));
         }
         (self.send)(&Wire::Began { at_ms: now_ms() });
         self.control.stop_requests() == 0

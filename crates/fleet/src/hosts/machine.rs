@@ -20,6 +20,11 @@ pub trait Connection: Send {
     /// Waits, not for long, for the agent's end; gives its exit status, `None`
     /// when it never came.
     fn finish(&mut self) -> Option<i32>;
+    /// Lets go of a machine that was lost, and sees to it that nothing stays there
+    /// where that can be done from here. Takes its time.
+    fn give_up(self: Box<Self>) {
+        drop(self);
+    }
 }
 
 /// A line of a machine, or `None` at the end of its connection.

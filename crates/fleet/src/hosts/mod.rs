@@ -166,6 +166,7 @@ pub fn steps(
         failed: false,
         too_few: false,
         stopped: None,
+        leaving: Vec::new(),
     };
     let lines = drive.send_out(machines);
     drive.watch(&lines);
@@ -188,6 +189,8 @@ struct Drive<'r, 'o> {
     failed: bool,
     too_few: bool,
     stopped: Option<Instant>,
+    /// What is done about machines that were lost.
+    leaving: Vec<thread::JoinHandle<()>>,
 }
 
 impl Drive<'_, '_> {
@@ -375,8 +378,12 @@ impl Drive<'_, '_> {
         }
         let was_running = part.phase == Phase::Running;
         part.phase = Phase::Over;
-        // Its input ends: whoever is still there ends by itself.
-        part.far = None;
+        // Its input ends: whoever is still there ends by itself. Nobody else waits
+        // for that.
+        let far = part.far.take();
+        self.leaving
+            .extend(far.map(|far| thread::spawn(move || far.give_up())));
+        let part = &mut self.parts[place];
         if self.stopped.is_none() {
             part.host.lost = Some(what.clone());
             let failure = Failure::new(kind, what).about(part.label.as_str());
@@ -393,9 +400,10 @@ impl Drive<'_, '_> {
     /// Passes a request to end on, and keeps deadlines.
     fn obey(&mut self) {
         let asked = self.control.stop_requests();
-        if self.stopped.is_none()
-            && (asked > 0 || self.too_few || !self.course.record.is_recorded())
-        {
+        // What keeps others from taking part is told too, before the first step.
+        let all_told = self.step > 0 || self.there().all(|part| part.phase == Phase::AtGate);
+        let given_up = (self.too_few && all_told) || !self.course.record.is_recorded();
+        if self.stopped.is_none() && (asked > 0 || given_up) {
             self.stopped = Some(Instant::now());
             for part in &mut self.parts {
                 if let Some(far) = &mut part.far {
@@ -450,7 +458,7 @@ impl Drive<'_, '_> {
     /// Gives the word once every machine waits for it.
     fn begin_step(&mut self) {
         let ready = |part: &Part| part.phase == Phase::AtGate && part.clock.is_known();
-        let is_open = self.merge.is_none() && self.stopped.is_none();
+        let is_open = self.merge.is_none() && self.stopped.is_none() && !self.too_few;
         if !is_open || self.there().next().is_none() || !self.there().all(ready) {
             return;
         }
@@ -564,6 +572,10 @@ impl Drive<'_, '_> {
                 scope.spawn(move || far.finish());
             }
         });
+        for lost in self.leaving.drain(..) {
+            // A panic there was about a machine that is lost anyway.
+            let _ = lost.join();
+        }
         let interrupted = self.control.stop_requests() > 0;
         match () {
             () if interrupted => RunStatus::Interrupted,

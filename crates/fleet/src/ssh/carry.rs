@@ -115,16 +115,37 @@ pub enum Told<'t> {
     Event(&'t Event),
 }
 
+/// Removes what was left by a [`RECEIVE`] that was killed with all it had begun:
+/// the user's own folders of its kind whose process is gone.
+macro_rules! tidy {
+    () => {
+        "for o in \"${TMPDIR:-/tmp}\"/fathom.????????; do \
+         [ -f \"$o/pid\" ] && [ -O \"$o\" ] && ! kill -0 \"$(cat \"$o/pid\")\" 2>/dev/null && rm -rf \"$o\"; \
+         done; "
+    };
+}
+/// As `tidy` says, for a machine that was lost: what still ends there is waited
+/// for, for as long as [`PATIENCE`] has it.
+const TIDY: &str = concat!(
+    "n=0; while ",
+    tidy!(),
+    "[ $n -lt 20 ] && ls -d \"${TMPDIR:-/tmp}\"/fathom.???????? >/dev/null 2>&1; \
+     do sleep 1; n=$((n+1)); done"
+);
 /// Takes the first `$1` bytes of stdin as the program, in a private folder that
 /// is removed whatever happens, and runs it with the other arguments. What
-/// follows on stdin, its end above all, reaches the program. `mktemp` and
-/// `head -c` are not POSIX, but on every Linux, and only Linux is sent to.
-const RECEIVE: &str = "umask 077; n=$1; shift; \
+/// follows on stdin, its end above all, reaches the program. `mktemp`, `head -c`
+/// and `-O` are not POSIX, but on every Linux, and only Linux is sent to.
+const RECEIVE: &str = concat!(
+    tidy!(),
+    "umask 077; n=$1; shift; \
     d=$(mktemp -d \"${TMPDIR:-/tmp}/fathom.XXXXXXXX\") || { echo '{\"wire\":\"cannot_run\"}'; exit 1; }; \
     trap 'rm -rf \"$d\"' EXIT; trap 'exit 1' HUP INT TERM; \
+    echo $$ > \"$d/pid\"; \
     { head -c \"$n\" > \"$d/fathom\" && chmod 700 \"$d/fathom\" && \"$d/fathom\" --version </dev/null >/dev/null 2>&1; } \
     || { echo '{\"wire\":\"cannot_run\"}'; exit 1; }; \
-    \"$d/fathom\" --runs \"$d/runs\" \"$@\"";
+    TMPDIR=$d \"$d/fathom\" --runs \"$d/runs\" \"$@\""
+);
 /// How long the other side may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often the wait for lines looks at the requests to end.
@@ -211,7 +232,7 @@ pub(crate) struct Far {
     lines: Option<Sender<Say>>,
     asked: Option<Instant>,
     /// The connection, which must not end before the client.
-    _session: Option<Session>,
+    session: Option<Session>,
 }
 
 impl Far {
@@ -231,7 +252,7 @@ impl Far {
             child,
             lines: Some(lines),
             asked: None,
-            _session: session,
+            session,
         }
     }
 
@@ -285,6 +306,14 @@ impl Connection for Far {
 
     fn finish(&mut self) -> Option<i32> {
         Far::finish(self).filter(|&code| code != SSH_FAILED)
+    }
+
+    fn give_up(mut self: Box<Self>) {
+        let session = self.session.take();
+        drop(self);
+        if let Some(session) = session {
+            session.attempt(TIDY);
+        }
     }
 }
 

@@ -30,6 +30,14 @@ pub enum SshError {
         /// The host as given.
         target: String,
     },
+    /// No connection came about while nobody was asked anything.
+    #[error("no connection: {said}; check 'ssh {target}'")]
+    Unattended {
+        /// The host as given.
+        target: String,
+        /// ssh's own last words.
+        said: String,
+    },
     /// The connection was there and is gone.
     #[error("the connection to {target} was lost")]
     Lost {

@@ -1,6 +1,7 @@
 //! One connection to a host, authenticated once and shared by every command.
 
 use std::cell::Cell;
+use std::fs;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -92,7 +93,13 @@ impl Session {
     /// # Errors
     /// When ssh cannot be started or the connection does not come about.
     pub fn open(target: &str) -> Result<Self, SshError> {
-        Self::open_with(target, ssh())
+        let session = Self::new(target, ssh())?;
+        if session.connect(Stdio::inherit())? {
+            return Ok(session);
+        }
+        Err(SshError::NotConnected {
+            target: target.to_owned(),
+        })
     }
 
     /// As [`Session::open`], but ssh asks nothing: a host key that is not known,
@@ -112,10 +119,26 @@ impl Session {
         for option in options {
             program.extend(["-o".to_owned(), option]);
         }
-        Self::open_with(target, program)
+        let session = Self::new(target, program)?;
+        // A file: an older ssh keeps a pipe open behind its connection.
+        let said = session.control.path().join("said");
+        let failed = |source| SshError::Local {
+            what: "a file for ssh's messages",
+            source,
+        };
+        if session.connect(fs::File::create(&said).map_err(failed)?.into())? {
+            return Ok(session);
+        }
+        let said = fs::read_to_string(said).unwrap_or_default();
+        let lines = said.lines().map(|line| line.trim().trim_end_matches('.'));
+        let last = lines.rev().find(|line| !line.is_empty());
+        Err(SshError::Unattended {
+            target: target.to_owned(),
+            said: last.unwrap_or("ssh does not say why").to_owned(),
+        })
     }
 
-    fn open_with(target: &str, program: Vec<String>) -> Result<Self, SshError> {
+    fn new(target: &str, program: Vec<String>) -> Result<Self, SshError> {
         let control = tempfile::Builder::new()
             .prefix("fathom-")
             .tempdir_in(if Path::new("/tmp").is_dir() {
@@ -127,24 +150,24 @@ impl Session {
                 what: "a folder for the connection",
                 source,
             })?;
-        let session = Self {
+        Ok(Self {
             target: target.to_owned(),
             program,
             control,
             lost: Cell::new(false),
-        };
-        let status = session
+        })
+    }
+
+    /// Makes the connection; whether it came about.
+    fn connect(&self, stderr: Stdio) -> Result<bool, SshError> {
+        let status = self
             .command("exit 0", &[])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
+            .stderr(stderr)
             .status()
-            .map_err(|source| session.no_client(source))?;
-        if !status.success() {
-            return Err(SshError::NotConnected {
-                target: target.to_owned(),
-            });
-        }
-        Ok(session)
+            .map_err(|source| self.no_client(source))?;
+        Ok(status.success())
     }
 
     /// The host as given.
@@ -179,6 +202,14 @@ impl Session {
             code: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         })
+    }
+
+    /// Runs a POSIX sh script there if that can be done, and says nothing of it.
+    pub(crate) fn attempt(&self, script: &str) {
+        let mut command = self.command(script, &[]);
+        let command = command.stdin(Stdio::null()).stdout(Stdio::null());
+        // What keeps it from running has been told before.
+        let _ = command.stderr(Stdio::null()).status();
     }
 
     /// Starts a POSIX sh script there, stdin and stdout piped. The client runs

@@ -6,6 +6,7 @@
 //! docs/FORMAT.md.
 
 mod curves;
+mod hosts;
 mod marks;
 pub(crate) mod markup;
 mod nodes;
@@ -124,6 +125,7 @@ fn sections_of(dir: &Path, story: &Story, data: &Data, merged: u32) -> Vec<Secti
         marks.section(story),
         curves::series(story, &marks),
         curves::tradeoff(story, data),
+        hosts::section(story, &marks),
         results::section(story, &marks),
         curves::time(story, merged),
         nodes::section(story, &data.nodes),

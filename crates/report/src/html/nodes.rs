@@ -185,6 +185,7 @@ pub fn section(story: &Story, data: &Data) -> Option<Section> {
     body += &graphs(data);
     body += &machines(story);
     body += &devices(story);
+    body += &processes(story);
     Section::new("nodes", "Nodes", body)
 }
 
@@ -225,14 +226,10 @@ fn graphs(data: &Data) -> String {
     html
 }
 
-fn mean_max(range: Option<&Range>, text: impl Fn(f64) -> String) -> Cell {
-    match range {
-        Some(range) => Cell::number(Some(range.mean), &text).and(&format!(
-            " <span class=\"faint\">{}</span>",
-            escape(&text(range.max))
-        )),
-        None => Cell::number(None, text),
-    }
+/// The mean, and the interval where it was highest.
+fn mean_max(range: &Range, text: impl Fn(f64) -> String) -> Cell {
+    let max = format!(" <span class=\"faint\">{}</span>", escape(&text(range.max)));
+    Cell::number(Some(range.mean), &text).and(&max)
 }
 
 fn percents(value: f64) -> String {
@@ -241,7 +238,7 @@ fn percents(value: f64) -> String {
 
 /// The step of a line; without steps, nothing.
 fn step_of(used: &NodeUse) -> Cell {
-    Cell::text(used.step.as_deref().unwrap_or("–")).class("name")
+    Cell::text(used.step.as_deref().unwrap_or("–"))
 }
 
 fn machines(story: &Story) -> String {
@@ -251,12 +248,11 @@ fn machines(story: &Story) -> String {
     let mut columns = vec!["step", "node", "#user", "#system", "#iowait"];
     columns.extend(is_guest.then_some("#steal"));
     columns.extend(["#page cache", "#dirty", "#least available", "#readings"]);
-    columns.push("busiest, of one CPU");
     let mut table = Table::new("machines", &columns);
     for used in used {
-        let cpu = |range| mean_max(Some(range), percents);
-        let bytes = |range| mean_max(Some(range), units::bytes);
-        let mut cells = vec![step_of(used), Cell::text(&used.node).class("name")];
+        let cpu = |range| mean_max(range, percents);
+        let bytes = |range| mean_max(range, units::bytes);
+        let mut cells = vec![step_of(used), Cell::text(&used.node)];
         cells.extend(
             [
                 &used.user_percent,
@@ -271,7 +267,6 @@ fn machines(story: &Story) -> String {
             bytes(&used.dirty_bytes),
             Cell::number(Some(used.available_bytes.min), units::bytes),
             readings(used),
-            Cell::text(named(used, PROCESSES).join(", ")),
         ]);
         table.row(cells);
     }
@@ -343,22 +338,38 @@ fn devices(story: &Story) -> String {
     let mut table = Table::new("devices", &columns);
     for used in &story.doc.nodes {
         for device in &used.devices {
-            let ios = |range| mean_max(Some(range), |value| units::count(value.round()));
-            let rate = |range| mean_max(Some(range), units::bytes_per_second);
+            let ios = |range| mean_max(range, |value| units::count(value.round()));
+            let rate = |range| mean_max(range, units::bytes_per_second);
+            let each = |range: Option<Range>| Cell::number(range.map(|r| r.mean), units::latency);
             table.row([
                 step_of(used),
-                Cell::text(&used.node).class("name"),
-                Cell::text(&device.name).class("name"),
+                Cell::text(&used.node),
+                Cell::text(&device.name),
                 ios(&device.read_iops),
                 rate(&device.read_bw_bytes),
-                mean_max(device.read_await_ns.as_ref(), units::latency),
+                each(device.read_await_ns),
                 ios(&device.write_iops),
                 rate(&device.write_bw_bytes),
-                mean_max(device.write_await_ns.as_ref(), units::latency),
-                mean_max(Some(&device.queue), |value| format!("{value:.1}")),
-                mean_max(Some(&device.util_percent), percents),
+                each(device.write_await_ns),
+                Cell::number(Some(device.queue.mean), |value| format!("{value:.1}")),
+                mean_max(&device.util_percent, percents),
             ]);
         }
     }
     headed("Devices", table.finish_searchable("lines of devices"))
+}
+
+fn processes(story: &Story) -> String {
+    let mut table = Table::new("processes", &["step", "node", "in percent of one CPU"]);
+    for used in &story.doc.nodes {
+        table.row([
+            step_of(used),
+            Cell::text(&used.node),
+            Cell::text(named(used, PROCESSES).join(", ")),
+        ]);
+    }
+    headed(
+        "Busiest processes",
+        table.finish_searchable("lines of processes"),
+    )
 }

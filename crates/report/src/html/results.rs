@@ -265,7 +265,7 @@ fn rate_cells(dir: Direction, result: &DirectionResult, most: f64, marks: &Marks
 }
 
 /// How much of the most a figure is.
-fn bar(value: Option<f64>, most: f64) -> String {
+pub(super) fn bar(value: Option<f64>, most: f64) -> String {
     let Some(value) = value.filter(|_| most > 0.0) else {
         return String::new();
     };

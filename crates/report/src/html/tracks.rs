@@ -185,12 +185,16 @@ impl<'o, W: Write> Packer<'o, W> {
 
     fn add(&mut self, key: (Whose, Direction), sample: &Sample) -> io::Result<()> {
         let track = self.tracks.entry(key).or_default();
-        track.merge.then(sample);
-        if track.merge.intervals < self.merged {
-            return Ok(());
+        if self.merged == 1 {
+            track.rows.push(Row::of(sample));
+        } else {
+            track.merge.then(sample);
+            if track.merge.intervals < self.merged {
+                return Ok(());
+            }
+            let merge = std::mem::take(&mut track.merge);
+            track.rows.push(Row::of(&merge.into_sample(key.1)));
         }
-        let merge = std::mem::take(&mut track.merge);
-        track.rows.push(Row::of(&merge.into_sample(key.1)));
         if track.rows.len() == BLOCK {
             let rows = std::mem::take(&mut track.rows);
             self.block(key, &rows)?;

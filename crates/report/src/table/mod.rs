@@ -8,6 +8,7 @@ mod header;
 mod hosts;
 mod jobs;
 pub(crate) mod nodes;
+mod shares;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ use crate::style::{Style, Tone, wrap};
 use crate::{document, doubts};
 
 pub(crate) use jobs::{every_latency, title_of};
+pub(crate) use shares::PERCENTS as SHARE_PERCENTS;
 
 pub use campaign::campaign_table;
 
@@ -35,6 +37,7 @@ pub fn table(doc: &RunDocument, style: Style) -> String {
         job_figures(doc, &marks, style),
         group_lines(doc, style),
         disk_lines(doc, style),
+        shares::lines(doc, &marks, style),
         hosts::lines(doc, style),
         nodes::volume_lines(doc, style),
         nodes::lines(doc, style),

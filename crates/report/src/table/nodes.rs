@@ -126,11 +126,11 @@ fn devices(shown: &[&NodeUse], style: Style) -> String {
         figures("util", 0),
     ]);
     let rate = |range: &Range| {
-        let (mean, max) = (
-            units::bytes_per_second(range.mean),
-            units::bytes_per_second(range.max),
-        );
-        format!("{mean} / {max}")
+        let max = units::bytes_per_second(range.max);
+        let mean = units::bytes_per_second(range.mean);
+        // The unit stands once where it is the same.
+        let unit = max.rsplit_once(' ').map_or("", |(_, unit)| unit);
+        format!("{} / {max}", mean.trim_end_matches(unit).trim_end())
     };
     let each = |range: &Option<Range>| {
         let mean = range.map(|range| units::latency(range.mean));

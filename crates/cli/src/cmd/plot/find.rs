@@ -100,7 +100,15 @@ fn in_folder(folder: &Path, wanted: impl Fn(&LogName) -> bool) -> anyhow::Result
             paths.push(path);
         }
     }
+    let found = paths.clone();
+    paths.retain(|path| !is_packed_copy(path, &found));
     Ok(paths)
+}
+
+/// Whether a log lies beside itself, packed: `gzip -k` leaves both.
+fn is_packed_copy(path: &Path, among: &[PathBuf]) -> bool {
+    let is_packed = path.extension().is_some_and(|ending| ending == "gz");
+    is_packed && among.contains(&path.with_extension(""))
 }
 
 /// Why there is nothing, and what draws it if it is something else.

@@ -97,6 +97,7 @@ struct Step<'r> {
     point: &'r fathom_model::Point,
     job: Option<&'r JobResult>,
     failure: Option<String>,
+    interrupted: bool,
     /// Counts failed I/Os among those that it issued, and errors of the ramp.
     is_fio: bool,
 }
@@ -114,6 +115,7 @@ fn steps(record: &Record) -> Vec<Step<'_>> {
                 point,
                 job: None,
                 failure: None,
+                interrupted: false,
                 is_fio: false,
             }),
             (Event::EngineStarted { engine, .. }, Some(step)) => step.is_fio = engine == "fio",
@@ -121,8 +123,18 @@ fn steps(record: &Record) -> Vec<Step<'_>> {
             (Event::Failure(failure), Some(step)) if step.failure.is_none() => {
                 step.failure = Some(failure.sentence());
             }
+            // Of a run that was stopped the last one was in progress.
+            (Event::Ended { status }, Some(step)) => {
+                step.interrupted = *status == RunStatus::Interrupted;
+            }
             _ => {}
         }
+    }
+    // One that was killed has told nothing more.
+    if let Some(last) = steps.last_mut()
+        && record.status() == Some(RunStatus::Interrupted)
+    {
+        last.interrupted |= last.job.is_none() && last.failure.is_none();
     }
     steps
 }
@@ -133,6 +145,7 @@ impl Step<'_> {
             depth: self.point.x_value().unwrap_or(0),
             measured: None,
             failure: self.failure.clone(),
+            interrupted: self.interrupted,
             against_percent: None,
         };
         if self.failure.is_some() {

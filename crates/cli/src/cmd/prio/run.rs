@@ -71,7 +71,7 @@ pub fn run(global: &Global, options: &Options) -> anyhow::Result<Exit> {
     if global.json {
         out::json(&fathom_report::prio::document(&prio))?;
     } else {
-        out::line("");
+        say(global, "");
         out::text(fathom_report::prio::text(&prio, out::style(global.color)));
     }
     Ok(match status {
@@ -350,10 +350,10 @@ struct Progress {
 
 /// What stays on the screen: on stdout, unless that is for a document.
 fn say(global: &Global, text: &str) {
-    match global.json {
-        false => out::line(text),
-        true if !global.quiet => out::note(text),
-        true => {}
+    match (global.quiet, global.json) {
+        (true, _) => {}
+        (false, false) => out::line(text),
+        (false, true) => out::note(text),
     }
 }
 

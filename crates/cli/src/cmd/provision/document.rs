@@ -114,6 +114,13 @@ impl Document {
             skipped: asked.skipped.iter().map(skipped).collect(),
         })
     }
+
+    /// The names of the drives that did not become steady.
+    pub fn unsteady(&self) -> impl Iterator<Item = &str> {
+        let drives = self.drives.iter();
+        let unsteady = drives.filter(|drive| drive.steady == Some(false));
+        unsteady.map(|drive| drive.name.as_str())
+    }
 }
 
 fn skipped(skipped: &Skipped) -> SkippedEntry {
@@ -152,7 +159,12 @@ fn drive(asked: &Asked, one: &One, came: Option<&Came>) -> anyhow::Result<DriveE
         for past in outcome.history.stages() {
             let verdicts = outcome.verdicts.iter().find(|(id, _)| *id == past.stage.id);
             let verdicts = verdicts.map(|(_, verdicts)| verdicts.as_slice());
-            entry.stages.push(stage(past, verdicts.unwrap_or_default()));
+            let mut clock_ms = outcome.stages_ms.iter();
+            let clock_ms = clock_ms.find(|(id, _)| *id == past.stage.id);
+            let clock_ms = clock_ms.map_or(0, |(_, ms)| *ms);
+            entry
+                .stages
+                .push(stage(past, clock_ms, verdicts.unwrap_or_default()));
         }
         entry.written_bytes = entry.stages.iter().map(|stage| stage.written_bytes).sum();
         entry.judge();
@@ -194,7 +206,7 @@ impl DriveEntry {
     }
 }
 
-fn stage(past: &Past, verdicts: &[(Metric, Verdict)]) -> StageEntry {
+fn stage(past: &Past, clock_ms: u64, verdicts: &[(Metric, Verdict)]) -> StageEntry {
     let (end, reason) = match &past.end {
         None => (None, None),
         Some(StageEnd::Done) => (Some("done"), None),
@@ -209,7 +221,8 @@ fn stage(past: &Past, verdicts: &[(Metric, Verdict)]) -> StageEntry {
         end,
         reason: reason.cloned(),
         attempts: past.attempts,
-        took_ms: past.last_ms.saturating_sub(past.begin_ms),
+        // Simulated time is the run's, that of a purge the clock's.
+        took_ms: past.last_ms.saturating_sub(past.begin_ms).max(clock_ms),
         written_bytes: past.written_bytes,
         verdicts: verdicts
             .iter()

@@ -69,6 +69,9 @@ struct Current {
     doing: Option<String>,
 }
 
+/// The mark of a load that did not become steady.
+const UNSTEADY: &str = "!";
+
 /// Where a drive is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
@@ -98,7 +101,7 @@ pub fn told_end(end: &StageEnd) -> Told {
             Told::new(Tone::Doubtful, "–", format!("skipped: {reason}"))
         }
         StageEnd::NotAttained { reason } => {
-            Told::new(Tone::Doubtful, "!", format!("not steady: {reason}"))
+            Told::new(Tone::Doubtful, UNSTEADY, format!("not steady: {reason}"))
         }
         StageEnd::Failed { reason } => Told::new(Tone::Bad, "✗", reason.clone()),
     }
@@ -199,7 +202,14 @@ impl Row {
         self.state = State::Ended(status);
         self.rates.clear();
         match status {
-            RunStatus::Complete => self.tell(Told::new(Tone::Good, "✓", "provisioned")),
+            RunStatus::Complete => {
+                // That it is not steady is the last thing that was told.
+                let told = match self.last.as_ref().map(|last| last.mark) {
+                    Some(UNSTEADY) => Told::new(Tone::Doubtful, UNSTEADY, "not steady"),
+                    _ => Told::new(Tone::Good, "✓", "provisioned"),
+                };
+                self.tell(told)
+            }
             RunStatus::Interrupted => {
                 self.tell(Told::new(Tone::Doubtful, "…", "stopped; --resume goes on"))
             }

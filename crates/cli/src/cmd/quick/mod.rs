@@ -77,7 +77,7 @@ struct SeriesArgs {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     runtime: Option<u32>,
     /// Size of each set of files, to shorten a trial (for example 64M)
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = super::size)]
     size: Option<u64>,
     /// Never install fio
     #[arg(long)]
@@ -198,8 +198,4 @@ pub fn failed(error: QuickError) -> anyhow::Error {
         message: error.to_string(),
     }
     .into()
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    quick::parse_size(text).ok_or_else(|| "not a size like 64M or 1G".into())
 }

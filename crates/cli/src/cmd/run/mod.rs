@@ -233,6 +233,11 @@ fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> {
     if ready.is_done() {
         return nothing_left(global, &ready);
     }
+    if let (Some(dir), Some(reason)) = (ready.record(), ready.not_steady()) {
+        show(global, dir)?;
+        tell_not_steady(&reason, "; --again leads it there anew, in a new record");
+        return Ok(Exit::Failed);
+    }
     if !global.quiet {
         tell_notes(ready.notes());
         tell_notes(&ready.spending());
@@ -287,10 +292,7 @@ fn nothing_left(global: &Global, ready: &Ready) -> anyhow::Result<Exit> {
 fn conclude(global: &Global, finish: &Finish, control: &Control) -> anyhow::Result<Exit> {
     show(global, &finish.dir)?;
     if let Some(reason) = &finish.not_steady {
-        out::note(format_args!(
-            "{reason}\n  to do: SANTA_CLARA_ROUND_LIMIT for more time, or \
-             SANTA_CLARA_ROUND_LIMIT_SOFT to measure anyway"
-        ));
+        tell_not_steady(reason, "");
     }
     if let Some(spent) = &finish.spent {
         let hint = "fathom resume with a higher limit goes on";
@@ -303,6 +305,14 @@ fn conclude(global: &Global, finish: &Finish, control: &Control) -> anyhow::Resu
         RunStatus::Interrupted if control.stop_requests() > 0 => Exit::Interrupted,
         _ => Exit::Failed,
     })
+}
+
+/// That points were left out because the device is not steady, and what to do.
+fn tell_not_steady(reason: &str, more: &str) {
+    out::note(format_args!(
+        "{reason}\n  to do: SANTA_CLARA_ROUND_LIMIT for more time, or \
+         SANTA_CLARA_ROUND_LIMIT_SOFT to measure anyway{more}"
+    ));
 }
 
 /// The document of the run, or its summary.

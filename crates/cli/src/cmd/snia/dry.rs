@@ -28,6 +28,11 @@ impl Outlook {
         }
     }
 
+    /// Whether nothing is left.
+    pub fn is_over(&self) -> bool {
+        self.best.is_empty()
+    }
+
     /// The least that it costs.
     pub fn least(&self) -> Cost {
         cost(&self.best, Luck::Best, self.speed)
@@ -51,19 +56,12 @@ fn cost(tasks: &[Task], luck: Luck, speed: Option<Speed>) -> Cost {
             Some(bytes) => cost.write_bytes = cost.write_bytes.saturating_add(bytes),
             None => {
                 cost.unbounded += 1;
-                cost.write_bytes = cost.write_bytes.saturating_add(least_bytes(&task.work));
+                let least = task.work.least_write_bytes();
+                cost.write_bytes = cost.write_bytes.saturating_add(least);
             }
         }
     }
     cost
-}
-
-/// Loads write as fast as the device takes it; fills what they fill.
-fn least_bytes(work: &Work) -> u64 {
-    match work {
-        Work::Fill(fill) => fill.bytes.unwrap_or(0),
-        _ => 0,
-    }
 }
 
 /// The plan in a few lines.

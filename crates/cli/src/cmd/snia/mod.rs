@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use fathom_analysis::snia::{Class, Criterion, Test};
-use fathom_campaign::quick::parse_size;
 use fathom_campaign::snia::Wanted;
 use fathom_device::purge::Choice;
 use fathom_model::Exit;
@@ -114,10 +113,10 @@ struct TestArgs {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     max_time: Option<Duration>,
     /// Most bytes written: refuses a test that cannot do with so few, and stops it there
-    #[arg(long, value_name = "BYTES", value_parser = size)]
+    #[arg(long, value_name = "BYTES", value_parser = super::size)]
     max_written: Option<u64>,
     /// How fast the device is written at most, for the plan [default: that of its PCIe link]
-    #[arg(long, value_name = "BYTES", value_parser = size)]
+    #[arg(long, value_name = "BYTES", value_parser = super::size)]
     write_speed: Option<u64>,
     /// Terabytes that may be written in all its life, from the data sheet
     #[arg(long, value_name = "TB", value_parser = terabytes)]
@@ -211,10 +210,6 @@ struct Otherwise {
     /// Write saturation: time that ends it
     #[arg(long, value_name = "TIME", value_parser = duration)]
     stop_after: Option<Duration>,
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    parse_size(text).ok_or_else(|| "not a size like 900M".to_owned())
 }
 
 fn method(text: &str) -> Result<String, String> {

@@ -54,7 +54,7 @@ pub struct ResumeArgs {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     max_time: Option<Duration>,
     /// Most bytes written in this start
-    #[arg(long, value_name = "BYTES", value_parser = super::size)]
+    #[arg(long, value_name = "BYTES", value_parser = crate::cmd::size)]
     max_written: Option<u64>,
 }
 
@@ -259,6 +259,23 @@ impl Job {
         })
     }
 
+    /// The test has ended: its result is shown again, and its record, which says
+    /// whether it was interrupted, stays as it is.
+    fn nothing_left(
+        &self,
+        global: &Global,
+        dir: &Path,
+    ) -> anyhow::Result<(Exit, fathom_report::snia::Document)> {
+        let doc = report::read(dir)?;
+        if !global.quiet {
+            out::note(format_args!("Nothing is left to do in {}.", dir.display()));
+        }
+        if !global.json {
+            report::present(global, &doc)?;
+        }
+        Ok((Exit::Success, doc))
+    }
+
     fn flow<'f>(&'f self, global: &Global, command: &'f str) -> Flow<'f> {
         let how = &self.how;
         let mut facts = Map::new();
@@ -344,6 +361,11 @@ impl Job {
     ) -> anyhow::Result<(Exit, fathom_report::snia::Document)> {
         let command = self.command();
         let ready = self.flow(global, &command).look().map_err(failed)?;
+        if let Some(dir) = self.record.as_deref()
+            && Outlook::of(&self.script, ready.history(), None).is_over()
+        {
+            return self.nothing_left(global, dir);
+        }
         // A refusal comes before a plan that could not be carried out.
         if ready.refusal().is_none() {
             self.plan(global, &ready)?;

@@ -38,11 +38,24 @@ pub struct Facts {
     pub jobs: Vec<JobFacts>,
 }
 
+/// The machine's time zone. jiff asks for its name and reads the whole of
+/// /usr/share/zoneinfo to find that: hundreds of calls at the end of every run,
+/// for a file that says it all itself (tzset(3)).
+fn local_zone() -> TimeZone {
+    if std::env::var_os("TZ").is_some() {
+        return TimeZone::system();
+    }
+    match std::fs::read("/etc/localtime") {
+        Ok(rules) => TimeZone::tzif("", &rules).unwrap_or_else(|_| TimeZone::system()),
+        Err(_) => TimeZone::UTC,
+    }
+}
+
 impl Default for Facts {
     fn default() -> Self {
         Self {
             terse_version: 3,
-            time_zone: TimeZone::system(),
+            time_zone: local_zone(),
             sections: Vec::new(),
             global_options: Vec::new(),
             jobs: Vec::new(),

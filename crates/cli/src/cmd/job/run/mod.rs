@@ -125,15 +125,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let mut writer = begin_record(global, args, &ready)?;
     let dir = writer.dir().to_owned();
     let steps = store_jobs(args, &ready, &writer)?;
-    let ledgers = match ready.is_here {
-        true => Ledgers::of_user(),
-        false => Ledgers::none(),
-    };
-    let written = ready.plan.written(&ready.work_dir);
-    let written = written.iter().map(PathBuf::as_path);
-    let notes = ledgers.begin(written, COMMAND, Some(&dir));
-    ready.plan.notes.extend(notes);
-    let mut moved = Moved::default();
+    let mut entered = Entered::begin(&mut ready, &dir);
     let mut live = Live::new(LiveOptions::new(global.quiet, global.color));
     for note in &ready.plan.notes {
         let note = Event::Note { text: note.clone() };
@@ -143,14 +135,13 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let told_by_table = table_follows_at_once(global, args, &steps);
     let engine = ready.runner.engine();
     let done = local::run(engine, &steps, writer, &control, &mut |event| {
-        moved.take(event);
+        entered.moved.take(event);
         if !(told_by_table && matches!(event, Event::Note { .. } | Event::Failure(_))) {
             live.observe(event);
         }
     });
     live.finish();
-    let notes = ledgers.end(COMMAND, &dir, moved.bytes());
-    notes.iter().for_each(out::note);
+    entered.end(&dir).iter().for_each(out::note);
     show(global, args, &dir, &steps)?;
     exit_of(done)
 }
@@ -173,6 +164,34 @@ struct Ready {
     /// Whether the jobs use devices of this machine.
     is_here: bool,
     _hold: fathom_device::Hold,
+}
+
+/// What the ledgers of this machine's devices are told of a run: wherever the
+/// jobs run, Fathom there keeps the ledgers.
+struct Entered {
+    ledgers: Ledgers,
+    moved: Moved,
+}
+
+impl Entered {
+    /// The run is about to write; what could not be entered joins the notes.
+    fn begin(ready: &mut Ready, dir: &Path) -> Self {
+        let ledgers = match ready.is_here {
+            true => Ledgers::of_user(),
+            false => Ledgers::none(),
+        };
+        let written = ready.plan.written(&ready.work_dir);
+        let written = written.iter().map(PathBuf::as_path);
+        let notes = ledgers.begin(written, COMMAND, Some(dir));
+        ready.plan.notes.extend(notes);
+        let moved = Moved::default();
+        Self { ledgers, moved }
+    }
+
+    /// The run has ended; gives what could not be entered.
+    fn end(self, dir: &Path) -> Vec<String> {
+        self.ledgers.end(COMMAND, dir, self.moved.bytes())
+    }
 }
 
 /// `None` after a dry run.
@@ -222,34 +241,40 @@ pub fn driven(
     control: &Control,
 ) -> anyhow::Result<Exit> {
     check_simulation(args)?;
-    let Some(ready) = ready(global, args, None, &args.files)? else {
+    let Some(mut ready) = ready(global, args, None, &args.files)? else {
         return Ok(Exit::Success);
     };
     let writer = begin_record(global, args, &ready)?;
     let dir = writer.dir().to_owned();
     let steps = store_jobs(args, &ready, &writer)?;
+    let mut entered = Entered::begin(&mut ready, &dir);
     let header = Box::new(Entries::open(&dir)?.header);
     send(&Wire::Header { header });
-    for note in &ready.plan.notes {
-        let text = note.clone();
-        send(&Wire::Event {
-            happened: Box::new(Event::Note { text }),
-        });
-    }
+    let tell = |text: String| {
+        let happened = Box::new(Event::Note { text });
+        send(&Wire::Event { happened });
+    };
+    std::mem::take(&mut ready.plan.notes)
+        .into_iter()
+        .for_each(tell);
     let done = local::run_when(
         ready.runner.engine(),
         &steps,
         writer,
         control,
         &mut |event| {
+            entered.moved.take(event);
             // The last line comes behind the files.
             if !matches!(event, Event::Ended { .. }) {
                 let happened = Box::new(event.clone());
                 send(&Wire::Event { happened });
             }
         },
-        &mut |step| line.pass(step),
+        // What is told counts from the begin of each step, as the other side does.
+        &mut |step| line.pass(step).then_some(0),
     );
+    // Before anything that can fail: the other side may be gone.
+    entered.end(&dir).into_iter().for_each(tell);
     wire::send_files(&dir, &**send)?;
     let status = done
         .as_ref()
