@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fathom_analysis::hosts::{Overlap, totals};
-use fathom_engine::Control;
 use fathom_engine::fio::json;
+use fathom_engine::{Control, Lead as _};
 use fathom_fleet::hosts::agent::{Line, one_at_a_time};
 use fathom_fleet::ssh::carry::Wire;
 use fathom_model::host::start_skew_ms;
@@ -213,7 +213,7 @@ pub fn play() {
         return;
     };
     send(&Wire::Header { header });
-    if !line.pass(1) {
+    if !line.may_begin(1) {
         return;
     }
     let tell = |happened| {

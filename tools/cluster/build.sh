@@ -23,6 +23,20 @@ debs() {
             etcd-server etcd-client debootstrap iptables conntrack ethtool socat >>"$K8S_ROOT/apt.log" 2>&1; }
 }
 
+# A Go that Kubernetes can be built with: this machine's, else the toolchain that Go publishes as a
+# module, which any Go can fetch (and check); in a module no file may be executed.
+newgo() {
+  local v; v=$(go env GOVERSION)
+  [ "$(printf '%s\n' "$GOVER" "${v#go}" | sort -V | head -n 1)" = "$GOVER" ] && return 0
+  local d; d=$(cd "$K8S_ROOT" && go mod download -json "golang.org/toolchain@v0.0.1-go$GOVER.linux-$(go env GOARCH)" \
+    | sed -n 's/.*"Dir": "\(.*\)",*/\1/p')
+  [ -n "$d" ] || { echo "[build] Go $v is too old, and $GOVER cannot be had"; return 1; }
+  chmod u+x "$d"/bin/* "$d"/pkg/tool/*/*
+  unset GOROOT
+  export PATH=$d/bin:$PATH
+  [ "$(go env GOVERSION)" = "go$GOVER" ]
+}
+
 gomodule() {
   # A wrapper module. k8s.io/kubernetes' own go.mod requires k8s.io/api etc. at v0.0.0 (resolved by
   # its go.work), so every staging module needs a replace to the published v0.<minor>.<patch>.
@@ -56,13 +70,13 @@ import (
 G
 }
 
+# Go's caches grow to gigabytes and are of no use once all is built.
 goenv() {
-  export GOMODCACHE=${GOMODCACHE:-$K8S_ROOT/gomod} GOCACHE=${GOCACHE:-$K8S_ROOT/gocache}
+  export GOMODCACHE=$K8S_ROOT/gomod GOCACHE=$K8S_ROOT/gocache
   export GOTOOLCHAIN=local CGO_ENABLED=0 GOFLAGS="-mod=mod -modcacherw -buildvcs=false"
 }
 
 bins() {
-  goenv
   gomodule
   cd "$K8S_ROOT/wrap"
   local V=k8s.io/component-base/version C=k8s.io/client-go/pkg/version X="-s -w" p
@@ -86,9 +100,10 @@ if [ "$what" = all ] && [ "$(cat "$K8S_ROOT/made" 2>/dev/null)" = "$made" ]; the
   exit 0
 fi
 
+goenv
 case $what in
   debs) t debs;;
-  bins) t bins;;
-  images) t ./images.sh;;
-  all) t debs; t bins; t "$HERE/images.sh"; echo "$made" > "$K8S_ROOT/made";;
+  bins) t newgo; t bins;;
+  images) t newgo; t ./images.sh;;
+  all) t debs; t newgo; t bins; t "$HERE/images.sh"; rm -rf "$GOMODCACHE" "$GOCACHE"; echo "$made" > "$K8S_ROOT/made";;
 esac

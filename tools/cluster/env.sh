@@ -6,6 +6,7 @@ K8S_ROOT=${FATHOM_CLUSTER:-${XDG_CACHE_HOME:-$HOME/.cache}/fathom-cluster}   # s
 # The whole module set resolves and verifies for v1.32.0, v1.31.0, v1.34.1;
 # not for v1.32.3, v1.32.4 and v1.32.13.
 KVER=${KVER:-v1.32.0}
+GOVER=1.23.4                      # the Go that it is built with where the machine's is older (its go.mod: 1.23.0)
 BIN=$K8S_ROOT/bin                 # built binaries
 RUN=$K8S_ROOT/run                 # all state: pids, logs, pki, etcd, kubelet root, containerd root
 LOG=$RUN/log

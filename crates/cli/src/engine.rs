@@ -15,6 +15,18 @@ pub enum EngineName {
     Native,
 }
 
+impl EngineName {
+    /// The name, as the command line has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Fio => "fio",
+            Self::Native => "native",
+        }
+    }
+}
+
 impl From<EngineName> for Wish {
     fn from(name: EngineName) -> Self {
         match name {

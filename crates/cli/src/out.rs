@@ -6,6 +6,7 @@
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use fathom_report::Style;
@@ -26,8 +27,27 @@ pub enum Color {
 /// What ended the output to stdout.
 static STOPPED: Mutex<Option<io::Error>> = Mutex::new(None);
 
+/// Whether nobody is to read what a command says.
+static SILENT: AtomicBool = AtomicBool::new(false);
+
+/// From now on only [`wire`] says something.
+pub fn silence() {
+    SILENT.store(true, Ordering::Relaxed);
+}
+
 /// Writes bytes as they are to stdout.
 pub fn bytes(bytes: &[u8]) {
+    if !SILENT.load(Ordering::Relaxed) {
+        to_stdout(bytes);
+    }
+}
+
+/// Writes a line to stdout for a program at its other end, also when silenced.
+pub fn wire(line: &str) {
+    to_stdout(format!("{line}\n").as_bytes());
+}
+
+fn to_stdout(bytes: &[u8]) {
     // A poisoned lock: some thread has panicked, and its message says more.
     let Ok(mut stopped) = STOPPED.lock() else {
         return;
@@ -82,6 +102,9 @@ pub fn end() -> anyhow::Result<()> {
 
 /// Writes a line to stderr.
 pub fn note(text: impl Display) {
+    if SILENT.load(Ordering::Relaxed) {
+        return;
+    }
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 

@@ -1,15 +1,25 @@
 //! Signals and the trigger file, as requests to a running engine.
 
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context;
-use fathom_engine::Control;
+use fathom_engine::{Control, Lead};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 /// How often fio itself looks for its trigger file (`DISK_UTIL_MSEC`, diskutil.h).
 const TRIGGER_LOOK: Duration = Duration::from_millis(250);
+
+/// The control of a run that is one of several.
+static LED: OnceLock<Control> = OnceLock::new();
+
+/// From now on [`control`] gives this one, led by `lead`.
+pub fn lead(control: Control, lead: Arc<dyn Lead>) {
+    // An agent does it once.
+    let _ = LED.set(control.led_by(lead));
+}
 
 /// A control that SIGINT, SIGTERM and SIGHUP stop (a second one stops harder),
 /// and that SIGUSR1 or the [`trigger_file`] ask for a status.
@@ -17,6 +27,9 @@ const TRIGGER_LOOK: Duration = Duration::from_millis(250);
 /// # Errors
 /// When the signals cannot be taken over.
 pub fn control() -> anyhow::Result<Control> {
+    if let Some(led) = LED.get() {
+        return Ok(led.clone());
+    }
     let control = Control::default();
     let asked = control.clone();
     let mut signals =

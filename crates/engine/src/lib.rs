@@ -4,12 +4,13 @@
 //! [`Event`] to a [`Sink`] as it happens; it never prints and keeps no
 //! results. This crate knows `model` and `device`.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use fathom_model::Event;
+use fathom_model::{Event, RunStatus};
 use serde::{Deserialize, Serialize};
 
 pub mod choice;
@@ -118,14 +119,55 @@ pub trait Engine {
     ) -> Result<Outcome, EngineError>;
 }
 
+/// Who leads a run that is one of several on as many machines: it is told
+/// everything that happens, and says when the steps begin.
+pub trait Lead: fmt::Debug + Send + Sync {
+    /// The run's record was begun, or is gone on with, in this folder.
+    fn record(&self, dir: &Path);
+
+    /// This happened; its times are ms since the begin of its step.
+    fn event(&self, event: &Event);
+
+    /// Waits until all may begin the step that was told last, by its place. Step 0
+    /// is the begin itself: everything has been checked, and nothing changed.
+    /// False: the run ends.
+    fn may_begin(&self, step: u32) -> bool;
+
+    /// The record was closed.
+    fn closed(&self, status: RunStatus);
+}
+
 /// Tells a running engine from outside (a signal, a trigger file) what to do.
 #[derive(Debug, Clone, Default)]
 pub struct Control {
     stop: Arc<AtomicU8>,
     status_requests: Arc<AtomicU32>,
+    lead: Option<Arc<dyn Lead>>,
 }
 
 impl Control {
+    /// The same, of a run that somebody leads.
+    #[must_use]
+    pub fn led_by(self, lead: Arc<dyn Lead>) -> Self {
+        let lead = Some(lead);
+        Self { lead, ..self }
+    }
+
+    /// Who leads the run, where it is one of several.
+    #[must_use]
+    pub fn lead(&self) -> Option<&Arc<dyn Lead>> {
+        self.lead.as_ref()
+    }
+
+    /// To be asked once everything has been checked and before anything is
+    /// changed: waits for the other machines, where there are any, because what
+    /// one of them refuses none may do. False: the run ends.
+    #[must_use]
+    pub fn all_are_ready(&self) -> bool {
+        let lead = self.lead.as_ref();
+        lead.is_none_or(|lead| lead.may_begin(0))
+    }
+
     /// Asks the run to end; asking again asks harder (the engine is killed).
     pub fn stop(&self) {
         let _ = self

@@ -6,6 +6,8 @@ use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
 
+use futures_util::future::{self, Either};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
@@ -24,6 +26,10 @@ mod talk;
 
 /// Longest wait for an answer of the API server.
 const ANSWER: Duration = Duration::from_secs(30);
+/// What a broken connection has left in this process's own pipes is read by then.
+const LEFT_IN_PIPES: Duration = Duration::from_secs(1);
+/// Commands in pods that run side by side.
+const AT_ONCE: usize = 16;
 /// Who made an object, for the API server's records.
 const FIELD_MANAGER: &str = "fathom";
 
@@ -299,13 +305,44 @@ impl Cluster {
         stdin: Option<&[u8]>,
         limit: Duration,
     ) -> Result<Ran, KubeError> {
+        let command = self.command(namespace, pod, argv, stdin, limit);
+        self.runtime.block_on(command)
+    }
+
+    /// As [`Self::exec`], without input, several side by side; the answers are in
+    /// the order of the commands.
+    ///
+    /// # Errors
+    /// As [`Self::exec`], the first.
+    pub fn exec_all(
+        &self,
+        namespace: &str,
+        commands: &[(&str, &[&str])],
+        limit: Duration,
+    ) -> Result<Vec<Ran>, KubeError> {
+        let each = commands
+            .iter()
+            .map(|(pod, argv)| self.command(namespace, pod, argv, None, limit));
+        let all = stream::iter(each).buffered(AT_ONCE).try_collect();
+        self.runtime.block_on(all)
+    }
+
+    async fn command(
+        &self,
+        namespace: &str,
+        pod: &str,
+        argv: &[&str],
+        stdin: Option<&[u8]>,
+        limit: Duration,
+    ) -> Result<Ran, KubeError> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
         let parameters = AttachParams::default().stdin(stdin.is_some()).stderr(true);
         let what = format!("{} in {pod}", argv.first().unwrap_or(&"nothing"));
-        self.ask(&what, limit, async {
+        in_time(&what, limit, async {
             let process = pods.exec(pod, argv.iter().copied(), &parameters).await?;
             Ok(to_end(process, stdin).await)
         })
+        .await
     }
 
     fn api(&self, api_version: &str, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
@@ -323,14 +360,21 @@ impl Cluster {
         limit: Duration,
         question: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, KubeError> {
-        let answer = async { tokio::time::timeout(limit, question).await };
-        match self.runtime.block_on(answer) {
-            Ok(answer) => answer.map_err(|error| KubeError::api(what, error)),
-            Err(_) => Err(KubeError::Late {
-                what: what.to_owned(),
-                after: limit,
-            }),
-        }
+        self.runtime.block_on(in_time(what, limit, question))
+    }
+}
+
+async fn in_time<T>(
+    what: &str,
+    limit: Duration,
+    question: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, KubeError> {
+    match tokio::time::timeout(limit, question).await {
+        Ok(answer) => answer.map_err(|error| KubeError::api(what, error)),
+        Err(_) => Err(KubeError::Late {
+            what: what.to_owned(),
+            after: limit,
+        }),
     }
 }
 
@@ -363,12 +407,11 @@ async fn to_end(mut process: AttachedProcess, stdin: Option<&[u8]>) -> Ran {
             let _ = input.shutdown().await;
         }
     };
-    let ((), stdout, mut stderr) = futures_util::future::join3(give, all(out), all(err)).await;
-    let status = match status {
-        Some(status) => status.await,
-        None => None,
-    };
-    let _ = process.join().await;
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let heard = future::join3(give, all(out, &mut stdout), all(err, &mut stderr));
+    let status = ended(heard, status).await;
+    // What came before a cut is kept.
+    drop(process);
     let (code, words) = exit_of(status);
     stderr.extend(words.unwrap_or_default().into_bytes());
     Ran {
@@ -397,13 +440,36 @@ fn exit_of(status: Option<Status>) -> (Option<i32>, Option<String>) {
     }
 }
 
-async fn all(input: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
-    let mut bytes = Vec::new();
+async fn all(input: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) {
     if let Some(mut input) = input {
-        // What came before a cut is kept.
-        let _ = input.read_to_end(&mut bytes).await;
+        // How it ended is told by the status.
+        let _ = input.read_to_end(bytes).await;
     }
-    bytes
+}
+
+/// Waits until a command has ended and everything it wrote is heard. When its
+/// connection breaks there is no status, and its outputs stay open for ever: the
+/// task that feeds them ends without closing them (kube-client 5.0,
+/// remote_command.rs, start_message_loop).
+async fn ended(
+    heard: impl Future,
+    status: Option<impl Future<Output = Option<Status>>>,
+) -> Option<Status> {
+    let status = async {
+        match status {
+            Some(status) => status.await,
+            None => None,
+        }
+    };
+    match future::select(Box::pin(heard), Box::pin(status)).await {
+        Either::Left((_, status)) => status.await,
+        Either::Right((status, heard)) => {
+            let limit = status.as_ref().map_or(LEFT_IN_PIPES, |_| ANSWER);
+            // What was under way in the pipes is all that can still be heard.
+            let _ = tokio::time::timeout(limit, heard).await;
+            status
+        }
+    }
 }
 
 /// Without the fields that only the API server wants.

@@ -2,9 +2,10 @@
 //! observer.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
-use fathom_engine::{Control, Engine, EngineError, Flow, Outcome, Request, Sink};
+use fathom_engine::{Control, Engine, EngineError, Flow, Lead, Outcome, Request, Sink};
 use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
 
@@ -42,36 +43,12 @@ pub fn run(
     control: &Control,
     observer: &mut dyn FnMut(&Event),
 ) -> Result<(PathBuf, RunStatus), FleetError> {
+    let mut session = Session::new(writer, control, observer, 0);
     let started = Instant::now();
-    let now_ms = move || u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    run_when(engine, steps, writer, control, observer, &mut |_| {
-        Some(now_ms())
-    })
-}
-
-/// As [`run`]; before each step `begin` is asked with its place, counted from 1.
-/// It waits where others have to be waited for, and says where in the run's time
-/// the step begins, in ms; `None` ends the run.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_when(
-    engine: &dyn Engine,
-    steps: &[StepRequest],
-    writer: Writer,
-    control: &Control,
-    observer: &mut dyn FnMut(&Event),
-    begin: &mut dyn FnMut(u32) -> Option<u64>,
-) -> Result<(PathBuf, RunStatus), FleetError> {
-    let mut session = Session::new(writer, observer, 0);
     let of = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let mut status = RunStatus::Complete;
     for (step, request) in (1..).zip(steps) {
-        let Some(t_ms) = begin(step) else {
-            status = RunStatus::Interrupted;
-            break;
-        };
-        session.at(t_ms);
+        session.at(u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
         let name = request.name.clone();
         let point = None;
         session.event(Event::Step {
@@ -120,6 +97,12 @@ pub struct Session<'o> {
     offset_ms: u64,
     /// End of the last interval.
     t_ms: u64,
+    /// Who leads it, where it is one of several.
+    lead: Option<Arc<dyn Lead>>,
+    /// The step that was told last and has not begun yet. The steps of a stage
+    /// are nobody's but this machine's: they are not waited with.
+    step: Option<u32>,
+    in_stage: bool,
 }
 
 impl Sink for Session<'_> {
@@ -141,15 +124,27 @@ impl Sink for Watched<'_, '_> {
 }
 
 impl<'o> Session<'o> {
-    /// A run into `writer`'s record, at `t_ms` of the run's own time: 0 for a new
+    /// A run into `writer`'s record under `control`, at `t_ms` of the run's own time: 0 for a new
     /// one, the end of the last interval for one that is continued.
-    pub fn new(writer: Writer, observer: &'o mut dyn FnMut(&Event), t_ms: u64) -> Self {
+    pub fn new(
+        writer: Writer,
+        control: &Control,
+        observer: &'o mut dyn FnMut(&Event),
+        t_ms: u64,
+    ) -> Self {
+        let lead = control.lead().cloned();
+        if let Some(lead) = &lead {
+            lead.record(writer.dir());
+        }
         Self {
             writer,
             observer,
             error: None,
             offset_ms: t_ms,
             t_ms,
+            lead,
+            step: None,
+            in_stage: false,
         }
     }
 
@@ -178,12 +173,18 @@ impl<'o> Session<'o> {
 
     /// Puts an event into the run's time, records it and shows it to everybody.
     fn take(&mut self, mut event: Event, watch: &mut dyn FnMut(&Event) -> Flow) -> Flow {
+        if let Some(lead) = &self.lead {
+            lead.event(&event);
+        }
         match &mut event {
             Event::Sample(sample) => sample.t_ms += self.offset_ms,
             Event::Interval { t_ms, .. } => {
                 *t_ms += self.offset_ms;
                 self.t_ms = *t_ms;
             }
+            Event::Stage { .. } => self.in_stage = true,
+            Event::StageEnded { .. } => self.in_stage = false,
+            Event::Step { step, .. } => self.step = (!self.in_stage).then_some(*step),
             _ => {}
         }
         let written = self.writer.append(&event);
@@ -213,6 +214,9 @@ impl<'o> Session<'o> {
         control: &Control,
         watch: &mut dyn FnMut(&Event) -> Flow,
     ) -> Outcome {
+        if !self.may_begin() {
+            return Outcome::Interrupted;
+        }
         let mut watched = Watched {
             session: &mut *self,
             watch,
@@ -222,6 +226,17 @@ impl<'o> Session<'o> {
             self.event(Event::Failure(failure_of(error)));
             Outcome::Failed
         })
+    }
+
+    /// Waits for the other machines before a step, where there are any.
+    fn may_begin(&mut self) -> bool {
+        let (Some(lead), Some(step)) = (&self.lead, self.step.take()) else {
+            return true;
+        };
+        let waits = Instant::now();
+        let may = lead.may_begin(step);
+        self.offset_ms += u64::try_from(waits.elapsed().as_millis()).unwrap_or(u64::MAX);
+        may
     }
 
     /// Writes the last line and closes the record.
@@ -236,6 +251,9 @@ impl<'o> Session<'o> {
         let dir = self.writer.dir().to_owned();
         let finished = self.writer.finish(status);
         (self.observer)(&Event::Ended { status });
+        if let Some(lead) = &self.lead {
+            lead.closed(status);
+        }
         match (self.error, finished) {
             (Some(source), _) | (None, Err(source)) => Err(FleetError::Record { dir, source }),
             (None, Ok(dir)) => Ok((dir, status)),

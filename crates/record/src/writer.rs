@@ -143,6 +143,16 @@ impl Writer {
         })
     }
 
+    /// Makes a record in this very folder, which is made where it is missing and
+    /// must not hold one: a record within another has the name of its part.
+    ///
+    /// # Errors
+    /// When the folder or the header cannot be written.
+    pub fn create_in(dir: &Path, header: &Header) -> Result<Self, RecordError> {
+        fs::create_dir_all(dir).map_err(|e| RecordError::file(dir, e))?;
+        Self::begin(dir, header)
+    }
+
     fn begin(dir: &Path, header: &Header) -> Result<Self, RecordError> {
         let reserve = dir.join(RESERVE);
         write_reserve(&reserve).map_err(|e| RecordError::file(&reserve, e))?;

@@ -4,14 +4,16 @@
 use std::time::{Duration, Instant};
 
 use fathom_engine::choice::Wish;
+use fathom_fleet::hosts::wire::Word;
 use fathom_fleet::hosts::{self, Course, Job};
 use fathom_model::{Event, Host, RunStatus};
 
-use super::going::{ClusterError, Going, LOOK, Server};
+use super::going::{ClusterError, Going, Server};
 use super::image::PROGRAM;
 use super::jobs::Phase;
-use super::phase::{must_be_whole, went_away};
+use super::phase::must_be_whole;
 use super::pod::{FILES, Look};
+use super::start::Pace;
 use super::statistics::Nodes;
 use super::whole::Written;
 
@@ -20,12 +22,13 @@ const TOLD_WITHIN: Duration = Duration::from_secs(5);
 
 /// The agents end by themselves when the time of a phase is over; what does not
 /// even do that is given up by its silence.
-fn words(engine: Wish, limit: Duration) -> Vec<String> {
+fn words(engine: Wish, limit: Duration, file: &str) -> Vec<Word> {
     vec![
-        "job".to_owned(),
-        "run".to_owned(),
-        format!("--engine={}", engine.name()),
-        format!("--timeout={}s", limit.as_secs()),
+        Word::text("job"),
+        Word::text("run"),
+        Word::text(format!("--engine={}", engine.name())),
+        Word::text(format!("--timeout={}s", limit.as_secs())),
+        Word::File(file.to_owned()),
     ]
 }
 
@@ -54,11 +57,11 @@ impl Going<'_, '_> {
         let parameters = self.objects.parameters;
         let limit = Duration::from_secs(parameters.maxwait_s);
         let job = Job {
-            args: words(parameters.engine, limit),
+            args: words(parameters.engine, limit, &file),
             files: vec![(file, phase.text.clone())],
-            behind: Vec::new(),
             steps: vec![name.clone()],
             least: servers.len(),
+            ..Job::default()
         };
         let course = Course {
             record: &mut self.session,
@@ -89,9 +92,8 @@ impl Going<'_, '_> {
         }
         self.failed |= status != RunStatus::Complete;
         if let Some(lost) = lost {
-            return Err(ClusterError::Command(
-                self.why_gone(servers)?.unwrap_or(lost),
-            ));
+            let why = self.why_gone(servers).unwrap_or(lost);
+            return Err(ClusterError::Command(why));
         }
         let by_name = servers
             .iter()
@@ -100,18 +102,19 @@ impl Going<'_, '_> {
     }
 
     /// What the cluster says of servers whose connection has ended: it may take a
-    /// moment until it knows.
-    fn why_gone(&self, servers: &[Server]) -> Result<Option<String>, ClusterError> {
+    /// moment until it knows, and it may be what was lost.
+    fn why_gone(&self, servers: &[Server]) -> Option<String> {
         let began = Instant::now();
+        let mut pace = Pace::new();
         loop {
-            let gone = self.lost(servers)?;
+            let gone = self.lost(servers).ok()?;
             if !gone.is_empty() {
-                return Ok(Some(went_away(&gone)));
+                return Some(gone.join("; "));
             }
             if began.elapsed() >= TOLD_WITHIN {
-                return Ok(None);
+                return None;
             }
-            std::thread::sleep(LOOK);
+            pace.wait();
         }
     }
 

@@ -14,9 +14,9 @@ use serde_json::Value;
 
 use super::image::PROGRAM;
 use super::jobs::Phase;
-use super::manifests::{MADE_BY, Objects, RUN};
+use super::manifests::{Objects, RUN};
 use super::statistics::Nodes;
-use super::trouble::{is_ready, text, troubles};
+use super::trouble::text;
 use super::{DropCaches, Parameters, rights, to_yaml, volumes};
 
 pub(super) const NAMESPACE: Kind = Kind::new("v1", "Namespace");
@@ -27,13 +27,10 @@ pub(super) const CLAIM: Kind = Kind::new("v1", "PersistentVolumeClaim");
 pub(super) const STATEFUL_SET: Kind = Kind::new("apps/v1", "StatefulSet");
 pub(super) const DAEMON_SET: Kind = Kind::new("apps/v1", "DaemonSet");
 
-/// How often a cluster is looked at.
-pub(super) const LOOK: Duration = Duration::from_secs(1);
-/// How long what stands against a start may stand there: schedulers and
-/// provisioners try again.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// A short command in a pod takes no longer.
 pub(super) const SHORT: Duration = Duration::from_secs(60);
+/// Dirty pages of a node may take long to be written.
+const SYNC: Duration = Duration::from_secs(600);
 
 /// Why a benchmark in a cluster did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +53,16 @@ pub enum ClusterError {
         part: &'static str,
         /// In the cluster's words.
         troubles: Vec<String>,
+    },
+    /// What others made, or another run, stands where this one would be.
+    #[error(
+        "in namespace {namespace} there is {what} already\n  to do: wait for its end; if it is dead: fathom cluster cleanup --namespace {namespace}; or take another --namespace"
+    )]
+    Occupied {
+        /// Where.
+        namespace: String,
+        /// `run-1`'s StatefulSet server-fio, …
+        what: String,
     },
     /// A command in a pod did not do what it should.
     #[error("{0}")]
@@ -111,10 +118,11 @@ pub fn run(
             run: wish.run,
             image: wish.image,
         },
-        session: Session::new(writer, observer, 0),
+        session: Session::new(writer, control, observer, 0),
         control,
         dir,
         began: Instant::now(),
+        client: None,
         failed: false,
     };
     let done = going.prepare().and_then(|servers| {
@@ -184,11 +192,13 @@ pub(super) struct Going<'w, 'o> {
     pub(super) control: &'w Control,
     pub(super) dir: PathBuf,
     pub(super) began: Instant,
+    /// The pod that tells the phases to servers of fio, once it runs.
+    pub(super) client: Option<Server>,
     /// A job of a phase has failed.
     pub(super) failed: bool,
 }
 
-/// A server as it runs.
+/// A pod as it runs.
 #[derive(Debug, Clone)]
 pub(super) struct Server {
     pub(super) pod: String,
@@ -196,6 +206,17 @@ pub(super) struct Server {
     pub(super) address: String,
     /// A pod that is made again has the same name and another id.
     pub(super) uid: String,
+}
+
+impl Server {
+    fn of(pod: &Value) -> Self {
+        Self {
+            pod: text(pod, "/metadata/name").to_owned(),
+            node: text(pod, "/spec/nodeName").to_owned(),
+            address: text(pod, "/status/podIP").to_owned(),
+            uid: text(pod, "/metadata/uid").to_owned(),
+        }
+    }
 }
 
 impl Going<'_, '_> {
@@ -224,11 +245,6 @@ impl Going<'_, '_> {
         Ok(())
     }
 
-    /// The record's folder.
-    pub(super) fn dir(&self) -> &Path {
-        &self.dir
-    }
-
     /// Puts a file into the record.
     pub(super) fn keep(&self, name: &str, bytes: &[u8]) -> Result<(), ClusterError> {
         keep(&self.dir.join(name), bytes)
@@ -238,6 +254,7 @@ impl Going<'_, '_> {
     fn prepare(&mut self) -> Result<Vec<Server>, ClusterError> {
         let what = format!("{} servers start", self.objects.parameters.ninstances);
         self.tell(Event::Preparing { what });
+        self.find_room()?;
         let folder = self.objects.folder();
         if let Ok(None) = self.cluster.get(NAMESPACE, None, self.namespace()) {
             self.make(&folder, "namespace", &self.objects.namespace())?;
@@ -256,16 +273,22 @@ impl Going<'_, '_> {
                 text: text.to_owned(),
             });
         }
+        let by_agent = self.objects.parameters.is_by_agent();
+        if !by_agent {
+            self.make("client", "client_pod", &self.objects.client())?;
+        }
         let wanted = self.objects.parameters.ninstances as usize;
         let pods = self.wait_for("servers", "server", wanted)?;
-        let server = |pod: &Value| Server {
-            pod: text(pod, "/metadata/name").to_owned(),
-            node: text(pod, "/spec/nodeName").to_owned(),
-            address: text(pod, "/status/podIP").to_owned(),
-            uid: text(pod, "/metadata/uid").to_owned(),
-        };
-        let servers: Vec<Server> = pods.iter().map(server).collect();
+        if !by_agent {
+            let client = self.wait_for("client", "client", 1)?;
+            self.client = client.first().map(Server::of);
+        }
+        let servers: Vec<Server> = pods.iter().map(Server::of).collect();
         self.locations()?;
+        self.look_at(&servers)?;
+        if !by_agent {
+            self.introduce(&servers)?;
+        }
         Ok(servers)
     }
 
@@ -281,74 +304,6 @@ impl Going<'_, '_> {
         self.cluster.list(POD, Some(self.namespace()), &labels, "")
     }
 
-    /// Waits until so many pods of a part are ready.
-    pub(super) fn wait_for(
-        &self,
-        part: &'static str,
-        label: &str,
-        wanted: usize,
-    ) -> Result<Vec<Value>, ClusterError> {
-        let limit = Duration::from_secs(self.objects.parameters.maxwait_s);
-        let began = Instant::now();
-        let mut since: Option<Instant> = None;
-        loop {
-            self.go_on()?;
-            let pods = self.pods(label)?;
-            if pods.len() >= wanted && pods.iter().all(is_ready) {
-                return Ok(pods);
-            }
-            let events = self
-                .cluster
-                .list(EVENT, Some(self.namespace()), "", "type=Warning")?;
-            let ours = events
-                .into_iter()
-                .filter(|event| self.is_ours(event))
-                .collect::<Vec<_>>();
-            let troubles = troubles(&pods, &ours);
-            since = if troubles.is_empty() {
-                None
-            } else {
-                since.or(Some(Instant::now()))
-            };
-            let is_stuck = since.is_some_and(|since| since.elapsed() >= PATIENCE);
-            if is_stuck || began.elapsed() >= limit {
-                let late = || {
-                    vec![format!(
-                        "{} of {wanted} are ready after {} s",
-                        pods.iter().filter(|pod| is_ready(pod)).count(),
-                        limit.as_secs()
-                    )]
-                };
-                let troubles = if troubles.is_empty() {
-                    late()
-                } else {
-                    troubles
-                };
-                return Err(ClusterError::Start { part, troubles });
-            }
-            std::thread::sleep(LOOK);
-        }
-    }
-
-    /// Whether an event tells of an object of this run that is there now.
-    fn is_ours(&self, event: &Value) -> bool {
-        let name = text(event, "/involvedObject/name");
-        let ours = [
-            "server-f",
-            "dataset-server-f",
-            "drop-caches",
-            "stats-",
-            "client-",
-        ];
-        let at = text(event, "/lastTimestamp");
-        let began = jiff::Timestamp::now()
-            - jiff::SignedDuration::try_from(self.began.elapsed()).unwrap_or_default();
-        let is_new = at
-            .parse::<jiff::Timestamp>()
-            .is_ok_and(|at| at >= began - jiff::SignedDuration::from_secs(1));
-        is_new && ours.iter().any(|prefix| name.starts_with(prefix))
-    }
-
     pub(super) fn go_on(&self) -> Result<(), ClusterError> {
         match self.control.stop_requests() {
             0 => Ok(()),
@@ -356,12 +311,15 @@ impl Going<'_, '_> {
         }
     }
 
+    /// All pods of the run.
+    pub(super) fn all_pods(&self) -> Result<Vec<Value>, KubeError> {
+        let labels = format!("{RUN}={}", self.objects.run);
+        self.cluster.list(POD, Some(self.namespace()), &labels, "")
+    }
+
     /// Where each pod runs, as a table for people.
     fn locations(&self) -> Result<(), ClusterError> {
-        let labels = format!("{RUN}={}", self.objects.run);
-        let pods = self
-            .cluster
-            .list(POD, Some(self.namespace()), &labels, "")?;
+        let pods = self.all_pods()?;
         let mut table = String::from("POD NODE ADDRESS PHASE\n");
         for pod in &pods {
             let column = |pointer| text(pod, pointer);
@@ -382,9 +340,6 @@ impl Going<'_, '_> {
         servers: &[Server],
         nodes: &Nodes,
     ) -> Result<(), ClusterError> {
-        for server in servers {
-            self.look_at(server)?;
-        }
         let of = u32::try_from(phases.len()).unwrap_or(u32::MAX);
         for (step, phase) in (1..).zip(phases) {
             self.go_on()?;
@@ -418,10 +373,11 @@ impl Going<'_, '_> {
         Ok(())
     }
 
-    /// What a server sees of its volume and its surroundings.
-    fn look_at(&self, server: &Server) -> Result<(), ClusterError> {
+    /// What each server sees of its volume and its surroundings.
+    fn look_at(&self, servers: &[Server]) -> Result<(), ClusterError> {
         if self.objects.parameters.is_by_agent() {
-            return self.look_by_agent(server);
+            let mut all = servers.iter();
+            return all.try_for_each(|server| self.look_by_agent(server));
         }
         let looks: [(&str, &[&str]); 4] = [
             ("df_h.txt", &["df", "-h"]),
@@ -429,9 +385,15 @@ impl Going<'_, '_> {
             ("ls_l.txt", &["ls", "-l", "/dataset"]),
             ("env.txt", &["cat", "/proc/version"]),
         ];
-        for (file, argv) in looks {
-            let ran = self.exec(&server.pod, argv, None, SHORT)?;
-            self.keep(&format!("server_fio/{}/{file}", server.pod), &ran.stdout)?;
+        let all = servers
+            .iter()
+            .flat_map(|server| looks.map(|(file, argv)| (server.pod.as_str(), file, argv)));
+        let (files, commands): (Vec<_>, Vec<_>) = all
+            .map(|(pod, file, argv)| (format!("server_fio/{pod}/{file}"), (pod, argv)))
+            .unzip();
+        let told = self.cluster.exec_all(self.namespace(), &commands, SHORT)?;
+        for (file, ran) in files.iter().zip(told) {
+            self.keep(file, &ran.stdout)?;
         }
         Ok(())
     }
@@ -454,25 +416,27 @@ impl Going<'_, '_> {
         stdin: Option<&[u8]>,
     ) -> Result<Vec<u8>, ClusterError> {
         let ran = self.exec(pod, argv, stdin, SHORT)?;
-        if ran.code == Some(0) {
-            return Ok(ran.stdout);
-        }
-        let said = String::from_utf8_lossy(&ran.stderr);
-        let what = format!("{} in pod {pod} failed: {}", argv.join(" "), said.trim());
-        Err(ClusterError::Command(what))
+        well(pod, argv, &ran)?;
+        Ok(ran.stdout)
     }
 
     fn drop_caches(&mut self) -> Result<(), ClusterError> {
         for way in &self.objects.parameters.dropcaches {
             match way {
                 DropCaches::PageCache => {
+                    let pods = self.wait_for_daemons("pods that drop caches", "drop-caches")?;
                     // 3: page cache, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst).
                     let argv: &[&str] = match self.objects.parameters.is_by_agent() {
                         true => &[PROGRAM, "pod", "drop-caches"],
                         false => &["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"],
                     };
-                    for pod in self.wait_for("pods that drop caches", "drop-caches", 1)? {
-                        self.must(text(&pod, "/metadata/name"), argv, None)?;
+                    let commands: Vec<_> = pods
+                        .iter()
+                        .map(|pod| (text(pod, "/metadata/name"), argv))
+                        .collect();
+                    let told = self.cluster.exec_all(self.namespace(), &commands, SYNC)?;
+                    for ((pod, argv), ran) in commands.iter().zip(&told) {
+                        well(pod, argv, ran)?;
                     }
                 }
                 DropCaches::Ceph => super::ceph::drop_caches(self.cluster)?,
@@ -501,9 +465,7 @@ impl Going<'_, '_> {
     /// What the pods wrote, before they are removed. What cannot be had any more
     /// is not worth an error.
     fn keep_logs(&self) {
-        let labels = format!("{RUN}={}", self.objects.run);
-        let pods = self.cluster.list(POD, Some(self.namespace()), &labels, "");
-        for pod in pods.unwrap_or_default() {
+        for pod in self.all_pods().unwrap_or_default() {
             let name = text(&pod, "/metadata/name");
             if let Ok(log) = self.cluster.logs(self.namespace(), name) {
                 let _ = self.keep(&format!("podlogs/{name}.txt"), log.as_bytes());
@@ -521,28 +483,12 @@ fn keep(path: &Path, bytes: &[u8]) -> Result<(), ClusterError> {
     })
 }
 
-/// Removes what benchmarks have made in a namespace: of one run, or of all.
-/// Returns what was removed.
-///
-/// # Errors
-/// When something could not be removed.
-pub fn cleanup(
-    cluster: &Cluster,
-    namespace: &str,
-    run: Option<&str>,
-) -> Result<Vec<String>, KubeError> {
-    let mut labels = format!("{}={}", MADE_BY.0, MADE_BY.1);
-    if let Some(run) = run {
-        labels.push_str(&format!(",{RUN}={run}"));
+/// That a command in a pod did what it should.
+fn well(pod: &str, argv: &[&str], ran: &Ran) -> Result<(), ClusterError> {
+    if ran.code == Some(0) {
+        return Ok(());
     }
-    let mut removed = Vec::new();
-    // Claims last: they are in use until their pods are gone.
-    for kind in [DAEMON_SET, STATEFUL_SET, SERVICE, POD, CLAIM] {
-        for object in cluster.list(kind, Some(namespace), &labels, "")? {
-            let name = text(&object, "/metadata/name");
-            cluster.delete(kind, Some(namespace), name)?;
-            removed.push(format!("{} {name}", kind.kind));
-        }
-    }
-    Ok(removed)
+    let said = String::from_utf8_lossy(&ran.stderr);
+    let what = format!("{} in pod {pod} failed: {}", argv.join(" "), said.trim());
+    Err(ClusterError::Command(what))
 }

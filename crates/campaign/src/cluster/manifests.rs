@@ -11,6 +11,8 @@ use super::image::PROGRAM;
 pub const MADE_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "fathom");
 /// Label that tells the run.
 pub const RUN: &str = "fathom/run";
+/// Name of the client's pod.
+pub const CLIENT: &str = "client";
 /// Port of fio's server (server.h, FIO_NET_PORT).
 pub const FIO_PORT: u16 = 8765;
 /// Where pods that take statistics have the `/proc` of their node.
@@ -179,15 +181,14 @@ impl Objects<'_> {
         })
     }
 
-    /// The pod from which a phase is told to the servers. It does nothing by
+    /// The pod from which the phases are told to the servers. It does nothing by
     /// itself.
     #[must_use]
-    pub fn client(&self, phase: &str) -> Value {
-        let part = format!("client-{phase}");
+    pub fn client(&self) -> Value {
         json!({
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": self.metadata(&part, &part),
+            "metadata": self.metadata(CLIENT, "client"),
             "spec": {
                 "automountServiceAccountToken": false,
                 "restartPolicy": "Never",

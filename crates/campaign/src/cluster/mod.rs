@@ -18,7 +18,11 @@ mod parameters;
 #[cfg(feature = "kube")]
 mod phase;
 pub mod pod;
+#[cfg(feature = "kube")]
+mod removal;
 pub mod rights;
+#[cfg(feature = "kube")]
+mod start;
 #[cfg(feature = "kube")]
 mod statistics;
 pub mod trouble;
@@ -29,7 +33,9 @@ mod whole;
 mod yaml;
 
 #[cfg(feature = "kube")]
-pub use going::{ClusterError, Wish, check_rights, cleanup, run};
+pub use going::{ClusterError, Wish, check_rights, run};
 pub use inventory::read as read_inventory;
 pub use parameters::{DropCaches, Given, Parameters, Runs, Workload};
+#[cfg(feature = "kube")]
+pub use removal::cleanup;
 pub use yaml::to_yaml;

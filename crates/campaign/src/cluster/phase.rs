@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use fathom_engine::fio::import;
 use fathom_fleet::kube::KubeError;
 use fathom_model::{Event, Failure, FailureKind, Results};
-use serde_json::Value;
 
-use super::going::{ClusterError, Going, LOOK, POD, SHORT, Server};
+use super::going::{ClusterError, Going, SHORT, Server};
 use super::jobs::Phase;
+use super::manifests::CLIENT;
 use super::statistics::Nodes;
-use super::trouble::{is_ready, items, text};
+use super::trouble::lost;
 use super::whole::Written;
 
 /// What the client of a phase has left.
@@ -24,100 +24,103 @@ struct Output {
 }
 
 impl Going<'_, '_> {
-    /// One job file on all servers at once, told by a client in a pod of its own.
+    /// One job file on all servers at once, told by the client.
     pub(super) fn phase(
         &mut self,
         phase: &Phase,
         servers: &[Server],
         nodes: &Nodes,
     ) -> Result<(), ClusterError> {
-        let client = self.objects.client(&phase.name);
-        let pod = text(&client, "/metadata/name").to_owned();
-        self.make("client", &format!("fio_{}_pod", phase.name), &client)?;
-        self.wait_for("client", &format!("client-{}", phase.name), 1)?;
-        let hosts: String = servers
-            .iter()
-            .map(|server| format!("{}\n", server.address))
-            .collect();
-        self.keep(&format!("jobs/{}.fio", phase.name), phase.text.as_bytes())?;
-        self.keep("hosts.list", hosts.as_bytes())?;
-        for (file, text) in [("job.fio", &phase.text), ("hosts.list", &hosts)] {
-            let write = format!("cat > /client/{file}");
-            self.must(&pod, &["sh", "-c", &write], Some(text.as_bytes()))?;
-        }
-        let start = "fio --client=/client/hosts.list --output-format=normal,json+ /client/job.fio \
-            >/client/out 2>/client/log </dev/null; echo $? >/client/exit";
+        let name = &phase.name;
+        self.keep(&format!("jobs/{name}.fio"), phase.text.as_bytes())?;
+        // The job comes as the input: the files of a phase are in a folder of its own.
+        let start = format!(
+            "mkdir /client/{name} && cd /client/{name} && cat >job.fio && \
+            {{ (fio --client=/client/hosts.list --output-format=normal,json+ job.fio \
+            >out 2>log </dev/null; echo $? >exit) >/dev/null 2>&1 & }}"
+        );
+        let start = ["sh", "-c", &start];
         nodes.mark();
         self.tell(Event::EngineStarted {
             engine: "fio".to_owned(),
             version: None,
-            argv: vec!["sh".to_owned(), "-c".to_owned(), start.to_owned()],
+            argv: start.map(str::to_owned).to_vec(),
             pid: None,
         });
-        self.must(
-            &pod,
-            &["sh", "-c", &format!("({start}) >/dev/null 2>&1 &")],
-            None,
-        )?;
-        let code = self.wait_for_exit(&pod, servers)?;
+        self.must(CLIENT, &start, Some(phase.text.as_bytes()))?;
+        let code = self.wait_for_exit(name, servers)?;
         nodes.mark();
+        let take = format!("cat /client/{name}/log >&2; cat /client/{name}/out");
+        let taken = self.exec(CLIENT, &["sh", "-c", &take], None, SHORT)?;
         let out = Output {
             code,
-            report: self.must(&pod, &["cat", "/client/out"], None)?,
-            log: self.must(&pod, &["cat", "/client/log"], None)?,
+            report: taken.stdout,
+            log: taken.stderr,
         };
-        let name = &phase.name;
         self.keep(&format!("client/{name}/fio.{name}.run.txt"), &out.report)?;
         self.keep(&format!("client/{name}/fio.{name}.log"), &out.log)?;
         let written = self.take_results(phase, servers, &out);
-        self.cluster.delete(POD, Some(self.namespace()), &pod)?;
         let by_address = servers
             .iter()
             .map(|server| (server.address.as_str(), server.pod.as_str()));
         must_be_whole(phase, &written, by_address)
     }
 
+    /// Tells the client who the servers are.
+    pub(super) fn introduce(&self, servers: &[Server]) -> Result<(), ClusterError> {
+        let hosts: String = servers
+            .iter()
+            .map(|server| format!("{}\n", server.address))
+            .collect();
+        self.keep("hosts.list", hosts.as_bytes())?;
+        let write = ["sh", "-c", "cat >/client/hosts.list"];
+        self.must(CLIENT, &write, Some(hosts.as_bytes()))?;
+        Ok(())
+    }
+
     /// Looks for the client's exit again and again: no connection has to last as
-    /// long as the run does.
-    fn wait_for_exit(&self, pod: &str, servers: &[Server]) -> Result<i32, ClusterError> {
+    /// long as the run does. A look waits a second in the pod, so that the end is
+    /// not told late.
+    fn wait_for_exit(&self, phase: &str, servers: &[Server]) -> Result<i32, ClusterError> {
         let limit = Duration::from_secs(self.objects.parameters.maxwait_s);
         let began = Instant::now();
+        let look = format!(
+            "cd /client/{phase}; for i in 1 2 3 4 5 6 7 8 9 10; do \
+            [ ! -s exit ] || break; sleep 0.1; done; cat exit 2>/dev/null"
+        );
         loop {
             self.go_on()?;
-            let ran = self.exec(pod, &["cat", "/client/exit"], None, SHORT)?;
-            let told = String::from_utf8_lossy(&ran.stdout);
+            // A look that fails may be the first to tell that the client is gone.
+            let looked = self.exec(CLIENT, &["sh", "-c", &look], None, SHORT);
+            let told = looked.as_ref().map(|ran| ran.stdout.as_slice());
+            let told = String::from_utf8_lossy(told.unwrap_or_default()).into_owned();
             if let Ok(code) = told.trim().parse() {
                 return Ok(code);
             }
-            let gone = self.lost(servers)?;
-            if !gone.is_empty() {
-                return Err(ClusterError::Command(went_away(&gone)));
+            let lost = self.lost(servers)?;
+            if !lost.is_empty() {
+                return Err(ClusterError::Command(lost.join("; ")));
             }
+            looked?;
             if began.elapsed() >= limit {
                 return Err(ClusterError::Command(format!(
-                    "it did not end within {} s",
+                    "phase {phase} did not end within {} s",
                     limit.as_secs()
                 )));
             }
-            std::thread::sleep(LOOK);
         }
     }
 
-    /// Servers that are not the ones any more that the phase began with: deleted
-    /// and made again, restarted, not ready.
+    /// Servers, and the client, that are not the ones any more that the phase
+    /// began with: deleted and made again, restarted, not ready. Each with what
+    /// became of it.
     pub(super) fn lost(&self, servers: &[Server]) -> Result<Vec<String>, KubeError> {
-        let pods = self.pods("server")?;
-        let is_well = |server: &&Server| {
-            let pod = pods
-                .iter()
-                .find(|pod| text(pod, "/metadata/uid") == server.uid);
-            pod.is_some_and(|pod| {
-                let is_ending = pod.pointer("/metadata/deletionTimestamp").is_some();
-                is_ready(pod) && !is_ending && !has_restarted(pod)
-            })
-        };
-        let lost = servers.iter().filter(|server| !is_well(server));
-        Ok(lost.map(|server| server.pod.clone()).collect())
+        let pods = self.all_pods()?;
+        let lost = servers.iter().chain(&self.client).filter_map(|server| {
+            let why = lost(&pods, &server.uid)?;
+            Some(format!("{} went away while it ran: {why}", server.pod))
+        });
+        Ok(lost.collect())
     }
 
     fn take_results(&mut self, phase: &Phase, servers: &[Server], out: &Output) -> Written {
@@ -182,10 +185,6 @@ pub(super) fn must_be_whole<'s>(
     )))
 }
 
-pub(super) fn went_away(servers: &[String]) -> String {
-    format!("{} went away while it ran", servers.join(", "))
-}
-
 /// Servers of which there is no report: fio leaves them out of its sums and says
 /// nothing.
 fn silent<'s>(results: &Results, servers: &'s [Server]) -> impl Iterator<Item = String> {
@@ -203,10 +202,4 @@ fn silent<'s>(results: &Results, servers: &'s [Server]) -> impl Iterator<Item = 
             server.pod, server.address
         )
     })
-}
-
-/// Whether a container of a pod was started more than once.
-fn has_restarted(pod: &Value) -> bool {
-    items(pod, "/status/containerStatuses")
-        .any(|container| container["restartCount"].as_u64() > Some(0))
 }

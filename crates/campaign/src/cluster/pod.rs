@@ -53,7 +53,7 @@ fn again(error: &io::Error) -> io::Error {
 
 /// How full the mounted file systems are; those without blocks are left out.
 fn free(mounts: &str) -> String {
-    let mut table = String::from("FILESYSTEM SIZE USED AVAILABLE USED% MOUNTED-ON\n");
+    let mut table = String::from("FILESYSTEM\tSIZE\tUSED\tAVAILABLE\tUSED%\tMOUNTED ON\n");
     for line in mounts.lines() {
         let mut words = line.split(' ');
         let (Some(device), Some(path)) = (words.next(), words.next()) else {
@@ -71,7 +71,7 @@ fn free(mounts: &str) -> String {
         // As df(1) does it: of what those may use who are not root, rounded up.
         let share = (used * 100).div_ceil((used + all.f_bavail).max(1));
         table.push_str(&format!(
-            "{device} {} {} {} {share}% {path}\n",
+            "{device}\t{}\t{}\t{}\t{share}%\t{path}\n",
             size(all.f_blocks),
             size(used),
             size(all.f_bavail)
@@ -156,7 +156,7 @@ mod tests {
         fs::create_dir(dir.path().join("a b")).unwrap();
         let look = Look::around("1", dir.path());
         let of = |name: &str| look.files[name].as_str();
-        assert!(of("df_h.txt").lines().any(|line| line.ends_with(" /")));
+        assert!(of("df_h.txt").lines().any(|line| line.ends_with("\t/")));
         assert!(of("mount.txt").contains(" / "));
         assert!(of("env.txt").contains("MemTotal"));
         let files: Vec<_> = of("ls_l.txt").lines().collect();

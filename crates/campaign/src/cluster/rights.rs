@@ -24,21 +24,36 @@ const fn right(verb: &'static str, group: &'static str, resource: &'static str) 
     }
 }
 
-/// What every benchmark needs in its namespace.
-const ALWAYS: [Right; 13] = [
+/// What every benchmark needs in its namespace. To apply an object that is not
+/// there takes `patch` and `create`; a command in a pod `get` or `create`, as the
+/// cluster's version has it.
+const ALWAYS: [Right; 19] = [
+    right("list", "", "services"),
     right("patch", "", "services"),
+    right("create", "", "services"),
     right("delete", "", "services"),
-    right("patch", "apps", "statefulsets"),
-    right("delete", "apps", "statefulsets"),
-    right("patch", "", "pods"),
     right("list", "", "pods"),
+    right("patch", "", "pods"),
+    right("create", "", "pods"),
     right("delete", "", "pods"),
     right("create", "", "pods/exec"),
+    right("get", "", "pods/exec"),
     right("get", "", "pods/log"),
     right("list", "", "persistentvolumeclaims"),
     right("delete", "", "persistentvolumeclaims"),
     right("list", "", "events"),
     right("list", "apps", "statefulsets"),
+    right("patch", "apps", "statefulsets"),
+    right("create", "apps", "statefulsets"),
+    right("delete", "apps", "statefulsets"),
+    right("list", "apps", "daemonsets"),
+];
+
+/// What makes and removes a daemon set.
+const DAEMONS: [Right; 3] = [
+    right("patch", "apps", "daemonsets"),
+    right("create", "apps", "daemonsets"),
+    right("delete", "apps", "daemonsets"),
 ];
 
 /// What a benchmark needs.
@@ -47,14 +62,61 @@ pub fn needed(parameters: &Parameters, makes_namespace: bool) -> Vec<Right> {
     let mut all = ALWAYS.to_vec();
     let drops = parameters.dropcaches.contains(&DropCaches::PageCache);
     if drops || parameters.stats_s > 0 {
-        all.push(right("patch", "apps", "daemonsets"));
-        all.push(right("delete", "apps", "daemonsets"));
+        all.extend(DAEMONS);
     }
     if makes_namespace {
-        all.push(Right {
+        all.extend(["patch", "create"].map(|verb| Right {
             of_cluster: true,
-            ..right("patch", "", "namespaces")
-        });
+            ..right(verb, "", "namespaces")
+        }));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::{Given, Workload};
+    use super::*;
+
+    /// The rights of the Role in docs/CLUSTER.md: group, resource, verb.
+    fn documented() -> BTreeSet<(String, String, String)> {
+        let page = include_str!("../../../../docs/CLUSTER.md");
+        let rules = page.split("\nrules:\n").nth(1).unwrap();
+        let rules = rules.split("```").next().unwrap();
+        let list = |line: &str, key: &str| -> Option<Vec<String>> {
+            let list = line.trim_start_matches(['-', ' ']).strip_prefix(key)?;
+            Some(serde_json::from_str(list).unwrap())
+        };
+        let mut all = BTreeSet::new();
+        let (mut groups, mut resources) = (Vec::new(), Vec::new());
+        for line in rules.lines() {
+            groups = list(line, "apiGroups: ").unwrap_or(groups);
+            resources = list(line, "resources: ").unwrap_or(resources);
+            for verb in list(line, "verbs: ").into_iter().flatten() {
+                for resource in &resources {
+                    all.insert((groups[0].clone(), resource.clone(), verb.clone()));
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn the_documented_role_is_what_is_asked_for() {
+        let given = Given {
+            dropcaches: Some(vec![DropCaches::PageCache]),
+            ..Given::default()
+        };
+        let runs = given.runs(Workload::Seq, &Given::default()).unwrap();
+        let needed = needed(&runs[0], false);
+        let words = |right: &Right| {
+            let [group, resource, verb] = [right.group, right.resource, right.verb];
+            (group.to_owned(), resource.to_owned(), verb.to_owned())
+        };
+        let asked: BTreeSet<_> = needed.iter().map(words).collect();
+        assert_eq!(asked.len(), needed.len(), "one is asked for twice");
+        assert_eq!(documented(), asked);
+    }
 }

@@ -12,9 +12,10 @@ use fathom_model::Event;
 use fathom_record::{StatsWriter, now_ms};
 
 use super::files::print;
-use super::going::{ClusterError, DAEMON_SET, Going, LOOK};
+use super::going::{ClusterError, DAEMON_SET, Going};
 use super::manifests::{HOST_PROC, RUN};
-use super::trouble::{is_ready, text, troubles};
+use super::start::Pace;
+use super::trouble::{Trouble, is_ready, text, troubles};
 
 /// How long the pods on the nodes may take to start: the servers have been
 /// waited for already, and a node without statistics is no reason to stop.
@@ -64,7 +65,7 @@ impl Going<'_, '_> {
                     node,
                     interval,
                 };
-                let dir = self.dir().to_owned();
+                let dir = self.dir.clone();
                 let say = say.clone();
                 wake.push(waker);
                 scope.spawn(move || observer.observe(&dir, &woken, &say));
@@ -76,6 +77,7 @@ impl Going<'_, '_> {
     /// The pods that are ready, each with its node.
     fn observers(&mut self) -> Result<Vec<(String, String)>, ClusterError> {
         let began = Instant::now();
+        let mut pace = Pace::new();
         loop {
             self.go_on()?;
             let (wanted, pods) = (self.wanted_observers()?, self.pods("stats")?);
@@ -91,11 +93,13 @@ impl Going<'_, '_> {
                 return Ok(ready);
             }
             if began.elapsed() >= START || wanted == Some(0) {
-                let text = self.why_not(wanted, ready.len(), &troubles(&pods, &[]));
+                let troubles = troubles(&self.see(pods)?, wanted.unwrap_or(0));
+                let troubles: Vec<String> = troubles.into_iter().map(Trouble::text).collect();
+                let text = self.why_not(wanted, ready.len(), &troubles);
                 self.tell(Event::Note { text });
                 return Ok(ready);
             }
-            std::thread::sleep(LOOK);
+            pace.wait();
         }
     }
 

@@ -15,10 +15,10 @@ const STUCK: [&str; 8] = [
     "CrashLoopBackOff",
 ];
 
-/// Reasons of warnings that tell why an object is not made or not used.
-const WARNINGS: [&str; 7] = [
+/// Reasons of warnings that tell why an object is not made or not used. (Why a
+/// pod has no node, its own condition says.)
+const WARNINGS: [&str; 6] = [
     "FailedCreate",
-    "FailedScheduling",
     "FailedMount",
     "FailedAttachVolume",
     "FailedBinding",
@@ -26,22 +26,97 @@ const WARNINGS: [&str; 7] = [
     "Evicted",
 ];
 
-/// What stands against the start of pods, each once: `server-fio-0: …`.
-/// `events` are those of the objects of this run only.
+/// Words of what no waiting heals: a quota, a policy of pods (Kubernetes',
+/// OpenShift's), a class that is not there, an image's name or policy.
+const FINAL: [&str; 7] = [
+    "exceeded quota",
+    "failed quota",
+    "violates PodSecurity",
+    "security context constraint",
+    "storageclass.storage.k8s.io",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+];
+
+/// Objects of a run that starts, as the cluster has them.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    /// Pods of the part that is waited for.
+    pub pods: Vec<Value>,
+    /// What makes pods: sets.
+    pub makers: Vec<Value>,
+    /// Claims.
+    pub claims: Vec<Value>,
+    /// Events of the whole namespace.
+    pub events: Vec<Value>,
+}
+
+impl Seen {
+    /// Whether the object of this id has still something to do for the start.
+    fn wants(&self, uid: &str, wanted: usize) -> bool {
+        let of = |objects: &[Value]| {
+            let mut all = objects.iter();
+            all.find(|object| text(object, "/metadata/uid") == uid)
+                .cloned()
+        };
+        if let Some(pod) = of(&self.pods) {
+            let mut containers = items(&pod, "/status/containerStatuses");
+            return containers.all(|container| container["started"] != true);
+        }
+        if let Some(claim) = of(&self.claims) {
+            return text(&claim, "/status/phase") != "Bound";
+        }
+        of(&self.makers).is_some() && self.pods.len() < wanted
+    }
+}
+
+/// What stands against a start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// Name of the object.
+    pub object: String,
+    /// What the cluster says of it.
+    pub said: String,
+    /// Whether no waiting heals it.
+    pub is_final: bool,
+}
+
+impl Trouble {
+    fn new(object: &str, said: String) -> Self {
+        let is_final = FINAL.iter().any(|words| said.contains(words));
+        Self {
+            object: object.to_owned(),
+            said,
+            is_final,
+        }
+    }
+
+    /// `server-fio-0: …`
+    #[must_use]
+    pub fn text(self) -> String {
+        format!("{}: {}", self.object, self.said)
+    }
+}
+
+/// What stands against the start of `wanted` pods, each once. An event stays when
+/// what it tells of has healed: it counts only while its object, one of this
+/// run, is not what it shall be. Objects are known by their ids, as those of an
+/// earlier run had the same names.
 #[must_use]
-pub fn troubles(pods: &[Value], events: &[Value]) -> Vec<String> {
-    let mut all = Vec::new();
-    let mut tell = |told: String| {
-        if !all.contains(&told) {
-            all.push(told);
+pub fn troubles(seen: &Seen, wanted: usize) -> Vec<Trouble> {
+    let mut all: Vec<Trouble> = Vec::new();
+    let mut tell = |object: &str, said: String| {
+        let trouble = Trouble::new(object, said);
+        if !all.contains(&trouble) {
+            all.push(trouble);
         }
     };
-    for pod in pods {
+    for pod in &seen.pods {
         let name = text(pod, "/metadata/name");
         for condition in items(pod, "/status/conditions") {
             let is = |pointer, value| text(condition, pointer) == value;
             if is("/type", "PodScheduled") && is("/status", "False") {
-                tell(format!("{name}: {}", text(condition, "/message")));
+                tell(name, text(condition, "/message").to_owned());
             }
         }
         for container in items(pod, "/status/containerStatuses") {
@@ -49,25 +124,51 @@ pub fn troubles(pods: &[Value], events: &[Value]) -> Vec<String> {
             if STUCK.contains(&reason) {
                 let message = text(container, "/state/waiting/message");
                 let image = text(container, "/image");
-                tell(format!("{name}: {reason}, image {image}: {message}"));
+                tell(name, format!("{reason}, image {image}: {message}"));
             }
         }
         if text(pod, "/status/phase") == "Failed" {
             let reason = text(pod, "/status/reason");
-            tell(format!(
-                "{name}: {reason}: {}",
-                text(pod, "/status/message")
-            ));
+            tell(name, format!("{reason}: {}", text(pod, "/status/message")));
         }
     }
-    for event in events {
+    for event in &seen.events {
         let reason = text(event, "/reason");
-        if text(event, "/type") == "Warning" && WARNINGS.contains(&reason) {
+        let is_warning = text(event, "/type") == "Warning" && WARNINGS.contains(&reason);
+        if is_warning && seen.wants(text(event, "/involvedObject/uid"), wanted) {
             let object = text(event, "/involvedObject/name");
-            tell(format!("{object}: {reason}: {}", text(event, "/message")));
+            tell(object, format!("{reason}: {}", text(event, "/message")));
         }
     }
     all
+}
+
+/// Why a server is not the one any more that a phase began with; `None` when it
+/// is.
+#[must_use]
+pub fn lost(pods: &[Value], uid: &str) -> Option<String> {
+    let Some(pod) = pods.iter().find(|pod| text(pod, "/metadata/uid") == uid) else {
+        return Some("its pod was deleted".to_owned());
+    };
+    if text(pod, "/status/phase") == "Failed" {
+        let reason = text(pod, "/status/reason");
+        return Some(format!("{reason}: {}", text(pod, "/status/message")));
+    }
+    for container in items(pod, "/status/containerStatuses") {
+        for ended in ["/state/terminated", "/lastState/terminated"] {
+            if let Some(ended) = container.pointer(ended) {
+                return Some(format!(
+                    "its container ended: {}, exit code {}",
+                    text(ended, "/reason"),
+                    ended["exitCode"]
+                ));
+            }
+        }
+    }
+    if !text(pod, "/metadata/deletionTimestamp").is_empty() {
+        return Some("its pod is being deleted".to_owned());
+    }
+    (!is_ready(pod)).then(|| "it is not ready any more".to_owned())
 }
 
 /// Whether all containers of a pod are ready.
@@ -101,23 +202,69 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    #[test]
-    fn the_clusters_own_words_are_told_once() {
+    fn seen() -> Seen {
         let pod = json!({
-            "metadata": {"name": "server-fio-0"},
+            "metadata": {"name": "server-fio-0", "uid": "p"},
             "status": {"conditions": [{
                 "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
                 "message": "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.",
             }]},
         });
         let event = json!({
-            "type": "Warning", "reason": "ProvisioningFailed", "involvedObject": {"name": "dataset-server-fio-0"},
+            "type": "Warning", "reason": "ProvisioningFailed",
+            "involvedObject": {"name": "dataset-server-fio-0", "uid": "c"},
             "message": "storageclass.storage.k8s.io \"gold\" not found",
         });
         let normal = json!({"type": "Normal", "reason": "FailedMount", "message": "no"});
-        let told = troubles(&[pod.clone(), pod], &[event.clone(), event, normal]);
+        let claim = json!({"metadata": {"uid": "c"}, "status": {"phase": "Pending"}});
+        Seen {
+            pods: vec![pod.clone(), pod],
+            makers: Vec::new(),
+            claims: vec![claim],
+            events: vec![event.clone(), event, normal],
+        }
+    }
+
+    #[test]
+    fn the_clusters_own_words_are_told_once() {
+        let told = troubles(&seen(), 2);
         assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].starts_with("server-fio-0: 0/1 nodes"));
-        assert!(told[1].contains("\"gold\" not found"));
+        assert_eq!(told[0].object, "server-fio-0");
+        assert!(!told[0].is_final, "a node may come");
+        assert!(told[1].said.contains("\"gold\" not found"));
+        assert!(told[1].is_final);
+    }
+
+    #[test]
+    fn what_has_healed_is_not_told() {
+        let mut healed = seen();
+        healed.pods.clear();
+        healed.claims[0]["status"]["phase"] = json!("Bound");
+        assert_eq!(troubles(&healed, 0), []);
+        // The set's failure counts while a pod is missing.
+        healed.makers = vec![json!({"metadata": {"uid": "s"}})];
+        healed.events = vec![json!({
+            "type": "Warning", "reason": "FailedCreate", "message": "exceeded quota: q",
+            "involvedObject": {"name": "server-fio", "uid": "s"},
+        })];
+        assert_eq!(troubles(&healed, 0), []);
+        assert_eq!(troubles(&healed, 1).len(), 1);
+    }
+
+    #[test]
+    fn a_lost_server_is_told_with_its_reason() {
+        let well = json!({"metadata": {"uid": "a"}, "status": {
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "containerStatuses": [{"state": {"running": {}}, "lastState": {}}],
+        }});
+        assert_eq!(lost(std::slice::from_ref(&well), "a"), None);
+        assert_eq!(lost(&[], "a").as_deref(), Some("its pod was deleted"));
+        let mut killed = well;
+        killed["status"]["containerStatuses"][0]["lastState"] =
+            json!({"terminated": {"reason": "OOMKilled", "exitCode": 137}});
+        assert_eq!(
+            lost(&[killed], "a").as_deref(),
+            Some("its container ended: OOMKilled, exit code 137")
+        );
     }
 }

@@ -298,7 +298,7 @@ impl Ready<'_> {
             moved.borrow_mut().take(event);
             observer(event);
         };
-        let mut session = Session::new(writer, &mut observe, t_ms);
+        let mut session = Session::new(writer, control, &mut observe, t_ms);
         for text in self.notes.iter().chain(&notes) {
             session.event(Event::Note { text: text.clone() });
         }

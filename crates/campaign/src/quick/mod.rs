@@ -278,7 +278,7 @@ pub fn run(
     observer: &mut Observer,
 ) -> Result<(PathBuf, RunStatus), QuickError> {
     let (site, facts, chosen) = ready(host, order, observer)?;
-    if control.stop_requests() > 0 {
+    if control.stop_requests() > 0 || !control.all_are_ready() {
         return Err(QuickError::Interrupted);
     }
     let engine = host.engine(chosen)?;

@@ -456,33 +456,44 @@ fn send(
 /// The command line for the Fathom over there.
 fn arguments(order: &Order) -> Vec<String> {
     let mut args: Vec<String> = ["quick", "--events"].map(str::to_owned).to_vec();
-    let mut option = |name: &str, value: String| args.push(format!("{name}={value}"));
-    match &order.group.file {
-        // The same program has the same shipped groups; others travel as text.
-        None => option("--group", order.group.name.clone()),
-        Some(_) => option("--group-text", order.group.to_toml()),
-    }
-    if let Some(runtime_s) = order.runtime_s {
-        option("--runtime", runtime_s.to_string());
-    }
-    if let Some(size_bytes) = order.size_bytes {
-        option("--size", size_bytes.to_string());
-    }
-    let engine = match order.engine {
-        Wish::Auto => "auto",
-        Wish::Fio => "fio",
-        Wish::Native => "native",
-    };
-    option("--engine", engine.into());
     // The program brings its own engine: nothing is installed on another
     // machine unless fio is asked for.
     if !order.may_install || order.engine == Wish::Auto {
         args.push("--no-install".into());
     }
-    args.extend(["--".into(), "here".into()]);
-    args.extend(order.path.as_deref().map(text));
-    args.extend(order.only.clone());
+    args.extend(order.words());
     args
+}
+
+impl Order {
+    /// It as words of a command line behind `fathom quick`, for a Fathom that is
+    /// this very one on another machine.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut option = |name: &str, value: String| words.push(format!("{name}={value}"));
+        match &self.group.file {
+            // The same program has the same shipped groups; others travel as text.
+            None => option("--group", self.group.name.clone()),
+            Some(_) => option("--group-text", self.group.to_toml()),
+        }
+        if let Some(runtime_s) = self.runtime_s {
+            option("--runtime", runtime_s.to_string());
+        }
+        if let Some(size_bytes) = self.size_bytes {
+            option("--size", size_bytes.to_string());
+        }
+        let engine = match self.engine {
+            Wish::Auto => "auto",
+            Wish::Fio => "fio",
+            Wish::Native => "native",
+        };
+        option("--engine", engine.into());
+        words.extend(["--".into(), "here".into()]);
+        words.extend(self.path.as_deref().map(text));
+        words.extend(self.only.clone());
+        words
+    }
 }
 
 #[cfg(test)]

@@ -87,6 +87,9 @@ impl Ready<'_> {
             return Err(refusal);
         }
         let _hold = self.hold()?;
+        if !control.all_are_ready() {
+            return Err(RunError::Interrupted);
+        }
         let ledgers = self.ledgers();
         // What an earlier start has written that was killed. What cannot be had is
         // told by `fathom ledger`.
@@ -122,7 +125,7 @@ impl Ready<'_> {
         let logs = Logs::new(&self.folder, &self.plan.dut).provisioned(self.plan.preparation.on);
         let book = Book::of(&ledgers, &self.dut, COMMAND, &dir);
         let mut going = Going {
-            session: Session::new(writer, &mut observe, clock.t_ms),
+            session: Session::new(writer, control, &mut observe, clock.t_ms),
             tally: &tally,
             looks: &looks,
             history: &history,

@@ -37,6 +37,7 @@ pub(crate) mod records;
 mod spending;
 mod stages;
 mod tally;
+mod together;
 
 pub use going::Finish;
 use guards::Guards;
@@ -47,6 +48,7 @@ pub use progress::{Counts, Current, Progress, Recent, What};
 pub use records::{COMMAND, current, engine_of};
 pub use stages::{Stages, Standing};
 pub use tally::{Came, Ended, Tally};
+pub use together::{Together, machines_of};
 
 /// How a run begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -98,6 +100,9 @@ pub enum RunError {
     /// The engine could not be asked for its command.
     #[error(transparent)]
     Command(#[from] EngineError),
+    /// It was stopped before anything was done.
+    #[error("interrupted before anything was done")]
+    Interrupted,
     /// The record could not be written or read.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -112,6 +117,7 @@ impl RunError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Input(_) => Exit::Input,
+            Self::Interrupted => Exit::Interrupted,
             Self::Refused(_) | Self::Record(RecordError::Busy { .. }) => Exit::Refused,
             Self::Missing(_) | Self::Command(_) => Exit::Missing,
             Self::Engine(none) => match none.kind() {
@@ -203,6 +209,7 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
     let mut known = Known::default();
     if let Some(dir) = &record {
         let header = known.read(dir)?;
+        together::must_be_of_one(&header)?;
         let before = records::engine_of(&header);
         records::must_fit(&dut, before.as_deref(), &header, &selected, &environment)?;
         records::must_be_same_tests(&header, &snia)?;

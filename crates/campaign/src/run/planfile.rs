@@ -104,20 +104,48 @@ pub struct Planned {
 /// # Errors
 /// When it cannot be written.
 pub(super) fn write(dir: &Path, ready: &Ready, plan: &Plan) -> io::Result<()> {
+    let engine = ready.selected.engine().name();
+    let (partial, flags) = (ready.options.partial, ready.options.flags.clone());
+    let head = Head::of(plan, &ready.folder, engine, partial, flags);
+    write_lines(dir, &head, &stages(ready), plan)
+}
+
+impl Head {
+    /// What there is to say of a plan.
+    pub(super) fn of(
+        plan: &Plan,
+        folder: &Path,
+        engine: &str,
+        partial: bool,
+        flags: Value,
+    ) -> Self {
+        Self {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            folder: folder.to_owned(),
+            dut: plan.dut.clone(),
+            engine: engine.to_owned(),
+            partial,
+            flags,
+        }
+    }
+}
+
+/// As [`write`], of a plan whose stages are known.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn write_lines(
+    dir: &Path,
+    head: &Head,
+    stages: &[PlannedStage],
+    plan: &Plan,
+) -> io::Result<()> {
     let fresh = dir.join(".plan.jsonl");
     let mut file = BufWriter::new(File::create(&fresh)?);
-    let head = Head {
-        format: FORMAT.to_owned(),
-        version: VERSION,
-        folder: ready.folder.clone(),
-        dut: plan.dut.clone(),
-        engine: ready.selected.engine().name().to_owned(),
-        partial: ready.options.partial,
-        flags: ready.options.flags.clone(),
-    };
-    push(&mut file, &head)?;
-    for stage in stages(ready) {
-        push(&mut file, &stage)?;
+    push(&mut file, head)?;
+    for stage in stages {
+        push(&mut file, stage)?;
     }
     for step in &plan.steps {
         let line = Line {

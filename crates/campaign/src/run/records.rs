@@ -193,8 +193,7 @@ pub(super) fn create(
     };
     let mut header = Header::new(&format!("{}{mark}", name.to_string_lossy()), COMMAND);
     header.environment = Some(environment.clone());
-    let facts = Facts::of(plan, selected.engine().name());
-    header.facts.insert(FACTS.to_owned(), json!(facts));
+    add_facts(&mut header, plan, selected.engine().name());
     if let Some(setups) = snia {
         header.facts.insert(crate::snia::FACTS.to_owned(), setups);
     }
@@ -205,9 +204,20 @@ pub(super) fn create(
         .facts
         .insert("command".to_owned(), Value::from(command));
     let writer = Writer::create(runs_dir, &header)?;
-    // A plan need not come from a configuration.
-    let _ = fs::copy(plan.folder.join(CONFIG), writer.dir().join(CONFIG_COPY));
+    keep_config(plan, writer.dir());
     Ok(writer)
+}
+
+/// Says in a record's header of which campaign it is.
+pub(super) fn add_facts(header: &mut Header, plan: &Plan, engine: &str) {
+    let facts = Facts::of(plan, engine);
+    header.facts.insert(FACTS.to_owned(), json!(facts));
+}
+
+/// Keeps a copy of the configuration in the record.
+pub(super) fn keep_config(plan: &Plan, dir: &Path) {
+    // A plan need not come from a configuration.
+    let _ = fs::copy(plan.folder.join(CONFIG), dir.join(CONFIG_COPY));
 }
 
 /// The path of a job file in the record, by its name there.

@@ -1,17 +1,22 @@
 //! `fathom agent`: what runs on each machine of a run on several; started by the
-//! Fathom that drives them, never by a person.
+//! Fathom that drives them, never by a person. It runs the very command that was
+//! called there; that this is one of several is known to its [`Control`] alone.
+//!
+//! [`Control`]: fathom_engine::Control
 
-use std::fs;
+use std::path::Path;
+use std::sync::Arc;
 
 use clap::Parser;
+use fathom_engine::Lead;
 use fathom_fleet::hosts::agent::{Line, one_at_a_time};
-use fathom_fleet::hosts::wire::Say;
-use fathom_fleet::ssh::carry::Wire;
-use fathom_model::Exit;
+use fathom_fleet::hosts::wire::{RUNS, Say, Word};
+use fathom_fleet::ssh::carry::{Wire, plain, write_part};
+use fathom_model::{Exit, RunStatus};
 use tempfile::TempDir;
 
-use super::{Cli, Command, ExitError, Global, exit_for, job};
-use crate::{signals, wire};
+use super::{Cli, ExitError, Global, dispatch, exit_for};
+use crate::{out, signals, wire};
 
 /// Run what the Fathom at the other end of the line says
 #[derive(Debug, clap::Args)]
@@ -30,66 +35,50 @@ pub fn run(_: &Global, _: &Args) -> anyhow::Result<Exit> {
             rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
     };
     let line = Line::open(std::io::stdin(), control.clone(), send.clone(), kill);
-    let Some(Say::Job {
-        args,
-        files,
-        behind,
-    }) = line.job()
-    else {
-        return Ok(Exit::Interrupted);
-    };
-    let done = with_files(&args, &files, &behind, |cli| match &cli.command {
-        Command::Job(args) => job::driven(&cli.global, args, &line, &send, &control),
-        _ => Err(ExitError {
-            exit: Exit::Usage,
-            message: "this command does not run on several machines".to_owned(),
-        }
-        .into()),
-    });
-    if let Err(error) = &done {
-        send(&Wire::Refused {
+    let line = Arc::new(line);
+    signals::lead(control, Arc::clone(&line) as Arc<dyn Lead>);
+    // stdout is the other side's, and so is whoever reads stderr.
+    out::silence();
+    // Over ssh it lies in the folder that is removed whatever happens.
+    let folder = TempDir::with_prefix("fathom-")?;
+    let done = command(&line, folder.path());
+    match &done {
+        Ok(exit) => line.end(match exit {
+            Exit::Success => RunStatus::Complete,
+            Exit::Interrupted => RunStatus::Interrupted,
+            _ => RunStatus::Failed,
+        }),
+        Err(error) => send(&Wire::Refused {
             exit: exit_for(error).code(),
             message: format!("{error:#}"),
-        });
-        return Ok(exit_for(error));
+        }),
     }
-    done
+    done.or_else(|error| Ok(exit_for(&error)))
 }
 
-/// Reads the command line behind which the files stand, in a folder that is
-/// removed at the end.
-fn with_files(
-    args: &[String],
-    files: &[(String, String)],
-    behind: &[String],
-    run: impl FnOnce(&Cli) -> anyhow::Result<Exit>,
-) -> anyhow::Result<Exit> {
-    let dir = TempDir::with_prefix("fathom-")?;
-    let mut words = vec![
-        "fathom".to_owned(),
-        "--runs".to_owned(),
-        // Nothing of a run stays on the machine.
-        dir.path().join("runs").display().to_string(),
-    ];
-    words.extend(args.iter().cloned());
-    for (nth, (name, text)) in files.iter().enumerate() {
-        let folder = dir.path().join(nth.to_string());
-        fs::create_dir(&folder)?;
-        // A name that leads elsewhere is cut to its last part.
-        let name = std::path::Path::new(name)
-            .file_name()
-            .unwrap_or("job".as_ref());
-        let path = folder.join(name);
-        fs::write(&path, text)?;
-        words.push(path.display().to_string());
-    }
-    if !behind.is_empty() {
-        words.push("--".to_owned());
-        words.extend(behind.iter().cloned());
-    }
-    let cli = Cli::try_parse_from(words).map_err(|error| ExitError {
+/// Takes the files, then the command line, and runs it.
+fn command(line: &Line, folder: &Path) -> anyhow::Result<Exit> {
+    let usage = |message: String| ExitError {
         exit: Exit::Usage,
-        message: error.to_string(),
-    })?;
-    run(&cli)
+        message,
+    };
+    let args = loop {
+        match line.job() {
+            Some(Say::File { path, text, more }) => {
+                let name = plain(&path).ok_or_else(|| usage(format!("a file named {path:?}")))?;
+                write_part(&folder.join(name), &text, more)?;
+            }
+            Some(Say::Job { args }) => break args,
+            _ => return Ok(Exit::Interrupted),
+        }
+    };
+    let runs = folder.join(RUNS).display().to_string();
+    let mut words = ["fathom", "--quiet", "--runs"].map(str::to_owned).to_vec();
+    words.push(runs);
+    words.extend(args.into_iter().map(|word| match word {
+        Word::Text(text) => text,
+        Word::File(path) => folder.join(path).display().to_string(),
+    }));
+    let cli = Cli::try_parse_from(words).map_err(|error| usage(error.to_string()))?;
+    dispatch(&cli)
 }

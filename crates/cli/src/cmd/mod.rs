@@ -21,6 +21,7 @@ pub mod engines;
 pub mod export;
 pub mod r#gen;
 pub mod graph;
+mod hosts;
 pub mod import;
 pub mod init;
 pub mod job;

@@ -2,11 +2,12 @@
 //! network namespace.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Folder of the cluster's state, as tools/cluster/env.sh names it.
@@ -19,22 +20,49 @@ fn state() -> PathBuf {
 /// A namespace of the cluster of one test, and a folder for its runs.
 pub struct Place {
     pub namespace: String,
+    /// Kubeconfig of another way to the cluster than from inside its network.
+    pub way: Option<String>,
     folder: TempDir,
 }
 
 impl Place {
-    /// A place with a storage class that the cluster provides.
-    pub fn new(namespace: &str) -> Self {
+    /// A place of this name, with a storage class that the cluster provides. The
+    /// namespace is not made.
+    pub fn new(name: &str) -> Self {
         let place = Self {
-            namespace: namespace.to_owned(),
+            namespace: format!("{name}-{}", std::process::id()),
+            way: None,
             folder: tempfile::tempdir().unwrap(),
         };
-        let class = place.folder.path().join("class.yaml");
-        let manifest = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata:\n  name: hostpath\n\
-            provisioner: kubernetes.io/host-path\nreclaimPolicy: Delete\nvolumeBindingMode: Immediate\n";
-        fs::write(&class, manifest).unwrap();
-        place.kubectl(&["apply", "-f", class.to_str().unwrap()]);
+        place.apply(&json!({
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": "hostpath"},
+            "provisioner": "kubernetes.io/host-path",
+        }));
         place
+    }
+
+    /// As [`Self::new`], in a namespace that is there already.
+    pub fn made(name: &str) -> Self {
+        let place = Self::new(name);
+        place.kubectl(&["create", "namespace", &place.namespace]);
+        place
+    }
+
+    /// Makes an object. (By the server: others may make the same one now.)
+    pub fn apply(&self, object: &Value) {
+        let mut command = Self::inside(&state().join("bin/kubectl"));
+        let mut child = command
+            .args(["apply", "--server-side", "--force-conflicts", "-f", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(object.to_string().as_bytes()).unwrap();
+        drop(input);
+        assert!(child.wait().unwrap().success(), "{object}");
     }
 
     fn inside(program: &Path) -> Command {
@@ -50,14 +78,21 @@ impl Place {
         command
     }
 
-    pub fn kubectl(&self, args: &[&str]) -> String {
+    pub fn kubectl_command(&self, args: &[&str]) -> Command {
         let mut command = Self::inside(&state().join("bin/kubectl"));
-        let output = command
-            .args(["-n", &self.namespace])
-            .args(args)
-            .output()
-            .unwrap();
+        command.args(["-n", &self.namespace]).args(args);
+        command
+    }
+
+    pub fn kubectl(&self, args: &[&str]) -> String {
+        let output = self.kubectl_command(args).output().unwrap();
         assert!(output.status.success(), "kubectl {args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What kubectl says, whether it could or not.
+    pub fn tries(&self, args: &[&str]) -> String {
+        let output = self.kubectl_command(args).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -82,35 +117,41 @@ impl Place {
     }
 
     pub fn fathom(&self, args: &[&str]) -> Command {
-        let mut command = Self::inside(Path::new(env!("CARGO_BIN_EXE_fathom")));
+        let program = Path::new(env!("CARGO_BIN_EXE_fathom"));
+        let mut command = match &self.way {
+            None => Self::inside(program),
+            Some(_) => Command::new(program),
+        };
         command
             .arg("--runs")
             .arg(self.folder.path().join("runs"))
             .arg("cluster")
             .args(args);
         command.args(["--namespace", &self.namespace]);
+        let way = self.way.iter().flat_map(|file| ["--kubeconfig", file]);
+        command.args(way);
         command
     }
 
-    /// A small benchmark of this kind.
+    /// A small benchmark of this kind; what `more` says stands above it.
     pub fn small(&self, kind: &str, more: &[&str]) -> Command {
         self.with_image(kind, "localhost/fio:test", more)
     }
 
     /// As [`Place::small`], with another image.
     pub fn with_image(&self, kind: &str, image: &str, more: &[&str]) -> Command {
-        let mut command = self.fathom(&[kind, "--image", image]);
-        command.args([
-            "--ninstances",
-            "2",
-            "--fsz-gb",
-            "1",
-            "--njobs",
-            "1",
-            "--pvcsz-req-gb",
-            "2",
-        ]);
-        command.args(["--storageclass", "hostpath"]).args(more);
+        let mut command = self.fathom(&[kind]);
+        let small = [
+            ["--image", image],
+            ["--storageclass", "hostpath"],
+            ["--ninstances", "2"],
+            ["--fsz-gb", "1"],
+            ["--njobs", "1"],
+            ["--pvcsz-req-gb", "2"],
+        ];
+        let is_said = |pair: &&[&str; 2]| !more.contains(&pair[0]);
+        command.args(small.iter().filter(is_said).flatten());
+        command.args(more);
         command
     }
 
@@ -143,6 +184,24 @@ impl Place {
         fs::read_to_string(page).unwrap()
     }
 
+    /// Starts a small job on every server that goes on for minutes, and waits
+    /// until all of them are at work.
+    pub fn start_endless(&self) -> Child {
+        let job = self.file(
+            "endless.fio",
+            "[endless]\nrw=randread\ndirectory=/dataset\nsize=16m\nbs=4k\nioengine=libaio\ndirect=1\n\
+             rate_iops=50\ntime_based=1\nruntime=300\n",
+        );
+        let child = self.start("job", &[&job]);
+        for server in ["server-fio-0", "server-fio-1"] {
+            self.wait_for("the servers are at work", || {
+                let look = ["exec", server, "--", "ls", "/dataset"];
+                self.tries(&look).contains("endless.0.0")
+            });
+        }
+        child
+    }
+
     /// The only record.
     pub fn record(&self) -> PathBuf {
         self.try_record().unwrap()
@@ -154,9 +213,14 @@ impl Place {
         Some(runs.next()?.unwrap().path())
     }
 
+    /// A path in the folder of this place.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     /// Writes a file; gives its path.
     pub fn file(&self, name: &str, text: &str) -> String {
-        let path = self.folder.path().join(name);
+        let path = self.path(name);
         fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     }

@@ -4,5 +4,10 @@
 mod broken;
 mod cluster;
 mod native;
+mod recorder;
+mod recording;
+mod rights;
 mod stats;
+#[path = "../exchanges/tape.rs"]
+mod tape;
 mod whole;

@@ -26,8 +26,8 @@ impl Place {
             let pid = entry.file_name().into_string().ok()?;
             Some((pid, words.replace('\0', " ").trim().to_owned()))
         });
-        ours.filter(|(_, words)| words.starts_with("/fathom"))
-            .collect()
+        // The pause container holds the pod's namespaces.
+        ours.filter(|(_, words)| words != "/pause").collect()
     }
 
     /// A job that is under way on both servers, and would be for long.
@@ -116,7 +116,7 @@ fn native_servers_write_read_and_leave_nothing() {
     let notes = doc["notes"].to_string();
     assert!(notes.contains("caches dropped: pagecache"), "{notes}");
     let seen = |name: &str| place.recorded(&format!("server_fathom/server-fathom-1/{name}"));
-    assert!(seen("df_h.txt").contains(" /dataset\n"));
+    assert!(seen("df_h.txt").contains("\t/dataset\n"));
     assert!(seen("mount.txt").contains(" /dataset "));
     assert!(seen("env.txt").contains("Linux version"));
     let set = place.recorded("server_fathom/fathomserver_statefulset.yaml");

@@ -6,7 +6,7 @@ use crate::cluster::{Place, document, stderr};
 
 #[test]
 fn a_sequential_benchmark_writes_reads_and_leaves_nothing() {
-    let place = Place::new("fathom-seq");
+    let place = Place::new("seq");
     let output = place.run("seq", &["--dropcaches", "pagecache", "--json"]);
     assert!(output.status.success(), "{output:?}");
     let doc = document(&output);
@@ -41,7 +41,7 @@ fn a_sequential_benchmark_writes_reads_and_leaves_nothing() {
 
 #[test]
 fn random_tests_follow_a_full_prefill() {
-    let place = Place::new("fathom-rand");
+    let place = Place::new("rand");
     let more = [
         "--rw",
         "randread",

@@ -1,17 +1,22 @@
 //! The side of a run on several machines that is driven: it waits for the word
 //! before each step, tells its time when asked, and ends when nobody asks any more.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fathom_engine::Control;
+use fathom_engine::{Control, Lead};
+use fathom_model::{Event, RunStatus};
+use fathom_record::Entries;
 
 use super::wire::{SILENCE, Say, now_ms};
-use crate::ssh::carry::Wire;
+use crate::ssh::carry::{Wire, read_files};
 
 /// Passes a line on to the driving side.
 pub type Send = Arc<dyn Fn(&Wire) + std::marker::Send + Sync>;
@@ -28,8 +33,25 @@ const TICK: Duration = Duration::from_millis(20);
 pub struct Line {
     control: Control,
     send: Send,
-    jobs: Receiver<Say>,
-    goes: Receiver<f64>,
+    jobs: Mutex<Receiver<Say>>,
+    goes: Mutex<Receiver<f64>>,
+    record: Mutex<Recorded>,
+}
+
+/// What is known of the run's record.
+#[derive(Debug, Default)]
+struct Recorded {
+    dir: Option<PathBuf>,
+    /// How it was closed.
+    status: Option<RunStatus>,
+    /// Files that were given to the other side.
+    given: BTreeSet<PathBuf>,
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Line").finish_non_exhaustive()
+    }
 }
 
 impl Line {
@@ -65,7 +87,7 @@ impl Line {
                         tag,
                         at_ms: now_ms(),
                     }),
-                    Ok(job @ Say::Job { .. }) => drop(job_sender.send(job)),
+                    Ok(say @ (Say::Job { .. } | Say::File { .. })) => drop(job_sender.send(say)),
                     Ok(Say::Go { at_ms }) => drop(go_sender.send(at_ms)),
                     // Not understood is as good as gone.
                     Ok(Say::End) | Err(_) => break,
@@ -94,20 +116,66 @@ impl Line {
         Self {
             control,
             send,
-            jobs,
-            goes,
+            jobs: Mutex::new(jobs),
+            goes: Mutex::new(goes),
+            record: Mutex::default(),
         }
     }
 
-    /// What is to run ([`Say::Job`]); `None` when the other side went away first.
+    /// The next file, or what is to run ([`Say::File`], [`Say::Job`]); `None` when
+    /// the other side went away first.
     #[must_use]
     pub fn job(&self) -> Option<Say> {
         self.wait(&self.jobs)
     }
 
+    /// Ends the run: gives what is left of its record, and says how it has ended;
+    /// `status` where nothing was recorded.
+    pub fn end(&self, status: RunStatus) {
+        let is_whole = self.give_files();
+        let status = match is_whole {
+            true => self.recorded().status.unwrap_or(status),
+            false => RunStatus::Failed,
+        };
+        (self.send)(&Wire::Event {
+            happened: Box::new(Event::Ended { status }),
+        });
+    }
+
+    fn recorded(&self) -> MutexGuard<'_, Recorded> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the files of the record that were not given before: between steps
+    /// none is being written. Events were given as they came. Whether it could.
+    fn give_files(&self) -> bool {
+        let mut recorded = self.recorded();
+        let Some(dir) = recorded.dir.clone() else {
+            return true;
+        };
+        let given = &recorded.given;
+        let is_new = |name: &Path| {
+            let is_log = name == Path::new(fathom_record::EVENTS);
+            let hidden = name.to_string_lossy().starts_with('.');
+            !(is_log || hidden || given.contains(name))
+        };
+        let mut now = BTreeSet::new();
+        let mut give = |path: String, text, more| {
+            now.insert(PathBuf::from(&path));
+            (self.send)(&Wire::File { path, text, more });
+        };
+        let done = read_files(&dir, &is_new, &mut give);
+        recorded.given.append(&mut now);
+        if let Err(error) = &done {
+            let text = format!("its record cannot be read: {error}");
+            (self.send)(&Wire::Text { text });
+        }
+        done.is_ok()
+    }
+
     /// Says that a step could begin and waits until it may; whether it may.
-    #[must_use]
-    pub fn pass(&self, step: u32) -> bool {
+    fn pass(&self, step: u32) -> bool {
+        self.give_files();
         (self.send)(&Wire::Gate { step });
         let Some(at_ms) = self.wait(&self.goes) else {
             return false;
@@ -126,7 +194,8 @@ impl Line {
         self.control.stop_requests() == 0
     }
 
-    fn wait<T>(&self, from: &Receiver<T>) -> Option<T> {
+    fn wait<T>(&self, from: &Mutex<Receiver<T>>) -> Option<T> {
+        let from = from.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match from.recv_timeout(TICK) {
                 Ok(what) => return Some(what),
@@ -134,6 +203,29 @@ impl Line {
                 Err(_) => return None,
             }
         }
+    }
+}
+
+impl Lead for Line {
+    fn record(&self, dir: &Path) {
+        if let Ok(entries) = Entries::open(dir) {
+            let header = Box::new(entries.header);
+            (self.send)(&Wire::Header { header });
+        }
+        self.recorded().dir = Some(dir.to_owned());
+    }
+
+    fn event(&self, event: &Event) {
+        let happened = Box::new(event.clone());
+        (self.send)(&Wire::Event { happened });
+    }
+
+    fn may_begin(&self, step: u32) -> bool {
+        self.pass(step)
+    }
+
+    fn closed(&self, status: RunStatus) {
+        self.recorded().status = Some(status);
     }
 }
 

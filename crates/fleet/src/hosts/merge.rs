@@ -27,6 +27,48 @@ struct Part {
     began_ms: f64,
 }
 
+/// A failure with the machine on which it happened.
+#[must_use]
+pub fn named(label: &str, failure: Failure) -> Failure {
+    let subject = match failure.subject.as_deref() {
+        None | Some("") => label.to_owned(),
+        Some(subject) => format!("{subject} on {label}"),
+    };
+    failure.about(subject)
+}
+
+/// What machines remark, each sentence once.
+#[derive(Debug, Default)]
+pub struct Notes(Vec<(String, Vec<usize>)>);
+
+impl Notes {
+    /// A machine says it.
+    pub fn add(&mut self, place: usize, text: String) {
+        match self.0.iter_mut().find(|(note, _)| *note == text) {
+            Some((_, places)) if places.contains(&place) => {}
+            Some((_, places)) => places.push(place),
+            None => self.0.push((text, vec![place])),
+        }
+    }
+
+    /// It is said of all of them.
+    pub fn of_all(&mut self, text: String) {
+        self.0.push((text, Vec::new()));
+    }
+
+    /// The sentences with the machines that say them; none is left.
+    pub fn told(&mut self, labels: &[String]) -> Vec<Event> {
+        let text = |(text, places): (String, Vec<usize>)| match places[..] {
+            [] => text,
+            _ if places.len() == labels.len() => text,
+            [one] => format!("{}: {text}", labels[one]),
+            [one, ..] => format!("{} and {} more: {text}", labels[one], places.len() - 1),
+        };
+        let all = std::mem::take(&mut self.0).into_iter();
+        all.map(|note| Event::Note { text: text(note) }).collect()
+    }
+}
+
 /// A step in progress.
 #[derive(Debug)]
 pub struct Merge {
@@ -35,7 +77,7 @@ pub struct Merge {
     /// Intervals that were told.
     told: u64,
     announced: Vec<Option<Vec<String>>>,
-    notes: Vec<(String, Vec<usize>)>,
+    notes: Notes,
     engine: Option<Option<String>>,
 }
 
@@ -51,7 +93,7 @@ impl Merge {
             parts: there.iter().map(part).collect(),
             told: 0,
             announced: Vec::new(),
-            notes: Vec::new(),
+            notes: Notes::default(),
             engine: None,
         }
     }
@@ -85,11 +127,10 @@ impl Merge {
                 (part.t_ms, part.remaining_ms) = (t_ms, remaining_ms);
             }
             Event::Finished { results } => self.parts[place].results = Some(*results),
-            Event::Note { text } => match self.notes.iter_mut().find(|(note, _)| *note == text) {
-                Some((_, places)) => places.push(place),
-                None => self.notes.push((text, vec![place])),
-            },
-            Event::Failure(failure) => return vec![Event::Failure(self.named(place, failure))],
+            Event::Note { text } => self.notes.add(place, text),
+            Event::Failure(failure) => {
+                return vec![Event::Failure(named(&self.labels[place], failure))];
+            }
             Event::Preparing { what } => {
                 let what = format!("{what} ({})", self.labels[place]);
                 return vec![Event::Preparing { what }];
@@ -102,7 +143,7 @@ impl Merge {
                         name(first),
                         name(version)
                     );
-                    self.notes.push((text, Vec::new()));
+                    self.notes.of_all(text);
                 }
             }
             event @ Event::EngineStarted { .. } => {
@@ -114,15 +155,6 @@ impl Merge {
             _ => {}
         }
         self.advance()
-    }
-
-    fn named(&self, place: usize, failure: Failure) -> Failure {
-        let label = &self.labels[place];
-        let subject = match failure.subject.as_deref() {
-            None | Some("") => label.clone(),
-            Some(subject) => format!("{subject} on {label}"),
-        };
-        failure.about(subject)
     }
 
     /// A machine tells no more of this step.
@@ -255,21 +287,12 @@ impl Merge {
                 }
             }
         }
-        let count = hosts.len();
         events.push(Event::Hosts { hosts });
         if let Some(results) = all {
             let results = Box::new(results);
             events.push(Event::Finished { results });
         }
-        for (text, places) in self.notes {
-            let text = match places[..] {
-                _ if places.len() == count || places.is_empty() => text,
-                [one] => format!("{}: {text}", self.labels[one]),
-                [one, ..] => format!("{} and {} more: {text}", self.labels[one], places.len() - 1),
-                [] => text,
-            };
-            events.push(Event::Note { text });
-        }
+        events.extend(self.notes.told(&self.labels));
         events
     }
 }
@@ -373,7 +396,7 @@ mod tests {
             merge.take(place, Event::Finished { results });
             merge.ended(place);
         }
-        merge.notes.push(("only y".into(), vec![1]));
+        merge.notes.add(1, "only y".into());
         let host = |name: &str| Host {
             name: name.into(),
             ..Host::default()

@@ -4,33 +4,36 @@
 //! - [`run`](fn@run), [`steps`]: the side that drives; [`agent`]: the side that is driven
 //! - [`machine`]: the ways to the machines
 //! - [`wire`]: what the one says to the other; [`clock`]: how their clocks stand
-//! - `merge`: one record of what all tell
+//! - `merge`: one record of what all tell; [`kept`]: the record of each
 
-use std::fs;
+use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fathom_engine::Control;
-use fathom_model::{Event, Failure, FailureKind, Host, RunStatus};
-use fathom_record::Writer;
+use fathom_model::{Event, Failure, FailureKind, Point, RunStatus};
+use fathom_record::{RecordError, Writer};
 
 use crate::local::{FleetError, Session as Record};
-use crate::ssh::carry::Wire;
+use crate::ssh::carry::{Wire, plain, write_part};
 
 pub mod agent;
 pub mod clock;
+pub mod kept;
 pub mod machine;
 mod merge;
+mod part;
 pub mod wire;
 
-use clock::Estimate;
+use kept::{Kept, key};
 use machine::{Connection, Lines, Told};
 pub use machine::{Machine, connect};
-use merge::Merge;
-use wire::{ASK_EVERY, SILENCE, Say, now_ms};
+use merge::{Merge, Notes, named};
+use part::{Gate, Part, Phase};
+use wire::{ASK_EVERY, SILENCE, Say, Word, now_ms};
 
 /// How often deadlines and requests to end are looked at; lines wake the loop.
 const TICK: Duration = Duration::from_millis(20);
@@ -41,69 +44,25 @@ const LEAD: Duration = Duration::from_millis(100);
 /// program of some 20 MiB over a slow line takes a minute.
 const READY_WAIT: Duration = Duration::from_secs(300);
 
-/// What is to run.
-#[derive(Debug, Clone)]
+/// What is to run: the same command on each machine.
+#[derive(Debug, Clone, Default)]
 pub struct Job {
-    /// Arguments of the command on each machine, without files.
-    pub args: Vec<String>,
-    /// Files that are arguments too: name and text.
+    /// Words of its command line behind `fathom`.
+    pub args: Vec<Word>,
+    /// Files that it reads: where below the folder of the run, and their text.
     pub files: Vec<(String, String)>,
-    /// What stands behind the files: options of the engine's own.
-    pub behind: Vec<String>,
-    /// Names of the steps, in order.
+    /// What names its steps, in their order: [`kept::key`]. A machine may leave
+    /// some out.
     pub steps: Vec<String>,
     /// How many machines must take part to the end.
     pub least: usize,
-}
-
-/// Where a machine is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// The program is sent, or its checks are made.
-    Preparing,
-    /// It waits for the word.
-    AtGate,
-    /// It runs a step.
-    Running,
-    /// It has ended.
-    Over,
-}
-
-struct Part {
-    label: String,
-    host: Host,
-    far: Option<Box<dyn Connection>>,
-    phase: Phase,
-    clock: Estimate,
-    /// The question that is open: its tag, and when it was asked.
-    asked: Option<(u32, f64)>,
-    asked_at: Option<Instant>,
-    tag: u32,
-    heard: Instant,
-    status: Option<RunStatus>,
-    /// The first line that was none of Fathom's.
-    stray: Option<String>,
-}
-
-impl Part {
-    fn new(name: &str) -> Self {
-        Self {
-            host: Host {
-                name: name.to_owned(),
-                ..Host::default()
-            },
-            label: name.to_owned(),
-            far: None,
-            phase: Phase::Preparing,
-            clock: Estimate::default(),
-            asked: None,
-            asked_at: None,
-            tag: 0,
-            heard: Instant::now(),
-            status: None,
-            stray: None,
-        }
-    }
+    /// Whether the record of each machine is kept whole, in [`kept::FOLDER`], and
+    /// given back to it when the run goes on; else only raw outputs are.
+    pub own_records: bool,
+    /// Steps that are done again although a machine has done them.
+    pub again: BTreeSet<String>,
+    /// Where in the record's time the run begins, ms.
+    pub t_ms: u64,
 }
 
 /// Runs the job on all machines and closes the record.
@@ -118,7 +77,7 @@ pub fn run(
     observer: &mut dyn FnMut(&Event),
 ) -> Result<(PathBuf, RunStatus), FleetError> {
     let raw_dir = writer.raw_dir().ok();
-    let mut record = Record::new(writer, observer, 0);
+    let mut record = Record::new(writer, control, observer, job.t_ms);
     let course = Course {
         record: &mut record,
         raw_dir,
@@ -160,9 +119,10 @@ pub fn steps(
         control,
         watch,
         parts: Vec::new(),
-        step: 0,
+        has_begun: false,
         step_began_ms: 0.0,
         merge: None,
+        notes: Notes::default(),
         failed: false,
         too_few: false,
         stopped: None,
@@ -181,11 +141,13 @@ struct Drive<'r, 'o> {
     control: &'r Control,
     watch: &'r mut dyn FnMut(&Event),
     parts: Vec<Part>,
-    /// The step in progress, counted from 1; 0 before the first.
-    step: u32,
-    /// When it began, by this machine's clock, ms since 1970.
+    /// Whether all were ready, and told to begin.
+    has_begun: bool,
+    /// When the step in progress began, by this machine's clock, ms since 1970.
     step_began_ms: f64,
     merge: Option<Merge>,
+    /// What was remarked outside of steps.
+    notes: Notes,
     failed: bool,
     too_few: bool,
     stopped: Option<Instant>,
@@ -201,22 +163,41 @@ impl Drive<'_, '_> {
             .iter()
             .map(|machine| Part::new(&machine.name))
             .collect();
+        if self.job.own_records {
+            let dir = self.course.record.writer().dir();
+            for part in &mut self.parts {
+                part.kept = Some(Kept::new(dir, &part.label));
+            }
+        }
         for (place, machine) in machines.into_iter().enumerate() {
             let to = to.clone();
             match (machine.begin)(Lines { place, to }) {
-                Ok(far) => {
-                    let say = Say::Job {
-                        args: self.job.args.clone(),
-                        files: self.job.files.clone(),
-                        behind: self.job.behind.clone(),
-                    };
-                    far.say(&say);
-                    self.parts[place].far = Some(far);
-                }
+                Ok(far) => self.call(place, far),
                 Err(error) => self.lose(place, FailureKind::Unreachable, error),
             }
         }
         lines
+    }
+
+    /// Sends a machine its files and the command.
+    fn call(&mut self, place: usize, far: Box<dyn Connection>) {
+        let part = &mut self.parts[place];
+        for (path, text) in &self.job.files {
+            far.say(&Say::File {
+                path: path.clone(),
+                text: text.clone(),
+                more: false,
+            });
+        }
+        let kept = part.kept.as_ref();
+        let given = kept.map(|kept| kept.give_back(&self.job.again, &mut |say| far.say(&say)));
+        let args = self.job.args.clone();
+        far.say(&Say::Job { args });
+        part.far = Some(far);
+        if let Some(Err(error)) = given {
+            let what = format!("its part of the record cannot be read: {error}");
+            self.lose(place, FailureKind::Record, what);
+        }
     }
 
     fn watch(&mut self, lines: &Receiver<Told>) {
@@ -259,23 +240,16 @@ impl Drive<'_, '_> {
                 }
             }
             Wire::Header { header } => {
+                let kept = part.kept.as_mut();
+                let begun = kept.map_or(Ok(()), |kept| kept.begin(&header));
                 part.host.hostname = header.environment.as_ref().map(|e| e.hostname.clone());
                 part.host.environment = header.environment.map(Box::new);
+                self.is_kept(begun);
             }
-            Wire::Gate { .. } => {
-                let was_running = part.phase == Phase::Running;
-                part.phase = Phase::AtGate;
-                if was_running {
-                    self.ended(place);
-                }
-                self.tell_ready();
-            }
+            Wire::Gate { step } => self.gate(place, step),
             Wire::Began { at_ms } => self.began(place, at_ms),
-            Wire::Text { text } => {
-                let text = format!("{}: {text}", part.label);
-                self.event(Event::Note { text });
-            }
-            Wire::File { path, text } => self.keep(place, &path, &text),
+            Wire::Text { text } => self.notes.add(place, text),
+            Wire::File { path, text, more } => self.keep(place, &path, &text, more),
             Wire::Event { happened } => self.happened(place, *happened),
             Wire::CannotRun => {
                 let what = "Fathom does not run there: it is another kind of machine, or its temporary folder ($TMPDIR, else /tmp) is full or forbids to run programs";
@@ -287,12 +261,23 @@ impl Drive<'_, '_> {
         }
     }
 
-    /// How many are ready, while the first step is waited for.
-    fn tell_ready(&mut self) {
-        if self.step > 0 {
+    /// A machine waits for the word.
+    fn gate(&mut self, place: usize, step: u32) {
+        self.ended(place);
+        let told = self.parts[place].step.as_ref();
+        let gate = match step {
+            0 => Some(Gate::Begin),
+            _ => told.and_then(|told| self.place_of(step, told)),
+        };
+        let Some(gate) = gate else {
+            let what = "it wants to run a step that is none of this run's".to_owned();
+            return self.lose(place, FailureKind::Other, what);
+        };
+        self.parts[place].phase = Phase::AtGate(gate);
+        if self.has_begun {
             return;
         }
-        let ready = self.parts.iter().filter(|part| part.phase == Phase::AtGate);
+        let ready = self.parts.iter().filter(|part| part.is_at_gate());
         let what = format!(
             "{} of {} machines are ready",
             ready.count(),
@@ -301,36 +286,94 @@ impl Drive<'_, '_> {
         self.event(Event::Preparing { what });
     }
 
+    /// Which step of the run a machine means. Where all do the same its number
+    /// tells; where one leaves some out, its name.
+    fn place_of(&self, step: u32, event: &Event) -> Option<Gate> {
+        let key = key(event)?;
+        let steps = &self.job.steps;
+        let same = (step as usize).checked_sub(1);
+        let same = same.filter(|&at| steps.get(at) == Some(&key));
+        let place = same.or_else(|| steps.iter().position(|step| *step == key))?;
+        Some(Gate::Step(place))
+    }
+
     fn happened(&mut self, place: usize, event: Event) {
+        // What belongs to no step comes after the step before.
+        if matches!(
+            event,
+            Event::Step { .. } | Event::Stage { .. } | Event::Skipped { .. } | Event::Ended { .. }
+        ) {
+            self.ended(place);
+        }
+        let t_ms = self.elapsed_ms();
         let part = &mut self.parts[place];
+        let mut kept = Ok(());
+        if let Some(own) = &mut part.kept {
+            if matches!(event, Event::Step { .. }) {
+                own.at(t_ms);
+            }
+            kept = match &event {
+                Event::Ended { status } => own.finish(*status),
+                event => own.event(event),
+            };
+        }
         match event {
             Event::Ended { status } => {
                 part.status = Some(status);
-                let was_running = part.phase == Phase::Running;
                 part.phase = Phase::Over;
-                if was_running {
-                    self.ended(place);
-                }
                 self.failed |= status == RunStatus::Failed;
             }
+            Event::Step { .. } => part.step = Some(event),
+            Event::Skipped { point, reason } => self.left_out(place, &point, reason),
             Event::EngineStarted { ref version, .. } => {
                 part.host.engine_version.clone_from(version);
                 self.merged(place, event);
             }
             event => self.merged(place, event),
         }
+        self.is_kept(kept);
+    }
+
+    /// A machine leaves a point out. Where all do it is left out; else it is
+    /// measured by the others, and says who is missing.
+    fn left_out(&mut self, place: usize, point: &Point, reason: String) {
+        let key = kept::key_of(&point.id, point.repetition);
+        let left_out = &mut self.parts[place].left_out;
+        left_out.insert(key.clone(), reason.clone());
+        let all = self.parts.iter().filter(|part| part.host.lost.is_none());
+        let reasons: Option<Vec<(&str, &String)>> = all
+            .map(|part| Some((part.label.as_str(), part.left_out.get(&key)?)))
+            .collect();
+        let Some(reasons) = reasons else { return };
+        let reason = match reasons.iter().all(|(_, other)| **other == reason) {
+            true => reason,
+            false => {
+                let each = reasons.iter().map(|(label, why)| format!("{label}: {why}"));
+                each.collect::<Vec<_>>().join("; ")
+            }
+        };
+        let point = Box::new(point.clone());
+        self.event(Event::Skipped { point, reason });
     }
 
     fn merged(&mut self, place: usize, event: Event) {
-        let told = match &mut self.merge {
-            Some(merge) => merge.take(place, event),
-            // Before the first step: notes of the checks.
-            None => match event {
+        let label = &self.parts[place].label;
+        let told = match (&mut self.merge, self.parts[place].in_step) {
+            (Some(merge), true) => merge.take(place, event),
+            // Of checks and stages, which are each machine's own.
+            _ => match event {
                 Event::Note { text } => {
-                    let text = format!("{}: {text}", self.parts[place].label);
-                    vec![Event::Note { text }]
+                    self.notes.add(place, text);
+                    Vec::new()
                 }
-                event => vec![event],
+                Event::Failure(failure) => vec![Event::Failure(named(label, failure))],
+                Event::Stage { stage } => vec![Event::Preparing {
+                    what: format!("{} ({label})", stage.title),
+                }],
+                Event::Preparing { what } => vec![Event::Preparing {
+                    what: format!("{what} ({label})"),
+                }],
+                _ => Vec::new(),
             },
         };
         told.into_iter().for_each(|event| self.event(event));
@@ -343,10 +386,14 @@ impl Drive<'_, '_> {
         }
     }
 
-    /// A machine has ended its part of the step.
+    /// A machine has ended its part of the step, if it has one.
     fn ended(&mut self, place: usize) {
         let end_ms = now_ms() - self.step_began_ms;
-        self.parts[place].host.end_ms = Some(end_ms);
+        let part = &mut self.parts[place];
+        if !std::mem::take(&mut part.in_step) {
+            return;
+        }
+        part.host.end_ms = Some(end_ms);
         let told = match &mut self.merge {
             Some(merge) => merge.ended(place),
             None => Vec::new(),
@@ -376,7 +423,6 @@ impl Drive<'_, '_> {
         if part.phase == Phase::Over {
             return;
         }
-        let was_running = part.phase == Phase::Running;
         part.phase = Phase::Over;
         // Its input ends: whoever is still there ends by itself. Nobody else waits
         // for that.
@@ -389,9 +435,7 @@ impl Drive<'_, '_> {
             let failure = Failure::new(kind, what).about(part.label.as_str());
             self.event(Event::Failure(failure));
         }
-        if was_running {
-            self.ended(place);
-        }
+        self.ended(place);
         let lost = |part: &&Part| part.host.lost.is_some();
         let left = self.parts.iter().filter(|part| !lost(part)).count();
         self.too_few |= left < self.job.least;
@@ -401,7 +445,7 @@ impl Drive<'_, '_> {
     fn obey(&mut self) {
         let asked = self.control.stop_requests();
         // What keeps others from taking part is told too, before the first step.
-        let all_told = self.step > 0 || self.there().all(|part| part.phase == Phase::AtGate);
+        let all_told = self.has_begun || self.there().all(Part::is_at_gate);
         let given_up = (self.too_few && all_told) || !self.course.record.is_recorded();
         if self.stopped.is_none() && (asked > 0 || given_up) {
             self.stopped = Some(Instant::now());
@@ -417,9 +461,10 @@ impl Drive<'_, '_> {
                 continue;
             }
             let quiet = part.heard.elapsed();
+            // Its outputs may be large: whoever sends them is not late.
             let late = self
                 .stopped
-                .is_some_and(|since| since.elapsed() > SILENCE * 2);
+                .is_some_and(|since| since.elapsed() > SILENCE * 2 && quiet > SILENCE);
             if part.phase == Phase::Preparing && part.asked_at.is_none() {
                 if quiet > READY_WAIT || late || asked > 1 {
                     let what = format!("it could not begin within {} s", READY_WAIT.as_secs());
@@ -435,7 +480,7 @@ impl Drive<'_, '_> {
     /// Asks for the time: at once until enough is known, then now and again.
     fn ask(&mut self) {
         for part in &mut self.parts {
-            let is_there = matches!(part.phase, Phase::AtGate | Phase::Running);
+            let is_there = matches!(part.phase, Phase::AtGate(_) | Phase::Running);
             let is_due = match part.asked_at {
                 None => true,
                 Some(at) => {
@@ -455,51 +500,75 @@ impl Drive<'_, '_> {
         self.parts.iter().filter(|part| part.phase != Phase::Over)
     }
 
-    /// Gives the word once every machine waits for it.
+    /// Gives the word once every machine waits for it: to those that wait for the
+    /// first of the steps that are waited for.
     fn begin_step(&mut self) {
-        let ready = |part: &Part| part.phase == Phase::AtGate && part.clock.is_known();
         let is_open = self.merge.is_none() && self.stopped.is_none() && !self.too_few;
-        if !is_open || self.there().next().is_none() || !self.there().all(ready) {
+        let ready = |part: &Part| part.is_at_gate() && part.clock.is_known();
+        if !is_open || !self.there().all(ready) {
             return;
         }
-        self.step += 1;
-        let name = self.job.steps.get(self.step as usize - 1);
-        let slowest = self.there().filter_map(|part| part.clock.clock());
-        let slowest_ms = slowest
-            .map(|clock| clock.error_ms * 4.0)
-            .fold(0.0, f64::max);
+        let Some(first) = self.there().filter_map(Part::gate).min() else {
+            return;
+        };
+        self.has_begun = true;
+        let clocks = self.there().filter_map(|part| part.clock.clock());
+        let slowest_ms = clocks.map(|clock| clock.error_ms * 4.0).fold(0.0, f64::max);
         let begin_ms = now_ms() + LEAD.as_secs_f64() * 1000.0 + slowest_ms;
-        self.step_began_ms = begin_ms;
-        let wait_ms = (begin_ms - now_ms()).max(0.0);
-        let t_ms = self.course.started.elapsed() + Duration::from_secs_f64(wait_ms / 1000.0);
-        self.course
-            .record
-            .at(u64::try_from(t_ms.as_millis()).unwrap_or(u64::MAX));
-        self.event(Event::Step {
-            step: self.course.before + self.step,
-            of: self.course.of,
-            name: name.cloned().unwrap_or_default(),
-            point: None,
-        });
-        let labels: Vec<String> = self.parts.iter().map(|part| part.label.clone()).collect();
-        let there: Vec<bool> = self
-            .parts
-            .iter()
-            .map(|part| part.phase != Phase::Over)
-            .collect();
-        self.merge = Some(Merge::new(&labels, &there));
-        for part in self
-            .parts
-            .iter_mut()
-            .filter(|part| part.phase != Phase::Over)
-        {
+        if let Gate::Step(place) = first {
+            self.open_step(place, begin_ms);
+        }
+        for part in &mut self.parts {
+            if part.gate() != Some(first) {
+                continue;
+            }
             part.phase = Phase::Running;
-            (part.host.start_ms, part.host.end_ms) = (None, None);
+            part.in_step = self.merge.is_some();
             if let Some(far) = &part.far {
                 let at_ms = part.clock.there_ms(begin_ms);
                 far.say(&Say::Go { at_ms });
             }
         }
+    }
+
+    /// The record's part of a step that begins at `begin_ms`.
+    fn open_step(&mut self, place: usize, begin_ms: f64) {
+        for event in self.notes.told(&self.labels()) {
+            self.event(event);
+        }
+        self.step_began_ms = begin_ms;
+        let wait_ms = (begin_ms - now_ms()).max(0.0) as u64;
+        let t_ms = self.elapsed_ms() + wait_ms;
+        self.course.record.at(t_ms);
+        let at_it = |part: &&Part| part.gate() == Some(Gate::Step(place));
+        let told = self.parts.iter().find(at_it).and_then(|p| p.step.clone());
+        if let Some(Event::Step { name, point, .. }) = told {
+            self.event(Event::Step {
+                step: self.course.before + u32::try_from(place + 1).unwrap_or(u32::MAX),
+                of: self.course.of,
+                name,
+                point,
+            });
+        }
+        let takes_part = |part: &Part| part.gate() == Some(Gate::Step(place));
+        let there: Vec<bool> = self.parts.iter().map(takes_part).collect();
+        self.merge = Some(Merge::new(&self.labels(), &there));
+        for (part, there) in self.parts.iter_mut().zip(there) {
+            (part.host.start_ms, part.host.end_ms) = (None, None);
+            if let (Some(kept), true) = (&mut part.kept, there) {
+                kept.at(t_ms);
+            }
+        }
+    }
+
+    fn labels(&self) -> Vec<String> {
+        self.parts.iter().map(|part| part.label.clone()).collect()
+    }
+
+    /// The run's time, ms.
+    fn elapsed_ms(&self) -> u64 {
+        let elapsed = u64::try_from(self.course.started.elapsed().as_millis());
+        self.job.t_ms + elapsed.unwrap_or(u64::MAX)
     }
 
     /// Writes what a step brought once all machines have ended it.
@@ -515,7 +584,12 @@ impl Drive<'_, '_> {
             if part.host.end_ms.is_some() {
                 part.host.start_ms = Some(merge.start_ms(place));
             }
-            hosts.push(part.host.clone());
+            let mut host = part.host.clone();
+            if host.end_ms.is_none() && host.lost.is_none() {
+                let why = "it left this step out";
+                host.lost = Some(why.to_owned());
+            }
+            hosts.push(host);
         }
         merge
             .finish(hosts)
@@ -524,35 +598,36 @@ impl Drive<'_, '_> {
     }
 
     /// Keeps a file of a machine's record, in a folder of its name.
-    fn keep(&mut self, place: usize, path: &str, text: &str) {
-        let Some(rest) = below_raw(path) else { return };
-        let Some(raw_dir) = &self.course.raw_dir else {
-            return;
+    fn keep(&mut self, place: usize, path: &str, text: &str, more: bool) {
+        let part = &self.parts[place];
+        let done = match (&part.kept, &self.course.raw_dir, below_raw(path)) {
+            (Some(kept), ..) => kept.file(path, text, more),
+            (None, Some(raw_dir), Some(rest)) => {
+                let folder = raw_dir.join(kept::folder_name(&part.label));
+                write_part(&folder.join(rest), text, more)
+            }
+            _ => Ok(()),
         };
-        let name: String = self.parts[place]
-            .label
-            .chars()
-            .map(|c| {
-                if c.is_alphanumeric() || "._-@".contains(c) {
-                    c
-                } else {
-                    '_'
-                }
-            })
-            .collect();
-        let name = name.trim_start_matches('.');
-        let kept = raw_dir.join(name).join(rest);
-        let folder = kept.parent().unwrap_or(raw_dir);
-        if let Err(error) = fs::create_dir_all(folder).and_then(|()| fs::write(&kept, text)) {
-            let what = format!("it cannot be kept: {error}");
-            let failure = Failure::new(FailureKind::Record, what);
+        self.is_kept(done.map_err(|source| RecordError::File {
+            path: path.into(),
+            source,
+        }));
+    }
+
+    /// Tells what of a machine could not be kept.
+    fn is_kept(&mut self, done: Result<(), RecordError>) {
+        if let Err(error) = done {
             self.failed = true;
-            self.event(Event::Failure(failure.about(kept.display().to_string())));
+            let what = format!("it cannot be kept: {error}");
+            self.event(Event::Failure(Failure::new(FailureKind::Record, what)));
         }
     }
 
     fn conclude(mut self) -> RunStatus {
-        if self.step == 0 {
+        for event in self.notes.told(&self.labels()) {
+            self.event(event);
+        }
+        if self.step_began_ms == 0.0 {
             let hosts = self.parts.iter().map(|part| part.host.clone()).collect();
             self.event(Event::Hosts { hosts });
         }
@@ -577,21 +652,22 @@ impl Drive<'_, '_> {
             let _ = lost.join();
         }
         let interrupted = self.control.stop_requests() > 0;
+        let cut = |part: &Part| part.status == Some(RunStatus::Interrupted);
         match () {
             () if interrupted => RunStatus::Interrupted,
             () if self.failed || self.too_few => RunStatus::Failed,
+            // By a limit of its own.
+            () if self.parts.iter().any(cut) => RunStatus::Interrupted,
             () => RunStatus::Complete,
         }
     }
 }
 
-/// The path of a raw output below `raw/`. It comes from another machine: only
-/// plain names are taken, and a folder of theirs.
+/// The path of a raw output below `raw/`.
 fn below_raw(path: &str) -> Option<PathBuf> {
-    let rest = Path::new(path).strip_prefix("raw").ok()?;
-    let mut parts = rest.components();
-    let is_plain = parts.all(|part| matches!(part, Component::Normal(_)));
-    (is_plain && (1..=2).contains(&rest.components().count())).then(|| rest.to_owned())
+    let rest = plain(path)?;
+    let rest = rest.strip_prefix("raw").ok()?;
+    (rest != Path::new("")).then(|| rest.to_owned())
 }
 
 /// Writes a line to a machine.
@@ -611,14 +687,7 @@ mod tests {
     fn files_of_another_machine_stay_in_its_folder() {
         assert_eq!(below_raw("raw/fio.out"), Some("fio.out".into()));
         assert_eq!(below_raw("raw/01-a/fio.out"), Some("01-a/fio.out".into()));
-        for bad in [
-            "raw",
-            "jobs/a",
-            "/etc/passwd",
-            "raw/../x",
-            "raw/a/b/c",
-            "events.jsonl",
-        ] {
+        for bad in ["raw", "jobs/a", "/etc/passwd", "raw/../x", "events.jsonl"] {
             assert_eq!(below_raw(bad), None, "{bad}");
         }
     }

@@ -12,18 +12,27 @@ pub const ASK_EVERY: Duration = Duration::from_secs(5);
 /// packets, which TCP repairs within seconds, is none.
 pub const SILENCE: Duration = Duration::from_secs(30);
 
+/// The runs of the command on each machine, below the folder of its files.
+pub const RUNS: &str = "fathom-runs";
+
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
 pub enum Say {
+    /// A file that the command reads, or the next part of it, before [`Say::Job`].
+    File {
+        /// Where, below the folder of the run: plain names.
+        path: String,
+        /// Its text.
+        text: String,
+        /// It goes behind what came of the file before.
+        #[serde(default)]
+        more: bool,
+    },
     /// What is to run.
     Job {
-        /// Arguments of its command, without files.
-        args: Vec<String>,
-        /// Files that are arguments too: name and text.
-        files: Vec<(String, String)>,
-        /// What stands behind the files: options of the engine's own.
-        behind: Vec<String>,
+        /// The words of its command line behind `fathom`.
+        args: Vec<Word>,
     },
     /// What time is it?
     Clock {
@@ -38,6 +47,31 @@ pub enum Say {
     /// Nothing more is said: the run ends. So does the end of the input, which
     /// not every way to a machine can pass on while answers still come.
     End,
+}
+
+/// A word of a command line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Word {
+    /// As it stands.
+    Text(String),
+    /// The path of a file or folder that was sent, below the folder of the run.
+    File(String),
+}
+
+impl Word {
+    /// A word as it stands.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// As people read it.
+    #[must_use]
+    pub fn shown(&self) -> &str {
+        match self {
+            Self::Text(text) | Self::File(text) => text,
+        }
+    }
 }
 
 /// The time of this machine, ms since 1970 UTC.

@@ -14,7 +14,7 @@ use tokio::io::{
 };
 use tokio::sync::{mpsc as async_mpsc, oneshot};
 
-use super::{ANSWER, Cluster, exit_of, runtime_and_client};
+use super::{ANSWER, Cluster, ended, exit_of, runtime_and_client};
 use crate::hosts::machine::{Connection, Lines, Machine};
 use crate::hosts::wire::Say;
 
@@ -150,16 +150,16 @@ async fn talk(
         // Only its end ends the conversation.
         future::pending::<()>().await;
     };
-    let heard = future::join(hear(out, lines), hear(err, lines));
-    future::select(Box::pin(heard), Box::pin(give)).await;
-    let (code, words) = exit_of(match status {
-        Some(status) => status.await,
-        None => None,
-    });
+    let heard = async {
+        let both = future::join(hear(out, lines), hear(err, lines));
+        future::select(Box::pin(both), Box::pin(give)).await;
+    };
+    let (code, words) = exit_of(ended(heard, status).await);
     if let Some(words) = words {
         lines.line(words);
     }
-    let _ = process.join().await;
+    // Dropping it ends what is left of the connection.
+    drop(process);
     code
 }
 

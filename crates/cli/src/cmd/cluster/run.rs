@@ -298,7 +298,7 @@ pub fn dns_label(id: &str) -> String {
 fn in_words(error: ClusterError) -> anyhow::Error {
     let exit = match &error {
         ClusterError::Kube(_) => Exit::Missing,
-        ClusterError::Rights { .. } => Exit::Refused,
+        ClusterError::Rights { .. } | ClusterError::Occupied { .. } => Exit::Refused,
         ClusterError::Record(_) | ClusterError::File { .. } | ClusterError::Run(_) => Exit::Record,
         ClusterError::Interrupted => Exit::Interrupted,
         ClusterError::Start { .. } | ClusterError::Command(_) => Exit::Failed,
@@ -329,12 +329,8 @@ fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Res
         if parameters.stats().is_some() {
             add("stats_daemonset", &objects.observers());
         }
-        let told_by_client = phases.iter().filter(|_| !parameters.is_by_agent());
-        for phase in told_by_client {
-            add(
-                &format!("fio_{}_pod", phase.name),
-                &objects.client(&phase.name),
-            );
+        if !parameters.is_by_agent() {
+            add("client_pod", &objects.client());
         }
         files.extend(
             phases

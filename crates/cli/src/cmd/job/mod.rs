@@ -2,9 +2,7 @@
 
 use anyhow::Context as _;
 use clap::Subcommand;
-use fathom_engine::Control;
 use fathom_engine::jobfile::{Checked, JobFile, Severity};
-use fathom_fleet::hosts::agent::{Line, Send};
 use fathom_model::Exit;
 use std::path::Path;
 
@@ -47,24 +45,6 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         Command::FromCmdline(args) => from_cmdline::run(global, args),
         Command::Run(args) => run::run(global, args),
         Command::Show(args) => show::run(global, args),
-    }
-}
-
-/// Runs the subcommand as one of several machines.
-pub fn driven(
-    global: &Global,
-    args: &Args,
-    line: &Line,
-    send: &Send,
-    control: &Control,
-) -> anyhow::Result<Exit> {
-    match &args.command {
-        Command::Run(args) => run::driven(global, args, line, send, control),
-        _ => Err(ExitError {
-            exit: Exit::Usage,
-            message: "only 'job run' runs on several machines".to_owned(),
-        }
-        .into()),
     }
 }
 

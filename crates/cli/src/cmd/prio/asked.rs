@@ -8,6 +8,7 @@ use fathom_engine::jobfile::value::{self, Base};
 use fathom_model::{Exit, Point};
 
 use crate::cmd::ExitError;
+use crate::cmd::hosts::HostArgs;
 use crate::engine::EngineName;
 
 /// Options of a run, under the names of cdl_bench.sh.
@@ -74,6 +75,8 @@ pub struct Options {
     /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
     #[arg(long, value_name = "PATH")]
     pub fio: Option<PathBuf>,
+    #[command(flatten)]
+    pub hosts: HostArgs,
 }
 
 /// What the I/Os are.

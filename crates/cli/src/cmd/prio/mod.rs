@@ -7,6 +7,7 @@ use super::Global;
 
 mod asked;
 mod device;
+mod hosts;
 mod outcome;
 pub mod pages;
 pub mod plot;
@@ -35,6 +36,8 @@ Examples:
   fathom prio --dev /dev/sdh --baseline --ncq-prio --cdl-single --cdl-multi \\
       --percentage 20 --dld 1 --dldsplit 2/10,4/20
   fathom prio --dev /dev/sdh --cdl-multi --dldsplit 1/50 --qds \"8 32\" --t2a limits.cdl
+  fathom prio --dev /dev/sdh --baseline --hosts bench1,bench2,root@nas
+                                     the disks of three machines at once, over ssh
   fathom prio pages T2A.cdl          what a page of limits says, checked
   fathom prio show                   the last run's table again
   fathom prio plot ~/sdh_cdl_bench   its graphs"

@@ -24,7 +24,7 @@ use fathom_record::{SwitchFile, Writer};
 
 use super::asked::{Options, Workload};
 use super::ready::{Ready, fail};
-use super::{device, outcome, restore};
+use super::{device, hosts, outcome, restore};
 use crate::cmd::Global;
 use crate::live::{Live, LiveOptions};
 use crate::{out, signals};
@@ -34,9 +34,16 @@ pub const COMMAND: &str = "prio";
 
 /// Runs them.
 pub fn run(global: &Global, options: &Options) -> anyhow::Result<Exit> {
+    if options.hosts.is_given() {
+        return hosts::run(global, options);
+    }
     let ready = Ready::make(options)?;
     let hold = Hold::of([ready.info.path.as_path()]);
     let _hold = hold.map_err(|refusal| fail(Exit::Refused, refusal.to_string()))?;
+    let control = signals::control()?;
+    if !control.all_are_ready() {
+        return Ok(Exit::Interrupted);
+    }
     let device = identity::block_device(&Sys::live(), &ready.node);
     let file = SwitchFile::of(&ready.switches_dir, &device);
     if let Some(leftover) = file.read()? {
@@ -53,7 +60,6 @@ pub fn run(global: &Global, options: &Options) -> anyhow::Result<Exit> {
     let switches = Switches::new(ready.node.clone(), ata, ready.switches_dir.clone(), &issue);
     let kinds: Vec<Kind> = ready.pages.iter().map(|page| page.kind).collect();
     let found = switches.found(&kinds)?;
-    let control = signals::control()?;
     fs::create_dir_all(ready.outdir.parent().unwrap_or(Path::new("/")))
         .and_then(|()| fs::create_dir(&ready.outdir))
         .with_context(|| format!("cannot make {}", ready.outdir.display()))?;
@@ -180,7 +186,7 @@ impl Ready<'_> {
             moved.take(event);
             observe(global, &mut live, event);
         };
-        let mut session = Session::new(writer, &mut observer, 0);
+        let mut session = Session::new(writer, control, &mut observer, 0);
         let mut state = Progress {
             dir: dir.clone(),
             began: Instant::now(),

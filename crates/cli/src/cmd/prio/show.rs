@@ -1,8 +1,10 @@
 //! `fathom prio show`: what a run measured, once more from its record.
 
+use fathom_campaign::run::machines_of;
 use fathom_model::Exit;
+use fathom_record::Entries;
 
-use super::outcome;
+use super::{hosts, outcome};
 use crate::cmd::Global;
 use crate::out;
 
@@ -21,6 +23,10 @@ pub struct Args {
 /// Shows it.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let dir = fathom_record::find(&global.runs, args.run.as_deref())?;
+    if let Some(names) = machines_of(&Entries::open(&dir)?.header) {
+        hosts::show(global, &dir, &names)?;
+        return Ok(Exit::Success);
+    }
     let prio = outcome::read(&dir)?;
     if global.json {
         out::json(&fathom_report::prio::document(&prio))?;

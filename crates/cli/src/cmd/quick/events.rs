@@ -2,15 +2,16 @@
 //! [`Wire`] lines; the end of stdin asks to stop.
 
 use std::io::Read;
+use std::path::Path;
 
 use fathom_campaign::quick::{self, Notice, QuickError};
 use fathom_engine::Control;
-use fathom_fleet::ssh::carry::Wire;
+use fathom_fleet::ssh::carry::{Wire, read_files};
 use fathom_model::{Event, Exit};
 
 use super::run::here;
 use super::{Global, SeriesArgs, Wanted};
-use crate::wire::{send, send_files};
+use crate::wire::send;
 
 /// Runs here and writes what happens as lines.
 pub fn run(global: &Global, args: &SeriesArgs) -> anyhow::Result<Exit> {
@@ -45,7 +46,11 @@ pub fn run(global: &Global, args: &SeriesArgs) -> anyhow::Result<Exit> {
     };
     match ran {
         Ok((dir, status)) => {
-            send_files(&dir, &send)?;
+            // Job files and raw outputs; the events went as they came.
+            let wanted = |name: &Path| name.starts_with("jobs") || name.starts_with("raw");
+            read_files(&dir, &wanted, &mut |path, text, more| {
+                send(&Wire::File { path, text, more });
+            })?;
             let event = last.unwrap_or(Event::Ended { status });
             send(&Wire::Event {
                 happened: Box::new(event),

@@ -12,6 +12,7 @@ use crate::engine::EngineName;
 
 mod compare;
 mod events;
+mod hosts;
 mod list;
 mod run;
 mod screen;
@@ -26,6 +27,8 @@ Examples:
                                         one test again, after a full run
   fathom quick here /mnt cleanup        remove /mnt/stb-testdir
   fathom quick root@nas /tank           the same on another machine, over ssh
+  fathom quick --hosts bench1,bench2,root@nas /tank
+                                        on all of them at once, each test together
   fathom quick here /mnt --runtime 1 --size 64M
                                         a short trial
   fathom quick list                     the tests, with their baselines
@@ -53,10 +56,10 @@ enum Command {
     Compare(compare::Args),
 }
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 struct SeriesArgs {
-    /// "here", or the host to run on over ssh (anything ssh takes)
-    #[arg(value_name = "here|USER@HOST", required = true)]
+    /// "here", or the host to run on over ssh (anything ssh takes); not with --hosts
+    #[arg(value_name = "here|USER@HOST", required_unless_present = "hosts")]
     target: Option<String>,
     /// Folder in which the folder stb-testdir is made [default: the home directory]
     #[arg(value_name = "PATH|cleanup")]
@@ -94,6 +97,8 @@ struct SeriesArgs {
     /// Text of the group's file, from the Fathom that sent this one
     #[arg(long, hide = true, value_name = "TEXT")]
     group_text: Option<String>,
+    #[command(flatten)]
+    hosts: super::hosts::HostArgs,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -123,6 +128,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
         Some(Command::List(args)) => list::run(global, args),
         Some(Command::Compare(args)) => compare::run(global, args),
+        None if args.series.hosts.is_given() => hosts::run(global, &args.series),
         None => run::run(global, &args.series),
     }
 }

@@ -70,7 +70,8 @@ fn series(global: &Global, args: &SeriesArgs, target: &str, order: &Order) -> an
     })
 }
 
-fn baselines(args: &SeriesArgs) -> anyhow::Result<Vec<Baseline>> {
+/// The baselines that are asked for.
+pub fn baselines(args: &SeriesArgs) -> anyhow::Result<Vec<Baseline>> {
     if args.no_baseline {
         return Ok(vec![]);
     }
@@ -146,7 +147,8 @@ fn cleanup(global: &Global, target: &str, path: Option<&Path>) -> anyhow::Result
     Ok(Exit::Success)
 }
 
-fn clean(host: &dyn Host, path: Option<&Path>) -> Result<(PathBuf, bool), QuickError> {
+/// Removes the folder of the test files; gives it, and whether it was there.
+pub fn clean(host: &dyn Host, path: Option<&Path>) -> Result<(PathBuf, bool), QuickError> {
     let folder = host.folder(path)?;
     let removed = host.clean(&folder)?;
     Ok((folder, removed))

@@ -62,8 +62,18 @@ fn text(dir: &Path, run: &QuickRun, baselines: &[Baseline], style: Style) -> Str
     text
 }
 
+/// What `--json` says of a run beside its document.
+///
+/// # Errors
+/// When the record is none of the series.
+pub fn value(dir: &Path, baselines: &[Baseline]) -> anyhow::Result<serde_json::Value> {
+    let record = Record::open(dir)?;
+    let run = QuickRun::of(&record).map_err(failed)?;
+    Ok(serde_json::to_value(quick(&run, baselines))?)
+}
+
 /// The baselines that hold for this run, and what is to know of them and the others.
-fn usable<'b>(run: &QuickRun, baselines: &'b [Baseline]) -> (Vec<&'b Baseline>, Vec<String>) {
+pub fn usable<'b>(run: &QuickRun, baselines: &'b [Baseline]) -> (Vec<&'b Baseline>, Vec<String>) {
     let conditions = run.conditions();
     let (mut used, mut doubts) = (vec![], vec![]);
     for baseline in baselines {
@@ -132,7 +142,7 @@ fn series_line(run: &QuickRun, tests: &[&TestResult], baseline: Option<&Baseline
 }
 
 /// Lowest and highest, `44–128`.
-fn range(values: Vec<u64>) -> String {
+pub fn range(values: Vec<u64>) -> String {
     match (values.iter().min(), values.iter().max()) {
         (Some(low), Some(high)) if low == high => low.to_string(),
         (Some(low), Some(high)) => format!("{low}–{high}"),
@@ -221,6 +231,13 @@ struct Test {
 }
 
 fn document(record: &Record, run: &QuickRun, baselines: &[Baseline]) -> Document {
+    Document {
+        run: fathom_report::document(record),
+        quick: quick(run, baselines),
+    }
+}
+
+fn quick(run: &QuickRun, baselines: &[Baseline]) -> Quick {
     let (used, doubts) = usable(run, baselines);
     let test = |result: &TestResult| {
         let iops = result.figures.as_ref().and_then(Figures::good_iops);
@@ -230,21 +247,18 @@ fn document(record: &Record, run: &QuickRun, baselines: &[Baseline]) -> Document
             result: result.clone(),
         }
     };
-    Document {
-        run: fathom_report::document(record),
-        quick: Quick {
-            schema: "fathom.quick/1",
-            group: run.facts.group.clone(),
-            host: run.facts.host.clone(),
-            engine: run.engine.clone(),
-            folder: run.facts.folder.display().to_string(),
-            only: run.facts.only.clone(),
-            runtime_s: run.facts.runtime_s,
-            size_bytes: run.facts.size_bytes,
-            shortened: run.facts.shortened,
-            baselines: used.iter().map(|one| one.name.clone()).collect(),
-            tests: run.tests.iter().map(test).collect(),
-            doubts: run.doubts().into_iter().chain(doubts).collect(),
-        },
+    Quick {
+        schema: "fathom.quick/1",
+        group: run.facts.group.clone(),
+        host: run.facts.host.clone(),
+        engine: run.engine.clone(),
+        folder: run.facts.folder.display().to_string(),
+        only: run.facts.only.clone(),
+        runtime_s: run.facts.runtime_s,
+        size_bytes: run.facts.size_bytes,
+        shortened: run.facts.shortened,
+        baselines: used.iter().map(|one| one.name.clone()).collect(),
+        tests: run.tests.iter().map(test).collect(),
+        doubts: run.doubts().into_iter().chain(doubts).collect(),
     }
 }

@@ -12,6 +12,7 @@ use fathom_model::{Event, Exit, RunStatus};
 use serde::{Deserialize, Serialize};
 
 use super::campaign::{Budget, Which, tell_notes};
+use super::hosts::HostArgs;
 use super::job::duration;
 use super::{ExitError, Global};
 use crate::engine::EngineOrSim;
@@ -19,6 +20,7 @@ use crate::live::LiveOptions;
 use crate::{out, signals};
 
 mod dry;
+mod hosts;
 pub mod screen;
 pub mod stage;
 pub mod summary;
@@ -40,6 +42,8 @@ Examples:
   fathom run --destroy nvme-ACME_1234  writes to a device: name it
   fathom run --only randwrite          only these points
   fathom run --repeat 5                five measurements of each point
+  fathom run --hosts bench1,bench2,root@nas
+                                       on all of them at once, each point together
   fathom run --max-time 8h             no point begins that would end later
   fathom run --max-written 20T         it ends once it has written so much
   fathom run --again                   from the start, in a new record")]
@@ -55,7 +59,7 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 As fathom run, with the --only, --repeat, --order, --engine and --no-guard of the last start unless
-others are given, but refuses when there is no record to go on with. The device is checked again,
+others are given, on the --hosts of the last start, but refuses when there is no record to go on with. The device is checked again,
 and must be named again where it is not in the configuration.
 
 Examples:
@@ -108,6 +112,11 @@ struct Flags {
     /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
     #[arg(long, value_name = "PATH")]
     fio: Option<PathBuf>,
+    /// The device under test, from the Fathom that sent this one
+    #[arg(long, hide = true, value_name = "FILE")]
+    dut: Option<PathBuf>,
+    #[command(flatten)]
+    hosts: HostArgs,
 }
 
 /// How the measurements of a point follow each other.
@@ -130,6 +139,10 @@ struct Kept {
     engine: Option<EngineOrSim>,
     sim: Option<PathBuf>,
     no_guard: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hosts: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_hosts: Option<u32>,
 }
 
 impl Flags {
@@ -149,6 +162,8 @@ impl Flags {
                 .as_deref()
                 .map(|sim| std::path::absolute(sim).unwrap_or_else(|_| sim.to_owned())),
             no_guard: self.no_guard,
+            hosts: self.hosts.hosts.clone(),
+            min_hosts: self.hosts.min_hosts,
         }
     }
 
@@ -162,6 +177,10 @@ impl Flags {
         self.engine = self.engine.or(kept.engine);
         self.sim = self.sim.take().or(kept.sim);
         self.no_guard |= kept.no_guard;
+        if !self.hosts.is_given() {
+            self.hosts.hosts = kept.hosts;
+        }
+        self.hosts.min_hosts = self.hosts.min_hosts.or(kept.min_hosts);
     }
 
     fn overrides(&self) -> Overrides {
@@ -175,7 +194,7 @@ impl Flags {
             point_limit: self.point_limit,
             engine: self.engine.map(|engine| engine.name().to_owned()),
             destroy: self.destroy.clone(),
-            dut: None,
+            dut: self.dut.clone(),
             guard: self.no_guard.then_some(false),
             ..Overrides::default()
         })
@@ -210,6 +229,9 @@ fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> {
             message: "--sim describes a simulated device\n  to do: add --engine sim".to_owned(),
         }
         .into());
+    }
+    if flags.hosts.is_given() {
+        return hosts::go(global, flags, begin);
     }
     let plan = flags.which.plan(&flags.overrides())?;
     let options = Options {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use fathom_campaign::Ledgers;
 use fathom_campaign::ledger::Moved;
+use fathom_engine::Request;
 use fathom_engine::fio::client::Servers;
 use fathom_engine::fio::raw;
 use fathom_engine::fio::stream::select;
@@ -14,12 +15,9 @@ use fathom_engine::jobfile::shell_quote;
 use fathom_engine::jobfile::value::{self, TimeUnit};
 use fathom_engine::select::Selected;
 use fathom_engine::sim::SIMULATED;
-use fathom_engine::{Control, Request};
-use fathom_fleet::hosts::agent::{Line, Send};
 use fathom_fleet::local::{self, FleetError, StepRequest};
-use fathom_fleet::ssh::carry::Wire;
 use fathom_model::{Event, Exit, RunStatus};
-use fathom_record::{Entries, Header, Writer};
+use fathom_record::{Header, Writer};
 use serde_json::json;
 
 use crate::cmd::job::Setting;
@@ -27,7 +25,7 @@ use crate::cmd::{ExitError, Global};
 use crate::engine::EngineOrSim;
 use crate::format::Format;
 use crate::live::{Live, LiveOptions};
-use crate::{out, signals, wire};
+use crate::{out, signals};
 
 mod clients;
 mod engine;
@@ -122,6 +120,9 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     };
     // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
     let control = signals::control()?;
+    if !control.all_are_ready() {
+        return Ok(Exit::Interrupted);
+    }
     let mut writer = begin_record(global, args, &ready)?;
     let dir = writer.dir().to_owned();
     let steps = store_jobs(args, &ready, &writer)?;
@@ -141,7 +142,12 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         }
     });
     live.finish();
-    entered.end(&dir).iter().for_each(out::note);
+    for text in entered.end(&dir) {
+        match control.lead() {
+            Some(lead) => lead.event(&Event::Note { text }),
+            None => out::note(text),
+        }
+    }
     show(global, args, &dir, &steps)?;
     exit_of(done)
 }
@@ -231,60 +237,6 @@ fn ready(
     }))
 }
 
-/// As [`run`], as one of several machines: every step waits for the word, and
-/// what happens goes to who drives the run.
-pub fn driven(
-    global: &Global,
-    args: &Args,
-    line: &Line,
-    send: &Send,
-    control: &Control,
-) -> anyhow::Result<Exit> {
-    check_simulation(args)?;
-    let Some(mut ready) = ready(global, args, None, &args.files)? else {
-        return Ok(Exit::Success);
-    };
-    let writer = begin_record(global, args, &ready)?;
-    let dir = writer.dir().to_owned();
-    let steps = store_jobs(args, &ready, &writer)?;
-    let mut entered = Entered::begin(&mut ready, &dir);
-    let header = Box::new(Entries::open(&dir)?.header);
-    send(&Wire::Header { header });
-    let tell = |text: String| {
-        let happened = Box::new(Event::Note { text });
-        send(&Wire::Event { happened });
-    };
-    std::mem::take(&mut ready.plan.notes)
-        .into_iter()
-        .for_each(tell);
-    let done = local::run_when(
-        ready.runner.engine(),
-        &steps,
-        writer,
-        control,
-        &mut |event| {
-            entered.moved.take(event);
-            // The last line comes behind the files.
-            if !matches!(event, Event::Ended { .. }) {
-                let happened = Box::new(event.clone());
-                send(&Wire::Event { happened });
-            }
-        },
-        // What is told counts from the begin of each step, as the other side does.
-        &mut |step| line.pass(step).then_some(0),
-    );
-    // Before anything that can fail: the other side may be gone.
-    entered.end(&dir).into_iter().for_each(tell);
-    wire::send_files(&dir, &**send)?;
-    let status = done
-        .as_ref()
-        .map_or(RunStatus::Failed, |(_, status)| *status);
-    send(&Wire::Event {
-        happened: Box::new(Event::Ended { status }),
-    });
-    exit_of(done)
-}
-
 /// Refuses what makes no sense together with, or without, a simulation.
 fn check_simulation(args: &Args) -> anyhow::Result<()> {
     let simulated = args.engine == EngineOrSim::Sim;
@@ -330,12 +282,8 @@ fn begin_record(global: &Global, args: &Args, ready: &Ready) -> anyhow::Result<W
         false if !args.clients.client.is_empty() => (name.to_owned(), Vec::new()),
         false => (name.to_owned(), plan.targets(&ready.work_dir)),
     };
-    create_record(global, &name, &targets)
-}
-
-fn create_record(global: &Global, name: &str, targets: &[PathBuf]) -> anyhow::Result<Writer> {
-    let mut header = Header::new(name, COMMAND);
-    header.environment = Some(fathom_device::environment(targets));
+    let mut header = Header::new(&name, COMMAND);
+    header.environment = Some(fathom_device::environment(&targets));
     let command: Vec<_> = std::env::args_os()
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();

@@ -1,0 +1,288 @@
+//! `--hosts`: what the commands that run on several machines at once share. Each
+//! machine runs the very command (`fathom agent`); what is here calls it there
+//! and makes one record of what all tell.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use fathom_engine::Control;
+use fathom_engine::jobfile::shell_quote;
+use fathom_fleet::hosts::wire::Word;
+use fathom_fleet::hosts::{self, Job, kept};
+use fathom_fleet::local::FleetError;
+use fathom_model::{Event, Exit, RunDocument, RunStatus};
+use fathom_record::{EVENTS, Header, Writer};
+use fathom_report::Style;
+use fathom_report::style::Tone;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{ExitError, Global};
+use crate::live::{Live, LiveOptions};
+use crate::out;
+
+/// Longest host file that is read.
+const HOST_FILE_BYTES_MAX: u64 = 256 << 10;
+
+/// Several machines instead of this one.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "On several machines")]
+pub struct HostArgs {
+    /// Run on these machines at once, over ssh: hosts with commas, or a file with
+    /// one a line; nothing has to be installed there but what the engine needs
+    #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
+    pub hosts: Vec<String>,
+    /// Go on when machines are lost or refuse, as long as so many take part to the
+    /// end [default: all]
+    #[arg(long, value_name = "N", requires = "hosts")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub min_hosts: Option<u32>,
+}
+
+impl HostArgs {
+    /// Whether they are asked for.
+    pub fn is_given(&self) -> bool {
+        !self.hosts.is_empty()
+    }
+
+    /// The machines, and how many must take part to the end.
+    pub fn names(&self) -> anyhow::Result<(Vec<String>, usize)> {
+        let names = names(&self.hosts)?;
+        let least = least(&names, self.min_hosts, "--min-hosts")?;
+        Ok((names, least))
+    }
+}
+
+/// An error of the command line.
+pub fn usage(message: impl Into<String>) -> anyhow::Error {
+    let message = message.into();
+    let exit = Exit::Usage;
+    ExitError { exit, message }.into()
+}
+
+/// Refuses options, by name, that make no sense on several machines.
+pub fn refuse(options: &[(bool, &str)]) -> anyhow::Result<()> {
+    match options.iter().find(|(given, _)| *given) {
+        Some((_, why)) => Err(usage(format!("with --hosts: {why}"))),
+        None => Ok(()),
+    }
+}
+
+/// How many machines must take part to the end: all, unless said otherwise.
+pub fn least(names: &[String], min: Option<u32>, option: &str) -> anyhow::Result<usize> {
+    let least = min.map_or(names.len(), |n| n as usize);
+    if least > names.len() {
+        let there = names.len();
+        return Err(usage(format!("{option} {least}: there are {there} hosts")));
+    }
+    Ok(least)
+}
+
+/// The machines that `--hosts` names, each once.
+pub fn names(values: &[String]) -> anyhow::Result<Vec<String>> {
+    let mut names: Vec<String> = Vec::new();
+    for value in values {
+        let path = Path::new(value);
+        let found = match path.is_file() {
+            true => of_file(path).map_err(usage)?,
+            false => vec![value.trim().to_owned()],
+        };
+        for name in found {
+            let is_name = |c: char| !c.is_whitespace() && !c.is_control();
+            if name.is_empty() || name.starts_with('-') || !name.chars().all(is_name) {
+                return Err(usage(format!("--hosts: {name:?} is no host")));
+            }
+            if names.contains(&name) {
+                return Err(usage(format!("--hosts: {name} is named twice")));
+            }
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+fn of_file(path: &Path) -> Result<Vec<String>, String> {
+    let shown = path.display();
+    let failed = |error: std::io::Error| format!("{shown}: {error}");
+    if path.metadata().map_err(failed)?.len() > HOST_FILE_BYTES_MAX {
+        return Err(format!("{shown} is too long for a host file"));
+    }
+    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let lines = text.lines().map(str::trim);
+    let names: Vec<String> = lines
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(str::to_owned)
+        .collect();
+    match names.is_empty() {
+        true => Err(format!("{shown} names no host")),
+        false => Ok(names),
+    }
+}
+
+/// The header of a record of several machines.
+pub fn header(name: &str, command: &str, names: &[String]) -> Header {
+    let mut header = Header::new(name, command);
+    header.environment = Some(fathom_device::environment(&[]));
+    let words: Vec<_> = std::env::args_os()
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect();
+    header.facts.insert("command".into(), json!(words));
+    header.facts.insert(kept::FACTS.into(), json!(names));
+    header
+}
+
+/// Runs the command on all machines; `begin` makes the record, once they are
+/// connected, and gives what is to be told first.
+pub fn drive(
+    global: &Global,
+    names: &[String],
+    job: &Job,
+    control: &Control,
+    begin: impl FnOnce() -> anyhow::Result<(Writer, Vec<String>)>,
+) -> anyhow::Result<(PathBuf, RunStatus)> {
+    let mut live = Live::new(LiveOptions::new(global.quiet, global.color));
+    live.observe(&Event::Preparing {
+        what: format!("connecting to {} machines", names.len()),
+    });
+    let machines = hosts::connect(names);
+    let (mut writer, notes) = begin()?;
+    for text in notes {
+        let note = Event::Note { text };
+        writer.append(&note).map_err(record_error)?;
+        live.observe(&note);
+    }
+    let done = hosts::run(machines, job, writer, control, &mut |event| {
+        live.observe(event)
+    });
+    live.finish();
+    done.map_err(|error @ FleetError::Record { .. }| record_error(error))
+}
+
+fn record_error(error: impl std::fmt::Display) -> anyhow::Error {
+    let (exit, message) = (Exit::Record, error.to_string());
+    ExitError { exit, message }.into()
+}
+
+/// The exit code of a run.
+pub fn exit_of(status: RunStatus) -> Exit {
+    match status {
+        RunStatus::Complete => Exit::Success,
+        RunStatus::Interrupted => Exit::Interrupted,
+        RunStatus::Failed | RunStatus::Running => Exit::Failed,
+    }
+}
+
+/// Shows what each machine would be told.
+pub fn dry_run(global: &Global, names: &[String], job: &Job) -> anyhow::Result<Exit> {
+    let words: Vec<&str> = std::iter::once("fathom")
+        .chain(job.args.iter().map(Word::shown))
+        .collect();
+    if global.json {
+        out::json(&json!({
+            "schema": "fathom.dry-run/1",
+            "hosts": names,
+            "command": words,
+            "steps": job.steps,
+            "files": job.files.iter().map(|(name, text)| json!({
+                "name": name, "text": text,
+            })).collect::<Vec<_>>(),
+        }))?;
+        return Ok(Exit::Success);
+    }
+    let quoted: Vec<String> = words.iter().map(|word| shell_quote(word)).collect();
+    for name in names {
+        out::line(format_args!("ssh {name} {}", quoted.join(" ")));
+    }
+    for step in &job.steps {
+        out::line(format_args!("# step: {step}"));
+    }
+    for (name, text) in &job.files {
+        let lines = text.lines().count();
+        match name.ends_with(".fio") {
+            true => {
+                out::line(format_args!("# {name}:"));
+                text.lines()
+                    .for_each(|line| out::line(format_args!("#   {line}")));
+            }
+            false => out::line(format_args!("# {name}: {lines} lines")),
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// The records that the machines made, as far as they came to make one, in the
+/// order of `names`.
+pub fn records(dir: &Path, names: &[String]) -> Vec<(String, PathBuf)> {
+    let folder = |name: &String| {
+        let folder = dir.join(kept::FOLDER).join(kept::folder_name(name));
+        folder
+            .join(EVENTS)
+            .is_file()
+            .then(|| (name.clone(), folder))
+    };
+    names.iter().filter_map(folder).collect()
+}
+
+/// What `--json` prints: the document of the run, and of each machine what
+/// stands for it alone.
+#[derive(Debug, Serialize)]
+struct Document {
+    #[serde(flatten)]
+    run: RunDocument,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Serialize)]
+struct Part {
+    host: String,
+    /// Its record.
+    record: PathBuf,
+    /// What the command says of it, under the command's name.
+    #[serde(flatten)]
+    own: BTreeMap<&'static str, Value>,
+}
+
+/// Prints the document.
+pub fn json(
+    dir: &Path,
+    names: &[String],
+    command: &'static str,
+    own: impl Fn(&Path) -> anyhow::Result<Value>,
+) -> anyhow::Result<()> {
+    let mut run = fathom_report::read(dir)?;
+    fathom_report::drop_histograms(&mut run);
+    let parts = records(dir, names)
+        .into_iter()
+        .map(|(host, record)| {
+            let own = BTreeMap::from([(command, own(&record)?)]);
+            Ok(Part { host, record, own })
+        })
+        .collect::<anyhow::Result<_>>()?;
+    out::json(&Document { run, parts })
+}
+
+/// What stands below the figures: failures, notes, and where the records are.
+pub fn closing(run: &RunDocument, dir: &Path, names: &[String], style: Style) -> String {
+    let mut text = String::new();
+    let mut fact = |name: &str, tone: Tone, value: &str| {
+        let name = style.paint(Tone::Faint, &format!("{name:<8}"));
+        text.push_str(&format!("{name} {}\n", style.paint(tone, value)));
+    };
+    for failure in &run.failures {
+        fact("failure", Tone::Bad, &failure.sentence());
+    }
+    for note in &run.notes {
+        fact("note", Tone::Doubtful, note);
+    }
+    fact("record", Tone::Plain, &dir.display().to_string());
+    let records = records(dir, names);
+    if let Some((_, first)) = records.first() {
+        let all = match records.len() {
+            1 => String::new(),
+            n => format!(" and {} more", n - 1),
+        };
+        let text = format!("{}{all}: each machine's own", first.display());
+        fact("", Tone::Plain, &text);
+    }
+    text
+}

@@ -1,0 +1,261 @@
+//! `fathom quick --hosts`: the series on several machines, each test on all of
+//! them at once.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use fathom_campaign::quick::{Baseline, COMMAND, Order, QuickError, QuickRun, There};
+use fathom_fleet::hosts::Job;
+use fathom_fleet::hosts::wire::Word;
+use fathom_fleet::ssh::Session;
+use fathom_model::{Exit, RunDocument};
+use fathom_record::{Record, Writer};
+use fathom_report::Style;
+use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::style::Tone;
+
+use super::run::{baselines, clean};
+use super::{Global, Mode, SeriesArgs, Wanted, failed, summary};
+use crate::cmd::hosts::{self, closing, drive, exit_of, records, refuse};
+use crate::{out, signals};
+
+/// Runs the command on all machines.
+pub fn run(global: &Global, args: &SeriesArgs) -> anyhow::Result<Exit> {
+    let (names, least) = args.hosts.names()?;
+    refuse(&[
+        (
+            args.remote_mode != Mode::Auto,
+            "--remote-mode is for one machine: to several fathom sends itself",
+        ),
+        (args.events, "--events is for one machine"),
+    ])?;
+    match words_of(args).order().map_err(failed)? {
+        Wanted::Cleanup(path) => cleanup(global, &names, path.as_deref()),
+        Wanted::Run(order) => series(global, args, &names, least, &order),
+    }
+}
+
+/// The words as they stand behind a target: each machine is "here".
+fn words_of(args: &SeriesArgs) -> SeriesArgs {
+    let mut args = args.clone();
+    if args.target.as_deref() != Some("here") {
+        let second = args.path.take();
+        args.path = args.target.take().map(PathBuf::from);
+        // A third word stays where it is: there are no more than a path and a test.
+        args.test = second.map(|word| word.display().to_string()).or(args.test);
+        args.target = Some("here".to_owned());
+    }
+    args
+}
+
+fn series(
+    global: &Global,
+    args: &SeriesArgs,
+    names: &[String],
+    least: usize,
+    order: &Order,
+) -> anyhow::Result<Exit> {
+    order.check().map_err(failed)?;
+    let baselines = baselines(args)?;
+    // Nothing is installed on several machines at once.
+    let mut job_words: Vec<Word> = [COMMAND, "--no-install"].map(Word::text).to_vec();
+    job_words.extend(order.words().into_iter().map(Word::Text));
+    let wanted = |name: &String| order.only.as_ref().is_none_or(|only| only == name);
+    let steps = order.group.tests().map(|test| test.name.clone());
+    let job = Job {
+        args: job_words,
+        steps: steps.filter(wanted).collect(),
+        least,
+        own_records: true,
+        ..Job::default()
+    };
+    let control = signals::control()?;
+    let begin = || {
+        let header = hosts::header(COMMAND, COMMAND, names);
+        let writer = Writer::create(&global.runs, &header);
+        let writer = writer.map_err(|error| failed(QuickError::from(error)))?;
+        Ok((writer, Vec::new()))
+    };
+    let (dir, status) = drive(global, names, &job, &control, begin)?;
+    show(global, &dir, names, &baselines)?;
+    Ok(exit_of(status))
+}
+
+/// Shows what the machines measured.
+pub fn show(
+    global: &Global,
+    dir: &Path,
+    names: &[String],
+    baselines: &[Baseline],
+) -> anyhow::Result<()> {
+    if global.json {
+        return hosts::json(dir, names, COMMAND, |record| {
+            summary::value(record, baselines)
+        });
+    }
+    let runs = records(dir, names)
+        .into_iter()
+        .map(|(name, record)| {
+            let run = QuickRun::of(&Record::open(&record)?).map_err(failed)?;
+            Ok((name, run))
+        })
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let doc = fathom_report::read(dir)?;
+    let style = out::style(global.color);
+    out::text(tests(&doc, &runs, baselines, style));
+    out::text(closing(&doc, dir, names, style));
+    Ok(())
+}
+
+/// A line for each test: what all did together, which did least and most, and
+/// how each stands against the baseline of one.
+fn tests(
+    doc: &RunDocument,
+    runs: &[(String, QuickRun)],
+    baselines: &[Baseline],
+    style: Style,
+) -> String {
+    let Some((_, first)) = runs.first() else {
+        return String::new();
+    };
+    let mut grid = Grid::new([
+        words("test", 0),
+        figures("IOPS of all", 0),
+        figures("machines", 1),
+        figures("least", 0),
+        figures("most", 0),
+        figures("of baseline", 2),
+        words("", 0),
+    ]);
+    let mut series = None;
+    for test in &first.tests {
+        if test.series != series {
+            series.clone_from(&test.series);
+            grid.heading(series.as_deref().unwrap_or_default());
+        }
+        grid.line(line(doc, runs, &test.name, baselines));
+    }
+    grid.render(style)
+}
+
+fn line(
+    doc: &RunDocument,
+    runs: &[(String, QuickRun)],
+    name: &str,
+    baselines: &[Baseline],
+) -> [Cell; 7] {
+    let sum = doc.jobs.iter().find(|job| {
+        // One test alone is a step without a name.
+        job.is_sum_of_clients() && job.step.as_deref().is_none_or(|step| step == name)
+    });
+    let mut good: Vec<(u64, &str)> = Vec::new();
+    let mut percents = Vec::new();
+    for (host, run) in runs {
+        let found = run.test(name).and_then(|test| test.figures.as_ref());
+        let Some(iops) = found.and_then(|figures| figures.good_iops()) else {
+            continue;
+        };
+        good.push((iops, host));
+        let used = summary::usable(run, baselines).0;
+        let first = used.first();
+        percents.extend(first.and_then(|baseline| baseline.percent(name, iops)));
+    }
+    good.sort_unstable();
+    let all: Option<f64> = sum.map(|sum| sum.directions().map(|(_, dir)| dir.iops).sum());
+    // Of one machine there is no sum: it is that machine's.
+    let all = all.or_else(|| match good[..] {
+        [(only, _)] if runs.len() == 1 => Some(only as f64),
+        _ => None,
+    });
+    let named = |one: Option<&(u64, &str)>| {
+        one.map_or_else(String::new, |(iops, host)| format!("{iops} {host}"))
+    };
+    let percent = match summary::range(percents) {
+        range if range.is_empty() => range,
+        range => format!("{range}%"),
+    };
+    let mut doubts: Vec<&str> = sum
+        .into_iter()
+        .flat_map(|sum| sum.directions())
+        .flat_map(|(_, dir)| dir.doubts.iter().map(|doubt| short(*doubt)))
+        .filter(|doubt| !doubt.is_empty())
+        .collect();
+    doubts.dedup();
+    let tone = match good.len() == runs.len() {
+        true => Tone::Plain,
+        false => Tone::Doubtful,
+    };
+    [
+        Cell::from(name.to_owned()),
+        Cell::new(
+            Tone::Strong,
+            all.map_or_else(String::new, |iops| format!("{iops:.0}")),
+        ),
+        Cell::new(tone, format!("{} of {}", good.len(), runs.len())),
+        Cell::from(named(good.first())),
+        Cell::from(named(good.last())),
+        Cell::from(percent),
+        Cell::new(Tone::Doubtful, doubts.join(", ")),
+    ]
+}
+
+/// What a doubt about a sum is called in a table; the sentence stands below it.
+fn short(doubt: fathom_model::Doubt) -> &'static str {
+    use fathom_model::Doubt;
+    match doubt {
+        Doubt::Apart => "not side by side",
+        Doubt::SlowHost => "one is slow",
+        Doubt::HostsMissing => "too few",
+        Doubt::Short => "short",
+        Doubt::CachedReads => "cache",
+        _ => "",
+    }
+}
+
+/// Removes the test files of all machines.
+fn cleanup(global: &Global, names: &[String], path: Option<&Path>) -> anyhow::Result<Exit> {
+    let one = |name: &String| {
+        let session = Session::open_unattended(name)?;
+        clean(&There::new(&session), path)
+    };
+    let done: Vec<Result<(PathBuf, bool), QuickError>> = thread::scope(|scope| {
+        let threads: Vec<_> = names
+            .iter()
+            .map(|name| scope.spawn(move || one(name)))
+            .collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined
+            .map(|done| done.unwrap_or_else(|_| Err(QuickError::Missing("it broke off".into()))))
+            .collect()
+    });
+    let mut exit = Exit::Success;
+    let mut parts = Vec::new();
+    for (name, done) in names.iter().zip(done) {
+        match done {
+            Ok((folder, removed)) => {
+                let folder = folder.display().to_string();
+                if !global.json && !global.quiet {
+                    out::line(match removed {
+                        true => format!("{name}: removed \"{folder}\""),
+                        false => format!("{name}: there is no \"{folder}\""),
+                    });
+                }
+                parts.push(serde_json::json!({
+                    "host": name, "folder": folder, "removed": removed,
+                }));
+            }
+            Err(error) => {
+                exit = Exit::Failed;
+                out::note(format_args!("fathom: {name}: {error}"));
+                let error = error.to_string();
+                parts.push(serde_json::json!({ "host": name, "error": error }));
+            }
+        }
+    }
+    if global.json {
+        out::json(&serde_json::json!({
+            "schema": "fathom.quick-cleanup/1", "parts": parts,
+        }))?;
+    }
+    Ok(exit)
+}

@@ -1,0 +1,242 @@
+//! `fathom run --hosts`: the campaign on several machines, each point on all of
+//! them at once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use fathom_campaign::plan::Plan;
+use fathom_campaign::run::{self, Begin, Progress, Together};
+use fathom_fleet::hosts::Job;
+use fathom_fleet::hosts::wire::Word;
+use fathom_model::Exit;
+use fathom_report::Style;
+use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::style::Tone;
+
+use super::{Flags, RepeatOrder, failed, summary};
+use crate::cmd::Global;
+use crate::cmd::campaign::{OverBudget, tell_notes};
+use crate::cmd::hosts::{self, closing, drive, dry_run, exit_of, records, refuse};
+use crate::engine::EngineOrSim;
+use crate::{out, signals};
+
+/// More than any campaign's definitions; records and logs do not belong to them.
+const FILES_BYTES_MAX: u64 = 64 << 20;
+
+/// Runs the campaign on all machines.
+pub fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> {
+    let (names, least) = flags.hosts.names()?;
+    refuse(&[
+        (
+            flags.engine == Some(EngineOrSim::Sim) || flags.sim.is_some(),
+            "a simulation needs no other machines",
+        ),
+        (flags.dut.is_some(), "--dut is for machines that are driven"),
+    ])?;
+    let plan = flags.which.plan(&flags.overrides())?;
+    let runs_dir = flags.which.runs_dir(global);
+    let together = Together::look(&plan, &runs_dir, begin, &names, flags.retry_failed);
+    let together = together.map_err(failed)?;
+    let job = together.job(
+        &plan,
+        Job {
+            args: arguments(flags, &plan),
+            files: files(&plan.folder, &runs_dir)?,
+            least,
+            ..Job::default()
+        },
+    );
+    if flags.dry_run {
+        return dry_run(global, &names, &job);
+    }
+    let notes = notes(&plan);
+    if !global.quiet {
+        tell_notes(&notes);
+    }
+    let control = signals::control()?;
+    let kept = super::Kept {
+        hosts: names.clone(),
+        ..flags.kept()
+    };
+    let kept = serde_json::to_value(kept)?;
+    let partial = !flags.which.only.is_empty();
+    let open = || {
+        let header = hosts::header("", "", &names);
+        let writer = together.writer(&plan, &runs_dir, header, kept, partial);
+        Ok((writer.map_err(failed)?, notes))
+    };
+    let (dir, status) = drive(global, &names, &job, &control, open)?;
+    show(global, &dir, &names)?;
+    Ok(exit_of(status))
+}
+
+/// What is to be known before it starts.
+fn notes(plan: &Plan) -> Vec<String> {
+    let mut notes = plan.notes.clone();
+    if plan.settings.guard.is_some() {
+        let text = "every series is measured to its end: what the guard of one machine left out would be missing in the sum";
+        notes.push(text.to_owned());
+    }
+    notes
+}
+
+/// Shows what came of it: of all together, and how far each machine is.
+fn show(global: &Global, dir: &Path, names: &[String]) -> anyhow::Result<()> {
+    if global.json {
+        return hosts::json(dir, names, "campaign", |record| {
+            let progress = Progress::read(record).map_err(failed)?;
+            Ok(serde_json::to_value(summary::document(&progress))?)
+        });
+    }
+    let style = out::style(global.color);
+    let progress = Progress::read(dir).map_err(failed)?;
+    out::text(summary::text(&progress, style));
+    out::line("");
+    out::text(machines(dir, names, style));
+    let doc = fathom_report::read(dir)?;
+    out::text(closing(&doc, dir, names, style));
+    Ok(())
+}
+
+/// How far each machine is with its own part, and with making its device ready.
+fn machines(dir: &Path, names: &[String], style: Style) -> String {
+    let mut grid = Grid::new([
+        words("machine", 0),
+        figures("measured", 0),
+        figures("failed", 1),
+        figures("left out", 1),
+        figures("left", 0),
+        words("made ready", 0),
+    ]);
+    for (name, record) in records(dir, names) {
+        let Ok(progress) = Progress::read(&record) else {
+            grid.line([
+                Cell::new(Tone::Strong, name),
+                Cell::default(),
+                Cell::default(),
+                Cell::default(),
+                Cell::default(),
+                Cell::new(Tone::Doubtful, "it did not come to begin"),
+            ]);
+            continue;
+        };
+        let counts = progress.counts();
+        let number = |tone: Tone, n: usize| match n {
+            0 => Cell::from("–"),
+            n => Cell::new(tone, n.to_string()),
+        };
+        let past = progress.stages().history().stages().last();
+        let made = past.and_then(|past| Some((past, past.end.as_ref()?)));
+        let ready = made.map(|(past, end)| {
+            let (tone, mark, text) = super::stage::ended(&past.stage, end, 0);
+            Cell::new(tone, format!("{mark} {text}"))
+        });
+        grid.line([
+            Cell::new(Tone::Strong, name),
+            Cell::from(format!("{} of {}", counts.done, counts.steps)),
+            number(Tone::Bad, counts.failed),
+            number(Tone::Doubtful, counts.skipped),
+            number(Tone::Doubtful, counts.left),
+            ready.unwrap_or_default(),
+        ]);
+    }
+    grid.render(style)
+}
+
+/// The files of the campaign: all of its folder but runs and logs.
+fn files(folder: &Path, runs_dir: &Path) -> anyhow::Result<Vec<(String, String)>> {
+    let mut files = Vec::new();
+    let mut bytes = 0;
+    let mut folders = vec![folder.to_owned()];
+    let runs_dir = fs::canonicalize(runs_dir).ok();
+    while let Some(below) = folders.pop() {
+        let entries = fs::read_dir(&below).with_context(|| below.display().to_string())?;
+        for entry in entries {
+            let path = entry?.path();
+            let name = path.strip_prefix(folder).unwrap_or(&path);
+            let text = name.to_string_lossy().into_owned();
+            let hidden = text.starts_with('.') && text != ".config";
+            let is_runs = runs_dir.is_some() && fs::canonicalize(&path).ok() == runs_dir;
+            if hidden || is_runs || text == "logs" {
+                continue;
+            }
+            let found = fs::metadata(&path).with_context(|| path.display().to_string())?;
+            if found.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            bytes += found.len();
+            if !found.is_file() || bytes > FILES_BYTES_MAX {
+                let what = format!(
+                    "{} cannot be sent along: a campaign's folder holds definitions and job files, {} MiB at most",
+                    path.display(),
+                    FILES_BYTES_MAX >> 20
+                );
+                return Err(hosts::usage(what));
+            }
+            let read = fs::read(&path).with_context(|| path.display().to_string())?;
+            // What is no text is none of the campaign's.
+            if let Ok(held) = String::from_utf8(read) {
+                files.push((text, held));
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// What each machine is to do: the same command, in the folder that is sent.
+fn arguments(flags: &Flags, plan: &Plan) -> Vec<Word> {
+    let mut words = vec![
+        Word::text(run::COMMAND),
+        Word::text("-C"),
+        Word::File(String::new()),
+        Word::text("--no-guard"),
+    ];
+    let mut option = |name: &str, value: Option<String>| {
+        words.extend(value.map(|value| Word::text(format!("--{name}={value}"))));
+    };
+    let path = |path: &PathBuf| path.display().to_string();
+    option("dut", Some(path(&plan.dut)));
+    for only in &flags.which.only {
+        option("only", Some(only.as_str().to_owned()));
+    }
+    for confirmed in &flags.destroy {
+        option("destroy", Some(confirmed.clone()));
+    }
+    let time = |time: std::time::Duration| format!("{}us", time.as_micros());
+    option("repeat", flags.repeat.map(|n| n.to_string()));
+    option(
+        "order",
+        flags.order.map(|order| match order {
+            RepeatOrder::Interleaved => "interleaved".to_owned(),
+            RepeatOrder::InARow => "in-a-row".to_owned(),
+        }),
+    );
+    option("interval", flags.interval.map(time));
+    option("point-limit", flags.point_limit.map(time));
+    option("max-time", flags.budget.max_time.map(time));
+    option(
+        "max-written",
+        flags.budget.max_written.map(|n| n.to_string()),
+    );
+    option(
+        "over-budget",
+        flags.budget.over_budget.map(|over| match over {
+            OverBudget::Cut => "cut".to_owned(),
+            OverBudget::Refuse => "refuse".to_owned(),
+        }),
+    );
+    let terabytes = |bytes: u64| (bytes as f64 / 1e12).to_string();
+    option("endurance-tbw", flags.budget.endurance_tbw.map(terabytes));
+    option(
+        "engine",
+        flags.engine.map(|engine| engine.name().to_owned()),
+    );
+    option("fio", flags.fio.as_ref().map(path));
+    if flags.retry_failed {
+        words.push(Word::text("--retry-failed"));
+    }
+    words
+}

@@ -1,0 +1,96 @@
+//! One machine of a run, as the side that drives sees it.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use fathom_model::{Event, Host, RunStatus};
+
+use super::clock::Estimate;
+use super::kept::Kept;
+use super::machine::Connection;
+
+/// Where a machine is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The program is sent, or its checks are made.
+    Preparing,
+    /// It waits for the word.
+    AtGate(Gate),
+    /// It runs a step.
+    Running,
+    /// It has ended.
+    Over,
+}
+
+/// What a machine waits for, in the order in which it comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gate {
+    /// The begin: it has checked everything and changed nothing.
+    Begin,
+    /// This step of the run, counted from 0.
+    Step(usize),
+}
+
+/// One machine.
+pub struct Part {
+    pub label: String,
+    pub host: Host,
+    pub far: Option<Box<dyn Connection>>,
+    pub phase: Phase,
+    /// Whether it has a part in the step in progress that has not ended.
+    pub in_step: bool,
+    /// The step that it told last.
+    pub step: Option<Event>,
+    /// What it leaves out, and why.
+    pub left_out: BTreeMap<String, String>,
+    /// Its own record.
+    pub kept: Option<Kept>,
+    pub clock: Estimate,
+    /// The question that is open: its tag, and when it was asked.
+    pub asked: Option<(u32, f64)>,
+    pub asked_at: Option<Instant>,
+    pub tag: u32,
+    pub heard: Instant,
+    pub status: Option<RunStatus>,
+    /// The first line that was none of Fathom's.
+    pub stray: Option<String>,
+}
+
+impl Part {
+    /// A machine that nothing has been heard of.
+    pub fn new(name: &str) -> Self {
+        Self {
+            host: Host {
+                name: name.to_owned(),
+                ..Host::default()
+            },
+            label: name.to_owned(),
+            far: None,
+            phase: Phase::Preparing,
+            in_step: false,
+            step: None,
+            left_out: BTreeMap::new(),
+            kept: None,
+            clock: Estimate::default(),
+            asked: None,
+            asked_at: None,
+            tag: 0,
+            heard: Instant::now(),
+            status: None,
+            stray: None,
+        }
+    }
+
+    /// What it waits for.
+    pub fn gate(&self) -> Option<Gate> {
+        match self.phase {
+            Phase::AtGate(gate) => Some(gate),
+            _ => None,
+        }
+    }
+
+    /// Whether it waits for the word.
+    pub fn is_at_gate(&self) -> bool {
+        self.gate().is_some()
+    }
+}
