@@ -3,66 +3,37 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::ops::Deref;
+use std::path::Path;
+use std::process::{Child, Command, Output};
 
-use fathom_testkit::{LoopDevice, SmallFs, await_that, signal, signal_until_it_ends, skip};
+use fathom_testkit::{
+    LoopDevice, Program, SmallFs, await_that, signal, signal_until_it_ends, skip,
+};
 use serde_json::Value;
-use tempfile::TempDir;
 
 const LONG: &str =
     "[global]\nsize=1m\ntime_based\nruntime=60\nrw=randread\nrate_iops=500\n[a]\nnumjobs=4\n";
 
-/// A folder to run in, with its own folder for trigger files.
-struct Bench(TempDir);
+/// Fathom in a folder of its own, where trigger files are looked for too.
+struct Bench(Program);
+
+impl Deref for Bench {
+    type Target = Program;
+
+    fn deref(&self) -> &Program {
+        &self.0
+    }
+}
 
 impl Bench {
     fn new() -> Self {
-        let dir = TempDir::with_prefix("fathom-run-").unwrap();
-        fs::create_dir(dir.path().join("tmp")).unwrap();
-        Self(dir)
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn file(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.path().join(name);
-        fs::write(&path, text).unwrap();
-        path
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
-        command
-            .args(args)
-            .current_dir(self.path())
-            .env("TMPDIR", self.path().join("tmp"))
-            .env("XDG_STATE_HOME", self.path().join("state"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
+        Self(Program::new(env!("CARGO_BIN_EXE_fathom")))
     }
 
     fn json(&self, args: &[&str]) -> Value {
         let output = self.run(args);
         serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"))
-    }
-
-    /// The records, oldest first.
-    fn records(&self) -> Vec<PathBuf> {
-        let Ok(entries) = fs::read_dir(self.path().join("fathom-runs")) else {
-            return Vec::new();
-        };
-        let mut records: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-        records.sort();
-        records
     }
 
     /// Starts a run and waits for its first interval, which it tells on stderr.
@@ -301,7 +272,7 @@ fn the_state_is_shown_on_demand_and_the_run_goes_on() {
     };
     signal(&child, "-USR1");
     await_that("a status", || count("status") == 1);
-    let trigger = bench.path().join("tmp/fathom-dump-status");
+    let trigger = bench.path().join("fathom-dump-status");
     fs::write(&trigger, "").unwrap();
     await_that("another status", || count("status") == 2);
     assert!(!trigger.exists(), "the trigger file is taken away");

@@ -3,59 +3,39 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::ops::Deref;
+use std::path::Path;
+use std::process::Output;
 
-use fathom_testkit::{FaultFs, LoopDevice, Op, SmallFs, await_that, signal, skip};
+use fathom_testkit::{FaultFs, LoopDevice, Op, Program, SmallFs, await_that, signal, skip};
 use serde_json::Value;
-use tempfile::TempDir;
 
-/// A folder to run in.
-struct Bench {
-    dir: TempDir,
-    /// Whether fio is hidden.
-    without_fio: bool,
+/// Fathom in a folder of its own.
+struct Bench(Program);
+
+impl Deref for Bench {
+    type Target = Program;
+
+    fn deref(&self) -> &Program {
+        &self.0
+    }
 }
 
 impl Bench {
     fn new() -> Self {
-        Self::below(&std::env::temp_dir())
+        Self(Program::new(env!("CARGO_BIN_EXE_fathom")))
     }
 
     fn below(parent: &Path) -> Self {
-        Self {
-            dir: TempDir::with_prefix_in("fathom-native-", parent).unwrap(),
-            without_fio: false,
-        }
+        Self(Program::below(env!("CARGO_BIN_EXE_fathom"), parent))
     }
 
-    fn path(&self) -> &Path {
-        self.dir.path()
-    }
-
-    fn file(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.path().join(name);
-        fs::write(&path, text).unwrap();
-        path
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
-        command
-            .args(args)
-            .current_dir(self.path())
-            .env("HOME", self.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        if self.without_fio {
-            command.env("PATH", self.path()).env_remove("FATHOM_FIO");
-        }
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
+    /// Hides fio.
+    fn without_fio(mut self) -> Self {
+        let nowhere = self.path().to_owned();
+        self.0.set("PATH", nowhere);
+        self.0.unset("FATHOM_FIO");
+        self
     }
 
     /// The document of `job run --json` and the exit code.
@@ -261,7 +241,7 @@ fn what_it_does_not_take_is_refused_by_name_and_line_before_anything_is_touched(
 
 #[test]
 fn auto_takes_what_is_here_and_says_what_is_missing() {
-    let mut bench = Bench::new();
+    let bench = Bench::new();
     bench.file("plain.fio", "[a]\nrw=read\nsize=64k\n");
     bench.file("fios.fio", "[a]\nrw=read\nsize=64k\nexec_prerun=true\n");
     bench.file("nobodys.fio", "[a]\nrw=read\nsize=64k\n\nbogus=1\n");
@@ -278,7 +258,7 @@ fn auto_takes_what_is_here_and_says_what_is_missing() {
             assert!(said.contains(part), "{part} in {said}");
         }
     }
-    bench.without_fio = true;
+    let bench = bench.without_fio();
     let (doc, code) = bench.document(&["plain.fio"]);
     assert_eq!((code, &doc["engine"]), (0, &"native".into()));
     let notes = doc["notes"].to_string();
@@ -526,8 +506,7 @@ fn the_whole_quick_series_runs_on_both_engines() {
         let bench = bench();
         std::thread::spawn(move || whole_series(&bench, "fio"))
     });
-    let mut without = bench();
-    without.without_fio = true;
+    let without = bench().without_fio();
     let native = whole_series(&without, "native");
     let names = |doc: &Value| -> Vec<String> {
         let tests = doc["quick"]["tests"].as_array().unwrap().iter();

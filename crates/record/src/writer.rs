@@ -6,8 +6,8 @@
 //! written at once.
 //!
 //! A kill cannot take away what write(2) has accepted; a power cut can. The log
-//! is synced to the device between steps and at the end, never while an engine
-//! measures: the record often lies on the device under test, where an fsync
+//! is synced to the device between steps, every ten seconds at most, and at the
+//! end, never while an engine measures: the record often lies on the device under test, where an fsync
 //! would show up as a latency of the job. Meanwhile the kernel writes dirty
 //! pages back by itself after 30 s (vm.dirty_expire_centisecs), so that a power
 //! cut costs about the last half minute.
@@ -15,7 +15,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fathom_model::{Entry, Event, Failure, FailureKind, RunStatus};
 use rustix::fs::{FlockOperation, flock};
@@ -24,6 +24,9 @@ use serde::Serialize;
 use crate::reader::Entries;
 use crate::{EVENTS, FORMAT, Header, RecordError, VERSION, now_ms};
 
+/// Between short steps a sync each would cost more than it saves: it takes tens
+/// of ms on a busy disk, and a power cut costs the last half minute anyway.
+const SYNC_EVERY: Duration = Duration::from_secs(10);
 /// Samples are flushed early when an engine closes no interval for this long.
 const BUFFER_BYTES_MAX: usize = 1 << 20;
 /// Space kept aside so that a run that fills the disk can still say so.
@@ -53,6 +56,8 @@ pub struct Writer {
     reserve: PathBuf,
     /// What it appended when the record was reopened.
     resumed: Option<Event>,
+    /// When the log was synced the last time.
+    synced: Instant,
     /// Set by the first write that failed; measuring on would record nothing.
     failed: bool,
 }
@@ -169,6 +174,7 @@ impl Writer {
             log,
             reserve,
             resumed: None,
+            synced: Instant::now(),
             failed: false,
         })
     }
@@ -202,6 +208,7 @@ impl Writer {
             log,
             reserve,
             resumed: Some(resumed),
+            synced: Instant::now(),
             failed: false,
         })
     }
@@ -259,7 +266,9 @@ impl Writer {
             let reason = "an earlier write failed; the record takes no more samples";
             return Err(RecordError::file(&self.log.path, io::Error::other(reason)));
         }
-        if matches!(event, Event::Step { step: 2.., .. }) {
+        let is_due = self.synced.elapsed() >= SYNC_EVERY;
+        if is_due && matches!(event, Event::Step { step: 2.., .. }) {
+            self.synced = Instant::now();
             self.log.sync().inspect_err(|error| self.fail(error))?;
         }
         self.log.push_event(event)?;

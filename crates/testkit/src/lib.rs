@@ -4,7 +4,7 @@
 //! ([`Sshd`]), machines in network namespaces ([`Lab`]), a terminal ([`Tmux`]), a machine with emulated disks ([`Guest`]),
 //! PyPI's kconfiglib ([`kconfiglib`](fn@kconfiglib)), a newer fio
 //! ([`newer_fio`](fn@newer_fio)), programs without some system
-//! calls ([`deny`](fn@deny)), and a way to skip with a reason ([`skip`]).
+//! calls ([`deny`](fn@deny)), the program under test in a folder of its own ([`Program`]), and a way to skip with a reason ([`skip`]).
 //! For tests only; knows no other crate.
 //!
 //! Everything here is undone when it is dropped, also when a test panics. What
@@ -35,6 +35,7 @@ mod guest;
 mod kconfiglib;
 mod lab;
 mod newer_fio;
+mod program;
 mod sshd;
 mod throttle;
 mod tmux;
@@ -48,6 +49,7 @@ pub use guest::{Answer, Guest, GuestPlan};
 pub use kconfiglib::kconfiglib;
 pub use lab::Lab;
 pub use newer_fio::newer_fio;
+pub use program::Program;
 pub use sshd::Sshd;
 pub use throttle::{Throttle, Zram};
 pub use tmux::Tmux;

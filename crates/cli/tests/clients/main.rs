@@ -5,49 +5,32 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::ops::Deref;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use fathom_testkit::await_that;
+use fathom_testkit::{Program, await_that};
 use serde_json::Value;
-use tempfile::TempDir;
 
 mod failures;
 mod figures;
 mod serve;
 
-/// A folder to run in.
-struct Bench(TempDir);
+/// Fathom in a folder of its own.
+struct Bench(Program);
+
+impl Deref for Bench {
+    type Target = Program;
+
+    fn deref(&self) -> &Program {
+        &self.0
+    }
+}
 
 impl Bench {
     fn new() -> Self {
-        Self(TempDir::with_prefix("fathom-clients-").unwrap())
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn file(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.path().join(name);
-        fs::write(&path, text).unwrap();
-        path
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
-        command
-            .args(args)
-            .current_dir(self.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
+        Self(Program::new(env!("CARGO_BIN_EXE_fathom")))
     }
 
     /// A run with `--json`: its exit code and its document.

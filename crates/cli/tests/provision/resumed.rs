@@ -171,7 +171,9 @@ fn a_purge_and_a_fill_that_were_killed_are_known_as_such() {
         if met {
             let kernel_name = path.trim_start_matches("/dev/");
             let purges = lab.actions(&format!("purge/{kernel_name}"));
-            assert_eq!(purges, ["Start purge", "Start purge", "Finished purge"]);
+            assert_eq!(purges.last().unwrap(), "Finished purge");
+            let finished = purges.iter().filter(|action| *action == "Finished purge");
+            assert_eq!(finished.count(), 1, "{purges:?}");
             let (document, code) = lab.json(&[&resume[..], &["--json"]].concat());
             assert_eq!(code, Some(0), "{document:#}");
             is_done(&document);

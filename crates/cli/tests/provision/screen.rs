@@ -35,25 +35,22 @@ fn the_dashboard_has_a_line_for_each_of_eight_drives() {
         Ok(tmux) => tmux,
         Err(reason) => return skip(name, &reason),
     };
+    let is_so = |(nth, line): (usize, &&str)| match nth {
+        1 => line.contains("✗ ") && line.contains("gone"),
+        n if n % 2 == 0 => line.contains("1/2 fill-seq-1") && line.contains(" left"),
+        _ => line.contains("1/4 fill-seq-1") && line.contains("━"),
+    };
     let screen = tmux.wait_until("one drive has failed, seven run", |screen| {
-        screen.contains("7 run  1 failed") && screen.contains("MiB/s")
+        let lines = drives(screen);
+        screen.contains("7 run  1 failed")
+            && screen.contains("MiB/s")
+            && lines.len() == 8
+            && lines.iter().enumerate().all(is_so)
     });
     assert!(
         screen.contains("SIMULATION: no device is measured"),
         "{screen}"
     );
-    let lines = drives(&screen);
-    assert_eq!(lines.len(), 8, "{screen}");
-    for (nth, line) in lines.iter().enumerate() {
-        match nth {
-            1 => assert!(line.contains("✗ ") && line.contains("gone"), "{screen}"),
-            n if n % 2 == 0 => assert!(line.contains("1/2 fill-seq-1") && line.contains(" left")),
-            _ => assert!(
-                line.contains("1/4 fill-seq-1") && line.contains("━"),
-                "{screen}"
-            ),
-        }
-    }
     tmux.press(&["C-c"]);
     let screen = tmux.wait_for("fathom provision --resume");
     let rows = |word: &str| screen.lines().filter(|line| line.contains(word)).count();

@@ -1,27 +1,31 @@
 //! A campaign's folder and drives to provision from it.
 
 use std::fs;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Output;
 
-use fathom_testkit::{LoopDevice, Zram};
+use fathom_testkit::{LoopDevice, Program, Zram};
 pub use fathom_testkit::{await_that, signal};
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// Size of a drive of the tests.
 pub const DRIVE_BYTES: u64 = 32 << 20;
 
 /// A campaign with the debug settings, and a home for ledgers.
-pub struct Lab {
-    dir: TempDir,
+pub struct Lab(Program);
+
+impl Deref for Lab {
+    type Target = Program;
+
+    fn deref(&self) -> &Program {
+        &self.0
+    }
 }
 
 impl Lab {
     pub fn new() -> Self {
-        let lab = Self {
-            dir: TempDir::with_prefix("fathom-provision-").unwrap(),
-        };
+        let lab = Self(Program::new(env!("CARGO_BIN_EXE_fathom")));
         lab.good(&["init", "."]);
         lab.good(&["config", "defconfig", "debug-quick"]);
         lab
@@ -72,34 +76,6 @@ impl Lab {
         fs::write(self.path().join(name), format!("{head}{device}")).unwrap();
     }
 
-    pub fn path(&self) -> &Path {
-        self.dir.path()
-    }
-
-    pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
-        command
-            .args(args)
-            .current_dir(self.path())
-            .env_remove("DEV")
-            .env("XDG_STATE_HOME", self.path().join("state"))
-            .env("TMPDIR", self.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
-    }
-
-    pub fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
-    }
-
-    pub fn good(&self, args: &[&str]) -> Output {
-        let output = self.run(args);
-        assert!(output.status.success(), "{args:?}: {output:#?}");
-        output
-    }
-
     /// The document that a command printed, with its exit code.
     pub fn json(&self, args: &[&str]) -> (Value, Option<i32>) {
         let output = self.run(args);
@@ -108,23 +84,15 @@ impl Lab {
         (document, output.status.code())
     }
 
-    pub fn start(&self, args: &[&str]) -> Child {
-        self.command(args).spawn().unwrap()
-    }
-
     /// The records, oldest first. A folder that a kill has left without a header is
     /// none.
     pub fn records(&self) -> Vec<PathBuf> {
-        let Ok(entries) = fs::read_dir(self.path().join("fathom-runs")) else {
-            return Vec::new();
-        };
-        let mut records: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        let mut records = self.0.records();
         let has_header = |dir: &PathBuf| {
             let log = fs::read_to_string(dir.join("events.jsonl"));
             log.is_ok_and(|log| log.contains('\n'))
         };
         records.retain(has_header);
-        records.sort();
         records
     }
 

@@ -3,27 +3,31 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::ops::Deref;
+use std::path::Path;
+use std::process::Output;
 
+use fathom_testkit::Program;
 pub use fathom_testkit::{await_that, signal};
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// A campaign made by `fathom init` with the debug setting.
-pub struct Campaign {
-    dir: TempDir,
-    dut: PathBuf,
+pub struct Campaign(Program);
+
+impl Deref for Campaign {
+    type Target = Program;
+
+    fn deref(&self) -> &Program {
+        &self.0
+    }
 }
 
 impl Campaign {
     /// On `dut`, points up to a depth of `depth_max` that take `runtime`.
     pub fn new(dut: &Path, depth_max: u32, runtime: &str) -> Self {
-        let dir = TempDir::with_prefix("fathom-campaign-").unwrap();
-        let campaign = Self {
-            dir,
-            dut: dut.to_owned(),
-        };
+        let mut program = Program::new(env!("CARGO_BIN_EXE_fathom"));
+        program.set("DEV", dut);
+        let campaign = Self(program);
         campaign.good(&["init", "."]);
         campaign.good(&["config", "defconfig", "debug-quick"]);
         let depth = format!("DUT_TEST_MAX_IODEPTH={depth_max}");
@@ -56,55 +60,13 @@ impl Campaign {
         self
     }
 
-    pub fn path(&self) -> &Path {
-        self.dir.path()
-    }
-
-    pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
-        command
-            .args(args)
-            .current_dir(self.path())
-            .env("DEV", &self.dut)
-            .env("TMPDIR", self.path())
-            .env("XDG_STATE_HOME", self.path().join(".state"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
-    }
-
-    pub fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
-    }
-
-    pub fn good(&self, args: &[&str]) -> Output {
-        let output = self.run(args);
-        assert!(output.status.success(), "{args:?}: {output:#?}");
-        output
-    }
-
     pub fn json(&self, args: &[&str]) -> Value {
         let output = self.run(args);
         serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"))
     }
 
-    pub fn start(&self, args: &[&str]) -> Child {
-        self.command(args).spawn().unwrap()
-    }
-
     pub fn status(&self) -> Value {
         self.json(&["status", "--json"])
-    }
-
-    /// The records, oldest first.
-    pub fn records(&self) -> Vec<PathBuf> {
-        let Ok(entries) = fs::read_dir(self.path().join("fathom-runs")) else {
-            return Vec::new();
-        };
-        let mut records: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-        records.sort();
-        records
     }
 
     /// The events of the last record; none while it is still being made.

@@ -1,22 +1,30 @@
 //! A device, a folder for records, and the command.
 
 use std::fs;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output};
 
-use fathom_testkit::{LoopDevice, await_that};
+use fathom_testkit::{LoopDevice, Program, await_that};
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// Size of the devices.
 pub const BYTES: u64 = 64 << 20;
 
 /// Where tests run.
 pub struct Place {
-    dir: TempDir,
+    program: Program,
     pub device: PathBuf,
     bytes: u64,
     _loop: Option<LoopDevice>,
+}
+
+impl Deref for Place {
+    type Target = Program;
+
+    fn deref(&self) -> &Program {
+        &self.program
+    }
 }
 
 impl Place {
@@ -32,37 +40,16 @@ impl Place {
     /// That device, of so many bytes.
     pub fn on(device: &Path, bytes: u64) -> Self {
         Self {
-            dir: TempDir::with_prefix("fathom-snia-").unwrap(),
+            program: Program::new(env!("CARGO_BIN_EXE_fathom")),
             device: device.to_owned(),
             bytes,
             _loop: None,
         }
     }
 
-    pub fn path(&self) -> &Path {
-        self.dir.path()
-    }
-
     /// The words that allow it.
     pub fn words(&self) -> String {
         format!("{}={}", self.device.display(), self.bytes)
-    }
-
-    pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
-        command
-            .args(args)
-            .current_dir(self.path())
-            .env("XDG_STATE_HOME", self.path().join("state"))
-            .env("TMPDIR", self.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
-    }
-
-    pub fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
     }
 
     /// A test with the debug settings, as short as it can be.
@@ -82,7 +69,7 @@ impl Place {
 
     /// Starts one and waits until this stage has begun.
     pub fn start_until(&self, args: &[&str], stage: &str) -> Child {
-        let child = self.command(args).spawn().unwrap();
+        let child = self.program.start(args);
         let wanted = format!("\"id\":\"{stage}\"");
         await_that(stage, || self.events().contains(&wanted));
         child
@@ -90,10 +77,7 @@ impl Place {
 
     /// The last record's events.
     pub fn events(&self) -> String {
-        let Ok(entries) = fs::read_dir(self.path().join("fathom-runs")) else {
-            return String::new();
-        };
-        let last = entries.flatten().map(|entry| entry.path()).max();
+        let last = self.program.records().pop();
         let events = last.map(|dir| fs::read_to_string(dir.join("events.jsonl")));
         events.and_then(Result::ok).unwrap_or_default()
     }

@@ -111,7 +111,7 @@ impl Descriptor {
             let count = |ns: u64| {
                 u16::try_from(ns / unit_ns)
                     .ok()
-                    .filter(|_| ns % unit_ns == 0)
+                    .filter(|_| ns.is_multiple_of(unit_ns))
             };
             let counts: Vec<u16> = times_ns.iter().filter_map(|&ns| count(ns)).collect();
             if counts.len() == times_ns.len() {

@@ -264,10 +264,9 @@ impl Drive<'_, '_> {
     /// A machine waits for the word.
     fn gate(&mut self, place: usize, step: u32) {
         self.ended(place);
-        let told = self.parts[place].step.as_ref();
         let gate = match step {
             0 => Some(Gate::Begin),
-            _ => told.and_then(|told| self.place_of(step, told)),
+            _ => self.place_of(step, self.parts[place].step.as_ref()),
         };
         let Some(gate) = gate else {
             let what = "it wants to run a step that is none of this run's".to_owned();
@@ -288,13 +287,16 @@ impl Drive<'_, '_> {
 
     /// Which step of the run a machine means. Where all do the same its number
     /// tells; where one leaves some out, its name.
-    fn place_of(&self, step: u32, event: &Event) -> Option<Gate> {
-        let key = key(event)?;
+    fn place_of(&self, step: u32, told: Option<&Event>) -> Option<Gate> {
         let steps = &self.job.steps;
+        let key = told.and_then(key);
         let same = (step as usize).checked_sub(1);
-        let same = same.filter(|&at| steps.get(at) == Some(&key));
-        let place = same.or_else(|| steps.iter().position(|step| *step == key))?;
-        Some(Gate::Step(place))
+        let is_it = |at: &usize| match &key {
+            Some(key) => steps.get(*at) == Some(key),
+            None => *at < steps.len(),
+        };
+        let by_name = || steps.iter().position(|step| Some(step) == key.as_ref());
+        same.filter(is_it).or_else(by_name).map(Gate::Step)
     }
 
     fn happened(&mut self, place: usize, event: Event) {
@@ -542,14 +544,16 @@ impl Drive<'_, '_> {
         self.course.record.at(t_ms);
         let at_it = |part: &&Part| part.gate() == Some(Gate::Step(place));
         let told = self.parts.iter().find(at_it).and_then(|p| p.step.clone());
-        if let Some(Event::Step { name, point, .. }) = told {
-            self.event(Event::Step {
-                step: self.course.before + u32::try_from(place + 1).unwrap_or(u32::MAX),
-                of: self.course.of,
-                name,
-                point,
-            });
-        }
+        let (name, point) = match told {
+            Some(Event::Step { name, point, .. }) => (name, point),
+            _ => (self.job.steps[place].clone(), None),
+        };
+        self.event(Event::Step {
+            step: self.course.before + u32::try_from(place + 1).unwrap_or(u32::MAX),
+            of: self.course.of,
+            name,
+            point,
+        });
         let takes_part = |part: &Part| part.gate() == Some(Gate::Step(place));
         let there: Vec<bool> = self.parts.iter().map(takes_part).collect();
         self.merge = Some(Merge::new(&self.labels(), &there));
