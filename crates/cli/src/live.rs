@@ -112,6 +112,7 @@ impl Live {
             Event::Note { .. }
             | Event::Doubted { .. }
             | Event::Hosts { .. }
+            | Event::Volumes { .. }
             | Event::Skipped { .. }
             | Event::Stage { .. }
             | Event::StageEnded { .. }

@@ -7,6 +7,7 @@ use crate::document::RunStatus;
 use crate::doubt::Doubt;
 use crate::failure::Failure;
 use crate::host::Host;
+use crate::node::Volume;
 use crate::point::Point;
 use crate::result::Results;
 use crate::sample::Sample;
@@ -117,6 +118,12 @@ pub enum Event {
     Doubted {
         /// The reason.
         doubt: Doubt,
+    },
+    /// What lies under the data of the step's servers, and what it moved in the
+    /// step by its own counters.
+    Volumes {
+        /// A volume, or several that share a device.
+        volumes: Vec<Volume>,
     },
     /// Something worth a line that is not an error.
     Note {

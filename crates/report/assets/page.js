@@ -252,6 +252,7 @@ const page = (() => {
     erase(card);
     if (card.dataset.series !== undefined) card.chart = drawSeries(host, report.series[card.dataset.series], metric);
     else if (card.dataset.tradeoff !== undefined) card.chart = drawTradeoff(host, report.tradeoffs[card.dataset.tradeoff]);
+    else if (card.dataset.node !== undefined) card.chart = nodes.draw(host, report.nodes, card.dataset.node, card.dataset.graph, { clock, steps: CLOCK_STEPS });
     else card.chart = drawTime(host, card.dataset.step, card.querySelector('select.job').value, metric);
     card.dataset.drawn = '';
     if (!performance.getEntriesByName('fathom-drawn').length) performance.mark('fathom-drawn');
@@ -317,15 +318,31 @@ const page = (() => {
   }
 
   /** A select that chooses which step the one card of the time series shows. */
-  function picker(select) {
+  function stepPicker(select) {
     const card = document.getElementById(select.dataset.card);
-    const show = () => {
-      const option = select.selectedOptions[0];
+    picker(select, (option) => {
       card.dataset.step = option.value;
       card.querySelector('.caption').textContent = option.textContent;
       offerJobs(card);
       again([card]);
-    };
+    });
+  }
+
+  /** A select that chooses which node the graphs of nodes show. */
+  function nodePicker(select) {
+    const cards = all('.of-node .chart');
+    picker(select, (option) => {
+      for (const card of cards) {
+        card.dataset.node = option.value;
+        card.querySelector('.caption').textContent = option.textContent;
+      }
+      again(cards);
+    });
+  }
+
+  /** Calls `choose` with what is chosen, by the select or by the buttons beside it. */
+  function picker(select, choose) {
+    const show = () => choose(select.selectedOptions[0]);
     select.addEventListener('change', show);
     for (const button of all('[data-by]', select.parentElement)) {
       button.addEventListener('click', () => {
@@ -393,7 +410,8 @@ const page = (() => {
   all('[role=tablist]').forEach(tabs);
   all('table.sortable').forEach(sortable);
   all('input[data-table]').forEach(filter);
-  all('select.step').forEach(picker);
+  all('select.step').forEach(stepPicker);
+  all('select.node').forEach(nodePicker);
   for (const select of all('select.job')) {
     const card = select.closest('.chart');
     offerJobs(card);

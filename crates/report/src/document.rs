@@ -4,16 +4,17 @@ use std::path::Path;
 
 use fathom_analysis::groups;
 use fathom_analysis::hosts::{Overlap, totals};
+use fathom_analysis::nodes::Windows;
 use fathom_analysis::rate::PERCENTILES;
 use fathom_model::{
-    DiskUse, Doubt, Entry, Event, Failure, Host, JobResult, Results, RunDocument, RunStatus,
+    DiskUse, Doubt, Entry, Event, Failure, Host, JobResult, Results, RunDocument, RunStatus, Volume,
 };
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
 use fathom_record::{Entries, Header, Record, RecordError};
 use jiff::Timestamp;
 
 use crate::samples::Tally;
-use crate::{clean, doubts, samples};
+use crate::{clean, doubts, nodes, samples, volumes};
 
 /// The document of a run, without histograms.
 ///
@@ -38,7 +39,13 @@ pub fn document(record: &Record) -> RunDocument {
 pub fn read(dir: &Path) -> Result<RunDocument, RecordError> {
     let mut entries = Entries::open(dir)?;
     let run = Run::of(&entries);
-    Ok(run.read(&mut entries, |run, entry| run.take(entry)))
+    let mut windows = Windows::default();
+    let mut doc = run.read(&mut entries, |run, entry| {
+        windows.take(entry);
+        run.take(entry);
+    });
+    doc.nodes = nodes::uses(dir, &windows.finish());
+    Ok(doc)
 }
 
 /// Takes the histograms out: they are long, and their percentiles stay.
@@ -147,6 +154,8 @@ impl Run {
                 groups: Vec::new(),
                 disks: Vec::new(),
                 hosts: Vec::new(),
+                volumes: Vec::new(),
+                nodes: Vec::new(),
                 failures: Vec::new(),
                 notes: Vec::new(),
                 environment: header.environment.clone(),
@@ -186,6 +195,13 @@ impl Run {
             Event::Interval { t_ms, .. } => self.overlap.interval(*t_ms),
             Event::Hosts { hosts } => self.hosts.clone_from(hosts),
             Event::Doubted { doubt } => self.doubts.push(*doubt),
+            Event::Volumes { volumes } => {
+                let of_step = volumes.iter().map(|volume| Volume {
+                    step: self.step.clone(),
+                    ..volume.clone()
+                });
+                self.doc.volumes.extend(of_step);
+            }
             Event::Note { text } => self.note(text),
             Event::Skipped { point, reason } => {
                 self.note(&format!("{} was left out: {reason}", point.id));
@@ -251,6 +267,7 @@ impl Run {
         doc.notes = doubts::sentences(&doc.jobs)
             .into_iter()
             .map(|(_, sentence)| sentence)
+            .chain(volumes::notes(&doc))
             .chain(said)
             .collect();
         doc

@@ -13,6 +13,8 @@ use fathom_model::histogram::FIO_SATURATION_NS;
 use fathom_model::result::SlowHost;
 use fathom_model::{Direction, DirectionResult, DiskUse, Doubt, Host, JobResult, RunDocument};
 
+use crate::volumes;
+
 /// From this share of one CPU on, in percent, a job is taken to be bound by it.
 /// A job that waits for a device sleeps; the rest to 100 is accounting noise.
 const CPU_BOUND_PERCENT: f64 = 95.0;
@@ -83,7 +85,9 @@ pub fn doubts(doc: &RunDocument) -> Vec<Finding> {
                 ),
                 (
                     Doubt::CachedReads,
-                    dir == Direction::Read && cached_reads(job, doc),
+                    dir == Direction::Read
+                        && !volumes::is_counted(job, doc)
+                        && cached_reads(job, doc),
                 ),
                 (
                     Doubt::UnsyncedWrites,
@@ -106,6 +110,7 @@ pub fn doubts(doc: &RunDocument) -> Vec<Finding> {
             }));
         }
     }
+    found.extend(volumes::doubts(doc));
     for (place, total) in doc.jobs.iter().enumerate() {
         if total.clients.is_some() {
             of_total(doc, place, total, &mut found);

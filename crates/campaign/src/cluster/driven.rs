@@ -14,6 +14,7 @@ use super::jobs::Phase;
 use super::phase::must_be_whole;
 use super::pod::{FILES, Look};
 use super::start::Pace;
+use super::statistics::Nodes;
 use super::whole::Written;
 
 /// A kubelet tells of a container's end within a second or two.
@@ -42,6 +43,7 @@ impl Going<'_, '_> {
         &mut self,
         phase: &Phase,
         servers: &[Server],
+        nodes: &Nodes,
         (step, of): (u32, u32),
     ) -> Result<(), ClusterError> {
         let name = &phase.name;
@@ -79,7 +81,11 @@ impl Going<'_, '_> {
             course,
             self.control,
             &mut |event| match event {
-                Event::Finished { results } => written.take(results),
+                Event::Step { .. } => nodes.mark(),
+                Event::Finished { results } => {
+                    nodes.mark();
+                    written.take(results);
+                }
                 Event::Hosts { hosts } => lost = hosts.iter().find_map(why_lost),
                 _ => {}
             },

@@ -16,8 +16,9 @@ use super::calm::Load;
 use super::image::PROGRAM;
 use super::jobs::Phase;
 use super::manifests::{Objects, RUN};
+use super::statistics::Nodes;
 use super::trouble::text;
-use super::{DropCaches, Parameters, rights, to_yaml};
+use super::{DropCaches, Parameters, rights, to_yaml, volumes};
 
 pub(super) const NAMESPACE: Kind = Kind::new("v1", "Namespace");
 pub(super) const POD: Kind = Kind::new("v1", "Pod");
@@ -126,9 +127,12 @@ pub fn run(
         failed: false,
         calm: None,
     };
-    let done = going
-        .prepare()
-        .and_then(|servers| going.phases(wish.phases, &servers));
+    let done = going.prepare().and_then(|servers| {
+        std::thread::scope(|scope| {
+            let nodes = going.read_nodes(scope)?;
+            going.phases(wish.phases, &servers, &nodes)
+        })
+    });
     let status = match &done {
         Err(ClusterError::Interrupted) => RunStatus::Interrupted,
         Err(_) => RunStatus::Failed,
@@ -269,6 +273,9 @@ impl Going<'_, '_> {
         let file = |object| self.objects.file(object);
         self.make(&folder, &file("service"), &self.objects.service())?;
         self.make(&folder, &file("statefulset"), &self.objects.servers())?;
+        if self.objects.parameters.stats().is_some() {
+            self.make("stats", "daemonset", &self.objects.observers())?;
+        }
         if self.drops(&DropCaches::PageCache) {
             self.make("drop_caches", "daemonset", &self.objects.cache_droppers())?;
         } else if self.objects.parameters.dropcaches.is_empty() {
@@ -339,7 +346,12 @@ impl Going<'_, '_> {
         self.keep("podlocations.txt", table.as_bytes())
     }
 
-    fn phases(&mut self, phases: &[Phase], servers: &[Server]) -> Result<(), ClusterError> {
+    fn phases(
+        &mut self,
+        phases: &[Phase],
+        servers: &[Server],
+        nodes: &Nodes,
+    ) -> Result<(), ClusterError> {
         self.start_calm(phases.len())?;
         self.locations()?;
         let of = u32::try_from(phases.len()).unwrap_or(u32::MAX);
@@ -348,22 +360,30 @@ impl Going<'_, '_> {
             if phase.wants_cold_caches {
                 self.drop_caches()?;
             }
-            if self.objects.parameters.is_by_agent() {
+            let before = self.read_volumes(servers);
+            let done = if self.objects.parameters.is_by_agent() {
                 self.calm_phase_begins()?;
-                let done = self.drive(phase, servers, (step, of));
-                self.keep_listings(&phase.name, servers);
-                done?;
-                self.calm_phase_ends(&phase.name)?;
-                continue;
+                let done = self.drive(phase, servers, nodes, (step, of));
+                done.and_then(|()| self.calm_phase_ends(&phase.name))
+            } else {
+                let name = phase.name.clone();
+                self.tell(Event::Step {
+                    step,
+                    of,
+                    name,
+                    point: None,
+                });
+                self.phase(phase, servers, nodes)
+            };
+            // Whoever waits for the end of a failed run waits for nothing else.
+            if done.is_ok() {
+                let after = self.read_volumes(servers);
+                let volumes = volumes::moved(&self.labelled(servers), &before, &after);
+                self.tell(Event::Volumes { volumes });
             }
-            let name = phase.name.clone();
-            self.tell(Event::Step {
-                step,
-                of,
-                name,
-                point: None,
-            });
-            let done = self.phase(phase, servers);
+            for text in nodes.said() {
+                self.tell(Event::Note { text });
+            }
             self.keep_listings(&phase.name, servers);
             done?;
         }

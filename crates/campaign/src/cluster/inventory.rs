@@ -6,7 +6,7 @@ use super::{DropCaches, Given};
 use crate::error::{Fault, Place, meant};
 
 /// Names of the parameters there.
-const KNOWN: [&str; 20] = [
+const KNOWN: [&str; 22] = [
     "run_basedir",
     "run_storageclass",
     "run_namespace",
@@ -27,6 +27,8 @@ const KNOWN: [&str; 20] = [
     "calm_fioiops_pvcsize_gb",
     "calm_fioiops_storageclass",
     "calm_fioiops_nodelabel",
+    "util_stats_interval",
+    "util_stats_nodelabel",
 ];
 
 /// Lines that say something, with their numbers.
@@ -131,6 +133,8 @@ fn set(given: &mut Given, key: &str, value: &str) -> Result<(), String> {
         "bench_fioseq_pvcsz_req_gb" => given.pvcsz_req_gb = number(key, value)?,
         "bench_fioseq_servernodelabel" => given.server_node_label = text(),
         "util_dropcaches_nodelabel" => given.dropcaches_node_label = text(),
+        "util_stats_interval" => given.stats_s = number(key, value)?,
+        "util_stats_nodelabel" => given.stats_node_label = text(),
         "util_dropcaches" => {
             let ways = value
                 .split(',')

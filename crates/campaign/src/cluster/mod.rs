@@ -8,6 +8,8 @@ mod ceph;
 #[cfg(feature = "kube")]
 mod driven;
 #[cfg(feature = "kube")]
+mod files;
+#[cfg(feature = "kube")]
 mod going;
 #[cfg(feature = "kube")]
 mod hosts;
@@ -26,7 +28,11 @@ mod removal;
 pub mod rights;
 #[cfg(feature = "kube")]
 mod start;
+#[cfg(feature = "kube")]
+mod statistics;
 pub mod trouble;
+#[cfg(feature = "kube")]
+mod volumes;
 #[cfg(feature = "kube")]
 mod whole;
 mod yaml;

@@ -45,6 +45,12 @@ pub struct Given {
     /// Label of the nodes whose page cache is dropped: `key=value`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropcaches_node_label: Option<String>,
+    /// Time between two readings of the nodes' statistics in s; 0 is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stats_s: Option<u64>,
+    /// Label of the nodes whose statistics are taken: `key=value`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stats_node_label: Option<String>,
     /// Image of servers and client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
@@ -120,6 +126,10 @@ pub struct Parameters {
     pub dropcaches: Vec<DropCaches>,
     /// Key and value of the label of the nodes whose page cache is dropped.
     pub dropcaches_node_label: Option<(String, String)>,
+    /// Time between two readings of the nodes' statistics in s; 0 is none.
+    pub stats_s: u64,
+    /// Key and value of the label of the nodes whose statistics are taken.
+    pub stats_node_label: Option<(String, String)>,
     /// Image; `None` is the one that goes with the engine.
     pub image: Option<String>,
     /// What runs the jobs: fio servers, or Fathom in the pods with its own
@@ -221,6 +231,8 @@ impl Given {
             namespace,
             dropcaches,
             dropcaches_node_label,
+            stats_s,
+            stats_node_label,
             image,
             engine,
             bs,
@@ -281,6 +293,8 @@ impl Given {
                 .as_deref()
                 .map(label)
                 .transpose()?,
+            stats_s: self.stats_s.unwrap_or(0),
+            stats_node_label: self.stats_node_label.as_deref().map(label).transpose()?,
             image: self.image,
             engine: self.engine.unwrap_or(Wish::Fio),
             bs: self.bs.unwrap_or_else(|| match workload {
@@ -321,6 +335,12 @@ impl Parameters {
             ));
         }
         Ok(self)
+    }
+
+    /// Time between two readings of the nodes' statistics; `None`: there are none.
+    #[must_use]
+    pub fn stats(&self) -> Option<std::time::Duration> {
+        (self.stats_s > 0).then(|| std::time::Duration::from_secs(self.stats_s))
     }
 
     /// Whether the servers are pods of Fathom's own image.

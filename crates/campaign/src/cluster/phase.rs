@@ -10,6 +10,7 @@ use super::going::{ClusterError, Going, SHORT, Server};
 use super::hosts;
 use super::jobs::Phase;
 use super::manifests::CLIENT;
+use super::statistics::Nodes;
 use super::trouble::lost;
 use super::whole::Written;
 
@@ -25,7 +26,12 @@ struct Output {
 
 impl Going<'_, '_> {
     /// One job file on all servers at once, told by the client.
-    pub(super) fn phase(&mut self, phase: &Phase, servers: &[Server]) -> Result<(), ClusterError> {
+    pub(super) fn phase(
+        &mut self,
+        phase: &Phase,
+        servers: &[Server],
+        nodes: &Nodes,
+    ) -> Result<(), ClusterError> {
         let name = &phase.name;
         self.keep(&format!("jobs/{name}.fio"), phase.text.as_bytes())?;
         // The job comes as the input: the files of a phase are in a folder of its own.
@@ -34,9 +40,18 @@ impl Going<'_, '_> {
             {{ (fio --client=/client/hosts.list --output-format=normal,json+ job.fio \
             >out 2>log </dev/null; echo $? >exit) >/dev/null 2>&1 & }}"
         );
+        let start = ["sh", "-c", &start];
         self.calm_phase_begins()?;
-        self.must(CLIENT, &["sh", "-c", &start], Some(phase.text.as_bytes()))?;
+        nodes.mark();
+        self.tell(Event::EngineStarted {
+            engine: "fio".to_owned(),
+            version: None,
+            argv: start.map(str::to_owned).to_vec(),
+            pid: None,
+        });
+        self.must(CLIENT, &start, Some(phase.text.as_bytes()))?;
         let code = self.wait_for_exit(name, servers)?;
+        nodes.mark();
         self.calm_phase_ends(name)?;
         let take = format!("cat /client/{name}/log >&2; cat /client/{name}/out");
         let taken = self.exec(CLIENT, &["sh", "-c", &take], None, SHORT)?;

@@ -64,7 +64,8 @@ pub fn needed(parameters: &Parameters, makes_namespace: bool) -> Vec<Right> {
     if !parameters.is_by_agent() {
         all.extend(CLIENT);
     }
-    if parameters.dropcaches.contains(&DropCaches::PageCache) {
+    let drops = parameters.dropcaches.contains(&DropCaches::PageCache);
+    if drops || parameters.stats_s > 0 {
         all.extend(DAEMONS);
     }
     if makes_namespace {

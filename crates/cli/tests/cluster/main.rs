@@ -8,6 +8,7 @@ mod native;
 mod recorder;
 mod recording;
 mod rights;
+mod stats;
 #[path = "../exchanges/tape.rs"]
 mod tape;
 mod whole;

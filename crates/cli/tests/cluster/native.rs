@@ -271,3 +271,28 @@ fn an_image_without_fathom_is_told() {
     );
     place.wait_for_nothing();
 }
+
+#[test]
+fn nodes_and_volumes_are_read_without_a_shell() {
+    let place = Place::new("fathom-native-stats");
+    let job = place.file(
+        "read.fio",
+        "[read]\ndirectory=/dataset\nsize=16m\nrw=randread\nioengine=psync\ndirect=1\n\
+        time_based=1\nruntime=3\n",
+    );
+    let more = [&job, "--stats=1", "--json"];
+    let output = place.native("job", &more).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let doc = document(&output);
+    let volume = &doc["volumes"][0];
+    let hosts = ["server-fathom-0", "server-fathom-1"];
+    assert_eq!(volume["hosts"], serde_json::json!(hosts), "{doc}");
+    assert!(volume["read_bytes"].as_u64().unwrap() > 0, "{volume}");
+    let node = &doc["nodes"][0];
+    assert!(node["samples"].as_u64().unwrap() > 0, "{doc}");
+    assert_eq!(
+        (&node["node"], &node["missed"]),
+        (&"node0".into(), &0.into())
+    );
+    place.wait_for_nothing();
+}

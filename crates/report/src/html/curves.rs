@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::marks::Marks;
 use super::markup::{Section, escape};
+use super::nodes;
 use super::story::Story;
 
 /// Name and version of what is embedded.
@@ -26,6 +27,8 @@ pub struct Data<'s> {
     /// Places in `series` that share a graph of IOPS against latency.
     tradeoffs: Vec<Vec<usize>>,
     steps: Vec<StepJobs<'s>>,
+    /// What the nodes did over time.
+    pub nodes: nodes::Data,
 }
 
 #[derive(Debug, Serialize)]
@@ -92,7 +95,7 @@ pub fn percentile_ns(figures: &Figures, percent: f64) -> Option<u64> {
 
 impl<'s> Data<'s> {
     /// Everything the script needs of a run.
-    pub fn of(story: &'s Story) -> Self {
+    pub fn of(story: &'s Story, nodes: nodes::Data) -> Self {
         let series: Vec<Curve> = story.sweep.series.iter().map(Curve::of).collect();
         let mut tradeoffs: Vec<(&str, Vec<usize>)> = Vec::new();
         for (place, curve) in series.iter().enumerate() {
@@ -115,6 +118,7 @@ impl<'s> Data<'s> {
                     hosts: &step.hosts,
                 })
                 .collect(),
+            nodes,
         }
     }
 }

@@ -10,6 +10,7 @@ mod curves;
 mod hosts;
 mod marks;
 pub(crate) mod markup;
+mod nodes;
 mod results;
 mod sections;
 mod story;
@@ -43,6 +44,7 @@ const SCRIPTS: [&str; 7] = [
     include_str!("../../assets/samples.js"),
     concat!(
         include_str!("../../assets/charts.js"),
+        include_str!("../../assets/nodes.js"),
         include_str!("../../assets/page.js")
     ),
 ];
@@ -77,7 +79,7 @@ pub enum HtmlError {
 pub fn write(dir: &Path, out: &mut impl Write) -> Result<(), HtmlError> {
     let story = Story::read(dir)?;
     let merged = tracks::merged_for(story.samples());
-    let data = Data::of(&story);
+    let data = Data::of(&story, nodes::Data::of(dir, &story));
     let mut sections = sections_of(dir, &story, &data, merged);
     sections.splice(0..0, snia_pages(dir, &story)?);
     let html: String = sections.iter().map(Section::html).collect();
@@ -127,6 +129,7 @@ fn sections_of(dir: &Path, story: &Story, data: &Data, merged: u32) -> Vec<Secti
         hosts::section(story, &marks),
         results::section(story, &marks),
         curves::time(story, merged),
+        nodes::section(story, &data.nodes),
         sections::failures(story),
         results::steps(story),
         sections::environment(story),

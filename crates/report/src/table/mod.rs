@@ -7,6 +7,7 @@ mod campaign;
 mod header;
 mod hosts;
 mod jobs;
+pub(crate) mod nodes;
 mod shares;
 
 use std::collections::BTreeMap;
@@ -39,6 +40,8 @@ pub fn table(doc: &RunDocument, style: Style) -> String {
         disk_lines(doc, style),
         shares::lines(doc, &marks, style),
         hosts::lines(doc, style),
+        nodes::volume_lines(doc, style),
+        nodes::lines(doc, style),
         notes(doc, &marks, style),
         failures(doc, style),
     ];

@@ -31,6 +31,7 @@ Examples:
   fathom cluster seq --ninstances 3 --fsz-gb 2 --njobs 16 --image registry/fio
   fathom cluster rand -f params.toml --runtime 120
   fathom cluster seq -f simple_inventory          an inventory as kubuculum reads it
+  fathom cluster seq --stats --dropcaches pagecache      with what the nodes did meanwhile
   fathom cluster seq --dry-run                    what would be made and run, no cluster needed")]
 pub struct Args {
     /// File of parameters: TOML, or an inventory (INI) of kubuculum
@@ -63,6 +64,12 @@ pub struct Args {
     /// Label of the nodes whose page cache is dropped [default: all]
     #[arg(long, value_name = "KEY=VALUE")]
     dropcaches_node_label: Option<String>,
+    /// Take statistics of the nodes while the phases run, every S seconds [default: 10]
+    #[arg(long, value_name = "S", num_args = 0..=1, require_equals = true, default_missing_value = "10")]
+    stats: Option<u64>,
+    /// Label of the nodes whose statistics are taken [default: all]
+    #[arg(long, value_name = "KEY=VALUE")]
+    stats_node_label: Option<String>,
     /// What runs the jobs on the servers: fio, native, or auto (the fio of the
     /// image where it has one and that has every option, else native); the
     /// latter two want an image of Fathom's (see image) [default: fio]
@@ -119,6 +126,8 @@ impl Args {
             namespace: self.namespace.clone(),
             dropcaches: ways.transpose()?,
             dropcaches_node_label: self.dropcaches_node_label.clone(),
+            stats_s: self.stats,
+            stats_node_label: self.stats_node_label.clone(),
             image: self.image.clone(),
             engine: self.engine.map(Into::into),
             bs: self.bs.clone(),
@@ -390,6 +399,9 @@ fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Res
         add(&objects.file("statefulset"), &objects.servers());
         if parameters.dropcaches.contains(&DropCaches::PageCache) {
             add("drop_caches_daemonset", &objects.cache_droppers());
+        }
+        if parameters.stats().is_some() {
+            add("stats_daemonset", &objects.observers());
         }
         if let Some(calm) = &parameters.calm {
             add("calm_statefulset", &objects.calm_servers(calm));
