@@ -110,6 +110,7 @@ impl Live {
             }
             Event::EngineStarted { .. } => self.rates.clear(),
             Event::Note { .. }
+            | Event::Doubted { .. }
             | Event::Hosts { .. }
             | Event::Volumes { .. }
             | Event::Skipped { .. }

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::document::RunStatus;
+use crate::doubt::Doubt;
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::node::Volume;
@@ -111,6 +112,12 @@ pub enum Event {
     Hosts {
         /// The machines, in the order in which they were named.
         hosts: Vec<Host>,
+    },
+    /// All figures of the step are doubtful for a reason that they do not show
+    /// themselves.
+    Doubted {
+        /// The reason.
+        doubt: Doubt,
     },
     /// What lies under the data of the step's servers, and what it moved in the
     /// step by its own counters.

@@ -5,8 +5,9 @@ use std::path::Path;
 use fathom_analysis::groups;
 use fathom_analysis::hosts::{Overlap, totals};
 use fathom_analysis::nodes::Windows;
+use fathom_analysis::rate::PERCENTILES;
 use fathom_model::{
-    DiskUse, Entry, Event, Failure, Host, JobResult, Results, RunDocument, RunStatus, Volume,
+    DiskUse, Doubt, Entry, Event, Failure, Host, JobResult, Results, RunDocument, RunStatus, Volume,
 };
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
 use fathom_record::{Entries, Header, Record, RecordError};
@@ -104,6 +105,8 @@ pub(crate) struct Run {
     /// What the hosts did together, and which they are.
     overlap: Overlap,
     hosts: Vec<Host>,
+    /// What makes all figures of the step doubtful.
+    doubts: Vec<Doubt>,
 }
 
 impl Run {
@@ -162,6 +165,7 @@ impl Run {
             tally: Tally::default(),
             overlap: Overlap::default(),
             hosts: Vec::new(),
+            doubts: Vec::new(),
         }
     }
 
@@ -190,6 +194,7 @@ impl Run {
             }
             Event::Interval { t_ms, .. } => self.overlap.interval(*t_ms),
             Event::Hosts { hosts } => self.hosts.clone_from(hosts),
+            Event::Doubted { doubt } => self.doubts.push(*doubt),
             Event::Volumes { volumes } => {
                 let of_step = volumes.iter().map(|volume| Volume {
                     step: self.step.clone(),
@@ -286,6 +291,10 @@ impl Run {
         let hosts = std::mem::take(&mut self.hosts);
         self.doc.from_samples |= samples::fill(&mut jobs, tally, &hosts);
         jobs.extend(totals(&jobs, &hosts, &self.overlap));
+        let doubts = std::mem::take(&mut self.doubts);
+        for result in jobs.iter_mut().flat_map(clean::directions_mut) {
+            result.doubts.extend(&doubts);
+        }
         if let Some(note) = start_note(&hosts, self.step.as_deref()) {
             self.note(&note);
         }
@@ -345,13 +354,6 @@ fn is_unread(disk: &DiskUse, jobs: &[JobResult]) -> bool {
     let longest_ms = of_step.filter_map(|job| job.runtime_ms).max().unwrap_or(0);
     longest_ms < doubts::DISK_FIGURES_MS && counters == [0; 6]
 }
-
-/// Percentiles that are shown when the engine reported none: fio's own default
-/// list (`stat.c`), so that records of all kinds have the same.
-pub(crate) const PERCENTILES: [f64; 17] = [
-    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
-    99.99,
-];
 
 /// Fills in the percentiles that the histogram knows and the engine did not report.
 pub(crate) fn fill_percentiles(latency: &mut Latency) {

@@ -12,6 +12,7 @@ use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
 use serde_json::Value;
 
+use super::calm::Load;
 use super::image::PROGRAM;
 use super::jobs::Phase;
 use super::manifests::{Objects, RUN};
@@ -124,6 +125,7 @@ pub fn run(
         began: Instant::now(),
         client: None,
         failed: false,
+        calm: None,
     };
     let done = going.prepare().and_then(|servers| {
         std::thread::scope(|scope| {
@@ -131,13 +133,21 @@ pub fn run(
             going.phases(wish.phases, &servers, &nodes)
         })
     });
+    let status = match &done {
+        Err(ClusterError::Interrupted) => RunStatus::Interrupted,
+        Err(_) => RunStatus::Failed,
+        Ok(()) if going.failed => RunStatus::Failed,
+        Ok(()) => RunStatus::Complete,
+    };
+    going.end_calm(status, done.as_ref().err().map(ToString::to_string));
     going.keep_logs();
+    going.keep_descriptions();
     let removed = super::cleanup(cluster, &wish.parameters.namespace, Some(wish.run));
     if let Err(error) = &done
         && !matches!(error, ClusterError::Interrupted)
     {
         going.tell(Event::Failure(Failure::new(
-            FailureKind::Other,
+            FailureKind::Cluster,
             error.to_string(),
         )));
     }
@@ -147,12 +157,6 @@ pub fn run(
         );
         going.tell(Event::Note { text });
     }
-    let status = match &done {
-        Err(ClusterError::Interrupted) => RunStatus::Interrupted,
-        Err(_) => RunStatus::Failed,
-        Ok(()) if going.failed => RunStatus::Failed,
-        Ok(()) => RunStatus::Complete,
-    };
     let closed = going.session.close(status)?;
     match done {
         Err(error) if !matches!(error, ClusterError::Interrupted) => Err(error),
@@ -196,6 +200,8 @@ pub(super) struct Going<'w, 'o> {
     pub(super) client: Option<Server>,
     /// A job of a phase has failed.
     pub(super) failed: bool,
+    /// The load in the background.
+    pub(super) calm: Option<Load>,
 }
 
 /// A pod as it runs.
@@ -245,6 +251,11 @@ impl Going<'_, '_> {
         Ok(())
     }
 
+    /// The record's folder.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Puts a file into the record.
     pub(super) fn keep(&self, name: &str, bytes: &[u8]) -> Result<(), ClusterError> {
         keep(&self.dir.join(name), bytes)
@@ -279,16 +290,17 @@ impl Going<'_, '_> {
         }
         let wanted = self.objects.parameters.ninstances as usize;
         let pods = self.wait_for("servers", "server", wanted)?;
-        if !by_agent {
-            let client = self.wait_for("client", "client", 1)?;
-            self.client = client.first().map(Server::of);
-        }
         let servers: Vec<Server> = pods.iter().map(Server::of).collect();
-        self.locations()?;
-        self.look_at(&servers)?;
-        if !by_agent {
-            self.introduce(&servers)?;
+        if by_agent {
+            self.look_by_agents(&servers)?;
+            self.keep_environment()?;
+            return Ok(servers);
         }
+        let client = self.wait_for("client", "client", 1)?;
+        self.client = client.first().map(Server::of);
+        self.look_at(&servers)?;
+        self.introduce(&servers)?;
+        self.keep_environment()?;
         Ok(servers)
     }
 
@@ -340,6 +352,8 @@ impl Going<'_, '_> {
         servers: &[Server],
         nodes: &Nodes,
     ) -> Result<(), ClusterError> {
+        self.start_calm(phases.len())?;
+        self.locations()?;
         let of = u32::try_from(phases.len()).unwrap_or(u32::MAX);
         for (step, phase) in (1..).zip(phases) {
             self.go_on()?;
@@ -348,7 +362,9 @@ impl Going<'_, '_> {
             }
             let before = self.read_volumes(servers);
             let done = if self.objects.parameters.is_by_agent() {
-                self.drive(phase, servers, nodes, (step, of))
+                self.calm_phase_begins()?;
+                let done = self.drive(phase, servers, nodes, (step, of));
+                done.and_then(|()| self.calm_phase_ends(&phase.name))
             } else {
                 let name = phase.name.clone();
                 self.tell(Event::Step {
@@ -368,6 +384,7 @@ impl Going<'_, '_> {
             for text in nodes.said() {
                 self.tell(Event::Note { text });
             }
+            self.keep_listings(&phase.name, servers);
             done?;
         }
         Ok(())
@@ -375,15 +392,19 @@ impl Going<'_, '_> {
 
     /// What each server sees of its volume and its surroundings.
     fn look_at(&self, servers: &[Server]) -> Result<(), ClusterError> {
-        if self.objects.parameters.is_by_agent() {
-            let mut all = servers.iter();
-            return all.try_for_each(|server| self.look_by_agent(server));
-        }
-        let looks: [(&str, &[&str]); 4] = [
+        let looks: [(&str, &[&str]); 5] = [
             ("df_h.txt", &["df", "-h"]),
             ("mount.txt", &["cat", "/proc/mounts"]),
             ("ls_l.txt", &["ls", "-l", "/dataset"]),
             ("env.txt", &["cat", "/proc/version"]),
+            (
+                "versions.txt",
+                &[
+                    "sh",
+                    "-c",
+                    "fio --version; cat /proc/version /etc/os-release",
+                ],
+            ),
         ];
         let all = servers
             .iter()
@@ -484,7 +505,7 @@ fn keep(path: &Path, bytes: &[u8]) -> Result<(), ClusterError> {
 }
 
 /// That a command in a pod did what it should.
-fn well(pod: &str, argv: &[&str], ran: &Ran) -> Result<(), ClusterError> {
+pub(super) fn well(pod: &str, argv: &[&str], ran: &Ran) -> Result<(), ClusterError> {
     if ran.code == Some(0) {
         return Ok(());
     }

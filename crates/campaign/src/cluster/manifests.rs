@@ -113,23 +113,44 @@ impl Objects<'_> {
         if let Some((key, value)) = &self.parameters.server_node_label {
             pod["nodeSelector"] = json!({key.as_str(): value});
         }
+        let claim = (
+            self.parameters.claim_bytes,
+            self.parameters.storageclass.as_deref(),
+        );
+        self.stateful_set(
+            (&self.servers_name(), "server"),
+            self.parameters.ninstances,
+            &pod,
+            claim,
+        )
+    }
+
+    /// Pods of one kind with a name and a part, all started at once, each with a
+    /// claim of so many bytes in a storage class.
+    pub(super) fn stateful_set(
+        &self,
+        (name, part): (&str, &str),
+        replicas: u32,
+        pod: &Value,
+        (claim_bytes, class): (u64, Option<&str>),
+    ) -> Value {
         let mut claim = json!({
             "accessModes": ["ReadWriteOnce"],
-            "resources": {"requests": {"storage": format!("{}Gi", self.parameters.claim_bytes >> 30)}},
+            "resources": {"requests": {"storage": format!("{}Gi", claim_bytes >> 30)}},
         });
-        if let Some(class) = &self.parameters.storageclass {
+        if let Some(class) = class {
             claim["storageClassName"] = json!(class);
         }
         json!({
             "apiVersion": "apps/v1",
             "kind": "StatefulSet",
-            "metadata": self.metadata(&self.servers_name(), "server"),
+            "metadata": self.metadata(name, part),
             "spec": {
-                "serviceName": self.servers_name(),
-                "replicas": self.parameters.ninstances,
+                "serviceName": name,
+                "replicas": replicas,
                 "podManagementPolicy": "Parallel",
-                "selector": {"matchLabels": self.labels("server")},
-                "template": {"metadata": {"labels": self.labels("server")}, "spec": pod},
+                "selector": {"matchLabels": self.labels(part)},
+                "template": {"metadata": {"labels": self.labels(part)}, "spec": pod},
                 "volumeClaimTemplates": [{
                     "metadata": {"name": "dataset", "labels": self.labels("dataset")},
                     "spec": claim,
@@ -281,7 +302,7 @@ impl Objects<'_> {
 }
 
 /// No rights beyond those of an ordinary process.
-fn unprivileged() -> Value {
+pub(super) fn unprivileged() -> Value {
     json!({
         "allowPrivilegeEscalation": false,
         "capabilities": {"drop": ["ALL"]},

@@ -2,6 +2,7 @@
 //! for ([`Given`], [`Parameters`]) and the objects that are made for it
 //! ([`manifests`]), without a cluster in sight.
 
+pub mod calm;
 #[cfg(feature = "kube")]
 mod ceph;
 #[cfg(feature = "kube")]
@@ -10,9 +11,13 @@ mod driven;
 mod files;
 #[cfg(feature = "kube")]
 mod going;
+#[cfg(feature = "kube")]
+mod hosts;
 pub mod image;
 mod inventory;
 pub mod jobs;
+#[cfg(feature = "kube")]
+mod kept;
 pub mod manifests;
 mod parameters;
 #[cfg(feature = "kube")]

@@ -7,11 +7,12 @@ use std::path::Path;
 use fathom_engine::choice::Wish;
 use serde::{Deserialize, Serialize};
 
+use super::calm::{Calm, GivenCalm};
 use super::inventory;
 use crate::error::{Fault, Place};
 
 /// Bytes of a gigabyte as claims and file sizes count it (`Gi`, fio's `g`).
-const GIB: u64 = 1 << 30;
+pub(super) const GIB: u64 = 1 << 30;
 
 /// What was written in one place; what is absent was not said there.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -74,6 +75,9 @@ pub struct Given {
     /// Longest wait for a phase, in s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maxwait_s: Option<u64>,
+    /// A load in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calm: Option<GivenCalm>,
     /// Runs one after the other; each says what is different from the rest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run: Vec<Given>,
@@ -143,6 +147,8 @@ pub struct Parameters {
     pub runtime_s: u64,
     /// Longest wait for a phase in s.
     pub maxwait_s: u64,
+    /// The load in the background.
+    pub calm: Option<Calm>,
 }
 
 /// Runs one after the other.
@@ -206,9 +212,13 @@ impl Given {
     /// What is said here, above what `below` says.
     #[must_use]
     pub fn above(&self, below: &Self) -> Self {
+        let calm = match (&self.calm, &below.calm) {
+            (Some(here), Some(below)) => Some(here.above(below)),
+            (here, below) => here.clone().or_else(|| below.clone()),
+        };
         macro_rules! first {
             ($($field:ident),*) => {
-                Self { $($field: self.$field.clone().or_else(|| below.$field.clone()),)* run: Vec::new() }
+                Self { $($field: self.$field.clone().or_else(|| below.$field.clone()),)* calm, run: Vec::new() }
             };
         }
         first!(
@@ -264,6 +274,11 @@ impl Given {
                 .and_then(|gb| gb.checked_mul(GIB))
                 .ok_or_else(|| format!("{what} has no size"))
         };
+        let class = self.storageclass.as_ref();
+        let has_fio = self.engine.is_none_or(|engine| engine == Wish::Fio);
+        let calm = self
+            .calm
+            .map_or(Ok(None), |calm| calm.resolved(class, has_fio))?;
         let parameters = Parameters {
             ninstances: self.ninstances.unwrap_or(1),
             file_bytes: bytes(Some(fsz_gb), "fsz_gb")?,
@@ -293,6 +308,7 @@ impl Given {
                 .unwrap_or_else(|| ["randread", "randwrite"].map(str::to_owned).to_vec()),
             runtime_s: self.runtime_s.unwrap_or(60),
             maxwait_s: self.maxwait_s.unwrap_or(36_000),
+            calm,
         };
         parameters.checked()
     }
@@ -342,7 +358,7 @@ impl Parameters {
 
 /// `key=value`; the value may stand in quotes and may be empty, as in
 /// `node-role.kubernetes.io/worker=''`.
-fn label(text: &str) -> Result<(String, String), String> {
+pub(super) fn label(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').unwrap_or((text, ""));
     let quoted = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
     let value = quoted('\'').or_else(|| quoted('"')).unwrap_or(value);

@@ -7,6 +7,7 @@ use fathom_fleet::kube::KubeError;
 use fathom_model::{Event, Failure, FailureKind, Results};
 
 use super::going::{ClusterError, Going, SHORT, Server};
+use super::hosts;
 use super::jobs::Phase;
 use super::manifests::CLIENT;
 use super::statistics::Nodes;
@@ -40,6 +41,7 @@ impl Going<'_, '_> {
             >out 2>log </dev/null; echo $? >exit) >/dev/null 2>&1 & }}"
         );
         let start = ["sh", "-c", &start];
+        self.calm_phase_begins()?;
         nodes.mark();
         self.tell(Event::EngineStarted {
             engine: "fio".to_owned(),
@@ -50,6 +52,7 @@ impl Going<'_, '_> {
         self.must(CLIENT, &start, Some(phase.text.as_bytes()))?;
         let code = self.wait_for_exit(name, servers)?;
         nodes.mark();
+        self.calm_phase_ends(name)?;
         let take = format!("cat /client/{name}/log >&2; cat /client/{name}/out");
         let taken = self.exec(CLIENT, &["sh", "-c", &take], None, SHORT)?;
         let out = Output {
@@ -134,10 +137,12 @@ impl Going<'_, '_> {
                 for text in warnings.into_iter().filter(is_news) {
                     self.tell(Event::Note { text });
                 }
-                let last = all.into_iter().next_back().unwrap_or_default();
+                let mut last = all.into_iter().next_back().unwrap_or_default();
                 failures.extend(import::failures(&last));
                 failures.extend(silent(&last, servers).map(failed));
                 written.take(&last);
+                let hosts = hosts::named(&mut last, servers);
+                self.tell(Event::Hosts { hosts });
                 let results = Box::new(last);
                 self.tell(Event::Finished { results });
             }

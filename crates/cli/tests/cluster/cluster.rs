@@ -168,6 +168,13 @@ impl Place {
             .unwrap()
     }
 
+    /// A record's document, as `fathom show --json` gives it.
+    pub fn show(&self, record: &Path) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        let output = command.arg("show").arg(record).arg("--json").output();
+        output.unwrap()
+    }
+
     /// A job file on two servers.
     pub fn job(&self, file: &str, more: &[&str]) -> Output {
         let mut command = self.small("job", more);

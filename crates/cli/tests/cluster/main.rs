@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod broken;
+mod calm;
 mod cluster;
 mod native;
 mod recorder;

@@ -181,7 +181,7 @@ fn a_lost_server_is_told() {
         "[endless]\nrw=randread\nsize=16m\nruntime=300\ntime_based=1\n",
     )
     .unwrap();
-    let output = played.fathom(&["job", job.to_str().unwrap(), "--ninstances=2"]);
+    let output = played.fathom(&["job", job.to_str().unwrap(), "--ninstances=2", "--image=x"]);
     let told = "server-fio-1 went away while it ran: its pod ";
     fails(&played, &output, &[told]);
 }

@@ -35,6 +35,9 @@ pub struct Data<'s> {
 struct StepJobs<'s> {
     name: &'s str,
     jobs: &'s [String],
+    /// Where each of the jobs runs, when they run on several machines.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    hosts: &'s [String],
 }
 
 /// One series. All lists have the points' order; missing is null.
@@ -112,6 +115,7 @@ impl<'s> Data<'s> {
                 .map(|step| StepJobs {
                     name: &step.name,
                     jobs: &step.jobs,
+                    hosts: &step.hosts,
                 })
                 .collect(),
             nodes,

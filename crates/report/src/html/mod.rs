@@ -5,6 +5,7 @@
 //! the page's own policy forbids it. What is embedded is `fathom.report/1`, in
 //! docs/FORMAT.md.
 
+mod bars;
 mod curves;
 mod hosts;
 mod marks;
@@ -144,6 +145,7 @@ fn contents(sections: &[Section]) -> String {
             let short = match section.id {
                 "doubts" => "Doubts and notes",
                 "tradeoff" => "IOPS / latency",
+                "hosts" => "Hosts",
                 _ => section.title,
             };
             format!("<li><a href=\"#{}\">{short}</a></li>", section.id)

@@ -206,7 +206,7 @@ fn jobs(story: &Story, marks: &Marks) -> String {
     for job in &story.doc.jobs {
         let lead = || {
             let step = Cell::text(job.step.as_deref().unwrap_or_default()).class("name");
-            let job = Cell::text(title_of(job)).class("name");
+            let job = Cell::text(title_of(job, &story.doc.hosts)).class("name");
             [step, job].into_iter().skip(usize::from(!has_steps))
         };
         let active: Vec<_> = (job.directions())

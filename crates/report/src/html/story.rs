@@ -50,6 +50,8 @@ pub struct Step {
     pub argv: Vec<String>,
     /// Names of the jobs that samples refer to.
     pub jobs: Vec<String>,
+    /// Where each of them runs; empty when all run on one machine.
+    pub hosts: Vec<String>,
     /// Number of samples.
     pub samples: u64,
     /// Whether the engine gave its figures.
@@ -178,7 +180,10 @@ impl Teller {
                 step.engine = version.clone().unwrap_or_else(|| engine.clone());
                 step.argv.clone_from(argv);
             }
-            Event::Jobs { names, .. } => step.jobs.clone_from(names),
+            Event::Jobs { names, hosts } => {
+                step.jobs.clone_from(names);
+                step.hosts.clone_from(hosts);
+            }
             Event::Sample(_) => step.samples += 1,
             Event::Finished { .. } => step.finished = true,
             Event::Failure(failure) => step.failures.push(failure.message.clone()),
