@@ -95,6 +95,10 @@ bench-engine: ## the native engine beside fio, some 15 minutes; as root; writes 
 	rustup target add $(musl_target)
 	$(CARGO) bench --locked -p fathom-cli --bench engine --target $(musl_target)
 
+.PHONY: bench-cluster
+bench-cluster: setup musl ## what a run in a cluster takes beyond its I/O; writes bench/cluster.md and .json
+	@CARGO="$(CARGO)" FATHOM_STATIC="$(target_dir)/$(musl_target)/release/fathom" tools/test-cluster.sh --bench
+
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZ_SECONDS (20); without nightly and cargo-fuzz its seeds only
 	@tools/fuzz.sh $(FUZZ_SECONDS)

@@ -96,7 +96,7 @@ fn main() {
     println!("\n{}", results::markdown(&machine, &rows));
     if lab.full && wanted.is_empty() {
         let bench = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench");
-        results::write(&bench, &machine, &rows).unwrap();
+        results::write(&bench, "results", &machine, &rows).unwrap();
     }
     let over: Vec<&str> = rows
         .iter()

@@ -69,8 +69,9 @@ pub fn markdown(machine: &Machine, rows: &[Row]) -> String {
     text
 }
 
-pub fn write(dir: &Path, machine: &Machine, rows: &[Row]) -> io::Result<()> {
-    fs::write(dir.join("results.md"), markdown(machine, rows))?;
+/// Writes both files of this name.
+pub fn write(dir: &Path, name: &str, machine: &Machine, rows: &[Row]) -> io::Result<()> {
+    fs::write(dir.join(format!("{name}.md")), markdown(machine, rows))?;
     let document = serde_json::json!({ "schema": SCHEMA, "machine": machine, "rows": rows });
-    fs::write(dir.join("results.json"), format!("{document:#}\n"))
+    fs::write(dir.join(format!("{name}.json")), format!("{document:#}\n"))
 }

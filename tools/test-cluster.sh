@@ -1,14 +1,13 @@
 #!/bin/bash
 # Makes a real single-node Kubernetes (tools/cluster), runs the tests that need one,
-# and takes it down again. What was built once is kept in ~/.cache/fathom-cluster.
+# and takes it down again; with --bench, what runs in it cost. What was built once
+# is kept in ~/.cache/fathom-cluster. `make summary` counts the tests with the rest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+cargo=${CARGO:-cargo}
 
 [ "$(id -u)" -eq 0 ] || { echo "tools/test-cluster.sh: a cluster needs root" >&2; exit 1; }
-if ! command -v go >/dev/null; then
-    apt-get -q update </dev/null
-    DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends golang-go </dev/null
-fi
+[ "$(uname -sm)" = "Linux x86_64" ] || { echo "tools/test-cluster.sh: a cluster is Linux on x86-64" >&2; exit 1; }
 : "${FATHOM_STATIC:?a static fathom; make test-cluster names it}"
 tools/cluster/build.sh
 # The image of native servers, from the static binary (make musl).
@@ -18,4 +17,11 @@ tools/cluster/build.sh
 tools/cluster/down.sh
 trap tools/cluster/down.sh EXIT
 tools/cluster/up.sh
-"${CARGO:-cargo}" test --locked -p fathom-cli --features test-cluster --test cluster -- "$@"
+if [ "${1:-}" = --bench ]; then
+    "$cargo" bench --locked -p fathom-cli --features test-cluster --bench cluster-cost
+    exit
+fi
+# Most of a test is waiting: more run at once than there are processors.
+target=$("$cargo" metadata --no-deps --offline --format-version 1 | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
+"$cargo" test --locked -p fathom-cli --features test-cluster --test cluster -- --test-threads 6 "$@" 2>&1 \
+    | tee "$target/tests.cluster.log"

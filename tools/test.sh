@@ -1,13 +1,17 @@
 #!/bin/sh
 # Runs every test of the workspace and prints cargo's own closing lines, added up:
-# "N passed, N failed". With --summary only repeats that line for the last run.
+# "N passed, N failed". With --summary only repeats that line for the last run, with
+# the tests in a cluster (tools/test-cluster.sh) where they were run since.
 set -eu
 
 cd "$(dirname "$0")/.."
 target=$(cargo metadata --no-deps --offline --format-version 1 | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
 log=$target/tests.log
+cluster_log=$target/tests.cluster.log
 
 summary() {
+    set -- "$log"
+    [ ! -e "$cluster_log" ] || set -- "$@" "$cluster_log"
     awk '
         /^test result: / { runs++; passed += $4; failed += $6; ignored += $8 }
         END {
@@ -15,7 +19,7 @@ summary() {
             if (ignored) printf "%d ignored\n", ignored
             printf "%d passed, %d failed\n", passed, failed
             exit failed > 0
-        }' "$log"
+        }' "$@"
 }
 
 if [ "${1:-}" = --summary ]; then
@@ -24,6 +28,7 @@ if [ "${1:-}" = --summary ]; then
 fi
 
 mkdir -p "$target"
+rm -f "$cluster_log"
 # tee would hide cargo's exit status: it is kept beside the log.
 { cargo test --workspace --locked --no-fail-fast 2>&1 && echo 0 >"$log.status" || echo $? >"$log.status"; } | tee "$log"
 summary

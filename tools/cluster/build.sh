@@ -13,14 +13,24 @@ what=${1:-all}
 NICE=(nice -n 10)
 t() { local s=$SECONDS; "$@"; echo "[build] $* : $((SECONDS-s))s"; }
 
+# Command and package.
+needed=(containerd:containerd runc:runc etcd:etcd-server debootstrap:debootstrap iptables:iptables
+  conntrack:conntrack nsenter:util-linux ip:iproute2 curl:curl openssl:openssl python3:python3
+  ethtool:ethtool socat:socat)
+missing() {
+  local pair
+  for pair in "${needed[@]}"; do command -v "${pair%%:*}" >/dev/null || echo "${pair#*:}"; done
+  [ -e /usr/lib/cni/bridge ] || echo containernetworking-plugins
+}
+
 debs() {
+  local list; mapfile -t list < <(missing)
+  [ ${#list[@]} -gt 0 ] || return 0
   # /usr/sbin/policy-rc.d (exit 101) may exist, so no daemon is started by dpkg.
   export DEBIAN_FRONTEND=noninteractive
-  "${NICE[@]}" apt-get install -y --no-install-recommends containerd runc containernetworking-plugins \
-     etcd-server etcd-client debootstrap iptables conntrack ethtool socat >"$K8S_ROOT/apt.log" 2>&1 \
-     || { "${NICE[@]}" apt-get update >>"$K8S_ROOT/apt.log" 2>&1
-          "${NICE[@]}" apt-get install -y --no-install-recommends containerd runc containernetworking-plugins \
-            etcd-server etcd-client debootstrap iptables conntrack ethtool socat >>"$K8S_ROOT/apt.log" 2>&1; }
+  "${NICE[@]}" apt-get -q update >"$K8S_ROOT/apt.log" 2>&1 </dev/null
+  "${NICE[@]}" apt-get -q -y install --no-install-recommends "${list[@]}" >>"$K8S_ROOT/apt.log" 2>&1 </dev/null \
+    || { tail "$K8S_ROOT/apt.log"; return 1; }
 }
 
 # A Go that Kubernetes can be built with: this machine's, else the toolchain that Go publishes as a
@@ -94,16 +104,16 @@ bins() {
 
 # What was built by this very version of these scripts is used as it is.
 made=$(cat build.sh env.sh images.sh mkimage.py | sha256sum | cut -d' ' -f1)
-have_debs() { command -v containerd runc etcd debootstrap iptables conntrack nsenter >/dev/null; }
 if [ "$what" = all ] && [ "$(cat "$K8S_ROOT/made" 2>/dev/null)" = "$made" ]; then
-  have_debs || t debs
+  debs
   exit 0
 fi
 
+needed+=(go:golang-go)
 goenv
 case $what in
   debs) t debs;;
   bins) t newgo; t bins;;
   images) t newgo; t ./images.sh;;
-  all) t debs; t newgo; t bins; t "$HERE/images.sh"; rm -rf "$GOMODCACHE" "$GOCACHE"; echo "$made" > "$K8S_ROOT/made";;
+  all) t debs; t newgo; t bins; t "$HERE/images.sh"; rm -rf "$GOMODCACHE" "$GOCACHE" "$K8S_ROOT"/{fio-rootfs,pause-src}; echo "$made" > "$K8S_ROOT/made";;
 esac

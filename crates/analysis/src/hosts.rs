@@ -5,17 +5,18 @@
 //! they did not, [`Overlap`] has counted, from the samples, what all of them did
 //! in the time they shared. Percentiles come from merged histograms only.
 
+mod slow;
+
 use std::collections::BTreeMap;
 
-use fathom_model::result::{ALL_CLIENTS, PriorityResult};
+use fathom_model::result::{ALL_CLIENTS, Across, PriorityResult, RatesOf};
 use fathom_model::{Direction, DirectionResult, Histogram, Host, JobResult, Latency, Sample};
 
-/// Up to this share of the longest run time hosts may be apart without it being
-/// said: it changes a sum of rates by no more.
+pub use slow::{HostFigures, by_host, median};
+
+/// For up to this share of the time hosts may run without all the others and
+/// nothing is said: it changes a sum of rates by no more.
 const APART_MOST: f64 = 0.02;
-/// A host below this share of the median of all is called slow. Machines of one
-/// kind differ by a tenth; half would be found only once the sum is far off.
-const SLOW_SHARE: f64 = 0.75;
 
 /// What happened in the time that all members of a job shared, from samples in
 /// order. Takes memory for the members, not for the time.
@@ -181,7 +182,9 @@ pub fn totals(jobs: &[JobResult], hosts: &[Host], overlap: &Overlap) -> Vec<JobR
 fn total(parts: &[&JobResult], hosts: &[Host], overlap: &Overlap) -> JobResult {
     let labels: std::collections::BTreeSet<String> =
         parts.iter().filter_map(|job| label_of(job)).collect();
-    let is_apart = is_apart(parts, hosts);
+    let mut across = across(parts, hosts);
+    // What was written and not stored yet is in the samples, its end is not.
+    let by_samples = is_apart(&across) && !parts.iter().any(|job| ends_in_a_sync(job));
     let errors: Vec<u64> = parts.iter().filter_map(|job| job.total_errors).collect();
     let mut total = JobResult {
         clients: Some(u32::try_from(labels.len()).unwrap_or(u32::MAX)),
@@ -215,14 +218,16 @@ fn total(parts: &[&JobResult], hosts: &[Host], overlap: &Overlap) -> JobResult {
         }
         let mut sum = sum(&results);
         let name = parts.first().map_or("", |job| job.name.as_str());
-        if let (true, Some((iops, bw_bytes, ms))) = (is_apart, overlap.rates(name, dir)) {
+        if let (true, Some((iops, bw_bytes, ms))) = (by_samples, overlap.rates(name, dir)) {
             (sum.iops, sum.bw_bytes, sum.runtime_ms) = (iops, bw_bytes, ms);
             total.runtime_ms = Some(ms);
+            across.rates = RatesOf::SharedTime;
         }
         if let Some(place) = total.direction_mut(dir) {
             *place = Some(sum);
         }
     }
+    total.across = Some(across);
     total
 }
 
@@ -347,56 +352,44 @@ pub fn merged(all: &[&Latency]) -> Option<Latency> {
     })
 }
 
-/// Whether the hosts of these figures ran so far apart that their rates must not
-/// simply be added: by their starts, or by how long each of them ran.
-#[must_use]
-pub fn is_apart(parts: &[&JobResult], hosts: &[Host]) -> bool {
-    let labels: Vec<String> = parts.iter().filter_map(|job| label_of(job)).collect();
-    let of_parts = hosts.iter().filter(|host| labels.contains(&host.label()));
-    let skew_ms = fathom_model::host::start_skew_ms(of_parts).unwrap_or(0.0);
-    let mut apart = false;
-    for dir in [
-        Direction::Read,
-        Direction::Write,
-        Direction::Trim,
-        Direction::Mixed,
-    ] {
-        let times: Vec<u64> = parts
-            .iter()
-            .flat_map(|job| job.directions().filter(|(d, _)| *d == dir))
-            .map(|(_, result)| result.runtime_ms)
-            .filter(|&ms| ms > 0)
-            .collect();
-        let (Some(&least), Some(&most)) = (times.iter().min(), times.iter().max()) else {
-            continue;
-        };
-        apart |= skew_ms + (most - least) as f64 > APART_MOST * most as f64;
+/// How the hosts of these figures ran beside each other. Where a start is not
+/// known, all are taken to have begun together.
+fn across(parts: &[&JobResult], hosts: &[Host]) -> Across {
+    let start_ms = |job: &JobResult| {
+        let label = label_of(job);
+        let host = hosts.iter().find(|host| Some(host.label()) == label);
+        host.and_then(|host| host.start_ms)
+    };
+    let starts: Option<Vec<f64>> = parts.iter().map(|job| start_ms(job)).collect();
+    let starts = starts.unwrap_or_else(|| vec![0.0; parts.len()]);
+    let ran_ms = |job: &&JobResult| job.directions().map(|(_, result)| result.runtime_ms).max();
+    let ends = parts.iter().zip(&starts);
+    let ends =
+        ends.filter_map(|(job, start)| Some(start + ran_ms(job).filter(|&ms| ms > 0)? as f64));
+    let ends: Vec<f64> = ends.collect();
+    let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let ms = |from: f64, to: f64| (to - from).round().max(0.0) as u64; // no times: 0
+    Across {
+        span_ms: ms(least(&starts), most(&ends)),
+        shared_ms: ms(most(&starts), least(&ends)),
+        rates: RatesOf::OwnTimes,
+        slow: slow::hosts(parts),
     }
-    apart
 }
 
-/// The hosts, as [`Host::label`] has them, that are far slower than the median
-/// of all in a direction; for three hosts and more.
+/// Whether hosts ran so far apart that their rates must not simply be added.
 #[must_use]
-pub fn slow_hosts(parts: &[&JobResult], dir: Direction) -> Vec<String> {
-    let mut rates: BTreeMap<String, f64> = BTreeMap::new();
-    for job in parts {
-        let result = job.directions().find(|(d, _)| *d == dir);
-        if let (Some(label), Some((_, result))) = (label_of(job), result) {
-            *rates.entry(label).or_default() += result.bw_bytes;
-        }
-    }
-    let mut sorted: Vec<f64> = rates.values().copied().collect();
-    sorted.sort_by(f64::total_cmp);
-    // Of two nobody can say which of them is as it should be.
-    if sorted.len() < 3 {
-        return Vec::new();
-    }
-    let median = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0;
-    let slow = rates
-        .into_iter()
-        .filter(|(_, rate)| *rate < SLOW_SHARE * median);
-    slow.map(|(label, _)| label).collect()
+pub fn is_apart(across: &Across) -> bool {
+    let alone_ms = across.span_ms.saturating_sub(across.shared_ms);
+    alone_ms as f64 > APART_MOST * across.span_ms as f64
+}
+
+/// Whether a job waits at its end for what it wrote. In the samples of that
+/// time nothing moves, so that they would tell the speed of the page cache.
+fn ends_in_a_sync(job: &JobResult) -> bool {
+    let is_on = |name| job.options.get(name).is_some_and(|value| value != "0");
+    ["end_fsync", "fsync_on_close"].into_iter().any(is_on)
 }
 
 /// The figures that a sum was made of.

@@ -6,7 +6,7 @@
 //!   [`best`](mod@best) finds their best points, and [`guard`] says when a curve
 //!   only gets worse.
 //! - [`steady_state`] says when a device has settled, [`snia`] what came of a
-//!   test after SNIA's specification.
+//!   test after SNIA's specification, [`nodes`] what the machines did in a step.
 //! - [`latlog`] makes statistics of latency logs, [`priority`] those of
 //!   priorities and duration limits.
 //!
@@ -24,6 +24,7 @@ pub mod groups;
 pub mod guard;
 pub mod hosts;
 pub mod latlog;
+pub mod nodes;
 pub mod priority;
 pub mod rate;
 pub mod series;

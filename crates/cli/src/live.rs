@@ -110,7 +110,9 @@ impl Live {
             }
             Event::EngineStarted { .. } => self.rates.clear(),
             Event::Note { .. }
+            | Event::Doubted { .. }
             | Event::Hosts { .. }
+            | Event::Volumes { .. }
             | Event::Skipped { .. }
             | Event::Stage { .. }
             | Event::StageEnded { .. }

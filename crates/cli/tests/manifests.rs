@@ -173,3 +173,21 @@ fn check_host_paths(name: &str, text: &str) {
         assert!(text.contains("readOnly: true"), "{name}: {text}");
     }
 }
+
+#[test]
+fn jobs_that_the_native_engine_does_not_run_are_refused_before_anything() {
+    let nowhere = tempfile::tempdir().unwrap();
+    let job = nowhere.path().join("a.fio");
+    fs::write(&job, "[a]\nioengine=rbd\nrw=read\nsize=1m\n").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .args(["cluster", "job", job.to_str().unwrap(), "--engine=native"])
+        .env("KUBECONFIG", nowhere.path().join("none"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("native engine does not run these jobs") && said.contains("rbd"),
+        "{said}"
+    );
+}

@@ -9,6 +9,7 @@
 //! - [`drives`] finds the drives of a machine.
 //! - [`command`] is the way to the device itself; by it [`health`] asks what it
 //!   says of itself, and [`purge`] takes all data away from it.
+//! - [`node`] tells what a machine does and what its volumes move.
 //! - [`write_cache`]: its write cache.
 //! - [`cdl`]: its Command Duration Limits; [`priority`] tells what it knows of
 //!   these and of priorities, [`switches`] how they are switched and put back.
@@ -25,6 +26,7 @@ pub mod health;
 mod hold;
 pub mod identity;
 pub mod mounts;
+pub mod node;
 pub mod priority;
 pub mod purge;
 pub mod safety;

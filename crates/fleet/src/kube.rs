@@ -171,6 +171,19 @@ impl Cluster {
         &self.server
     }
 
+    /// The version that the API server says it is: `v1.32.0 (linux/amd64)`.
+    ///
+    /// # Errors
+    /// What the API server says.
+    pub fn version(&self) -> Result<String, KubeError> {
+        let info = self.ask(
+            "asking for the version",
+            ANSWER,
+            self.client.apiserver_version(),
+        )?;
+        Ok(format!("{} ({})", info.git_version, info.platform))
+    }
+
     /// The namespace of the context.
     #[must_use]
     pub fn namespace(&self) -> &str {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::host::Host;
+use crate::node::{NodeUse, Volume};
 use crate::result::{DiskUse, GroupResult, JobResult};
 
 /// Name and version of [`RunDocument`]'s schema.
@@ -78,6 +79,12 @@ pub struct RunDocument {
     /// The machines, when the jobs ran on several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<Host>,
+    /// What lies under the data of servers, and what it moved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub volumes: Vec<Volume>,
+    /// What the nodes did meanwhile, where statistics were taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeUse>,
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,

@@ -21,6 +21,10 @@ pub enum Doubt {
     CpuBound,
     /// Latencies beyond 17.18 s, where fio's histogram ends.
     SaturatedPercentiles,
+    /// A job under a rate did not reach it.
+    BehindRate,
+    /// The load in the background, beside which it was measured, fell behind its rate.
+    BackgroundBehind,
     /// Less than a second of I/O.
     Short,
     /// The number of I/Os is worked out from a rounded rate; latencies are rounded too.
@@ -39,7 +43,7 @@ pub enum Doubt {
 
 impl Doubt {
     /// Every kind, in the order in which they are told.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::FromSamples,
         Self::FailedIosCounted,
         Self::CachedReads,
@@ -47,6 +51,8 @@ impl Doubt {
         Self::InMemory,
         Self::CpuBound,
         Self::SaturatedPercentiles,
+        Self::BehindRate,
+        Self::BackgroundBehind,
         Self::Short,
         Self::RoundedCounts,
         Self::Apart,
@@ -79,15 +85,21 @@ impl Doubt {
             Self::SaturatedPercentiles => {
                 "fio's histogram ends at 17.18 s: percentiles there are lower bounds; the maximum is exact"
             }
+            Self::BehindRate => {
+                "the rate that was asked for was not reached: the storage, or the job with its depth, cannot do as much"
+            }
+            Self::BackgroundBehind => {
+                "the load in the background did not keep its rate meanwhile: the figures are those beside a lighter load than was asked for"
+            }
             Self::Short => "less than a second of I/O: start and end weigh heavily; run longer",
             Self::RoundedCounts => {
                 "this output rounds: the number of I/Os is worked out from its IOPS, and latencies are cut to whole units"
             }
             Self::Apart => {
-                "the hosts did not run side by side all the time: the rates are those of the time they shared; compare the hosts' own starts and run times"
+                "the hosts did not run side by side all the time; compare their own starts and run times"
             }
             Self::SlowHost => {
-                "one host is far slower than the others, which the sum hides: look at the lines of the hosts"
+                "far slower than the other hosts, which the sum hides: look at the lines of the hosts"
             }
             Self::HostsMissing => {
                 "not every host that was asked for has its part in the sum: it is too low"

@@ -4,8 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::document::RunStatus;
+use crate::doubt::Doubt;
 use crate::failure::Failure;
 use crate::host::Host;
+use crate::node::Volume;
 use crate::point::Point;
 use crate::result::Results;
 use crate::sample::Sample;
@@ -110,6 +112,18 @@ pub enum Event {
     Hosts {
         /// The machines, in the order in which they were named.
         hosts: Vec<Host>,
+    },
+    /// All figures of the step are doubtful for a reason that they do not show
+    /// themselves.
+    Doubted {
+        /// The reason.
+        doubt: Doubt,
+    },
+    /// What lies under the data of the step's servers, and what it moved in the
+    /// step by its own counters.
+    Volumes {
+        /// A volume, or several that share a device.
+        volumes: Vec<Volume>,
     },
     /// Something worth a line that is not an error.
     Note {

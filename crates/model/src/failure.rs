@@ -54,6 +54,8 @@ pub enum FailureKind {
     TimeLimit,
     /// The record could not be written.
     Record,
+    /// A cluster did not do what was asked of it.
+    Cluster,
     /// Anything else; the text says what.
     Other,
 }
@@ -106,6 +108,9 @@ impl FailureKind {
             Self::Mismatch => "run the same version of fio on both sides ('fio --version')",
             Self::TimeLimit => "allow more with --timeout, or lower runtime and size",
             Self::Record => "free space where the record lies, or choose another place with --runs",
+            Self::Cluster => {
+                "see what was made and what the pods said: *.yaml and podlogs in the record's folder"
+            }
             Self::Other => "see the engine's own words in the record's raw folder",
         }
     }
@@ -163,6 +168,11 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}\n  to do: {}", self.sentence(), self.kind.advice())
+        let sentence = self.sentence();
+        // A refusal says itself what to do.
+        match sentence.contains("\n  to do: ") {
+            true => f.write_str(&sentence),
+            false => write!(f, "{sentence}\n  to do: {}", self.kind.advice()),
+        }
     }
 }

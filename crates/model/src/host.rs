@@ -21,6 +21,9 @@ pub struct Host {
     /// The name that it gives itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
+    /// The node of a cluster that it runs on, where it is a pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// The engine there and its version, for example `fio-3.33`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_version: Option<String>,

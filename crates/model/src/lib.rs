@@ -11,7 +11,7 @@
 //! - what was asked ([`job`], [`point`], [`stage`]);
 //! - what was seen while it ran ([`sample`], [`event`], [`mod@log`]);
 //! - what came out ([`result`], [`histogram`]);
-//! - where it ran ([`environment`]);
+//! - where it ran ([`environment`]) and what the machines did meanwhile ([`node`]);
 //! - what was done to a device before ([`ledger`], [`purge`], [`switches`]);
 //! - what went wrong ([`failure`]) and what makes a figure doubtful ([`doubt`]);
 //! - the one document that `--json` prints ([`document`]) and the exit codes
@@ -28,6 +28,7 @@ pub mod host;
 pub mod job;
 pub mod ledger;
 pub mod log;
+pub mod node;
 pub mod percentiles;
 pub mod point;
 pub mod purge;
@@ -48,6 +49,7 @@ pub use host::{Clock, Host};
 pub use job::{JobOption, JobSpec, Origin};
 pub use ledger::{Deed, LedgerEntry, Pattern};
 pub use log::{LogEntry, LogKind, PrioColumn};
+pub use node::{NodeSample, NodeUse, Volume};
 pub use point::Point;
 pub use purge::{Issued, Promise, PurgeDocument, Purged, Verification};
 pub use result::{Direction, DirectionResult, DiskUse, GroupResult, JobResult, Latency, Results};

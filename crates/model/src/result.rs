@@ -81,6 +81,9 @@ pub struct JobResult {
     /// Number of hosts whose figures are added up here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
+    /// Of a sum over hosts: how they ran beside each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub across: Option<Across>,
     /// Reporting group, counted from 0.
     pub group: u32,
     /// Number of merged jobs, where the engine tells (fio's normal output does).
@@ -153,6 +156,56 @@ impl JobResult {
             Direction::Sync => None,
         }
     }
+}
+
+/// How the hosts of a sum ran beside each other.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Across {
+    /// From the first start of a host to the last end, in ms.
+    pub span_ms: u64,
+    /// The part of it in which all of them ran, in ms.
+    pub shared_ms: u64,
+    /// What the rates of the sum are.
+    pub rates: RatesOf,
+    /// Hosts that are far slower than the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slow: Vec<SlowHost>,
+}
+
+/// What the rates of a sum over hosts are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RatesOf {
+    /// Each host's rate over its own run time, added up.
+    #[default]
+    OwnTimes,
+    /// What all did together in the time that all shared, counted from samples.
+    SharedTime,
+}
+
+/// A host that is far slower than the others in one respect.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SlowHost {
+    /// The host, as [`Host::label`](crate::Host::label) has it.
+    pub host: String,
+    /// The direction.
+    pub dir: Direction,
+    /// In what.
+    pub figure: SlowBy,
+    /// Its figure over the median of all hosts.
+    pub of_median: f64,
+}
+
+/// In what a host can be far slower than others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SlowBy {
+    /// Its bandwidth is far below.
+    Bandwidth,
+    /// Its IOPS are far below.
+    Iops,
+    /// Its 99th percentile of the completion latency is far above.
+    ClatP99,
 }
 
 /// One direction of one job over its whole run.

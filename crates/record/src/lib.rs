@@ -11,6 +11,7 @@ mod list;
 mod quick;
 mod reader;
 mod replace;
+mod stats;
 mod switches;
 mod writer;
 
@@ -25,6 +26,7 @@ pub use ledger::{LEDGER_FORMAT, Ledger, ledgers};
 pub use list::{Listing, Summary, find, list, scan};
 pub use reader::{Entries, Record};
 pub use replace::replace;
+pub use stats::{STATS_FORMAT, Stats, StatsHeader, StatsLine, StatsWriter};
 pub use switches::{Leftover, SWITCHES_FORMAT, SwitchFile, leftovers};
 pub use writer::{Writer, claim};
 

@@ -253,7 +253,7 @@ impl Iterator for Entries {
 
 /// The kinds of event this Fathom knows, by their tags; a later Fathom may add
 /// kinds within a version, and an older one then passes over them.
-const KINDS: [&str; 16] = [
+const KINDS: [&str; 18] = [
     "step",
     "stage",
     "stage_ended",
@@ -266,6 +266,8 @@ const KINDS: [&str; 16] = [
     "interval",
     "status",
     "hosts",
+    "doubted",
+    "volumes",
     "note",
     "failure",
     "finished",
@@ -399,6 +401,8 @@ mod tests {
             Event::Interval { .. } => "interval",
             Event::Status { .. } => "status",
             Event::Hosts { .. } => "hosts",
+            Event::Doubted { .. } => "doubted",
+            Event::Volumes { .. } => "volumes",
             Event::Note { .. } => "note",
             Event::Failure(_) => "failure",
             Event::Finished { .. } => "finished",
@@ -414,7 +418,7 @@ mod tests {
                 r#""point":{"id":"a/b","series":"a","x":"iodepth","settings":{}}"#,
                 r#""stage":{"id":"purge","kind":"purge","title":"x"},"id":"purge","end":"done""#,
                 r#""t_ms":1,"span_ms":1,"job":0,"dir":"read","ios":1,"bytes":1"#,
-                r#""results":{"jobs":[]},"hosts":[],"kind":"io","message":"x","status":"complete""#,
+                r#""doubt":"short","results":{"jobs":[]},"hosts":[],"volumes":[],"kind":"io","message":"x","status":"complete""#,
             ];
             let rest = lines.join(",");
             let line = format!(r#"{{"at_ms":1,"event":"{kind}",{rest}}}"#);

@@ -72,6 +72,8 @@ const charts = (() => {
         range: (u, min, max) => (min > 0 ? [min / 1.4, highest(u, lines, max) * 1.4] : [1, 10]),
       };
     }
+    // The names of bands stand above the highest that there can be.
+    if (axis.most) return { range: () => [0, axis.most * 1.12] };
     return { range: (u, min, max) => [0, max > 0 ? highest(u, lines, max) * 1.08 : 1] };
   }
 
@@ -157,6 +159,27 @@ const charts = (() => {
     u.ctx.beginPath();
     u.ctx.rect(left, top, width, height);
     u.ctx.clip();
+  }
+
+  /** Shaded times with their names, behind everything. */
+  function bands(u, spec) {
+    u.ctx.save();
+    clip(u);
+    const ratio = devicePixelRatio;
+    const { left, top, width, height } = u.bbox;
+    u.ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+    u.ctx.textBaseline = 'top';
+    for (const band of spec.bands || []) {
+      const [from, to] = [band.from, band.to].map((x) => u.valToPos(x, 'x', true));
+      u.ctx.fillStyle = color('panel');
+      u.ctx.fillRect(from, top, to - from, height);
+      u.ctx.fillStyle = color('line');
+      for (const edge of [from, to]) u.ctx.fillRect(edge - ratio / 2, top, ratio, height);
+      const seen = [Math.max(from, left), Math.min(to, left + width)];
+      u.ctx.fillStyle = color('faint');
+      if (u.ctx.measureText(band.name).width + 10 * ratio <= seen[1] - seen[0]) u.ctx.fillText(band.name, seen[0] + 5 * ratio, top + 4 * ratio);
+    }
+    u.ctx.restore();
   }
 
   const SHAPES = {
@@ -339,7 +362,7 @@ const charts = (() => {
      * @param host the element that takes the graph
      * @param spec {label, x: {label, min, max, format, tell, places, log}, y: {format, log, binary},
      *   lines: [{name, color, dash, hidden, errors, dots, points}], source(min, max, pixels): [xs, …ys],
-     *   marks, failed, curves}
+     *   marks, failed, curves, bands: [{name, from, to}]}
      */
     constructor(host, spec) {
       this.host = host;
@@ -397,6 +420,7 @@ const charts = (() => {
         axes: [xAxis(spec.x), yAxis(spec.y)],
         series: [{}, ...spec.lines.map((line) => this.series(line))],
         hooks: {
+          drawClear: [(u) => bands(u, spec)],
           setSelect: [(u) => this.selected(u)],
           setCursor: [(u) => showTip(u, this.tip, spec)],
           drawSeries: [(u, index) => errorBars(u, spec.lines[index - 1], index)],

@@ -7,6 +7,8 @@ const page = (() => {
   const KINDS = { bw: 'bandwidth', iops: 'IOPS', clat: 'latency' };
   const FORMATS = { bw: units.bytesPerSecond, iops: units.count, clat: units.latency };
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  /** Hosts whose lines are drawn at first; the others wait in the legend. */
+  const HOSTS_SHOWN = 14;
   const { fractions } = units;
 
   // ---- Series: a curve over depth, jobs or block size --------------------
@@ -165,6 +167,25 @@ const page = (() => {
     return lines;
   }
 
+  /** A line for each host, so that the one that differs is seen among them. */
+  function hostLines(step, metric) {
+    const { hosts } = report.steps[step];
+    const key = metric === 'clat' ? 'p99' : metric;
+    const lines = [];
+    let place = 0;
+    for (const job of [...tracks.get(step).keys()].filter((name) => name !== 'all').sort((a, b) => a - b)) {
+      let nth = 0;
+      for (const [dir, track] of samplesOf(step, job)) {
+        if (dir === 'sync' || !track[key].some((value) => value === value && value !== null)) continue;
+        const name = `${hosts[job]} ${dir}${metric === 'clat' ? ' p99' : ''}`;
+        lines.push({ name, color: `line-${place % 7}`, dash: charts.DASHES[nth % charts.DASHES.length], hidden: place >= HOSTS_SHOWN, thin: true, ys: track[key], track });
+        nth += 1;
+      }
+      place += 1;
+    }
+    return lines;
+  }
+
   /** What is seen of `lines` between two times (s) on so many pixels; each track is reduced by itself. */
   function seen(lines, start, from, until, pixels) {
     const tables = [];
@@ -199,7 +220,7 @@ const page = (() => {
 
   function drawTime(host, step, job, metric) {
     const note = host.parentElement.querySelector('.merged');
-    const lines = timeLines(samplesOf(step, job), metric);
+    const lines = job === 'hosts' ? hostLines(step, metric) : timeLines(samplesOf(step, job), metric);
     if (!lines.length) return nothing(host, 'The engine gave no latencies.');
     const first = lines.map((line) => line.track.t[0] - line.track.span[0]);
     const start = first.reduce((a, b) => Math.min(a, b));
@@ -231,6 +252,7 @@ const page = (() => {
     erase(card);
     if (card.dataset.series !== undefined) card.chart = drawSeries(host, report.series[card.dataset.series], metric);
     else if (card.dataset.tradeoff !== undefined) card.chart = drawTradeoff(host, report.tradeoffs[card.dataset.tradeoff]);
+    else if (card.dataset.node !== undefined) card.chart = nodes.draw(host, report.nodes, card.dataset.node, card.dataset.graph, { clock, steps: CLOCK_STEPS });
     else card.chart = drawTime(host, card.dataset.step, card.querySelector('select.job').value, metric);
     card.dataset.drawn = '';
     if (!performance.getEntriesByName('fathom-drawn').length) performance.mark('fathom-drawn');
@@ -285,24 +307,42 @@ const page = (() => {
   /** Offers the jobs of a card's step, all together first. */
   function offerJobs(card) {
     const select = card.querySelector('select.job');
-    const { jobs: names } = report.steps[card.dataset.step];
+    const { jobs: names, hosts } = report.steps[card.dataset.step];
     const jobs = [...tracks.get(card.dataset.step).keys()].filter((job) => job !== 'all').sort((a, b) => a - b);
-    const options = jobs.map((job) => new Option(`${names[job] ?? 'job'} (${Number(job) + 1})`, job));
+    const where = (job) => (hosts ? `on ${hosts[job]}` : `(${Number(job) + 1})`);
+    const options = jobs.map((job) => new Option(`${names[job] ?? 'job'} ${where(job)}`, job));
+    if (hosts && jobs.length > 1) options.unshift(new Option('every host', 'hosts'));
     if (tracks.get(card.dataset.step).has('all')) options.unshift(new Option(`all ${names.length} jobs together`, 'all'));
     select.replaceChildren(...options);
     select.hidden = options.length < 2;
   }
 
   /** A select that chooses which step the one card of the time series shows. */
-  function picker(select) {
+  function stepPicker(select) {
     const card = document.getElementById(select.dataset.card);
-    const show = () => {
-      const option = select.selectedOptions[0];
+    picker(select, (option) => {
       card.dataset.step = option.value;
       card.querySelector('.caption').textContent = option.textContent;
       offerJobs(card);
       again([card]);
-    };
+    });
+  }
+
+  /** A select that chooses which node the graphs of nodes show. */
+  function nodePicker(select) {
+    const cards = all('.of-node .chart');
+    picker(select, (option) => {
+      for (const card of cards) {
+        card.dataset.node = option.value;
+        card.querySelector('.caption').textContent = option.textContent;
+      }
+      again(cards);
+    });
+  }
+
+  /** Calls `choose` with what is chosen, by the select or by the buttons beside it. */
+  function picker(select, choose) {
+    const show = () => choose(select.selectedOptions[0]);
     select.addEventListener('change', show);
     for (const button of all('[data-by]', select.parentElement)) {
       button.addEventListener('click', () => {
@@ -370,7 +410,8 @@ const page = (() => {
   all('[role=tablist]').forEach(tabs);
   all('table.sortable').forEach(sortable);
   all('input[data-table]').forEach(filter);
-  all('select.step').forEach(picker);
+  all('select.step').forEach(stepPicker);
+  all('select.node').forEach(nodePicker);
   for (const select of all('select.job')) {
     const card = select.closest('.chart');
     offerJobs(card);

@@ -15,12 +15,7 @@ pub fn job(job: &mut JobResult) {
             direction.get_or_insert_default();
         }
     }
-    for direction in [&mut job.read, &mut job.write, &mut job.trim, &mut job.mixed]
-        .into_iter()
-        .flatten()
-    {
-        clean_direction(direction);
-    }
+    directions_mut(job).for_each(clean_direction);
     clean_latency(&mut job.sync);
     job.cpu = job.cpu.take().filter(is_cpu_finite);
     job.iodepth_percent
@@ -32,6 +27,13 @@ pub fn disk(disk: &mut DiskUse) {
     if !disk.util_percent.is_finite() {
         disk.util_percent = 0.0;
     }
+}
+
+/// The directions of a job that have figures.
+pub fn directions_mut(job: &mut JobResult) -> impl Iterator<Item = &mut DirectionResult> {
+    [&mut job.read, &mut job.write, &mut job.trim, &mut job.mixed]
+        .into_iter()
+        .flatten()
 }
 
 /// All latencies of a job.

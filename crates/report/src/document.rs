@@ -4,15 +4,17 @@ use std::path::Path;
 
 use fathom_analysis::groups;
 use fathom_analysis::hosts::{Overlap, totals};
+use fathom_analysis::nodes::Windows;
+use fathom_analysis::rate::PERCENTILES;
 use fathom_model::{
-    DiskUse, Entry, Event, Failure, Host, JobResult, Results, RunDocument, RunStatus,
+    DiskUse, Doubt, Entry, Event, Failure, Host, JobResult, Results, RunDocument, RunStatus, Volume,
 };
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
 use fathom_record::{Entries, Header, Record, RecordError};
 use jiff::Timestamp;
 
 use crate::samples::Tally;
-use crate::{clean, doubts, samples};
+use crate::{clean, doubts, nodes, samples, volumes};
 
 /// The document of a run, without histograms.
 ///
@@ -37,7 +39,13 @@ pub fn document(record: &Record) -> RunDocument {
 pub fn read(dir: &Path) -> Result<RunDocument, RecordError> {
     let mut entries = Entries::open(dir)?;
     let run = Run::of(&entries);
-    Ok(run.read(&mut entries, |run, entry| run.take(entry)))
+    let mut windows = Windows::default();
+    let mut doc = run.read(&mut entries, |run, entry| {
+        windows.take(entry);
+        run.take(entry);
+    });
+    doc.nodes = nodes::uses(dir, &windows.finish());
+    Ok(doc)
 }
 
 /// Takes the histograms out: they are long, and their percentiles stay.
@@ -97,6 +105,8 @@ pub(crate) struct Run {
     /// What the hosts did together, and which they are.
     overlap: Overlap,
     hosts: Vec<Host>,
+    /// What makes all figures of the step doubtful.
+    doubts: Vec<Doubt>,
 }
 
 impl Run {
@@ -144,6 +154,8 @@ impl Run {
                 groups: Vec::new(),
                 disks: Vec::new(),
                 hosts: Vec::new(),
+                volumes: Vec::new(),
+                nodes: Vec::new(),
                 failures: Vec::new(),
                 notes: Vec::new(),
                 environment: header.environment.clone(),
@@ -153,6 +165,7 @@ impl Run {
             tally: Tally::default(),
             overlap: Overlap::default(),
             hosts: Vec::new(),
+            doubts: Vec::new(),
         }
     }
 
@@ -181,6 +194,14 @@ impl Run {
             }
             Event::Interval { t_ms, .. } => self.overlap.interval(*t_ms),
             Event::Hosts { hosts } => self.hosts.clone_from(hosts),
+            Event::Doubted { doubt } => self.doubts.push(*doubt),
+            Event::Volumes { volumes } => {
+                let of_step = volumes.iter().map(|volume| Volume {
+                    step: self.step.clone(),
+                    ..volume.clone()
+                });
+                self.doc.volumes.extend(of_step);
+            }
             Event::Note { text } => self.note(text),
             Event::Skipped { point, reason } => {
                 self.note(&format!("{} was left out: {reason}", point.id));
@@ -246,6 +267,7 @@ impl Run {
         doc.notes = doubts::sentences(&doc.jobs)
             .into_iter()
             .map(|(_, sentence)| sentence)
+            .chain(volumes::notes(&doc))
             .chain(said)
             .collect();
         doc
@@ -269,6 +291,10 @@ impl Run {
         let hosts = std::mem::take(&mut self.hosts);
         self.doc.from_samples |= samples::fill(&mut jobs, tally, &hosts);
         jobs.extend(totals(&jobs, &hosts, &self.overlap));
+        let doubts = std::mem::take(&mut self.doubts);
+        for result in jobs.iter_mut().flat_map(clean::directions_mut) {
+            result.doubts.extend(&doubts);
+        }
         if let Some(note) = start_note(&hosts, self.step.as_deref()) {
             self.note(&note);
         }
@@ -328,13 +354,6 @@ fn is_unread(disk: &DiskUse, jobs: &[JobResult]) -> bool {
     let longest_ms = of_step.filter_map(|job| job.runtime_ms).max().unwrap_or(0);
     longest_ms < doubts::DISK_FIGURES_MS && counters == [0; 6]
 }
-
-/// Percentiles that are shown when the engine reported none: fio's own default
-/// list (`stat.c`), so that records of all kinds have the same.
-pub(crate) const PERCENTILES: [f64; 17] = [
-    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
-    99.99,
-];
 
 /// Fills in the percentiles that the histogram knows and the engine did not report.
 pub(crate) fn fill_percentiles(latency: &mut Latency) {

@@ -4,10 +4,16 @@
 //! (options not reported, no disk under the files) says nothing: no doubt means
 //! none was found, not that there is none.
 
+mod across;
+
 use fathom_analysis::hosts;
+use fathom_analysis::rate::BEHIND_RATE_SHARE;
 use fathom_model::environment::Target;
 use fathom_model::histogram::FIO_SATURATION_NS;
+use fathom_model::result::SlowHost;
 use fathom_model::{Direction, DirectionResult, DiskUse, Doubt, Host, JobResult, RunDocument};
+
+use crate::volumes;
 
 /// From this share of one CPU on, in percent, a job is taken to be bound by it.
 /// A job that waits for a device sleeps; the rest to 100 is accounting noise.
@@ -19,6 +25,8 @@ const LARGEST_REQUEST_BYTES: u64 = 1280 * 1024;
 /// not once more at the end, so that up to that much of a run is missing in
 /// them. From this run time on that is a quarter at the most.
 pub(crate) const DISK_FIGURES_MS: u64 = 1000;
+/// Run time from which on that is asked, in ms.
+const BEHIND_RATE_MS: u64 = 1000;
 /// Half of the usual interval between samples: clocks that are known no better
 /// cannot say which samples belong together.
 const CLOCK_ERROR_MOST_MS: f64 = 500.0;
@@ -77,7 +85,9 @@ pub fn doubts(doc: &RunDocument) -> Vec<Finding> {
                 ),
                 (
                     Doubt::CachedReads,
-                    dir == Direction::Read && cached_reads(job, doc),
+                    dir == Direction::Read
+                        && !volumes::is_counted(job, doc)
+                        && cached_reads(job, doc),
                 ),
                 (
                     Doubt::UnsyncedWrites,
@@ -89,6 +99,7 @@ pub fn doubts(doc: &RunDocument) -> Vec<Finding> {
                     Doubt::SaturatedPercentiles,
                     doc.engine == "fio" && saturated(result),
                 ),
+                (Doubt::BehindRate, behind_rate(job, dir, result)),
                 (Doubt::Short, short(result)),
             ];
             let holding = rules.into_iter().filter(|(_, holds)| *holds);
@@ -99,6 +110,7 @@ pub fn doubts(doc: &RunDocument) -> Vec<Finding> {
             }));
         }
     }
+    found.extend(volumes::doubts(doc));
     for (place, total) in doc.jobs.iter().enumerate() {
         if total.clients.is_some() {
             of_total(doc, place, total, &mut found);
@@ -125,29 +137,53 @@ fn of_total(doc: &RunDocument, place: usize, total: &JobResult, found: &mut Vec<
     let hosts: Vec<Host> = of_step.cloned().collect();
     let parts = hosts::parts_of(total, &doc.jobs, &hosts);
     let missing = total.clients.is_some_and(|n| (n as usize) < hosts.len());
-    let apart = hosts::is_apart(&parts, &hosts);
+    let apart = total.across.as_ref().is_some_and(hosts::is_apart);
+    let slow = total.across.as_ref().map_or(&[][..], |across| &across.slow);
     let uncertain = |host: &Host| {
         let clock = host.clock.as_ref();
         clock.is_some_and(|clock| clock.error_ms > CLOCK_ERROR_MOST_MS)
     };
     let uncertain = hosts.iter().any(uncertain);
+    let so_far = found.clone();
     for (dir, _) in total.directions().filter(|(_, r)| r.total_ios > 0) {
-        let slow = hosts::slow_hosts(&parts, dir);
+        let slow: Vec<&SlowHost> = slow.iter().filter(|slow| slow.dir == dir).collect();
         let mut mark = |job: usize, doubt: Doubt, holds: bool| {
             if holds {
                 found.push(Finding { job, dir, doubt });
             }
         };
+        for doubt in of_parts(&parts, doc, &so_far, dir) {
+            mark(place, doubt, true);
+        }
         mark(place, Doubt::HostsMissing, missing);
         mark(place, Doubt::Apart, apart);
         mark(place, Doubt::UncertainClocks, uncertain);
         mark(place, Doubt::SlowHost, !slow.is_empty());
         for (job, part) in doc.jobs.iter().enumerate() {
-            let is_slow = hosts::label_of(part).is_some_and(|label| slow.contains(&label));
+            let label = hosts::label_of(part);
+            let is_slow = slow.iter().any(|slow| Some(&slow.host) == label.as_ref());
             let is_part = parts.iter().any(|other| std::ptr::eq(*other, part));
             mark(job, Doubt::SlowHost, is_slow && is_part);
         }
     }
+}
+
+/// What makes the parts of a sum doubtful spoils the sum.
+fn of_parts(
+    parts: &[&JobResult],
+    doc: &RunDocument,
+    found: &[Finding],
+    dir: Direction,
+) -> Vec<Doubt> {
+    let is_part = |place: usize| {
+        parts
+            .iter()
+            .any(|part| std::ptr::eq(*part, &doc.jobs[place]))
+    };
+    let theirs = found
+        .iter()
+        .filter(|finding| finding.dir == dir && is_part(finding.job));
+    theirs.map(|finding| finding.doubt).collect()
 }
 
 /// One sentence per kind of doubt that any job carries, in the order of
@@ -158,24 +194,30 @@ pub fn sentences(jobs: &[JobResult]) -> Vec<(Doubt, String)> {
     Doubt::ALL
         .into_iter()
         .filter_map(|doubt| {
-            let carrying = jobs.iter().filter(|job| carried(job, doubt));
-            // A host is slow, not its job, and not the sum that tells of it.
-            let names: Vec<&str> = match doubt {
-                Doubt::SlowHost => carrying.filter_map(|job| job.hostname.as_deref()).collect(),
-                _ => carrying.map(|job| job.name.as_str()).collect(),
+            let carrying: Vec<&JobResult> = jobs.iter().filter(|job| carried(job, doubt)).collect();
+            let told = match doubt {
+                Doubt::SlowHost => across::slow(&carrying),
+                Doubt::Apart => across::apart(&carrying),
+                _ => None,
             };
-            let place = match names[..] {
-                [] => return None,
-                _ if names.len() == jobs.len() && jobs.len() > 1 => "all jobs".to_owned(),
-                [name] => name.to_owned(),
-                // The same job on several hosts.
-                [first, ..] if names.iter().all(|name| *name == first) => first.to_owned(),
-                [first, second] => format!("{first} and {second}"),
-                [first, ..] => format!("{first} and {} more jobs", names.len() - 1),
-            };
+            let place = told.or_else(|| place(&carrying, jobs.len()))?;
             Some((doubt, format!("{place}: {}", doubt.meaning())))
         })
         .collect()
+}
+
+/// Which of so many jobs these are.
+fn place(carrying: &[&JobResult], of: usize) -> Option<String> {
+    let names: Vec<&str> = carrying.iter().map(|job| job.name.as_str()).collect();
+    Some(match names[..] {
+        [] => return None,
+        _ if names.len() == of && of > 1 => "all jobs".to_owned(),
+        [name] => name.to_owned(),
+        // The same job on several hosts.
+        [first, ..] if names.iter().all(|name| *name == first) => first.to_owned(),
+        [first, second] => format!("{first} and {second}"),
+        [first, ..] => format!("{first} and {} more jobs", names.len() - 1),
+    })
 }
 
 /// Some I/Os of the job failed and it went on.
@@ -197,6 +239,36 @@ fn saturated(result: &DirectionResult) -> bool {
         .into_iter()
         .flatten()
         .any(|latency| latency.max_ns >= FIO_SATURATION_NS - 1)
+}
+
+/// A job under a rate did less, by more than [`BEHIND_RATE_SHARE`].
+fn behind_rate(job: &JobResult, dir: Direction, result: &DirectionResult) -> bool {
+    let Some(rate) = job.options.get("rate_iops") else {
+        return false;
+    };
+    // One value for all directions, or one for each (`rate_iops` in fio's HOWTO).
+    let mut values = rate
+        .split(',')
+        .map(|value| value.trim().parse::<f64>().ok());
+    let nth = match dir {
+        Direction::Read => 0,
+        Direction::Write => 1,
+        _ => return false,
+    };
+    let first = values.next().flatten();
+    let wanted = match nth {
+        0 => first,
+        _ => values.next().unwrap_or(first),
+    };
+    // It is the rate of each clone, and a group is reported as one.
+    let clones = match is_set(job, "group_reporting") {
+        true => job.options.get("numjobs").and_then(|n| n.parse().ok()),
+        false => None,
+    };
+    let wanted = wanted.map(|rate| rate * clones.unwrap_or(1.0));
+    // Of a short run the last I/O that is due weighs too much.
+    let is_long = result.runtime_ms >= BEHIND_RATE_MS;
+    wanted.is_some_and(|wanted| is_long && result.iops < wanted * BEHIND_RATE_SHARE)
 }
 
 fn short(result: &DirectionResult) -> bool {

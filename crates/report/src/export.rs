@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use fathom_analysis::rate::PERCENTILES;
 use fathom_analysis::{Estimate, Figures, Outcome, PointResult, Series, best};
 use fathom_model::{Direction, RunStatus};
 use serde::Serialize;
 
-use crate::document::PERCENTILES;
 use crate::sweep::CampaignRecord;
 
 /// Name and version of [`Document`]'s schema.

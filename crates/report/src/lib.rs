@@ -11,6 +11,7 @@
 //!   limits did.
 //! - [`steady`] says when a run was steady, [`purge`] what a purge came to,
 //!   [`snia`] makes the pages of a test after SNIA's specification.
+//! - [`volumes`] says how much of the reads volumes have delivered.
 //! - [`grid`] and [`style`] set text for every table there is.
 //!
 //! Knows `analysis`, `record` and `model`.
@@ -24,6 +25,7 @@ pub mod graphs;
 pub mod grid;
 pub mod html;
 pub mod latlog;
+mod nodes;
 pub mod prio;
 pub mod purge;
 pub mod samples;
@@ -33,6 +35,7 @@ pub mod steady;
 pub mod style;
 pub mod sweep;
 pub mod table;
+pub mod volumes;
 
 pub use document::{document, drop_histograms, read};
 pub use doubts::doubts;

@@ -2,13 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use fathom_model::histogram::bounds_of;
+use fathom_analysis::rate::latency;
 use fathom_model::result::Spread;
-use fathom_model::{
-    Direction, DirectionResult, Doubt, Histogram, Host, JobResult, Latency, Sample,
-};
-
-use crate::document::PERCENTILES;
+use fathom_model::{Direction, DirectionResult, Doubt, Histogram, Host, JobResult, Sample};
 
 /// What the samples of one engine's run add up to.
 #[derive(Debug, Default)]
@@ -185,36 +181,6 @@ impl Sum {
             ..DirectionResult::default()
         }
     }
-}
-
-/// What a histogram tells of its values. Minimum and maximum are the outer
-/// bounds of its outer buckets: no value was beyond them.
-#[must_use]
-pub fn latency(histogram: &Histogram) -> Option<Latency> {
-    let mean_ns = histogram.mean_ns()?;
-    let (first, _) = histogram.buckets().next()?;
-    let (last, _) = histogram.buckets().last()?;
-    let squares: f64 = histogram
-        .buckets()
-        .map(|(bucket, n)| {
-            let (low, high) = bounds_of(bucket);
-            let middle = low as f64 + (high - low) as f64 / 2.0;
-            (middle - mean_ns).powi(2) * n as f64
-        })
-        .sum();
-    let n = histogram.total();
-    Some(Latency {
-        n: Some(n),
-        min_ns: bounds_of(first).0,
-        max_ns: bounds_of(last).1,
-        mean_ns,
-        stddev_ns: (n > 1).then(|| (squares / (n - 1) as f64).sqrt()),
-        percentiles_ns: PERCENTILES
-            .iter()
-            .filter_map(|&percent| Some((percent, histogram.percentile_ns(percent)?)))
-            .collect(),
-        histogram: Some(histogram.clone()),
-    })
 }
 
 /// Mean and deviation of values seen once each, in constant memory.

@@ -1,3 +1,5 @@
+use fathom_model::result::SlowBy;
+
 use super::*;
 
 fn host(name: &str, start_ms: f64) -> Host {
@@ -119,8 +121,11 @@ fn hosts_that_ran_apart_count_in_the_time_they_shared() {
     let overlap = overlap(&[x, y]);
     let jobs = [job("x", 100.0, 7000), job("y", 242.0, 6000)];
     let hosts = [host("x", 0.0), host("y", 3000.0)];
-    assert!(is_apart(&[&jobs[0], &jobs[1]], &hosts));
     let total = &totals(&jobs, &hosts, &overlap)[0];
+    let across = total.across.as_ref().unwrap();
+    assert!(is_apart(across));
+    assert_eq!((across.span_ms, across.shared_ms), (9000, 4000));
+    assert_eq!(across.rates, RatesOf::SharedTime);
     let read = total.read.as_ref().unwrap();
     // Second 4 may hold a start and second 7 an end: 5 and 6 are shared for certain.
     assert_eq!((read.iops, read.runtime_ms), (300.0, 2000));
@@ -165,6 +170,15 @@ fn jobs_of_several_names_have_a_sum_each_and_one_host_has_none() {
     assert!(totals_of(&hosts[..1]).is_empty());
 }
 
+/// What was found slow among these jobs of a host each.
+fn slow(jobs: &[JobResult]) -> Vec<(String, SlowBy)> {
+    let name = |job: &JobResult| host(job.hostname.as_deref().unwrap(), 0.0);
+    let hosts: Vec<Host> = jobs.iter().map(name).collect();
+    let totals = totals(jobs, &hosts, &Overlap::default());
+    let slow = totals[0].across.clone().unwrap().slow;
+    slow.into_iter().map(|one| (one.host, one.figure)).collect()
+}
+
 #[test]
 fn a_slow_host_is_found_among_three_and_more() {
     let jobs = [
@@ -172,8 +186,42 @@ fn a_slow_host_is_found_among_three_and_more() {
         job("y", 96.0, 5000),
         job("z", 60.0, 5000),
     ];
-    let all: Vec<&JobResult> = jobs.iter().collect();
-    assert_eq!(slow_hosts(&all, Direction::Read), ["z"]);
-    assert!(slow_hosts(&all[..2], Direction::Read).is_empty());
-    assert!(slow_hosts(&all, Direction::Write).is_empty());
+    let z = |figure| ("z".to_owned(), figure);
+    assert_eq!(slow(&jobs), [z(SlowBy::Bandwidth), z(SlowBy::Iops)]);
+    // Of two nobody knows which is as it should be.
+    assert!(slow(&jobs[1..]).is_empty());
+}
+
+#[test]
+fn a_long_tail_makes_a_host_slow_whose_rate_is_as_the_others() {
+    let with = |name: &str, values: &[u64]| {
+        let mut job = job(name, 100.0, 5000);
+        let percentiles_ns = Vec::new();
+        job.read.as_mut().unwrap().clat = Some(Latency {
+            percentiles_ns,
+            ..latency(values)
+        });
+        job
+    };
+    let usual = vec![100_000; 1000];
+    let tailed = [vec![100_000; 980], vec![900_000; 20]].concat();
+    let jobs = [with("x", &usual), with("y", &usual), with("z", &tailed)];
+    assert_eq!(slow(&jobs), [("z".to_owned(), SlowBy::ClatP99)]);
+    // A tail of few I/Os is luck.
+    let few = with("z", &tailed[900..]);
+    assert!(slow(&[jobs[0].clone(), jobs[1].clone(), few]).is_empty());
+}
+
+/// What is written and not stored yet is fast: the samples end before the sync.
+#[test]
+fn jobs_that_end_in_a_sync_are_not_counted_from_samples() {
+    let overlap = overlap(&[&[100, 100, 100, 0, 0, 0], &[100, 100, 100, 100, 100, 100]]);
+    let mut jobs = [job("x", 50.0, 6000), job("y", 100.0, 9000)];
+    for job in &mut jobs {
+        job.options.insert("end_fsync".into(), "1".into());
+    }
+    let hosts = [host("x", 0.0), host("y", 0.0)];
+    let total = &totals(&jobs, &hosts, &overlap)[0];
+    assert_eq!(total.read.as_ref().unwrap().iops, 150.0);
+    assert_eq!(total.across.as_ref().unwrap().rates, RatesOf::OwnTimes);
 }

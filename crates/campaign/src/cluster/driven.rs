@@ -5,15 +5,16 @@ use std::time::{Duration, Instant};
 
 use fathom_engine::choice::Wish;
 use fathom_fleet::hosts::wire::Word;
-use fathom_fleet::hosts::{self, Course, Job};
+use fathom_fleet::hosts::{self, Course, Job, Machine};
 use fathom_model::{Event, Host, RunStatus};
 
-use super::going::{ClusterError, Going, Server};
+use super::going::{ClusterError, Going, SHORT, Server, well};
 use super::image::PROGRAM;
 use super::jobs::Phase;
 use super::phase::must_be_whole;
 use super::pod::{FILES, Look};
 use super::start::Pace;
+use super::statistics::Nodes;
 use super::whole::Written;
 
 /// A kubelet tells of a container's end within a second or two.
@@ -42,6 +43,7 @@ impl Going<'_, '_> {
         &mut self,
         phase: &Phase,
         servers: &[Server],
+        nodes: &Nodes,
         (step, of): (u32, u32),
     ) -> Result<(), ClusterError> {
         let name = &phase.name;
@@ -50,7 +52,10 @@ impl Going<'_, '_> {
         let (cluster, namespace) = (self.cluster, self.namespace());
         let machines = servers
             .iter()
-            .map(|server| cluster.machine(namespace, &server.pod, &[PROGRAM, "agent"]))
+            .map(|server| Machine {
+                node: Some(server.node.clone()),
+                ..cluster.machine(namespace, &server.pod, &[PROGRAM, "agent"])
+            })
             .collect();
         let parameters = self.objects.parameters;
         let limit = Duration::from_secs(parameters.maxwait_s);
@@ -76,7 +81,11 @@ impl Going<'_, '_> {
             course,
             self.control,
             &mut |event| match event {
-                Event::Finished { results } => written.take(results),
+                Event::Step { .. } => nodes.mark(),
+                Event::Finished { results } => {
+                    nodes.mark();
+                    written.take(results);
+                }
                 Event::Hosts { hosts } => lost = hosts.iter().find_map(why_lost),
                 _ => {}
             },
@@ -112,12 +121,24 @@ impl Going<'_, '_> {
         }
     }
 
-    /// What a server sees of its volume and its surroundings, as its Fathom
+    /// What each server sees of its volume and its surroundings, as its Fathom
     /// tells it.
-    pub(super) fn look_by_agent(&self, server: &Server) -> Result<(), ClusterError> {
-        let pod = &server.pod;
-        let told = self.must(pod, &[PROGRAM, "pod", "look"], None)?;
-        let look: Look = serde_json::from_slice(&told)
+    pub(super) fn look_by_agents(&self, servers: &[Server]) -> Result<(), ClusterError> {
+        let argv: &[&str] = &[PROGRAM, "pod", "look"];
+        let commands: Vec<_> = servers
+            .iter()
+            .map(|server| (server.pod.as_str(), argv))
+            .collect();
+        let told = self.cluster.exec_all(self.namespace(), &commands, SHORT)?;
+        for ((pod, argv), ran) in commands.iter().zip(&told) {
+            well(pod, argv, ran)?;
+            self.keep_look(pod, &ran.stdout)?;
+        }
+        Ok(())
+    }
+
+    fn keep_look(&self, pod: &str, told: &[u8]) -> Result<(), ClusterError> {
+        let look: Look = serde_json::from_slice(told)
             .map_err(|error| ClusterError::Command(format!("the look of {pod}: {error}")))?;
         let here = env!("CARGO_PKG_VERSION");
         if look.version != here {

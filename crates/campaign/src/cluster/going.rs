@@ -12,11 +12,13 @@ use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
 use serde_json::Value;
 
+use super::calm::Load;
 use super::image::PROGRAM;
 use super::jobs::Phase;
 use super::manifests::{Objects, RUN};
+use super::statistics::Nodes;
 use super::trouble::text;
-use super::{DropCaches, Parameters, rights, to_yaml};
+use super::{DropCaches, Parameters, rights, to_yaml, volumes};
 
 pub(super) const NAMESPACE: Kind = Kind::new("v1", "Namespace");
 pub(super) const POD: Kind = Kind::new("v1", "Pod");
@@ -123,17 +125,29 @@ pub fn run(
         began: Instant::now(),
         client: None,
         failed: false,
+        calm: None,
     };
-    let done = going
-        .prepare()
-        .and_then(|servers| going.phases(wish.phases, &servers));
+    let done = going.prepare().and_then(|servers| {
+        std::thread::scope(|scope| {
+            let nodes = going.read_nodes(scope)?;
+            going.phases(wish.phases, &servers, &nodes)
+        })
+    });
+    let status = match &done {
+        Err(ClusterError::Interrupted) => RunStatus::Interrupted,
+        Err(_) => RunStatus::Failed,
+        Ok(()) if going.failed => RunStatus::Failed,
+        Ok(()) => RunStatus::Complete,
+    };
+    going.end_calm(status, done.as_ref().err().map(ToString::to_string));
     going.keep_logs();
+    going.keep_descriptions();
     let removed = super::cleanup(cluster, &wish.parameters.namespace, Some(wish.run));
     if let Err(error) = &done
         && !matches!(error, ClusterError::Interrupted)
     {
         going.tell(Event::Failure(Failure::new(
-            FailureKind::Other,
+            FailureKind::Cluster,
             error.to_string(),
         )));
     }
@@ -143,12 +157,6 @@ pub fn run(
         );
         going.tell(Event::Note { text });
     }
-    let status = match &done {
-        Err(ClusterError::Interrupted) => RunStatus::Interrupted,
-        Err(_) => RunStatus::Failed,
-        Ok(()) if going.failed => RunStatus::Failed,
-        Ok(()) => RunStatus::Complete,
-    };
     let closed = going.session.close(status)?;
     match done {
         Err(error) if !matches!(error, ClusterError::Interrupted) => Err(error),
@@ -192,12 +200,15 @@ pub(super) struct Going<'w, 'o> {
     pub(super) client: Option<Server>,
     /// A job of a phase has failed.
     pub(super) failed: bool,
+    /// The load in the background.
+    pub(super) calm: Option<Load>,
 }
 
 /// A pod as it runs.
 #[derive(Debug, Clone)]
 pub(super) struct Server {
     pub(super) pod: String,
+    pub(super) node: String,
     pub(super) address: String,
     /// A pod that is made again has the same name and another id.
     pub(super) uid: String,
@@ -207,6 +218,7 @@ impl Server {
     fn of(pod: &Value) -> Self {
         Self {
             pod: text(pod, "/metadata/name").to_owned(),
+            node: text(pod, "/spec/nodeName").to_owned(),
             address: text(pod, "/status/podIP").to_owned(),
             uid: text(pod, "/metadata/uid").to_owned(),
         }
@@ -239,6 +251,11 @@ impl Going<'_, '_> {
         Ok(())
     }
 
+    /// The record's folder.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Puts a file into the record.
     pub(super) fn keep(&self, name: &str, bytes: &[u8]) -> Result<(), ClusterError> {
         keep(&self.dir.join(name), bytes)
@@ -256,6 +273,9 @@ impl Going<'_, '_> {
         let file = |object| self.objects.file(object);
         self.make(&folder, &file("service"), &self.objects.service())?;
         self.make(&folder, &file("statefulset"), &self.objects.servers())?;
+        if self.objects.parameters.stats().is_some() {
+            self.make("stats", "daemonset", &self.objects.observers())?;
+        }
         if self.drops(&DropCaches::PageCache) {
             self.make("drop_caches", "daemonset", &self.objects.cache_droppers())?;
         } else if self.objects.parameters.dropcaches.is_empty() {
@@ -264,15 +284,23 @@ impl Going<'_, '_> {
                 text: text.to_owned(),
             });
         }
-        self.make("client", "client_pod", &self.objects.client())?;
+        let by_agent = self.objects.parameters.is_by_agent();
+        if !by_agent {
+            self.make("client", "client_pod", &self.objects.client())?;
+        }
         let wanted = self.objects.parameters.ninstances as usize;
         let pods = self.wait_for("servers", "server", wanted)?;
+        let servers: Vec<Server> = pods.iter().map(Server::of).collect();
+        if by_agent {
+            self.look_by_agents(&servers)?;
+            self.keep_environment()?;
+            return Ok(servers);
+        }
         let client = self.wait_for("client", "client", 1)?;
         self.client = client.first().map(Server::of);
-        let servers: Vec<Server> = pods.iter().map(Server::of).collect();
-        self.locations()?;
         self.look_at(&servers)?;
         self.introduce(&servers)?;
+        self.keep_environment()?;
         Ok(servers)
     }
 
@@ -318,40 +346,65 @@ impl Going<'_, '_> {
         self.keep("podlocations.txt", table.as_bytes())
     }
 
-    fn phases(&mut self, phases: &[Phase], servers: &[Server]) -> Result<(), ClusterError> {
+    fn phases(
+        &mut self,
+        phases: &[Phase],
+        servers: &[Server],
+        nodes: &Nodes,
+    ) -> Result<(), ClusterError> {
+        self.start_calm(phases.len())?;
+        self.locations()?;
         let of = u32::try_from(phases.len()).unwrap_or(u32::MAX);
         for (step, phase) in (1..).zip(phases) {
             self.go_on()?;
             if phase.wants_cold_caches {
                 self.drop_caches()?;
             }
-            if self.objects.parameters.is_by_agent() {
-                self.drive(phase, servers, (step, of))?;
-                continue;
+            let before = self.read_volumes(servers);
+            let done = if self.objects.parameters.is_by_agent() {
+                self.calm_phase_begins()?;
+                let done = self.drive(phase, servers, nodes, (step, of));
+                done.and_then(|()| self.calm_phase_ends(&phase.name))
+            } else {
+                let name = phase.name.clone();
+                self.tell(Event::Step {
+                    step,
+                    of,
+                    name,
+                    point: None,
+                });
+                self.phase(phase, servers, nodes)
+            };
+            // Whoever waits for the end of a failed run waits for nothing else.
+            if done.is_ok() {
+                let after = self.read_volumes(servers);
+                let volumes = volumes::moved(&self.labelled(servers), &before, &after);
+                self.tell(Event::Volumes { volumes });
             }
-            let name = phase.name.clone();
-            self.tell(Event::Step {
-                step,
-                of,
-                name,
-                point: None,
-            });
-            self.phase(phase, servers)?;
+            for text in nodes.said() {
+                self.tell(Event::Note { text });
+            }
+            self.keep_listings(&phase.name, servers);
+            done?;
         }
         Ok(())
     }
 
     /// What each server sees of its volume and its surroundings.
     fn look_at(&self, servers: &[Server]) -> Result<(), ClusterError> {
-        if self.objects.parameters.is_by_agent() {
-            let mut all = servers.iter();
-            return all.try_for_each(|server| self.look_by_agent(server));
-        }
-        let looks: [(&str, &[&str]); 4] = [
+        let looks: [(&str, &[&str]); 5] = [
             ("df_h.txt", &["df", "-h"]),
             ("mount.txt", &["cat", "/proc/mounts"]),
             ("ls_l.txt", &["ls", "-l", "/dataset"]),
             ("env.txt", &["cat", "/proc/version"]),
+            (
+                "versions.txt",
+                &[
+                    "sh",
+                    "-c",
+                    "fio --version; cat /proc/version /etc/os-release",
+                ],
+            ),
         ];
         let all = servers
             .iter()
@@ -452,7 +505,7 @@ fn keep(path: &Path, bytes: &[u8]) -> Result<(), ClusterError> {
 }
 
 /// That a command in a pod did what it should.
-fn well(pod: &str, argv: &[&str], ran: &Ran) -> Result<(), ClusterError> {
+pub(super) fn well(pod: &str, argv: &[&str], ran: &Ran) -> Result<(), ClusterError> {
     if ran.code == Some(0) {
         return Ok(());
     }

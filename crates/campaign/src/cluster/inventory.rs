@@ -1,11 +1,12 @@
 //! Inventories as kubuculum reads them: INI with `[hosts]` and `[all:vars]`,
 //! values in quotes, parameters under their names there.
 
+use super::calm::GivenCalm;
 use super::{DropCaches, Given};
 use crate::error::{Fault, Place, meant};
 
 /// Names of the parameters there.
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 22] = [
     "run_basedir",
     "run_storageclass",
     "run_namespace",
@@ -17,6 +18,17 @@ const KNOWN: [&str; 11] = [
     "bench_fioseq_pvcsz_req_gb",
     "util_dropcaches",
     "util_dropcaches_nodelabel",
+    "calm_enabled",
+    "calm_role",
+    "calm_fioiops_replicas",
+    "calm_fioiops_rate",
+    "calm_fioiops_readpct",
+    "calm_fioiops_fsz_gb",
+    "calm_fioiops_pvcsize_gb",
+    "calm_fioiops_storageclass",
+    "calm_fioiops_nodelabel",
+    "util_stats_interval",
+    "util_stats_nodelabel",
 ];
 
 /// Lines that say something, with their numbers.
@@ -72,14 +84,46 @@ fn unquoted(value: &str) -> &str {
     inside.unwrap_or(value)
 }
 
-fn set(given: &mut Given, key: &str, value: &str) -> Result<(), String> {
-    fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<Option<T>, String> {
-        let number = value.parse().ok();
-        number
-            .map(Some)
-            .ok_or_else(|| format!("{key}: '{value}' is no whole number"))
-    }
+fn number<T: std::str::FromStr>(key: &str, value: &str) -> Result<Option<T>, String> {
+    let number = value.parse().ok();
+    number
+        .map(Some)
+        .ok_or_else(|| format!("{key}: '{value}' is no whole number"))
+}
+
+/// The load in the background, which there runs only when it is enabled.
+fn set_calm(calm: &mut GivenCalm, key: &str, value: &str) -> Result<(), String> {
+    calm.enabled.get_or_insert(false);
     let text = || Some(value.to_owned());
+    match key {
+        // Ansible's booleans.
+        "calm_enabled" => {
+            let value = value.to_ascii_lowercase();
+            calm.enabled = Some(matches!(value.as_str(), "true" | "yes" | "on" | "1"));
+        }
+        "calm_role" if value == "calm_fioiops" => {}
+        "calm_role" => {
+            return Err(format!(
+                "there is no background load {value} here, only calm_fioiops"
+            ));
+        }
+        "calm_fioiops_replicas" => calm.ninstances = number(key, value)?,
+        "calm_fioiops_rate" => calm.iops = number(key, value)?,
+        "calm_fioiops_readpct" => calm.rwmixread = number(key, value)?,
+        "calm_fioiops_fsz_gb" => calm.fsz_gb = number(key, value)?,
+        "calm_fioiops_pvcsize_gb" => calm.pvcsz_req_gb = number(key, value)?,
+        "calm_fioiops_storageclass" => calm.storageclass = text(),
+        "calm_fioiops_nodelabel" => calm.node_label = text(),
+        _ => return Err(format!("unknown parameter {key}{}", meant(key, KNOWN))),
+    }
+    Ok(())
+}
+
+fn set(given: &mut Given, key: &str, value: &str) -> Result<(), String> {
+    let text = || Some(value.to_owned());
+    if key.starts_with("calm_") {
+        return set_calm(given.calm.get_or_insert_default(), key, value);
+    }
     match key {
         "run_storageclass" => given.storageclass = text(),
         "run_namespace" => given.namespace = text(),
@@ -89,6 +133,8 @@ fn set(given: &mut Given, key: &str, value: &str) -> Result<(), String> {
         "bench_fioseq_pvcsz_req_gb" => given.pvcsz_req_gb = number(key, value)?,
         "bench_fioseq_servernodelabel" => given.server_node_label = text(),
         "util_dropcaches_nodelabel" => given.dropcaches_node_label = text(),
+        "util_stats_interval" => given.stats_s = number(key, value)?,
+        "util_stats_nodelabel" => given.stats_node_label = text(),
         "util_dropcaches" => {
             let ways = value
                 .split(',')
@@ -131,6 +177,15 @@ mod tests {
             given.server_node_label.as_deref(),
             Some("node-role.kubernetes.io/worker=''")
         );
+    }
+
+    #[test]
+    fn a_background_load_runs_when_it_is_enabled() {
+        let text = "[all:vars]\ncalm_role=\"calm_fioiops\"\ncalm_fioiops_rate=512\n";
+        let calm = |text: &str| read("i", text).unwrap().calm.unwrap();
+        assert_eq!(calm(text).enabled, Some(false));
+        let calm = calm(&format!("{text}calm_enabled=True\n"));
+        assert_eq!((calm.enabled, calm.iops), (Some(true), Some(512)));
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub const RUN: &str = "fathom/run";
 pub const CLIENT: &str = "client";
 /// Port of fio's server (server.h, FIO_NET_PORT).
 pub const FIO_PORT: u16 = 8765;
+/// Where pods that take statistics have the `/proc` of their node.
+pub const HOST_PROC: &str = "/host/proc";
 
 /// Where a server has its volume.
 pub const DATASET: &str = "/dataset";
@@ -111,23 +113,44 @@ impl Objects<'_> {
         if let Some((key, value)) = &self.parameters.server_node_label {
             pod["nodeSelector"] = json!({key.as_str(): value});
         }
+        let claim = (
+            self.parameters.claim_bytes,
+            self.parameters.storageclass.as_deref(),
+        );
+        self.stateful_set(
+            (&self.servers_name(), "server"),
+            self.parameters.ninstances,
+            &pod,
+            claim,
+        )
+    }
+
+    /// Pods of one kind with a name and a part, all started at once, each with a
+    /// claim of so many bytes in a storage class.
+    pub(super) fn stateful_set(
+        &self,
+        (name, part): (&str, &str),
+        replicas: u32,
+        pod: &Value,
+        (claim_bytes, class): (u64, Option<&str>),
+    ) -> Value {
         let mut claim = json!({
             "accessModes": ["ReadWriteOnce"],
-            "resources": {"requests": {"storage": format!("{}Gi", self.parameters.claim_bytes >> 30)}},
+            "resources": {"requests": {"storage": format!("{}Gi", claim_bytes >> 30)}},
         });
-        if let Some(class) = &self.parameters.storageclass {
+        if let Some(class) = class {
             claim["storageClassName"] = json!(class);
         }
         json!({
             "apiVersion": "apps/v1",
             "kind": "StatefulSet",
-            "metadata": self.metadata(&self.servers_name(), "server"),
+            "metadata": self.metadata(name, part),
             "spec": {
-                "serviceName": self.servers_name(),
-                "replicas": self.parameters.ninstances,
+                "serviceName": name,
+                "replicas": replicas,
                 "podManagementPolicy": "Parallel",
-                "selector": {"matchLabels": self.labels("server")},
-                "template": {"metadata": {"labels": self.labels("server")}, "spec": pod},
+                "selector": {"matchLabels": self.labels(part)},
+                "template": {"metadata": {"labels": self.labels(part)}, "spec": pod},
                 "volumeClaimTemplates": [{
                     "metadata": {"name": "dataset", "labels": self.labels("dataset")},
                     "spec": claim,
@@ -208,10 +231,6 @@ impl Objects<'_> {
     /// The pods that drop the page cache of their nodes when they are told to.
     #[must_use]
     pub fn cache_droppers(&self) -> Value {
-        let waits = match self.parameters.is_by_agent() {
-            true => json!([PROGRAM, "pod", "wait"]),
-            false => json!(["sleep", "infinity"]),
-        };
         let mut pod = json!({
             "automountServiceAccountToken": false,
             "terminationGracePeriodSeconds": 0,
@@ -219,7 +238,7 @@ impl Objects<'_> {
                 "name": "drop",
                 "image": self.image,
                 "imagePullPolicy": "IfNotPresent",
-                "command": waits,
+                "command": self.waits(),
                 // /proc/sys is read-only in any other container.
                 "securityContext": {"privileged": true},
             }],
@@ -227,20 +246,63 @@ impl Objects<'_> {
         if let Some((key, value)) = &self.parameters.dropcaches_node_label {
             pod["nodeSelector"] = json!({key.as_str(): value});
         }
+        self.on_each_node("drop-caches", &pod)
+    }
+
+    /// The pods whose node's `/proc` is read while the phases run. It shows all
+    /// processes of the node, so that no other name space of the node is needed;
+    /// block devices are the node's own in the `/sys` of any pod.
+    #[must_use]
+    pub fn observers(&self) -> Value {
+        let mut security = unprivileged();
+        security["readOnlyRootFilesystem"] = json!(true);
+        security["runAsNonRoot"] = json!(true);
+        // Nobody: everything that is read is open to everybody.
+        security["runAsUser"] = json!(65_534);
+        let mut pod = json!({
+            "automountServiceAccountToken": false,
+            "terminationGracePeriodSeconds": 0,
+            // Nodes of storage are often kept for storage.
+            "tolerations": [{"operator": "Exists"}],
+            "containers": [{
+                "name": "stats",
+                "image": self.image,
+                "imagePullPolicy": "IfNotPresent",
+                "command": self.waits(),
+                "securityContext": security,
+                "volumeMounts": [{"name": "proc", "mountPath": HOST_PROC, "readOnly": true}],
+            }],
+            "volumes": [{"name": "proc", "hostPath": {"path": "/proc", "type": "Directory"}}],
+        });
+        if let Some((key, value)) = &self.parameters.stats_node_label {
+            pod["nodeSelector"] = json!({key.as_str(): value});
+        }
+        self.on_each_node("stats", &pod)
+    }
+
+    /// The command of a pod that does nothing by itself.
+    fn waits(&self) -> Value {
+        match self.parameters.is_by_agent() {
+            true => json!([PROGRAM, "pod", "wait"]),
+            false => json!(["sleep", "infinity"]),
+        }
+    }
+
+    fn on_each_node(&self, name: &str, pod: &Value) -> Value {
         json!({
             "apiVersion": "apps/v1",
             "kind": "DaemonSet",
-            "metadata": self.metadata("drop-caches", "drop-caches"),
+            "metadata": self.metadata(name, name),
             "spec": {
-                "selector": {"matchLabels": self.labels("drop-caches")},
-                "template": {"metadata": {"labels": self.labels("drop-caches")}, "spec": pod},
+                "selector": {"matchLabels": self.labels(name)},
+                "template": {"metadata": {"labels": self.labels(name)}, "spec": pod},
             },
         })
     }
 }
 
 /// No rights beyond those of an ordinary process.
-fn unprivileged() -> Value {
+pub(super) fn unprivileged() -> Value {
     json!({
         "allowPrivilegeEscalation": false,
         "capabilities": {"drop": ["ALL"]},
@@ -277,5 +339,8 @@ mod tests {
         }
         assert!(!yaml.contains("privileged: true"));
         assert!(to_yaml(&objects.cache_droppers()).contains("privileged: true"));
+        let observers = to_yaml(&objects.observers());
+        assert!(!observers.contains("privileged: true") && !observers.contains("hostPID"));
+        assert!(observers.contains("readOnly: true") && observers.contains("runAsNonRoot: true"));
     }
 }

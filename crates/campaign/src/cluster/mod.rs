@@ -2,15 +2,22 @@
 //! for ([`Given`], [`Parameters`]) and the objects that are made for it
 //! ([`manifests`]), without a cluster in sight.
 
+pub mod calm;
 #[cfg(feature = "kube")]
 mod ceph;
 #[cfg(feature = "kube")]
 mod driven;
 #[cfg(feature = "kube")]
+mod files;
+#[cfg(feature = "kube")]
 mod going;
+#[cfg(feature = "kube")]
+mod hosts;
 pub mod image;
 mod inventory;
 pub mod jobs;
+#[cfg(feature = "kube")]
+mod kept;
 pub mod manifests;
 mod parameters;
 #[cfg(feature = "kube")]
@@ -21,7 +28,11 @@ mod removal;
 pub mod rights;
 #[cfg(feature = "kube")]
 mod start;
+#[cfg(feature = "kube")]
+mod statistics;
 pub mod trouble;
+#[cfg(feature = "kube")]
+mod volumes;
 #[cfg(feature = "kube")]
 mod whole;
 mod yaml;

@@ -7,11 +7,12 @@ use std::path::Path;
 use fathom_engine::choice::Wish;
 use serde::{Deserialize, Serialize};
 
+use super::calm::{Calm, GivenCalm};
 use super::inventory;
 use crate::error::{Fault, Place};
 
 /// Bytes of a gigabyte as claims and file sizes count it (`Gi`, fio's `g`).
-const GIB: u64 = 1 << 30;
+pub(super) const GIB: u64 = 1 << 30;
 
 /// What was written in one place; what is absent was not said there.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -44,6 +45,12 @@ pub struct Given {
     /// Label of the nodes whose page cache is dropped: `key=value`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropcaches_node_label: Option<String>,
+    /// Time between two readings of the nodes' statistics in s; 0 is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stats_s: Option<u64>,
+    /// Label of the nodes whose statistics are taken: `key=value`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stats_node_label: Option<String>,
     /// Image of servers and client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
@@ -68,6 +75,9 @@ pub struct Given {
     /// Longest wait for a phase, in s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maxwait_s: Option<u64>,
+    /// A load in the background.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calm: Option<GivenCalm>,
     /// Runs one after the other; each says what is different from the rest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run: Vec<Given>,
@@ -116,6 +126,10 @@ pub struct Parameters {
     pub dropcaches: Vec<DropCaches>,
     /// Key and value of the label of the nodes whose page cache is dropped.
     pub dropcaches_node_label: Option<(String, String)>,
+    /// Time between two readings of the nodes' statistics in s; 0 is none.
+    pub stats_s: u64,
+    /// Key and value of the label of the nodes whose statistics are taken.
+    pub stats_node_label: Option<(String, String)>,
     /// Image; `None` is the one that goes with the engine.
     pub image: Option<String>,
     /// What runs the jobs: fio servers, or Fathom in the pods with its own
@@ -133,6 +147,8 @@ pub struct Parameters {
     pub runtime_s: u64,
     /// Longest wait for a phase in s.
     pub maxwait_s: u64,
+    /// The load in the background.
+    pub calm: Option<Calm>,
 }
 
 /// Runs one after the other.
@@ -196,9 +212,13 @@ impl Given {
     /// What is said here, above what `below` says.
     #[must_use]
     pub fn above(&self, below: &Self) -> Self {
+        let calm = match (&self.calm, &below.calm) {
+            (Some(here), Some(below)) => Some(here.above(below)),
+            (here, below) => here.clone().or_else(|| below.clone()),
+        };
         macro_rules! first {
             ($($field:ident),*) => {
-                Self { $($field: self.$field.clone().or_else(|| below.$field.clone()),)* run: Vec::new() }
+                Self { $($field: self.$field.clone().or_else(|| below.$field.clone()),)* calm, run: Vec::new() }
             };
         }
         first!(
@@ -211,6 +231,8 @@ impl Given {
             namespace,
             dropcaches,
             dropcaches_node_label,
+            stats_s,
+            stats_node_label,
             image,
             engine,
             bs,
@@ -252,6 +274,11 @@ impl Given {
                 .and_then(|gb| gb.checked_mul(GIB))
                 .ok_or_else(|| format!("{what} has no size"))
         };
+        let class = self.storageclass.as_ref();
+        let has_fio = self.engine.is_none_or(|engine| engine == Wish::Fio);
+        let calm = self
+            .calm
+            .map_or(Ok(None), |calm| calm.resolved(class, has_fio))?;
         let parameters = Parameters {
             ninstances: self.ninstances.unwrap_or(1),
             file_bytes: bytes(Some(fsz_gb), "fsz_gb")?,
@@ -266,6 +293,8 @@ impl Given {
                 .as_deref()
                 .map(label)
                 .transpose()?,
+            stats_s: self.stats_s.unwrap_or(0),
+            stats_node_label: self.stats_node_label.as_deref().map(label).transpose()?,
             image: self.image,
             engine: self.engine.unwrap_or(Wish::Fio),
             bs: self.bs.unwrap_or_else(|| match workload {
@@ -279,6 +308,7 @@ impl Given {
                 .unwrap_or_else(|| ["randread", "randwrite"].map(str::to_owned).to_vec()),
             runtime_s: self.runtime_s.unwrap_or(60),
             maxwait_s: self.maxwait_s.unwrap_or(36_000),
+            calm,
         };
         parameters.checked()
     }
@@ -307,6 +337,12 @@ impl Parameters {
         Ok(self)
     }
 
+    /// Time between two readings of the nodes' statistics; `None`: there are none.
+    #[must_use]
+    pub fn stats(&self) -> Option<std::time::Duration> {
+        (self.stats_s > 0).then(|| std::time::Duration::from_secs(self.stats_s))
+    }
+
     /// Whether the servers are pods of Fathom's own image.
     #[must_use]
     pub fn is_by_agent(&self) -> bool {
@@ -322,7 +358,7 @@ impl Parameters {
 
 /// `key=value`; the value may stand in quotes and may be empty, as in
 /// `node-role.kubernetes.io/worker=''`.
-fn label(text: &str) -> Result<(String, String), String> {
+pub(super) fn label(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').unwrap_or((text, ""));
     let quoted = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
     let value = quoted('\'').or_else(|| quoted('"')).unwrap_or(value);

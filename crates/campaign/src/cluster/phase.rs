@@ -7,8 +7,10 @@ use fathom_fleet::kube::KubeError;
 use fathom_model::{Event, Failure, FailureKind, Results};
 
 use super::going::{ClusterError, Going, SHORT, Server};
+use super::hosts;
 use super::jobs::Phase;
 use super::manifests::CLIENT;
+use super::statistics::Nodes;
 use super::trouble::lost;
 use super::whole::Written;
 
@@ -24,7 +26,12 @@ struct Output {
 
 impl Going<'_, '_> {
     /// One job file on all servers at once, told by the client.
-    pub(super) fn phase(&mut self, phase: &Phase, servers: &[Server]) -> Result<(), ClusterError> {
+    pub(super) fn phase(
+        &mut self,
+        phase: &Phase,
+        servers: &[Server],
+        nodes: &Nodes,
+    ) -> Result<(), ClusterError> {
         let name = &phase.name;
         self.keep(&format!("jobs/{name}.fio"), phase.text.as_bytes())?;
         // The job comes as the input: the files of a phase are in a folder of its own.
@@ -33,8 +40,19 @@ impl Going<'_, '_> {
             {{ (fio --client=/client/hosts.list --output-format=normal,json+ job.fio \
             >out 2>log </dev/null; echo $? >exit) >/dev/null 2>&1 & }}"
         );
-        self.must(CLIENT, &["sh", "-c", &start], Some(phase.text.as_bytes()))?;
+        let start = ["sh", "-c", &start];
+        self.calm_phase_begins()?;
+        nodes.mark();
+        self.tell(Event::EngineStarted {
+            engine: "fio".to_owned(),
+            version: None,
+            argv: start.map(str::to_owned).to_vec(),
+            pid: None,
+        });
+        self.must(CLIENT, &start, Some(phase.text.as_bytes()))?;
         let code = self.wait_for_exit(name, servers)?;
+        nodes.mark();
+        self.calm_phase_ends(name)?;
         let take = format!("cat /client/{name}/log >&2; cat /client/{name}/out");
         let taken = self.exec(CLIENT, &["sh", "-c", &take], None, SHORT)?;
         let out = Output {
@@ -119,10 +137,12 @@ impl Going<'_, '_> {
                 for text in warnings.into_iter().filter(is_news) {
                     self.tell(Event::Note { text });
                 }
-                let last = all.into_iter().next_back().unwrap_or_default();
+                let mut last = all.into_iter().next_back().unwrap_or_default();
                 failures.extend(import::failures(&last));
                 failures.extend(silent(&last, servers).map(failed));
                 written.take(&last);
+                let hosts = hosts::named(&mut last, servers);
+                self.tell(Event::Hosts { hosts });
                 let results = Box::new(last);
                 self.tell(Event::Finished { results });
             }

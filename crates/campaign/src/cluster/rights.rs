@@ -27,14 +27,12 @@ const fn right(verb: &'static str, group: &'static str, resource: &'static str) 
 /// What every benchmark needs in its namespace. To apply an object that is not
 /// there takes `patch` and `create`; a command in a pod `get` or `create`, as the
 /// cluster's version has it.
-const ALWAYS: [Right; 19] = [
+const ALWAYS: [Right; 17] = [
     right("list", "", "services"),
     right("patch", "", "services"),
     right("create", "", "services"),
     right("delete", "", "services"),
     right("list", "", "pods"),
-    right("patch", "", "pods"),
-    right("create", "", "pods"),
     right("delete", "", "pods"),
     right("create", "", "pods/exec"),
     right("get", "", "pods/exec"),
@@ -49,6 +47,9 @@ const ALWAYS: [Right; 19] = [
     right("list", "apps", "daemonsets"),
 ];
 
+/// What makes the client of fio servers.
+const CLIENT: [Right; 2] = [right("patch", "", "pods"), right("create", "", "pods")];
+
 /// What makes and removes a daemon set.
 const DAEMONS: [Right; 3] = [
     right("patch", "apps", "daemonsets"),
@@ -60,7 +61,11 @@ const DAEMONS: [Right; 3] = [
 #[must_use]
 pub fn needed(parameters: &Parameters, makes_namespace: bool) -> Vec<Right> {
     let mut all = ALWAYS.to_vec();
-    if parameters.dropcaches.contains(&DropCaches::PageCache) {
+    if !parameters.is_by_agent() {
+        all.extend(CLIENT);
+    }
+    let drops = parameters.dropcaches.contains(&DropCaches::PageCache);
+    if drops || parameters.stats_s > 0 {
         all.extend(DAEMONS);
     }
     if makes_namespace {

@@ -114,7 +114,7 @@ impl Going<'_, '_> {
     }
 
     /// What there is of this run, beside the pods that are waited for.
-    fn see(&self, pods: Vec<Value>) -> Result<Seen, KubeError> {
+    pub(super) fn see(&self, pods: Vec<Value>) -> Result<Seen, KubeError> {
         let namespace = Some(self.namespace());
         let labels = format!("{RUN}={}", self.objects.run);
         let list = |kind| self.cluster.list(kind, namespace, &labels, "");

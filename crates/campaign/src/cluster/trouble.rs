@@ -124,7 +124,9 @@ pub fn troubles(seen: &Seen, wanted: usize) -> Vec<Trouble> {
             if STUCK.contains(&reason) {
                 let message = text(container, "/state/waiting/message");
                 let image = text(container, "/image");
-                tell(name, format!("{reason}, image {image}: {message}"));
+                let before = container.pointer("/lastState/terminated").map(ended);
+                let before = before.map_or_else(String::new, |ended| format!("; it had {ended}"));
+                tell(name, format!("{reason}, image {image}: {message}{before}"));
             }
         }
         if text(pod, "/status/phase") == "Failed" {
@@ -155,13 +157,9 @@ pub fn lost(pods: &[Value], uid: &str) -> Option<String> {
         return Some(format!("{reason}: {}", text(pod, "/status/message")));
     }
     for container in items(pod, "/status/containerStatuses") {
-        for ended in ["/state/terminated", "/lastState/terminated"] {
-            if let Some(ended) = container.pointer(ended) {
-                return Some(format!(
-                    "its container ended: {}, exit code {}",
-                    text(ended, "/reason"),
-                    ended["exitCode"]
-                ));
+        for state in ["/state/terminated", "/lastState/terminated"] {
+            if let Some(terminated) = container.pointer(state) {
+                return Some(format!("its container {}", ended(terminated)));
             }
         }
     }
@@ -169,6 +167,15 @@ pub fn lost(pods: &[Value], uid: &str) -> Option<String> {
         return Some("its pod is being deleted".to_owned());
     }
     (!is_ready(pod)).then(|| "it is not ready any more".to_owned())
+}
+
+/// How a container came to its end.
+fn ended(terminated: &Value) -> String {
+    let reason = text(terminated, "/reason");
+    let message = text(terminated, "/message");
+    let behind = if message.is_empty() { "" } else { ": " };
+    let code = &terminated["exitCode"];
+    format!("ended: {reason}, exit code {code}{behind}{message}")
 }
 
 /// Whether all containers of a pod are ready.

@@ -278,11 +278,18 @@ pub fn run(
     observer: &mut Observer,
 ) -> Result<(PathBuf, RunStatus), QuickError> {
     let (site, facts, chosen) = ready(host, order, observer)?;
+    // A folder that is there is held before others rely on it; one that is not is
+    // made once nobody stands against the run.
+    let is_there = matches!(&site.state, FolderState::Ours { files, .. } if !files.is_empty());
+    let held = is_there.then(|| host.prepare(&facts.folder)).transpose()?;
     if control.stop_requests() > 0 || !control.all_are_ready() {
         return Err(QuickError::Interrupted);
     }
     let engine = host.engine(chosen)?;
-    let _hold = host.prepare(&facts.folder)?;
+    let _hold = match held {
+        Some(held) => held,
+        None => host.prepare(&facts.folder)?,
+    };
     let header = Header {
         environment: Some(site.environment),
         facts: facts.to_header(),

@@ -43,15 +43,20 @@ pub struct Finish {
 }
 
 impl Ready<'_> {
-    /// Keeps the device to itself.
-    fn hold(&self) -> Result<Hold, RunError> {
+    /// Keeps the device to itself, and waits until every machine does so where
+    /// there are several.
+    fn hold(&self, control: &Control) -> Result<Hold, RunError> {
         if self.selected.is_simulated() {
             return Ok(Hold::default());
         }
         // Also where it is only read: two campaigns spoil each other's figures.
         let paths = self.written.iter().chain([&self.dut]);
-        Hold::of(paths.map(PathBuf::as_path))
-            .map_err(|refusal| RunError::Refused(refusal.to_string()))
+        let hold = Hold::of(paths.map(PathBuf::as_path))
+            .map_err(|refusal| RunError::Refused(refusal.to_string()))?;
+        match control.all_are_ready() {
+            true => Ok(hold),
+            false => Err(RunError::Interrupted),
+        }
     }
 
     /// A new record, or that to go on with, with the plan in it.
@@ -86,10 +91,7 @@ impl Ready<'_> {
         if let Some(refusal) = self.refusal {
             return Err(refusal);
         }
-        let _hold = self.hold()?;
-        if !control.all_are_ready() {
-            return Err(RunError::Interrupted);
-        }
+        let _hold = self.hold(control)?;
         let ledgers = self.ledgers();
         // What an earlier start has written that was killed. What cannot be had is
         // told by `fathom ledger`.

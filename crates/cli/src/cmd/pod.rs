@@ -21,6 +21,8 @@ use crate::out;
 Examples:
   fathom pod wait          the first process of a server: waits until it is ended
   fathom pod look          what a server sees of its volume and its surroundings
+  fathom pod files /proc/uptime '/proc/[0-9]*/stat'
+                           prints files, each behind a line with its name
   fathom pod drop-caches   drops the page cache of the node, from a privileged pod")]
 pub struct Args {
     #[command(subcommand)]
@@ -33,17 +35,30 @@ enum Command {
     Wait,
     /// Tell what is to be seen here, as JSON
     Look,
+    /// Print files, each behind a line with its name; `*` and `[0-9]*` stand for
+    /// parts of a path
+    Files {
+        /// Files, or patterns of them
+        #[arg(value_name = "FILE", required = true)]
+        patterns: Vec<String>,
+    },
     /// Drop the page cache of the node
     DropCaches,
 }
 
 /// Runs the subcommand.
 pub fn run(_: &Global, args: &Args) -> anyhow::Result<Exit> {
-    match args.command {
+    match &args.command {
         Command::Wait => wait_for_end(),
         Command::Look => {
             let version = env!("CARGO_PKG_VERSION");
             out::json(&Look::around(version, Path::new(DATASET)))?;
+            Ok(Exit::Success)
+        }
+        Command::Files { patterns } => {
+            let mut text = Vec::new();
+            fathom_device::node::dump(patterns, &mut text)?;
+            out::text(String::from_utf8_lossy(&text));
             Ok(Exit::Success)
         }
         Command::DropCaches => {

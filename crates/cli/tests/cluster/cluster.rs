@@ -168,6 +168,29 @@ impl Place {
             .unwrap()
     }
 
+    /// A record's document, as `fathom show --json` gives it.
+    pub fn show(&self, record: &Path) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        let output = command.arg("show").arg(record).arg("--json").output();
+        output.unwrap()
+    }
+
+    /// A job file on two servers.
+    pub fn job(&self, file: &str, more: &[&str]) -> Output {
+        let mut command = self.small("job", more);
+        command.arg(file).output().unwrap()
+    }
+
+    /// The report of the only record.
+    pub fn report(&self) -> String {
+        let page = self.folder.path().join("report.html");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        command.arg("report").arg(self.record());
+        let output = command.arg("--out").arg(&page).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        fs::read_to_string(page).unwrap()
+    }
+
     /// Starts a small job on every server that goes on for minutes, and waits
     /// until all of them are at work.
     pub fn start_endless(&self) -> Child {

@@ -2,11 +2,13 @@
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod broken;
+mod calm;
 mod cluster;
 mod native;
 mod recorder;
 mod recording;
 mod rights;
+mod stats;
 #[path = "../exchanges/tape.rs"]
 mod tape;
 mod whole;

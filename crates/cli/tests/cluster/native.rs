@@ -98,10 +98,10 @@ fn native_servers_write_read_and_leave_nothing() {
     assert_eq!(doc["status"], "complete");
     for (step, dir) in [("seqwr", "write"), ("seqrd", "read")] {
         let (sum, parts) = sum_and_parts(&doc, step);
-        assert_eq!(sum[dir]["io_bytes"], 2 << 30u64, "{sum}");
+        assert_eq!(sum[dir]["io_bytes"], 2_u64 << 30, "{sum}");
         let hosts: Vec<_> = parts.iter().map(|job| &job["hostname"]).collect();
         assert_eq!(hosts, ["server-fathom-0", "server-fathom-1"]);
-        assert!(sum[dir]["clat"]["percentiles"].is_object(), "{sum}");
+        assert!(sum[dir]["clat"]["percentiles_ns"].is_object(), "{sum}");
     }
     let hosts = doc["hosts"].as_array().unwrap();
     for host in hosts {
@@ -159,7 +159,7 @@ fn native_random_tests_follow_a_full_prefill() {
     assert!(output.status.success(), "{output:?}");
     let doc = document(&output);
     let (sum, _) = sum_and_parts(&doc, "prefill");
-    assert_eq!(sum["write"]["io_bytes"], 2 << 30u64);
+    assert_eq!(sum["write"]["io_bytes"], 2_u64 << 30);
     for rw in ["randread", "randwrite"] {
         for test in ["4k-4", "4k-4-50iops", "16k-4", "16k-4-50iops"] {
             let (sum, parts) = sum_and_parts(&doc, &format!("{rw}-{test}"));
@@ -181,13 +181,10 @@ fn any_job_file_runs_on_native_servers() {
     let output = place.native("job", &[&job, "--json"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let doc = document(&output);
-    let names: Vec<_> = jobs(&doc, "mixed").iter().map(|job| &job["name"]).collect();
-    for name in ["a", "b"] {
-        assert!(
-            names.iter().filter(|&&told| told == name).count() >= 2,
-            "{names:?}"
-        );
-    }
+    let jobs = doc["jobs"].as_array().unwrap();
+    let count = |name: &str| jobs.iter().filter(|job| job["name"] == name).count();
+    assert_eq!((count("a"), count("b")), (4, 2), "{doc}");
+    assert_eq!((count("All clients: a"), count("All clients: b")), (1, 1));
     place.wait_for_nothing();
 }
 
@@ -271,6 +268,31 @@ fn an_image_without_fathom_is_told() {
     assert!(
         said.contains("the servers did not start") && said.contains("/fathom"),
         "{said}"
+    );
+    place.wait_for_nothing();
+}
+
+#[test]
+fn nodes_and_volumes_are_read_without_a_shell() {
+    let place = Place::new("fathom-native-stats");
+    let job = place.file(
+        "read.fio",
+        "[read]\ndirectory=/dataset\nsize=16m\nrw=randread\nioengine=psync\ndirect=1\n\
+        time_based=1\nruntime=3\n",
+    );
+    let more = [&job, "--stats=1", "--json"];
+    let output = place.native("job", &more).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let doc = document(&output);
+    let volume = &doc["volumes"][0];
+    let hosts = ["server-fathom-0", "server-fathom-1"];
+    assert_eq!(volume["hosts"], serde_json::json!(hosts), "{doc}");
+    assert!(volume["read_bytes"].as_u64().unwrap() > 0, "{volume}");
+    let node = &doc["nodes"][0];
+    assert!(node["samples"].as_u64().unwrap() > 0, "{doc}");
+    assert_eq!(
+        (&node["node"], &node["missed"]),
+        (&"node0".into(), &0.into())
     );
     place.wait_for_nothing();
 }

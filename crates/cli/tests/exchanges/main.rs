@@ -115,6 +115,13 @@ fn a_benchmark_is_run_and_kept_and_all_is_removed() {
             .to_string()
             .contains("caches dropped: pagecache")
     );
+    // Both servers lie on one device, whose counters were asked for twice a phase.
+    let volume = &doc["volumes"][1];
+    assert_eq!(volume["hosts"].as_array().unwrap().len(), 2, "{volume}");
+    assert!(
+        volume["read_bytes"].as_u64().unwrap() >= 2 << 30,
+        "{volume}"
+    );
     let record = played.record();
     let text = |name: &str| fs::read_to_string(record.join(name)).unwrap();
     assert!(text("client/seqrd/fio.seqrd.run.txt").contains("All clients"));
@@ -174,7 +181,7 @@ fn a_lost_server_is_told() {
         "[endless]\nrw=randread\nsize=16m\nruntime=300\ntime_based=1\n",
     )
     .unwrap();
-    let output = played.fathom(&["job", job.to_str().unwrap(), "--ninstances=2"]);
+    let output = played.fathom(&["job", job.to_str().unwrap(), "--ninstances=2", "--image=x"]);
     let told = "server-fio-1 went away while it ran: its pod ";
     fails(&played, &output, &[told]);
 }

@@ -150,7 +150,7 @@ fn campaign(bench: &Bench, lab: &Lab, data: &[TempDir]) {
         "config",
         "set",
         "DUT_TEST_MAX_IODEPTH=2",
-        "DUT_RUNTIME=1s",
+        "DUT_RUNTIME=2s",
         "STEADY_STATE_PROVISIONING=n",
     ];
     good(&[&set[..], &[&dut]].concat());

@@ -15,7 +15,7 @@ const DRAWN: &str = "[...document.querySelectorAll('.chart canvas')].filter((can
     return data.some((byte) => byte > 0);
   }).length";
 
-fn picture(browser: &mut Browser, name: &str) {
+pub fn picture(browser: &mut Browser, name: &str) {
     if let Some(dir) = std::env::var_os("FATHOM_SCREENSHOTS") {
         browser.screenshot(&Path::new(&dir).join(name)).unwrap();
     }

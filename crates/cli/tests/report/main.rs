@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod browser;
+mod nodes;
 mod page;
 mod records;
 mod script;

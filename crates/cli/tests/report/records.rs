@@ -70,7 +70,7 @@ pub fn sample(t_ms: u64, job: u32, dir: Direction, ios: u64, clat_ns: u64) -> Sa
     }
 }
 
-fn figures(iops: f64, mean_ns: f64, runtime_ms: u64) -> DirectionResult {
+pub fn figures(iops: f64, mean_ns: f64, runtime_ms: u64) -> DirectionResult {
     let ios = (iops * runtime_ms as f64 / 1000.0) as u64;
     DirectionResult {
         total_ios: ios,

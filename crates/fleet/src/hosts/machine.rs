@@ -57,6 +57,8 @@ pub type Begin = Box<dyn FnOnce(Lines) -> Result<Box<dyn Connection>, String>>;
 pub struct Machine {
     /// As the figures of its jobs have it.
     pub name: String,
+    /// The node of a cluster that it runs on, where it is a pod.
+    pub node: Option<String>,
     /// The way to it, or that there is none.
     pub begin: Begin,
 }
@@ -83,6 +85,7 @@ pub fn connect(names: &[String]) -> Vec<Machine> {
                 let program = Arc::clone(&program);
                 Machine {
                     name: name.clone(),
+                    node: None,
                     begin: Box::new(move |lines| {
                         let far = over_ssh(session, &program, lines);
                         far.map_err(|error| error.to_string())

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fathom_engine::Control;
-use fathom_model::{Event, Failure, FailureKind, Point, RunStatus};
+use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
 
 use crate::local::{FleetError, Session as Record};
@@ -26,9 +26,10 @@ pub mod kept;
 pub mod machine;
 mod merge;
 mod part;
+mod step;
 pub mod wire;
 
-use kept::{Kept, key};
+use kept::Kept;
 use machine::{Connection, Lines, Told};
 pub use machine::{Machine, connect};
 use merge::{Merge, Notes, named};
@@ -159,10 +160,7 @@ impl Drive<'_, '_> {
     /// Starts the agent on every machine that can be reached.
     fn send_out(&mut self, machines: Vec<Machine>) -> Receiver<Told> {
         let (to, lines) = mpsc::sync_channel(256);
-        self.parts = machines
-            .iter()
-            .map(|machine| Part::new(&machine.name))
-            .collect();
+        self.parts = machines.iter().map(Part::new).collect();
         if self.job.own_records {
             let dir = self.course.record.writer().dir();
             for part in &mut self.parts {
@@ -264,10 +262,9 @@ impl Drive<'_, '_> {
     /// A machine waits for the word.
     fn gate(&mut self, place: usize, step: u32) {
         self.ended(place);
-        let told = self.parts[place].step.as_ref();
         let gate = match step {
             0 => Some(Gate::Begin),
-            _ => told.and_then(|told| self.place_of(step, told)),
+            _ => self.place_of(step, self.parts[place].step.as_ref()),
         };
         let Some(gate) = gate else {
             let what = "it wants to run a step that is none of this run's".to_owned();
@@ -284,17 +281,6 @@ impl Drive<'_, '_> {
             self.there().count()
         );
         self.event(Event::Preparing { what });
-    }
-
-    /// Which step of the run a machine means. Where all do the same its number
-    /// tells; where one leaves some out, its name.
-    fn place_of(&self, step: u32, event: &Event) -> Option<Gate> {
-        let key = key(event)?;
-        let steps = &self.job.steps;
-        let same = (step as usize).checked_sub(1);
-        let same = same.filter(|&at| steps.get(at) == Some(&key));
-        let place = same.or_else(|| steps.iter().position(|step| *step == key))?;
-        Some(Gate::Step(place))
     }
 
     fn happened(&mut self, place: usize, event: Event) {
@@ -334,28 +320,6 @@ impl Drive<'_, '_> {
         self.is_kept(kept);
     }
 
-    /// A machine leaves a point out. Where all do it is left out; else it is
-    /// measured by the others, and says who is missing.
-    fn left_out(&mut self, place: usize, point: &Point, reason: String) {
-        let key = kept::key_of(&point.id, point.repetition);
-        let left_out = &mut self.parts[place].left_out;
-        left_out.insert(key.clone(), reason.clone());
-        let all = self.parts.iter().filter(|part| part.host.lost.is_none());
-        let reasons: Option<Vec<(&str, &String)>> = all
-            .map(|part| Some((part.label.as_str(), part.left_out.get(&key)?)))
-            .collect();
-        let Some(reasons) = reasons else { return };
-        let reason = match reasons.iter().all(|(_, other)| **other == reason) {
-            true => reason,
-            false => {
-                let each = reasons.iter().map(|(label, why)| format!("{label}: {why}"));
-                each.collect::<Vec<_>>().join("; ")
-            }
-        };
-        let point = Box::new(point.clone());
-        self.event(Event::Skipped { point, reason });
-    }
-
     fn merged(&mut self, place: usize, event: Event) {
         let label = &self.parts[place].label;
         let told = match (&mut self.merge, self.parts[place].in_step) {
@@ -375,28 +339,6 @@ impl Drive<'_, '_> {
                 }],
                 _ => Vec::new(),
             },
-        };
-        told.into_iter().for_each(|event| self.event(event));
-    }
-
-    fn began(&mut self, place: usize, at_ms: f64) {
-        let began_ms = self.parts[place].clock.here_ms(at_ms) - self.step_began_ms;
-        if let Some(merge) = &mut self.merge {
-            merge.began(place, began_ms);
-        }
-    }
-
-    /// A machine has ended its part of the step, if it has one.
-    fn ended(&mut self, place: usize) {
-        let end_ms = now_ms() - self.step_began_ms;
-        let part = &mut self.parts[place];
-        if !std::mem::take(&mut part.in_step) {
-            return;
-        }
-        part.host.end_ms = Some(end_ms);
-        let told = match &mut self.merge {
-            Some(merge) => merge.ended(place),
-            None => Vec::new(),
         };
         told.into_iter().for_each(|event| self.event(event));
     }
@@ -500,67 +442,6 @@ impl Drive<'_, '_> {
         self.parts.iter().filter(|part| part.phase != Phase::Over)
     }
 
-    /// Gives the word once every machine waits for it: to those that wait for the
-    /// first of the steps that are waited for.
-    fn begin_step(&mut self) {
-        let is_open = self.merge.is_none() && self.stopped.is_none() && !self.too_few;
-        let ready = |part: &Part| part.is_at_gate() && part.clock.is_known();
-        if !is_open || !self.there().all(ready) {
-            return;
-        }
-        let Some(first) = self.there().filter_map(Part::gate).min() else {
-            return;
-        };
-        self.has_begun = true;
-        let clocks = self.there().filter_map(|part| part.clock.clock());
-        let slowest_ms = clocks.map(|clock| clock.error_ms * 4.0).fold(0.0, f64::max);
-        let begin_ms = now_ms() + LEAD.as_secs_f64() * 1000.0 + slowest_ms;
-        if let Gate::Step(place) = first {
-            self.open_step(place, begin_ms);
-        }
-        for part in &mut self.parts {
-            if part.gate() != Some(first) {
-                continue;
-            }
-            part.phase = Phase::Running;
-            part.in_step = self.merge.is_some();
-            if let Some(far) = &part.far {
-                let at_ms = part.clock.there_ms(begin_ms);
-                far.say(&Say::Go { at_ms });
-            }
-        }
-    }
-
-    /// The record's part of a step that begins at `begin_ms`.
-    fn open_step(&mut self, place: usize, begin_ms: f64) {
-        for event in self.notes.told(&self.labels()) {
-            self.event(event);
-        }
-        self.step_began_ms = begin_ms;
-        let wait_ms = (begin_ms - now_ms()).max(0.0) as u64;
-        let t_ms = self.elapsed_ms() + wait_ms;
-        self.course.record.at(t_ms);
-        let at_it = |part: &&Part| part.gate() == Some(Gate::Step(place));
-        let told = self.parts.iter().find(at_it).and_then(|p| p.step.clone());
-        if let Some(Event::Step { name, point, .. }) = told {
-            self.event(Event::Step {
-                step: self.course.before + u32::try_from(place + 1).unwrap_or(u32::MAX),
-                of: self.course.of,
-                name,
-                point,
-            });
-        }
-        let takes_part = |part: &Part| part.gate() == Some(Gate::Step(place));
-        let there: Vec<bool> = self.parts.iter().map(takes_part).collect();
-        self.merge = Some(Merge::new(&self.labels(), &there));
-        for (part, there) in self.parts.iter_mut().zip(there) {
-            (part.host.start_ms, part.host.end_ms) = (None, None);
-            if let (Some(kept), true) = (&mut part.kept, there) {
-                kept.at(t_ms);
-            }
-        }
-    }
-
     fn labels(&self) -> Vec<String> {
         self.parts.iter().map(|part| part.label.clone()).collect()
     }
@@ -569,32 +450,6 @@ impl Drive<'_, '_> {
     fn elapsed_ms(&self) -> u64 {
         let elapsed = u64::try_from(self.course.started.elapsed().as_millis());
         self.job.t_ms + elapsed.unwrap_or(u64::MAX)
-    }
-
-    /// Writes what a step brought once all machines have ended it.
-    fn end_step(&mut self) {
-        if !self.merge.as_ref().is_some_and(Merge::is_over) {
-            return;
-        }
-        let Some(merge) = self.merge.take() else {
-            return;
-        };
-        let mut hosts = Vec::new();
-        for (place, part) in self.parts.iter_mut().enumerate() {
-            if part.host.end_ms.is_some() {
-                part.host.start_ms = Some(merge.start_ms(place));
-            }
-            let mut host = part.host.clone();
-            if host.end_ms.is_none() && host.lost.is_none() {
-                let why = "it left this step out";
-                host.lost = Some(why.to_owned());
-            }
-            hosts.push(host);
-        }
-        merge
-            .finish(hosts)
-            .into_iter()
-            .for_each(|event| self.event(event));
     }
 
     /// Keeps a file of a machine's record, in a folder of its name.

@@ -7,7 +7,7 @@ use fathom_model::{Event, Host, RunStatus};
 
 use super::clock::Estimate;
 use super::kept::Kept;
-use super::machine::Connection;
+use super::machine::{Connection, Machine};
 
 /// Where a machine is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,10 +58,12 @@ pub struct Part {
 
 impl Part {
     /// A machine that nothing has been heard of.
-    pub fn new(name: &str) -> Self {
+    pub fn new(machine: &Machine) -> Self {
+        let name = &machine.name;
         Self {
             host: Host {
                 name: name.to_owned(),
+                node: machine.node.clone(),
                 ..Host::default()
             },
             label: name.to_owned(),

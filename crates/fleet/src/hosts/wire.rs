@@ -69,6 +69,7 @@ impl Word {
     #[must_use]
     pub fn shown(&self) -> &str {
         match self {
+            Self::File(path) if path.is_empty() => ".",
             Self::Text(text) | Self::File(text) => text,
         }
     }

@@ -34,6 +34,7 @@ impl Cluster {
         let argv: Vec<String> = argv.iter().map(|&word| word.to_owned()).collect();
         Machine {
             name: name.clone(),
+            node: None,
             begin: Box::new(move |lines| {
                 let talk = Talk::begin(move |said, is_cut| {
                     match runtime_and_client(config) {

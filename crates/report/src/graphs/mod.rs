@@ -6,6 +6,7 @@
 
 mod curve;
 mod heat;
+mod hosts;
 pub mod logs;
 mod metric;
 mod overview;

@@ -6,6 +6,7 @@ use std::path::Path;
 use fathom_model::{Direction, Event, Histogram, Sample};
 use fathom_record::{Entries, RecordError};
 
+use super::hosts::Hosts;
 use super::{Graph, safe_path, words};
 use crate::chart::palette::{Dash, Ink, of_direction};
 use crate::chart::reduce::Stream;
@@ -30,9 +31,14 @@ pub fn over_time(dir: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Graph>
         let Ok(entry) = entry else { break };
         match entry.event {
             Event::Step { name, point, .. } => {
-                graphs.extend(step.take().and_then(|step| step.graph(&facts)));
+                graphs.extend(step.take().into_iter().flat_map(|step| step.graphs(&facts)));
                 let repetition = point.map_or(1, |point| point.repetition);
                 step = wanted(&name).then(|| Step::new(&name, repetition));
+            }
+            Event::Jobs { hosts, .. } => {
+                if let Some(step) = &mut step {
+                    step.hosts.begin(&hosts);
+                }
             }
             Event::Sample(sample) => {
                 if let Some(step) = &mut step {
@@ -47,7 +53,7 @@ pub fn over_time(dir: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Graph>
             _ => {}
         }
     }
-    graphs.extend(step.and_then(|step| step.graph(&facts)));
+    graphs.extend(step.into_iter().flat_map(|step| step.graphs(&facts)));
     Ok(graphs)
 }
 
@@ -84,6 +90,7 @@ struct Step {
     begin_ms: Option<u64>,
     open: BTreeMap<Direction, Open>,
     curves: BTreeMap<Direction, Curves>,
+    hosts: Hosts,
 }
 
 impl Step {
@@ -94,6 +101,7 @@ impl Step {
             begin_ms: None,
             open: BTreeMap::new(),
             curves: BTreeMap::new(),
+            hosts: Hosts::default(),
         }
     }
 
@@ -104,6 +112,7 @@ impl Step {
         };
         self.begin_ms
             .get_or_insert(sample.t_ms.saturating_sub(sample.span_ms));
+        self.hosts.add(sample.job, sample.t_ms, iops, bw_bytes);
         let open = self.open.entry(sample.dir).or_default();
         open.t_ms = sample.t_ms;
         open.iops += iops;
@@ -115,6 +124,7 @@ impl Step {
 
     fn close(&mut self) {
         let begin = self.begin_ms.unwrap_or(0);
+        self.hosts.close(begin);
         for (dir, open) in std::mem::take(&mut self.open) {
             let time = open.t_ms.saturating_sub(begin) as f64;
             let curves = self.curves.entry(dir).or_default();
@@ -131,12 +141,13 @@ impl Step {
         }
     }
 
-    fn graph(mut self, facts: &Facts) -> Option<Graph> {
+    /// All machines together, and each by itself where there are several.
+    fn graphs(mut self, facts: &Facts) -> Vec<Graph> {
         self.close();
         self.curves
             .retain(|_, curves| !curves.iops.points().is_empty());
         if self.curves.is_empty() {
-            return None;
+            return Vec::new();
         }
         let (again, repetition) = match self.repetition {
             1 => (String::new(), String::new()),
@@ -153,23 +164,30 @@ impl Step {
         let has_latencies = panels
             .iter()
             .any(|panel| panel.y.quantity == Quantity::Latency);
-        Some(Graph {
-            path: format!("{}{again}-time", safe_path(&self.name)),
+        let path = format!("{}{again}-time", safe_path(&self.name));
+        let title = format!("{} over time{repetition}", words::last(&self.name));
+        let graph = |path: String, title: String, panels: Vec<Panel>, footer: Vec<String>| Graph {
+            path,
             chart: Chart {
-                title: format!("{} over time{repetition}", words::last(&self.name)),
+                title,
                 subtitle: vec![about.join(" · ")],
                 panels,
-                footer: has_latencies
-                    .then(|| kinds.to_owned())
-                    .into_iter()
-                    .collect(),
+                footer,
                 ..Chart::default()
             },
             size: Size {
                 width: 860.0,
                 height: 680.0,
             },
-        })
+        };
+        let by_host = self.hosts.panels();
+        let footer = has_latencies.then(|| kinds.to_owned()).into_iter();
+        let mut graphs = vec![graph(path.clone(), title.clone(), panels, footer.collect())];
+        if !by_host.is_empty() {
+            let (path, title) = (format!("{path}-hosts"), format!("{title}, by host"));
+            graphs.push(graph(path, title, by_host, Vec::new()));
+        }
+        graphs
     }
 
     /// Rates and latencies below each other.
@@ -212,7 +230,7 @@ impl Step {
     }
 }
 
-fn panel(title: &str, quantity: Quantity, scale: Scale) -> Panel {
+pub(super) fn panel(title: &str, quantity: Quantity, scale: Scale) -> Panel {
     let time = Axis {
         title: "Time".to_owned(),
         quantity: Quantity::Time,

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::marks::Marks;
 use super::markup::{Section, escape};
+use super::nodes;
 use super::story::Story;
 
 /// Name and version of what is embedded.
@@ -26,12 +27,17 @@ pub struct Data<'s> {
     /// Places in `series` that share a graph of IOPS against latency.
     tradeoffs: Vec<Vec<usize>>,
     steps: Vec<StepJobs<'s>>,
+    /// What the nodes did over time.
+    pub nodes: nodes::Data,
 }
 
 #[derive(Debug, Serialize)]
 struct StepJobs<'s> {
     name: &'s str,
     jobs: &'s [String],
+    /// Where each of the jobs runs, when they run on several machines.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    hosts: &'s [String],
 }
 
 /// One series. All lists have the points' order; missing is null.
@@ -89,7 +95,7 @@ pub fn percentile_ns(figures: &Figures, percent: f64) -> Option<u64> {
 
 impl<'s> Data<'s> {
     /// Everything the script needs of a run.
-    pub fn of(story: &'s Story) -> Self {
+    pub fn of(story: &'s Story, nodes: nodes::Data) -> Self {
         let series: Vec<Curve> = story.sweep.series.iter().map(Curve::of).collect();
         let mut tradeoffs: Vec<(&str, Vec<usize>)> = Vec::new();
         for (place, curve) in series.iter().enumerate() {
@@ -109,8 +115,10 @@ impl<'s> Data<'s> {
                 .map(|step| StepJobs {
                     name: &step.name,
                     jobs: &step.jobs,
+                    hosts: &step.hosts,
                 })
                 .collect(),
+            nodes,
         }
     }
 }

@@ -3,6 +3,7 @@
 use fathom_model::result::ALL_CLIENTS;
 use fathom_model::{Host, RunDocument, units};
 
+use super::bars::bars;
 use super::marks::Marks;
 use super::markup::{Cell, Section, Table};
 use super::results::bar;
@@ -18,7 +19,7 @@ pub fn section(story: &Story, marks: &Marks) -> Option<Section> {
         true => facts,
         false => format!("{figures}<h3>Starts and clocks</h3>\n{facts}"),
     };
-    Section::new("hosts", "Hosts", body)
+    Section::new("hosts", "Hosts", bars(story, marks) + &body)
 }
 
 /// Rates, shares, percentiles.
@@ -70,6 +71,7 @@ fn facts(doc: &RunDocument) -> String {
     let columns = [
         "step",
         "host",
+        "node",
         "calls itself",
         "engine",
         "#began",
@@ -87,7 +89,7 @@ fn facts(doc: &RunDocument) -> String {
     table.finish_searchable("hosts")
 }
 
-fn fact_cells(doc: &RunDocument, host: &Host) -> [Cell; 8] {
+fn fact_cells(doc: &RunDocument, host: &Host) -> [Cell; 9] {
     let of_step = doc.hosts.iter().filter(|other| other.step == host.step);
     let first = of_step.filter_map(|host| host.start_ms).reduce(f64::min);
     let began = host.start_ms.zip(first).map(|(start, first)| start - first);
@@ -98,6 +100,7 @@ fn fact_cells(doc: &RunDocument, host: &Host) -> [Cell; 8] {
     let ms = |value: f64| format!("{value:+.2} ms");
     [
         Cell::text(host.label()).class("name"),
+        name(&host.node),
         name(&host.hostname),
         name(&host.engine_version),
         Cell::number(began, |ms| format!("+{ms:.1} ms")),

@@ -5,10 +5,12 @@
 //! the page's own policy forbids it. What is embedded is `fathom.report/1`, in
 //! docs/FORMAT.md.
 
+mod bars;
 mod curves;
 mod hosts;
 mod marks;
 pub(crate) mod markup;
+mod nodes;
 mod results;
 mod sections;
 mod story;
@@ -42,6 +44,7 @@ const SCRIPTS: [&str; 7] = [
     include_str!("../../assets/samples.js"),
     concat!(
         include_str!("../../assets/charts.js"),
+        include_str!("../../assets/nodes.js"),
         include_str!("../../assets/page.js")
     ),
 ];
@@ -76,7 +79,7 @@ pub enum HtmlError {
 pub fn write(dir: &Path, out: &mut impl Write) -> Result<(), HtmlError> {
     let story = Story::read(dir)?;
     let merged = tracks::merged_for(story.samples());
-    let data = Data::of(&story);
+    let data = Data::of(&story, nodes::Data::of(dir, &story));
     let mut sections = sections_of(dir, &story, &data, merged);
     sections.splice(0..0, snia_pages(dir, &story)?);
     let html: String = sections.iter().map(Section::html).collect();
@@ -126,6 +129,7 @@ fn sections_of(dir: &Path, story: &Story, data: &Data, merged: u32) -> Vec<Secti
         hosts::section(story, &marks),
         results::section(story, &marks),
         curves::time(story, merged),
+        nodes::section(story, &data.nodes),
         sections::failures(story),
         results::steps(story),
         sections::environment(story),
@@ -141,6 +145,7 @@ fn contents(sections: &[Section]) -> String {
             let short = match section.id {
                 "doubts" => "Doubts and notes",
                 "tradeoff" => "IOPS / latency",
+                "hosts" => "Hosts",
                 _ => section.title,
             };
             format!("<li><a href=\"#{}\">{short}</a></li>", section.id)

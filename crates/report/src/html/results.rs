@@ -8,6 +8,7 @@ use fathom_model::{Direction, DirectionResult, Doubt, JobResult, Latency, units}
 use super::curves::{percentile_ns, short};
 use super::marks::Marks;
 use super::markup::{Cell, Section, Table, escape};
+use super::nodes::volumes_table;
 use super::story::{Step, Story};
 use crate::table::{every_latency, title_of};
 
@@ -27,7 +28,11 @@ pub fn section(story: &Story, marks: &Marks) -> Option<Section> {
     } else {
         jobs(story, marks)
     };
-    Section::new("figures", "Figures", body + &disks(story))
+    Section::new(
+        "figures",
+        "Figures",
+        body + &disks(story) + &volumes_table(story),
+    )
 }
 
 /// The best points of each series and direction.
@@ -201,7 +206,7 @@ fn jobs(story: &Story, marks: &Marks) -> String {
     for job in &story.doc.jobs {
         let lead = || {
             let step = Cell::text(job.step.as_deref().unwrap_or_default()).class("name");
-            let job = Cell::text(title_of(job)).class("name");
+            let job = Cell::text(title_of(job, &story.doc.hosts)).class("name");
             [step, job].into_iter().skip(usize::from(!has_steps))
         };
         let active: Vec<_> = (job.directions())

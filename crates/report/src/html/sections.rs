@@ -110,6 +110,8 @@ fn tiles(story: &Story) -> String {
     let mut html = String::new();
     if story.is_campaign() {
         point_tiles(story, &mut html);
+    } else if story.doc.jobs.iter().any(|job| job.across.is_some()) {
+        sum_tiles(story, &mut html);
     } else if story.steps.len() <= 1 {
         for group in &story.doc.groups {
             let dir = group.dir.name();
@@ -140,6 +142,32 @@ fn tiles(story: &Story) -> String {
     match html.is_empty() {
         true => html,
         false => format!("<ul class=\"tiles\">\n{html}</ul>\n"),
+    }
+}
+
+/// What all hosts did together; of a run of many steps the first ones.
+fn sum_tiles(story: &Story, html: &mut String) {
+    const TILES: usize = 12;
+    let sums = story.doc.jobs.iter().filter(|job| job.across.is_some());
+    let figures = sums.flat_map(|job| job.directions().map(move |figures| (job, figures)));
+    let moved = figures.filter(|(_, (_, result))| result.total_ios > 0);
+    for (job, (dir, result)) in moved.take(TILES / 2) {
+        let at = job
+            .step
+            .as_ref()
+            .map_or_else(String::new, |step| format!("{step}, "));
+        let hosts = job
+            .clients
+            .map_or_else(String::new, |n| format!("{n} hosts together"));
+        let (dir, at) = (dir.name(), format!("{at}{hosts}"));
+        tile(
+            html,
+            &format!("{dir} IOPS"),
+            &units::count(result.iops),
+            &at,
+        );
+        let bw = units::bytes_per_second(result.bw_bytes);
+        tile(html, &format!("{dir} bandwidth"), &bw, &at);
     }
 }
 

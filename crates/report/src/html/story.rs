@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use fathom_analysis::nodes::{Window, Windows};
 use fathom_analysis::{Outcome, PointResult, Sweep};
 use fathom_model::{Entry, Event, RunDocument};
 use fathom_record::RecordError;
 use serde_json::{Map, Value};
 
+use crate::nodes;
 use crate::sweep::read_along;
 
 /// What is shown of a run. Takes memory for its jobs and points.
@@ -27,6 +29,8 @@ pub struct Story {
     pub started_ms: u64,
     /// Last line, ms since 1970 UTC.
     pub last_ms: u64,
+    /// When the jobs of each step ran.
+    pub windows: Vec<Window>,
     /// Number of entries read: a run that goes on has more by the second reading.
     pub entries: u64,
 }
@@ -46,6 +50,8 @@ pub struct Step {
     pub argv: Vec<String>,
     /// Names of the jobs that samples refer to.
     pub jobs: Vec<String>,
+    /// Where each of them runs; empty when all run on one machine.
+    pub hosts: Vec<String>,
     /// Number of samples.
     pub samples: u64,
     /// Whether the engine gave its figures.
@@ -58,7 +64,13 @@ impl Story {
     /// Reads a record folder.
     pub fn read(dir: &Path) -> Result<Self, RecordError> {
         let mut teller = Teller::default();
-        let record = read_along(dir, |entry| teller.take(entry))?;
+        let mut windows = Windows::default();
+        let mut record = read_along(dir, |entry| {
+            windows.take(entry);
+            teller.take(entry);
+        })?;
+        let windows = windows.finish();
+        record.run.nodes = nodes::uses(dir, &windows);
         Ok(Self {
             doc: record.run,
             engines: record.engines,
@@ -67,6 +79,7 @@ impl Story {
             facts: record.header.facts,
             started_ms: record.header.started_ms,
             last_ms: teller.last_ms.max(record.header.started_ms),
+            windows,
             entries: teller.entries,
         })
     }
@@ -167,7 +180,10 @@ impl Teller {
                 step.engine = version.clone().unwrap_or_else(|| engine.clone());
                 step.argv.clone_from(argv);
             }
-            Event::Jobs { names, .. } => step.jobs.clone_from(names),
+            Event::Jobs { names, hosts } => {
+                step.jobs.clone_from(names);
+                step.hosts.clone_from(hosts);
+            }
             Event::Sample(_) => step.samples += 1,
             Event::Finished { .. } => step.finished = true,
             Event::Failure(failure) => step.failures.push(failure.message.clone()),

@@ -3,7 +3,7 @@
 
 use fathom_model::{Host, RunDocument, units};
 
-use crate::grid::{Cell, Grid, figures, words};
+use crate::grid::{Cell, Column, Grid, figures, words};
 use crate::style::{Style, Tone};
 
 /// A line for each host; nothing for a run on one machine.
@@ -11,53 +11,63 @@ pub fn lines(doc: &RunDocument, style: Style) -> String {
     if doc.hosts.is_empty() {
         return String::new();
     }
-    let mut grid = Grid::new([
-        words("host", 0),
-        words("calls itself", 1),
-        words("engine", 1),
-        figures("began", 0),
-        figures("ran", 0),
-        figures("clock", 1),
-        words("", 0),
-    ]);
+    let columns: Vec<&(Column, Fact)> = COLUMNS
+        .iter()
+        .filter(|(_, fact)| doc.hosts.iter().any(|host| fact(doc, host).is_some()))
+        .collect();
+    let titles = columns.iter().map(|(column, _)| *column);
+    let mut grid = Grid::new(
+        [words("host", 0)]
+            .into_iter()
+            .chain(titles)
+            .chain([words("", 0)])
+            .collect::<Vec<_>>(),
+    );
     let mut step = None;
     for host in &doc.hosts {
         if host.step != step {
             step.clone_from(&host.step);
             grid.heading(step.as_deref().unwrap_or_default());
         }
-        let first = first_start_ms(doc, host.step.as_deref());
-        grid.line([
-            Cell::new(Tone::Strong, shown(host)),
-            Cell::from(host.hostname.clone().unwrap_or_else(|| "–".to_owned())),
-            Cell::from(
-                host.engine_version
-                    .clone()
-                    .unwrap_or_else(|| "–".to_owned()),
-            ),
-            Cell::from(match (host.start_ms, first) {
-                (Some(start), Some(first)) => format!("+{}", short(start - first)),
-                _ => "–".to_owned(),
-            }),
-            Cell::from(match (host.start_ms, host.end_ms) {
-                (Some(start), Some(end)) => units::duration((end - start).max(0.0) as u64),
-                _ => "–".to_owned(),
-            }),
-            Cell::from(match &host.clock {
-                Some(clock) => format!("{:+.1} ± {:.1} ms", clock.offset_ms, clock.error_ms),
-                None => "–".to_owned(),
-            }),
-            match &host.lost {
-                Some(_) => Cell::new(Tone::Bad, "lost".to_owned()),
-                None => Cell::from(""),
-            },
-        ]);
+        let facts = columns.iter().map(|(_, fact)| fact(doc, host));
+        let mut cells = vec![Cell::new(Tone::Strong, shown(host))];
+        cells.extend(facts.map(|fact| Cell::from(fact.unwrap_or_else(|| "–".to_owned()))));
+        cells.push(match &host.lost {
+            Some(_) => Cell::new(Tone::Bad, "lost".to_owned()),
+            None => Cell::from(""),
+        });
+        grid.line(cells);
     }
     grid.render(style)
 }
 
+/// What a column tells of a host, where it is known.
+type Fact = fn(&RunDocument, &Host) -> Option<String>;
+
+/// The columns; those of which nothing is known are left out.
+const COLUMNS: [(Column, Fact); 6] = [
+    (words("node", 0), |_, host| host.node.clone()),
+    (words("calls itself", 1), |_, host| host.hostname.clone()),
+    (words("engine", 1), |_, host| host.engine_version.clone()),
+    (figures("began", 0), |doc, host| {
+        let first = first_start_ms(doc, host.step.as_deref())?;
+        Some(format!("+{}", short(host.start_ms? - first)))
+    }),
+    (figures("ran", 0), |_, host| {
+        let ms = (host.end_ms? - host.start_ms?).max(0.0);
+        Some(units::duration(ms as u64))
+    }),
+    (figures("clock", 1), |_, host| {
+        let clock = host.clock.as_ref()?;
+        Some(format!(
+            "{:+.1} ± {:.1} ms",
+            clock.offset_ms, clock.error_ms
+        ))
+    }),
+];
+
 /// The host with its port, where that tells more than its name.
-fn shown(host: &Host) -> String {
+pub(crate) fn shown(host: &Host) -> String {
     match host.port {
         Some(port) => format!("{}:{port}", host.name),
         None => host.name.clone(),

@@ -1,7 +1,7 @@
 //! The figures of the jobs: rates, and latencies.
 
 use fathom_model::histogram::FIO_SATURATION_NS;
-use fathom_model::{DirectionResult, Doubt, JobResult, Latency, RunDocument, units};
+use fathom_model::{DirectionResult, Doubt, Host, JobResult, Latency, RunDocument, units};
 
 use super::Marks;
 use crate::grid::{Cell, Column, Grid, figures, words};
@@ -54,7 +54,7 @@ pub fn blocks(doc: &RunDocument, marks: &Marks, style: Style) -> String {
             let title = format!("── {} ──", step.as_deref().unwrap_or_default());
             text += &format!("{}\n", style.paint(Tone::Faint, &title));
         }
-        text += &format!("{}\n", style.paint(Tone::Strong, &title(job)));
+        text += &format!("{}\n", style.paint(Tone::Strong, &title(job, &doc.hosts)));
         for line in wrap(&settings(job), style.columns().saturating_sub(2)) {
             text += &format!("  {}\n", style.paint(Tone::Faint, &line));
         }
@@ -96,7 +96,7 @@ pub fn lines(doc: &RunDocument, marks: &Marks, style: Style) -> String {
             rates.heading(step.as_deref().unwrap_or_default());
             latencies.heading(step.as_deref().unwrap_or_default());
         }
-        let name = title_of(job);
+        let name = title_of(job, &doc.hosts);
         rate_lines(&mut rates, job, &name, marks);
         for (dir, latency, doubts) in main_latency(job) {
             latencies.line(latency_cells(
@@ -116,19 +116,24 @@ pub fn lines(doc: &RunDocument, marks: &Marks, style: Style) -> String {
 }
 
 /// Name, host and description of a job.
-fn title(job: &JobResult) -> String {
-    let mut title = title_of(job);
+fn title(job: &JobResult, hosts: &[Host]) -> String {
+    let mut title = title_of(job, hosts);
     if let Some(description) = &job.description {
         title += &format!(" ({description})");
     }
     title
 }
 
-pub(crate) fn title_of(job: &JobResult) -> String {
-    match (&job.hostname, job.port) {
-        (Some(host), Some(port)) => format!("{} on {host}:{port}", job.name),
-        (Some(host), None) => format!("{} on {host}", job.name),
-        (None, _) => job.name.clone(),
+/// The job and where it ran: a machine, a pod and its node.
+pub(crate) fn title_of(job: &JobResult, hosts: &[Host]) -> String {
+    let Some(name) = &job.hostname else {
+        return job.name.clone();
+    };
+    let host = hosts.iter().find(|host| host.name == *name);
+    match (host.and_then(|host| host.node.as_ref()), job.port) {
+        (Some(node), _) => format!("{} on {name} ({node})", job.name),
+        (None, Some(port)) => format!("{} on {name}:{port}", job.name),
+        (None, None) => format!("{} on {name}", job.name),
     }
 }
 

@@ -7,6 +7,7 @@ mod campaign;
 mod header;
 mod hosts;
 mod jobs;
+pub(crate) mod nodes;
 mod shares;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use crate::grid::{Cell, Grid, figures, words};
 use crate::style::{Style, Tone, wrap};
 use crate::{document, doubts};
 
+pub(crate) use hosts::shown;
 pub(crate) use jobs::{every_latency, title_of};
 pub(crate) use shares::PERCENTS as SHARE_PERCENTS;
 
@@ -38,6 +40,8 @@ pub fn table(doc: &RunDocument, style: Style) -> String {
         disk_lines(doc, style),
         shares::lines(doc, &marks, style),
         hosts::lines(doc, style),
+        nodes::volume_lines(doc, style),
+        nodes::lines(doc, style),
         notes(doc, &marks, style),
         failures(doc, style),
     ];
@@ -87,7 +91,9 @@ impl Marks {
 fn group_lines(doc: &RunDocument, style: Style) -> String {
     // The group of a single job has nothing to tell that its job does not.
     let lines: usize = doc.jobs.iter().map(|job| jobs::active(job).count()).sum();
-    if doc.groups.len() >= lines {
+    // Of several hosts the sum is told, which counts otherwise.
+    let has_sums = doc.jobs.iter().any(|job| job.across.is_some());
+    if doc.groups.len() >= lines || has_sums {
         return String::new();
     }
     let mut grid = Grid::new([

@@ -2,6 +2,7 @@
 
 mod document;
 mod doubts;
+mod hosts;
 mod schema;
 mod table;
 

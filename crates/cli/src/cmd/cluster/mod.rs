@@ -11,6 +11,8 @@ use fathom_campaign::cluster::{self, Workload};
 use fathom_fleet::kube::Cluster;
 use fathom_model::Exit;
 
+mod calm;
+mod compare;
 mod run;
 
 use run::What;
@@ -32,6 +34,7 @@ Examples:
   fathom cluster seq --ninstances 3 --storageclass fast      write, then read what was written
   fathom cluster seq -f params.toml --dropcaches pagecache   parameters from a file
   fathom cluster rand --bs 4k,16k --iodepth 1,16             random, after a full prefill
+  fathom cluster seq --calm --calm-iops 512                  beside a load of a fixed rate
   fathom cluster seq --manifests out/                        what would be made, as YAML
   fathom cluster cleanup                                     what a dead run left")]
 pub struct Args {

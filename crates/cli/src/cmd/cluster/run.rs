@@ -9,19 +9,20 @@ use fathom_campaign::cluster::manifests::Objects;
 use fathom_campaign::cluster::{
     self, ClusterError, DropCaches, Given, Parameters, Wish, Workload, to_yaml,
 };
-use fathom_engine::choice;
+use fathom_engine::{Control, choice};
+use fathom_fleet::kube::Cluster;
 use fathom_model::{Exit, RunStatus, units};
 use fathom_record::{Header, Writer};
 use serde_json::Value;
 
-use super::Which;
+use super::{Which, calm, compare};
 use crate::cmd::{ExitError, Global, show};
 use crate::engine::EngineName;
 use crate::live::{Live, LiveOptions};
 use crate::{out, signals};
 
-/// Image with fio that is taken when none is named.
-const IMAGE: &str = "docker.io/library/fathom-fio:latest";
+/// Stands for the image with fio where it is only shown and none is named.
+const IMAGE: &str = "IMAGE";
 
 /// Parameters of a benchmark: of a file, and flags above it
 #[derive(Debug, clap::Args)]
@@ -30,6 +31,7 @@ Examples:
   fathom cluster seq --ninstances 3 --fsz-gb 2 --njobs 16 --image registry/fio
   fathom cluster rand -f params.toml --runtime 120
   fathom cluster seq -f simple_inventory          an inventory as kubuculum reads it
+  fathom cluster seq --stats --dropcaches pagecache      with what the nodes did meanwhile
   fathom cluster seq --dry-run                    what would be made and run, no cluster needed")]
 pub struct Args {
     /// File of parameters: TOML, or an inventory (INI) of kubuculum
@@ -62,6 +64,12 @@ pub struct Args {
     /// Label of the nodes whose page cache is dropped [default: all]
     #[arg(long, value_name = "KEY=VALUE")]
     dropcaches_node_label: Option<String>,
+    /// Take statistics of the nodes while the phases run, every S seconds [default: 10]
+    #[arg(long, value_name = "S", num_args = 0..=1, require_equals = true, default_missing_value = "10")]
+    stats: Option<u64>,
+    /// Label of the nodes whose statistics are taken [default: all]
+    #[arg(long, value_name = "KEY=VALUE")]
+    stats_node_label: Option<String>,
     /// What runs the jobs on the servers: fio, native, or auto (the fio of the
     /// image where it has one and that has every option, else native); the
     /// latter two want an image of Fathom's (see image) [default: fio]
@@ -97,6 +105,8 @@ pub struct Args {
     manifests: Option<PathBuf>,
     #[command(flatten)]
     which: Which,
+    #[command(flatten)]
+    calm: calm::CalmArgs,
 }
 
 impl Args {
@@ -116,6 +126,8 @@ impl Args {
             namespace: self.namespace.clone(),
             dropcaches: ways.transpose()?,
             dropcaches_node_label: self.dropcaches_node_label.clone(),
+            stats_s: self.stats,
+            stats_node_label: self.stats_node_label.clone(),
             image: self.image.clone(),
             engine: self.engine.map(Into::into),
             bs: self.bs.clone(),
@@ -124,6 +136,7 @@ impl Args {
             rw: self.rw.clone(),
             runtime_s: self.runtime,
             maxwait_s: self.maxwait,
+            calm: self.calm.given(),
             run: Vec::new(),
         })
     }
@@ -178,14 +191,50 @@ pub fn run(global: &Global, what: &What, args: &Args) -> anyhow::Result<Exit> {
     if args.dry_run || args.manifests.is_some() {
         return shown(what, &runs, args.manifests.as_deref());
     }
+    runs.iter().try_for_each(must_have_image)?;
     let cluster = args.which.connect()?;
     for parameters in &runs {
         cluster::check_rights(&cluster, parameters).map_err(in_words)?;
     }
     let control = signals::control()?;
+    match &runs[..] {
+        [one] => {
+            let (dir, done) = self::one(global, what, one, &cluster, &control)?;
+            match done {
+                Ok(status) => {
+                    show::present(global, &dir, false)?;
+                    Ok(exit_after(status))
+                }
+                Err(error) => broken_off(global, error, &dir),
+            }
+        }
+        several => list(global, what, several, &cluster, &control),
+    }
+}
+
+/// One run after the other, and at the end what they gave beside each other. A
+/// run that fails is told, and the next one goes on.
+fn list(
+    global: &Global,
+    what: &What,
+    runs: &[Parameters],
+    cluster: &Cluster,
+    control: &Control,
+) -> anyhow::Result<Exit> {
     let mut worst = Exit::Success;
-    for parameters in &runs {
-        let exit = one(global, what, parameters, &cluster, &control)?;
+    let mut dirs = Vec::new();
+    for parameters in runs {
+        let (dir, done) = one(global, what, parameters, cluster, control)?;
+        dirs.push(dir.clone());
+        let exit = match done {
+            Ok(status) => exit_after(status),
+            // It was told while it went on.
+            Err(ClusterError::Start { .. } | ClusterError::Command(_)) => Exit::Failed,
+            Err(error) => return Err(in_words(error)),
+        };
+        if !global.json {
+            show::present(global, &dir, false)?;
+        }
         if exit != Exit::Success {
             worst = exit;
         }
@@ -193,7 +242,16 @@ pub fn run(global: &Global, what: &What, args: &Args) -> anyhow::Result<Exit> {
             break;
         }
     }
+    compare::present(global, runs, &dirs)?;
     Ok(worst)
+}
+
+fn exit_after(status: RunStatus) -> Exit {
+    match status {
+        RunStatus::Complete => Exit::Success,
+        RunStatus::Interrupted => Exit::Interrupted,
+        _ => Exit::Failed,
+    }
 }
 
 /// Refuses jobs that the native engine would refuse in every pod.
@@ -233,20 +291,34 @@ fn image(parameters: &Parameters) -> &str {
     parameters.image.as_deref().unwrap_or(default)
 }
 
+/// That there is an image: nobody but whoever runs the cluster knows one with fio.
+fn must_have_image(parameters: &Parameters) -> Result<(), ExitError> {
+    if parameters.image.is_some() || parameters.is_by_agent() {
+        return Ok(());
+    }
+    let message = "no image is named\n  to do: name one with fio in it that the nodes can get (--image); \
+        or let Fathom itself run on the servers (--engine native), from the image that fathom cluster image writes";
+    Err(ExitError {
+        exit: Exit::Input,
+        message: message.to_owned(),
+    })
+}
+
+/// The folder of a run's record, and how the run went.
 fn one(
     global: &Global,
     what: &What,
     parameters: &Parameters,
-    cluster: &fathom_fleet::kube::Cluster,
-    control: &fathom_engine::Control,
-) -> anyhow::Result<Exit> {
+    cluster: &Cluster,
+    control: &Control,
+) -> anyhow::Result<(PathBuf, Result<RunStatus, ClusterError>)> {
     let mut header = Header::new(what.name(), what.command());
     header.environment = Some(fathom_device::environment(&[]));
     let facts = serde_json::json!({"server": cluster.server(), "parameters": parameters});
     header.facts.insert("cluster".to_owned(), facts);
     let writer = Writer::create(&global.runs, &header)?;
-    let run = writer
-        .dir()
+    let dir = writer.dir().to_owned();
+    let run = dir
         .file_name()
         .map_or_else(String::new, |id| dns_label(&id.to_string_lossy()));
     let phases = what.phases(parameters);
@@ -261,16 +333,22 @@ fn one(
         live.observe(event)
     });
     live.finish();
-    let (dir, status) = done.map_err(in_words)?;
-    show::present(global, &dir, false)?;
     if !global.quiet {
         out::note(format_args!("recorded as {}", dir.display()));
     }
-    Ok(match status {
-        RunStatus::Complete => Exit::Success,
-        RunStatus::Interrupted => Exit::Interrupted,
-        _ => Exit::Failed,
-    })
+    Ok((dir, done.map(|(_, status)| status)))
+}
+
+/// A run that did not come to its end: told while it went on, and in its record.
+fn broken_off(global: &Global, error: ClusterError, folder: &Path) -> anyhow::Result<Exit> {
+    let exit = exit_of(&error);
+    if global.json {
+        show::present(global, folder, false)?;
+    }
+    if global.quiet {
+        return Err(in_words(error));
+    }
+    Ok(exit)
 }
 
 /// A record's name as Kubernetes takes it for a label.
@@ -286,14 +364,18 @@ pub fn dns_label(id: &str) -> String {
     label.trim_matches('-').to_owned()
 }
 
-fn in_words(error: ClusterError) -> anyhow::Error {
-    let exit = match &error {
+fn exit_of(error: &ClusterError) -> Exit {
+    match error {
         ClusterError::Kube(_) => Exit::Missing,
         ClusterError::Rights { .. } | ClusterError::Occupied { .. } => Exit::Refused,
         ClusterError::Record(_) | ClusterError::File { .. } | ClusterError::Run(_) => Exit::Record,
         ClusterError::Interrupted => Exit::Interrupted,
         ClusterError::Start { .. } | ClusterError::Command(_) => Exit::Failed,
-    };
+    }
+}
+
+fn in_words(error: ClusterError) -> anyhow::Error {
+    let exit = exit_of(&error);
     let message = error.to_string();
     ExitError { exit, message }.into()
 }
@@ -317,6 +399,12 @@ fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Res
         if parameters.dropcaches.contains(&DropCaches::PageCache) {
             add("drop_caches_daemonset", &objects.cache_droppers());
         }
+        if parameters.stats().is_some() {
+            add("stats_daemonset", &objects.observers());
+        }
+        if let Some(calm) = &parameters.calm {
+            add("calm_statefulset", &objects.calm_servers(calm));
+        }
         if !parameters.is_by_agent() {
             add("client_pod", &objects.client());
         }
@@ -325,6 +413,10 @@ fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Res
                 .iter()
                 .map(|phase| (format!("{}.fio", phase.name), phase.text.clone())),
         );
+        if let Some(calm) = &parameters.calm {
+            files.push(("calm_prefill.fio".to_owned(), calm.prefill()));
+            files.push(("calm.fio".to_owned(), calm.job()));
+        }
         match folder {
             Some(folder) => written(&folder.join(&run), &files)?,
             None => on_screen(parameters, &files),
@@ -339,6 +431,9 @@ fn on_screen(parameters: &Parameters, files: &[(String, String)]) {
         "# {} servers in namespace {} write {written}\n",
         parameters.ninstances, parameters.namespace
     ));
+    if let Some(calm) = &parameters.calm {
+        out::text(format_args!("# beside them {}\n", calm.told()));
+    }
     for (name, text) in files {
         // Comments in YAML and in job files; documents in one stream.
         out::text(format_args!("--- # {name}\n{text}"));

@@ -29,23 +29,28 @@ pub fn run(global: &Global, args: &SeriesArgs) -> anyhow::Result<Exit> {
         ),
         (args.events, "--events is for one machine"),
     ])?;
-    match words_of(args).order().map_err(failed)? {
+    match words_of(args)?.order().map_err(failed)? {
         Wanted::Cleanup(path) => cleanup(global, &names, path.as_deref()),
         Wanted::Run(order) => series(global, args, &names, least, &order),
     }
 }
 
 /// The words as they stand behind a target: each machine is "here".
-fn words_of(args: &SeriesArgs) -> SeriesArgs {
+fn words_of(args: &SeriesArgs) -> anyhow::Result<SeriesArgs> {
     let mut args = args.clone();
-    if args.target.as_deref() != Some("here") {
-        let second = args.path.take();
-        args.path = args.target.take().map(PathBuf::from);
-        // A third word stays where it is: there are no more than a path and a test.
-        args.test = second.map(|word| word.display().to_string()).or(args.test);
-        args.target = Some("here".to_owned());
+    let first = args.target.replace("here".to_owned());
+    if first.as_deref() == Some("here") {
+        return Ok(args);
     }
-    args
+    if let Some(third) = &args.test {
+        return Err(hosts::usage(format!(
+            "with --hosts: a path and a test are all that can be named, and not {third:?} too"
+        )));
+    }
+    let second = args.path.take();
+    args.test = second.map(|word| word.display().to_string());
+    args.path = first.map(PathBuf::from);
+    Ok(args)
 }
 
 fn series(

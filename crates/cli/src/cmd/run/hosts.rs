@@ -16,7 +16,7 @@ use fathom_report::style::Tone;
 
 use super::{Flags, RepeatOrder, failed, summary};
 use crate::cmd::Global;
-use crate::cmd::campaign::{OverBudget, tell_notes};
+use crate::cmd::campaign::OverBudget;
 use crate::cmd::hosts::{self, closing, drive, dry_run, exit_of, records, refuse};
 use crate::engine::EngineOrSim;
 use crate::{out, signals};
@@ -51,9 +51,6 @@ pub fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> 
         return dry_run(global, &names, &job);
     }
     let notes = notes(&plan);
-    if !global.quiet {
-        tell_notes(&notes);
-    }
     let control = signals::control()?;
     let kept = super::Kept {
         hosts: names.clone(),

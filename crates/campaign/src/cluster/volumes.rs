@@ -1,0 +1,210 @@
+//! What the volumes of the servers moved in a phase, by the counters of their
+//! nodes: reads that fio has issued and no device has delivered were served from
+//! memory.
+//!
+//! `/proc/diskstats` is the node's own in every pod, so that the server itself
+//! is asked. Servers that share a device are one volume. Whatever else the node
+//! does makes its counters larger, never smaller.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use fathom_device::node::{VOLUME_FILES, VolumeReading};
+use fathom_fleet::kube::Cluster;
+use fathom_model::Volume;
+
+use super::files::print;
+use super::going::{Going, Server};
+use super::manifests::DATASET;
+
+/// A server that does not answer by then is taken for one of which nobody can tell.
+const ANSWER: Duration = Duration::from_secs(10);
+/// Servers that are asked at the same time.
+const AT_ONCE: usize = 32;
+
+/// What each server sees under its data, in their order; or why it does not.
+pub(super) type Readings = Vec<Result<VolumeReading, String>>;
+
+impl Going<'_, '_> {
+    /// The servers with their names in the figures: fio's client knows addresses.
+    pub(super) fn labelled<'s>(&self, servers: &'s [Server]) -> Vec<(&'s Server, &'s str)> {
+        let is_by_agent = self.objects.parameters.is_by_agent();
+        let label = |server: &'s Server| match is_by_agent {
+            true => server.pod.as_str(),
+            false => server.address.as_str(),
+        };
+        let servers = servers.iter();
+        servers.map(|server| (server, label(server))).collect()
+    }
+
+    /// Asks all servers.
+    pub(super) fn read_volumes(&self, servers: &[Server]) -> Readings {
+        let argv = print(&VOLUME_FILES, self.objects.parameters.is_by_agent());
+        let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
+        let (cluster, namespace, argv) = (self.cluster, self.namespace(), &argv[..]);
+        let ask = |server: &Server| read(cluster, namespace, &server.pod, argv);
+        let mut readings = Vec::with_capacity(servers.len());
+        for some in servers.chunks(AT_ONCE) {
+            std::thread::scope(|scope| {
+                let asked: Vec<_> = some
+                    .iter()
+                    .map(|server| scope.spawn(move || ask(server)))
+                    .collect();
+                let lost = || Err("it could not be asked".to_owned());
+                readings.extend(
+                    asked
+                        .into_iter()
+                        .map(|one| one.join().unwrap_or_else(|_| lost())),
+                );
+            });
+        }
+        readings
+    }
+}
+
+fn read(
+    cluster: &Cluster,
+    namespace: &str,
+    pod: &str,
+    argv: &[&str],
+) -> Result<VolumeReading, String> {
+    let ran = cluster.exec(namespace, pod, argv, None, ANSWER);
+    let ran = ran.map_err(|error| error.to_string())?;
+    if ran.code != Some(0) {
+        return Err(String::from_utf8_lossy(&ran.stderr).trim().to_owned());
+    }
+    let text = String::from_utf8_lossy(&ran.stdout);
+    VolumeReading::parse(&text, Path::new(DATASET))
+        .ok_or_else(|| format!("nothing is mounted on {DATASET}"))
+}
+
+/// What the volumes of servers, each with its label, moved between two readings.
+pub(super) fn moved(
+    servers: &[(&Server, &str)],
+    before: &Readings,
+    after: &Readings,
+) -> Vec<Volume> {
+    let mut volumes: BTreeMap<(&str, (u32, u32)), Volume> = BTreeMap::new();
+    let mut alone = Vec::new();
+    for ((&(server, label), before), after) in servers.iter().zip(before).zip(after) {
+        let (before, after) = match (before, after) {
+            (Ok(before), Ok(after)) if before.number == after.number => (before, after),
+            (Err(why), _) | (_, Err(why)) => {
+                alone.push(unknown(server, label, why));
+                continue;
+            }
+            _ => {
+                alone.push(unknown(
+                    server,
+                    label,
+                    "its volume was mounted again meanwhile",
+                ));
+                continue;
+            }
+        };
+        let volume = volumes
+            .entry((&server.node, after.number))
+            .or_insert_with(|| {
+                let (read_bytes, write_bytes, unknown) = match delta(before, after) {
+                    Ok((read, written)) => (Some(read), Some(written), None),
+                    Err(why) => (None, None, Some(why)),
+                };
+                Volume {
+                    node: server.node.clone(),
+                    device: Some(after.device.clone()),
+                    read_bytes,
+                    write_bytes,
+                    unknown,
+                    ..Volume::default()
+                }
+            });
+        volume.hosts.push(label.to_owned());
+        // Every server was asked at a moment of its own: what the device moved
+        // is at least what the one saw that saw most.
+        if let Ok((read, written)) = delta(before, after) {
+            volume.read_bytes = volume.read_bytes.max(Some(read));
+            volume.write_bytes = volume.write_bytes.max(Some(written));
+        }
+    }
+    volumes.into_values().chain(alone).collect()
+}
+
+fn delta(before: &VolumeReading, after: &VolumeReading) -> Result<(u64, u64), String> {
+    let (then, now) = (before.moved.as_ref(), after.moved.as_ref());
+    let (then, now) = (then.map_err(Clone::clone)?, now.map_err(Clone::clone)?);
+    let since = |now: u64, then: u64| now.checked_sub(then);
+    since(now.0, then.0)
+        .zip(since(now.1, then.1))
+        .ok_or_else(|| "its counters went back".to_owned())
+}
+
+fn unknown(server: &Server, label: &str, why: &str) -> Volume {
+    Volume {
+        node: server.node.clone(),
+        hosts: vec![label.to_owned()],
+        unknown: Some(why.to_owned()),
+        ..Volume::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(number: u8, node: &str) -> Server {
+        Server {
+            pod: format!("server-fio-{number}"),
+            node: node.to_owned(),
+            address: format!("10.0.0.{number}"),
+            uid: number.to_string(),
+        }
+    }
+
+    fn reading(minor: u32, moved: Result<(u64, u64), String>) -> Result<VolumeReading, String> {
+        Ok(VolumeReading {
+            number: (8, minor),
+            device: "sda".to_owned(),
+            moved,
+        })
+    }
+
+    #[test]
+    fn servers_that_share_a_device_are_one_volume() {
+        let servers = [
+            server(0, "a"),
+            server(1, "a"),
+            server(2, "b"),
+            server(3, "b"),
+        ];
+        let before = vec![
+            reading(1, Ok((100, 10))),
+            reading(1, Ok((100, 10))),
+            reading(1, Ok((5, 5))),
+            reading(2, Err("its file system, ceph, …".to_owned())),
+        ];
+        let after = vec![
+            reading(1, Ok((400, 10))),
+            reading(1, Ok((410, 30))),
+            reading(1, Ok((4, 5))),
+            reading(2, Err("its file system, ceph, …".to_owned())),
+        ];
+        let servers: Vec<(&Server, &str)> =
+            servers.iter().map(|one| (one, one.pod.as_str())).collect();
+        let volumes = moved(&servers, &before, &after);
+        assert_eq!(volumes.len(), 3, "{volumes:?}");
+        assert_eq!(volumes[0].hosts, ["server-fio-0", "server-fio-1"]);
+        assert_eq!(
+            (volumes[0].read_bytes, volumes[0].write_bytes),
+            (Some(310), Some(20))
+        );
+        assert_eq!(
+            volumes[1].unknown.as_deref(),
+            Some("its counters went back")
+        );
+        assert_eq!(
+            (volumes[2].read_bytes, volumes[2].unknown.is_some()),
+            (None, true)
+        );
+    }
+}
