@@ -152,14 +152,14 @@ impl Observer<'_> {
     fn observe(&self, record: &std::path::Path, woken: &Receiver<()>, say: &Sender<String>) {
         let interval_ms = u64::try_from(self.interval.as_millis()).unwrap_or(u64::MAX);
         let written = StatsWriter::create(record, &self.node, interval_ms)
-            .and_then(|writer| self.into_file(writer, woken, say));
+            .and_then(|writer| self.read_on(writer, woken, say));
         if let Err(error) = written {
             // Who listens has the run's record to say it in; else it has ended.
             let _ = say.send(format!("statistics of {} end: {error}", self.node));
         }
     }
 
-    fn into_file(
+    fn read_on(
         &self,
         mut file: StatsWriter,
         woken: &Receiver<()>,
