@@ -21,6 +21,7 @@ missing() {
   local pair
   for pair in "${needed[@]}"; do command -v "${pair%%:*}" >/dev/null || echo "${pair#*:}"; done
   [ -e /usr/lib/cni/bridge ] || echo containernetworking-plugins
+  [ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
 }
 
 debs() {

@@ -66,10 +66,26 @@ impl KubeError {
         matches!(self, Self::Api { code: 404, .. })
     }
 
+    /// Names the server where none has answered.
+    fn of(self, server: &str) -> Self {
+        match self {
+            Self::Api {
+                what,
+                reason,
+                code: 0,
+            } => Self::Api {
+                what,
+                reason: format!("the API server at {server} cannot be spoken to: {reason}"),
+                code: 0,
+            },
+            answered => answered,
+        }
+    }
+
     fn api(what: &str, error: kube::Error) -> Self {
         let (reason, code) = match error {
             kube::Error::Api(status) => (status.message.clone(), status.code),
-            other => (other.to_string(), 0),
+            other => (whole(&other), 0),
         };
         Self::Api {
             what: what.to_owned(),
@@ -77,6 +93,21 @@ impl KubeError {
             code,
         }
     }
+}
+
+/// An error with all that lies behind it: the outermost says the least. What
+/// repeats what was said before it is left out.
+fn whole(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut behind = error.source();
+    while let Some(error) = behind {
+        let said = error.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        behind = error.source();
+    }
+    text
 }
 
 /// What a command in a pod gave.
@@ -150,7 +181,12 @@ impl Cluster {
                 (None, Some(_)) => Config::from_kubeconfig(&options)
                     .await
                     .map_err(|e| wrong(&e)),
-                (None, None) => Config::infer().await.map_err(|e| wrong(&e)),
+                (None, None) => Config::infer().await.map_err(|error| {
+                    let path = std::env::var("KUBECONFIG").ok().filter(|path| !path.is_empty());
+                    let path = path.as_deref().unwrap_or("~/.kube/config");
+                    let text = format!("no way to a cluster: {path} cannot be read, and this is not a pod ({error})");
+                    KubeError::Config(text)
+                }),
             }
         })?;
         let server = config.cluster_url.to_string();
@@ -373,7 +409,8 @@ impl Cluster {
         limit: Duration,
         question: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, KubeError> {
-        self.runtime.block_on(in_time(what, limit, question))
+        let answer = self.runtime.block_on(in_time(what, limit, question));
+        answer.map_err(|error| error.of(&self.server))
     }
 }
 

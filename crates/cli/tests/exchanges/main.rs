@@ -233,3 +233,34 @@ fn a_cleanup_removes_what_is_labelled_and_goes_not_yet() {
     let ours = "app.kubernetes.io%2Fmanaged-by%3Dfathom";
     assert!(lists.iter().all(|asked| asked.contains(ours)), "{lists:?}");
 }
+
+/// A server that nobody can speak to is named, with the reason.
+#[test]
+fn a_server_that_cannot_be_reached_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    // A port that was free a moment ago.
+    let port = {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        free.local_addr().unwrap().port()
+    };
+    let config = player::kubeconfig(port);
+    let file = folder.path().join("kubeconfig");
+    fs::write(&file, config.to_string()).unwrap();
+    let cleanup = |kubeconfig: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        command
+            .args(["cluster", "cleanup"])
+            .args(["--kubeconfig", kubeconfig]);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(5), "{output:?}");
+        stderr(&output)
+    };
+    let said = cleanup(file.to_str().unwrap());
+    let told = format!("the API server at http://127.0.0.1:{port}/ cannot be spoken to");
+    assert!(said.contains(&told) && said.contains("refused"), "{said}");
+    let said = cleanup("none");
+    assert!(
+        said.contains("none") && said.contains("--kubeconfig"),
+        "{said}"
+    );
+}

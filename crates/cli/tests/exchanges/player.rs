@@ -53,14 +53,7 @@ impl Player {
     }
 
     pub fn kubeconfig(&self) -> Value {
-        json!({
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "played", "cluster": {"server": format!("http://127.0.0.1:{}", self.port)}}],
-            "users": [{"name": "nobody", "user": {}}],
-            "contexts": [{"name": "played", "context": {"cluster": "played", "user": "nobody"}}],
-            "current-context": "played",
-        })
+        kubeconfig(self.port)
     }
 
     /// What was asked so far, in order, with the names left open.
@@ -72,6 +65,18 @@ impl Player {
     pub fn unknown(&self) -> Vec<String> {
         self.tape.lock().unwrap().unknown.clone()
     }
+}
+
+/// The way to a server on a port of this machine, without any secret.
+pub fn kubeconfig(port: u16) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "played", "cluster": {"server": format!("http://127.0.0.1:{port}")}}],
+        "users": [{"name": "nobody", "user": {}}],
+        "contexts": [{"name": "played", "context": {"cluster": "played", "user": "nobody"}}],
+        "current-context": "played",
+    })
 }
 
 impl Tape {

@@ -203,7 +203,7 @@ pub enum Told<'t> {
 macro_rules! tidy {
     () => {
         "for o in \"${TMPDIR:-/tmp}\"/fathom.????????; do \
-         [ -f \"$o/pid\" ] && [ -O \"$o\" ] && ! kill -0 \"$(cat \"$o/pid\")\" 2>/dev/null && rm -rf \"$o\"; \
+         [ -f \"$o/pid\" ] && [ -O \"$o\" ] && { kill -0 \"$(cat \"$o/pid\")\" 2>/dev/null || rm -rf \"$o\"; }; \
          done; "
     };
 }

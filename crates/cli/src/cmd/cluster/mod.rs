@@ -176,7 +176,8 @@ fn image(global: &Global, args: &ImageArgs) -> anyhow::Result<Exit> {
 }
 
 fn cleanup(global: &Global, args: &CleanupArgs) -> anyhow::Result<Exit> {
-    let removed = cluster::cleanup(&args.which.connect()?, &args.namespace, None)?;
+    let removed = cluster::cleanup(&args.which.connect()?, &args.namespace, None)
+        .map_err(|error| run::in_words(error.into()))?;
     if global.json {
         out::json(&serde_json::json!({
             "schema": "fathom.cluster-cleanup/1",

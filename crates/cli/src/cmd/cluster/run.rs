@@ -374,7 +374,8 @@ fn exit_of(error: &ClusterError) -> Exit {
     }
 }
 
-fn in_words(error: ClusterError) -> anyhow::Error {
+/// A message, and the exit that goes with it.
+pub fn in_words(error: ClusterError) -> anyhow::Error {
     let exit = exit_of(&error);
     let message = error.to_string();
     ExitError { exit, message }.into()
