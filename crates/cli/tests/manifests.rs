@@ -71,6 +71,11 @@ fn native_manifests() {
 }
 
 #[test]
+fn manifests_of_statistics_and_background_load() {
+    insta::assert_snapshot!(dry_run(&["seq", "--stats", "--calm"], &[]));
+}
+
+#[test]
 fn job_manifests() {
     let folder = tempfile::tempdir().unwrap();
     let job = folder.path().join("Mixed Load.fio");
@@ -115,7 +120,9 @@ fn each_run_of_a_list_has_files_of_its_own() {
 /// for; no pod takes part in anything of its node, or may speak to the cluster.
 #[test]
 fn pods_have_the_least_privileges() {
-    let runs: [&[&str]; 4] = [
+    let runs: [&[&str]; 6] = [
+        &["seq", "--stats", "--calm"],
+        &["rand", "--engine=native", "--stats"],
         &["seq"],
         &["rand"],
         &["seq", "--engine=native"],

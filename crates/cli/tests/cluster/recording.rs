@@ -54,16 +54,24 @@ fn questions(exchanges: &[Exchange]) -> BTreeSet<String> {
     let asked = exchanges
         .iter()
         .filter(|exchange| !exchange.asked.starts_with("DELETE"));
-    let named = "pods/drop-caches-";
     asked
-        .map(|exchange| match exchange.asked.split_once(named) {
-            Some((before, behind)) => {
-                let behind = behind.split_once('/').map_or("", |(_, rest)| rest);
-                format!("{before}{named}*/{behind}")
+        .map(|exchange| {
+            let about = &exchange.about;
+            match of_a_daemon(&exchange.asked) {
+                Some(asked) => format!("{asked} {about}"),
+                None => format!("{} {about}", exchange.asked),
             }
-            None => format!("{} {}", exchange.asked, exchange.about),
         })
         .collect()
+}
+
+/// What is asked of a pod of a daemon set, without the end of its name.
+fn of_a_daemon(asked: &str) -> Option<String> {
+    let set = ["pods/drop-caches-", "pods/stats-"];
+    let named = set.into_iter().find(|named| asked.contains(named))?;
+    let (before, behind) = asked.split_once(named)?;
+    let (_, behind) = behind.split_once('/')?;
+    Some(format!("{before}{named}*/{behind}"))
 }
 
 #[test]
