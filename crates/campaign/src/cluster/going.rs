@@ -378,7 +378,7 @@ impl Going<'_, '_> {
             // Whoever waits for the end of a failed run waits for nothing else.
             if done.is_ok() {
                 let after = self.read_volumes(servers);
-                let volumes = volumes::moved(&self.labelled(servers), &before, &after);
+                let volumes = volumes::moved(servers, &before, &after);
                 self.tell(Event::Volumes { volumes });
             }
             for text in nodes.said() {

@@ -27,17 +27,6 @@ const AT_ONCE: usize = 32;
 pub(super) type Readings = Vec<Result<VolumeReading, String>>;
 
 impl Going<'_, '_> {
-    /// The servers with their names in the figures: fio's client knows addresses.
-    pub(super) fn labelled<'s>(&self, servers: &'s [Server]) -> Vec<(&'s Server, &'s str)> {
-        let is_by_agent = self.objects.parameters.is_by_agent();
-        let label = |server: &'s Server| match is_by_agent {
-            true => server.pod.as_str(),
-            false => server.address.as_str(),
-        };
-        let servers = servers.iter();
-        servers.map(|server| (server, label(server))).collect()
-    }
-
     /// Asks all servers.
     pub(super) fn read_volumes(&self, servers: &[Server]) -> Readings {
         let argv = print(&VOLUME_FILES, self.objects.parameters.is_by_agent());
@@ -79,27 +68,20 @@ fn read(
         .ok_or_else(|| format!("nothing is mounted on {DATASET}"))
 }
 
-/// What the volumes of servers, each with its label, moved between two readings.
-pub(super) fn moved(
-    servers: &[(&Server, &str)],
-    before: &Readings,
-    after: &Readings,
-) -> Vec<Volume> {
+/// What the volumes of servers moved between two readings. Figures have the names
+/// of the pods.
+pub(super) fn moved(servers: &[Server], before: &Readings, after: &Readings) -> Vec<Volume> {
     let mut volumes: BTreeMap<(&str, (u32, u32)), Volume> = BTreeMap::new();
     let mut alone = Vec::new();
-    for ((&(server, label), before), after) in servers.iter().zip(before).zip(after) {
+    for ((server, before), after) in servers.iter().zip(before).zip(after) {
         let (before, after) = match (before, after) {
             (Ok(before), Ok(after)) if before.number == after.number => (before, after),
             (Err(why), _) | (_, Err(why)) => {
-                alone.push(unknown(server, label, why));
+                alone.push(unknown(server, why));
                 continue;
             }
             _ => {
-                alone.push(unknown(
-                    server,
-                    label,
-                    "its volume was mounted again meanwhile",
-                ));
+                alone.push(unknown(server, "its volume was mounted again meanwhile"));
                 continue;
             }
         };
@@ -119,7 +101,7 @@ pub(super) fn moved(
                     ..Volume::default()
                 }
             });
-        volume.hosts.push(label.to_owned());
+        volume.hosts.push(server.pod.clone());
         // Every server was asked at a moment of its own: what the device moved
         // is at least what the one saw that saw most.
         if let Ok((read, written)) = delta(before, after) {
@@ -139,10 +121,10 @@ fn delta(before: &VolumeReading, after: &VolumeReading) -> Result<(u64, u64), St
         .ok_or_else(|| "its counters went back".to_owned())
 }
 
-fn unknown(server: &Server, label: &str, why: &str) -> Volume {
+fn unknown(server: &Server, why: &str) -> Volume {
     Volume {
         node: server.node.clone(),
-        hosts: vec![label.to_owned()],
+        hosts: vec![server.pod.clone()],
         unknown: Some(why.to_owned()),
         ..Volume::default()
     }
@@ -189,8 +171,6 @@ mod tests {
             reading(1, Ok((4, 5))),
             reading(2, Err("its file system, ceph, …".to_owned())),
         ];
-        let servers: Vec<(&Server, &str)> =
-            servers.iter().map(|one| (one, one.pod.as_str())).collect();
         let volumes = moved(&servers, &before, &after);
         assert_eq!(volumes.len(), 3, "{volumes:?}");
         assert_eq!(volumes[0].hosts, ["server-fio-0", "server-fio-1"]);
