@@ -131,7 +131,7 @@ impl Head {
     }
 }
 
-/// As [`write`], of a plan whose stages are known.
+/// As [`write()`], of a plan whose stages are known.
 ///
 /// # Errors
 /// When it cannot be written.

@@ -1,7 +1,7 @@
 //! What a machine does and what its volumes move, read from the texts of /proc
 //! and /sys: of this machine, or as a pod of another one prints them.
 //!
-//! One text holds several files, each behind a line `==> PATH` ([`dump`] writes
+//! One text holds several files, each behind a line `==> PATH` ([`dump()`] writes
 //! it, and so does a shell in a pod). Counters and the clock they are divided by
 //! come from the same text, so that it does not matter how long it was under
 //! way. [`Reading`] is one reading of the machine, [`Reading::since`] what it did
