@@ -442,7 +442,8 @@ impl Going<'_, '_> {
     }
 
     fn drop_caches(&mut self) -> Result<(), ClusterError> {
-        for way in &self.objects.parameters.dropcaches {
+        let parameters = self.objects.parameters;
+        for way in &parameters.dropcaches {
             match way {
                 DropCaches::PageCache => {
                     let pods = self.wait_for_daemons("pods that drop caches", "drop-caches")?;

@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use fathom_fleet::kube::{Kind, KubeError};
+use fathom_model::Event;
 use serde_json::Value;
 
 use super::going::{CLAIM, ClusterError, DAEMON_SET, EVENT, Going, POD, STATEFUL_SET};
 use super::manifests::{MADE_BY, RUN};
-use super::trouble::{Seen, Trouble, is_ready, text, troubles};
+use super::trouble::{Hope, Seen, Trouble, is_ready, text, troubles};
 
 /// How long what stands against a start may stand there: schedulers and
 /// provisioners try again.
@@ -15,6 +16,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The same for what does not heal by itself: a quota is counted anew shortly
 /// after an earlier run's objects are gone.
 const HASTE: Duration = Duration::from_secs(1);
+/// The same for what Kubernetes tries again: a kubelet waits at most 122 s between
+/// two tries to attach or mount (maxDurationBeforeRetry in
+/// pkg/util/goroutinemap/exponentialbackoff).
+const RETRIES: Duration = Duration::from_secs(150);
 /// How long what an earlier run has left may take to go.
 const GOING: Duration = Duration::from_secs(60);
 
@@ -75,7 +80,7 @@ impl Going<'_, '_> {
 
     /// Waits until so many pods of a part are ready.
     pub(super) fn wait_for(
-        &self,
+        &mut self,
         part: &'static str,
         component: &str,
         wanted: usize,
@@ -83,6 +88,7 @@ impl Going<'_, '_> {
         let limit = Duration::from_secs(self.objects.parameters.maxwait_s);
         let began = Instant::now();
         let mut since: Option<Instant> = None;
+        let mut is_told = false;
         let mut pace = Pace::new();
         loop {
             self.go_on()?;
@@ -96,9 +102,16 @@ impl Going<'_, '_> {
                 true => None,
                 false => since.or(Some(Instant::now())),
             };
-            let is_final = troubles.iter().any(|trouble| trouble.is_final);
-            let patience = if is_final { HASTE } else { PATIENCE };
-            let is_stuck = since.is_some_and(|since| since.elapsed() >= patience);
+            let patience = troubles.iter().map(|trouble| trouble.hope).min();
+            let patience = patience.map_or(PATIENCE, patience_with);
+            let stands = since.map_or(Duration::ZERO, |since| since.elapsed());
+            let is_stuck = !troubles.is_empty() && stands >= patience;
+            if !is_stuck && !is_told && stands >= PATIENCE {
+                is_told = true;
+                let told: Vec<String> = troubles.iter().cloned().map(Trouble::text).collect();
+                let text = format!("the {part} wait: {}", told.join("; "));
+                self.tell(Event::Note { text });
+            }
             if is_stuck || began.elapsed() >= limit {
                 let ready = seen.pods.iter().filter(|pod| is_ready(pod)).count();
                 let mut told: Vec<String> = troubles.into_iter().map(Trouble::text).collect();
@@ -131,7 +144,7 @@ impl Going<'_, '_> {
     /// # Errors
     /// When they do not start, or no node is selected.
     pub(super) fn wait_for_daemons(
-        &self,
+        &mut self,
         part: &'static str,
         component: &str,
     ) -> Result<Vec<Value>, ClusterError> {
@@ -165,6 +178,14 @@ impl Going<'_, '_> {
                 None => pace.wait(),
             }
         }
+    }
+}
+
+fn patience_with(hope: Hope) -> Duration {
+    match hope {
+        Hope::None => HASTE,
+        Hope::Little => PATIENCE,
+        Hope::Retried => RETRIES,
     }
 }
 

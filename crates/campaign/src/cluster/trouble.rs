@@ -38,6 +38,21 @@ const FINAL: [&str; 7] = [
     "ErrImageNeverPull",
 ];
 
+/// Reasons of warnings that Kubernetes gives while it goes on trying.
+const RETRIED: [&str; 2] = ["FailedMount", "FailedAttachVolume"];
+
+/// What waiting does for what stands against a start; the less the sooner it is
+/// given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hope {
+    /// Nothing.
+    None,
+    /// A node may come, a volume be bound, an image be pulled.
+    Little,
+    /// Kubernetes tries again by itself, and often succeeds.
+    Retried,
+}
+
 /// Objects of a run that starts, as the cluster has them.
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
@@ -77,17 +92,23 @@ pub struct Trouble {
     pub object: String,
     /// What the cluster says of it.
     pub said: String,
-    /// Whether no waiting heals it.
-    pub is_final: bool,
+    /// What waiting does for it.
+    pub hope: Hope,
 }
 
 impl Trouble {
     fn new(object: &str, said: String) -> Self {
-        let is_final = FINAL.iter().any(|words| said.contains(words));
+        let hope = if FINAL.iter().any(|words| said.contains(words)) {
+            Hope::None
+        } else if RETRIED.iter().any(|reason| said.starts_with(reason)) {
+            Hope::Retried
+        } else {
+            Hope::Little
+        };
         Self {
             object: object.to_owned(),
             said,
-            is_final,
+            hope,
         }
     }
 
@@ -237,9 +258,23 @@ mod tests {
         let told = troubles(&seen(), 2);
         assert_eq!(told.len(), 2, "{told:?}");
         assert_eq!(told[0].object, "server-fio-0");
-        assert!(!told[0].is_final, "a node may come");
+        assert_eq!(told[0].hope, Hope::Little, "a node may come");
         assert!(told[1].said.contains("\"gold\" not found"));
-        assert!(told[1].is_final);
+        assert_eq!(told[1].hope, Hope::None);
+    }
+
+    #[test]
+    fn a_volume_that_is_not_mounted_yet_is_waited_for() {
+        let mut seen = seen();
+        seen.pods.truncate(1);
+        seen.pods[0]["status"] = json!({});
+        seen.events = vec![json!({
+            "type": "Warning", "reason": "FailedMount", "involvedObject": {"uid": "p"},
+            "message": "no relationship found between node 'node0' and this object",
+        })];
+        let told = troubles(&seen, 1);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!(told[0].hope, Hope::Retried);
     }
 
     #[test]
