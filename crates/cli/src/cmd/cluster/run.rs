@@ -75,8 +75,8 @@ pub struct Args {
     /// latter two want an image of Fathom's (see image) [default: fio]
     #[arg(long, value_name = "ENGINE", hide_possible_values = true)]
     engine: Option<EngineName>,
-    /// Image of the pods: one with fio in it, or Fathom's [default: as the engine
-    /// wants it]
+    /// Image of the pods: one with fio in it, which has to be named, or Fathom's
+    /// [default with native and auto: localhost/fathom:VERSION]
     #[arg(long, value_name = "NAME")]
     image: Option<String>,
     /// Block sizes
