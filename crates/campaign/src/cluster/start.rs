@@ -105,22 +105,19 @@ impl Going<'_, '_> {
             let patience = troubles.iter().map(|trouble| trouble.hope).min();
             let patience = patience.map_or(PATIENCE, patience_with);
             let stands = since.map_or(Duration::ZERO, |since| since.elapsed());
-            let is_stuck = !troubles.is_empty() && stands >= patience;
-            if !is_stuck && !is_told && stands >= PATIENCE {
-                is_told = true;
-                let told: Vec<String> = troubles.iter().cloned().map(Trouble::text).collect();
-                let text = format!("the {part} wait: {}", told.join("; "));
-                self.tell(Event::Note { text });
-            }
-            if is_stuck || began.elapsed() >= limit {
-                let ready = seen.pods.iter().filter(|pod| is_ready(pod)).count();
-                let mut told: Vec<String> = troubles.into_iter().map(Trouble::text).collect();
-                if told.is_empty() {
+            let mut troubles: Vec<String> = troubles.into_iter().map(Trouble::text).collect();
+            if stands >= patience || began.elapsed() >= limit {
+                if troubles.is_empty() {
+                    let ready = seen.pods.iter().filter(|pod| is_ready(pod)).count();
                     let after = limit.as_secs();
-                    told.push(format!("{ready} of {wanted} are ready after {after} s"));
+                    troubles.push(format!("{ready} of {wanted} are ready after {after} s"));
                 }
-                let troubles = told;
                 return Err(ClusterError::Start { part, troubles });
+            }
+            if !is_told && stands >= PATIENCE {
+                is_told = true;
+                let text = format!("the {part} wait: {}", troubles.join("; "));
+                self.tell(Event::Note { text });
             }
             pace.wait();
         }
@@ -148,28 +145,17 @@ impl Going<'_, '_> {
         part: &'static str,
         component: &str,
     ) -> Result<Vec<Value>, ClusterError> {
-        let labels = format!(
-            "{RUN}={},app.kubernetes.io/component={component}",
-            self.objects.run
-        );
         let began = Instant::now();
         let mut pace = Pace::new();
         loop {
             self.go_on()?;
-            let sets = self
-                .cluster
-                .list(DAEMON_SET, Some(self.namespace()), &labels, "")?;
-            let status = sets.first().map(|set| &set["status"]);
-            // Before the controller has seen the set, its numbers mean nothing.
-            let counted = status.filter(|status| status["observedGeneration"].is_u64());
-            let wanted = counted.and_then(|status| status["desiredNumberScheduled"].as_u64());
-            match wanted {
+            match self.daemons_wanted(component)? {
                 Some(0) => {
                     let troubles = vec!["no node is selected for them".to_owned()];
                     return Err(ClusterError::Start { part, troubles });
                 }
                 Some(wanted) => {
-                    return self.wait_for(part, component, usize::try_from(wanted).unwrap_or(1));
+                    return self.wait_for(part, component, wanted);
                 }
                 None if began.elapsed() >= GOING => {
                     let troubles = vec!["their daemon set was not looked at".to_owned()];
@@ -178,6 +164,22 @@ impl Going<'_, '_> {
                 None => pace.wait(),
             }
         }
+    }
+
+    /// How many pods a daemon set is to have, once the cluster has counted them.
+    pub(super) fn daemons_wanted(&self, component: &str) -> Result<Option<usize>, KubeError> {
+        let labels = format!(
+            "{RUN}={},app.kubernetes.io/component={component}",
+            self.objects.run
+        );
+        let sets = self
+            .cluster
+            .list(DAEMON_SET, Some(self.namespace()), &labels, "")?;
+        let status = sets.first().map(|set| &set["status"]);
+        // Before the controller has seen the set, its numbers mean nothing.
+        let counted = status.filter(|status| status["observedGeneration"].is_u64());
+        let wanted = counted.and_then(|status| status["desiredNumberScheduled"].as_u64());
+        Ok(wanted.and_then(|wanted| usize::try_from(wanted).ok()))
     }
 }
 

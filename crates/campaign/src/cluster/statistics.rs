@@ -7,13 +7,13 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use fathom_device::node::{Reading, files};
-use fathom_fleet::kube::{Cluster, KubeError};
+use fathom_fleet::kube::Cluster;
 use fathom_model::Event;
 use fathom_record::{StatsWriter, now_ms};
 
 use super::files::print;
-use super::going::{ClusterError, DAEMON_SET, Going};
-use super::manifests::{HOST_PROC, RUN};
+use super::going::{ClusterError, Going};
+use super::manifests::HOST_PROC;
 use super::start::Pace;
 use super::trouble::{Trouble, is_ready, text, troubles};
 
@@ -80,7 +80,7 @@ impl Going<'_, '_> {
         let mut pace = Pace::new();
         loop {
             self.go_on()?;
-            let (wanted, pods) = (self.wanted_observers()?, self.pods("stats")?);
+            let (wanted, pods) = (self.daemons_wanted("stats")?, self.pods("stats")?);
             let ready = pods.iter().filter(|pod| is_ready(pod));
             let named = |pointer| move |pod| text(pod, pointer).to_owned();
             let pod_and_node = |pod| {
@@ -101,21 +101,6 @@ impl Going<'_, '_> {
             }
             pace.wait();
         }
-    }
-
-    /// On how many nodes there is to be one, once the cluster has counted them.
-    fn wanted_observers(&self) -> Result<Option<usize>, KubeError> {
-        let labels = format!("{RUN}={}", self.objects.run);
-        let sets = self
-            .cluster
-            .list(DAEMON_SET, Some(self.namespace()), &labels, "")?;
-        let ours = sets
-            .iter()
-            .find(|set| text(set, "/metadata/name") == "stats");
-        let counted = ours.filter(|set| set.pointer("/status/observedGeneration").is_some());
-        let wanted =
-            counted.and_then(|set| set.pointer("/status/desiredNumberScheduled")?.as_u64());
-        Ok(wanted.and_then(|wanted| usize::try_from(wanted).ok()))
     }
 
     fn why_not(&self, wanted: Option<usize>, ready: usize, troubles: &[String]) -> String {
