@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 if ! cargo +nightly --version >/dev/null 2>&1 || ! cargo +nightly fuzz --version >/dev/null 2>&1; then
     echo "nightly Rust or cargo-fuzz is missing (cargo install cargo-fuzz): seeds only"
-    exec cargo test -p fathom-engine -p fathom-kconfig --test fuzz_seeds
+    exec cargo test -p fathom-engine -p fathom-kconfig --test suite fuzz_seeds
 fi
 
 # The seeds are every captured output, job file and Kconfig tree, whatever the target.

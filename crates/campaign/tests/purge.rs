@@ -1,5 +1,4 @@
 //! What a configuration wants of a purge, and the log of fio-tests.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
 use std::sync::Arc;

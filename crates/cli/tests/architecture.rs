@@ -1,5 +1,4 @@
 //! The rules of docs/ARCHITECTURE.md, checked on the sources themselves.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,5 +1,4 @@
 //! Campaign folders from the command line and with make.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,5 +1,4 @@
 //! What every command owes its user: help with examples, quiet ends, a manual.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::fs;
 use std::process::{Command, Output, Stdio};

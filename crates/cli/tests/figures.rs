@@ -1,7 +1,5 @@
 //! The figures of a run, made from what the real fio wrote.
 
-#![allow(clippy::unwrap_used)] // a test fails by panicking
-
 use std::path::Path;
 use std::process::Command;
 

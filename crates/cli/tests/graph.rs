@@ -1,5 +1,4 @@
 //! `fathom graph`: from a record to files.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::collections::BTreeMap;
 use std::fs;

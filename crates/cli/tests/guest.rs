@@ -1,8 +1,6 @@
 //! On a machine of its own: used disks are refused, NVMe and SCSI ones, and named
 //! ones are written; throttled disks give the latencies that both engines must
 //! find; and Fathom does without fio.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::path::Path;
 

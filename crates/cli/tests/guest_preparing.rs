@@ -1,8 +1,6 @@
 //! Making a drive ready on an emulated NVMe drive, which has a serial number and
 //! so a ledger: once, not again without need, and anew when somebody has written
 //! to it.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::path::Path;
 

@@ -1,8 +1,6 @@
 //! `fathom prio` on disks that cannot be had on an ordinary machine: one in
 //! software with Command Duration Limits, under a kernel and a fio that know them,
 //! and emulated SATA and NVMe ones that have none.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::path::Path;
 

@@ -1,7 +1,5 @@
 //! On a machine of its own: purges of NVMe, SCSI and ATA disks as QEMU has them,
 //! some of which say that they did it and did not.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::path::Path;
 

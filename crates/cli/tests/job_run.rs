@@ -1,5 +1,4 @@
 //! `fathom job run` and `fathom engines` with the real fio, as a user meets them.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

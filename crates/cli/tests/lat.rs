@@ -1,5 +1,4 @@
 //! `fathom lat` on logs that the real fio wrote, and on broken ones.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::fs;
 use std::path::{Path, PathBuf};

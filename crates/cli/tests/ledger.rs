@@ -1,8 +1,6 @@
 //! The ledgers of devices: on emulated drives in a guest, what runs write to
 //! them, what others write, and what a killed run has written; and what has no
 //! ledger.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,7 +1,5 @@
 //! What a person sees while a run goes on, on a terminal and off it.
 
-#![allow(clippy::unwrap_used)] // a test fails by panicking
-
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};

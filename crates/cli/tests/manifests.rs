@@ -1,6 +1,5 @@
 //! What `fathom cluster` would make in a cluster, without one and without a
 //! kubeconfig: as it is shown, as files, and with no more privileges than needed.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::collections::BTreeMap;
 use std::fs;

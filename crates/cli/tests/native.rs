@@ -1,5 +1,4 @@
 //! The native engine as a user meets it, beside fio where fio is the measure.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

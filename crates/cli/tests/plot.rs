@@ -1,5 +1,4 @@
 //! `fathom plot` on logs that the real fio wrote.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

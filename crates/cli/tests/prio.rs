@@ -1,6 +1,5 @@
 //! `fathom prio` where a disk needs no feature: baselines on a loop device, and
 //! what is refused. Limits themselves are in guest_prio.rs.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::fs;
 use std::path::Path;

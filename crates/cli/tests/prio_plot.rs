@@ -1,5 +1,4 @@
 //! `fathom prio plot` on folders as cdl_bench leaves them.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,6 +1,4 @@
 //! `fathom purge` on loop devices, as a person sees it.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::io::Write as _;
 use std::path::Path;

@@ -1,5 +1,4 @@
 //! `fathom runs` and `fathom show`: what was recorded, ended or not.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::path::Path;
 use std::process::{Command, Output};

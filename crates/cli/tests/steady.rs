@@ -1,8 +1,6 @@
 //! `fathom steady` on records of simulated devices, whose verdicts are known
 //! beforehand, and of real runs.
 
-#![allow(clippy::unwrap_used)] // a test fails by panicking
-
 use std::path::Path;
 use std::process::{Command, Output};
 

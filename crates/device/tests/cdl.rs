@@ -1,6 +1,5 @@
 //! Pages of Command Duration Limits: as files, as bytes, and through a disk that
 //! answers from a tape.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::path::Path;
 

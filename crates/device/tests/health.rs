@@ -1,8 +1,6 @@
 //! What drives say of themselves: answers as the specifications lay them out,
 //! played back, and the commands that ask for them.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;

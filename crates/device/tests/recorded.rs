@@ -1,8 +1,6 @@
 //! Hardware that the machine of the test need not have, as a recorded tree: the
 //! folders, links and values are those the kernel makes.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

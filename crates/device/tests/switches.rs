@@ -1,7 +1,6 @@
 //! Switches of NCQ priority and duration limits: the commands and the writes to
 //! sysfs that a disk gets, against recorded trees of disks that no test machine
 //! has.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::fs;
 use std::io;

@@ -1,6 +1,5 @@
 //! The fuzz targets over their seeds: whole, cut short, and with bytes changed.
 //! The seeds are the captured outputs and job files of the other tests.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::fs;
 use std::path::{Path, PathBuf};

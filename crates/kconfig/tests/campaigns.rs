@@ -1,6 +1,5 @@
 //! The campaign tree that ships with Fathom: complete, explained, and the same
 //! as fio-tests where it has the same names.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,6 +1,5 @@
 //! The fuzz target over its seeds: whole, cut short, and with bytes changed.
 //! The seeds are the trees of the other tests and of the campaigns.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::fs;
 use std::path::{Path, PathBuf};

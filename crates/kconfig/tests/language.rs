@@ -1,5 +1,4 @@
 //! What each construct means, and what is said when it is wrong.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::sync::Arc;
 

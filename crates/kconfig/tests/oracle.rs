@@ -1,7 +1,6 @@
 //! Side by side with PyPI's kconfiglib: the same configs from the same trees
 //! and the same values, over trees written to cover the language, over random
 //! trees, and over the campaign tree that ships with Fathom.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,5 +1,4 @@
 //! What a value is refused for, in words.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::sync::Arc;
 

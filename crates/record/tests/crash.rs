@@ -1,8 +1,6 @@
 //! A run that is killed at any moment leaves a record that can be read and that
 //! lacks nothing that was acknowledged.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -68,7 +66,7 @@ impl Drop for Killed {
 
 fn start(runs: &Path) -> Killed {
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child_writes_until_it_is_killed"])
+        .args(["--exact", "crash::child_writes_until_it_is_killed"])
         .env(RUNS, runs)
         .stdout(Stdio::null())
         .spawn()

@@ -1,7 +1,5 @@
 //! A full disk under the records: the run is told, and what is there stays readable.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;

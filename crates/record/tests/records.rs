@@ -1,7 +1,5 @@
 //! What is written is what is read, listed and found.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -282,7 +280,7 @@ fn runs_at_once_do_not_collide() {
     let runs = tempfile::tempdir().unwrap();
     let child = || {
         Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child_writes_runs_of_one_name"])
+            .args(["--exact", "records::child_writes_runs_of_one_name"])
             .env(COLLIDE, runs.path())
             .stdout(std::process::Stdio::null())
             .spawn()

@@ -4,7 +4,7 @@ use fathom_campaign::flow::Ending;
 use fathom_engine::Control;
 use fathom_model::{Event, RunStatus, StageEnd};
 
-use crate::support::{Place, Small};
+use crate::flow::support::{Place, Small};
 
 #[test]
 fn stages_that_ended_are_not_done_again_and_an_interrupted_one_is_done_anew() {

@@ -4,7 +4,7 @@ use fathom_analysis::steady_state::{Ask, Metric, Rounds, Rule, Window, judge};
 use fathom_campaign::flow::Ending;
 use fathom_model::{RunStatus, StageEnd};
 
-use crate::support::{Place, Ran, Small, fio_rule};
+use crate::flow::support::{Place, Ran, Small, fio_rule};
 
 /// The end of the settling and its last interval in ms.
 fn settled(ran: &Ran) -> (StageEnd, u64) {

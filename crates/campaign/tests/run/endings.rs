@@ -6,7 +6,7 @@ use fathom_campaign::budget::Over;
 use fathom_campaign::run::{Begin, Came};
 use fathom_model::RunStatus;
 
-use crate::support::{Campaign, begun, progress};
+use crate::run::support::{Campaign, begun, progress};
 
 #[test]
 fn a_failed_point_is_a_row_with_its_reason_and_the_campaign_goes_on() {

@@ -4,7 +4,7 @@ use fathom_campaign::run::Came;
 use fathom_model::{Event, RunStatus};
 use fathom_record::Record;
 
-use crate::support::{Campaign, begun, progress};
+use crate::run::support::{Campaign, begun, progress};
 
 /// Best at a depth of 8, then worse with each doubling.
 const WORSE: &str = "parallel = 8\nbeyond_percent = 30\n";

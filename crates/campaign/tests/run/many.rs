@@ -6,7 +6,7 @@ use std::fs;
 use fathom_campaign::run::Progress;
 use fathom_model::{Event, RunStatus};
 
-use crate::support::Campaign;
+use crate::run::support::Campaign;
 
 /// Memory of this process in KiB.
 fn resident_kib() -> Option<u64> {

@@ -6,7 +6,7 @@ use fathom_campaign::run::{Begin, Counts, Head, PLAN_FILE, Progress, RunError};
 use fathom_model::{Event, Exit, RunStatus};
 use fathom_record::{Entries, Record, Writer};
 
-use crate::support::{Campaign, begun, progress};
+use crate::run::support::{Campaign, begun, progress};
 
 #[test]
 fn a_campaign_runs_once_and_says_when_nothing_is_left() {

@@ -8,7 +8,7 @@ use fathom_campaign::snia::{Asked, Wanted};
 use fathom_model::{Event, Exit, RunStatus};
 use fathom_record::Record;
 
-use crate::support::Campaign;
+use crate::run::support::Campaign;
 
 fn with_tests() -> Campaign {
     let mut campaign = Campaign::on("");

@@ -10,7 +10,7 @@ use tungstenite::handshake::derive_accept_key;
 use tungstenite::protocol::Role;
 use tungstenite::{Message, WebSocket};
 
-use crate::tape::{self, Answer, Exchange, NAMESPACE, RUN, Request};
+use crate::exchanges::tape::{self, Answer, Exchange, NAMESPACE, RUN, Request};
 
 /// Answers each question as it was answered, in order; the last answer stays.
 pub struct Player {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use fathom_testkit::{FaultFs, LoopDevice, Throttle, Zram, skip};
 use serde_json::Value;
 
-use crate::Folder;
+use crate::proof::Folder;
 
 /// A machine that is busy with something else disturbs a run now and then.
 const TRIES: usize = 12;

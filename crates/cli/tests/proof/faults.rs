@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fathom_testkit::{FaultFs, await_that, deny, signal_until_it_ends, skip};
 use serde_json::Value;
 
-use crate::{Folder, document, stderr};
+use crate::proof::{Folder, document, stderr};
 
 const URING: &str =
     "[a]\nrw=randread\nioengine=io_uring\niodepth=8\nbs=1m\nsize=16m\nfilename=f\nnumjobs=2\n";

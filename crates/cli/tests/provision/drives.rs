@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fathom_testkit::skip;
 use serde_json::Value;
 
-use crate::support::{Drives, Lab, stderr, with};
+use crate::provision::support::{Drives, Lab, stderr, with};
 
 fn field<'v>(drive: &'v Value, name: &str) -> &'v str {
     drive[name].as_str().unwrap_or_default()

@@ -5,7 +5,7 @@ use std::fs;
 
 use fathom_testkit::{LoopDevice, SmallFs, skip};
 
-use crate::support::{DRIVE_BYTES, Drives, Lab, stderr, with};
+use crate::provision::support::{DRIVE_BYTES, Drives, Lab, stderr, with};
 
 #[test]
 fn drives_that_are_not_named_are_all_told_with_the_command_that_names_them() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fathom_testkit::{LoopDevice, meet, skip};
 use serde_json::Value;
 
-use crate::support::{DRIVE_BYTES, Drives, Lab, await_that, signal, with};
+use crate::provision::support::{DRIVE_BYTES, Drives, Lab, await_that, signal, with};
 
 fn is_done(document: &Value) {
     assert_eq!(document["status"], "complete", "{document:#}");

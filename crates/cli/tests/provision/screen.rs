@@ -2,7 +2,7 @@
 
 use fathom_testkit::{Tmux, skip};
 
-use crate::support::Lab;
+use crate::provision::support::Lab;
 
 fn command(lab: &Lab) -> String {
     // A fill of 20 s and more, whose end no busy machine comes to meet.

@@ -7,7 +7,7 @@ use std::process::Command;
 use fathom_testkit::{SmallFs, skip};
 use serde_json::Value;
 
-use crate::support::{
+use crate::quick::support::{
     Ended, Place, SECOND, SMALL_GROUP, await_that, programs_without, script, signal,
 };
 

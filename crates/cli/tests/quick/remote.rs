@@ -5,7 +5,7 @@ use std::fs;
 use fathom_testkit::{SmallFs, Sshd, skip};
 use serde_json::Value;
 
-use crate::support::{Ended, Place, SECOND, await_that, programs_without, script, signal};
+use crate::quick::support::{Ended, Place, SECOND, await_that, programs_without, script, signal};
 
 const BOTH_MODES: [&str; 2] = ["self", "fio"];
 

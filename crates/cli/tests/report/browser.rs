@@ -7,7 +7,7 @@ use fathom_model::RunStatus;
 use fathom_testkit::{Browser, skip};
 use serde_json::json;
 
-use crate::{records, report};
+use crate::report::{records, report};
 
 /// How many graphs have something other than their ground.
 const DRAWN: &str = "[...document.querySelectorAll('.chart canvas')].filter((canvas) => {

@@ -8,8 +8,8 @@ use fathom_model::{Entry, Event, JobResult, NodeSample, RunStatus, Volume};
 use fathom_record::{Header, StatsWriter};
 use fathom_testkit::{Browser, skip};
 
-use crate::records::{HOSTILE, figures, finished, header, job};
-use crate::{data, fathom, report};
+use crate::report::records::{HOSTILE, figures, finished, header, job};
+use crate::report::{data, fathom, report};
 
 /// When the run began, and the length of an interval, in ms.
 const START_MS: u64 = 1_800_000_000_000;
@@ -199,7 +199,7 @@ fn the_graphs_of_many_nodes_are_shown_one_at_a_time() {
     browser.eval(to).unwrap();
     let drawn = "document.querySelectorAll('#nodes .chart[data-drawn] canvas').length === 4";
     browser.wait_for(drawn).unwrap();
-    crate::browser::picture(&mut browser, "nodes.png");
+    crate::report::browser::picture(&mut browser, "nodes.png");
     browser
         .eval("document.querySelector('#nodes [data-by=\"1\"]').click()")
         .unwrap();

@@ -7,8 +7,8 @@ use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::Writer;
 use serde_json::{Value, json};
 
-use crate::records::{self, HOSTILE};
-use crate::{data, fathom, report, stderr};
+use crate::report::records::{self, HOSTILE};
+use crate::report::{data, fathom, report, stderr};
 
 #[test]
 fn a_campaign_is_told_from_its_best_points_to_its_job_files() {

@@ -11,7 +11,7 @@ use fathom_model::{Direction, Event, RunStatus, Sample, units};
 use fathom_record::Writer;
 use serde_json::{Value, json};
 
-use crate::{records, report};
+use crate::report::{records, report};
 
 fn assets() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/assets")

@@ -5,7 +5,7 @@ use std::process::Command;
 use fathom_testkit::{LoopDevice, Throttle, Zram, program, skip};
 use serde_json::Value;
 
-use crate::support::Campaign;
+use crate::running::support::Campaign;
 
 /// Runs of what a busy machine can disturb.
 const TRIES: usize = 6;
@@ -38,7 +38,7 @@ fn a_whole_campaign_of_fio_on_a_loop_device() {
     let campaign = Campaign::new(disk.path(), 2, "300ms");
     let word = format!("{}=16MiB", disk.path().display());
     let plain = campaign.good(&["run", "--engine", "fio", "--destroy", &word]);
-    let lines = crate::support::stderr(&plain);
+    let lines = crate::running::support::stderr(&plain);
     assert!(lines.contains("12/12  ✓ 0001-basic-tests/"), "{lines}");
     is_whole(&campaign, 12);
     let order: Vec<Value> = campaign.events();
@@ -139,7 +139,7 @@ fn a_record_does_not_go_on_with_another_device() {
     let mut other = campaign.command(&args);
     let refused = other.env("DEV", second.path()).output().unwrap();
     assert_eq!(refused.status.code(), Some(4));
-    let words = crate::support::stderr(&refused);
+    let words = crate::running::support::stderr(&refused);
     assert!(words.contains("--again starts a new record"), "{words}");
     assert_eq!(campaign.records().len(), 1);
 }

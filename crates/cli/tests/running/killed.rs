@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fathom_testkit::{LoopDevice, skip};
 
-use crate::support::{Campaign, await_that, signal};
+use crate::running::support::{Campaign, await_that, signal};
 
 /// Kills in a row; each campaign is killed at least so often.
 const KILLS: u32 = 20;
@@ -129,5 +129,5 @@ fn ctrl_c_ends_the_point_and_resume_goes_on() {
     assert_eq!(doc["status"], "complete");
     assert_eq!(campaign.done().len(), 78);
     let again = campaign.good(&["resume"]);
-    assert!(crate::support::stderr(&again).contains("--again starts a new record"));
+    assert!(crate::running::support::stderr(&again).contains("--again starts a new record"));
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use fathom_testkit::{LoopDevice, meet, skip};
 use serde_json::Value;
 
-use crate::support::{Campaign, await_that, stderr};
+use crate::running::support::{Campaign, await_that, stderr};
 
 /// The stages that have ended in the last record, in order, with how.
 fn ended(campaign: &Campaign) -> Vec<(String, String)> {

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use fathom_testkit::{LoopDevice, SmallFs, skip};
 
-use crate::support::{Campaign, stderr};
+use crate::running::support::{Campaign, stderr};
 
 const SIZE: u64 = 16 << 20;
 
@@ -121,7 +121,7 @@ fn a_device_that_comes_into_use_ends_the_campaign() {
     let campaign = Campaign::new(disk.path(), 16, "200ms");
     let word = format!("{}=16MiB", disk.path().display());
     let child = campaign.start(&["run", "--engine", "native", "--destroy", &word, "-q"]);
-    crate::support::await_that("a point is done", || !campaign.done().is_empty());
+    crate::running::support::await_that("a point is done", || !campaign.done().is_empty());
     let above = LoopDevice::over(disk.path()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");

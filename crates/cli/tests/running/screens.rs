@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_testkit::{Sshd, Tmux, skip};
 
-use crate::support::{Campaign, await_that, signal};
+use crate::running::support::{Campaign, await_that, signal};
 
 const RUN: [&str; 5] = ["run", "--engine", "sim", "--sim", "sim.toml"];
 
@@ -82,7 +82,7 @@ fn status_and_watch_follow_a_run_from_another_terminal() {
     let watch = watch.wait_with_output().unwrap();
     assert!(watch.status.success(), "{watch:?}");
     assert!(run.wait().unwrap().success());
-    let lines = crate::support::stderr(&watch);
+    let lines = crate::running::support::stderr(&watch);
     assert!(lines.contains("78/78  ✓ "), "{lines}");
     let end = String::from_utf8_lossy(&watch.stdout).into_owned();
     assert!(
@@ -135,5 +135,5 @@ fn status_and_watch_of_another_host() {
     }
     let missing = there("status", "/no/such/fathom");
     assert_eq!(missing.status.code(), Some(5), "{missing:?}");
-    assert!(crate::support::stderr(&missing).contains("--program"));
+    assert!(crate::running::support::stderr(&missing).contains("--program"));
 }

@@ -9,8 +9,8 @@ use fathom_device::purge::{PASSWORD, Purge};
 use fathom_model::{Exit, Promise};
 use fathom_testkit::{LoopDevice, skip};
 
-use crate::drive::{Drive, bad, good, opcode};
-use crate::{Machine, SIZE, all_kept, kept, require, run, want};
+use crate::purge::drive::{Drive, bad, good, opcode};
+use crate::purge::{Machine, SIZE, all_kept, kept, require, run, want};
 
 const IDENTIFY: u8 = 0xec;
 const SET_PASSWORD: u8 = 0xf1;

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use fathom_device::command::{Command, Data, Issue, Live, Reply};
 
-use crate::SIZE;
+use crate::purge::SIZE;
 
 type Answer = dyn Fn(&Command) -> Reply + Send + Sync;
 

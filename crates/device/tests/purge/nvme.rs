@@ -9,8 +9,8 @@ use fathom_device::purge::{Format, Purge, PurgeError, Want};
 use fathom_model::{Exit, Promise};
 use fathom_testkit::{LoopDevice, skip};
 
-use crate::drive::{Drive, bad, good};
-use crate::{Machine, SIZE, all_kept, kept, require, run, want, words};
+use crate::purge::drive::{Drive, bad, good};
+use crate::purge::{Machine, SIZE, all_kept, kept, require, run, want, words};
 
 /// What a controller says: Format NVM (OACS bit 1), FNA, SANICAP.
 fn controller(fna: u8, sanicap: u32) -> Vec<u8> {

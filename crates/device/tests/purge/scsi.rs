@@ -8,8 +8,8 @@ use fathom_device::purge::Purge;
 use fathom_model::{Exit, Promise};
 use fathom_testkit::{LoopDevice, skip};
 
-use crate::drive::{Drive, bad, good, opcode};
-use crate::{Machine, SIZE, all_kept, kept, require, run, want};
+use crate::purge::drive::{Drive, bad, good, opcode};
+use crate::purge::{Machine, SIZE, all_kept, kept, require, run, want};
 
 const REQUEST_SENSE: u8 = 0x03;
 const FORMAT_UNIT: u8 = 0x04;
@@ -101,7 +101,7 @@ fn scsi_sanitizes_and_formats_are_followed_to_their_end() {
         let drive = drive(device.path(), true, states, Reply::default()).erasing_at(cdb[0]);
         let purge = Purge::new(&machine.sys(), &drive, &want(method), device.path()).unwrap();
         let mut shares = Vec::new();
-        let words = crate::words(&[device.path()]);
+        let words = crate::purge::words(&[device.path()]);
         let done = purge.run(&drive, &words, &|| false, &mut |progress| {
             if let fathom_device::purge::Progress::Part {
                 share: Some(share), ..

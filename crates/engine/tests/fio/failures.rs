@@ -8,7 +8,7 @@ use fathom_engine::{Control, Flow, Outcome};
 use fathom_model::{Event, FailureKind};
 use fathom_testkit::{FaultFs, Op, SmallFs, skip};
 
-use crate::bench::{Bench, pid_of};
+use crate::fio::bench::{Bench, pid_of};
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
@@ -35,7 +35,7 @@ fn kill(signal: &str, pid: &str) {
 }
 
 /// Runs until the first interval, then does something to fio, once.
-fn strike(bench: &Bench, job: &str, blow: &mut dyn FnMut(u32)) -> crate::bench::Told {
+fn strike(bench: &Bench, job: &str, blow: &mut dyn FnMut(u32)) -> crate::fio::bench::Told {
     let (mut pid, mut struck) = (None, false);
     bench.run_with(&bench.request(job), &Control::default(), &mut |event| {
         pid = pid.or(pid_of(event));

@@ -7,7 +7,7 @@ use fathom_engine::fio::stream::{OutputFormat, select};
 use fathom_engine::{Control, Flow, Outcome};
 use fathom_model::{Direction, Event, FailureKind, Histogram};
 
-use crate::bench::Bench;
+use crate::fio::bench::Bench;
 
 const TIMED: &str = "[global]\nsize=4m\ntime_based\nrate_iops=2000\nfilename=data\n";
 
@@ -174,7 +174,7 @@ fn a_status_that_fio_itself_was_asked_for_is_told() {
     request.interval = Duration::from_secs(1);
     let mut pid = None;
     let told = bench.run_with(&request, &Control::default(), &mut |event| {
-        pid = pid.or(crate::bench::pid_of(event));
+        pid = pid.or(crate::fio::bench::pid_of(event));
         if let (Event::Interval { t_ms: 0..1900, .. }, Some(pid)) = (event, pid) {
             let kill = Command::new("kill")
                 .args(["-USR1", &pid.to_string()])

@@ -9,7 +9,7 @@ use fathom_model::{Histogram, JobResult};
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use crate::facts;
+use crate::fio_write::facts;
 
 /// Whether a fixture is an output of fio 3.33 in JSON: not of fio 2.x, whose
 /// layout is another, nor of fio's client mode, which no run of ours is.

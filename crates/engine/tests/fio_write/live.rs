@@ -10,7 +10,7 @@ use fathom_model::{JobResult, Results};
 use fathom_testkit::{LoopDevice, skip};
 use jiff::tz::TimeZone;
 
-use crate::facts;
+use crate::fio_write::facts;
 
 /// What every run has.
 const COMMON: [&str; 5] = [

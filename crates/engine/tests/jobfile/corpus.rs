@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use fathom_engine::jobfile::{Checked, JobFile, Severity, cmdline, table::table};
 use fathom_model::{JobOption, JobSpec};
 
-use crate::fio;
+use crate::jobfile::fio;
 
 const FOLDERS: [&str; 4] = ["valid", "invalid", "stricter", "looser"];
 

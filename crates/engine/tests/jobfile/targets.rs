@@ -5,7 +5,7 @@ use std::path::Path;
 use fathom_engine::jobfile::{self, JobFile, Replay, spec, value::Amount};
 use fathom_model::JobSpec;
 
-use crate::fio;
+use crate::jobfile::fio;
 
 fn job(text: &str) -> JobSpec {
     let file = JobFile::parse(&format!("[job]\n{text}\n"), Path::new("x.fio"), &|_| None).file;

@@ -2,7 +2,7 @@
 
 use fathom_engine::jobfile::value::{self, Amount, Base, TimeUnit};
 
-use crate::fio;
+use crate::jobfile::fio;
 
 const SIZES: [&str; 26] = [
     "1", "4096", "4k", "4K", "4kb", "4kB", "4ki", "4kib", "4KiB", "7b", "7B", "0x1000", "0X10",

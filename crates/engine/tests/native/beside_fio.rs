@@ -4,7 +4,7 @@ use std::process::Command;
 
 use fathom_engine::fio::json;
 
-use crate::{folder, run};
+use crate::native::{folder, run};
 
 /// Runs fio itself; `None` where it is not installed.
 fn fio(dir: &std::path::Path, text: &str) -> Option<fathom_model::Results> {

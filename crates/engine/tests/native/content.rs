@@ -1,6 +1,6 @@
 //! What is on the file afterwards: every block written exactly once, with the right content.
 
-use crate::{folder, run};
+use crate::native::{folder, run};
 
 /// The engines that move data.
 const ENGINES: [&str; 7] = [

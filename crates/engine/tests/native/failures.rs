@@ -4,7 +4,7 @@ use fathom_engine::Outcome;
 use fathom_model::FailureKind;
 use fathom_testkit::{FaultFs, LoopDevice, Op, SmallFs, skip};
 
-use crate::{Seen, folder, try_run};
+use crate::native::{Seen, folder, try_run};
 
 fn fails(text: &str) -> Seen {
     let dir = folder();
@@ -204,7 +204,7 @@ fn a_device_gets_each_block_once_and_the_kernel_counted_as_much() {
             "[a]\nioengine={engine}\niodepth=8\ndirect=1\nrw=randwrite\nbs=4k\nfilename={}\nioscheduler=none\n",
             device.path().display()
         );
-        let seen = crate::run(dir.path(), &text);
+        let seen = crate::native::run(dir.path(), &text);
         assert_eq!(seen.write(0).total_ios, 1024, "{engine}");
         let disk = &seen.results().disks[0];
         // Neighbours may have been merged; each merge is one request less.
@@ -279,7 +279,7 @@ fn polling_where_nothing_can_be_polled_says_what_it_needs() {
     // Without direct=1 the page cache answers, and preadv2 need not poll.
     let dir = folder();
     let text = "[a]\nrw=read\nioengine=pvsync2\nhipri=1\nsize=64k\nfilename=f\n";
-    assert_eq!(crate::run(dir.path(), text).read(0).total_ios, 16);
+    assert_eq!(crate::native::run(dir.path(), text).read(0).total_ios, 16);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use fathom_engine::{Engine, Flow, Outcome, Sink};
 use fathom_model::{Direction, Event, Sample};
 use fathom_testkit::{FaultFs, skip};
 
-use crate::{Seen, folder, request, run, try_run};
+use crate::native::{Seen, folder, request, run, try_run};
 
 fn samples(seen: &Seen) -> Vec<&Sample> {
     let samples = seen.events.iter().filter_map(|event| match event {

@@ -2,7 +2,7 @@
 
 use fathom_engine::Outcome;
 
-use crate::{Seen, folder, try_run};
+use crate::native::{Seen, folder, try_run};
 
 /// Options of one job each, a blank between two.
 const JOBS: &[&str] = &[

@@ -9,7 +9,7 @@ use fathom_engine::fio::json;
 use fathom_model::{FailureKind, Results};
 use fathom_testkit::skip;
 
-use crate::{Seen, folder, run, try_run};
+use crate::native::{Seen, folder, run, try_run};
 
 /// Runs fio on a job; whether all went well, and its results.
 fn fio(dir: &Path, text: &str) -> (bool, Results) {

@@ -1,6 +1,5 @@
 //! `fathom config` as a user meets it: commands, the menu in a terminal, and
 //! the same files as kconfiglib writes.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod commands;
 mod menu;

@@ -1,6 +1,5 @@
 //! `fathom run`, `resume`, `status` and `watch` as a user meets them, with the
 //! real engines on loop devices and zram, and with the simulation.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod devices;
 mod killed;

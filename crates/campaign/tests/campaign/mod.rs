@@ -1,5 +1,4 @@
 //! Campaign folders: unpacked, planned, generated, checked.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::path::{Path, PathBuf};
 

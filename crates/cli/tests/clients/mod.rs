@@ -1,6 +1,5 @@
 //! `fathom serve` and `fathom job run --client` with real fio servers: what is
 //! added up, and every way in which a server can fail.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,5 +1,4 @@
 //! Counters of nodes and volumes, from recorded files.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::path::Path;
 

@@ -1,6 +1,5 @@
 //! `fathom job run --hosts` on machines of their own: network namespaces with a
 //! real sshd each.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::collections::BTreeSet;
 use std::fs;

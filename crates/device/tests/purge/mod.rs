@@ -3,9 +3,6 @@
 //! the exact commands, and every way in which a drive can say one thing and do
 //! another.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileExt as _, symlink};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,4 @@
 //! What the native engine promises, proven: beside fio, and under faults.
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod beside_fio;
 mod faults;

@@ -1,7 +1,6 @@
 //! `fathom cluster` against recorded answers of a real API server: all that a run
 //! does in a cluster, without one. The recordings are made and checked by
 //! `make test-cluster` (tests/cluster/recording.rs).
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,6 +1,5 @@
 //! `fathom report`: the page's text, its script under node, and the page in a
 //! browser.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod browser;
 mod nodes;

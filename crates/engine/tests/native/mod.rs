@@ -1,5 +1,4 @@
 //! The native engine on real files, and beside the real fio.
-#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod beside_fio;

@@ -1,0 +1,46 @@
+//! The integration tests of this crate in one binary: each that is linked costs
+//! more than most of its tests take.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+mod architecture;
+mod campaign;
+mod campaign_results;
+mod clients;
+mod command_line;
+mod config;
+#[cfg(feature = "kube")]
+mod exchanges;
+mod figures;
+mod graph;
+#[cfg(target_os = "linux")]
+mod guest;
+#[cfg(target_os = "linux")]
+mod guest_preparing;
+#[cfg(target_os = "linux")]
+mod guest_prio;
+#[cfg(target_os = "linux")]
+mod guest_purge;
+mod hosts;
+mod import;
+mod job;
+mod job_run;
+mod lat;
+#[cfg(target_os = "linux")]
+mod ledger;
+mod live;
+mod manifests;
+mod native;
+mod plot;
+mod prio;
+mod prio_plot;
+#[cfg(target_os = "linux")]
+mod proof;
+mod provision;
+#[cfg(target_os = "linux")]
+mod purge;
+mod quick;
+mod report;
+mod running;
+mod show;
+mod snia;
+mod steady;

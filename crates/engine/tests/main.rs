@@ -1,0 +1,11 @@
+//! The integration tests of this crate in one binary: each that is linked costs
+//! more than most of its tests take.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+mod fio;
+mod fio_outputs;
+mod fio_write;
+mod fuzz_seeds;
+mod jobfile;
+#[cfg(target_os = "linux")]
+mod native;
