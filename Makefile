@@ -87,7 +87,7 @@ install: ## binary, man pages and shell completions under DESTDIR and PREFIX
 
 .PHONY: bench
 bench: ## Fathom's own cost, side by side with plain fio; writes bench/results.md and .json
-	@tools/setup.sh build quick static bench
+	@tools/setup.sh build quick static test bench
 	rustup target add $(musl_target)
 	$(CARGO) bench --locked -p fathom-cli --bench cost --target $(musl_target)
 
