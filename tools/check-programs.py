@@ -19,7 +19,8 @@ IN_GUEST = ["tools/guest/init", "tools/guest/first-root", "tools/guest/cdl-up"]
 # What variables stand for: nothing where it is the program of these sources.
 VARIABLES = {"$fathom": "", "$binary": "", "$FATHOM_STATIC": "", "$deny": "", "$0": "", "$cargo": "cargo",
              "$CARGO": "cargo", "$MAKE": "make", "$NICE": "nice -n 10", "$C": "ctr"}
-OURS = ["fathom", "cargo-deny"]
+# Ours, what cargo brings, and what Debian has no package of, used where it is there.
+OURS = ["fathom", "cargo-deny", "fiologparser.py"]
 BUILTINS = """. : [ break cd continue echo eval exit export false hash kill local mapfile printf pwd
     read readonly return set shift source test true type ulimit umask unset wait""".split()
 # What runs its arguments, with those of its options that take a value.
@@ -154,7 +155,7 @@ def rust(name):
     inside = re.match(r"crates/testkit|crates/\w+/tests|bench", name)
     for found in [*RUST.finditer(source), *LIST.finditer(source)]:
         if inside or found[0].startswith("Command::new"):
-            for program in re.findall(PROGRAM, found[0]):
+            for program in set(re.findall(PROGRAM, found[0])) - set(OURS):
                 calls.setdefault(program, f"{name}:{source.count(chr(10), 0, found.start()) + 1}")
 
 
