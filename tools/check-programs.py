@@ -131,13 +131,12 @@ def runs_arguments(function, functions):
 
 
 def makefile(source):
-    recipe = r"^\t[-@+]*((?:.*\\\n)*.*)"
-    shell = r"\$\(shell ((?:[^()]|\([^()]*\))*)\)"
-    for found in re.finditer(f"{recipe}|{shell}", source, re.M):
-        line = source.count("\n", 0, found.start()) + 1
-        lines = re.sub(r"\$[({](\w+)[)}]", r"${\1}", found[1] or found[2])
-        lines = re.sub(r"\$\([a-z-]+ (?:[^()]|\([^()]*\))*\)", "WORDS", lines) if found[1] else lines
-        script("Makefile", lines.replace("$$", "$"), line)
+    recipes = r"^\t[-@+]*((?:.*\\\n)*.*)"
+    shells = r"\$\(shell ((?:[^()]|\([^()]*\))*)\)"
+    for found in [*re.finditer(recipes, source, re.M), *re.finditer(shells, source)]:
+        lines = re.sub(r"\$\((\w+)\)", r"${\1}", found[1])
+        lines = re.sub(r"\$\([a-z-]+ (?:[^()]|\([^()]*\))*\)", "WORDS", lines)
+        script("Makefile", lines.replace("$$", "$"), source.count("\n", 0, found.start()) + 1)
 
 
 PROGRAM = r'"([a-z][\w.+-]*)"'
