@@ -21,7 +21,7 @@ help: ## this list
 
 .PHONY: quick
 quick: ## build, run the quick series in ./quick, show and record its results
-	@tools/setup.sh quick
+	@tools/setup.sh build quick
 	$(CARGO) build --release --locked -p fathom-cli
 	@mkdir -p quick
 	"$(target_dir)/release/fathom" --runs quick/fathom-runs quick here quick
@@ -33,7 +33,7 @@ test: setup fmt lint unit docs deny ## everything a change must pass; installs w
 
 .PHONY: setup
 setup: ## install the Debian packages that the tests need and that are missing
-	@tools/setup.sh build quick test
+	@tools/setup.sh build quick test lint guest
 
 .PHONY: fmt
 fmt: ## check the formatting
@@ -74,24 +74,26 @@ deny: ## licences, bans and sources of the dependencies; advisories where they c
 
 .PHONY: musl
 musl: ## the static binary
+	@tools/setup.sh build static
 	rustup target add $(musl_target)
 	$(CARGO) build --release --locked -p fathom-cli --target $(musl_target)
 	@ls -l "$(target_dir)/$(musl_target)/release/fathom"
 
 .PHONY: install
 install: ## binary, man pages and shell completions under DESTDIR and PREFIX
+	@tools/setup.sh build
 	$(CARGO) build --release --locked -p fathom-cli
 	@tools/install.sh "$(target_dir)/release/fathom" "$(DESTDIR)$(PREFIX)"
 
 .PHONY: bench
 bench: ## Fathom's own cost, side by side with plain fio; writes bench/results.md and .json
-	@tools/setup.sh quick bench
+	@tools/setup.sh build quick static test bench
 	rustup target add $(musl_target)
 	$(CARGO) bench --locked -p fathom-cli --bench cost --target $(musl_target)
 
 .PHONY: bench-engine
 bench-engine: ## the native engine beside fio, some 15 minutes; as root; writes bench/engine.md and .json
-	@tools/setup.sh quick
+	@tools/setup.sh build quick static
 	rustup target add $(musl_target)
 	$(CARGO) bench --locked -p fathom-cli --bench engine --target $(musl_target)
 

@@ -41,10 +41,24 @@ newer_fio_can_be_had() {
     [ $status -ne 3 ]
 }
 
+# Whether tools/setup.sh installs a program on this machine; one that it does not know
+# counts, so that it is noticed.
+installable() {
+    case $(grep " $1\( \|\$\)" "$(dirname "$0")/programs") in
+        *"[$(uname -m)]"*) ;;
+        *"["*) return 1 ;;
+    esac
+    has apt-get
+}
+
 # can REASON: whether this machine can do what the reason says it cannot. The first
 # of its words that names a capability decides; the general ones come last.
 can() {
     case $(printf '%s' "$1" | tr '[:upper:]' '[:lower:]') in
+        *"the program "*" is not installed"*)
+            program=${1#*the program }
+            installable "${program%% *}"
+            ;;
         *kconfiglib*) pypi_works ;;
         *"newer fio"*) newer_fio_can_be_had ;;
         *guest*) guest_can_be_had ;;
@@ -56,9 +70,6 @@ can() {
         *fuse*) is_root && [ -w /dev/fuse ] ;;
         *loop*) is_root && loop_works ;;
         *namespace*) is_root && unshare -n true 2>/dev/null ;;
-        *chromium*) has chromium || { has apt-get && apt-cache show chromium >/dev/null 2>&1; } ;;
-        *"program node"*) has node || has apt-get ;;
-        *ssh*) has apt-get || has sshd ;;
         *mount*) is_root && unshare -m mount -t tmpfs none /mnt 2>/dev/null ;;
         *root*) is_root ;;
         *) true ;;

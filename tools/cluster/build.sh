@@ -13,26 +13,8 @@ what=${1:-all}
 NICE=(nice -n 10)
 t() { local s=$SECONDS; "$@"; echo "[build] $* : $((SECONDS-s))s"; }
 
-# Command and package.
-needed=(containerd:containerd runc:runc etcd:etcd-server debootstrap:debootstrap iptables:iptables
-  conntrack:conntrack nsenter:util-linux ip:iproute2 curl:curl openssl:openssl python3:python3
-  ethtool:ethtool socat:socat)
-missing() {
-  local pair
-  for pair in "${needed[@]}"; do command -v "${pair%%:*}" >/dev/null || echo "${pair#*:}"; done
-  [ -e /usr/lib/cni/bridge ] || echo containernetworking-plugins
-  [ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
-}
-
-debs() {
-  local list; mapfile -t list < <(missing)
-  [ ${#list[@]} -gt 0 ] || return 0
-  # /usr/sbin/policy-rc.d (exit 101) may exist, so no daemon is started by dpkg.
-  export DEBIAN_FRONTEND=noninteractive
-  "${NICE[@]}" apt-get -q update >"$K8S_ROOT/apt.log" 2>&1 </dev/null
-  "${NICE[@]}" apt-get -q -y install --no-install-recommends "${list[@]}" >>"$K8S_ROOT/apt.log" 2>&1 </dev/null \
-    || { tail "$K8S_ROOT/apt.log"; return 1; }
-}
+# Where policy-rc.d says no (exit 101), as in a container, dpkg starts no daemon.
+debs() { "${NICE[@]}" ../setup.sh "$@"; }
 
 # A Go that Kubernetes can be built with: this machine's, else the toolchain that Go publishes as a
 # module, which any Go can fetch (and check); in a module no file may be executed.
@@ -106,15 +88,14 @@ bins() {
 # What was built by this very version of these scripts is used as it is.
 made=$(cat build.sh env.sh images.sh mkimage.py | sha256sum | cut -d' ' -f1)
 if [ "$what" = all ] && [ "$(cat "$K8S_ROOT/made" 2>/dev/null)" = "$made" ]; then
-  debs
+  debs cluster
   exit 0
 fi
 
-needed+=(go:golang-go)
 goenv
 case $what in
-  debs) t debs;;
+  debs) t debs cluster cluster-build;;
   bins) t newgo; t bins;;
   images) t newgo; t ./images.sh;;
-  all) t debs; t newgo; t bins; t "$HERE/images.sh"; rm -rf "$GOMODCACHE" "$GOCACHE" "$K8S_ROOT"/{fio-rootfs,pause-src}; echo "$made" > "$K8S_ROOT/made";;
+  all) t debs cluster cluster-build; t newgo; t bins; t "$HERE/images.sh"; rm -rf "$GOMODCACHE" "$GOCACHE" "$K8S_ROOT"/{fio-rootfs,pause-src}; echo "$made" > "$K8S_ROOT/made";;
 esac

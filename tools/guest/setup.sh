@@ -37,7 +37,7 @@ fail() {
 
 [ "$(uname -m)" = x86_64 ] || fail "the guest is an x86-64 machine, this is not"
 for program in $needed; do
-    command -v "$program" >/dev/null || fail "$program is missing (tools/setup.sh test installs it)"
+    command -v "$program" >/dev/null || fail "$program is missing (tools/setup.sh build guest installs it)"
 done
 
 mkdir -p "$state"
