@@ -44,7 +44,7 @@ pub use browser::Browser;
 pub use children::{await_that, meet, signal, signal_until_it_ends};
 pub use deny::deny;
 pub use devices::{LoopDevice, SmallFs};
-pub use faultfs::{FaultFs, Op};
+pub use faultfs::{FaultFs, Op, Served};
 pub use guest::{Answer, Guest, GuestPlan};
 pub use kconfiglib::kconfiglib;
 pub use lab::Lab;
