@@ -3,10 +3,13 @@
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fathom_testkit::{Browser, FaultFs, LoopDevice, Op, SmallFs, await_that, skip};
+use fathom_testkit::{
+    Browser, FaultFs, LoopDevice, Op, SmallFs, await_that, exclusive, free_port, skip,
+};
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
@@ -58,6 +61,21 @@ fn faults_come_when_they_are_asked_for() {
     faultfs.release();
     assert_eq!(reader.join().unwrap(), [8, 8]);
     assert_eq!((faultfs.held(), faultfs.served()[0].ios), (0, 2));
+}
+
+#[test]
+fn turns_and_ports_are_each_tests_own() {
+    let turn = exclusive("testkit");
+    let (tell, told) = channel();
+    let other = thread::spawn(move || {
+        let _turn = exclusive("testkit");
+        tell.send(()).unwrap();
+    });
+    assert!(told.recv_timeout(Duration::from_millis(50)).is_err());
+    drop(turn);
+    told.recv().unwrap();
+    other.join().unwrap();
+    assert_ne!(free_port(), free_port());
 }
 
 #[test]
