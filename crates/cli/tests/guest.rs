@@ -360,7 +360,12 @@ fn disks_that_vanish_or_stall_end_a_run_with_their_names() {
         ("io_uring", "signal"),
     ] {
         guest.must(&table);
-        let more = if end == "timeout" { "--timeout 2s" } else { "" };
+        // Time enough to suspend it.
+        let more = if end == "timeout" {
+            "--timeout 10s"
+        } else {
+            ""
+        };
         start_reading(
             &mut guest,
             "mapper/slow",
@@ -370,7 +375,8 @@ fn disks_that_vanish_or_stall_end_a_run_with_their_names() {
         // Every I/O from now on waits until it is resumed.
         guest.must("dmsetup suspend --noflush --nolockfs slow");
         if end == "signal" {
-            guest.must("kill -INT $(cat /tmp/pid); sleep 1; kill -INT $(cat /tmp/pid)");
+            // Several that come at once are one to it.
+            guest.must("until [ -s /tmp/code ]; do kill -INT $(cat /tmp/pid); sleep 1; done 2>&1");
         }
         let (doc, code) = end_of_reading(&mut guest);
         let kinds: Vec<_> = doc["failures"].as_array().unwrap().iter().collect();
