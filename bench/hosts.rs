@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,9 +29,7 @@ struct Servers(Vec<(Child, u16)>);
 impl Servers {
     fn new(count: usize) -> Self {
         let servers = (0..count).map(|_| {
-            let free = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-            let port = free.local_addr().unwrap().port();
-            drop(free);
+            let port = fathom_testkit::free_port();
             let child = Command::new("fio")
                 .arg(format!("--server=ip:127.0.0.1,{port}"))
                 .stdin(Stdio::null())
@@ -41,7 +39,7 @@ impl Servers {
                 .unwrap();
             let started = Instant::now();
             while TcpStream::connect(("127.0.0.1", port)).is_err() {
-                assert!(started.elapsed() < Duration::from_secs(20), "no fio server");
+                assert!(started.elapsed() < Duration::from_secs(120), "no fio server");
                 thread::sleep(Duration::from_millis(10));
             }
             (child, port)

@@ -12,7 +12,7 @@ use fathom_testkit::{
 use serde_json::Value;
 
 const LONG: &str =
-    "[global]\nsize=1m\ntime_based\nruntime=60\nrw=randread\nrate_iops=500\n[a]\nnumjobs=4\n";
+    "[global]\nsize=1m\ntime_based\nruntime=600\nrw=randread\nrate_iops=500\n[a]\nnumjobs=4\n";
 
 /// Fathom in a folder of its own, where trigger files are looked for too.
 struct Bench(Program);

@@ -204,6 +204,11 @@ fn a_budget(guest: &mut Guest, drive: &Drive) {
 /// A campaign leads the drive into steady state, which is needless the next time,
 /// and stale once somebody else has written.
 fn a_state(guest: &mut Guest, drive: &Drive) {
+    // An emulated drive on a busy machine is never steady of itself.
+    for metric in ["IOPS", "BW"] {
+        let limits = format!("{metric}_WD_SS_MEAN_LIMIT=10000% {metric}_WD_SS_SLOPE=10000%");
+        guest.must(&format!("cd /tmp/c && fathom config set {limits}"));
+    }
     let set = format!(
         "cd /tmp/c && fathom config set PURGING=n PROFILE_SEQREAD=n PROFILE_SEQWRITE=n \
          PROFILE_RANDWRITE=n PROFILE_RANDWRITE_70_30=n PROFILE_RANDWRITE_97_3=n \

@@ -62,7 +62,7 @@ fn of(dir: &Path, options: &str, ios: u64) -> u64 {
         work_dir: dir.to_owned(),
         raw_dir: dir.to_owned(),
         interval: Duration::from_millis(50),
-        deadline: Some(Duration::from_secs(30)),
+        deadline: Some(Duration::from_secs(300)),
     };
     let before = COUNTED.load(Relaxed);
     let outcome = Native::new().run(&request, &Control::default(), &mut Deaf);

@@ -9,7 +9,12 @@
 //                     likewise read, fsync, open
 //   short-write 7     the 7th write from now moves half of its bytes; likewise short-read
 //   delay-read 5000   every read takes 5000 us longer; likewise delay-write
-//   clear             no more faults and delays
+//   hold-read 100     the 100th read from now and all that follow wait for release
+//   release           they need not wait any more
+//   clear             no more faults, delays and waiting; counts begin anew
+// Reading it gives, for reads and for writes, how many were served and the ns that
+// it took them in all, measured within: whoever asked has waited longer; then how many
+// reads wait for release.
 #define FUSE_USE_VERSION 31
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
@@ -22,6 +27,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 enum op { READ, WRITE, FSYNC, OPEN, OPS };
@@ -38,6 +44,10 @@ static struct {
 
 static atomic_long delay_us[2]; // READ, WRITE
 static atomic_long short_at[2]; // READ, WRITE
+static atomic_long served[2];   // READ, WRITE
+static atomic_long took_ns[2];  // READ, WRITE
+static atomic_long hold_at;     // reads from this one on wait; 0 for none
+static atomic_long held;        // so many do
 static int backing;
 
 static const char *relative(const char *path)
@@ -75,6 +85,16 @@ static int obey(const char *command)
         for (int op = 0; op < OPS; op++)
             faults[op].at = faults[op].count = 0;
         delay_us[READ] = delay_us[WRITE] = short_at[READ] = short_at[WRITE] = 0;
+        served[READ] = served[WRITE] = took_ns[READ] = took_ns[WRITE] = 0;
+        hold_at = 0;
+        return 0;
+    }
+    if (strcmp(word, "hold-read") == 0) {
+        hold_at = faults[READ].count + number;
+        return 0;
+    }
+    if (strcmp(word, "release") == 0) {
+        hold_at = 0;
         return 0;
     }
     if (strcmp(word, "delay-read") == 0) {
@@ -165,19 +185,57 @@ static int do_create(const char *path, mode_t mode, struct fuse_file_info *file)
     return open_file(path, file, O_CREAT, mode);
 }
 
+static long now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000L + now.tv_nsec;
+}
+
+static void count(enum op op, long began_ns)
+{
+    served[op]++;
+    took_ns[op] += now_ns() - began_ns;
+}
+
+static void wait_for_release(void)
+{
+    long at = hold_at;
+    if (!at || faults[READ].count < at)
+        return;
+    held++;
+    while (hold_at)
+        usleep(1000);
+    held--;
+}
+
+static int tell(char *buffer, size_t size, off_t offset)
+{
+    char text[128];
+    int length = snprintf(text, sizeof text, "%ld %ld %ld %ld %ld\n", served[READ],
+                          took_ns[READ], served[WRITE], took_ns[WRITE], held);
+    if (offset || size < (size_t)length)
+        return 0;
+    memcpy(buffer, text, length);
+    return length;
+}
+
 static int do_read(const char *path, char *buffer, size_t size, off_t offset,
                    struct fuse_file_info *file)
 {
     if (is_control(path))
-        return 0;
+        return tell(buffer, size, offset);
+    long began_ns = now_ns();
     if (delay_us[READ])
         usleep(delay_us[READ]);
     int error = fault(READ);
+    wait_for_release();
     if (error)
         return -error;
     if (short_at[READ] && faults[READ].count == short_at[READ])
         size /= 2;
     ssize_t moved = pread(file->fh, buffer, size, offset);
+    count(READ, began_ns);
     return moved < 0 ? -errno : moved;
 }
 
@@ -190,6 +248,7 @@ static int do_write(const char *path, const char *buffer, size_t size, off_t off
         int status = obey(command);
         return status ? status : (int)size;
     }
+    long began_ns = now_ns();
     if (delay_us[WRITE])
         usleep(delay_us[WRITE]);
     int error = fault(WRITE);
@@ -198,6 +257,7 @@ static int do_write(const char *path, const char *buffer, size_t size, off_t off
     if (short_at[WRITE] && faults[WRITE].count == short_at[WRITE])
         size /= 2;
     ssize_t moved = pwrite(file->fh, buffer, size, offset);
+    count(WRITE, began_ns);
     return moved < 0 ? -errno : moved;
 }
 

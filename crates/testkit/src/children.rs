@@ -16,12 +16,12 @@ pub fn signal(child: &Child, name: &str) {
     assert!(kill.expect("kill is there").success());
 }
 
-/// Waits for what must come, for a minute.
+/// Waits for what must come, for two minutes.
 ///
 /// # Panics
 /// When it does not.
 pub fn await_that(what: &str, come: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_secs(120);
     while !come() {
         assert!(Instant::now() < end, "{what}");
         thread::sleep(Duration::from_millis(20));

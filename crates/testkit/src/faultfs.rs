@@ -41,6 +41,15 @@ impl Op {
     }
 }
 
+/// Reads or writes that a [`FaultFs`] has served.
+#[derive(Debug, Clone, Copy)]
+pub struct Served {
+    /// How many.
+    pub ios: u64,
+    /// What it took for all of them together: less than whoever asked has waited.
+    pub took: Duration,
+}
+
 /// The mounted file system; unmounted, and its server ended, when dropped.
 #[derive(Debug)]
 pub struct FaultFs {
@@ -128,7 +137,48 @@ impl FaultFs {
         let _ = self.server.wait();
     }
 
-    /// No more faults and delays.
+    /// Reads from the `nth` on wait until [`FaultFs::release`]; with more than a few
+    /// that wait it would not hear that any more.
+    pub fn hold_reads_from(&self, nth: u64) {
+        self.control(&format!("hold-read {nth}"));
+    }
+
+    /// Reads need not wait any more.
+    pub fn release(&self) {
+        self.control("release");
+    }
+
+    /// How many reads wait for [`FaultFs::release`].
+    ///
+    /// # Panics
+    /// When its server is gone.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        self.told()[4]
+    }
+
+    /// What it has served since it was mounted or cleared: reads, then writes.
+    ///
+    /// # Panics
+    /// When its server is gone.
+    #[must_use]
+    pub fn served(&self) -> [Served; 2] {
+        let told = self.told();
+        [0, 2].map(|at| Served {
+            ios: told[at],
+            took: Duration::from_nanos(told[at + 1]),
+        })
+    }
+
+    fn told(&self) -> Vec<u64> {
+        let told = fs::read_to_string(self.control_file()).expect("faultfs tells its counts");
+        let numbers = told.split_whitespace().map(str::parse);
+        numbers
+            .map(|number| number.expect("faultfs tells numbers"))
+            .collect()
+    }
+
+    /// No more faults, delays and waiting; its counts begin anew.
     pub fn clear(&self) {
         self.control("clear");
     }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::exclusive::{Exclusive, one_of};
 use crate::{program, run, text};
 
 /// The guest boots in 5 s and obeys at once; on a machine with much else to do
@@ -21,6 +22,13 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const BOOTS: u32 = 3;
 /// How often a command is sent that does not arrive whole.
 const TRIES: u32 = 5;
+
+/// What an emulated processor does it does on one of this machine's: more guests
+/// than those would only wait for each other, and one of them too long.
+fn turn() -> Exclusive {
+    let most = std::thread::available_parallelism().map_or(1, usize::from);
+    one_of("guest", most)
+}
 
 /// What `tools/guest/setup.sh` ends with where there can be no guest.
 const CANNOT: i32 = 3;
@@ -126,6 +134,7 @@ impl GuestPlan {
     /// When it is there and does not come up.
     pub fn boot(self) -> Result<Guest, String> {
         let state = state(self.newer)?;
+        let turn = turn();
         let dir = TempDir::with_prefix("fathom-guest-").map_err(|e| e.to_string())?;
         let qemu = program("qemu-system-x86_64").map_err(|e| format!("guest: {e}"))?;
         // It must not outlive a test that is killed.
@@ -161,7 +170,7 @@ impl GuestPlan {
                 .args(["-device", &format!("{device},drive=disk{at}")]);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        Ok(Guest::start(command, kernel_log, dir))
+        Ok(Guest::start(command, kernel_log, dir, turn))
     }
 
     /// The disk with the files brought along.
@@ -259,10 +268,11 @@ pub struct Guest {
     answers: Receiver<Heard>,
     kernel_log: PathBuf,
     _dir: TempDir,
+    _turn: Exclusive,
 }
 
 impl Guest {
-    fn start(mut command: Command, kernel_log: PathBuf, dir: TempDir) -> Self {
+    fn start(mut command: Command, kernel_log: PathBuf, dir: TempDir, turn: Exclusive) -> Self {
         let mut boots = 0;
         loop {
             boots += 1;
@@ -279,6 +289,7 @@ impl Guest {
                 answers,
                 kernel_log,
                 _dir: dir,
+                _turn: turn,
             };
             heard.unwrap_or_else(|_| guest.silent("boot"));
             return guest;

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::exclusive::{Exclusive, exclusive, free};
 use crate::{program, root, run, text};
 
 /// How long an sshd may take to listen.
-const START_WAIT: Duration = Duration::from_secs(20);
+const START_WAIT: Duration = Duration::from_secs(120);
 /// Interfaces have names of at most 15 bytes (IFNAMSIZ).
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -22,6 +23,7 @@ pub struct Lab {
     dir: TempDir,
     bridge: String,
     machines: Vec<Machine>,
+    _network: Exclusive,
 }
 
 #[derive(Debug)]
@@ -55,20 +57,20 @@ impl Lab {
         }
         let own = std::process::id() % 100_000;
         let nth = NUMBER.fetch_add(1, Ordering::Relaxed);
-        // A network of its own out of 10.64.0.0/10: tests run side by side.
-        let (a, b) = (64 + own / 250 % 64, (own + nth * 7) % 250);
+        let (network, hold) = network()?;
         let bridge = format!("fb{own}-{nth}");
         run("ip", &["link", "add", &bridge, "type", "bridge"])?;
         let mut lab = Self {
             dir,
             bridge: bridge.clone(),
             machines: Vec::new(),
+            _network: hold,
         };
-        let here = format!("10.{a}.{b}.254/24");
+        let here = format!("{network}.254/24");
         run("ip", &["addr", "add", &here, "dev", &bridge])?;
         run("ip", &["link", "set", &bridge, "up"])?;
         for place in 0..count {
-            let address = format!("10.{a}.{b}.{}", place + 1);
+            let address = format!("{network}.{}", place + 1);
             lab.add(place, address, data.get(place).copied())?;
         }
         lab.write_client()?;
@@ -78,7 +80,10 @@ impl Lab {
 
     fn add(&mut self, place: usize, address: String, data: Option<&Path>) -> Result<(), String> {
         let namespace = format!("{}m{}", self.bridge, place + 1);
+        // The first one makes the folder of all.
+        let turn = exclusive("netns");
         run("ip", &["netns", "add", &namespace])?;
+        drop(turn);
         let near = format!("{}v{place}", self.bridge.replace("fb", "v"));
         let far = "eth0";
         let made = run(
@@ -293,6 +298,13 @@ impl Lab {
             let _ = run("kill", &["-KILL", pid]);
         }
     }
+}
+
+/// A network out of 10.64.0.0/10 that no other test has: the first three bytes.
+fn network() -> Result<(String, Exclusive), String> {
+    let all = (64..128).flat_map(|a| (0..250).map(move |b| format!("10.{a}.{b}")));
+    let mut held = all.filter_map(|network| free(&network).map(|hold| (network, hold)));
+    held.next().ok_or_else(|| "no network is free".to_owned())
 }
 
 impl Drop for Lab {

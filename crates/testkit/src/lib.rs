@@ -4,7 +4,8 @@
 //! ([`Sshd`]), machines in network namespaces ([`Lab`]), a terminal ([`Tmux`]), a machine with emulated disks ([`Guest`]),
 //! PyPI's kconfiglib ([`kconfiglib`](fn@kconfiglib)), a newer fio
 //! ([`newer_fio`](fn@newer_fio)), programs without some system
-//! calls ([`deny`](fn@deny)), the program under test in a folder of its own ([`Program`]), and a way to skip with a reason ([`skip`]).
+//! calls ([`deny`](fn@deny)), the program under test in a folder of its own ([`Program`]), turns where tests
+//! share a machine ([`exclusive`](fn@exclusive), [`free_port`]), and a way to skip with a reason ([`skip`]).
 //! For tests only; knows no other crate.
 //!
 //! Everything here is undone when it is dropped, also when a test panics. What
@@ -30,6 +31,7 @@ mod children;
 mod compile;
 mod deny;
 mod devices;
+mod exclusive;
 mod faultfs;
 mod guest;
 mod kconfiglib;
@@ -44,7 +46,8 @@ pub use browser::Browser;
 pub use children::{await_that, meet, signal, signal_until_it_ends};
 pub use deny::deny;
 pub use devices::{LoopDevice, SmallFs};
-pub use faultfs::{FaultFs, Op};
+pub use exclusive::{Exclusive, exclusive, free_port};
+pub use faultfs::{FaultFs, Op, Served};
 pub use guest::{Answer, Guest, GuestPlan};
 pub use kconfiglib::kconfiglib;
 pub use lab::Lab;

@@ -1,14 +1,14 @@
 //! A real sshd on a loopback port, with keys made for the test.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::{program, run, text};
+use crate::{free_port, program, run, text};
 
 /// How long sshd may take to listen.
 const START_WAIT: Duration = Duration::from_secs(60);
@@ -38,7 +38,7 @@ impl Sshd {
                 &["-q", "-t", "ed25519", "-N", "", "-f", text(&file)],
             )?;
         }
-        let port = free_port()?;
+        let port = free_port();
         let user = run("id", &["-un"])?;
         let configured = write_configuration(dir.path(), port, user.trim(), environment);
         configured.map_err(|e| format!("sshd's configuration: {e}"))?;
@@ -139,11 +139,6 @@ fn write_configuration(
         fs::write(file(name), client)?;
     }
     Ok(())
-}
-
-fn free_port() -> Result<u16, String> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|e| e.to_string())?;
-    Ok(listener.local_addr().map_err(|e| e.to_string())?.port())
 }
 
 /// Children of a process, from /proc.

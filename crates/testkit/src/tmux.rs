@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How long a screen may take to show what is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(30);
 
@@ -96,7 +96,7 @@ impl Tmux {
     /// The screen as soon as it holds `text`.
     ///
     /// # Panics
-    /// When it does not within a minute; with what it shows instead.
+    /// When it does not in good time; with what it shows instead.
     pub fn wait_for(&self, text: &str) -> String {
         self.wait_until(text, |screen| screen.contains(text))
     }
@@ -104,7 +104,7 @@ impl Tmux {
     /// The screen as soon as it is so.
     ///
     /// # Panics
-    /// When it does not come to that within a minute.
+    /// When it does not come to that in good time.
     pub fn wait_until(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {

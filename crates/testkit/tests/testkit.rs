@@ -3,10 +3,13 @@
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
+use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use fathom_testkit::{Browser, FaultFs, LoopDevice, Op, SmallFs, skip};
+use fathom_testkit::{
+    Browser, FaultFs, LoopDevice, Op, SmallFs, await_that, exclusive, free_port, skip,
+};
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
@@ -42,8 +45,37 @@ fn faults_come_when_they_are_asked_for() {
         read.read(&mut [0; 8]).unwrap_err().raw_os_error(),
         Some(EIO)
     );
+    faultfs.clear();
     faultfs.delay(Duration::from_millis(1));
+    let began = Instant::now();
     assert_eq!(read.read(&mut [0; 8]).unwrap(), 8);
+    let [reads, writes] = faultfs.served();
+    assert_eq!((reads.ios, writes.ios), (1, 0));
+    assert!(Duration::from_millis(1) <= reads.took && reads.took <= began.elapsed());
+
+    faultfs.clear();
+    faultfs.hold_reads_from(2);
+    let reader = thread::spawn(move || [0; 2].map(|_| read.read(&mut [0; 8]).unwrap()));
+    await_that("a read waits", || faultfs.held() == 1);
+    assert_eq!(faultfs.served()[0].ios, 1);
+    faultfs.release();
+    assert_eq!(reader.join().unwrap(), [8, 8]);
+    assert_eq!((faultfs.held(), faultfs.served()[0].ios), (0, 2));
+}
+
+#[test]
+fn turns_and_ports_are_each_tests_own() {
+    let turn = exclusive("testkit");
+    let (tell, told) = channel();
+    let other = thread::spawn(move || {
+        let _turn = exclusive("testkit");
+        tell.send(()).unwrap();
+    });
+    assert!(told.recv_timeout(Duration::from_millis(50)).is_err());
+    drop(turn);
+    told.recv().unwrap();
+    other.join().unwrap();
+    assert_ne!(free_port(), free_port());
 }
 
 #[test]

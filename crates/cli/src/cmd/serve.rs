@@ -232,6 +232,7 @@ impl Server {
                     return self.ended(global, &Report::Signaled(0), asked.is_some());
                 }
             }
+            self.leash.kill_abandoned_jobs();
             let since = asked.map(|asked| asked.elapsed());
             match (control.stop_requests(), since) {
                 (0, _) => {}

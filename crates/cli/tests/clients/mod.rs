@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use fathom_testkit::{Program, await_that};
+use fathom_testkit::{Program, await_that, free_port};
 use serde_json::Value;
 
 mod failures;
@@ -71,7 +71,7 @@ impl Server {
 
     /// One on a port of its own.
     fn local() -> Self {
-        Self::new(&format!("127.0.0.1,{}", free_port("127.0.0.1")))
+        Self::new(&format!("127.0.0.1,{}", free_port()))
     }
 
     /// fio's own server below it.
@@ -96,11 +96,6 @@ impl Drop for Server {
     }
 }
 
-fn free_port(host: &str) -> u16 {
-    let listener = TcpListener::bind((host, 0)).unwrap();
-    listener.local_addr().unwrap().port()
-}
-
 fn signal(pid: u32, name: &str) {
     let _ = Command::new("kill")
         .args([&format!("-{name}"), &pid.to_string()])
@@ -119,10 +114,9 @@ fn below(pid: u32) -> Vec<u32> {
     [own, further].concat()
 }
 
-/// An address at which nobody listens: no test does on this one of the loopback's.
+/// An address at which nobody listens.
 fn nobodys_address() -> String {
-    let host = "127.0.0.99";
-    format!("{host},{}", free_port(host))
+    format!("127.0.0.99,{}", free_port())
 }
 
 /// Jobs that last `seconds` and need nothing but a CPU.

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn a_server_listens_on_one_address_and_leaves_nothing_behind() {
-    let port = free_port("127.0.0.1");
+    let port = free_port();
     let server = Server::new(&format!(",{port}"));
     let fio = server.fio();
     // Every listening socket of fio is bound to the loopback address.
@@ -15,7 +15,7 @@ fn a_server_listens_on_one_address_and_leaves_nothing_behind() {
     assert_eq!(lines.len(), 1, "{listening}");
     assert!(lines[0].contains("0100007F:"), "{}", lines[0]);
     let bench = Bench::new();
-    let job = null_job(&bench, 60);
+    let job = null_job(&bench, 600);
     let address = format!("127.0.0.1,{port}");
     let mut client = bench
         .command(&["job", "run", &job, "-q", "--client", &address])
@@ -35,7 +35,7 @@ fn a_server_listens_on_one_address_and_leaves_nothing_behind() {
 fn every_form_of_address_is_served() {
     let bench = Bench::new();
     let socket = bench.path().join("fio.sock");
-    let four = free_port("127.0.0.1");
+    let four = free_port();
     let own = std::process::id() % 0xfffe + 1;
     let mut forms = vec![
         format!("ip:127.0.0.1,{four}"),
@@ -44,7 +44,7 @@ fn every_form_of_address_is_served() {
         format!("127.77.{}.{}", own >> 8, own & 255),
     ];
     match TcpListener::bind(("::1", 0)) {
-        Ok(listener) => forms.push(format!("ip6:::1,{}", listener.local_addr().unwrap().port())),
+        Ok(_) => forms.push(format!("ip6:::1,{}", free_port())),
         Err(error) => {
             fathom_testkit::skip("every_form_of_address_is_served: ip6", &error.to_string())
         }

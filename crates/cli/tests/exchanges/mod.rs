@@ -237,11 +237,7 @@ fn a_cleanup_removes_what_is_labelled_and_goes_not_yet() {
 #[test]
 fn a_server_that_cannot_be_reached_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    // A port that was free a moment ago.
-    let port = {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        free.local_addr().unwrap().port()
-    };
+    let port = fathom_testkit::free_port();
     let config = player::kubeconfig(port);
     let file = folder.path().join("kubeconfig");
     fs::write(&file, config.to_string()).unwrap();

@@ -2,83 +2,95 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use fathom_testkit::{FaultFs, LoopDevice, Throttle, Zram, skip};
+use fathom_testkit::{FaultFs, LoopDevice, Throttle, Zram, await_that, skip};
 use serde_json::Value;
 
 use crate::proof::Folder;
-
-/// A machine that is busy with something else disturbs a run now and then.
-const TRIES: usize = 12;
-
-/// Figures of fio and of the native engine.
-type Pairs = [(f64, f64)];
-
-/// Runs a job on fio and on the native engine, in turns, until `agree` does to what
-/// each has found; else every pair of figures.
-fn until_they_agree(
-    folder: &Folder,
-    under: &[String],
-    options: &[&str],
-    figure: &dyn Fn(&Value) -> f64,
-    agree: &dyn Fn(&Pairs) -> bool,
-) -> Result<(), Vec<(f64, f64)>> {
-    // What is compared is time: one at a time.
-    static ONE: Mutex<()> = Mutex::new(());
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut seen = Vec::new();
-    for _ in 0..TRIES {
-        let [fio, native] = ["fio", "native"].map(|engine| {
-            let options = [&["--engine", engine], options].concat();
-            let (doc, code) = folder.document(under, &options);
-            assert_eq!(code, 0, "{doc}");
-            assert_eq!(doc["engine"], engine);
-            figure(&doc)
-        });
-        seen.push((fio, native));
-        if agree(&seen) {
-            return Ok(());
-        }
-    }
-    Err(seen)
-}
-
-fn within(share: f64, a: f64, b: f64) -> bool {
-    (a / b - 1.0).abs() <= share
-}
 
 /// The word that confirms a device without a name of its own.
 fn word(device: &Path, bytes: u64) -> String {
     format!("{}={bytes}", device.display())
 }
 
-/// 2 % for the engines; 1 % more for the limit itself, which comes in bursts.
-fn rates_agree(device: &Path, bytes: u64, rw: &str, engine: &str) -> Result<(), String> {
+/// I/Os of a direction that the kernel has given to a device; those that it merged
+/// count, too (Documentation/block/stat.rst).
+fn given(device: &Path, rw: &str) -> u64 {
+    let stat = Path::new("/sys/class/block").join(device.file_name().unwrap());
+    let stat = fs::read_to_string(stat.join("stat")).unwrap();
+    let numbers = stat
+        .split_whitespace()
+        .map(|word| word.parse::<u64>().unwrap());
+    numbers.skip(if rw == "read" { 0 } else { 4 }).take(2).sum()
+}
+
+/// What one job tells of a direction.
+struct Told {
+    ios: u64,
+    runtime_ms: f64,
+    /// Of all I/Os together.
+    waited_ms: f64,
+    least_ms: f64,
+}
+
+impl Told {
+    fn by(doc: &Value, rw: &str) -> Self {
+        let figures = &doc["jobs"][0][rw];
+        let number = |value: &Value| value.as_f64().unwrap();
+        let ios = figures["total_ios"].as_u64().unwrap();
+        Self {
+            ios,
+            runtime_ms: number(&figures["runtime_ms"]),
+            waited_ms: number(&figures["lat"]["mean_ns"]) * ios as f64 / 1e6,
+            least_ms: number(&figures["lat"]["min_ns"]) / 1e6,
+        }
+    }
+
+    /// No more than `depth` I/Os wait at any time of the job, whose time is told in
+    /// whole ms.
+    fn keeps_the_depth(&self, depth: f64) {
+        let most_ms = depth * (self.runtime_ms + 1.0);
+        assert!(self.waited_ms <= most_ms, "{} of {most_ms}", self.waited_ms);
+    }
+}
+
+/// What holds at any speed: all I/Os that an engine counts were made, none of them
+/// before the limit let it, and no more than eight at a time. How near both engines
+/// come to the limit and to each other is measured by `make bench-engine`.
+fn limits_are_kept(device: &Path, bytes: u64, rw: &str, engine: &str) -> Result<(), String> {
     const LIMIT: u32 = 2000;
+    const IOS: u64 = 2400;
+    const DEPTH: f64 = 8.0;
     let throttle = Throttle::new(device, LIMIT)?;
     let folder = Folder::new();
     folder.job(&format!(
-        "[j]\nrw=rand{rw}\nioengine={engine}\niodepth=8\nbs=4k\ndirect=1\ntime_based\n\
-         ramp_time=1\nruntime=2\nfilename={}\n",
+        "[j]\nrw=rand{rw}\nioengine={engine}\niodepth={DEPTH}\nbs=4k\ndirect=1\nsize={bytes}\n\
+         number_ios={IOS}\nfilename={}\n",
         device.display()
     ));
-    let figure = |doc: &Value| doc["jobs"][0][rw]["iops"].as_f64().unwrap();
-    let agree = |seen: &[(f64, f64)]| {
-        seen.last().is_some_and(|&(fio, native)| {
-            within(0.02, native, fio) && within(0.03, native, f64::from(LIMIT))
-        })
-    };
     let word = word(device, bytes);
-    let options = ["--destroy", &word];
-    let agreed = until_they_agree(&folder, &throttle.command(), &options, &figure, &agree);
-    assert_eq!(
-        agreed,
-        Ok(()),
-        "{}: IOPS of fio and native",
-        device.display()
-    );
+    for who in ["fio", "native"] {
+        let before = given(device, rw);
+        let options = ["--engine", who, "--destroy", &word];
+        let (doc, code) = folder.document(&throttle.command(), &options);
+        assert_eq!((code, &doc["engine"]), (0, &who.into()), "{doc}");
+        let told = Told::by(&doc, rw);
+        assert_eq!(told.ios, IOS, "{who}");
+        // The kernel counts an I/O just after it has told that it is done.
+        await_that("the device has served all", || {
+            given(device, rw) >= before + IOS
+        });
+        if rw == "write" {
+            // Whoever looks at a device before only reads.
+            assert_eq!(given(device, rw), before + IOS, "{who}");
+        }
+        // The kernel lets I/Os go for two of its slices of 100 ms ahead, at most
+        // (block/blk-throttle.c).
+        let least_ms = (IOS as f64 - DEPTH) / f64::from(LIMIT) * 1000.0 - 200.0;
+        assert!(told.runtime_ms > least_ms, "{who}: {} ms", told.runtime_ms);
+        told.keeps_the_depth(DEPTH);
+    }
     Ok(())
 }
 
@@ -86,7 +98,7 @@ fn rates_agree(device: &Path, bytes: u64, rw: &str, engine: &str) -> Result<(), 
 fn both_engines_get_the_iops_of_a_throttled_loop_device() {
     const BYTES: u64 = 32 << 20;
     let ready = fathom_testkit::program("fio").and_then(|_| LoopDevice::new(BYTES));
-    let done = ready.and_then(|disk| rates_agree(disk.path(), BYTES, "read", "libaio"));
+    let done = ready.and_then(|disk| limits_are_kept(disk.path(), BYTES, "read", "libaio"));
     if let Err(reason) = done {
         skip(
             "both_engines_get_the_iops_of_a_throttled_loop_device",
@@ -99,7 +111,7 @@ fn both_engines_get_the_iops_of_a_throttled_loop_device() {
 fn both_engines_get_the_iops_of_a_throttled_zram_device() {
     const BYTES: u64 = 32 << 20;
     let ready = fathom_testkit::program("fio").and_then(|_| Zram::new(BYTES));
-    let done = ready.and_then(|disk| rates_agree(disk.path(), BYTES, "write", "io_uring"));
+    let done = ready.and_then(|disk| limits_are_kept(disk.path(), BYTES, "write", "io_uring"));
     if let Err(reason) = done {
         skip(
             "both_engines_get_the_iops_of_a_throttled_zram_device",
@@ -108,9 +120,14 @@ fn both_engines_get_the_iops_of_a_throttled_zram_device() {
     }
 }
 
-/// The file system takes 2.1 ms for each I/O, whoever asks.
+/// The file system says how long it held the I/Os: one at a time, they have waited
+/// at least so long, and no longer than the job took.
 #[test]
 fn both_engines_find_the_latency_of_a_slow_file_system() {
+    const IOS: u64 = 200;
+    const DELAY_MS: f64 = 2.0;
+    /// The engines read the CPU's counter, whose speed they have measured.
+    const CLOCK: f64 = 0.99;
     let test = "both_engines_find_the_latency_of_a_slow_file_system";
     let ready = fathom_testkit::program("fio").and_then(|_| FaultFs::new());
     let slow = match ready {
@@ -119,27 +136,29 @@ fn both_engines_find_the_latency_of_a_slow_file_system() {
     };
     let file = slow.path().join("f");
     fs::write(&file, vec![1u8; 1 << 20]).unwrap();
-    slow.delay(Duration::from_micros(2000));
     let folder = Folder::new();
-    for (rw, engine) in [("randread", "psync"), ("randwrite", "libaio")] {
+    for (rw, engine) in [("read", "psync"), ("write", "libaio")] {
         folder.job(&format!(
-            "[j]\nrw={rw}\nioengine={engine}\nbs=4k\ndirect=1\nnumber_ios=250\nsize=1m\nio_size=1m\n\
+            "[j]\nrw=rand{rw}\nioengine={engine}\nbs=4k\ndirect=1\nnumber_ios={IOS}\nsize=1m\n\
              norandommap\nfilename={}\n",
             file.display()
         ));
-        let dir = rw.trim_start_matches("rand");
-        // libaio's I/O is over when its submission returns: lat holds both parts.
-        let figure = |doc: &Value| doc["jobs"][0][dir]["lat"]["mean_ns"].as_f64().unwrap();
-        // Whatever else a machine does makes a mean larger: the least counts.
-        let least = |of: &dyn Fn(&(f64, f64)) -> f64, seen: &[(f64, f64)]| {
-            seen.iter().map(of).fold(f64::INFINITY, f64::min)
-        };
-        let agree = |seen: &[(f64, f64)]| {
-            let (fio, native) = (least(&|pair| pair.0, seen), least(&|pair| pair.1, seen));
-            within(0.05, native, fio) && native > 2e6
-        };
-        let agreed = until_they_agree(&folder, &[], &[], &figure, &agree);
-        assert_eq!(agreed, Ok(()), "{rw}: mean latency of fio and native, ns");
+        for who in ["fio", "native"] {
+            slow.clear();
+            slow.delay(Duration::from_secs_f64(DELAY_MS / 1000.0));
+            let (doc, code) = folder.document(&[], &["--engine", who]);
+            assert_eq!((code, &doc["engine"]), (0, &who.into()), "{doc}");
+            let [reads, writes] = slow.served();
+            let served = if rw == "read" { reads } else { writes };
+            // libaio's I/O is over when its submission returns: lat holds both parts.
+            let told = Told::by(&doc, rw);
+            assert_eq!((told.ios, served.ios), (IOS, IOS), "{who} {rw}");
+            let took_ms = served.took.as_secs_f64() * 1000.0;
+            let of_device = format!("{who} {rw}: {} of {took_ms}", told.waited_ms);
+            assert!(told.waited_ms >= CLOCK * took_ms, "{of_device}");
+            assert!(told.least_ms >= CLOCK * DELAY_MS, "{who} {rw}");
+            told.keeps_the_depth(1.0);
+        }
     }
 }
 

@@ -174,7 +174,7 @@ fn a_file_system_whose_server_dies_is_an_io_error() {
         fs::write(&file, vec![1u8; 1 << 20]).unwrap();
         let folder = Folder::new();
         folder.job(&format!(
-            "[a]\nrw=randread\nioengine={engine}\niodepth=4\ndirect=1\nsize=1m\ntime_based\nruntime=60\nrate_iops=500\nfilename={}\n",
+            "[a]\nrw=randread\nioengine={engine}\niodepth=4\ndirect=1\nsize=1m\ntime_based\nruntime=600\nrate_iops=500\nfilename={}\n",
             file.display()
         ));
         let options = ["--engine=native", "--json", "--interval=100ms"];
@@ -202,7 +202,7 @@ fn a_file_system_whose_server_dies_is_an_io_error() {
 #[test]
 fn an_engine_that_is_killed_is_a_failure_of_the_run() {
     let folder = Folder::new();
-    folder.job("[a]\nioengine=null\nrw=read\nsize=1g\ntime_based\nruntime=60\nrate_iops=1000\n");
+    folder.job("[a]\nioengine=null\nrw=read\nsize=1g\ntime_based\nruntime=600\nrate_iops=1000\n");
     let options = ["--engine=native", "--json", "--interval=100ms"];
     let child = folder.command(&[], &options).spawn().unwrap();
     await_that("its engine works", || {

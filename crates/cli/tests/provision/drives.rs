@@ -49,7 +49,7 @@ fn eight_devices_are_provisioned_in_parallel_each_with_its_record_and_log() {
             (field(&stages[0], "kind"), field(&stages[0], "end")),
             ("purge", "done")
         );
-        assert!(stages[0]["took_ms"].as_u64() > Some(0), "{drive:#}");
+        assert!(stages[0]["took_ms"].is_u64(), "{drive:#}");
         assert_eq!(
             lab.actions(&format!("purge/{name}")),
             ["Start purge", "Finished purge"]

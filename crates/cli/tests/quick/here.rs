@@ -302,7 +302,7 @@ fn an_interrupt_keeps_the_record_and_leaves_no_fio() {
         "--group",
         "small.toml",
         "--runtime",
-        "60",
+        "600",
     ]);
     place.wait_for_second("\"event\":\"sample\"");
     signal(&child, "-INT");

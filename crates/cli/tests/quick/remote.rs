@@ -309,7 +309,7 @@ fn an_interrupt_ends_the_other_side_too() {
     for mode in BOTH_MODES {
         let there = there_or_skip!("an_interrupt_ends_the_other_side_too", Place::new(), &[]);
         let target = there.place.target();
-        let args = [&there.quick(&target, mode)[..], &["--runtime", "60"]].concat();
+        let args = [&there.quick(&target, mode)[..], &["--runtime", "600"]].concat();
         let child = there.place.start(&args);
         there.place.wait_for_second("");
         await_that("fio runs", || there.place.fio_runs());
@@ -333,7 +333,7 @@ fn a_lost_connection_keeps_what_was_measured() {
             &[]
         );
         let target = there.place.target();
-        let args = [&there.quick(&target, mode)[..], &["--runtime", "60"]].concat();
+        let args = [&there.quick(&target, mode)[..], &["--runtime", "600"]].concat();
         let child = there.place.start(&args);
         there.place.wait_for_second("");
         await_that("fio runs", || there.place.fio_runs());
@@ -360,7 +360,7 @@ fn a_kill_of_fathom_ends_the_other_side_too() {
             &[]
         );
         let target = there.place.target();
-        let args = [&there.quick(&target, mode)[..], &["--runtime", "60"]].concat();
+        let args = [&there.quick(&target, mode)[..], &["--runtime", "600"]].concat();
         let mut child = there.place.start(&args);
         there.place.wait_for_second("");
         await_that("fio runs", || there.place.fio_runs());

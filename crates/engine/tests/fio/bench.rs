@@ -64,7 +64,7 @@ impl Bench {
             work_dir: self.dir.path().to_owned(),
             raw_dir: self.dir.path().join("raw"),
             interval: Duration::from_millis(200),
-            deadline: Some(Duration::from_secs(60)),
+            deadline: Some(Duration::from_secs(300)),
         }
     }
 

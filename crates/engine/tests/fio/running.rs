@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use fathom_engine::fio::stream::{OutputFormat, select};
-use fathom_engine::{Control, Flow, Outcome};
+use fathom_engine::{Control, Flow, Outcome, Request};
 use fathom_model::{Direction, Event, FailureKind, Histogram};
 
 use crate::fio::bench::Bench;
@@ -143,7 +143,8 @@ fn a_sink_that_is_full_stops_the_run() {
 fn a_time_limit_stops_the_run_and_says_so() {
     let bench = Bench::new();
     let mut request = bench.request(&format!("{TIMED}runtime=600\n[a]\nrw=randread\n"));
-    request.deadline = Some(Duration::from_secs(3));
+    // Time enough for fio to begin.
+    request.deadline = Some(Duration::from_secs(5));
     let told = bench.run_with(&request, &Control::default(), &mut |_| Flow::Continue);
     told.failure(FailureKind::TimeLimit);
     assert!(told.results().is_some());
@@ -153,42 +154,47 @@ fn a_time_limit_stops_the_run_and_says_so() {
 fn a_status_is_given_while_the_run_goes_on() {
     let bench = Bench::new();
     let control = Control::default();
-    let mut request = bench.request(&format!("{TIMED}runtime=4\n[a]\nrw=randread\n"));
-    request.interval = Duration::from_secs(1);
     // Asked at once: fio would die of the signal before it is ready for it.
     control.request_status();
-    let told = bench.run_with(&request, &control, &mut |_| Flow::Continue);
-    assert_eq!(told.outcome, Outcome::Complete, "{:?}", told.failures());
-    let statuses = told
-        .events
-        .iter()
-        .filter(|e| matches!(e, Event::Status { .. }))
-        .count();
+    let (mut statuses, mut after) = (0, 0);
+    let told = bench.run_with(&endless(&bench), &control, &mut |event| {
+        statuses += usize::from(matches!(event, Event::Status { .. }));
+        after += usize::from(statuses > 0 && matches!(event, Event::Interval { .. }));
+        stop_if(after >= 3)
+    });
+    assert_eq!(told.outcome, Outcome::Interrupted, "{:?}", told.failures());
     assert_eq!(statuses, 1);
 }
 
 #[test]
 fn a_status_that_fio_itself_was_asked_for_is_told() {
     let bench = Bench::new();
-    let mut request = bench.request(&format!("{TIMED}runtime=6\n[a]\nrw=randread\n"));
-    request.interval = Duration::from_secs(1);
-    let mut pid = None;
-    let told = bench.run_with(&request, &Control::default(), &mut |event| {
+    let (mut pid, mut is_asked) = (None, false);
+    let told = bench.run_with(&endless(&bench), &Control::default(), &mut |event| {
         pid = pid.or(crate::fio::bench::pid_of(event));
-        if let (Event::Interval { t_ms: 0..1900, .. }, Some(pid)) = (event, pid) {
+        if let (Event::Interval { .. }, Some(pid), false) = (event, pid, is_asked) {
+            is_asked = true;
             let kill = Command::new("kill")
                 .args(["-USR1", &pid.to_string()])
                 .status();
             assert!(kill.unwrap().success());
         }
-        Flow::Continue
+        stop_if(matches!(event, Event::Status { .. }))
     });
-    assert_eq!(told.outcome, Outcome::Complete, "{:?}", told.failures());
-    assert!(
-        told.events
-            .iter()
-            .any(|e| matches!(e, Event::Status { .. }))
-    );
+    assert_eq!(told.outcome, Outcome::Interrupted, "{:?}", told.failures());
+    let is_status = |event: &Event| matches!(event, Event::Status { .. });
+    assert!(told.events.iter().any(is_status));
+}
+
+/// A run that is ended by what it tells.
+fn endless(bench: &Bench) -> Request {
+    let mut request = bench.request(&format!("{TIMED}runtime=600\n[a]\nrw=randread\n"));
+    request.interval = Duration::from_secs(1);
+    request
+}
+
+fn stop_if(enough: bool) -> Flow {
+    if enough { Flow::Stop } else { Flow::Continue }
 }
 
 #[test]

@@ -165,7 +165,7 @@ fn a_stalled_device_is_named_and_the_run_ends_all_the_same() {
         }
     };
     std::fs::write(faultfs.path().join("f"), vec![1u8; 1 << 20]).unwrap();
-    faultfs.delay(std::time::Duration::from_secs(4));
+    faultfs.hold_reads_from(1);
     let dir = folder();
     let mut seen = Seen::default();
     let path = faultfs.path().join("f");
@@ -184,7 +184,7 @@ fn a_stalled_device_is_named_and_the_run_ends_all_the_same() {
         failure.message.contains("read of 4096 bytes at offset"),
         "{failure}"
     );
-    faultfs.clear();
+    faultfs.release();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Order, time, samples, stops.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fathom_engine::{Engine, Flow, Outcome, Sink};
 use fathom_model::{Direction, Event, Sample};
@@ -54,7 +54,9 @@ fn samples_add_up_to_the_results() {
         seen.read(0).total_ios as f64,
         seen.write(0).total_ios as f64,
     );
-    assert!((read / (read + write) - 0.7).abs() < 0.01);
+    // Six standard deviations of a binomial.
+    let apart = (read / (read + write) - 0.7).abs();
+    assert!(apart < 6.0 * (0.7 * 0.3 / (read + write)).sqrt(), "{apart}");
 }
 
 #[test]
@@ -106,45 +108,73 @@ fn wait_for_and_exitall_order_jobs() {
 #[test]
 fn the_ramp_does_not_count() {
     let dir = folder();
+    let begun = Instant::now();
     let seen = run(
         dir.path(),
-        "[a]\nioengine=null\nrate_iops=1000\nrw=randread\nsize=1g\nruntime=1\nramp_time=3\ntime_based\nwrite_lat_log=l\n",
+        "[a]\nioengine=null\nrate_iops=1000\nrw=read\nbs=4k\nsize=1g\nruntime=1\nramp_time=1\ntime_based\nwrite_lat_log=l\nlog_offset=1\n",
     );
-    // With the ramp it were 4 s; a busy machine ends a job late.
     let runtime_ms = seen.results().jobs[0].runtime_ms.unwrap();
-    assert!((1000..4000).contains(&runtime_ms), "{runtime_ms}");
-    let ios = seen.read(0).total_ios;
-    assert!((1..4000).contains(&ios), "{ios}");
+    let wall_ms = begun.elapsed().as_millis() as u64;
+    assert!(
+        1000 <= runtime_ms && runtime_ms + 1000 <= wall_ms,
+        "{runtime_ms} {wall_ms}"
+    );
     // As fio (libfio.c, reset_all_stats) the logs begin where the ramp ends, or
     // rates made from their times are too low.
     let lines = log(&dir.path().join("l_lat.1.log"));
     assert_eq!(lines.len() as u64, seen.read(0).total_ios);
-    assert!(lines[0][0] < 3000, "{:?}", lines[0]);
+    let (first, last) = (&lines[0], lines.last().unwrap());
+    assert!(last[0] <= runtime_ms, "{last:?}");
+    // The blocks before were read in the ramp.
+    assert!(
+        first[4] > 0 && last[4] / 4096 >= lines.len() as u64,
+        "{first:?} {last:?}"
+    );
 }
 
+/// An I/O began when it was to, or its latency says how much later: its end without
+/// its latency is its place in the rate, on a busy machine, too.
 #[test]
 fn a_rate_is_kept_and_latency_counts_from_the_intended_start() {
-    let dir = folder();
     for process in ["linear", "poisson"] {
+        let dir = folder();
         let text = format!(
-            "[a]\nioengine=null\nrate_iops=2000,1000\nrate_process={process}\nrw=randrw\nsize=1g\nruntime=1\ntime_based\niodepth=4\n"
+            "[a]\nioengine=null\nrate_iops=2000,1000\nrate_process={process}\nrw=randrw\nsize=1g\nnumber_ios=1500\niodepth=4\nwrite_lat_log=l\n"
         );
         let seen = run(dir.path(), &text);
-        let result = seen.read(0);
-        for (result, iops) in [(result, 2000.0), (seen.write(0), 1000.0)] {
-            // Six standard deviations of a Poisson process of 1000 are 19 %. A busy
-            // machine may not come to the last of them.
-            let share = result.total_ios as f64 / (iops * result.runtime_ms as f64 / 1000.0);
-            assert!(share > 0.3 && share < 1.2, "{process} {iops}: {share}");
+        let (read, write) = (seen.read(0), seen.write(0));
+        assert_eq!(read.total_ios + write.total_ios, 1500);
+        let lines = log(&dir.path().join("l_lat.1.log"));
+        for (column, gap_ms, result) in [(0, 0.5, read), (1, 1.0, write)] {
+            let of_dir = lines.iter().filter(|line| line[2] == column);
+            // The time of a line is in whole ms.
+            let intended = of_dir.map(|line| line[0] as f64 - line[1] as f64 / 1e6);
+            for (nth, intended_ms) in intended.enumerate() {
+                let nth = nth as f64;
+                // Six standard deviations of a Poisson process.
+                let spread_ms = if process == "poisson" {
+                    6.0 * nth.sqrt() * gap_ms
+                } else {
+                    0.0
+                };
+                let late_ms = intended_ms - nth * gap_ms;
+                assert!(
+                    (-spread_ms - 1.1..spread_ms + 0.1).contains(&late_ms),
+                    "{process} {column} {nth}: {late_ms} ms"
+                );
+            }
+            assert!(result.lat.as_ref().unwrap().mean_ns >= result.clat.as_ref().unwrap().mean_ns);
         }
-        assert!(result.lat.as_ref().unwrap().mean_ns >= result.clat.as_ref().unwrap().mean_ns);
     }
 }
 
-/// Coordinated omission: a stall holds back what should have begun meanwhile.
-/// From their issue these I/Os are fast, from their intended start they are not.
+/// Coordinated omission: a stall holds back what should have begun meanwhile. From
+/// their intended start these I/Os have waited for it, from their issue they have not.
 #[test]
 fn a_stall_under_a_rate_shows_in_lat_and_in_lag_and_not_from_the_issue() {
+    const RATE: f64 = 200.0;
+    const IOS: u64 = 400;
+    const STALLED: u64 = 50;
     let faultfs = match FaultFs::new() {
         Ok(faultfs) => faultfs,
         Err(reason) => {
@@ -154,90 +184,83 @@ fn a_stall_under_a_rate_shows_in_lat_and_in_lag_and_not_from_the_issue() {
             );
         }
     };
-    // A machine that is busy with something else stalls I/Os of its own.
-    let tries: Vec<String> = (0..6).map_while(|_| stall_shows(&faultfs).err()).collect();
-    assert!(tries.len() < 6, "{tries:#?}");
-}
-
-/// Runs a job through a stall: whether it shows where it must, and nowhere else.
-fn stall_shows(faultfs: &FaultFs) -> Result<(), String> {
     std::fs::write(faultfs.path().join("f"), vec![1u8; 1 << 20]).unwrap();
-    let mut seen = Stalling {
-        faultfs,
+    faultfs.hold_reads_from(STALLED);
+    let mut sink = Stalling {
+        faultfs: &faultfs,
         seen: Seen::default(),
-        samples: 0,
+        silent: Vec::new(),
     };
     let job_file = faultfs.path().join("job.fio");
-    let text = "[a]\nioengine=psync\ndirect=1\nrw=randread\nnorandommap\nbs=4k\nfilename=f\nsize=1m\nrate_iops=200\nruntime=4\ntime_based\n";
+    let text = format!(
+        "[a]\nioengine=psync\ndirect=1\nrw=randread\nnorandommap\nbs=4k\nfilename=f\nsize=1m\nio_size=1g\nrate_iops={RATE}\nnumber_ios={IOS}\n"
+    );
     std::fs::write(&job_file, text).unwrap();
     let request = request(job_file, faultfs.path());
-    let control = seen.seen.control.clone();
-    let outcome = fathom_engine::native::Native::new().run(&request, &control, &mut seen);
+    let control = sink.seen.control.clone();
+    let outcome = fathom_engine::native::Native::new().run(&request, &control, &mut sink);
     assert_eq!(outcome.unwrap(), Outcome::Complete);
-    let seen = seen.seen;
+    let stall_s = STALL.as_secs_f64();
+    let seen = sink.seen;
     let read = seen.read(0);
-    let at = |latency: &Option<fathom_model::Latency>, percent| {
-        let histogram = latency.as_ref().unwrap().histogram.as_ref().unwrap();
-        histogram.percentile_ns(percent).unwrap()
-    };
-    // One I/O stalls; a tenth of all and more waited for it.
-    let (lat, clat, lag) = (
-        at(&read.lat, 90.0),
-        at(&read.clat, 90.0),
-        at(&read.lag, 90.0),
-    );
-    if lat <= 10 * clat || lag <= 10 * clat {
-        return Err(format!("lat {lat} lag {lag} clat {clat}"));
-    }
+    assert_eq!(read.total_ios, IOS);
     // psync has no slat.
-    let mean = |latency: &Option<fathom_model::Latency>| {
-        latency.as_ref().map_or(0.0, |latency| latency.mean_ns)
+    let sum_s = |latency: &Option<fathom_model::Latency>| {
+        latency.as_ref().map_or(0.0, |latency| latency.mean_ns) * IOS as f64 / 1e9
     };
-    let parts = mean(&read.lag) + mean(&read.slat) + mean(&read.clat);
-    let whole = mean(&read.lat);
+    let (lag_s, clat_s, lat_s) = (sum_s(&read.lag), sum_s(&read.clat), sum_s(&read.lat));
+    let parts_s = lag_s + sum_s(&read.slat) + clat_s;
     assert!(
-        (parts - whole).abs() <= whole / 1000.0,
-        "{parts} of {whole}"
+        (parts_s - lat_s).abs() <= lat_s / 1000.0,
+        "{parts_s} of {lat_s}"
     );
     for latency in [&read.lag, &read.clat, &read.lat] {
-        assert_eq!(latency.as_ref().unwrap().n, Some(read.total_ios));
+        assert_eq!(latency.as_ref().unwrap().n, Some(IOS));
     }
-    // The samples of that time are without I/O, and the one at its end, no other,
-    // has the I/O that took so long.
+    // Each that was due meanwhile waited for the rest of the stall.
+    let due = (stall_s * RATE).min((IOS - STALLED) as f64).floor();
+    let least_s = due * stall_s - due * (due + 1.0) / 2.0 / RATE;
+    assert!(due > 50.0 && lag_s >= least_s, "{lag_s} of {least_s}");
+    // One at a time: no time counts twice from the issue.
+    let runtime_s = (read.runtime_ms + 1) as f64 / 1000.0;
+    assert!(
+        stall_s <= clat_s && clat_s <= runtime_s,
+        "{stall_s} {clat_s} {runtime_s}"
+    );
+    // The samples of that time are without I/O, and the next has the one that stalled.
     let samples = samples(&seen);
-    let zeros = |from: usize| samples[from..].iter().take_while(|s| s.ios == 0).count();
-    let first = (0..samples.len()).max_by_key(|&at| (zeros(at), samples.len() - at));
-    let (first, stalled) = (first.unwrap(), zeros(first.unwrap()));
-    let longest = |sample: &Sample| sample.clat.as_ref().and_then(|h| h.percentile_ns(100.0));
-    let after = longest(samples[first + stalled]).unwrap();
-    let others = samples[..first]
+    let longest = |s: &Sample| s.clat.as_ref().and_then(|clat| clat.percentile_ns(100.0));
+    let stalled = (0..samples.len())
+        .max_by_key(|&at| longest(samples[at]))
+        .unwrap();
+    assert!(longest(samples[stalled]).unwrap() as f64 >= stall_s * 0.99e9);
+    let before: Vec<u64> = samples[stalled - SILENT..stalled]
         .iter()
-        .chain(&samples[first + stalled + 1..]);
-    assert!(others.clone().any(|sample| sample.ios > 0));
-    let elsewhere = others.filter_map(|sample| longest(sample)).max();
-    match stalled >= 5 && elsewhere < Some(after / 2) {
-        true => Ok(()),
-        false => Err(format!(
-            "{stalled} samples without I/O, {after} ns after them, {elsewhere:?} elsewhere"
-        )),
-    }
+        .map(|s| s.ios)
+        .collect();
+    assert_eq!(before, [0; SILENT]);
 }
 
-/// Stalls a file system for a second after some samples.
+/// The least that a stall lasts: samples without an I/O, and time.
+const SILENT: usize = 6;
+const STALL: Duration = Duration::from_millis(500);
+
+/// Ends a stall when so many samples have told of it.
 struct Stalling<'f> {
     faultfs: &'f FaultFs,
     seen: Seen,
-    samples: usize,
+    /// When they did.
+    silent: Vec<Instant>,
 }
 
 impl Sink for Stalling<'_> {
     fn event(&mut self, event: Event) -> Flow {
-        if matches!(event, Event::Sample(_)) {
-            self.samples += 1;
-            match self.samples {
-                8 => self.faultfs.delay(Duration::from_secs(1)),
-                10 => self.faultfs.clear(),
-                _ => {}
+        let is_silent = matches!(&event, Event::Sample(sample) if sample.ios == 0);
+        if is_silent && self.faultfs.held() > 0 {
+            self.silent.push(Instant::now());
+            // Late samples may come at once.
+            if self.silent.len() >= SILENT && self.silent[0].elapsed() >= STALL {
+                self.faultfs.release();
             }
         }
         self.seen.event(event)
@@ -283,12 +306,11 @@ fn think_time_slows_a_job() {
     let dir = folder();
     let seen = run(
         dir.path(),
-        "[a]\nioengine=null\nthinktime=10ms\nthinktime_blocks=5\nrw=read\nsize=1g\nruntime=1\ntime_based\n",
+        "[a]\nioengine=null\nthinktime=10ms\nthinktime_blocks=5\nrw=read\nsize=1g\nnumber_ios=100\n",
     );
-    let ios = seen.read(0).total_ios;
-    // 5 in 10 ms, and it may end late.
-    let most = (seen.read(0).runtime_ms / 10 + 1) * 5;
-    assert!((5..=most).contains(&ios), "{ios} of {most}");
+    // It thinks between two of 20 fives.
+    let (ios, runtime_ms) = (seen.read(0).total_ios, seen.read(0).runtime_ms);
+    assert!(ios == 100 && runtime_ms >= 190, "{ios} in {runtime_ms} ms");
 }
 
 #[test]
@@ -324,14 +346,15 @@ fn a_stop_ends_the_run_and_keeps_the_figures() {
 #[test]
 fn a_status_is_given_while_the_run_goes_on() {
     let dir = folder();
-    let mut seen = Seen::default();
+    let mut seen = Seen {
+        stop_after_status: true,
+        ..Seen::default()
+    };
     seen.control.request_status();
-    let text = "[a]\nioengine=null\nrate_iops=5000\nrw=read\nsize=1g\nruntime=1\ntime_based\n";
-    try_run(dir.path(), text, &mut seen).unwrap();
-    assert!(
-        seen.events
-            .iter()
-            .any(|event| matches!(event, Event::Status { .. }))
+    let text = "[a]\nioengine=null\nrate_iops=5000\nrw=read\nsize=1g\nruntime=600\ntime_based\n";
+    assert_eq!(
+        try_run(dir.path(), text, &mut seen).unwrap(),
+        Outcome::Interrupted
     );
 }
 
@@ -410,15 +433,18 @@ fn logs_hold_every_io_in_fios_form() {
 #[test]
 fn averaged_logs_and_histogram_logs_add_up() {
     let dir = folder();
-    let text = "[a]\nioengine=null\nrate_iops=2000\nrw=read\nsize=1g\nruntime=1\ntime_based\nwrite_iops_log=l\nwrite_hist_log=l\nlog_avg_msec=100\nlog_hist_msec=200\n";
+    let text = "[a]\nioengine=null\nrate_iops=2000\nrw=read\nsize=1g\nnumber_ios=1000\nwrite_iops_log=l\nwrite_hist_log=l\nlog_avg_msec=100\nlog_hist_msec=200\n";
     let seen = run(dir.path(), text);
     let iops = log(&dir.path().join("l_iops.1.log"));
-    // A line each 100 ms, of which a busy machine misses some.
-    let most = seen.read(0).runtime_ms / 100 + 1;
-    assert!((2..=most).contains(&(iops.len() as u64)), "{iops:?}");
-    // IOPS, not I/Os: those are 200 in a line.
-    let mean = iops.iter().map(|line| line[1]).sum::<u64>() / iops.len() as u64;
-    assert!((500..10_000).contains(&mean), "{mean}");
+    // A line at the end of each 100 ms that had an I/O.
+    let ends: Vec<u64> = iops.iter().map(|line| line[0]).collect();
+    assert!(
+        ends.is_sorted() && ends.iter().all(|ms| ms % 100 == 0),
+        "{ends:?}"
+    );
+    // IOPS, not I/Os: ten times as many.
+    let sum: u64 = iops.iter().map(|line| line[1]).sum();
+    assert_eq!(sum, 10 * seen.read(0).total_ios);
     let histograms = log(&dir.path().join("l_clat_hist.1.log"));
     assert!(histograms.iter().all(|line| line.len() == 3 + 1856));
     let all: u64 = histograms.iter().flat_map(|line| &line[3..]).sum();
@@ -428,10 +454,10 @@ fn averaged_logs_and_histogram_logs_add_up() {
 #[test]
 fn a_steady_job_ends_by_fios_rule_and_reports_it() {
     let dir = folder();
-    let text = "[a]\nioengine=null\nrate_iops=1000\nrw=read\nsize=1g\nruntime=25\ntime_based\nss=iops:60%\nss_dur=2\n";
+    let text = "[a]\nioengine=null\nrate_iops=1000\nrw=read\nsize=1g\nruntime=600\ntime_based\nss=iops:1000%\nss_dur=2\n";
     let seen = run(dir.path(), text);
     let job = &seen.results().jobs[0];
-    assert!(job.runtime_ms.unwrap() < 25_000, "{:?}", job.runtime_ms);
+    assert!(job.runtime_ms.unwrap() < 600_000, "{:?}", job.runtime_ms);
     let verdict = job.fio_steady_state.as_ref().unwrap();
     assert_eq!(
         (&verdict["attained"], &verdict["duration"]),

@@ -22,6 +22,7 @@ pub(crate) struct Seen {
     /// Called with each event; may stop the run.
     pub(crate) control: Control,
     pub(crate) stop_after_samples: Option<usize>,
+    pub(crate) stop_after_status: bool,
     /// Asked twice: whoever does that does not want to wait.
     pub(crate) stop_twice_after_intervals: Option<usize>,
 }
@@ -31,8 +32,11 @@ impl Sink for Seen {
         self.events.push(event);
         let count = |is: fn(&Event) -> bool| self.events.iter().filter(|e| is(e)).count();
         let samples = count(|event| matches!(event, Event::Sample(_)));
+        let statuses = count(|event| matches!(event, Event::Status { .. }));
         let intervals = count(|event| matches!(event, Event::Interval { .. }));
-        if self.stop_after_samples.is_some_and(|most| samples >= most) {
+        if self.stop_after_samples.is_some_and(|most| samples >= most)
+            || self.stop_after_status && statuses > 0
+        {
             self.control.stop();
         }
         if self
@@ -81,7 +85,7 @@ pub(crate) fn request(job_file: PathBuf, dir: &Path) -> Request {
         work_dir: dir.to_owned(),
         raw_dir: dir.to_owned(),
         interval: Duration::from_millis(100),
-        deadline: Some(Duration::from_secs(30)),
+        deadline: Some(Duration::from_secs(300)),
     }
 }
 

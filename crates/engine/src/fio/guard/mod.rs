@@ -118,6 +118,8 @@ pub struct Leash {
     line: UnixStream,
     unread: Vec<u8>,
     guard: Option<Child>,
+    /// fio's process, once the guard has told it.
+    fio: Option<u32>,
     /// fio's standard output.
     pub stdout: OwnedFd,
     /// fio's standard error.
@@ -159,6 +161,7 @@ impl Leash {
             line,
             unread: Vec::new(),
             guard: Some(guard),
+            fio: None,
             stdout: stdout.expect("stdout was asked to be a pipe"),
             stderr: stderr.expect("stderr was asked to be a pipe"),
         })
@@ -184,6 +187,7 @@ impl Leash {
             line,
             unread: Vec::new(),
             guard: None,
+            fio: None,
             stdout: stdout.into(),
             stderr: stderr.into(),
         })
@@ -219,9 +223,29 @@ impl Leash {
         let mut reports = Vec::new();
         while let Some(end) = self.unread.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = self.unread.drain(..=end).collect();
-            reports.extend(Report::parse(String::from_utf8_lossy(&line).trim_end()));
+            let report = Report::parse(String::from_utf8_lossy(&line).trim_end());
+            if let Some(Report::Started(pid)) = report {
+                self.fio = Some(pid);
+            }
+            reports.extend(report);
         }
         Ok(Some(reports))
+    }
+
+    /// Kills jobs of a fio server whose connection has ended without them, as that of
+    /// a client that was killed does: they have come to the guard, and would run to
+    /// their end. What jobs have started themselves is left to them.
+    pub fn kill_abandoned_jobs(&self) {
+        let (Some(guard), Some(fio)) = (&self.guard, self.fio) else {
+            return;
+        };
+        let program = |pid: u32| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+        let of_fio = program(fio);
+        for pid in tree::children(guard.id()) {
+            if pid != fio && of_fio.is_some() && program(pid) == of_fio {
+                Self::kill_below(pid);
+            }
+        }
     }
 
     /// Kills what is left below `pid` when the guard has died without a report.

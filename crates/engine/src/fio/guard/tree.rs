@@ -29,6 +29,13 @@ pub fn alive(root: Root) -> Vec<u32> {
     Tree::new(root).look()
 }
 
+/// The children of a process of one thread, where the kernel tells them.
+pub fn children(pid: u32) -> Vec<u32> {
+    let listed = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let listed = listed.unwrap_or_default();
+    listed.split_whitespace().flat_map(str::parse).collect()
+}
+
 /// Kills the tree, again and again while something of it lives and `patience`
 /// lasts, and calls `between` after each round. Gives the pids that are left.
 pub fn kill(root: Root, patience: Duration, mut between: impl FnMut()) -> Vec<u32> {
@@ -157,12 +164,12 @@ mod tests {
             .spawn()
             .unwrap();
         let root = Root::Including(shell.id());
-        let seen = Instant::now() + Duration::from_secs(5);
+        let seen = Instant::now() + Duration::from_secs(60);
         while alive(root).len() < 3 && Instant::now() < seen {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert_eq!(alive(root).len(), 3);
-        let left = kill(root, Duration::from_secs(5), || {
+        let left = kill(root, Duration::from_secs(60), || {
             let _ = shell.try_wait();
         });
         assert_eq!(left, Vec::<u32>::new());
