@@ -67,8 +67,9 @@ fi
 [ "$(id -u)" -eq 0 ] || fail "it needs root"
 "$top/tools/setup.sh" bare
 if [ $# -eq 0 ]; then
-    commands=$(awk '/^```/ { n++; next } n == 1' "$top/README.md")
-    set -- sh -euxc "$commands"
+    # Each command is told with its time when it begins (sh may leave PS4 as it is).
+    set -- bash -euc "PS4='[bare \$((\$(date +%s) - $began))s] '; set -x
+$(awk '/^```/ { n++; next } n == 1' "$top/README.md")"
 fi
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/fathom-bare
