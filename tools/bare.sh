@@ -123,6 +123,7 @@ echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io"
 printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 chmod 755 "$root/usr/sbin/policy-rc.d"
 cp -L /etc/resolv.conf /etc/hosts "$root/etc"
+uname -n >"$root/etc/hostname"
 
 # How package managers reach what they want: proxies, mirrors, certificates. No secrets.
 apt-config dump | grep -i '^Acquire::https\{0,1\}::' >"$root/etc/apt/apt.conf.d/90machine" || true
