@@ -67,8 +67,9 @@ fi
 [ "$(id -u)" -eq 0 ] || fail "it needs root"
 "$top/tools/setup.sh" bare
 if [ $# -eq 0 ]; then
-    commands=$(awk '/^```/ { n++; next } n == 1' "$top/README.md")
-    set -- sh -euxc "$commands"
+    # Each command is told with its time when it begins (sh may leave PS4 as it is).
+    set -- bash -euc "PS4='[bare \$((\$(date +%s) - $began))s] '; set -x
+$(awk '/^```/ { n++; next } n == 1' "$top/README.md")"
 fi
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/fathom-bare
@@ -122,6 +123,7 @@ echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io"
 printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 chmod 755 "$root/usr/sbin/policy-rc.d"
 cp -L /etc/resolv.conf /etc/hosts "$root/etc"
+uname -n >"$root/etc/hostname"
 
 # How package managers reach what they want: proxies, mirrors, certificates. No secrets.
 apt-config dump | grep -i '^Acquire::https\{0,1\}::' >"$root/etc/apt/apt.conf.d/90machine" || true
