@@ -2,28 +2,10 @@
 //! ones are written; throttled disks give the latencies that both engines must
 //! find; and Fathom does without fio.
 
-use std::path::Path;
-
-use fathom_testkit::{Answer, Guest, GuestPlan, skip};
+use fathom_testkit::{Answer, Guest, skip};
 use serde_json::Value;
 
-const MIB: u64 = 1 << 20;
-
-fn plan() -> GuestPlan {
-    GuestPlan::new().file(Path::new(env!("CARGO_BIN_EXE_fathom")), "fathom")
-}
-
-/// The name of the disk with this serial; the kernel's numbers change from boot to boot.
-fn disk_of(guest: &mut Guest, serial: &str, size: u64) -> String {
-    let sectors = size / 512;
-    let line = format!(
-        "lsblk -dnbo NAME,SERIAL,SIZE | awk '$2 == \"{serial}\" && $3 == {size} {{print $1}}'"
-    );
-    let name = guest.must(&line).trim().to_owned();
-    let of_kernel = guest.must(&format!("cat /sys/block/{name}/size"));
-    assert_eq!(of_kernel.trim(), sectors.to_string(), "{serial}: {name}");
-    name
-}
+use crate::guests::{GUEST, MIB, NEWER_GUEST, disk_of};
 
 /// Sectors that the kernel has written to a disk (Documentation/block/stat.rst).
 fn written(guest: &mut Guest, disk: &str) -> String {
@@ -151,12 +133,7 @@ fn a_disk_is_safe(guest: &mut Guest, disk: &str, serial: &str, size: u64) {
 
 #[test]
 fn used_disks_are_refused_and_named_ones_written() {
-    let plan = plan()
-        .device("nvme,id=one,serial=FATHOM-NVME-1")
-        .disk(64 * MIB, "nvme-ns,bus=one,nsid=3", "")
-        .device("virtio-scsi-pci,id=hba")
-        .disk(48 * MIB, "scsi-hd,bus=hba.0,serial=FATHOM-SCSI-1", "");
-    let mut guest = match plan.boot() {
+    let mut guest = match GUEST.take() {
         Ok(guest) => guest,
         Err(reason) => return skip("used_disks_are_refused_and_named_ones_written", &reason),
     };
@@ -170,15 +147,7 @@ fn used_disks_are_refused_and_named_ones_written() {
 /// namespaces.
 #[test]
 fn namespaces_of_one_drive_are_told_apart() {
-    let plan = plan()
-        .device("nvme,id=two,serial=FATHOM-NVME-2")
-        .disk(
-            32 * MIB,
-            "nvme-ns,bus=two,nsid=7,logical_block_size=4096,physical_block_size=4096",
-            "",
-        )
-        .disk(16 * MIB, "nvme-ns,bus=two,nsid=4", "");
-    let mut guest = match plan.boot() {
+    let mut guest = match GUEST.take() {
         Ok(guest) => guest,
         Err(reason) => return skip("namespaces_of_one_drive_are_told_apart", &reason),
     };
@@ -220,16 +189,7 @@ fn both_engines_find_the_latency_of_a_throttled_disk() {
     /// The kernel's time of an I/O ends a little after it has told that it is done.
     const AFTER: f64 = 0.9;
     let name = "both_engines_find_the_latency_of_a_throttled_disk";
-    let plan = match plan().program("fio") {
-        Ok(plan) => plan,
-        Err(reason) => return skip(name, &reason),
-    };
-    let plan = plan.device("virtio-scsi-pci,id=hba").disk(
-        64 * MIB,
-        "scsi-hd,bus=hba.0,serial=THROTTLED",
-        "throttling.iops-total=200",
-    );
-    let mut guest = match plan.boot() {
+    let mut guest = match NEWER_GUEST.take() {
         Ok(guest) => guest,
         Err(reason) => return skip(name, &reason),
     };
@@ -274,12 +234,7 @@ const GROUP: &str = concat!(
 #[test]
 fn a_machine_without_fio_needs_none() {
     let name = "a_machine_without_fio_needs_none";
-    let plan = plan().device("virtio-scsi-pci,id=hba").disk(
-        64 * MIB,
-        "scsi-hd,bus=hba.0,serial=PLAIN",
-        "",
-    );
-    let mut guest = match plan.boot() {
+    let mut guest = match GUEST.take() {
         Ok(guest) => guest,
         Err(reason) => return skip(name, &reason),
     };
@@ -337,11 +292,7 @@ fn end_of_reading(guest: &mut Guest) -> (Value, String) {
 /// A disk that is pulled out, one that never answers, and a limit that is reached.
 #[test]
 fn disks_that_vanish_or_stall_end_a_run_with_their_names() {
-    let plan = plan()
-        .device("virtio-scsi-pci,id=hba")
-        .disk(64 * MIB, "scsi-hd,bus=hba.0,serial=VANISHES", "")
-        .disk(48 * MIB, "scsi-hd,bus=hba.0,serial=STALLS", "");
-    let mut guest = match plan.boot() {
+    let mut guest = match GUEST.take() {
         Ok(guest) => guest,
         Err(reason) => {
             return skip(

@@ -2,10 +2,10 @@
 //! so a ledger: once, not again without need, and anew when somebody has written
 //! to it.
 
-use std::path::Path;
-
-use fathom_testkit::{Guest, GuestPlan, skip};
+use fathom_testkit::{Guest, skip};
 use serde_json::Value;
+
+use crate::guests::{GUEST, MIB, disk_of};
 
 const SERIAL: &str = "READY-NVME";
 
@@ -26,17 +26,11 @@ fn ids(stages: &[(String, String)]) -> Vec<&str> {
 #[test]
 fn a_drive_is_made_ready_once_not_without_need_and_anew_when_it_was_written_to() {
     let name = "a_drive_is_made_ready_once_not_without_need_and_anew_when_it_was_written_to";
-    let plan = GuestPlan::new()
-        .file(Path::new(env!("CARGO_BIN_EXE_fathom")), "fathom")
-        .device("nvme,id=one,serial=READY-NVME")
-        .disk(64 << 20, "nvme-ns,bus=one,nsid=1", "");
-    let mut guest = match plan.boot() {
+    let mut guest = match GUEST.take() {
         Ok(guest) => guest,
         Err(reason) => return skip(name, &reason),
     };
-    // The guest itself lives on another NVMe drive.
-    let find = format!("lsblk -dnro NAME,SERIAL | awk '$2 == \"{SERIAL}\" {{print $1}}'");
-    let disk = guest.must(&find).trim().to_owned();
+    let disk = disk_of(&mut guest, SERIAL, 64 * MIB);
     let run =
         format!("cd /tmp/c && DEV=/dev/{disk} fathom run -q --engine native --destroy {SERIAL}");
     let settings = "DUT_IOENGINE=psync DUT_TEST_MAX_IODEPTH=1 PURGING=y PROFILE_RANDREAD=n \

@@ -2,12 +2,10 @@
 //! software with Command Duration Limits, under a kernel and a fio that know them,
 //! and emulated SATA and NVMe ones that have none.
 
-use std::path::Path;
-
-use fathom_testkit::{Guest, GuestPlan, skip};
+use fathom_testkit::{Guest, skip};
 use serde_json::Value;
 
-const MIB: u64 = 1 << 20;
+use crate::guests::NEWER_GUEST;
 
 /// Limit 1: 40 ms at best effort. Limit 2: 20 ms, aborted beyond. Limit 3: 300 ms.
 /// The disk needs 5 ms for an I/O.
@@ -18,16 +16,7 @@ const OWN_LIMIT_MS: f64 = 770.0;
 #[test]
 fn limits_are_kept_counted_and_put_back() {
     let name = "limits_are_kept_counted_and_put_back";
-    let plan = GuestPlan::newer()
-        .file(Path::new(env!("CARGO_BIN_EXE_fathom")), "fathom")
-        .device("ahci,id=sata")
-        .disk(16 * MIB, "ide-hd,bus=sata.0,serial=SATA", "");
-    // One without hints, beside the guest's own.
-    let plan = match plan.program("fio") {
-        Ok(plan) => plan,
-        Err(reason) => return skip(name, &reason),
-    };
-    let mut guest = match plan.boot() {
+    let mut guest = match NEWER_GUEST.take() {
         Ok(guest) => guest,
         Err(reason) => return skip(name, &reason),
     };

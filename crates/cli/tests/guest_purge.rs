@@ -1,24 +1,10 @@
 //! On a machine of its own: purges of NVMe, SCSI and ATA disks as QEMU has them,
 //! some of which say that they did it and did not.
 
-use std::path::Path;
-
-use fathom_testkit::{Answer, Guest, GuestPlan, skip};
+use fathom_testkit::{Answer, Guest, skip};
 use serde_json::Value;
 
-const MIB: u64 = 1 << 20;
-
-fn plan() -> GuestPlan {
-    GuestPlan::new().file(Path::new(env!("CARGO_BIN_EXE_fathom")), "fathom")
-}
-
-/// The disk of this size: each of a test has another.
-fn disk_of(guest: &mut Guest, size: u64) -> String {
-    let line = format!("lsblk -dnbo NAME,SIZE | awk '$2 == {size} {{print $1}}'");
-    let name = guest.must(&line).trim().to_owned();
-    assert!(!name.is_empty() && !name.contains('\n'), "{size}: {name:?}");
-    name
-}
+use crate::guests::{GUEST, MIB, NEWER_GUEST, disk_of};
 
 /// The word that names it.
 fn word(guest: &mut Guest, disk: &str) -> String {
@@ -68,19 +54,9 @@ fn letters(guest: &mut Guest, disk: &str) -> u64 {
     guest.must(&line).trim().parse().unwrap()
 }
 
-fn nvme_guest() -> Result<Guest, String> {
-    plan()
-        .device("nvme,id=two,serial=PURGE-TWO")
-        .disk(32 * MIB, "nvme-ns,bus=two,nsid=7", "")
-        .disk(16 * MIB, "nvme-ns,bus=two,nsid=4", "")
-        .device("nvme,id=one,serial=PURGE-ONE")
-        .disk(24 * MIB, "nvme-ns,bus=one,nsid=5", "")
-        .boot()
-}
-
 #[test]
 fn nvme_namespaces_are_formatted_by_their_id_and_no_other() {
-    let mut guest = match nvme_guest() {
+    let mut guest = match GUEST.take() {
         Ok(guest) => guest,
         Err(reason) => {
             return skip(
@@ -89,8 +65,8 @@ fn nvme_namespaces_are_formatted_by_their_id_and_no_other() {
             );
         }
     };
-    let seven = disk_of(&mut guest, 32 * MIB);
-    let four = disk_of(&mut guest, 16 * MIB);
+    let seven = disk_of(&mut guest, "PURGE-TWO", 32 * MIB);
+    let four = disk_of(&mut guest, "PURGE-TWO", 16 * MIB);
     let (word7, word4) = (word(&mut guest, &seven), word(&mut guest, &four));
     assert!(
         !seven.ends_with("n7") && !four.ends_with("n4"),
@@ -207,7 +183,7 @@ fn every_namespace_must_be_free_and_named(
 
 /// Another LBA format and back, and a controller that is reset.
 fn other_blocks_and_a_reset(guest: &mut Guest) {
-    let disk = disk_of(guest, 24 * MIB);
+    let disk = disk_of(guest, "PURGE-ONE", 24 * MIB);
     // The only namespace: the serial names it.
     let words = ["PURGE-ONE"];
     let list = guest.must(&format!("fathom purge /dev/{disk} --list --json"));
@@ -275,16 +251,11 @@ const USES: [(&str, &str, &str); 6] = [
 
 #[test]
 fn scsi_disks_are_purged_or_found_out() {
-    let plan = plan().device("virtio-scsi-pci,id=hba").disk(
-        48 * MIB,
-        "scsi-hd,bus=hba.0,serial=PURGE-SCSI",
-        "",
-    );
-    let mut guest = match plan.boot() {
+    let mut guest = match GUEST.take() {
         Ok(guest) => guest,
         Err(reason) => return skip("scsi_disks_are_purged_or_found_out", &reason),
     };
-    let scsi = disk_of(&mut guest, 48 * MIB);
+    let scsi = disk_of(&mut guest, "PURGE-SCSI", 48 * MIB);
     let words = ["PURGE-SCSI"];
     for (use_it, said, undo) in USES {
         guest.must(&use_it.replace("/dev/D", &format!("/dev/{scsi}")));
@@ -325,15 +296,11 @@ fn scsi_disks_are_purged_or_found_out() {
 /// of the other guest has no driver for AHCI.
 #[test]
 fn ata_disks_behind_ahci_are_purged_or_found_out() {
-    let plan = GuestPlan::newer()
-        .file(Path::new(env!("CARGO_BIN_EXE_fathom")), "fathom")
-        .disk(40 * MIB, "ide-hd,bus=ide.0,serial=PURGE-ATA", "");
-    let mut guest = match plan.boot() {
+    let mut guest = match NEWER_GUEST.take() {
         Ok(guest) => guest,
         Err(reason) => return skip("ata_disks_behind_ahci_are_purged_or_found_out", &reason),
     };
-    guest.must("until lsblk -dnbo SIZE | grep -q 41943040; do usleep 100000; done; udevadm settle");
-    let ata = disk_of(&mut guest, 40 * MIB);
+    let ata = disk_of(&mut guest, "PURGE-ATA", 40 * MIB);
     let driver = guest.must(&format!("readlink -f /sys/block/{ata}/device"));
     assert!(driver.contains("/ata"), "{driver}");
     let words = ["PURGE-ATA"];

@@ -2,14 +2,13 @@
 //! them, what others write, and what a killed run has written; and what has no
 //! ledger.
 
-use std::path::Path;
 use std::process::{Command, Output};
 
-use fathom_testkit::{Guest, GuestPlan, skip};
+use fathom_testkit::{Guest, skip};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const MIB: u64 = 1 << 20;
+use crate::guests::{GUEST, MIB, disk_of};
 
 /// A drive in the guest.
 struct Drive {
@@ -20,9 +19,7 @@ struct Drive {
 
 impl Drive {
     fn new(guest: &mut Guest, serial: &'static str) -> Self {
-        let line = format!("lsblk -dnro NAME,SERIAL | awk '$2 == \"{serial}\" {{print $1}}'");
-        let disk = guest.must(&line).trim().to_owned();
-        assert!(!disk.is_empty(), "{serial}");
+        let disk = disk_of(guest, serial, 64 * MIB);
         Self { serial, disk }
     }
 
@@ -60,14 +57,7 @@ fn deeds(doc: &Value) -> Vec<&str> {
 #[test]
 fn drives_keep_their_history_and_tell_what_others_wrote() {
     let name = "drives_keep_their_history_and_tell_what_others_wrote";
-    let plan = GuestPlan::new()
-        .file(Path::new(env!("CARGO_BIN_EXE_fathom")), "fathom")
-        .device("nvme,id=one,serial=LEDGER-NVME")
-        .disk(64 * MIB, "nvme-ns,bus=one,nsid=3", "")
-        .device("virtio-scsi-pci,id=hba")
-        .disk(64 * MIB, "scsi-hd,bus=hba.0,serial=LEDGER-SCSI", "")
-        .disk(64 * MIB, "virtio-blk-pci,serial=LEDGER-VIRTIO", "");
-    let mut guest = match plan.boot() {
+    let mut guest = match GUEST.take() {
         Ok(guest) => guest,
         Err(reason) => return skip(name, &reason),
     };

@@ -20,6 +20,8 @@ mod guest_preparing;
 mod guest_prio;
 #[cfg(target_os = "linux")]
 mod guest_purge;
+#[cfg(target_os = "linux")]
+mod guests;
 mod hosts;
 mod import;
 mod job;

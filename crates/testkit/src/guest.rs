@@ -3,10 +3,12 @@
 //! made by `tools/guest/setup.sh`; it has no fio, unless it is the newer one.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read, Seek, Write};
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -50,6 +52,8 @@ pub struct GuestPlan {
     disks: Vec<(u64, String, String)>,
     /// Files brought along, and their names there.
     files: Vec<(PathBuf, String)>,
+    /// Which of them leave their symbols behind.
+    stripped: Vec<String>,
     /// Names and texts of scripts.
     scripts: Vec<(String, String)>,
     /// Of the newer Debian.
@@ -96,6 +100,14 @@ impl GuestPlan {
         self
     }
 
+    /// The program under test, as [`GuestPlan::file`] but for what a debugger wants:
+    /// all that is brought along is copied, and read by an emulated machine.
+    #[must_use]
+    pub fn tested(mut self, path: &Path, name: &str) -> Self {
+        self.stripped.push(name.into());
+        self.file(path, name)
+    }
+
     /// A program with the libraries it is linked with, as [`GuestPlan::file`].
     ///
     /// # Errors
@@ -140,7 +152,9 @@ impl GuestPlan {
         // It must not outlive a test that is killed.
         let mut command = Command::new(program("setpriv").map_err(|e| format!("guest: {e}"))?);
         command.args(["--pdeathsig", "KILL", text(&qemu)]);
-        let kernel_log = dir.path().join("kernel.log");
+        let log = dir.path().join("kernel.log");
+        let kernel_log = File::create_new(&log).and_then(|_| File::open(&log));
+        let kernel_log = kernel_log.map_err(|e| format!("guest: {}: {e}", log.display()))?;
         command
             .args(["-M", "q35", "-accel", "tcg,thread=multi", "-cpu", CPU])
             .args(["-smp", "2", "-m", "768M", "-display", "none", "-no-reboot"])
@@ -150,7 +164,7 @@ impl GuestPlan {
             .arg("-initrd")
             .arg(state.join("initrd"))
             .args(["-append", KERNEL_OPTIONS])
-            .args(["-serial", &format!("file:{}", text(&kernel_log))])
+            .args(["-serial", &format!("file:{}", text(&log))])
             .args(["-chardev", "stdio,id=commands,signal=off"])
             .args(["-serial", "chardev:commands"])
             .args(drive("root", &state.join("root.ext4"), "snapshot=on"))
@@ -170,7 +184,10 @@ impl GuestPlan {
                 .args(["-device", &format!("{device},drive=disk{at}")]);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        Ok(Guest::start(command, kernel_log, dir, turn))
+        let guest = Guest::start(command, kernel_log, turn);
+        // QEMU has all files open: nothing is left of them when this process is killed.
+        drop(dir);
+        Ok(guest)
     }
 
     /// The disk with the files brought along.
@@ -181,7 +198,11 @@ impl GuestPlan {
             let to = folder.join(name);
             let parent = to.parent().unwrap_or(&folder);
             let copied = fs::create_dir_all(parent).and_then(|()| fs::copy(from, &to));
-            bytes += copied.map_err(|e| format!("guest: {}: {e}", from.display()))?;
+            copied.map_err(|e| format!("guest: {}: {e}", from.display()))?;
+            if self.stripped.contains(name) {
+                run("strip", &[text(&to)])?;
+            }
+            bytes += fs::metadata(&to).map_err(|e| format!("guest: {e}"))?.len();
         }
         fs::create_dir_all(&folder).map_err(|e| format!("guest: {e}"))?;
         for (name, script) in &self.scripts {
@@ -266,17 +287,17 @@ pub struct Guest {
     qemu: Child,
     commands: ChildStdin,
     answers: Receiver<Heard>,
-    kernel_log: PathBuf,
-    _dir: TempDir,
+    kernel_log: File,
     _turn: Exclusive,
 }
 
 impl Guest {
-    fn start(mut command: Command, kernel_log: PathBuf, dir: TempDir, turn: Exclusive) -> Self {
+    fn start(command: Command, kernel_log: File, turn: Exclusive) -> Self {
+        let command = Arc::new(Mutex::new(command));
         let mut boots = 0;
         loop {
             boots += 1;
-            let (mut qemu, commands, answers) = switch_on(&mut command);
+            let (mut qemu, commands, answers) = switch_on(Arc::clone(&command));
             let heard = first_words(&answers, &kernel_log);
             if heard.is_err() && boots < BOOTS && has_fallen(&kernel_log) {
                 let _ = qemu.kill();
@@ -288,7 +309,6 @@ impl Guest {
                 commands,
                 answers,
                 kernel_log,
-                _dir: dir,
                 _turn: turn,
             };
             heard.unwrap_or_else(|_| guest.silent("boot"));
@@ -330,8 +350,7 @@ impl Guest {
     }
 
     fn silent(&self, to: &str) -> ! {
-        let log = fs::read(&self.kernel_log).unwrap_or_default();
-        let log = String::from_utf8_lossy(&log).into_owned();
+        let log = whole(&self.kernel_log);
         let from = log.len().saturating_sub(4000);
         let end = log.get(from..).unwrap_or(&log);
         panic!("the guest does not answer to '{to}'; its kernel's last words:\n{end}")
@@ -339,7 +358,7 @@ impl Guest {
 }
 
 /// Waits for the guest to say that it has booted, or for its kernel to fall.
-fn first_words(answers: &Receiver<Heard>, kernel_log: &Path) -> Result<Heard, RecvTimeoutError> {
+fn first_words(answers: &Receiver<Heard>, kernel_log: &File) -> Result<Heard, RecvTimeoutError> {
     let end = Instant::now() + PATIENCE;
     loop {
         match answers.recv_timeout(Duration::from_secs(1)) {
@@ -349,19 +368,36 @@ fn first_words(answers: &Receiver<Heard>, kernel_log: &Path) -> Result<Heard, Re
     }
 }
 
-fn has_fallen(kernel_log: &Path) -> bool {
-    let log = fs::read(kernel_log).unwrap_or_default();
-    String::from_utf8_lossy(&log).contains("Kernel panic")
+fn has_fallen(kernel_log: &File) -> bool {
+    whole(kernel_log).contains("Kernel panic")
 }
 
-/// Starts QEMU, and listens.
-fn switch_on(command: &mut Command) -> (Child, ChildStdin, Receiver<Heard>) {
-    let mut qemu = command.spawn().expect("qemu was found");
-    let commands = qemu.stdin.take().expect("stdin is a pipe");
-    let output = qemu.stdout.take().expect("stdout is a pipe");
+/// All that stands in a log, of which another may be writing the next line.
+fn whole(mut log: &File) -> String {
+    let mut text = Vec::new();
+    let read = log.rewind().and_then(|()| log.read_to_end(&mut text));
+    read.map_or_else(
+        |e| e.to_string(),
+        |_| String::from_utf8_lossy(&text).into_owned(),
+    )
+}
+
+/// Starts QEMU, and listens. It is started by the thread that listens to it: what it
+/// must not outlive is a thread (prctl(2), `PR_SET_PDEATHSIG`), and that of a test
+/// ends before a guest that others use after it.
+fn switch_on(command: Arc<Mutex<Command>>) -> (Child, ChildStdin, Receiver<Heard>) {
     let (tell, answers) = channel();
+    let (give, started) = channel();
     std::thread::spawn(move || {
-        let mut output = BufReader::new(output);
+        let qemu = command.lock().map(|mut command| command.spawn());
+        let mut qemu = qemu
+            .expect("nobody panics with it")
+            .expect("qemu was found");
+        let commands = qemu.stdin.take().expect("stdin is a pipe");
+        let mut output = BufReader::new(qemu.stdout.take().expect("stdout is a pipe"));
+        if give.send((qemu, commands)).is_err() {
+            return;
+        }
         // Nobody listens any more when the guest was dropped.
         while let Some(answer) = read_answer(&mut output) {
             if tell.send(answer).is_err() {
@@ -369,6 +405,7 @@ fn switch_on(command: &mut Command) -> (Child, ChildStdin, Receiver<Heard>) {
             }
         }
     });
+    let (qemu, commands) = started.recv().expect("qemu was started");
     (qemu, commands, answers)
 }
 
@@ -409,5 +446,67 @@ impl Drop for Guest {
     fn drop(&mut self) {
         let _ = self.qemu.kill();
         let _ = self.qemu.wait();
+    }
+}
+
+/// A guest that tests of a process take in turns: booted for the first, and switched
+/// off when the process ends. It is tidied for each; disks are not, so each test has
+/// its own. One that a test has failed with is not used again.
+#[derive(Debug)]
+pub struct SharedGuest {
+    plan: fn() -> Result<GuestPlan, String>,
+    guest: Mutex<Option<Guest>>,
+}
+
+/// What tests leave behind in files, ledgers and settings.
+const TIDY: &str = "cd /tmp && umount /mnt 2>/dev/null; rm -rf /tmp/* /tmp/.[!.]* /root/.local; \
+     echo 65536 >/proc/sys/fs/aio-max-nr";
+
+impl SharedGuest {
+    /// Of this plan, when one is wanted.
+    pub const fn new(plan: fn() -> Result<GuestPlan, String>) -> Self {
+        Self {
+            plan,
+            guest: Mutex::new(None),
+        }
+    }
+
+    /// The guest, until the turn is dropped.
+    ///
+    /// # Errors
+    /// Why this machine cannot have one.
+    ///
+    /// # Panics
+    /// When it is there and does not come up.
+    pub fn take(&self) -> Result<GuestTurn<'_>, String> {
+        let mut guest = self.guest.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.guest.is_poisoned() {
+            *guest = None;
+            self.guest.clear_poison();
+        }
+        if guest.is_none() {
+            *guest = Some((self.plan)()?.boot()?);
+        }
+        let mut turn = GuestTurn(guest);
+        turn.must(TIDY);
+        Ok(turn)
+    }
+}
+
+/// A turn with a [`SharedGuest`].
+#[derive(Debug)]
+pub struct GuestTurn<'a>(MutexGuard<'a, Option<Guest>>);
+
+impl Deref for GuestTurn<'_> {
+    type Target = Guest;
+
+    fn deref(&self) -> &Guest {
+        self.0.as_ref().expect("a turn has a guest")
+    }
+}
+
+impl DerefMut for GuestTurn<'_> {
+    fn deref_mut(&mut self) -> &mut Guest {
+        self.0.as_mut().expect("a turn has a guest")
     }
 }

@@ -48,7 +48,7 @@ pub use deny::deny;
 pub use devices::{LoopDevice, SmallFs};
 pub use exclusive::{Exclusive, exclusive, free_port};
 pub use faultfs::{FaultFs, Op, Served};
-pub use guest::{Answer, Guest, GuestPlan};
+pub use guest::{Answer, Guest, GuestPlan, GuestTurn, SharedGuest};
 pub use kconfiglib::kconfiglib;
 pub use lab::Lab;
 pub use newer_fio::newer_fio;
