@@ -109,7 +109,7 @@ impl Place {
     }
 
     pub fn wait_for(&self, what: &str, mut come: impl FnMut() -> bool) {
-        let end = Instant::now() + Duration::from_secs(90);
+        let end = Instant::now() + Duration::from_secs(180);
         while !come() {
             assert!(Instant::now() < end, "{what}");
             std::thread::sleep(Duration::from_millis(300));
