@@ -39,7 +39,10 @@ impl Servers {
                 .unwrap();
             let started = Instant::now();
             while TcpStream::connect(("127.0.0.1", port)).is_err() {
-                assert!(started.elapsed() < Duration::from_secs(120), "no fio server");
+                assert!(
+                    started.elapsed() < Duration::from_secs(120),
+                    "no fio server"
+                );
                 thread::sleep(Duration::from_millis(10));
             }
             (child, port)
