@@ -153,9 +153,7 @@ fn job(
 
 fn run(lab: &Lab, contender: Contender, job: &Path) -> Run {
     let (text, used) = lab.core.run(&contender.command(lab, job));
-    // fio may say something before its document.
-    let json = text.find('{').map_or("", |at| &text[at..]);
-    let report: serde_json::Value = serde_json::from_str(json).unwrap();
+    let report = report(&text);
     let read = &report["jobs"][0]["read"];
     let number = |name: &str| read[name].as_f64().unwrap();
     assert!(number("total_ios") > 0.0, "{contender:?}: {text}");
@@ -164,4 +162,11 @@ fn run(lab: &Lab, contender: Contender, job: &Path) -> Run {
         iops: number("iops"),
         used,
     }
+}
+
+/// The document that a contender has printed.
+pub fn report(text: &str) -> serde_json::Value {
+    // fio may say something before it.
+    let json = text.find('{').map_or("", |at| &text[at..]);
+    serde_json::from_str(json).unwrap()
 }

@@ -1,5 +1,5 @@
-//! The native engine beside fio: IOPS of one core, CPU time of each I/O, and the
-//! time until the first one.
+//! The native engine beside fio: IOPS of one core, CPU time of each I/O, the time
+//! until the first one, and what both find of devices that take their own time.
 //!
 //! `make bench-engine` runs it in full and writes `bench/engine.md` and
 //! `bench/engine.json`. `cargo test` runs a few cells once, short, and writes
@@ -8,6 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
+mod agreement;
 mod cells;
 mod contenders;
 mod core;
@@ -100,6 +101,10 @@ fn main() {
         .collect();
     let alone = |what: &str| wanted.is_empty() || wanted == [what];
     let start = alone("start").then(|| start::measure(&lab));
+    let agreements = match alone("agreement") {
+        true => agreement::measure(&lab),
+        false => Vec::new(),
+    };
     let cost = cells::cost_of_start(&lab);
     let mut cells = Vec::new();
     for place in places::ALL {
@@ -113,11 +118,16 @@ fn main() {
         machine: machine::Machine::here(&lab.fathom),
         conditions,
         start,
+        agreements,
         cells,
     };
     println!("\n{}", table::markdown(&results));
     if full && wanted.is_empty() {
         let bench = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench");
         table::write(&bench, &results).unwrap();
+    }
+    if full && results.agreements.iter().any(|one| !one.is_met()) {
+        println!("fio and the native engine do not agree");
+        std::process::exit(1);
     }
 }

@@ -1,10 +1,10 @@
 //! What is read: a device in memory, a cached file, a file on the disk, nothing.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
+
+use fathom_testkit::Zram;
 
 use crate::Lab;
 
@@ -71,10 +71,10 @@ pub fn prepare(lab: &Lab, place: Place) -> Result<Ready, String> {
     match place {
         Place::Null => return Ok(Ready::nothing()),
         Place::Zram => {
-            let zram = Zram::new(lab.size.bytes).map_err(|error| error.to_string())?;
+            let zram = Zram::new(lab.size.bytes)?;
             // The last close of a device drops its pages from the cache.
-            fill(&zram.path(), lab.size.bytes).map_err(|error| error.to_string())?;
-            ready.path = Some(zram.path());
+            fill(zram.path(), lab.size.bytes).map_err(|error| error.to_string())?;
+            ready.path = Some(zram.path().to_owned());
             ready._zram = Some(zram);
         }
         Place::Cached | Place::Disk => {
@@ -113,44 +113,4 @@ fn fill(path: &Path, bytes: u64) -> io::Result<File> {
     }
     file.sync_all()?;
     Ok(file)
-}
-
-/// A zram device, removed when it is dropped.
-struct Zram {
-    number: u32,
-}
-
-const CONTROL: &str = "/sys/class/zram-control";
-
-impl Zram {
-    fn new(bytes: u64) -> io::Result<Self> {
-        let number = fs::read_to_string(format!("{CONTROL}/hot_add"))?;
-        let zram = Self {
-            number: number.trim().parse().map_err(io::Error::other)?,
-        };
-        fs::write(
-            format!("/sys/block/zram{}/disksize", zram.number),
-            bytes.to_string(),
-        )?;
-        Ok(zram)
-    }
-
-    fn path(&self) -> PathBuf {
-        format!("/dev/zram{}", self.number).into()
-    }
-}
-
-impl Drop for Zram {
-    fn drop(&mut self) {
-        // An io_uring lets go of its files some time after its process is gone
-        // (io_uring/io_uring.c, io_ring_exit_work); until then the device is busy.
-        for _ in 0..100 {
-            let _ = fs::write(format!("/sys/block/zram{}/reset", self.number), "1");
-            if fs::write(format!("{CONTROL}/hot_remove"), self.number.to_string()).is_ok() {
-                return;
-            }
-            thread::sleep(Duration::from_millis(50));
-        }
-        println!("zram{} is still in use and stays", self.number);
-    }
 }

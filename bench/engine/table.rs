@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::Lab;
+use crate::agreement::Agreement;
 use crate::cells::{Cell, Figures};
 use crate::contenders::{ALL, Contender};
 use crate::machine::Machine;
@@ -22,6 +23,7 @@ pub struct Results {
     pub machine: Machine,
     pub conditions: Conditions,
     pub start: Option<Vec<Start>>,
+    pub agreements: Vec<Agreement>,
     pub cells: Vec<Cell>,
 }
 
@@ -216,6 +218,39 @@ pub fn markdown(results: &Results) -> String {
                 start.rounds
             );
         }
+    }
+    text += &agreed(results);
+    text
+}
+
+/// What both engines find of devices that take their own time.
+fn agreed(results: &Results) -> String {
+    if results.agreements.is_empty() {
+        return String::new();
+    }
+    let mut text =
+        "\n| where | job | IOPS of fio | native | ratio | mean latency of fio | native | ratio | |\n\
+         |---|---|---:|---:|---:|---:|---:|---:|---|\n"
+            .to_owned();
+    for one in &results.agreements {
+        let (fio, native) = (&one.fio, &one.native);
+        let met = match (results.conditions.rounds, one.is_met()) {
+            (1, _) => "",
+            (_, true) => "agree",
+            (_, false) => "**do not agree**",
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {:.0} | {:.0} | {:.3} | {:.3} ms | {:.3} ms | {:.3} | {met} |",
+            one.place,
+            one.job,
+            fio.iops,
+            native.iops,
+            native.iops / fio.iops,
+            fio.mean_latency_ms,
+            native.mean_latency_ms,
+            native.mean_latency_ms / fio.mean_latency_ms
+        );
     }
     text
 }

@@ -351,7 +351,7 @@ fn opener(dir: &Path) -> String {
 }
 
 fn wait_for(file: &Path) -> String {
-    for _ in 0..600 {
+    for _ in 0..2400 {
         if let Ok(text) = fs::read_to_string(file) {
             return text;
         }

@@ -163,7 +163,7 @@ fn a_native_run_is_judged_by_its_samples() {
         "job",
         "run",
         "--engine=native",
-        "--interval=250ms",
+        "--interval=100ms",
         "--",
     ];
     good(dir.path(), &[&run[..], &job[..]].concat());

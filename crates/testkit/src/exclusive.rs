@@ -23,6 +23,17 @@ pub fn exclusive(name: &str) -> Exclusive {
     Exclusive { _lock: lock }
 }
 
+/// Waits until no test has `name` for itself; others may share it.
+///
+/// # Panics
+/// When there can be no lock in the folder for temporary files.
+#[must_use]
+pub fn shared(name: &str) -> Exclusive {
+    let lock = open(name);
+    lock.lock_shared().expect("a file can be locked");
+    Exclusive { _lock: lock }
+}
+
 /// Waits until fewer than `most` other tests have `name`.
 pub(crate) fn one_of(name: &str, most: usize) -> Exclusive {
     let slot = |nth: usize| format!("{name}-{nth}");

@@ -46,7 +46,7 @@ pub use browser::Browser;
 pub use children::{await_that, meet, signal, signal_until_it_ends};
 pub use deny::deny;
 pub use devices::{LoopDevice, SmallFs};
-pub use exclusive::{Exclusive, exclusive, free_port};
+pub use exclusive::{Exclusive, exclusive, free_port, shared};
 pub use faultfs::{FaultFs, Op, Served};
 pub use guest::{Answer, Guest, GuestPlan, GuestTurn, SharedGuest};
 pub use kconfiglib::kconfiglib;

@@ -111,8 +111,9 @@ impl Zram {
 
 impl Drop for Zram {
     fn drop(&mut self) {
-        // io_uring may let go of it a moment after its process has ended.
-        for _ in 0..100 {
+        // An io_uring lets go of its files some time after its process has ended
+        // (io_uring/io_uring.c, io_ring_exit_work).
+        for _ in 0..500 {
             if fs::write("/sys/class/zram-control/hot_remove", &self.number).is_ok() {
                 return;
             }

@@ -173,13 +173,14 @@ fn batches_follow_their_test() {
 #[test]
 fn sizes_and_times_come_from_the_configuration() {
     let campaign = Campaign::new("all-tests");
-    let has = |line: &str| {
-        let text = &campaign.plan().steps[0].job_text;
+    let has = |plan: &fathom_campaign::plan::Plan, line: &str| {
+        let text = &plan.steps[0].job_text;
         assert!(text.lines().any(|own| own == line), "no {line} in {text}");
     };
-    has("size=100%");
-    has("runtime=4m");
-    has("ramp_time=0s");
+    let plan = campaign.plan();
+    has(&plan, "size=100%");
+    has(&plan, "runtime=4m");
+    has(&plan, "ramp_time=0s");
     campaign.change(
         ".config",
         "CONFIG_DUT_IOSIZE=\"100%\"",
@@ -195,10 +196,10 @@ fn sizes_and_times_come_from_the_configuration() {
         "CONFIG_DUT_IOENGINE=\"libaio\"",
         "CONFIG_DUT_IOENGINE=\"io_uring\"",
     );
-    has("size=75%");
-    has("ramp_time=10s");
-    has("ioengine=io_uring");
     let plan = campaign.plan();
+    has(&plan, "size=75%");
+    has(&plan, "ramp_time=10s");
+    has(&plan, "ioengine=io_uring");
     assert_eq!(plan.steps[0].duration, Some(Duration::from_secs(250)));
     let share = |profile: &str| {
         let of = |step: &&fathom_campaign::plan::Step| step.point.series.ends_with(profile);

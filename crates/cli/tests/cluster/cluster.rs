@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use fathom_testkit::Exclusive;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -23,16 +24,32 @@ pub struct Place {
     /// Kubeconfig of another way to the cluster than from inside its network.
     pub way: Option<String>,
     folder: TempDir,
+    /// The node, with the others or alone.
+    _turn: Exclusive,
 }
+
+/// What is judged by the counters of the whole node, and what works on it.
+const NODE: &str = "cluster-node";
 
 impl Place {
     /// A place of this name, with a storage class that the cluster provides. The
     /// namespace is not made.
     pub fn new(name: &str) -> Self {
+        Self::in_turn(name, fathom_testkit::shared(NODE))
+    }
+
+    /// As [`Self::new`], and no other test works on the node meanwhile: for what is
+    /// judged by its counters and its page cache.
+    pub fn alone(name: &str) -> Self {
+        Self::in_turn(name, fathom_testkit::exclusive(NODE))
+    }
+
+    fn in_turn(name: &str, turn: Exclusive) -> Self {
         let place = Self {
             namespace: format!("{name}-{}", std::process::id()),
             way: None,
             folder: tempfile::tempdir().unwrap(),
+            _turn: turn,
         };
         place.apply(&json!({
             "apiVersion": "storage.k8s.io/v1",
@@ -109,7 +126,7 @@ impl Place {
     }
 
     pub fn wait_for(&self, what: &str, mut come: impl FnMut() -> bool) {
-        let end = Instant::now() + Duration::from_secs(90);
+        let end = Instant::now() + Duration::from_secs(180);
         while !come() {
             assert!(Instant::now() < end, "{what}");
             std::thread::sleep(Duration::from_millis(300));

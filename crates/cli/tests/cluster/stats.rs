@@ -19,7 +19,7 @@ fn cached<'d>(doc: &'d Value, step: &str) -> Vec<&'d str> {
 
 #[test]
 fn reads_of_what_was_dropped_are_the_volumes_and_the_nodes_are_recorded_and_drawn() {
-    let place = Place::new("fathom-stats");
+    let place = Place::alone("fathom-stats");
     let more = ["--dropcaches", "pagecache", "--stats=1", "--json"];
     let output = place.run("seq", &more);
     assert!(output.status.success(), "{output:?}");
@@ -89,7 +89,7 @@ const AGAIN: &str = "[again]\nrw=read\nioengine=psync\nbs=128k\nsize=32m\nloops=
 
 #[test]
 fn reads_from_memory_are_marked_with_their_share() {
-    let place = Place::new("fathom-memory");
+    let place = Place::alone("fathom-memory");
     let file = place.file("again.fio", AGAIN);
     let output = place.job(&file, &["--json"]);
     assert!(output.status.success(), "{output:?}");
