@@ -212,13 +212,15 @@ fn no_file_names_a_place_on_somebodys_machine() {
     ];
     let homes = ["/root/", "/Users/"];
     let this = Path::new("cli/tests/architecture.rs");
+    // There it is the home of a Debian that the script makes.
+    let bare = Path::new("tools/bare.sh");
     let mut wrong = Vec::new();
     for path in files(&root(), &endings) {
         // Captured outputs say what the machine of their time said.
         let captured = path
             .iter()
             .any(|part| part == "fixtures" || part == "quick");
-        if path.ends_with(this) || captured {
+        if path.ends_with(this) || path.ends_with(bare) || captured {
             continue;
         }
         for (n, line) in fs::read_to_string(&path)

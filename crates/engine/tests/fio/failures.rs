@@ -34,12 +34,13 @@ fn kill(signal: &str, pid: &str) {
     );
 }
 
-/// Runs until the first interval, then does something to fio, once.
+/// Runs until the first sample, then does something to fio, once. An interval may end
+/// before fio has begun.
 fn strike(bench: &Bench, job: &str, blow: &mut dyn FnMut(u32)) -> crate::fio::bench::Told {
     let (mut pid, mut struck) = (None, false);
     bench.run_with(&bench.request(job), &Control::default(), &mut |event| {
         pid = pid.or(pid_of(event));
-        if let (Event::Interval { .. }, Some(pid), false) = (event, pid, struck) {
+        if let (Event::Sample(_), Some(pid), false) = (event, pid, struck) {
             struck = true;
             blow(pid);
         }
