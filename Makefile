@@ -22,10 +22,15 @@ help: ## this list
 .PHONY: quick
 quick: ## build, run the quick series in ./quick, show and record its results
 	@tools/setup.sh build quick
-	$(CARGO) build --release --locked -p fathom-cli
+	$(CARGO) build --profile quick --no-default-features --locked -p fathom-cli
 	@mkdir -p quick
-	"$(target_dir)/release/fathom" --runs quick/fathom-runs quick here quick
-	"$(target_dir)/release/fathom" --runs quick/fathom-runs runs
+	"$(target_dir)/quick/fathom" --runs quick/fathom-runs quick here quick
+	"$(target_dir)/quick/fathom" --runs quick/fathom-runs runs
+
+.PHONY: check
+check: fmt clippy ## a minute after a change: formatting, clippy, unit tests, simulated campaigns
+	$(CARGO) test --workspace --locked --lib --bins
+	$(CARGO) test --locked -p fathom-campaign --test suite
 
 .PHONY: test
 test: setup fmt lint unit docs deny ## everything a change must pass; installs what is missing
@@ -40,9 +45,13 @@ fmt: ## check the formatting
 	$(CARGO) fmt --all --check
 
 .PHONY: lint
-lint: ## clippy and shellcheck, warnings denied
-	$(CARGO) clippy --workspace --all-targets --locked --features fathom-cli/test-cluster -- -D warnings
+lint: clippy ## clippy and shellcheck, warnings denied; programs that are called stand in tools/programs
 	shellcheck $(filter-out %.c,$(wildcard $(scripts)))
+	tools/check-programs.py
+
+.PHONY: clippy
+clippy:
+	$(CARGO) clippy --workspace --all-targets --locked --features fathom-cli/test-cluster -- -D warnings
 
 .PHONY: unit
 unit: ## all tests, documentation examples included
@@ -50,7 +59,7 @@ unit: ## all tests, documentation examples included
 
 .PHONY: test-guest
 test-guest: setup ## the tests that boot a guest with emulated disks; its parts stay in ~/.cache/fathom-guest
-	$(CARGO) test --locked -p fathom-cli --test guest --test guest_preparing --test guest_prio --test guest_purge
+	$(CARGO) test --locked -p fathom-cli --test suite -- guest ledger
 
 .PHONY: test-cluster
 test-cluster: setup musl ## a real single-node Kubernetes, and the tests that need one; built once, kept in ~/.cache/fathom-cluster

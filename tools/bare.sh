@@ -48,7 +48,7 @@ inside() {
     pivot_root . mnt
     # shellcheck disable=SC2016  # for the shell over there
     exec /bin/sh -euc 'umount -l /mnt; mount --make-rshared /; cd /root/fathom; "$@" && exit' sh \
-        env -i HOME=/root TERM="${TERM:-dumb}" \
+        env -i FATHOM_BARE=1 CI="${CI:-}" HOME=/root TERM="${TERM:-dumb}" \
         PATH=/root/.cargo/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@" 9>&-
 }
 

@@ -27,6 +27,9 @@ if [ "${1:-}" = --summary ]; then
     exit
 fi
 
+# Most tests wait, for a guest, a server, or for each other: more run at once than
+# there are processors.
+export RUST_TEST_THREADS="${RUST_TEST_THREADS:-16}"
 mkdir -p "$target"
 rm -f "$cluster_log"
 # tee would hide cargo's exit status: it is kept beside the log.

@@ -7,10 +7,7 @@ use std::{env, fs};
 
 use fathom_kconfig::{Config, Disk, Item, Loader, Tree};
 
-#[path = "support/random.rs"]
-#[allow(dead_code)] // the trees are made in another test
-mod random;
-use random::Numbers;
+use crate::random::Numbers;
 
 fn crate_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

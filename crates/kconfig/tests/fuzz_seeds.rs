@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 
 #[path = "../../../fuzz/kconfig.rs"]
 mod kconfig;
-#[path = "support/random.rs"]
-#[allow(dead_code)] // the trees are made in another test
-mod random;
+use crate::random;
 
 /// Cuts, and as many changes, of each seed.
 const VARIANTS: usize = 60;

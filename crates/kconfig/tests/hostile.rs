@@ -7,8 +7,7 @@ use std::sync::Arc;
 use fathom_kconfig::{Config, Error, ErrorKind, Loader, Memory, Tree};
 use proptest::prelude::*;
 
-#[path = "support/random.rs"]
-mod random;
+use crate::random;
 
 fn read(text: &str) -> Result<Tree, Error> {
     Loader::new(&Memory::from_iter([("Kconfig", text)])).load("Kconfig")

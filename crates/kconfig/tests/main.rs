@@ -7,4 +7,6 @@ mod fuzz_seeds;
 mod hostile;
 mod language;
 mod oracle;
+#[path = "support/random.rs"]
+mod random;
 mod refusals;

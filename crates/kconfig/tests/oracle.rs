@@ -10,9 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use fathom_kconfig::{Config, Disk, Kind, Loader, Tree};
 
-#[path = "support/random.rs"]
-mod random;
-use random::Numbers;
+use crate::random::{self, Numbers};
 
 const RS: &str = "\u{1e}";
 /// Random `.config`s for each tree.

@@ -157,7 +157,7 @@ impl GuestPlan {
         let kernel_log = kernel_log.map_err(|e| format!("guest: {}: {e}", log.display()))?;
         command
             .args(["-M", "q35", "-accel", "tcg,thread=multi", "-cpu", CPU])
-            .args(["-smp", "2", "-m", "768M", "-display", "none", "-no-reboot"])
+            .args(["-smp", "1", "-m", "768M", "-display", "none", "-no-reboot"])
             .args(["-nodefaults", "-no-user-config"])
             .arg("-kernel")
             .arg(state.join("vmlinuz"))
@@ -459,7 +459,7 @@ pub struct SharedGuest {
 }
 
 /// What tests leave behind in files, ledgers and settings.
-const TIDY: &str = "cd /tmp && umount /mnt 2>/dev/null; rm -rf /tmp/* /tmp/.[!.]* /root/.local; \
+const TIDY: &str = "cd /tmp && umount /mnt 2>/dev/null; rm -rf /tmp/* /tmp/.[!.]* $HOME/.local; \
      echo 65536 >/proc/sys/fs/aio-max-nr";
 
 impl SharedGuest {
