@@ -11,7 +11,7 @@ pub mod agent;
 pub mod baseline;
 mod campaign;
 pub mod check;
-#[cfg(feature = "kube")]
+#[cfg_attr(not(feature = "kube"), path = "cluster_left_out.rs")]
 pub mod cluster;
 pub mod completions;
 pub mod config;
@@ -126,7 +126,6 @@ pub enum Command {
     Prio(Box<prio::Args>),
     Lat(lat::Args),
     Plot(plot::Args),
-    #[cfg(feature = "kube")]
     Cluster(cluster::Args),
     Import(import::Args),
     Runs(runs::Args),
@@ -169,7 +168,6 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Prio(args) => prio::run(&cli.global, args),
         Command::Lat(args) => lat::run(&cli.global, args),
         Command::Plot(args) => plot::run(&cli.global, args),
-        #[cfg(feature = "kube")]
         Command::Cluster(args) => cluster::run(&cli.global, args),
         Command::Import(args) => import::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
