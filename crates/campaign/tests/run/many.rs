@@ -26,7 +26,7 @@ fn thousands_of_points_take_no_more_memory_than_a_thousand() {
     let alone = std::process::Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
-            "many::thousands_of_points_take_no_more_memory_than_a_thousand",
+            "run::many::thousands_of_points_take_no_more_memory_than_a_thousand",
         ])
         .env(ALONE, "1")
         .output()
