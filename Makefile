@@ -57,6 +57,10 @@ clippy:
 unit: ## all tests, documentation examples included
 	@tools/test.sh
 
+.PHONY: flaky
+flaky: setup ## the tests five times over beside a load that keeps all processors busy
+	@tools/flaky.sh
+
 .PHONY: test-guest
 test-guest: setup ## the tests that boot a guest with emulated disks; its parts stay in ~/.cache/fathom-guest
 	$(CARGO) test --locked -p fathom-cli --test suite -- guest ledger

@@ -77,9 +77,11 @@ bins() {
     X+=" -X $p.gitVersion=$KVER -X $p.gitMajor=1 -X $p.gitMinor=$(echo "$KVER" | cut -d. -f2) -X $p.gitTreeState=clean -X $p.buildDate=1970-01-01T00:00:00Z"
   done
   local b all=(kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl)
-  # Downloads every module that is needed.
+  echo "[build] downloading the modules of Kubernetes $KVER"
   t "${NICE[@]}" go list -deps -f "{{.ImportPath}}" "${all[@]/#/k8s.io/kubernetes/cmd/}" > "$K8S_ROOT/deps.txt"
+  local n=0
   for b in "${all[@]}"; do
+    n=$((n+1)); echo "[build] $b, $n of ${#all[@]}"
     t "${NICE[@]}" go build -trimpath -tags grpcnotrace,providerless -ldflags "$X" -o "$BIN/$b" "k8s.io/kubernetes/cmd/$b"
   done
   ls -l --block-size=M "$BIN"
