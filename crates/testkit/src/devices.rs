@@ -1,7 +1,9 @@
 //! Loop devices and small file systems on them.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -63,6 +65,17 @@ impl LoopDevice {
 impl Drop for LoopDevice {
     fn drop(&mut self) {
         let _ = run("losetup", &["-d", text(&self.path)]);
+        // While anybody has it open, such as who looks at all devices, the kernel
+        // detaches it later (loop(4), autoclear), and what is behind it is in use.
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let attached = PathBuf::from(format!("/sys/block/{name}/loop/backing_file"));
+        for _ in 0..1000 {
+            let behind = fs::read_to_string(&attached).unwrap_or_default();
+            if !behind.starts_with(text(&self.behind)) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 }
 
