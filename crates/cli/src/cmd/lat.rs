@@ -297,6 +297,7 @@ fn options(args: &Args) -> Options {
     Options {
         threads: args.threads.map_or_else(cpus, usize::from),
         skip_bad: args.skip_bad,
+        ..Options::default()
     }
 }
 

@@ -52,6 +52,7 @@ pub(super) fn all(found: &[Found], skip_bad: bool, threads: Option<u16>) -> Read
     let options = Options {
         threads: (threads / at_once.max(1)).max(1),
         skip_bad,
+        ..Options::default()
     };
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, Result<One, LogError>)>> = Mutex::new(Vec::new());
