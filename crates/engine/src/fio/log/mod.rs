@@ -25,7 +25,7 @@ pub use form::{FORMS, Form};
 pub use histograms::{Histograms, Interval, Layout, read_histograms};
 pub use line::{Fault, Field, LineError, parse};
 pub use name::LogName;
-pub use origin::Origin;
+pub use origin::{CLOCK_FROM_MS, Origin, SINCE_1970_MS};
 pub use read::{read, read_from};
 
 /// What becomes of the lines of one part of a log.

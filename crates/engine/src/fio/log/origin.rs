@@ -10,14 +10,19 @@ use fathom_model::LogEntry;
 
 use super::Collect;
 
+/// Below this first time a log's times are never those of a clock.
+pub const CLOCK_FROM_MS: u64 = 600_000;
+/// From this first time on they are since 1970: a day of September 2001, and no
+/// job takes 31 years.
+pub const SINCE_1970_MS: u64 = 1_000_000_000_000;
 /// First times in ms, and how many times the span of the log they must be to
 /// count as a clock's.
 ///
 /// - 10 min: logs that tools have put behind a ramp or startdelay stay as they
 ///   are, as nobody waits 100 times as long as he measures.
 /// - A day: nobody waits that long, and longer than he measures.
-/// - 10^12 ms, a day of September 2001: no job takes 31 years.
-const CLOCKS: [(u64, u64); 3] = [(600_000, 100), (86_400_000, 1), (1_000_000_000_000, 0)];
+/// - Since 1970: always.
+const CLOCKS: [(u64, u64); 3] = [(CLOCK_FROM_MS, 100), (86_400_000, 1), (SINCE_1970_MS, 0)];
 /// A log of windows must span this many ms, as the first time is the end of a
 /// window: one window of an hour is not an hour after boot.
 const WINDOWS_SPAN_MS: u64 = 1000;
@@ -49,7 +54,7 @@ impl Origin {
             Self::Zero => Begin::At(0),
             Self::First => Begin::At(first_ms),
             Self::Told if is_clock(first_ms, u64::MAX, false) => Begin::At(first_ms),
-            Self::Told if first_ms >= CLOCKS[0].0 => Begin::Open(first_ms),
+            Self::Told if first_ms >= CLOCK_FROM_MS => Begin::Open(first_ms),
             Self::Told => Begin::At(0),
         }
     }
