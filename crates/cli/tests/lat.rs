@@ -431,3 +431,181 @@ fn a_folder_means_all_latency_logs_in_it_by_depth() {
     assert_eq!(output.status.code(), Some(5));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no latency logs"));
 }
+
+/// IOPS, spans and percentiles of raw lines, counted without Fathom.
+fn assert_counted(file: &Value, text: &str, unit_ns: u64, origin_ms: u64) {
+    let fields = |line: &str| -> Vec<u64> {
+        let numbers = line.split(", ").take(3);
+        numbers.map(|number| number.parse().unwrap()).collect()
+    };
+    let lines: Vec<Vec<u64>> = text.lines().map(fields).collect();
+    let span_ms = lines.iter().map(|line| line[0]).max().unwrap() - origin_ms;
+    assert_eq!(file["runtime_ms"], span_ms);
+    let iops = lines.len() as f64 * 1000.0 / span_ms as f64;
+    assert_eq!(file["all"]["iops"], iops);
+    let mut values: Vec<u64> = lines.iter().map(|line| line[1] * unit_ns).collect();
+    values.sort_unstable();
+    for (percent, ns) in file["all"]["percentiles_ns"].as_object().unwrap() {
+        // The element int(n · p), counted from 1, as awk computes it.
+        let fraction: f64 = format!("{percent}e-2").parse().unwrap();
+        let element = ((values.len() as f64 * fraction) as usize).max(1);
+        assert_eq!(*ns, values[element - 1], "{percent}");
+    }
+    for interval in file["intervals"].as_array().into_iter().flatten() {
+        let [start, end] = ["start_ms", "end_ms"].map(|at| interval[at].as_u64().unwrap());
+        let is_last = end == span_ms;
+        let within = |line: &&Vec<u64>| {
+            let time = line[0] - origin_ms;
+            time >= start && (time < end || is_last)
+        };
+        assert_eq!(interval["all"]["n"], lines.iter().filter(within).count());
+    }
+}
+
+/// 1000 I/Os in a second, from this time on.
+fn second_from(first_ms: u64, last_columns: &str) -> String {
+    let line = |n: u64| {
+        let value = 100 + n * 7919 % 1009;
+        format!("{}, {value}, 0, 4096{last_columns}\n", first_ms + n)
+    };
+    (0..1000).map(line).collect()
+}
+
+fn noted(file: &Value, word: &str) -> bool {
+    let notes = file["notes"].as_array().unwrap();
+    notes
+        .iter()
+        .any(|note| note.as_str().unwrap().contains(word))
+}
+
+#[test]
+fn monotonic_epochs_are_counted_from_the_first_line_and_ramps_from_0() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("boot_lat.log");
+    let log = log.to_str().unwrap();
+    for (first_ms, is_clock) in [
+        (0, false),
+        (2_000, false),
+        (60_000, false),
+        (599_999, false),
+        (1_471_754, true),
+        (864_000_000, true),
+        (1_795_288_900_472, true),
+    ] {
+        let text = second_from(first_ms, ", 0");
+        fs::write(log, &text).unwrap();
+        let origin_ms = if is_clock { first_ms } else { 0 };
+        let file = document(&[log, "--interval", "300ms"]);
+        assert_counted(&file, &text, 1, origin_ms);
+        let said = noted(&file, "counted from the first line");
+        assert_eq!(said, is_clock, "{first_ms}: {}", file["notes"]);
+        if first_ms > 0 {
+            let file = document(&[log, "--times-from", "first"]);
+            assert_counted(&file, &text, 1, first_ms);
+            let file = document(&[log, "--times-from", "zero"]);
+            assert_counted(&file, &text, 1, 0);
+        }
+    }
+    // An hour before 40 s may be either: as it stands, and said.
+    let text = second_from(3_600_000, ", 0") + "3640000, 5, 0, 4096, 0\n";
+    fs::write(log, &text).unwrap();
+    let file = document(&[log]);
+    assert_counted(&file, &text, 1, 0);
+    assert!(noted(&file, "--times-from first"), "{}", file["notes"]);
+}
+
+/// fio counts anew behind a ramp and a startdelay; its clocks are told.
+#[test]
+fn ramps_and_clocks_of_the_real_fio_are_told_apart() {
+    let test = "ramps_and_clocks_of_the_real_fio_are_told_apart";
+    let rate = ["--rate_iops=500", "--time_based=1", "--runtime=300ms"];
+    let clock: &[&str] = &[
+        "--log_alternate_epoch=1",
+        "--log_alternate_epoch_clock_id=1",
+    ];
+    let behind: &[&str] = &["--ramp_time=300ms", "--startdelay=300ms"];
+    for (options, has_clock) in [(behind, false), (clock, true)] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = [&rate, options].concat();
+        let Some(log) = fio_log(test, dir.path(), &options) else {
+            return;
+        };
+        let text = fs::read_to_string(&log).unwrap();
+        let first: u64 = text.split(',').next().unwrap().parse().unwrap();
+        assert!(has_clock || first < 1000, "fio counts anew: {first}");
+        // A clock of less than 10 min cannot be told from a ramp.
+        let origin_ms = if first >= 600_000 { first } else { 0 };
+        assert_counted(&document(&[log.to_str().unwrap()]), &text, 1, origin_ms);
+    }
+}
+
+#[test]
+fn logs_of_fio_2_are_in_us() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("old_lat.log");
+    let text = second_from(1, "");
+    fs::write(&log, &text).unwrap();
+    let log = log.to_str().unwrap();
+    let file = document(&[log]);
+    assert_counted(&file, &text, 1, 0);
+    assert!(noted(&file, "if that was fio 2"), "{}", file["notes"]);
+    for (unit, unit_ns) in [("us", 1000), ("ns", 1)] {
+        let file = document(&[log, "--unit", unit]);
+        assert_counted(&file, &text, unit_ns, 0);
+        assert_eq!(file["notes"], serde_json::json!([]));
+    }
+    let beside = dir.path().join("out.json");
+    fs::write(&beside, "{\n  \"fio version\" : \"fio-2.16\",\n").unwrap();
+    assert!(noted(&document(&[log]), "out.json is of fio-2.16"));
+    fs::write(&beside, "{\n  \"fio version\" : \"fio-3.12\",\n").unwrap();
+    assert_eq!(document(&[log])["notes"], serde_json::json!([]));
+}
+
+#[test]
+fn a_file_without_an_end_of_line_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("zeros_lat.log");
+    let log = log.to_str().unwrap();
+    for bytes in [vec![0; 100_000], vec![b'7'; 70_000], vec![0; 10]] {
+        fs::write(log, &bytes).unwrap();
+        let output = lat(&[log]);
+        assert_eq!(output.status.code(), Some(3));
+        assert!(output.stdout.is_empty());
+        let said = String::from_utf8(output.stderr).unwrap();
+        let wanted = format!("{log} is not a log of fio: no end of line in its first");
+        assert!(said.contains(&wanted), "{said}");
+    }
+}
+
+#[test]
+fn standard_input_is_read_as_a_file_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("boot_lat.log");
+    let text = second_from(1_471_754, ", 0");
+    fs::write(&log, &text).unwrap();
+    let piped = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .args(["lat", "-", "--json"])
+        .stdin(fs::File::open(&log).unwrap())
+        .output()
+        .unwrap();
+    let piped: Value = serde_json::from_str(&stdout(piped)).unwrap();
+    let mut piped = piped["files"][0].clone();
+    assert_eq!(piped["file"], "stdin");
+    assert_counted(&piped, &text, 1, 1_471_754);
+    let log = log.to_str().unwrap();
+    piped["file"] = log.into();
+    assert_eq!(piped, document(&[log]));
+    assert_eq!(lat(&["-", "-"]).status.code(), Some(2));
+    let output = lat(&["-", "--save-priolat"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("- is no file"));
+}
+
+#[test]
+fn a_byte_order_mark_does_not_refuse_a_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("marked_lat.log");
+    let text = second_from(0, ", 0");
+    fs::write(&log, format!("\u{feff}{text}")).unwrap();
+    assert_counted(&document(&[log.to_str().unwrap()]), &text, 1, 0);
+}

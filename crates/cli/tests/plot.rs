@@ -405,3 +405,40 @@ fn plots_are_shown_on_a_desktop_and_saved_without_one() {
         "{said}"
     );
 }
+
+/// The same rules as those of `fathom lat`.
+#[test]
+fn clocks_units_and_files_that_are_no_logs_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let log = |first: u64, last: &str| -> String {
+        let line = |n: u64| format!("{}, {}, 0, 4096{last}\n", first + n, 100 + n);
+        (0..1000).map(line).collect()
+    };
+    fs::write(dir.join("boot_lat.1.log"), log(1_471_754, ", 0")).unwrap();
+    fs::write(dir.join("ramp_lat.1.log"), log(60_000, ", 0")).unwrap();
+    fs::write(dir.join("old_lat.1.log"), log(0, "")).unwrap();
+    fs::write(
+        dir.join("marked_lat.1.log"),
+        format!("\u{feff}{}", log(0, ", 0")),
+    )
+    .unwrap();
+    fs::write(dir.join("zeros_lat.1.log"), vec![0; 70_000]).unwrap();
+    let notes = |args: &[&str]| {
+        let output = plot(dir, &[args, &["--save"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(notes(&["boot"]).contains("times begin at 1471 s"));
+    assert_eq!(notes(&["boot", "--times-from", "zero"]), "");
+    assert_eq!(notes(&["ramp"]) + &notes(&["marked"]), "");
+    assert!(notes(&["old"]).contains("--unit us"));
+    assert_eq!(notes(&["old", "--unit", "us"]), "");
+    let output = plot(dir, &["zeros", "--save"]);
+    assert_eq!(output.status.code(), Some(3));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("zeros_lat.1.log is not a log of fio"),
+        "{said}"
+    );
+}

@@ -10,14 +10,17 @@ use std::thread;
 
 use anyhow::Context;
 use fathom_analysis::latlog::{Collector, Settings, Statistics, TooMany};
-use fathom_engine::fio::log::{self, Collect, Log, LogError, LogName, Options};
+use fathom_engine::fio::log::{self, Collect, Log, LogError, LogName, Options, Origin};
 use fathom_engine::jobfile::value::{self, Base, TimeUnit};
 use fathom_model::{Exit, LogEntry, LogKind, PrioColumn};
 use fathom_report::latlog::{self, LatLog, Leading};
 
+use super::fiolog::Reading;
 use super::{ExitError, Global};
 use crate::out;
 
+/// What standard input is called on the command line.
+const STDIN: &str = "-";
 /// Folders below a named one that are looked into.
 const DEPTH_MAX: u8 = 8;
 
@@ -38,10 +41,11 @@ Examples:
   fathom lat randread.log_lat.log
   fathom lat out_lat.*.log --format csv --head
   fathom lat randread.log_lat.log --interval 10s
+  ssh host cat randread.log_lat.log | fathom lat -
   fathom lat ~/sdh_cdl_bench --format csv --head        every log of a folder
   fathom lat randread.log_lat.log.gz --json | jq '.files[0].all.percentiles_ns'")]
 pub struct Args {
-    /// The logs; of a folder, all _lat logs in it and below
+    /// The logs, or - for standard input; of a folder, all _lat logs in it and below
     #[arg(required = true, value_name = "FILE|DIR")]
     files: Vec<PathBuf>,
     /// The format
@@ -63,6 +67,8 @@ pub struct Args {
     /// Memory for exact percentiles; 0: always a histogram
     #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = memory)]
     memory: usize,
+    #[command(flatten)]
+    reading: Reading,
     /// Leave malformed lines out and count them
     #[arg(long)]
     skip_bad: bool,
@@ -134,6 +140,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let mut documents = Vec::new();
     let files = files(&args.files)?;
     let several = files.len() > 1;
+    check(&files, args)?;
     if !json && args.format == Form::Csv && args.head {
         out::text(latlog::csv_head(leading(args, several, "")));
     }
@@ -147,7 +154,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             continue;
         }
         let name = file.display().to_string();
-        let shown = shown(&done);
+        let shown = shown(&done, args.reading);
         let by: Vec<latlog::By> = args.by.iter().map(|&by| by.into()).collect();
         match args.format {
             Form::Csv => {
@@ -168,10 +175,32 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         }
     }
     if json {
-        let logs: Vec<LatLog> = documents.iter().map(shown).collect();
+        let logs: Vec<LatLog> = documents
+            .iter()
+            .map(|done| shown(done, args.reading))
+            .collect();
         out::json(&latlog::document(&logs))?;
     }
     Ok(Exit::Success)
+}
+
+/// Refuses what cannot be: a pipe is read once, and nothing lies beside it.
+fn check(files: &[PathBuf], args: &Args) -> anyhow::Result<()> {
+    let exit = Exit::Usage;
+    let stdin = files.iter().filter(|file| *file == Path::new(STDIN));
+    if stdin.count() > 1 {
+        let message = "standard input (-) can be read only once".to_owned();
+        return Err(ExitError { exit, message }.into());
+    }
+    let is_pipe = |file: &&PathBuf| *file == Path::new(STDIN) || file.exists() && !file.is_file();
+    if let Some(pipe) = files.iter().find(is_pipe).filter(|_| args.save_priolat) {
+        let message = format!(
+            "--save-priolat reads a log twice and writes beside it: {} is no file",
+            pipe.display()
+        );
+        return Err(ExitError { exit, message }.into());
+    }
+    Ok(())
 }
 
 /// The files that were named, and those of the folders that were.
@@ -233,19 +262,19 @@ fn leading<'l>(args: &'l Args, several: bool, file: &'l str) -> Leading<'l> {
     }
 }
 
-fn shown(done: &Done) -> LatLog<'_> {
+fn shown(done: &Done, reading: Reading) -> LatLog<'_> {
     LatLog {
         file: done.file.display().to_string(),
         prio: done.log.form.map_or(PrioColumn::Absent, |form| form.prio),
         lines: done.log.lines,
         skipped: done.log.skipped,
-        notes: notes(done),
+        notes: notes(done, reading),
         statistics: done.statistics.as_ref(),
     }
 }
 
 /// What a reader has to know of a log.
-fn notes(done: &Done) -> Vec<String> {
+fn notes(done: &Done, reading: Reading) -> Vec<String> {
     let log = &done.log;
     let mut notes = Vec::new();
     if done.statistics.as_ref().is_some_and(|s| s.averaged) {
@@ -256,9 +285,8 @@ fn notes(done: &Done) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if log.origin_ms > 0 {
-        notes.push("times are since 1970 (log_unix_epoch): counted from the first line".into());
-    }
+    notes.extend(reading.times(log.origin_ms, log.first_ms));
+    notes.extend(reading.micros(&done.file, log.form));
     if let Some((line, error)) = &log.first_skipped {
         let plural = if log.skipped == 1 { "" } else { "s" };
         notes.push(format!(
@@ -294,10 +322,8 @@ impl Collect for Lines {
 
 fn options(args: &Args) -> Options {
     let cpus = || thread::available_parallelism().map_or(1, usize::from);
-    Options {
-        threads: args.threads.map_or_else(cpus, usize::from),
-        skip_bad: args.skip_bad,
-    }
+    let threads = args.threads.map_or_else(cpus, usize::from);
+    args.reading.options(threads, args.skip_bad, true)
 }
 
 fn input(message: String) -> anyhow::Error {
@@ -320,7 +346,14 @@ fn read(file: &Path, args: &Args) -> anyhow::Result<Done> {
         memory: args.memory / options.threads,
         interval_ms: args.interval,
     };
-    let read = log::read(file, options, |_| Lines(Collector::new(settings)));
+    let new = |_| Lines(Collector::new(settings));
+    let (file, read) = match file == Path::new(STDIN) {
+        true => {
+            let name = Path::new("stdin");
+            (name, log::read_from(io::stdin().lock(), name, options, new))
+        }
+        false => (file, log::read(file, options, new)),
+    };
     let mut log = read.map_err(|error| failed(error, args))?;
     let parts = std::mem::take(&mut log.parts);
     let parts = parts.into_iter().map(|Lines(part)| part).collect();
@@ -406,6 +439,8 @@ fn save(global: &Global, done: &Done, args: &Args) -> anyhow::Result<()> {
     let files = Arc::new(Mutex::new(Files::default()));
     let options = Options {
         threads: 1,
+        // The times do not matter, and each line is to be written once.
+        origin: Origin::Zero,
         ..options(args)
     };
     log::read(&done.file, options, |form| Saving {

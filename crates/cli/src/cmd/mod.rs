@@ -19,6 +19,7 @@ pub mod demo;
 pub mod doctor;
 pub mod engines;
 pub mod export;
+mod fiolog;
 pub mod r#gen;
 pub mod graph;
 mod hosts;

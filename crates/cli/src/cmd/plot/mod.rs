@@ -11,6 +11,7 @@ use fathom_report::graphs::logs::{Logs, of_logs};
 use serde::Serialize;
 
 use self::find::Found;
+use super::fiolog::Reading;
 use super::{ExitError, Global};
 use crate::out;
 use crate::pictures::{self, Format, Look};
@@ -61,6 +62,8 @@ pub struct Args {
     /// Light on dark
     #[arg(long)]
     dark: bool,
+    #[command(flatten)]
+    reading: Reading,
     /// Leave malformed lines out and count them
     #[arg(long)]
     skip_bad: bool,
@@ -83,7 +86,7 @@ struct Document {
 /// Draws.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let found = find::logs(global, &args.logs)?;
-    let read = read::all(&found, args.skip_bad, args.threads);
+    let read = read::all(&found, args.reading, args.skip_bad, args.threads);
     for error in &read.failed {
         out::note(format_args!("fathom: {error}; not drawn"));
     }

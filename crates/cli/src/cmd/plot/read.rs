@@ -10,6 +10,7 @@ use fathom_model::{LogEntry, LogKind};
 use fathom_report::graphs::logs::JobLog;
 
 use super::find::Found;
+use crate::cmd::fiolog::Reading;
 
 /// What came of the logs.
 #[derive(Default)]
@@ -45,14 +46,11 @@ impl Collect for Lines {
 }
 
 /// Reads all logs, several at once.
-pub(super) fn all(found: &[Found], skip_bad: bool, threads: Option<u16>) -> Read {
+pub(super) fn all(found: &[Found], reading: Reading, skip_bad: bool, threads: Option<u16>) -> Read {
     let cpus = || thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.map_or_else(cpus, usize::from);
     let at_once = threads.min(found.len());
-    let options = Options {
-        threads: (threads / at_once.max(1)).max(1),
-        skip_bad,
-    };
+    let threads = (threads / at_once.max(1)).max(1);
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, Result<One, LogError>)>> = Mutex::new(Vec::new());
     let work = || {
@@ -61,7 +59,9 @@ pub(super) fn all(found: &[Found], skip_bad: bool, threads: Option<u16>) -> Read
             let Some(found) = found.get(number) else {
                 return;
             };
-            let one = one(found, options);
+            let latencies = found.name.kind.is_latency();
+            let options = reading.options(threads, skip_bad, latencies);
+            let one = one(found, options, reading);
             // A poisoned lock: another thread panicked, which says more.
             if let Ok(mut done) = done.lock() {
                 done.push((number, one));
@@ -111,9 +111,12 @@ impl Read {
     }
 }
 
-fn one(found: &Found, options: Options) -> Result<One, LogError> {
+fn one(found: &Found, options: Options, reading: Reading) -> Result<One, LogError> {
     if found.name.kind == LogKind::ClatHistograms {
-        return Ok(histograms(log::read_histograms(&found.path, options)?));
+        return Ok(histograms(
+            log::read_histograms(&found.path, options)?,
+            reading,
+        ));
     }
     let distribution = found.name.kind.is_latency();
     let mut log = log::read(&found.path, options, |_| Lines(Timeline::new(distribution)))?;
@@ -121,6 +124,10 @@ fn one(found: &Found, options: Options) -> Result<One, LogError> {
     let timeline = Timeline::of(parts.into_iter().map(|Lines(part)| part).collect());
     let mut notes = lost(log.skipped, log.cut_bytes, log.cut_gzip);
     notes.extend(told(&log));
+    notes.extend(reading.times(log.origin_ms, log.first_ms));
+    if distribution {
+        notes.extend(reading.micros(&found.path, log.form));
+    }
     Ok(One {
         timeline,
         notes,
@@ -132,13 +139,14 @@ fn told(log: &Log<Lines>) -> Option<String> {
     (log.lines == 0 && log.skipped == 0).then(|| "it is empty".to_owned())
 }
 
-fn histograms(log: Histograms) -> One {
+fn histograms(log: Histograms, reading: Reading) -> One {
     let mut timeline = Timeline::of_intervals(interval_ms(&log.intervals));
     for interval in &log.intervals {
         timeline.add_counts(interval.time_ms, interval.dir, &interval.counts);
     }
     timeline.end();
     let mut notes = lost(log.skipped, log.cut_bytes, log.cut_gzip);
+    notes.extend(reading.times(log.origin_ms, log.first_ms));
     if let Some(layout) = log.layout.filter(|_| log.saturated > 0) {
         let (low, _) = layout.last_ns();
         notes.push(format!(

@@ -181,7 +181,7 @@ pub fn log_name(rw: &str) -> String {
 fn measured(path: &Path, limits: &Limits) -> Result<Option<Measured>, String> {
     let options = Options {
         threads: std::thread::available_parallelism().map_or(1, usize::from),
-        skip_bad: false,
+        ..Options::default()
     };
     let memory = MEMORY / options.threads;
     let log = log::read(path, options, |_| {

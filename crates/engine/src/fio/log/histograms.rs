@@ -15,8 +15,8 @@ use fathom_model::{Direction, Histogram};
 use flate2::read::MultiGzDecoder;
 
 use super::line::{Fault, Field, LineError, direction};
-use super::read::SINCE_1970_MS;
-use super::{LogError, Options};
+use super::read::BYTE_ORDER_MARK;
+use super::{LogError, Options, Origin};
 
 /// Bins of fio ≥ 3, in ns, and of fio 2, in µs (`stat.h`, `FIO_IO_U_PLAT_NR`).
 const BINS: [(usize, u64); 2] = [(29 * 64, 1), (19 * 64, 1000)];
@@ -85,6 +85,8 @@ pub struct Histograms {
     pub intervals: Vec<Interval>,
     /// When its time begins, as [`super::Log::origin_ms`].
     pub origin_ms: u64,
+    /// The time of its first line as it stands there.
+    pub first_ms: u64,
     /// I/Os in the last bin, which holds all that took longer than it reaches.
     pub saturated: u64,
     /// Malformed lines that were left out.
@@ -124,6 +126,7 @@ fn read_lines(
         layout: None,
         intervals: Vec::new(),
         origin_ms: 0,
+        first_ms: 0,
         saturated: 0,
         skipped: 0,
         first_skipped: None,
@@ -145,10 +148,13 @@ fn read_lines(
                 return Err(LogError::Io { path, source });
             }
         }
+        if number == 1 && line.starts_with(BYTE_ORDER_MARK) {
+            line.drain(..BYTE_ORDER_MARK.len());
+        }
         let Some(whole) = line.strip_suffix(b"\n") else {
             log.cut_bytes = line.len() as u64;
             if line.len() as u64 == LINE_MAX {
-                let (column, fault) = (1, Fault::TooLong);
+                let (column, fault) = (1, Fault::TooLong(LINE_MAX as usize >> 10));
                 log.bad(path, number, LineError { column, fault }, options)?;
                 input.skip_until(b'\n').ok();
                 log.cut_bytes = 0;
@@ -159,10 +165,24 @@ fn read_lines(
             log.bad(path, number, error, options)?;
         }
     }
+    log.count_from(options.origin);
     Ok(log)
 }
 
 impl Histograms {
+    fn count_from(&mut self, origin: Origin) {
+        let Some(first) = self.intervals.first() else {
+            return;
+        };
+        self.first_ms = first.time_ms;
+        let last_ms = self.intervals.iter().map(|line| line.time_ms).max();
+        let begin = origin.begin(self.first_ms);
+        self.origin_ms = begin.told(last_ms.unwrap_or(0), true);
+        for interval in &mut self.intervals {
+            interval.time_ms = interval.time_ms.saturating_sub(self.origin_ms);
+        }
+    }
+
     fn bad(
         &mut self,
         path: &Path,
@@ -207,11 +227,7 @@ impl Histograms {
             }
         }
         numbers.end()?;
-        if self.layout.is_none() && time_ms >= SINCE_1970_MS {
-            self.origin_ms = time_ms;
-        }
         self.layout = Some(layout);
-        let time_ms = time_ms.saturating_sub(self.origin_ms);
         self.intervals.push(Interval {
             time_ms,
             dir,
@@ -295,6 +311,8 @@ mod tests {
     const STRICT: Options = Options {
         threads: 1,
         skip_bad: false,
+        origin: Origin::Told,
+        unit_ns: 1,
     };
     const LENIENT: Options = Options {
         skip_bad: true,

@@ -37,8 +37,8 @@ pub enum Fault {
     Priority(PrioColumn),
     /// The largest latency of a window is below its mean.
     MaxBelowMean,
-    /// No end of line for longer than any line of a log can be.
-    TooLong,
+    /// No end of line for so many KiB, longer than any line of a log can be.
+    TooLong(usize),
     /// So many bins as no histogram of fio has, or not as many as the lines before.
     Bins(usize),
 }
@@ -96,7 +96,7 @@ impl fmt::Display for Fault {
             Self::Priority(_) => f.write_str("the priority is not 0 or 1"),
             Self::MaxBelowMean => f.write_str("the largest latency is below the mean"),
             Self::Bins(bins) => write!(f, "{bins} bins: fio writes no such histogram here"),
-            Self::TooLong => f.write_str("no end of line for 256 KiB: not a log"),
+            Self::TooLong(kib) => write!(f, "no end of line for {kib} KiB: not a log"),
         }
     }
 }

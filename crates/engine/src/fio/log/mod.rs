@@ -11,6 +11,7 @@ mod form;
 mod histograms;
 mod line;
 mod name;
+mod origin;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ pub use form::{FORMS, Form};
 pub use histograms::{Histograms, Interval, Layout, read_histograms};
 pub use line::{Fault, Field, LineError, parse};
 pub use name::LogName;
+pub use origin::{CLOCK_FROM_MS, Origin, SINCE_1970_MS};
 pub use read::{read, read_from};
 
 /// What becomes of the lines of one part of a log.
@@ -41,6 +43,21 @@ pub struct Options {
     pub threads: usize,
     /// Leave malformed lines out and count them.
     pub skip_bad: bool,
+    /// What times are counted from.
+    pub origin: Origin,
+    /// What latencies count, in ns: 1000 of fio 2, which wrote µs.
+    pub unit_ns: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            skip_bad: false,
+            origin: Origin::Told,
+            unit_ns: 1,
+        }
+    }
 }
 
 /// A log that was read.
@@ -50,9 +67,11 @@ pub struct Log<C> {
     pub parts: Vec<C>,
     /// The columns; `None` when there was no whole line.
     pub form: Option<Form>,
-    /// When its time begins: 0, or of a log whose times are since 1970
-    /// (`log_unix_epoch`) that of its first line, from which they are counted.
+    /// When its time begins: 0, or of a log with the times of a clock
+    /// (`log_alternate_epoch`) that of its first line, from which they are counted.
     pub origin_ms: u64,
+    /// The time of its first line as it stands there.
+    pub first_ms: u64,
     /// Lines read and used.
     pub lines: u64,
     /// Malformed lines that were left out.
@@ -99,5 +118,16 @@ pub enum LogError {
     Histograms {
         /// The log.
         path: PathBuf,
+    },
+    /// No line at all, and not the begin of one either.
+    #[error(
+        "{} is not a log of fio: no end of line in its first {bytes} bytes",
+        path.display()
+    )]
+    NoLines {
+        /// The file.
+        path: PathBuf,
+        /// Those that were looked at.
+        bytes: usize,
     },
 }

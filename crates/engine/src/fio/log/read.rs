@@ -11,6 +11,7 @@ use flate2::read::MultiGzDecoder;
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::line::{Fault, LineError, fast, parse};
+use super::origin::{Begin, Both};
 use super::{Collect, Form, Log, LogError, Options};
 
 /// What is read at once: fits the second-level cache of a core, so that a line
@@ -20,9 +21,10 @@ const BLOCK: usize = 256 << 10;
 const BEGINNING: usize = 64 << 10;
 /// A part is at least this large: below, a thread costs more than it saves.
 const PART_MIN: u64 = 4 << 20;
-/// Times from here on are since 1970 (`log_unix_epoch`, `log_alternate_epoch`), as
-/// no job takes 31 years: 10^12 ms is a day of September 2001.
-pub(super) const SINCE_1970_MS: u64 = 1_000_000_000_000;
+/// No line that fio writes is longer: eight columns of at most 20 digits.
+const LINE_MAX: usize = 256;
+/// The mark of UTF-8 that editors of Windows put before a text.
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The shortest line of a histogram log has this many commas; fio writes 1858
 /// (`stat.h`, `FIO_IO_U_PLAT_NR`), coarse ones (`log_hist_coarseness`) fewer.
 const HISTOGRAM_COMMAS: usize = 16;
@@ -49,29 +51,86 @@ impl Read for Part<'_> {
 struct Lines {
     form: Form,
     skip_bad: bool,
-    /// Where its time begins.
-    origin_ms: u64,
+    unit_ns: u64,
+    first_ms: u64,
+    begin: Begin,
+    /// Whether the first line is of a window.
+    windows: bool,
 }
 
 impl Lines {
     /// Told from the beginning of the log.
     fn of(form: Form, head: &[u8], options: Options) -> Self {
-        let mut times = head
-            .split(|&b| b == b'\n')
-            .filter_map(|line| Some(parse(form, line).ok()?.time_ms));
-        let first = times.next().filter(|&time_ms| time_ms >= SINCE_1970_MS);
+        let mut lines = head.split(|&b| b == b'\n');
+        let first = lines.find_map(|line| parse(form, line).ok());
+        let first_ms = first.map_or(0, |first| first.time_ms);
         Self {
             form,
             skip_bad: options.skip_bad,
-            origin_ms: first.unwrap_or(0),
+            unit_ns: options.unit_ns,
+            first_ms,
+            begin: options.origin.begin(first_ms),
+            windows: first.is_some_and(|first| first.bs == 0),
         }
     }
 
+    #[inline(always)]
     fn counted(self, mut entry: LogEntry) -> LogEntry {
-        entry.time_ms = entry.time_ms.saturating_sub(self.origin_ms);
+        if let Begin::At(origin_ms) = self.begin {
+            entry.time_ms = entry.time_ms.saturating_sub(origin_ms);
+        }
+        entry.value = entry.value.saturating_mul(self.unit_ns);
+        entry.max = entry.max.map(|max| max.saturating_mul(self.unit_ns));
         entry
     }
+
+    /// Reads a part to its end.
+    fn collect<C: Collect>(self, input: impl Read, new: impl Fn(Form) -> C) -> Done<C> {
+        match self.begin {
+            Begin::At(_) => {
+                let mut part = new(self.form);
+                let done = scan(input, self, &mut part);
+                (Counted::One(part), done)
+            }
+            Begin::Open(first_ms) => {
+                let (zero, first) = (new(self.form), new(self.form));
+                let mut both = Both {
+                    zero,
+                    first,
+                    first_ms,
+                    last_ms: 0,
+                };
+                let done = scan(input, self, &mut both);
+                (Counted::Both(both), done)
+            }
+        }
+    }
 }
+
+/// A part's collector, or one for each origin that its log may have.
+enum Counted<C> {
+    One(C),
+    Both(Both<C>),
+}
+
+impl<C> Counted<C> {
+    fn last_ms(&self) -> u64 {
+        match self {
+            Self::One(_) => 0,
+            Self::Both(both) => both.last_ms,
+        }
+    }
+
+    fn from(self, origin_ms: u64) -> C {
+        match self {
+            Self::One(part) => part,
+            Self::Both(both) if origin_ms == 0 => both.zero,
+            Self::Both(both) => both.first,
+        }
+    }
+}
+
+type Done<C> = (Counted<C>, Result<Tally, Stop>);
 
 /// What came of a part.
 #[derive(Default)]
@@ -218,20 +277,35 @@ fn in_sequence<C: Collect>(
             path: path.to_owned(),
             source,
         })?;
+    head.drain(..marked(&head));
     let Some(form) = form_of(path, &head)? else {
-        return joined(path, None, vec![(Vec::new(), Ok(cut(head.len())))]);
+        return Ok(without_lines(head.len()));
     };
     let lines = Lines::of(form, &head, options);
-    let mut part = collector(form);
     let input = Cursor::new(head).chain(input);
-    let done = scan(input, lines, &mut part);
-    joined(path, Some(lines), vec![(vec![part], done)])
+    joined(path, lines, vec![lines.collect(input, collector)])
 }
 
-fn cut(bytes: usize) -> Tally {
-    Tally {
-        cut_bytes: bytes as u64,
-        ..Tally::default()
+/// Bytes of the byte order mark that a log begins with.
+fn marked(head: &[u8]) -> usize {
+    match head.starts_with(BYTE_ORDER_MARK) {
+        true => BYTE_ORDER_MARK.len(),
+        false => 0,
+    }
+}
+
+/// A log with nothing but the begin of a line.
+fn without_lines<C>(cut_bytes: usize) -> Log<C> {
+    Log {
+        parts: Vec::new(),
+        form: None,
+        origin_ms: 0,
+        first_ms: 0,
+        lines: 0,
+        skipped: 0,
+        first_skipped: None,
+        cut_bytes: cut_bytes as u64,
+        cut_gzip: false,
     }
 }
 
@@ -244,11 +318,22 @@ fn form_of(path: &Path, head: &[u8]) -> Result<Option<Form>, LogError> {
         let path = path.to_owned();
         return Err(LogError::Histograms { path });
     }
-    Form::of(head).map_err(|error| LogError::Line {
+    let form = Form::of(head).map_err(|error| LogError::Line {
         path: path.to_owned(),
         line: 1,
         error,
-    })
+    })?;
+    if form.is_none() && !begins_a_line(head) {
+        let (path, bytes) = (path.to_owned(), head.len());
+        return Err(LogError::NoLines { path, bytes });
+    }
+    Ok(form)
+}
+
+/// Whether bytes without an end of line can be the begin of one.
+fn begins_a_line(bytes: &[u8]) -> bool {
+    let may_be = |b: &u8| b.is_ascii_hexdigit() || matches!(b, b',' | b' ' | b'\t' | b'\r' | b'x');
+    bytes.len() <= LINE_MAX && bytes.iter().all(may_be)
 }
 
 fn in_parts<C: Collect>(
@@ -259,19 +344,18 @@ fn in_parts<C: Collect>(
     options: Options,
     collector: impl Fn(Form) -> C + Sync,
 ) -> Result<Log<C>, LogError> {
+    let marked = marked(head);
+    let head = &head[marked..];
     let Some(form) = form_of(path, head)? else {
-        return joined(path, None, vec![(Vec::new(), Ok(cut(head.len())))]);
+        return Ok(without_lines(head.len()));
     };
     let lines = Lines::of(form, head, options);
-    let bounds = bounds(file, end, options.threads).map_err(|source| LogError::Io {
+    let mut bounds = bounds(file, end, options.threads).map_err(|source| LogError::Io {
         path: path.to_owned(),
         source,
     })?;
-    let work = |at, end| {
-        let mut part = collector(form);
-        let done = scan(Part { file, at, end }, lines, &mut part);
-        (vec![part], done)
-    };
+    bounds[0] = marked as u64;
+    let work = |at, end| lines.collect(Part { file, at, end }, &collector);
     let work = &work;
     let done = thread::scope(|scope| {
         let others: Vec<_> = bounds
@@ -290,7 +374,7 @@ fn in_parts<C: Collect>(
         );
         done
     });
-    joined(path, Some(lines), done)
+    joined(path, lines, done)
 }
 
 /// Where parts begin and the last one ends: behind an end of line each.
@@ -311,23 +395,17 @@ fn bounds(file: &File, end: u64, threads: usize) -> io::Result<Vec<u64>> {
 }
 
 /// Puts together what the parts found, in the order of the file.
-fn joined<C>(
-    path: &Path,
-    read: Option<Lines>,
-    done: Vec<(Vec<C>, Result<Tally, Stop>)>,
-) -> Result<Log<C>, LogError> {
+fn joined<C>(path: &Path, read: Lines, done: Vec<Done<C>>) -> Result<Log<C>, LogError> {
     let path = path.to_owned();
+    let last_ms = done.iter().map(|(part, _)| part.last_ms()).max();
+    let origin_ms = read.begin.told(last_ms.unwrap_or(0), read.windows);
     let mut log = Log {
-        parts: Vec::new(),
-        form: read.map(|read| read.form),
-        origin_ms: read.map_or(0, |read| read.origin_ms),
-        lines: 0,
-        skipped: 0,
-        first_skipped: None,
-        cut_bytes: 0,
-        cut_gzip: false,
+        form: Some(read.form),
+        origin_ms,
+        first_ms: read.first_ms,
+        ..without_lines(0)
     };
-    for (parts, done) in done {
+    for (part, done) in done {
         let before = log.lines + log.skipped;
         let tally = match done {
             Ok(tally) => tally,
@@ -337,7 +415,7 @@ fn joined<C>(
                 return Err(LogError::Line { path, line, error });
             }
         };
-        log.parts.extend(parts);
+        log.parts.push(part.from(origin_ms));
         log.lines += tally.lines;
         log.skipped += tally.skipped;
         log.cut_bytes = tally.cut_bytes;
@@ -366,7 +444,7 @@ fn scan(mut input: impl Read, read: Lines, to: &mut impl Collect) -> Result<Tall
         let Some(last) = memrchr(b'\n', &buffer[held..filled]) else {
             held = filled;
             if filled == buffer.len() {
-                let fault = Fault::TooLong;
+                let fault = Fault::TooLong(BLOCK >> 10);
                 if !read.skip_bad {
                     tally.bad(LineError { column: 1, fault }, false)?;
                 }

@@ -184,7 +184,11 @@ fn one(
     skip_bad: bool,
 ) -> Result<Option<Depth>, String> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let options = Options { threads, skip_bad };
+    let options = Options {
+        threads,
+        skip_bad,
+        ..Options::default()
+    };
     let settings = Settings {
         memory: MEMORY / threads,
         interval_ms: None,

@@ -1,0 +1,133 @@
+//! What the commands that read fio's logs have in common.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use fathom_engine::fio::log::{CLOCK_FROM_MS, Form, Options, Origin, SINCE_1970_MS};
+use fathom_engine::fio::version::Version;
+use fathom_model::PrioColumn;
+
+/// Documents of fio beside a log that are looked into for its version.
+const DOCUMENTS_MAX: usize = 64;
+/// How much of each: the version comes first.
+const DOCUMENT_HEAD: u64 = 4096;
+
+/// How to read logs.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct Reading {
+    /// Unit of the latencies: ns, or us as fio 2 wrote them [default: ns]
+    #[arg(long, value_enum, value_name = "UNIT", hide_possible_values = true)]
+    unit: Option<Unit>,
+    /// Count times from zero or first (line); without, from the first line where it has a clock's
+    #[arg(long, value_enum, value_name = "ORIGIN", hide_possible_values = true)]
+    times_from: Option<TimesFrom>,
+}
+
+/// A unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Unit {
+    /// Nanoseconds
+    Ns,
+    /// Microseconds
+    Us,
+}
+
+/// What times are counted from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum TimesFrom {
+    /// As they stand there
+    Zero,
+    /// The first line
+    First,
+}
+
+impl Reading {
+    /// The options for a log that holds latencies, or something else.
+    pub fn options(self, threads: usize, skip_bad: bool, latencies: bool) -> Options {
+        Options {
+            threads,
+            skip_bad,
+            origin: match self.times_from {
+                None => Origin::Told,
+                Some(TimesFrom::Zero) => Origin::Zero,
+                Some(TimesFrom::First) => Origin::First,
+            },
+            unit_ns: match self.unit {
+                Some(Unit::Us) if latencies => 1000,
+                _ => 1,
+            },
+        }
+    }
+
+    /// What a reader has to know of a log's times.
+    pub fn times(self, origin_ms: u64, first_ms: u64) -> Option<String> {
+        let seconds = first_ms / 1000;
+        let counted = origin_ms > 0;
+        if counted && first_ms >= SINCE_1970_MS {
+            let note = "times are since 1970 (log_unix_epoch): counted from the first line";
+            return Some(note.to_owned());
+        }
+        if self.times_from.is_some() || first_ms < CLOCK_FROM_MS {
+            return None;
+        }
+        Some(match counted {
+            true => format!(
+                "times begin at {seconds} s, a clock's such as that since boot (log_alternate_epoch): \
+                 counted from the first line; --times-from zero takes them as they are"
+            ),
+            false => format!(
+                "times begin at {seconds} s, as behind a ramp or at the end of a window, and are \
+                 counted from 0; --times-from first counts them from there"
+            ),
+        })
+    }
+
+    /// What a reader has to know of a log's latencies: those of fio 2 are in µs.
+    pub fn micros(self, log: &Path, form: Option<Form>) -> Option<String> {
+        let old = form.is_some_and(|form| form.prio == PrioColumn::Absent);
+        if !old || self.unit.is_some() {
+            return None;
+        }
+        match version_beside(log) {
+            Some((_, version)) if version.is_at_least(3, 0) => None,
+            Some((document, version)) => Some(format!(
+                "{} is of {version}, which wrote latencies in µs: read as ns, they are \
+                 1000 × too small; --unit us",
+                document.display()
+            )),
+            None => Some(
+                "without a priority: an old fio wrote it; if that was fio 2, latencies are in µs \
+                 and, read as ns, 1000 × too small: --unit us, else --unit ns"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+/// The oldest version of fio that documents (`--output-format=json`) in the log's
+/// folder tell.
+fn version_beside(log: &Path) -> Option<(PathBuf, Version)> {
+    let folder = match log.parent()? {
+        parent if parent.as_os_str().is_empty() => Path::new("."),
+        parent => parent,
+    };
+    let entries = log.is_file().then(|| fs::read_dir(folder).ok())??;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let documents = paths.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
+    documents
+        .take(DOCUMENTS_MAX)
+        .filter_map(|path| Some((version_in(&path)?, path)))
+        .min_by_key(|(version, path)| (version.is_at_least(3, 0), path.clone()))
+        .map(|(version, path)| (path, version))
+}
+
+/// `"fio version" : "fio-2.16"`.
+fn version_in(document: &Path) -> Option<Version> {
+    let mut head = Vec::new();
+    let file = File::open(document).ok()?;
+    file.take(DOCUMENT_HEAD).read_to_end(&mut head).ok()?;
+    let head = String::from_utf8_lossy(&head);
+    let (_, behind) = head.split_once("\"fio version\"")?;
+    Version::parse(behind.split('"').nth(1)?)
+}
