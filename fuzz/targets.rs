@@ -146,8 +146,8 @@ impl log::Collect for Sum {
 pub fn log(data: &[u8]) {
     let read = |skip_bad| {
         let options = log::Options {
-            threads: 1,
             skip_bad,
+            ..log::Options::default()
         };
         log::read_from(data, Path::new("fuzz.log"), options, |_| Sum(0))
     };
