@@ -371,9 +371,10 @@ proptest! {
 
     #[test]
     fn any_number_of_threads_reads_the_same(lines in prop::collection::vec(any_line(), 1..40)) {
-        // One form for all; enough bytes that there are parts.
+        // One form for all, which the first line tells whatever the others are;
+        // enough bytes that there are parts.
         let form = FORMS[1];
-        let mut text = String::new();
+        let mut text = "1, 2, 0, 4096, 7, 0x0000\n".to_owned();
         for (_, entry) in lines.iter().cycle().take(200_000) {
             let entry = LogEntry { offset: Some(entry.offset.unwrap_or(7)), ..*entry };
             text += &written(form, &entry);
