@@ -29,8 +29,7 @@ quick: ## build, run the quick series in ./quick, show and record its results
 
 .PHONY: check
 check: fmt clippy ## a minute after a change: formatting, clippy, unit tests, simulated campaigns
-	$(CARGO) test --workspace --locked --lib --bins
-	$(CARGO) test --locked -p fathom-campaign --test suite
+	$(CARGO) test --workspace --locked --lib --bins --test campaigns
 
 .PHONY: test
 test: setup fmt lint unit docs deny ## everything a change must pass; installs what is missing
