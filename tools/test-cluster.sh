@@ -25,7 +25,8 @@ target=$("$cargo" metadata --no-deps --offline --format-version 1 | sed -n 's/.*
 log=$target/tests.cluster.log
 : >"$log"
 run() {
-    "$cargo" test --locked -p fathom-cli --features test-cluster --test cluster -- "$@" 2>&1 | tee -a "$log"
+    # With the workspace: its features of dependencies are those that are built already.
+    "$cargo" test --workspace --locked --features fathom-cli/test-cluster --test cluster -- "$@" 2>&1 | tee -a "$log"
 }
 if [ $# -gt 0 ]; then
     run "$@"

@@ -42,7 +42,7 @@ fn measure() {
     let mut campaign = Campaign::on("");
     campaign.plan.settings.interval = std::time::Duration::from_secs(3);
     campaign.plan.settings.progress_logs = false;
-    campaign.many(4_000);
+    campaign.many(2_000);
     let ready = fathom_campaign::run::ready(
         &campaign.plan,
         &campaign.runs_dir(),
@@ -58,8 +58,8 @@ fn measure() {
         if matches!(event, Event::Step { .. }) {
             steps += 1;
             match steps {
-                1000 => early = resident_kib(),
-                4_000 => late = resident_kib(),
+                500 => early = resident_kib(),
+                2000 => late = resident_kib(),
                 _ => {}
             }
         }
@@ -68,10 +68,10 @@ fn measure() {
         .unwrap()
         .run(&campaign.control, &mut begun, &mut observer)
         .unwrap();
-    assert_eq!((finish.status, steps), (RunStatus::Complete, 4_000));
+    assert_eq!((finish.status, steps), (RunStatus::Complete, 2000));
     if let (Some(early), Some(late)) = (early, late) {
         // What is kept of a measurement: an id, a few numbers, in two ledgers.
-        let kib_per_point = (late.saturating_sub(early)) as f64 / 3000.0;
+        let kib_per_point = (late.saturating_sub(early)) as f64 / 1500.0;
         assert!(kib_per_point < 1.5, "{early} KiB, then {late} KiB");
     }
 }

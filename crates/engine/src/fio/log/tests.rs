@@ -291,8 +291,11 @@ fn times(text: &str, options: Options) -> (Vec<u64>, u64) {
 
 #[test]
 fn times_since_boot_are_counted_from_the_first_line() {
+    // Long lines: it is bytes that parts are made of.
     let log = |times: &[u64]| -> String {
-        let line = |time: &u64| format!("{time}, 9875, 0, 4096, 0\n");
+        let line = |time: &u64| {
+            format!("{time}, 98750000000000000, 0, 4096, 9007199254740992000, 0x4001\n")
+        };
         times.iter().map(line).collect()
     };
     let boot = [1_471_754, 1_471_755, 1_472_754];
@@ -316,8 +319,8 @@ fn times_since_boot_are_counted_from_the_first_line() {
     assert_eq!(times(&log(&boot), zero), (boot.to_vec(), 0));
     // Only the end, 8 MB behind, tells.
     let long = |span: u64| {
-        log(&(0..400_000)
-            .map(|n| 1_471_754 + n * span / 399_999)
+        log(&(0..140_000)
+            .map(|n| 1_471_754 + n * span / 139_999)
             .collect::<Vec<_>>())
     };
     let parts = Options {
