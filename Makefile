@@ -14,7 +14,10 @@ target_dir = $(shell $(CARGO) metadata --no-deps --offline --format-version 1 2>
 musl_target = $(shell uname -m)-unknown-linux-musl
 # Clippy in rustc's place, as cargo-clippy runs it, where code is compiled anyway: to
 # check all dependencies besides would take minutes of each clean clone.
-linted = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
+linted = check clippy unit flaky test-guest test-cluster
+$(linted): private export RUSTC_WORKSPACE_WRAPPER = clippy-driver
+$(linted): private export CLIPPY_ARGS = -Dwarnings__CLIPPY_HACKERY__
+
 scripts = .ci/run tools/*.sh tools/guest/* tools/cluster/*.sh tools/cluster/kubectl
 
 .PHONY: help
@@ -32,7 +35,7 @@ quick: ## build, run the quick series in ./quick, show and record its results
 
 .PHONY: check
 check: fmt clippy ## a minute after a change: formatting, clippy, unit tests, simulated campaigns
-	$(linted) $(CARGO) test --workspace --locked --lib --bins --test campaigns
+	$(CARGO) test --workspace --locked --lib --bins --test campaigns
 
 .PHONY: test
 test: setup fmt lint unit docs deny ## everything a change must pass; installs what is missing
@@ -53,23 +56,23 @@ lint: clippy ## clippy and shellcheck, warnings denied; programs that are called
 
 .PHONY: clippy
 clippy:
-	$(linted) $(CARGO) test --workspace --all-targets --locked --no-run
+	$(CARGO) test --workspace --all-targets --locked --no-run
 
 .PHONY: unit
 unit: ## all tests, documentation examples included
-	@$(linted) tools/test.sh
+	@tools/test.sh
 
 .PHONY: flaky
 flaky: setup ## the tests five times over beside a load that keeps all processors busy
-	@$(linted) tools/flaky.sh
+	@tools/flaky.sh
 
 .PHONY: test-guest
 test-guest: setup ## the tests that boot a guest with emulated disks; its parts stay in ~/.cache/fathom-guest
-	$(linted) $(CARGO) test --locked -p fathom-cli --test suite -- guest ledger
+	$(CARGO) test --locked -p fathom-cli --test suite -- guest ledger
 
 .PHONY: test-cluster
 test-cluster: setup musl ## a real single-node Kubernetes, and the tests that need one; built once, kept in ~/.cache/fathom-cluster
-	@$(linted) CARGO="$(CARGO)" FATHOM_STATIC="$(target_dir)/$(musl_target)/release/fathom" tools/test-cluster.sh
+	@CARGO="$(CARGO)" FATHOM_STATIC="$(target_dir)/$(musl_target)/release/fathom" tools/test-cluster.sh
 
 .PHONY: test-static
 test-static: musl ## what the static binary does with nothing but a kernel
