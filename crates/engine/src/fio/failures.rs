@@ -15,6 +15,8 @@ use super::messages::{Message, classify, one_line};
 const EXIT_TERMINATED: i32 = 128;
 /// Most failures of one kind that are told one by one.
 const ONE_BY_ONE: usize = 16;
+/// `EHWPOISON` (include/uapi/asm-generic/errno.h).
+const LAST_ERRNO: i32 = 133;
 
 /// How fio's process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,11 +176,14 @@ impl Judge<'_> {
 
     /// The error a job reports, with the words of the message that belongs to it.
     fn job_error(&self, job: &JobResult) -> Failure {
-        let errno = job.error;
-        let func = self.messages.iter().find_map(|message| match message {
-            Message::JobError { errno: e, func, .. } if *e == errno => Some(func.as_str()),
+        let said = self.messages.iter().find_map(|message| match message {
+            Message::JobError {
+                errno, func, text, ..
+            } if *errno == job.error => Some((func.as_str(), text.as_str())),
             _ => None,
         });
+        let func = said.map(|(func, _)| func);
+        let errno = said.map_or(job.error, |(_, words)| errno_of(job.error, words));
         let file = self.messages.iter().find_map(|message| match message {
             Message::FileError { text, errno_text } if *errno_text == errno_text_of(errno) => {
                 Some(text)
@@ -384,6 +389,18 @@ pub(super) fn kind_of(errno: i32, func: &str) -> FailureKind {
     } else {
         FailureKind::Other
     }
+}
+
+/// The errno that `words` are for, where they are not those of `errno`. Of many
+/// threads that fail while fio 3.33 reports its status, some have the number 35 with
+/// the words of 28: the words are those of the call that failed.
+fn errno_of(errno: i32, words: &str) -> i32 {
+    if errno_text_of(errno) == words {
+        return errno;
+    }
+    (1..=LAST_ERRNO)
+        .find(|&other| errno_text_of(other) == words)
+        .unwrap_or(errno)
 }
 
 /// The system's words for an errno.
