@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use fathom_engine::fio::guard;
 use fathom_engine::native;
+use fathom_model::Exit;
 
 mod cmd;
 mod engine;
@@ -22,9 +23,13 @@ fn main() -> ExitCode {
     }
     let cli = cmd::Cli::parse();
     let done = cmd::dispatch(&cli).and_then(|exit| out::end().map(|()| exit));
-    let exit = done.unwrap_or_else(|error| {
-        out::error(&error);
-        cmd::exit_for(&error)
-    });
+    let exit = match done {
+        Ok(Exit::Failed) if signals::is_refused() => Exit::Refused,
+        Ok(exit) => exit,
+        Err(error) => {
+            out::error(&error);
+            cmd::exit_for(&error)
+        }
+    };
     ExitCode::from(exit.code())
 }

@@ -17,7 +17,7 @@ use fathom_model::Exit;
 use fathom_report::chart::{Size, Theme, png::png};
 use fathom_report::graphs::Graph;
 
-use crate::cmd::ExitError;
+use crate::cmd::{ExitError, may_write};
 
 /// What a graph is written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -115,6 +115,7 @@ fn write(folder: &Path, graph: &Graph, look: &Look) -> anyhow::Result<()> {
             Format::Svg => svg.clone().into_bytes(),
             Format::Png => png(&svg, look.scale)?,
         };
+        may_write(&path)?;
         fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())

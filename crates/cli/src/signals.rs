@@ -15,6 +15,15 @@ const TRIGGER_LOOK: Duration = Duration::from_millis(250);
 /// The control of a run that is one of several.
 static LED: OnceLock<Control> = OnceLock::new();
 
+/// The control that signals stop.
+static GIVEN: OnceLock<Control> = OnceLock::new();
+
+/// Whether a step of the run was refused for the safety of data.
+pub fn is_refused() -> bool {
+    let mut controls = LED.get().into_iter().chain(GIVEN.get());
+    controls.any(Control::is_refused)
+}
+
 /// From now on [`control`] gives this one, led by `lead`.
 pub fn lead(control: Control, lead: Arc<dyn Lead>) {
     // An agent does it once.
@@ -31,6 +40,8 @@ pub fn control() -> anyhow::Result<Control> {
         return Ok(led.clone());
     }
     let control = Control::default();
+    // A command asks for it once.
+    let _ = GIVEN.set(control.clone());
     let asked = control.clone();
     let mut signals =
         Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1]).context("cannot watch for signals")?;

@@ -46,3 +46,5 @@ mod running;
 mod show;
 mod snia;
 mod steady;
+#[cfg(target_os = "linux")]
+mod traps;

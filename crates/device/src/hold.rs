@@ -3,25 +3,21 @@
 //! Two programs that write to one device spoil each other's figures, and both
 //! found it free. The lock is the one that mkfs, parted and udev keep to
 //! (<https://systemd.io/BLOCK_DEVICE_LOCKING/>): flock(2) on the device's node.
-//! The kernel releases it when its holder ends, however that ends.
+//! The kernel releases it when its holder ends, however that ends. It asks nobody
+//! who does not ask it: a [`crate::Claim`] keeps others away.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
 use crate::Sys;
+use crate::claim::{LOOKS, PAUSE};
 use crate::safety::{InUse, Refusal};
 use crate::usage::Use;
-
-/// udev locks a device for moments while it looks at it, after every program
-/// that had it open for writing: that is waited for, a second at the most.
-const LOOKS: u32 = 50;
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// Devices that are kept until it is dropped.
 #[derive(Debug, Default)]
@@ -64,6 +60,7 @@ impl Hold {
             .custom_flags(nonblock)
             .open(device);
         let Ok(file) = opened else { return Ok(()) };
+        // udev locks a device for moments while it looks at it.
         for _ in 0..LOOKS {
             match flock(&file, lock) {
                 Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),

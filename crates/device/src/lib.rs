@@ -3,8 +3,9 @@
 //! - [`identity`] names a target: the device with its serial and settings, or the
 //!   file system with the disk under it. [`mod@environment`] describes the machine.
 //! - [`safety`] decides whether a target may be written to, from what [`usage`]
-//!   (mounts, swap, holders, loop devices) and [`signature`] (file systems,
-//!   partition tables) find; a [`Hold`] keeps it to oneself meanwhile.
+//!   (mounts, swap, holders, loop devices, processes) and [`signature`] (file
+//!   systems, partition tables) find; a [`Hold`] tells others that it is measured,
+//!   and a [`Claim`] keeps them from taking it into use while it is written to.
 //! - [`space`] tells what room a folder has.
 //! - [`drives`] finds the drives of a machine.
 //! - [`command`] is the way to the device itself; by it [`health`] asks what it
@@ -19,6 +20,7 @@
 //! Knows only `model`.
 
 pub mod cdl;
+mod claim;
 pub mod command;
 pub mod drives;
 pub mod environment;
@@ -27,6 +29,7 @@ mod hold;
 pub mod identity;
 pub mod mounts;
 pub mod node;
+mod openers;
 pub mod priority;
 pub mod purge;
 pub mod safety;
@@ -37,6 +40,7 @@ mod sys;
 pub mod usage;
 pub mod write_cache;
 
+pub use claim::Claim;
 pub use environment::capture as environment;
 pub use health::Health;
 pub use hold::Hold;

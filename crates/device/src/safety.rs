@@ -5,18 +5,20 @@
 //! that only it answers to. The checks open it for reading at most.
 //!
 //! Between the check and the first write another program can still take the
-//! device into use; nothing short of holding it exclusively, which would keep
-//! mkfs in a job's `exec_prerun` away too, could rule that out.
+//! device into use; from then on a [`Claim`] rules that out.
 
+use std::cell::RefCell;
 use std::fmt;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata};
 use std::io;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use fathom_model::units;
 
+use crate::claim::{self, Claim};
 use crate::identity::{block_number, by_id, existing, serial};
+use crate::openers::Openers;
 use crate::signature;
 use crate::sys::{Node, Sys, numbers};
 use crate::usage::{self, Use};
@@ -69,6 +71,14 @@ pub enum Refusal {
         "{path} is a character device; Fathom writes to block devices and files only\n  to do: name the block device (for /dev/nvme0 or /dev/ng0n1: /dev/nvme0n1; for /dev/sg0: see lsscsi -g)"
     )]
     CharacterDevice {
+        /// The path as it was given.
+        path: PathBuf,
+    },
+    /// Text was to be written to a device.
+    #[error(
+        "{path} is a device; no output is written there\n  to do: name a file (a terminal, a pipe and /dev/stdout will do)"
+    )]
+    OutputIsDevice {
         /// The path as it was given.
         path: PathBuf,
     },
@@ -174,24 +184,199 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Decides whether a target may be written to: `Ok` for ordinary files and
-/// folders (also those that do not exist yet), and for block devices that
-/// nothing uses and that one of the words names.
-///
-/// # Errors
-/// A [`Refusal`] that names everything that was found and what to do.
-pub fn check_write(path: &Path, confirmed: &Confirmations) -> Result<(), Refusal> {
-    check(path, confirmed, Signatures::Matter)
+/// Decides what may be written to, from how the machine stands when it is asked
+/// first.
+#[derive(Debug)]
+pub struct Judge {
+    sys: Sys,
+    confirmed: Confirmations,
+    /// What processes had open when it was asked last.
+    openers: RefCell<Option<Openers>>,
 }
 
-/// As [`check_write`], for a target that has passed it and been written to
-/// since: whether it is still the one that was named and nobody has taken it
-/// into use. What has been written there is not searched for signatures.
+impl Judge {
+    /// One that knows these words for devices.
+    #[must_use]
+    pub fn new(confirmed: &Confirmations) -> Self {
+        Self {
+            sys: Sys::live(),
+            confirmed: confirmed.clone(),
+            openers: RefCell::default(),
+        }
+    }
+
+    /// Whether a target may be written to: `Ok` for ordinary files and folders that
+    /// nobody else writes to (also those that do not exist yet), and for block devices
+    /// that nothing uses and that one of the words names.
+    ///
+    /// # Errors
+    /// A [`Refusal`] that names everything that was found and what to do.
+    pub fn write(&self, path: &Path) -> Result<(), Refusal> {
+        self.check(path, Signatures::Matter, &Claim::default())
+    }
+
+    /// As [`Judge::write`], for a device that `claim` keeps from others.
+    ///
+    /// # Errors
+    /// As [`Judge::write`].
+    pub fn write_claimed(&self, path: &Path, claim: &Claim) -> Result<(), Refusal> {
+        self.check(path, Signatures::Matter, claim)
+    }
+
+    /// As [`Judge::write`], for a target that has passed it and been written to
+    /// since: whether it is still the one that was named and nobody but `claim` has
+    /// taken it into use. What has been written there is not searched for signatures.
+    ///
+    /// # Errors
+    /// As [`Judge::write`].
+    pub fn write_again(&self, path: &Path, claim: &Claim) -> Result<(), Refusal> {
+        self.check(path, Signatures::AreOurs, claim)
+    }
+
+    /// Whether text may be written to a path: to a file that is nobody's device or
+    /// swap, a terminal, a pipe, /dev/null, but to no block device, nor as a new file
+    /// among devices.
+    ///
+    /// # Errors
+    /// The [`Refusal`].
+    pub fn output(&self, path: &Path) -> Result<(), Refusal> {
+        let meta = match fs::metadata(path) {
+            Ok(meta) => meta,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return check_missing(path),
+            Err(e) => return Err(unknown(path, &e.to_string())),
+        };
+        let kind = meta.file_type();
+        let is_device = kind.is_block_device() || (kind.is_char_device() && !takes_text(&meta));
+        if is_device {
+            let path = path.to_owned();
+            return Err(Refusal::OutputIsDevice { path });
+        }
+        match kind.is_file() {
+            true => in_use(path, usage::of_file(&self.sys, path, &meta)),
+            false => Ok(()),
+        }
+    }
+
+    /// What could not be looked at when a target was judged, in a sentence.
+    #[must_use]
+    pub fn unseen(&self) -> Option<String> {
+        let unseen = self.openers.borrow().as_ref()?.unseen;
+        (unseen > 0).then(|| {
+            let plural = if unseen == 1 { "" } else { "es" };
+            format!(
+                "{unseen} process{plural} of other users could not be looked at: whether they have a target open for writing is not known (root sees all)"
+            )
+        })
+    }
+
+    /// The processes that have a target open for writing, as `find` names them. udev,
+    /// losetup and the like have every device open for moments: who is gone within a
+    /// second is nobody.
+    fn opened(&self, find: impl Fn(&Openers) -> Vec<Use>) -> Vec<Use> {
+        let mut openers = self.openers.borrow_mut();
+        let mut uses = find(openers.get_or_insert_with(|| Openers::now(&self.sys)));
+        for _ in 0..claim::LOOKS {
+            if uses.is_empty() {
+                break;
+            }
+            std::thread::sleep(claim::PAUSE);
+            uses = find(openers.insert(Openers::now(&self.sys)));
+        }
+        uses
+    }
+
+    fn check(&self, path: &Path, signatures: Signatures, claim: &Claim) -> Result<(), Refusal> {
+        let meta = match fs::metadata(path) {
+            Ok(meta) => meta,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return check_missing(path),
+            Err(e) => return Err(unknown(path, &e.to_string())),
+        };
+        let kind = meta.file_type();
+        if kind.is_block_device() {
+            self.check_block(path, &meta, signatures, claim)
+        } else if kind.is_char_device() {
+            check_character(path, &meta)
+        } else if kind.is_file() {
+            self.check_file(path, &meta)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn check_file(&self, path: &Path, meta: &Metadata) -> Result<(), Refusal> {
+        let real = fs::canonicalize(path).map_err(|e| unknown(path, &e.to_string()))?;
+        if among_devices(&real) {
+            let path = path.to_owned();
+            return Err(Refusal::FileAmongDevices { path });
+        }
+        let mut uses = usage::of_file(&self.sys, &real, meta);
+        if uses.is_empty() {
+            uses = self.opened(|openers| usage::openers_of(&self.sys, openers, &real));
+        }
+        in_use(path, uses)
+    }
+
+    fn check_block(
+        &self,
+        path: &Path,
+        meta: &Metadata,
+        signatures: Signatures,
+        claim: &Claim,
+    ) -> Result<(), Refusal> {
+        let sys = &self.sys;
+        let node = block_number(meta)
+            .and_then(|(major, minor)| sys.by_number(major, minor))
+            .ok_or_else(|| unknown(path, "this system does not describe it in /sys"))?;
+        let size_bytes = node.size_bytes();
+        if size_bytes == 0 {
+            return Err(unknown(
+                path,
+                "it has no capacity (no medium, or not set up)",
+            ));
+        }
+        let mut uses = find_uses(sys, path, &node, signatures, claim)?;
+        // Whoever has it mounted, or claimed, is told already.
+        if uses.is_empty() {
+            uses = self.opened(|openers| usage::openers(sys, openers, &node));
+        }
+        let words = words(sys, path, &node);
+        let named = self.confirmed.name(sys, &node, &words);
+        if !uses.is_empty() {
+            return Err(Refusal::InUse(Box::new(InUse {
+                path: path.to_owned(),
+                uses,
+                word: words.into_iter().next().filter(|_| !named),
+            })));
+        }
+        if named {
+            return Ok(());
+        }
+        Err(Refusal::Unconfirmed(Box::new(Unconfirmed {
+            path: path.to_owned(),
+            size_bytes,
+            words,
+            given: self.confirmed.0.clone(),
+        })))
+    }
+}
+
+fn in_use(path: &Path, uses: Vec<Use>) -> Result<(), Refusal> {
+    if uses.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::InUse(Box::new(InUse {
+        path: path.to_owned(),
+        uses,
+        word: None,
+    })))
+}
+
+/// [`Judge::write`] for a single target.
 ///
 /// # Errors
-/// As [`check_write`].
-pub fn check_again(path: &Path, confirmed: &Confirmations) -> Result<(), Refusal> {
-    check(path, confirmed, Signatures::AreOurs)
+/// As there.
+pub fn check_write(path: &Path, confirmed: &Confirmations) -> Result<(), Refusal> {
+    Judge::new(confirmed).write(path)
 }
 
 /// Whether data on a device may be wanted by somebody.
@@ -200,25 +385,6 @@ enum Signatures {
     Matter,
     /// The data there are our own.
     AreOurs,
-}
-
-fn check(path: &Path, confirmed: &Confirmations, signatures: Signatures) -> Result<(), Refusal> {
-    let sys = Sys::live();
-    let meta = match fs::metadata(path) {
-        Ok(meta) => meta,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return check_missing(path),
-        Err(e) => return Err(unknown(path, &e.to_string())),
-    };
-    let kind = meta.file_type();
-    if kind.is_block_device() {
-        check_block(&sys, path, &meta, confirmed, signatures)
-    } else if kind.is_char_device() {
-        check_character(path, &meta)
-    } else if kind.is_file() {
-        check_file(&sys, path, &meta)
-    } else {
-        Ok(())
-    }
 }
 
 fn unknown(path: &Path, reason: &str) -> Refusal {
@@ -265,65 +431,15 @@ fn check_character(path: &Path, meta: &Metadata) -> Result<(), Refusal> {
     Err(Refusal::CharacterDevice { path })
 }
 
-fn check_file(sys: &Sys, path: &Path, meta: &Metadata) -> Result<(), Refusal> {
-    let real = fs::canonicalize(path).map_err(|e| unknown(path, &e.to_string()))?;
-    if among_devices(&real) {
-        let path = path.to_owned();
-        return Err(Refusal::FileAmongDevices { path });
-    }
-    let (mut uses, loops) = usage::of_file(sys, &real, meta);
-    if uses.is_empty() {
-        let held = |node: &&Node| is_exclusive(&node.dev_path()).unwrap_or(false);
-        uses.extend(loops.iter().find(held).map(|node| Use::Exclusive {
-            device: node.dev_path(),
-        }));
-    }
-    if uses.is_empty() {
-        return Ok(());
-    }
-    Err(Refusal::InUse(Box::new(InUse {
-        path: path.to_owned(),
-        uses,
-        word: None,
-    })))
-}
-
-fn check_block(
-    sys: &Sys,
-    path: &Path,
-    meta: &Metadata,
-    confirmed: &Confirmations,
-    signatures: Signatures,
-) -> Result<(), Refusal> {
-    let node = block_number(meta)
-        .and_then(|(major, minor)| sys.by_number(major, minor))
-        .ok_or_else(|| unknown(path, "this system does not describe it in /sys"))?;
-    let size_bytes = node.size_bytes();
-    if size_bytes == 0 {
-        return Err(unknown(
-            path,
-            "it has no capacity (no medium, or not set up)",
-        ));
-    }
-    let uses = find_uses(sys, path, &node, signatures)?;
-    let words = words(sys, path, &node);
-    let named = confirmed.name(sys, &node, &words);
-    if !uses.is_empty() {
-        return Err(Refusal::InUse(Box::new(InUse {
-            path: path.to_owned(),
-            uses,
-            word: words.into_iter().next().filter(|_| !named),
-        })));
-    }
-    if named {
-        return Ok(());
-    }
-    Err(Refusal::Unconfirmed(Box::new(Unconfirmed {
-        path: path.to_owned(),
-        size_bytes,
-        words,
-        given: confirmed.0.clone(),
-    })))
+/// Whether a character device is one that text is written to: /dev/null, zero and
+/// full, and terminals (devices.txt: 4 and 5 are consoles, 136 to 143 are those of
+/// other programs).
+fn takes_text(meta: &Metadata) -> bool {
+    !cfg!(target_os = "linux")
+        || matches!(
+            numbers(meta.rdev()),
+            (1, 3 | 5 | 7) | (4 | 5 | 136..=143, _)
+        )
 }
 
 /// Everything that speaks against writing to a device. That it cannot be read
@@ -333,14 +449,17 @@ fn find_uses(
     path: &Path,
     node: &Node,
     signatures: Signatures,
+    claim: &Claim,
 ) -> Result<Vec<Use>, Refusal> {
     let mut uses = usage::of_device(sys, node);
     let mut unread = None;
     // Asked last: every use above is an exclusive one as well.
     match is_exclusive(path) {
-        Ok(exclusive) if exclusive && uses.is_empty() => uses.push(Use::Exclusive {
-            device: node.dev_path(),
-        }),
+        Ok(exclusive) if exclusive && uses.is_empty() && !claim.has(node) => {
+            uses.push(Use::Exclusive {
+                device: node.dev_path(),
+            })
+        }
         Ok(_) => {}
         Err(e) => unread = Some(cannot_read(path, &e)),
     }
@@ -374,14 +493,10 @@ fn cannot_read(path: &Path, error: &io::Error) -> Refusal {
     unknown(path, &format!("it cannot be read ({error}{hint})"))
 }
 
-/// Whether somebody has claimed a block device: file systems, swap, device
-/// mapper and MD do, and programs that open it with O_EXCL, which without
-/// O_CREAT is defined for block devices only (open(2)).
+/// Whether somebody has claimed a block device: file systems, swap, device mapper
+/// and MD do, and programs that open it with O_EXCL.
 fn is_exclusive(path: &Path) -> io::Result<bool> {
-    let flags = rustix::fs::OFlags::EXCL | rustix::fs::OFlags::NONBLOCK;
-    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
-    match opened {
+    match claim::open(path) {
         Ok(_) => Ok(false),
         Err(e) if e.kind() == io::ErrorKind::ResourceBusy => Ok(true),
         Err(e) => Err(e),
@@ -423,6 +538,8 @@ pub fn words(sys: &Sys, path: &Path, node: &Node) -> Vec<String> {
 }
 
 const UNITS: [(&str, u32); 5] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10), ("", 0)];
+/// As fio has them: powers of two.
+const LETTERS: [(&str, u32); 4] = [("T", 40), ("G", 30), ("M", 20), ("K", 10)];
 
 /// A size as a whole number of the largest unit that fits: `512MiB`.
 fn exact_size(bytes: u64) -> String {
@@ -435,7 +552,8 @@ fn exact_size(bytes: u64) -> String {
 }
 
 fn size_in_bytes(text: &str) -> Option<u64> {
-    let (unit, shift) = UNITS.into_iter().find(|(unit, _)| text.ends_with(unit))?;
+    let mut units = LETTERS.into_iter().chain(UNITS);
+    let (unit, shift) = units.find(|(unit, _)| text.ends_with(unit))?;
     let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
     number.checked_mul(1 << shift)
 }
@@ -456,6 +574,7 @@ mod tests {
             assert_eq!(size_in_bytes(text), Some(bytes));
         }
         assert_eq!(size_in_bytes("536870912"), Some(512 << 20));
+        assert_eq!(size_in_bytes("512M"), Some(512 << 20));
         for wrong in [
             "",
             "MiB",
@@ -463,7 +582,7 @@ mod tests {
             "0.5GiB",
             "99999999TiB",
             "512 MiB",
-            "512M",
+            "512MB",
         ] {
             assert_eq!(size_in_bytes(wrong), None, "{wrong}");
         }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::identity::backing;
 use crate::mounts::{self, Namespace, unescape};
+use crate::openers::{Opened, Openers};
 use crate::signature::Signature;
 use crate::sys::{Node, Sys};
 
@@ -61,6 +62,15 @@ pub enum Use {
         /// Path of the device.
         device: PathBuf,
     },
+    /// A process has it open for writing.
+    Open {
+        /// Path of the device or file.
+        device: PathBuf,
+        /// The process.
+        pid: u32,
+        /// The name it goes by.
+        command: String,
+    },
 }
 
 impl fmt::Display for Use {
@@ -106,6 +116,15 @@ impl fmt::Display for Use {
                     device.display()
                 )
             }
+            Self::Open {
+                device,
+                pid,
+                command,
+            } => write!(
+                f,
+                "{} is open for writing in process {pid} ({command})",
+                device.display()
+            ),
         }
     }
 }
@@ -141,6 +160,7 @@ impl Use {
                 "end the program that has it open (fuser -v {})",
                 device.display()
             ),
+            Self::Open { pid, command, .. } => format!("end process {pid} ({command})"),
         }
     }
 }
@@ -167,14 +187,47 @@ pub fn of_device(sys: &Sys, node: &Node) -> Vec<Use> {
     walk.uses
 }
 
+/// The processes that have a device, its partitions, the disk it is part of, or the
+/// file behind it open for writing.
+pub(crate) fn openers(sys: &Sys, openers: &Openers, node: &Node) -> Vec<Use> {
+    let mut nodes = vec![node.clone()];
+    nodes.extend(node.partitions());
+    if node.is_partition() {
+        nodes.push(node.whole());
+    }
+    let mut paths: Vec<PathBuf> = nodes.iter().map(Node::dev_path).collect();
+    paths.extend(node.text("loop/backing_file").map(PathBuf::from));
+    paths
+        .iter()
+        .flat_map(|path| openers_of(sys, openers, path))
+        .collect()
+}
+
+/// The processes that have a file or device node open for writing.
+pub(crate) fn openers_of(sys: &Sys, openers: &Openers, path: &Path) -> Vec<Use> {
+    let meta = fs::metadata(sys.path(path)).ok();
+    let Some(opened) = meta.as_ref().and_then(Opened::of) else {
+        return Vec::new();
+    };
+    let uses = openers.of(sys, opened).into_iter().map(|opener| Use::Open {
+        device: path.to_owned(),
+        pid: opener.pid,
+        command: opener.command,
+    });
+    uses.collect()
+}
+
 /// The uses of a regular file: as swap, and of loop devices that stand on it.
-/// Gives the loop devices too.
-pub(crate) fn of_file(sys: &Sys, path: &Path, meta: &fs::Metadata) -> (Vec<Use>, Vec<Node>) {
+pub(crate) fn of_file(sys: &Sys, path: &Path, meta: &fs::Metadata) -> Vec<Use> {
     let mut walk = Walk::new(sys);
     let name = path.file_name().map(PathBuf::from).unwrap_or_default();
-    let loops = walk.loops_over_file((meta.dev(), meta.ino()), &name);
-    for node in &loops {
-        walk.visit(node);
+    for node in walk.loops_over_file((meta.dev(), meta.ino()), &name) {
+        // What is on top first: it is what has to end first.
+        walk.visit(&node);
+        walk.uses.push(Use::Loop {
+            device: path.to_owned(),
+            by: node.dev_path(),
+        });
     }
     let same = |swap: &PathBuf| {
         fs::metadata(sys.path(swap)).is_ok_and(|m| (m.dev(), m.ino()) == (meta.dev(), meta.ino()))
@@ -184,7 +237,7 @@ pub(crate) fn of_file(sys: &Sys, path: &Path, meta: &fs::Metadata) -> (Vec<Use>,
             device: path.to_owned(),
         });
     }
-    (walk.uses, loops)
+    walk.uses
 }
 
 struct Walk<'s> {

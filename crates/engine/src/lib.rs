@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 pub mod choice;
 pub mod fio;
 pub mod jobfile;
+pub mod layout;
 mod mix;
 #[cfg(target_os = "linux")]
 pub mod native;
@@ -23,6 +24,7 @@ pub mod native;
 #[path = "native_elsewhere.rs"]
 pub mod native;
 mod requested;
+pub mod resolve;
 pub mod select;
 pub mod sim;
 mod unsupported;
@@ -142,6 +144,7 @@ pub trait Lead: fmt::Debug + Send + Sync {
 pub struct Control {
     stop: Arc<AtomicU8>,
     status_requests: Arc<AtomicU32>,
+    refused: Arc<AtomicBool>,
     lead: Option<Arc<dyn Lead>>,
 }
 
@@ -179,6 +182,17 @@ impl Control {
     #[must_use]
     pub fn stop_requests(&self) -> u8 {
         self.stop.load(Ordering::SeqCst)
+    }
+
+    /// Notes that a step was refused for the safety of data.
+    pub fn refuse(&self) {
+        self.refused.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether a step was.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.refused.load(Ordering::SeqCst)
     }
 
     /// Asks for an [`Event::Status`] while the run goes on.

@@ -7,3 +7,6 @@ pub mod hosts;
 pub mod kube;
 pub mod local;
 pub mod ssh;
+mod targets;
+
+pub use targets::TargetCheck;

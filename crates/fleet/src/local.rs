@@ -9,6 +9,8 @@ use fathom_engine::{Control, Engine, EngineError, Flow, Lead, Outcome, Request, 
 use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
 
+use crate::TargetCheck;
+
 /// One step of a run: what the engine is asked for, under a name.
 #[derive(Debug, Clone)]
 pub struct StepRequest {
@@ -32,7 +34,8 @@ pub enum FleetError {
 }
 
 /// Runs the steps one after the other and closes the record. A step that fails
-/// does not keep the next one from running; a stop does.
+/// does not keep the next one from running; a stop does. `targets` is `None` for jobs
+/// that touch nothing of this machine.
 ///
 /// # Errors
 /// When the record could not be written; the run was stopped then.
@@ -40,10 +43,11 @@ pub fn run(
     engine: &dyn Engine,
     steps: &[StepRequest],
     writer: Writer,
+    targets: Option<TargetCheck>,
     control: &Control,
     observer: &mut dyn FnMut(&Event),
 ) -> Result<(PathBuf, RunStatus), FleetError> {
-    let mut session = Session::new(writer, control, observer, 0);
+    let mut session = Session::new(writer, targets, control, observer, 0);
     let started = Instant::now();
     let of = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let mut status = RunStatus::Complete;
@@ -72,6 +76,12 @@ pub fn run(
     session.close(status)
 }
 
+fn note_refusal(failure: &Failure, control: &Control) {
+    if failure.kind == FailureKind::Refused {
+        control.refuse();
+    }
+}
+
 fn failure_of(error: EngineError) -> Failure {
     match error {
         EngineError::Failed(failure) => failure,
@@ -97,6 +107,8 @@ pub struct Session<'o> {
     offset_ms: u64,
     /// End of the last interval.
     t_ms: u64,
+    /// `None`: what the steps use is not of this machine.
+    targets: Option<TargetCheck>,
     /// Who leads it, where it is one of several.
     lead: Option<Arc<dyn Lead>>,
     /// The step that was told last and has not begun yet. The steps of a stage
@@ -125,9 +137,11 @@ impl Sink for Watched<'_, '_> {
 
 impl<'o> Session<'o> {
     /// A run into `writer`'s record under `control`, at `t_ms` of the run's own time: 0 for a new
-    /// one, the end of the last interval for one that is continued.
+    /// one, the end of the last interval for one that is continued. `targets` is asked before
+    /// each step; `None` where the steps use nothing of this machine.
     pub fn new(
         writer: Writer,
+        targets: Option<TargetCheck>,
         control: &Control,
         observer: &'o mut dyn FnMut(&Event),
         t_ms: u64,
@@ -142,6 +156,7 @@ impl<'o> Session<'o> {
             error: None,
             offset_ms: t_ms,
             t_ms,
+            targets,
             lead,
             step: None,
             in_stage: false,
@@ -152,6 +167,23 @@ impl<'o> Session<'o> {
     #[must_use]
     pub fn writer(&self) -> &Writer {
         &self.writer
+    }
+
+    /// Whether paths may still be written to, before a step is begun at all.
+    ///
+    /// # Errors
+    /// A failure that says why not, or that a device is gone.
+    pub fn look(&self, paths: &[PathBuf], control: &Control) -> Result<(), Failure> {
+        let looked = self.targets.as_ref().map_or(Ok(()), |it| it.look(paths));
+        looked.inspect_err(|failure| note_refusal(failure, control))
+    }
+
+    /// Lets other programs claim the devices that the steps write to, until the next
+    /// step does.
+    pub fn release_targets(&mut self) {
+        if let Some(targets) = &mut self.targets {
+            targets.release();
+        }
     }
 
     /// Says where in the run's time the next step begins, in ms.
@@ -214,7 +246,18 @@ impl<'o> Session<'o> {
         control: &Control,
         watch: &mut dyn FnMut(&Event) -> Flow,
     ) -> Outcome {
+        // Before the others are waited for: who refuses, or lays out for minutes, does so
+        // while nobody measures.
+        let checked = self.check_targets(request, control);
         if !self.may_begin() {
+            return Outcome::Interrupted;
+        }
+        if let Err(failure) = checked {
+            note_refusal(&failure, control);
+            self.event(Event::Failure(failure));
+            return Outcome::Failed;
+        }
+        if control.stop_requests() > 0 {
             return Outcome::Interrupted;
         }
         let mut watched = Watched {
@@ -226,6 +269,16 @@ impl<'o> Session<'o> {
             self.event(Event::Failure(failure_of(error)));
             Outcome::Failed
         })
+    }
+
+    fn check_targets(&mut self, request: &Request, control: &Control) -> Result<(), Failure> {
+        let Some(targets) = &mut self.targets else {
+            return Ok(());
+        };
+        for text in targets.before(request, control)? {
+            self.event(Event::Note { text });
+        }
+        Ok(())
     }
 
     /// Waits for the other machines before a step, where there are any.

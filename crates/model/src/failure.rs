@@ -34,6 +34,8 @@ pub enum FailureKind {
     Open,
     /// A device that does not exist would have been created as a file.
     NoDevice,
+    /// A step would have written to what is in use or carries what may be wanted.
+    Refused,
     /// A privilege is missing.
     Permission,
     /// A job reported fewer or other jobs than were asked for.
@@ -92,6 +94,9 @@ impl FailureKind {
             Self::NoSize => "give size= (or a filename= that exists and has one)",
             Self::Open => "check the path, its permissions and that nobody holds it exclusively",
             Self::NoDevice => "check the name: ls -l /dev/disk/by-id",
+            Self::Refused => {
+                "nothing was written by that step; what was measured before it is kept"
+            }
             Self::Permission => "run as root, or choose an option that needs no privilege",
             Self::JobsMissing => "the engine's own words are in the record's raw folder",
             Self::NoIo => "check size, runtime and rate: the job moved nothing",

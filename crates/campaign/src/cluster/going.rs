@@ -119,7 +119,7 @@ pub fn run(
             run: wish.run,
             image: wish.image,
         },
-        session: Session::new(writer, control, observer, 0),
+        session: Session::new(writer, None, control, observer, 0),
         control,
         dir,
         began: Instant::now(),

@@ -8,6 +8,7 @@ use fathom_device::Hold;
 use fathom_engine::select::Selected;
 use fathom_engine::sim::SIMULATED;
 use fathom_engine::{Control, Sink as _};
+use fathom_fleet::TargetCheck;
 use fathom_fleet::local::Session;
 use fathom_model::environment::Target;
 use fathom_model::{Environment, Event, Failure, FailureKind, RunStatus};
@@ -280,7 +281,6 @@ impl Ready<'_> {
         let looks = Looks {
             dut: self.flow.device.clone(),
             written: self.written.clone(),
-            destroy: self.flow.destroy.clone(),
             simulated,
             was_device: device.is_some(),
             gone: std::cell::Cell::new(false),
@@ -298,7 +298,8 @@ impl Ready<'_> {
             moved.borrow_mut().take(event);
             observer(event);
         };
-        let mut session = Session::new(writer, control, &mut observe, t_ms);
+        let targets = (!simulated).then(|| TargetCheck::new(&self.flow.destroy));
+        let mut session = Session::new(writer, targets, control, &mut observe, t_ms);
         for text in self.notes.iter().chain(&notes) {
             session.event(Event::Note { text: text.clone() });
         }

@@ -146,7 +146,9 @@ impl Runner<'_, '_> {
         if let Some(reason) = self.no_room_for(task) {
             return Err(Stop::NoRoom(reason));
         }
-        self.looks.look().map_err(Stop::Device)?;
+        self.looks
+            .look(self.session, self.control)
+            .map_err(Stop::Device)?;
         self.clock.place(self.session, self.selected);
         self.session.event(Event::Stage {
             stage: Box::new(task.stage.clone()),
@@ -214,6 +216,8 @@ impl Runner<'_, '_> {
 
     fn act(&mut self, act: &dyn Act) -> Stopped {
         let session = &mut *self.session;
+        // What it runs may claim the device itself.
+        session.release_targets();
         let mut tell = |event: Event| {
             session.event(event);
         };

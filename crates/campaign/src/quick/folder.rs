@@ -1,10 +1,13 @@
 //! The folder of the test files on this machine: made with a tag, removed only
 //! when it carries it.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use fathom_device::mounts;
 
 use super::QuickError;
 use super::host::{FolderState, Hold};
@@ -63,20 +66,77 @@ pub fn prepare(folder: &Path) -> Result<Hold, QuickError> {
     hold(folder)
 }
 
-/// Removes the folder; `false` when there was none.
+/// Removes the folder; `false` when there was none. Nothing but files of the series'
+/// names is deleted, and nothing through a mount or a link.
 ///
 /// # Errors
-/// When it does not carry the tag, a run holds it, or it cannot be removed.
+/// When it does not carry the tag, holds or is what is not ours, a run holds it, or it
+/// cannot be removed.
 pub fn clean(folder: &Path) -> Result<bool, QuickError> {
     match state(folder)? {
         FolderState::Absent => Ok(false),
         FolderState::Ours { .. } if is_tagged(folder) => {
             let _hold = hold(folder)?;
-            fs::remove_dir_all(folder).map_err(|source| QuickError::file(folder, source))?;
+            let files = ours(folder)?;
+            for path in files.iter().map(|name| folder.join(name)) {
+                fs::remove_file(&path).map_err(|source| QuickError::file(&path, source))?;
+            }
+            fs::remove_dir(folder).map_err(|source| QuickError::file(folder, source))?;
             Ok(true)
         }
         _ => Err(QuickError::NotOurs(folder.to_owned())),
     }
+}
+
+/// The names in the folder, the tag last: as long as it stands the rest can be removed
+/// another time.
+fn ours(folder: &Path) -> Result<Vec<OsString>, QuickError> {
+    let problem = |source| QuickError::file(folder, source);
+    let real = fs::canonicalize(folder).map_err(problem)?;
+    let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    if let Some(mount) = mounts::parse(&mounts)
+        .iter()
+        .find(|mount| mount.point.starts_with(&real))
+    {
+        return Err(strange(folder, &mount.point, "is a mount point"));
+    }
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(problem)? {
+        let entry = entry.map_err(problem)?;
+        let name = entry.file_name();
+        let is_file = entry.file_type().map_err(problem)?.is_file();
+        if !is_file
+            || !name
+                .to_str()
+                .is_some_and(|name| name == TAG || is_test_file(name))
+        {
+            return Err(strange(folder, &entry.path(), "is no file of this series"));
+        }
+        names.push(name);
+    }
+    names.sort_by_key(|name| name == TAG);
+    Ok(names)
+}
+
+/// Whether a name is one that the series gives its files: `1file.0`, `16files.3`.
+pub(super) fn is_test_file(name: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    name.split_once('.').is_some_and(|(set, file)| {
+        let files = set
+            .strip_suffix("files")
+            .or_else(|| set.strip_suffix("file"));
+        files.is_some_and(is_number) && is_number(file)
+    })
+}
+
+/// The refusal of a folder with something in it that is not ours.
+pub(super) fn strange(folder: &Path, what: &Path, is: &str) -> QuickError {
+    let name = what.display().to_string();
+    QuickError::Refused(format!(
+        "{} {is}; nothing was removed\n  to do: move it away, or remove {} yourself",
+        name.escape_debug(),
+        folder.display()
+    ))
 }
 
 fn is_tagged(folder: &Path) -> bool {
@@ -169,6 +229,34 @@ mod tests {
         let empty = dir.path().join("empty");
         fs::create_dir(&empty).unwrap();
         assert!(clean(&empty).is_err());
+    }
+
+    #[test]
+    fn nothing_is_removed_from_a_folder_that_holds_something_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("stb-testdir");
+        drop(prepare(&folder).unwrap());
+        fs::write(folder.join("16files.3"), "x").unwrap();
+        let refused = |name: &str| {
+            let told = clean(&folder).unwrap_err().to_string();
+            assert!(
+                told.contains(name) && told.contains("nothing was removed"),
+                "{told}"
+            );
+            assert!(folder.join("16files.3").exists() && folder.join(TAG).exists());
+        };
+        fs::create_dir(folder.join("4files.0")).unwrap();
+        refused("4files.0");
+        fs::remove_dir(folder.join("4files.0")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", folder.join("1file.0")).unwrap();
+        refused("1file.0");
+        fs::remove_file(folder.join("1file.0")).unwrap();
+        for name in ["thesis.txt", "file.0", "1file.", "1file.0x", "xfile.0"] {
+            fs::write(folder.join(name), "years of work").unwrap();
+            refused(name);
+            fs::remove_file(folder.join(name)).unwrap();
+        }
+        assert!(clean(&folder).unwrap());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use fathom_engine::choice::{Chosen, Lack};
 use fathom_engine::fio::version::Program;
 use fathom_engine::fio::{Fio, guard, inventory};
 use fathom_engine::native::Native;
+use fathom_fleet::TargetCheck;
 use fathom_model::FailureKind;
 use fathom_model::environment::FileSystem;
 
@@ -34,6 +35,10 @@ impl Here {
 }
 
 impl Host for Here {
+    fn targets(&self) -> Option<TargetCheck> {
+        Some(TargetCheck::default())
+    }
+
     fn folder(&self, path: Option<&Path>) -> Result<PathBuf, QuickError> {
         let parent = match path {
             Some(path) => path.to_owned(),

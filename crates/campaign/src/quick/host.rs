@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_engine::choice::{Chosen, Lack};
 use fathom_engine::{Engine, native};
+use fathom_fleet::TargetCheck;
 use fathom_model::{Environment, units};
 
 use crate::ledger::Ledgers;
@@ -58,6 +59,12 @@ pub trait Host {
     /// # Errors
     /// Why it cannot.
     fn has_native(&self) -> Result<(), Lack>;
+
+    /// What is asked about the targets before each test; `None`: they are not of this
+    /// machine.
+    fn targets(&self) -> Option<TargetCheck> {
+        None
+    }
 
     /// The ledgers of its devices; none of a machine whose own Fathom keeps them,
     /// or which has none.

@@ -305,7 +305,14 @@ pub fn run(
         moved.take(event);
         observer(Notice::Event(event));
     };
-    let (dir, status) = local::run(engine.as_ref(), &steps, writer, control, &mut on_event)?;
+    let (dir, status) = local::run(
+        engine.as_ref(),
+        &steps,
+        writer,
+        host.targets(),
+        control,
+        &mut on_event,
+    )?;
     notes.extend(ledgers.end(COMMAND, &dir, moved.bytes()));
     notes.iter().for_each(|note| observer(Notice::Text(note)));
     Ok((dir, status))

@@ -13,6 +13,7 @@ use fathom_model::environment::{FileSystem, Target};
 use fathom_model::{Environment, Exit, FailureKind, RunStatus};
 use fathom_record::Header;
 
+use super::folder::strange;
 use super::host::{FioFacts, FolderState, Hold, Host, Site};
 use super::install::{self, INSTALL_FIO};
 use super::plan::{FOLDER, Facts};
@@ -75,8 +76,17 @@ fn prepare_script() -> String {
 
 fn clean_script() -> String {
     format!(
-        "f=$1 t=$2 g=$3; {STATE}; case $s in absent) echo absent;; \
-         ours) rm -rf \"$f\" || exit 92; echo removed;; *) echo foreign;; esac"
+        "f=$1 t=$2 g=$3; {STATE}; case $s in absent) echo absent; exit 0;; ours) ;; \
+         *) echo foreign; exit 0;; esac; \
+         m=$({{ cat /proc/self/mounts 2>/dev/null || cat /etc/mnttab 2>/dev/null || mount -p 2>/dev/null; }} | \
+         while read -r x m y; do case $m in \"$f\"|\"$f\"/*) echo \"$m\"; break;; esac; done); \
+         if [ -n \"$m\" ]; then echo \"mounted $m\"; exit 0; fi; \
+         b=$(ls -A \"$f\" | while read -r n; do x=$f/$n; case $n in \
+         \"$t\"|[0-9]*file.[0-9]*|[0-9]*files.[0-9]*) \
+         if [ -h \"$x\" ]; then :; elif [ -f \"$x\" ]; then continue; fi;; esac; \
+         echo \"$n\"; break; done); \
+         if [ -n \"$b\" ]; then echo \"strange $b\"; exit 0; fi; \
+         rm -f \"$f\"/[0-9]*file.[0-9]* \"$f\"/[0-9]*files.[0-9]* \"$f/$t\" && rmdir \"$f\" || exit 92; echo removed"
     )
 }
 
@@ -108,7 +118,17 @@ impl<'s> There<'s> {
             .output(script, &[&text(folder), TAG, SIGNATURE])?;
         match (output.code, output.stdout.lines().last()) {
             (Some(0), Some("foreign")) => Err(QuickError::NotOurs(folder.to_owned())),
-            (Some(0), Some(word)) => Ok(word.to_owned()),
+            (Some(0), Some(word)) => match word.split_once(' ') {
+                Some(("strange", name)) => Err(strange(
+                    folder,
+                    &folder.join(name),
+                    "is no file of this series",
+                )),
+                Some(("mounted", point)) => {
+                    Err(strange(folder, Path::new(point), "is a mount point"))
+                }
+                _ => Ok(word.to_owned()),
+            },
             _ => Err(QuickError::Refused(format!(
                 "{} on {} cannot be changed (its words are above)",
                 folder.display(),

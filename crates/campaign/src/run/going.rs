@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use fathom_device::Hold;
 use fathom_engine::{Control, Flow, Outcome, Sink as _};
+use fathom_fleet::TargetCheck;
 use fathom_fleet::local::Session;
 use fathom_model::{Event, Failure, FailureKind, RunStatus, units};
 use fathom_record::Writer;
@@ -126,8 +127,10 @@ impl Ready<'_> {
         };
         let logs = Logs::new(&self.folder, &self.plan.dut).provisioned(self.plan.preparation.on);
         let book = Book::of(&ledgers, &self.dut, COMMAND, &dir);
+        let targets =
+            (!self.selected.is_simulated()).then(|| TargetCheck::new(&self.plan.settings.destroy));
         let mut going = Going {
-            session: Session::new(writer, control, &mut observe, clock.t_ms),
+            session: Session::new(writer, targets, control, &mut observe, clock.t_ms),
             tally: &tally,
             looks: &looks,
             history: &history,
@@ -420,7 +423,7 @@ impl Going<'_> {
                 self.skip(step, reason);
                 continue;
             }
-            if let Err(failure) = self.looks.look() {
+            if let Err(failure) = self.looks.look(&self.session, self.control) {
                 // Behind a step that has ended a failure would be that step's.
                 let first = failure.message.lines().next().unwrap_or_default();
                 self.skip(step, format!("the campaign was stopped: {first}"));
@@ -431,6 +434,10 @@ impl Going<'_> {
                 Outcome::Interrupted => return self.session.is_recorded(),
                 Outcome::Failed if self.looks.is_gone() => {
                     self.stop(self.looks.gone());
+                    return false;
+                }
+                Outcome::Failed if self.control.is_refused() => {
+                    self.stopped = Some("a target may not be written to any more".to_owned());
                     return false;
                 }
                 Outcome::Failed | Outcome::Complete => {}

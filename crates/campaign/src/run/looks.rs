@@ -5,7 +5,8 @@ use std::cell::Cell;
 use std::path::PathBuf;
 
 use fathom_device::Sys;
-use fathom_device::safety::{self, Confirmations};
+use fathom_engine::Control;
+use fathom_fleet::local::Session;
 use fathom_model::{Event, Failure, FailureKind};
 
 /// What is looked at.
@@ -15,8 +16,6 @@ pub(crate) struct Looks {
     pub(crate) dut: PathBuf,
     /// Paths that are written to.
     pub(crate) written: Vec<PathBuf>,
-    /// Words that name what may be destroyed.
-    pub(crate) destroy: Vec<String>,
     /// Whether there is no device at all.
     pub(crate) simulated: bool,
     /// Whether the target was a device when the run began.
@@ -39,20 +38,8 @@ impl Looks {
     ///
     /// # Errors
     /// What stands against it.
-    pub(crate) fn look(&self) -> Result<(), Failure> {
-        if self.simulated {
-            return Ok(());
-        }
-        let confirmed = Confirmations(self.destroy.clone());
-        for path in &self.written {
-            safety::check_again(path, &confirmed).map_err(|refusal| {
-                let kind = match refusal {
-                    safety::Refusal::NoSuchDevice { .. } => FailureKind::NoDevice,
-                    _ => FailureKind::Open,
-                };
-                Failure::new(kind, refusal.to_string())
-            })?;
-        }
+    pub(crate) fn look(&self, session: &Session<'_>, control: &Control) -> Result<(), Failure> {
+        session.look(&self.written, control)?;
         match self.is_gone() {
             true => Err(self.gone()),
             false => Ok(()),

@@ -439,7 +439,6 @@ impl<'p> Ready<'p> {
         Looks {
             dut: self.dut.clone(),
             written: self.written.clone(),
-            destroy: self.plan.settings.destroy.clone(),
             simulated: self.selected.is_simulated(),
             was_device: self.target().is_some_and(|target| target.device.is_some()),
             gone: std::cell::Cell::new(false),

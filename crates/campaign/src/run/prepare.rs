@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use fathom_device::safety::{self, Confirmations, Refusal};
+use fathom_device::safety::{Confirmations, Judge, Refusal};
 use fathom_engine::choice::{self, Lack, Wish};
 use fathom_engine::fio::preflight;
 use fathom_engine::fio::version::Program;
 use fathom_engine::jobfile::{JobFile, Severity, spec};
 use fathom_engine::native;
+use fathom_engine::resolve::{self, Action, PathUse};
 use fathom_engine::select::Selected;
 use fathom_engine::sim::Sim;
 use fathom_model::{FailureKind, JobSpec};
@@ -64,6 +65,10 @@ pub(crate) fn read(text: &str, path: &Path) -> Result<Job, String> {
 pub(crate) struct Wants {
     /// Every path the jobs use, and whether they write to it.
     targets: BTreeMap<PathBuf, bool>,
+    /// Files that are laid out before they are read.
+    laid_out: BTreeMap<PathBuf, PathUse>,
+    /// Files that the engine writes text to.
+    logs: BTreeSet<PathBuf>,
     /// What keeps the targets from being measured.
     unusable: BTreeSet<String>,
     native_lacks: BTreeSet<String>,
@@ -125,14 +130,16 @@ impl Wants {
         for refusal in preflight::refusals(&job.jobs, folder) {
             self.unusable.insert(refusal.to_string());
         }
-        for target in job
-            .jobs
-            .iter()
-            .filter_map(|job| preflight::uses(job, folder).ok())
-            .flatten()
-        {
-            let path = folder.join(&target.path).components().collect();
-            *self.targets.entry(path).or_default() |= target.writes;
+        // What cannot be told is among the refusals already.
+        for used in resolve::all(&job.jobs, folder).unwrap_or_default() {
+            if used.action == Action::Log {
+                self.logs.insert(used.path);
+                continue;
+            }
+            *self.targets.entry(used.path.clone()).or_default() |= used.action == Action::Write;
+            if let Action::LayOut { .. } = used.action {
+                self.laid_out.insert(used.path.clone(), used);
+            }
         }
         // The same option is lacking in hundreds of files.
         if self.native_lacks.len() < TOLD_MAX
@@ -215,9 +222,12 @@ impl Wants {
     pub(crate) fn check_targets(&self, destroy: &[String]) -> Result<(), RunError> {
         let mut refusals: Vec<String> = self.unusable.iter().cloned().collect();
         if refusals.is_empty() {
-            let confirmed = Confirmations(destroy.to_vec());
-            for path in self.written() {
-                if let Err(refusal) = safety::check_write(path, &confirmed) {
+            let judge = Judge::new(&Confirmations(destroy.to_vec()));
+            let laid_out = self.laid_out.keys().map(PathBuf::as_path);
+            let written = self.written().chain(laid_out).map(|path| judge.write(path));
+            let logs = self.logs.iter().map(|path| judge.output(path));
+            for judged in written.chain(logs) {
+                if let Err(refusal) = judged {
                     refusals.push(with_symbol(&refusal));
                 }
             }

@@ -221,6 +221,7 @@ fn tell(left_out: &[LeftOut], list: Option<&Path>) {
 
 /// Whole or not at all: another program may be reading the one of before.
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    crate::cmd::may_write(path)?;
     let write = || {
         fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
         fathom_record::replace(path, |file| file.write_all(text.as_bytes()))

@@ -415,6 +415,7 @@ impl Saving<'_> {
         let file = match files.open.entry(entry.prio) {
             Slot::Occupied(open) => open.into_mut(),
             Slot::Vacant(new) => {
+                crate::cmd::may_write(&path()).map_err(|error| named(io::Error::other(error)))?;
                 let file = File::create(path()).map_err(named)?;
                 new.insert(BufWriter::new(file))
             }

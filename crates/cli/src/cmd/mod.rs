@@ -1,8 +1,9 @@
 //! The commands, one file each.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
+use fathom_device::safety::{Confirmations, Judge};
 use fathom_model::Exit;
 
 use crate::out::Color;
@@ -183,6 +184,19 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Agent(args) => agent::run(&cli.global, args),
         Command::Pod(args) => pod::run(&cli.global, args),
     }
+}
+
+/// Whether a command may write what it makes to a path that the user named.
+///
+/// # Errors
+/// Exit 4: a device, or a file that is in use as one.
+pub fn may_write(path: &Path) -> anyhow::Result<()> {
+    let judge = Judge::new(&Confirmations::default());
+    judge.output(path).map_err(|refusal| {
+        let message = refusal.to_string();
+        let exit = Exit::Refused;
+        ExitError { exit, message }.into()
+    })
 }
 
 /// An error that carries the exit code it is to end with.

@@ -57,6 +57,14 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         return to_stdout(global, &dir);
     }
     let file = args.out.clone().unwrap_or_else(|| dir.join(FILE_NAME));
+    crate::cmd::may_write(&file)?;
+    if file.exists() && !file.is_file() {
+        // Nothing takes the place of a pipe or of /dev/stderr.
+        let page = File::create(&file).with_context(|| file.display().to_string())?;
+        let mut page = BufWriter::with_capacity(1 << 20, page);
+        html::write(&dir, &mut page).and_then(|()| Ok(page.flush()?))?;
+        return Ok(Exit::Success);
+    }
     let bytes = to_file(&dir, &file)?;
     if global.json {
         out::json(&Document {

@@ -157,10 +157,19 @@ fn a_remote_job_file_is_run_where_it_lies() {
     let servers = [Server::local(), Server::local()];
     let job = null_job(&bench, 1);
     let (a, b) = (&servers[0].address, &servers[1].address);
-    let (code, doc) = bench.json(&["job", "run", "--client", a, b, "--remote-config", &job]);
+    let remote = ["job", "run", "--client", a, b, "--remote-config", &job];
+    // What is in it is not known here: it is confirmed for each server.
+    let other = ["--destroy", "elsewhere:/a.fio"];
+    let refused = bench.run(&[&remote[..], &other].concat());
+    assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+    let (host, _) = a.split_once(',').unwrap();
+    let words = ["--destroy", &format!("{host}:{job}")];
+    let (code, doc) = bench.json(&[&remote[..], &words].concat());
     assert_eq!((code, &doc["status"]), (0, &"complete".into()), "{doc}");
     assert_eq!(total(&doc)["clients"], 2);
-    let (code, doc) = bench.json(&["job", "run", "--client", a, b, "--remote-config", "/no.fio"]);
+    let none = ["job", "run", "--client", a, b, "--remote-config", "/no.fio"];
+    let words = ["--destroy", &format!("{host}:/no.fio")];
+    let (code, doc) = bench.json(&[&none[..], &words].concat());
     assert_eq!(code, 1);
     assert!(
         failures(&doc)[0].1.starts_with("/no.fio on 127.0.0.1,"),

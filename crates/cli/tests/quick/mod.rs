@@ -3,4 +3,4 @@
 
 mod here;
 mod remote;
-mod support;
+pub mod support;

@@ -124,7 +124,7 @@ fn a_device_that_comes_into_use_ends_the_campaign() {
     crate::running::support::await_that("a point is done", || !campaign.done().is_empty());
     let above = LoopDevice::over(disk.path()).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
     let failures: Vec<String> = campaign
         .events()
         .iter()

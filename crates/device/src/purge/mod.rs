@@ -31,6 +31,7 @@ pub use run::Progress;
 pub use scsi::Scsi;
 pub use steps::Step;
 
+use crate::Claim;
 use crate::command::Issue;
 use crate::safety::{self, Confirmations, Refusal};
 use crate::sys::Sys;
@@ -302,8 +303,9 @@ impl Purge {
     /// As [`Purge::check`], for a device that Fathom has written to itself since
     /// it passed that: data on it count as Fathom's own.
     pub(super) fn check_again(&self, confirmed: &Confirmations) -> Result<(), Refusal> {
-        safety::check_again(&self.capabilities.path, confirmed)?;
-        self.check_others(|path| safety::check_write(path, confirmed))
+        let judge = safety::Judge::new(confirmed);
+        judge.write_again(&self.capabilities.path, &Claim::default())?;
+        self.check_others(|path| judge.write(path))
     }
 
     fn check_each(&self, check: impl Fn(&Path) -> Result<(), Refusal>) -> Result<(), Refusal> {

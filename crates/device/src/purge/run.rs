@@ -11,6 +11,7 @@ use super::direct::{self, Buffer, Direct};
 use super::method::Fill;
 use super::steps::{Act, DISCARD_STEP, Step, WRITE_STEP};
 use super::{Purge, PurgeError, ata, issued, scsi};
+use crate::Claim;
 use crate::Hold;
 use crate::command::{Command, Issue, Reply};
 use crate::safety::Confirmations;
@@ -81,8 +82,12 @@ impl Purge {
             .touches
             .iter()
             .filter_map(|other| other.path.as_deref());
-        let _hold = Hold::of(others)?;
+        let _hold = Hold::of(others.clone())?;
         self.check_again(confirmed)?;
+        let mut claim = Claim::default();
+        for path in others.chain([self.capabilities.path.as_path()]) {
+            claim.add(path)?;
+        }
         let mut going = Going {
             purge: self,
             issue,

@@ -6,11 +6,11 @@
 //! exit code 0 and figures that are nonsense.
 
 use std::path::Path;
-use std::{fs, io};
 
 use fathom_model::{Failure, FailureKind, JobOption, JobSpec, Origin};
 
-use crate::jobfile::{JobFile, Replay, TargetUse, replay, spec, targets};
+use crate::jobfile::{JobFile, spec, targets};
+use crate::resolve::{self, Action};
 
 /// What keeps `jobs` from measuring what they name; relative names are meant
 /// from `work_dir`.
@@ -18,16 +18,16 @@ use crate::jobfile::{JobFile, Replay, TargetUse, replay, spec, targets};
 pub fn refusals(jobs: &[JobSpec], work_dir: &Path) -> Vec<Failure> {
     let mut refusals: Vec<Failure> = Vec::new();
     for job in jobs {
-        let uses = match uses(job, work_dir) {
+        let uses = match resolve::of(job, work_dir) {
             Ok(uses) => uses,
             Err(failure) => {
                 refusals.push(failure);
                 continue;
             }
         };
-        for target in uses {
-            if let Some(refusal) = refusal(&target.path, work_dir)
-                .or_else(|| share_of_nothing(jobs, job, &target.path, work_dir))
+        for used in uses.iter().filter(|used| used.action != Action::Log) {
+            if let Some(refusal) = refusal(&used.named, work_dir)
+                .or_else(|| share_of_nothing(jobs, job, &used.named, work_dir))
                 && !refusals.contains(&refusal)
             {
                 refusals.push(refusal);
@@ -35,31 +35,6 @@ pub fn refusals(jobs: &[JobSpec], work_dir: &Path) -> Vec<Failure> {
         }
     }
     refusals
-}
-
-/// Everything a job uses: what it names, and what the log names that it replays.
-///
-/// # Errors
-/// When the log does not tell, or cannot be read.
-pub fn uses(job: &JobSpec, work_dir: &Path) -> Result<Vec<TargetUse>, Failure> {
-    let open = |path: &Path| -> io::Result<Box<dyn io::Read>> {
-        Ok(Box::new(fs::File::open(work_dir.join(path))?))
-    };
-    let refused = |what: String| Failure::new(FailureKind::BadOption, what).about(&job.name);
-    let mut uses = targets(job);
-    match replay(job, &open) {
-        Ok(Replay::None) => {}
-        Ok(Replay::Files(files)) => uses.extend(files),
-        Ok(Replay::Unknown) => {
-            let what = "the log that read_iolog replays names its devices itself, and cannot be understood here: add replay_redirect=DEVICE";
-            return Err(refused(what.to_owned()));
-        }
-        Err(error) => {
-            let what = format!("the log that read_iolog replays cannot be read: {error}");
-            return Err(refused(what));
-        }
-    }
-    Ok(uses)
 }
 
 fn refusal(named: &Path, work_dir: &Path) -> Option<Failure> {

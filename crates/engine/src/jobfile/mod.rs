@@ -29,7 +29,7 @@ pub use cmdline::{cmdline, shell_quote};
 pub use diagnostic::{Diagnostic, Severity};
 pub use replay::{Replay, replay};
 pub use source::{Keyword, Sources};
-pub use target::{TargetUse, is_write, split_names, targets};
+pub use target::{Role, TargetUse, is_write, split_names, targets};
 
 /// A job file as written.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use fathom_model::JobSpec;
 
 use super::spec;
-use super::target::{TargetUse, names};
+use super::target::{Role, TargetUse, names};
 
 /// What a job replays.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +48,7 @@ pub fn replay(
     }
     let files = files.into_iter().map(|(path, writes)| TargetUse {
         path: PathBuf::from(path),
+        role: Role::File,
         writes,
         creates: true,
         named_by: option.origin.clone(),

@@ -93,7 +93,13 @@ pub fn time_based(job: &JobSpec) -> bool {
 /// Bytes (or a share of the file) that each clone covers.
 #[must_use]
 pub fn size(job: &JobSpec) -> Option<Amount> {
-    value::amount(value(job, "size")?, base(job)).ok()
+    amount(job, "size")
+}
+
+/// A number of bytes or a share, `None` when it is not given or is none.
+#[must_use]
+pub fn amount(job: &JobSpec, name: &str) -> Option<Amount> {
+    value::amount(value(job, name)?, base(job)).ok()
 }
 
 /// Block sizes of reads, writes and trims in bytes, where `bs` is what gives

@@ -9,11 +9,27 @@ use fathom_model::{JobOption, JobSpec, Origin};
 use super::spec;
 use super::table::{Access, table};
 
+/// What a path of a job stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The file or device itself.
+    File,
+    /// A folder in which the job's files have names that are made for them.
+    Folder,
+    /// A folder of which all files are used, however deep they lie (`opendir`).
+    Tree,
+    /// A file that fio writes text to: a log, a state. Others may stand beside it
+    /// that are called alike up to the last `.` and number.
+    Log,
+}
+
 /// A path a job uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetUse {
     /// File, device or folder, as the job names it (with its `directory`).
     pub path: PathBuf,
+    /// What it stands for.
+    pub role: Role,
     /// Whether the job may change or delete data that is there.
     pub writes: bool,
     /// Whether the job makes the file when it is missing, and makes it longer
@@ -86,10 +102,15 @@ struct Targets {
 
 impl Targets {
     fn add(&mut self, path: impl Into<PathBuf>, writes: bool, named_by: &Origin) {
+        self.add_as(Role::File, path, writes, named_by);
+    }
+
+    fn add_as(&mut self, role: Role, path: impl Into<PathBuf>, writes: bool, named_by: &Origin) {
         let path = path.into();
         if self.seen.insert((path.clone(), writes)) {
             self.list.push(TargetUse {
                 path,
+                role,
                 writes,
                 creates: self.creates,
                 named_by: named_by.clone(),
@@ -124,7 +145,7 @@ impl Targets {
                 "opendir" => {
                     named = true;
                     for name in names(option) {
-                        self.add(name, self.writes, &option.origin);
+                        self.add_as(Role::Tree, name, self.writes, &option.origin);
                     }
                 }
                 _ => {}
@@ -180,10 +201,10 @@ impl Targets {
         if plain || jobs.saturating_mul(files) > MOST_NAMES {
             let writes = self.writes;
             if folders.is_empty() {
-                self.add(".", writes, &origin);
+                self.add_as(Role::Folder, ".", writes, &origin);
             }
             for folder in folders {
-                self.add(folder.as_str(), writes, &origin);
+                self.add_as(Role::Folder, folder.as_str(), writes, &origin);
             }
         }
     }
@@ -193,8 +214,29 @@ impl Targets {
         for option in &job.options {
             let value = option.value.as_deref().unwrap_or_default();
             match table().canonical(&option.name) {
-                "replay_redirect" | "write_iolog" | "merge_blktrace_file" => {
-                    self.add(value, true, &option.origin);
+                "replay_redirect" => self.add(value, true, &option.origin),
+                "write_iolog" | "merge_blktrace_file" => {
+                    self.add_as(Role::Log, value, true, &option.origin);
+                }
+                name if log_kinds(name).is_some() => {
+                    // Without a value, or with a 1, the job's name stands for it.
+                    let prefix = match value {
+                        "" | "1" => job.name.as_str(),
+                        other => other,
+                    };
+                    for kind in log_kinds(name).unwrap_or_default() {
+                        let path = format!("{prefix}_{kind}.1.log");
+                        self.add_as(Role::Log, path, true, &option.origin);
+                    }
+                }
+                // Where it stands is kept when the job is ended early.
+                "verify" if is_write(job) && value != "0" => {
+                    let kept = spec::option(job, "verify_state_save").is_none()
+                        || spec::is_on(job, "verify_state_save");
+                    if kept {
+                        let path = format!("local-{}-0-verify.state", job.name);
+                        self.add_as(Role::Log, path, true, &option.origin);
+                    }
                 }
                 // The file that backs the buffers is written to when it is shared.
                 "mem" => {
@@ -215,6 +257,18 @@ impl Targets {
                 _ => {}
             }
         }
+    }
+}
+
+/// What fio calls the logs of an option behind its prefix: `x_slat.1.log` (fio's
+/// HOWTO, "Measurements and reporting").
+fn log_kinds(option: &str) -> Option<&'static [&'static str]> {
+    match option {
+        "write_bw_log" => Some(&["bw"]),
+        "write_lat_log" => Some(&["lat", "slat", "clat"]),
+        "write_iops_log" => Some(&["iops"]),
+        "write_hist_log" => Some(&["clat_hist"]),
+        _ => None,
     }
 }
 

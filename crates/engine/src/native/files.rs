@@ -2,21 +2,20 @@
 //! the job uses, how they are made and opened.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use fathom_model::{Failure, FailureKind};
 
+use crate::layout;
+
 use super::backend::{Target, drop_cache};
 use super::data::Filler;
 use super::job::{Amount, Fallocate, Files, IoEngine, Job, OpenSync};
 use super::offsets::Distribution;
 use super::rng::Rng;
-
-/// Bytes written at once when a file is laid out.
-const LAYOUT_BLOCK: usize = 1 << 20;
 
 /// What must be done to a file before the job can use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -280,6 +279,13 @@ pub(super) fn lay_out(job: &Job, file: &FilePlan, stop: &dyn Fn() -> bool) -> Re
     }
     let bytes = file.start + file.len;
     let fail = |what: &'static str| move |error: io::Error| open_failure(&file.path, &error, what);
+    let mut filler = Filler::new(&job.content, 1);
+    if let (false, Some((real, _))) = (job.writes() || job.trims(), present(&file.path)?) {
+        // fio would delete it first: what is only to be read stays.
+        let mut fill = |block: &mut [u8]| filler.random(block);
+        return layout::extend_with(&file.path, real, bytes.max(real), stop, &mut fill)
+            .map_err(fail("lay out"));
+    }
     match std::fs::remove_file(&file.path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(fail("replace")(error));
@@ -298,22 +304,12 @@ pub(super) fn lay_out(job: &Job, file: &FilePlan, stop: &dyn Fn() -> bool) -> Re
     if file.layout == Layout::Space {
         return Ok(());
     }
-    let mut filler = Filler::new(&job.content, 1);
-    let mut block = vec![0u8; LAYOUT_BLOCK];
-    let mut left = bytes;
-    while left > 0 {
-        if stop() {
-            return Ok(());
-        }
-        let part = left.min(LAYOUT_BLOCK as u64) as usize;
-        filler.random(&mut block[..part]);
-        out.write_all(&block[..part]).map_err(fail("lay out"))?;
-        left -= part as u64;
-    }
-    if job.files.create_fsync {
-        out.sync_all().map_err(fail("lay out"))?;
-    }
-    Ok(())
+    layout::append(&mut out, bytes, stop, &mut |block| filler.random(block))
+        .and_then(|whole| match whole && job.files.create_fsync {
+            true => out.sync_all(),
+            false => Ok(()),
+        })
+        .map_err(fail("lay out"))
 }
 
 /// Sets space aside. A file system that cannot is no error, as with fio.

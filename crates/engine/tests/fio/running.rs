@@ -163,7 +163,9 @@ fn a_status_is_given_while_the_run_goes_on() {
         stop_if(after >= 3)
     });
     assert_eq!(told.outcome, Outcome::Interrupted, "{:?}", told.failures());
-    assert_eq!(statuses, 1);
+    // Where fio's own reports come late, the next is soon behind and looks like one that
+    // somebody asked fio for.
+    assert!(statuses >= 1);
 }
 
 #[test]

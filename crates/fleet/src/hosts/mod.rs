@@ -78,7 +78,7 @@ pub fn run(
     observer: &mut dyn FnMut(&Event),
 ) -> Result<(PathBuf, RunStatus), FleetError> {
     let raw_dir = writer.raw_dir().ok();
-    let mut record = Record::new(writer, control, observer, job.t_ms);
+    let mut record = Record::new(writer, None, control, observer, job.t_ms);
     let course = Course {
         record: &mut record,
         raw_dir,

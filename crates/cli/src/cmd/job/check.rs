@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fathom_engine::jobfile::{Diagnostic, JobFile, Severity};
+use fathom_engine::resolve::{self, PathUse};
 use fathom_model::Exit;
 
 use super::present;
@@ -35,13 +36,30 @@ struct Document<'a> {
     errors: usize,
     warnings: usize,
     diagnostics: &'a [Diagnostic],
+    /// What a run from here would lay out first.
+    layouts: &'a [String],
+}
+
+/// What a run from the current folder would lay out first; nothing of what cannot
+/// be told.
+fn laid_out(file: &JobFile) -> Vec<String> {
+    let uses = std::env::current_dir().map(|here| resolve::all(&file.jobs(), &here));
+    let uses = uses.ok().and_then(Result::ok).unwrap_or_default();
+    uses.iter().filter_map(PathUse::layout).collect()
 }
 
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let mut diagnostics = Vec::new();
+    let mut layouts = Vec::new();
     for path in &args.files {
         match JobFile::read(path, &super::variable) {
-            Ok(checked) => diagnostics.extend(checked.diagnostics),
+            Ok(checked) => {
+                let fails = |it: &Diagnostic| it.severity != Severity::Warning;
+                if !checked.diagnostics.iter().any(fails) {
+                    layouts.extend(laid_out(&checked.file));
+                }
+                diagnostics.extend(checked.diagnostics);
+            }
             Err(error) => diagnostics.push(unreadable(path, &error)),
         }
     }
@@ -64,12 +82,14 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             errors,
             warnings,
             diagnostics: &diagnostics,
+            layouts: &layouts,
         })?;
     } else {
         if !diagnostics.is_empty() {
             out::line(present::diagnostics(&diagnostics));
         }
         if !global.quiet {
+            layouts.iter().for_each(out::line);
             out::line(summary(args.files.len(), errors, warnings));
         }
     }

@@ -18,6 +18,7 @@ use fathom_device::{Hold, Sys, identity};
 use fathom_engine::fio::raw;
 use fathom_engine::fio::stream::{OutputFormat, select};
 use fathom_engine::{Control, Outcome, Request, Sink as _};
+use fathom_fleet::TargetCheck;
 use fathom_fleet::local::Session;
 use fathom_model::{Event, Exit, Failure, FailureKind, RunStatus};
 use fathom_record::{SwitchFile, Writer};
@@ -186,7 +187,8 @@ impl Ready<'_> {
             moved.take(event);
             observe(global, &mut live, event);
         };
-        let mut session = Session::new(writer, control, &mut observer, 0);
+        let targets = Some(TargetCheck::new(&self.options.destroy));
+        let mut session = Session::new(writer, targets, control, &mut observer, 0);
         let mut state = Progress {
             dir: dir.clone(),
             began: Instant::now(),

@@ -1,12 +1,12 @@
 //! `--client`: the fio servers that run the jobs.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use fathom_engine::fio::client::Servers;
-use fathom_engine::fio::client::address::{self, Address};
-use fathom_engine::jobfile::targets;
-use fathom_model::Exit;
+use fathom_engine::fio::client::address;
+use fathom_engine::jobfile::{is_write, shell_quote, targets};
+use fathom_model::{Exit, JobSpec};
 
 use super::Args;
 use super::plan::Step;
@@ -98,42 +98,110 @@ fn is_job_file(value: &str) -> bool {
         .any(|line| line.trim_ascii_start().starts_with(b"["))
 }
 
-/// Refuses to write to devices of servers that are not confirmed one by one:
-/// Fathom cannot look at what they hold.
+/// Refuses what may overwrite devices of servers and is not confirmed for each of
+/// them: Fathom cannot look at what they hold. Gives what is to be known besides.
 pub fn check_devices(
-    servers: &[Address],
+    servers: &Servers,
     steps: &[Step],
     confirmed: &[String],
-) -> anyhow::Result<()> {
-    let mut refusals = Vec::new();
+) -> anyhow::Result<Vec<String>> {
     let jobs = steps.iter().flat_map(|step| &step.jobs);
-    let written = jobs.flat_map(targets).filter(|target| target.writes);
-    let mut devices: Vec<String> = written
-        .filter(|target| target.path.starts_with("/dev"))
-        .map(|target| target.path.display().to_string())
-        .filter(|path| !["/dev/null", "/dev/zero"].contains(&path.as_str()))
+    let mut unseen: Vec<String> = servers.remote_job.iter().cloned().collect();
+    for job in jobs.clone() {
+        unseen.extend(unseen_writes(job));
+    }
+    unseen.sort();
+    unseen.dedup();
+    let mut words = Vec::new();
+    for server in &servers.addresses {
+        let of = |what: &String| format!("{}:{what}", server.name());
+        words.extend(
+            unseen
+                .iter()
+                .map(of)
+                .filter(|word| !confirmed.contains(word)),
+        );
+    }
+    // Several servers of one machine have one name.
+    words.dedup();
+    if words.is_empty() {
+        return Ok(jobs.filter_map(may_delete).collect());
+    }
+    let confirm: Vec<String> = words
+        .iter()
+        .map(|word| format!("  --destroy {}", shell_quote(word)))
         .collect();
-    devices.sort();
-    devices.dedup();
-    for device in &devices {
-        for server in servers {
-            let words = format!("{}:{device}", server.name());
-            if !confirmed.contains(&words) {
-                refusals.push(format!("  --destroy {words}"));
-            }
-        }
-    }
-    if refusals.is_empty() {
-        return Ok(());
-    }
     let message = format!(
-        "the jobs write to {} on servers, where Fathom cannot see what it holds\n  to do: look at it there, then confirm it for each server:\n{}",
-        devices.join(", "),
-        refusals.join("\n")
+        "the jobs may write to devices of servers, where Fathom cannot see what they hold: {}\n  to do: look at it there, then confirm it for each server:\n{}",
+        unseen.join(", "),
+        confirm.join("\n")
     );
     Err(ExitError {
         exit: Exit::Refused,
         message,
     }
     .into())
+}
+
+/// What of a job may be a device that is written to: paths in /dev, those that lead
+/// upwards from a folder nobody knows here, and logs that name the targets themselves.
+fn unseen_writes(job: &JobSpec) -> Vec<String> {
+    let harmless = ["/dev/null", "/dev/zero"].map(Path::new);
+    let mut unseen: Vec<String> = targets(job)
+        .into_iter()
+        .filter(|target| target.writes && may_be_device(&target.path))
+        .filter(|target| !harmless.contains(&target.path.as_path()))
+        .map(|target| target.path.display().to_string())
+        .collect();
+    if let (Some(log), None) = (job.value("read_iolog"), job.value("replay_redirect")) {
+        unseen.push(log.to_owned());
+    }
+    unseen
+}
+
+/// Whether a path of another machine may lead into its /dev; links are not known here.
+fn may_be_device(path: &Path) -> bool {
+    let mut real = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir if !real.pop() => return true,
+            Component::ParentDir | Component::CurDir => {}
+            other => real.push(other),
+        }
+    }
+    real.starts_with("/dev") && !real.starts_with("/dev/shm")
+}
+
+/// A file that a server's fio would delete where it is shorter than a reading job
+/// wants it.
+fn may_delete(job: &JobSpec) -> Option<String> {
+    let reads = !is_write(job) && job.value("filename").is_some();
+    let size = job.value("size").or_else(|| job.value("filesize"))?;
+    (reads && !size.ends_with('%')).then(|| {
+        format!(
+            "{}: where {} is shorter than {size} on a server, its fio deletes it and lays it out anew; Fathom cannot look",
+            job.name,
+            job.value("filename").unwrap_or_default()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_may_be_devices_are_known_however_they_are_written() {
+        let device = [
+            "/dev/sda",
+            "//dev/./sda",
+            "/mnt/../dev/sda",
+            "../dev/sda",
+            "a/../../x",
+            "/dev/shm/../sda",
+        ];
+        assert!(device.iter().all(|path| may_be_device(Path::new(path))));
+        let files = ["/mnt/x", "x", "a/../x", "/dev/shm/x", "/devices/x"];
+        assert!(!files.iter().any(|path| may_be_device(Path::new(path))));
+    }
 }

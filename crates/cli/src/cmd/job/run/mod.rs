@@ -15,6 +15,7 @@ use fathom_engine::jobfile::shell_quote;
 use fathom_engine::jobfile::value::{self, TimeUnit};
 use fathom_engine::select::Selected;
 use fathom_engine::sim::SIMULATED;
+use fathom_fleet::TargetCheck;
 use fathom_fleet::local::{self, FleetError, StepRequest};
 use fathom_model::{Event, Exit, RunStatus};
 use fathom_record::{Header, Writer};
@@ -111,6 +112,9 @@ pub struct Args {
 /// Runs the command.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     check_simulation(args)?;
+    args.output
+        .iter()
+        .try_for_each(|path| crate::cmd::may_write(path))?;
     if !args.clients.hosts.is_empty() {
         return hosts::run(global, args);
     }
@@ -135,7 +139,8 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     }
     let told_by_table = table_follows_at_once(global, args, &steps);
     let engine = ready.runner.engine();
-    let done = local::run(engine, &steps, writer, &control, &mut |event| {
+    let targets = ready.is_here.then(|| TargetCheck::new(&args.destroy));
+    let done = local::run(engine, &steps, writer, targets, &control, &mut |event| {
         entered.moved.take(event);
         if !(told_by_table && matches!(event, Event::Note { .. } | Event::Failure(_))) {
             live.observe(event);
@@ -211,15 +216,20 @@ fn ready(
     let work_dir = std::env::current_dir().context("the current folder is gone")?;
     let (runner, note) = engine::choose(args, &plan, servers.clone())?;
     plan.notes.extend(note);
-    if args.dry_run {
-        dry_run(global, args, &plan, &runner, &work_dir)?;
-    }
     // A simulation touches nothing, and the jobs of servers nothing here.
     let is_here = !runner.is_simulated() && servers.is_none();
+    if args.dry_run {
+        let layouts = match is_here {
+            true => plan.layouts(&work_dir),
+            false => Vec::new(),
+        };
+        dry_run(global, args, &plan, &runner, &work_dir, &layouts)?;
+    }
     if is_here {
         plan.check_targets(&work_dir, &args.destroy)?;
     } else if let Some(servers) = &servers {
-        clients::check_devices(&servers.addresses, &plan.steps, &args.destroy)?;
+        let notes = clients::check_devices(servers, &plan.steps, &args.destroy)?;
+        plan.notes.extend(notes);
     }
     if args.dry_run {
         return Ok(None);
@@ -382,6 +392,7 @@ fn dry_run(
     plan: &Plan,
     runner: &Selected,
     work_dir: &Path,
+    layouts: &[String],
 ) -> anyhow::Result<()> {
     let jobs_dir = global.runs.join("RUN").join("jobs");
     let mut steps = Vec::new();
@@ -407,8 +418,12 @@ fn dry_run(
     }
     if global.json {
         out::json(
-            &json!({ "schema": "fathom.dry-run/1", "engine": runner.engine().name(), "steps": steps }),
+            &json!({ "schema": "fathom.dry-run/1", "engine": runner.engine().name(), "steps": steps, "layouts": layouts }),
         )?;
+    } else {
+        layouts
+            .iter()
+            .for_each(|text| out::line(format_args!("# {text}")));
     }
     Ok(())
 }

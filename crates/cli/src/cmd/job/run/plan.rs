@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use fathom_device::Hold;
-use fathom_device::safety::{Confirmations, check_write};
+use fathom_device::safety::{Confirmations, Judge};
 use fathom_engine::choice::Lack;
 use fathom_engine::fio::client::Servers;
 use fathom_engine::fio::preflight;
-use fathom_engine::jobfile::{Checked, JobFile, Severity, TargetUse, targets};
+use fathom_engine::jobfile::{Checked, JobFile, Severity, targets};
+use fathom_engine::resolve::{self, Action, PathUse};
 use fathom_model::{Exit, JobSpec};
 
 use super::{Args, globals};
@@ -206,6 +207,13 @@ impl Plan {
         paths
     }
 
+    /// What will be laid out before it is read.
+    pub fn layouts(&self, work_dir: &Path) -> Vec<String> {
+        let steps = self.steps.iter();
+        let uses = steps.filter_map(|step| resolve::all(&step.jobs, work_dir).ok());
+        uses.flatten().filter_map(|used| used.layout()).collect()
+    }
+
     /// Whether all targets are what they seem and may be written to.
     ///
     /// # Errors
@@ -217,24 +225,30 @@ impl Plan {
                 refusals.push(refusal);
             }
         };
-        let confirmed = Confirmations(destroy.to_vec());
+        let judge = Judge::new(&Confirmations(destroy.to_vec()));
+        for output in self.outputs() {
+            if let Err(refusal) = judge.output(&work_dir.join(output)) {
+                refuse(refusal.to_string());
+            }
+        }
         for step in &self.steps {
             let unusable = preflight::refusals(&step.jobs, work_dir);
             unusable
                 .iter()
                 .for_each(|failure| refuse(failure.to_string()));
-            let told = |target: &TargetUse| {
-                let path = target.path.display().to_string();
+            let told = |used: &PathUse| {
+                let path = used.named.display().to_string();
                 unusable.iter().any(|it| it.subject.as_ref() == Some(&path))
             };
             // What cannot be told is among the refusals already.
-            let uses = step
-                .jobs
-                .iter()
-                .filter_map(|job| preflight::uses(job, work_dir).ok());
-            let uses: Vec<TargetUse> = uses.flatten().collect();
-            for target in uses.iter().filter(|target| target.writes && !told(target)) {
-                if let Err(refusal) = check_write(&work_dir.join(&target.path), &confirmed) {
+            let uses = resolve::all(&step.jobs, work_dir).unwrap_or_default();
+            for used in uses.iter().filter(|used| !told(used)) {
+                let judged = match used.action {
+                    Action::Read => Ok(()),
+                    Action::Log => judge.output(&used.path),
+                    Action::LayOut { .. } | Action::Write => judge.write(&used.path),
+                };
+                if let Err(refusal) = judged {
                     refuse(refusal.to_string());
                 }
             }
@@ -245,12 +259,24 @@ impl Plan {
         }
     }
 
+    /// What fio's own options write.
+    fn outputs(&self) -> Vec<PathBuf> {
+        let has_log = self
+            .passed
+            .iter()
+            .any(|arg| arg.ends_with("-bandwidth-log"));
+        // libfio.c, setup_log for all jobs together.
+        let names = ["read", "write", "trim"].iter();
+        let names = names.map(|way| PathBuf::from(format!("agg-{way}_bw.log")));
+        names.filter(|_| has_log).collect()
+    }
+
     /// The paths that the jobs write to.
     pub fn written(&self, work_dir: &Path) -> Vec<PathBuf> {
-        let jobs = self.steps.iter().flat_map(|step| &step.jobs);
-        let uses = jobs.filter_map(|job| preflight::uses(job, work_dir).ok());
-        let written = uses.flatten().filter(|target| target.writes);
-        written.map(|target| work_dir.join(target.path)).collect()
+        let steps = self.steps.iter();
+        let uses = steps.filter_map(|step| resolve::all(&step.jobs, work_dir).ok());
+        let written = uses.flatten().filter(|used| used.action == Action::Write);
+        written.map(|used| used.path).collect()
     }
 
     /// Keeps the devices that the jobs write to from others while they run.

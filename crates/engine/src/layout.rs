@@ -1,0 +1,80 @@
+//! Making a file longer, so that it can be read to the end that a job wants.
+//!
+//! fio deletes a file that is too short for a reading job and makes it anew
+//! (filesetup.c, extend_file). Whoever asked for reads is not to lose data by it:
+//! what is there stays, and the rest is laid out behind it before fio looks.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+
+/// Bytes written at once.
+const BLOCK: usize = 1 << 20;
+
+/// Makes a file of `from` bytes `to` bytes long, with random bytes. When it fails,
+/// or `stop` says so, the file is as it was.
+///
+/// # Errors
+/// What the system says; that the file is not `from` bytes long any more.
+pub fn extend(path: &Path, from: u64, to: u64, stop: &dyn Fn() -> bool) -> io::Result<()> {
+    let mut state = from ^ to;
+    extend_with(path, from, to, stop, &mut |block| random(&mut state, block))
+}
+
+/// [`extend`] with bytes from `fill`.
+pub(crate) fn extend_with(
+    path: &Path,
+    from: u64,
+    to: u64,
+    stop: &dyn Fn() -> bool,
+    fill: &mut dyn FnMut(&mut [u8]),
+) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() || meta.len() != from {
+        let what = format!("it had {from} bytes, and has changed since");
+        return Err(io::Error::other(what));
+    }
+    file.seek(SeekFrom::Start(from))?;
+    let written = append(&mut file, to - from, stop, fill);
+    match written {
+        Ok(true) => file.sync_all(),
+        other => file.set_len(from).and(other.map(|_| ())),
+    }
+}
+
+/// Whether all was written: else it was stopped.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn append(
+    file: &mut File,
+    mut left: u64,
+    stop: &dyn Fn() -> bool,
+    fill: &mut dyn FnMut(&mut [u8]),
+) -> io::Result<bool> {
+    let mut block = vec![0; BLOCK];
+    while left > 0 {
+        if stop() {
+            return Ok(false);
+        }
+        let part = usize::try_from(left).map_or(BLOCK, |left| left.min(BLOCK));
+        fill(&mut block[..part]);
+        file.write_all(&block[..part])?;
+        left -= part as u64;
+    }
+    Ok(true)
+}
+
+/// Bytes of SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number
+/// generators", OOPSLA 2014): no file system packs them.
+fn random(state: &mut u64, block: &mut [u8]) {
+    for word in block.chunks_mut(8) {
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = *state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let bytes = (z ^ (z >> 31)).to_le_bytes();
+        word.copy_from_slice(&bytes[..word.len()]);
+    }
+}

@@ -1,0 +1,389 @@
+//! Every path that a job will read, lay out, write or create, as the file system
+//! stands: what is judged before a step begins.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fathom_model::{Failure, FailureKind, JobSpec, units};
+
+use crate::jobfile::value::{self, Amount};
+use crate::jobfile::{Replay, Role, TargetUse, replay, spec, targets};
+
+/// Folders of a tree that lie deeper are a circle of mounts.
+const DEEPEST: usize = 64;
+
+/// What a job does to a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Reads it.
+    Read,
+    /// Reads it after it was made, or made longer.
+    LayOut {
+        /// Its bytes now; `None`: it is not there.
+        from: Option<u64>,
+        /// Bytes that it needs.
+        to: u64,
+    },
+    /// May change or delete what is there.
+    Write,
+    /// Writes text there: a log.
+    Log,
+}
+
+/// A path and what a job does to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathUse {
+    /// From the root on.
+    pub path: PathBuf,
+    /// As the job names it.
+    pub named: PathBuf,
+    /// What is done.
+    pub action: Action,
+}
+
+impl PathUse {
+    /// What will be laid out, in a sentence; `None` when nothing is.
+    #[must_use]
+    pub fn layout(&self) -> Option<String> {
+        let size = |bytes: u64| units::bytes(bytes as f64);
+        let named = self.named.display();
+        match self.action {
+            Action::LayOut { from: None, to } => Some(format!(
+                "{named} will be created and laid out: {}",
+                size(to)
+            )),
+            Action::LayOut {
+                from: Some(from),
+                to,
+            } => Some(format!(
+                "{named} is {}, the job reads {}: {} will be appended",
+                size(from),
+                size(to),
+                size(to - from)
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// Everything that jobs use, each path once for each thing that is done to it.
+///
+/// # Errors
+/// Of the first job of which it cannot be told.
+pub fn all(jobs: &[JobSpec], work_dir: &Path) -> Result<Vec<PathUse>, Failure> {
+    let mut uses: Vec<PathUse> = Vec::new();
+    let mut longest: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    for job in jobs {
+        for new in of(job, work_dir)? {
+            match (new.action, longest.get(&new.path)) {
+                // Several jobs read one file: it is as long as the longest of them needs.
+                (Action::LayOut { to, .. }, Some(&known)) => {
+                    if let Action::LayOut { to: had, .. } = &mut uses[known].action {
+                        *had = to.max(*had);
+                    }
+                }
+                (Action::LayOut { .. }, None) => {
+                    longest.insert(new.path.clone(), uses.len());
+                    uses.push(new);
+                }
+                _ if uses.contains(&new) => {}
+                _ => uses.push(new),
+            }
+        }
+    }
+    Ok(uses)
+}
+
+/// Everything one job uses: what it names, and what the log names that it replays.
+///
+/// # Errors
+/// When the log does not tell or cannot be read, a folder cannot, or it cannot be
+/// said how long a file must be.
+pub fn of(job: &JobSpec, work_dir: &Path) -> Result<Vec<PathUse>, Failure> {
+    let mut named = targets(job);
+    named.extend(replayed(job, work_dir)?);
+    let mut uses = Uses {
+        job,
+        work_dir,
+        end: End::of(job),
+        list: Vec::new(),
+    };
+    for target in &named {
+        uses.add(target).map_err(|error| {
+            let what = format!("{error}");
+            Failure::new(FailureKind::Open, what).about(target.path.display().to_string())
+        })?;
+    }
+    let unsure = uses.list.iter().find(|used| uses.end.is_unsure(used));
+    match unsure {
+        None => Ok(uses.list),
+        Some(used) => {
+            let what = "it is shorter than the job wants it, and offset is a share of it: make it longer first";
+            let subject = used.named.display().to_string();
+            Err(Failure::new(FailureKind::NoSize, what).about(subject))
+        }
+    }
+}
+
+fn replayed(job: &JobSpec, work_dir: &Path) -> Result<Vec<TargetUse>, Failure> {
+    let open = |path: &Path| -> io::Result<Box<dyn io::Read>> {
+        Ok(Box::new(fs::File::open(work_dir.join(path))?))
+    };
+    let refused = |what: String| Failure::new(FailureKind::BadOption, what).about(&job.name);
+    match replay(job, &open) {
+        Ok(Replay::None) => Ok(Vec::new()),
+        Ok(Replay::Files(files)) => Ok(files),
+        Ok(Replay::Unknown) => Err(refused(
+            "the log that read_iolog replays names its devices itself, and cannot be understood here: add replay_redirect=DEVICE"
+                .to_owned(),
+        )),
+        Err(error) => Err(refused(format!(
+            "the log that read_iolog replays cannot be read: {error}"
+        ))),
+    }
+}
+
+struct Uses<'j> {
+    job: &'j JobSpec,
+    work_dir: &'j Path,
+    end: End,
+    list: Vec<PathUse>,
+}
+
+impl Uses<'_> {
+    fn add(&mut self, target: &TargetUse) -> io::Result<()> {
+        match target.role {
+            Role::File => {
+                let action = self.action(&target.path, target.writes);
+                self.push(&target.path, action);
+            }
+            Role::Log => {
+                for path in self.and_alike(&target.path) {
+                    self.push(&path, Action::Log);
+                }
+            }
+            Role::Tree => self.tree(&target.path, target.writes, 0)?,
+            Role::Folder => {
+                let action = match target.writes {
+                    true => Action::Write,
+                    false => Action::Read,
+                };
+                self.push(&target.path, action);
+                // The first name tells what making a file there means; all that
+                // are there already count.
+                let first = target.path.join(format!("{}.0.0", self.job.name));
+                let mut files = self.generated(&target.path);
+                if !files.contains(&first) {
+                    files.push(first);
+                }
+                for path in files {
+                    let action = self.action(&path, target.writes);
+                    self.push(&path, action);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, named: &Path, action: Action) {
+        // Without the `.` in it, and the slash behind.
+        let path = self.work_dir.join(named).components().collect();
+        let used = PathUse {
+            path,
+            named: named.to_owned(),
+            action,
+        };
+        if !self.list.contains(&used) {
+            self.list.push(used);
+        }
+    }
+
+    fn action(&self, named: &Path, writes: bool) -> Action {
+        if writes {
+            return Action::Write;
+        }
+        let meta = fs::metadata(self.work_dir.join(named)).ok();
+        let real = meta.as_ref().map(fs::Metadata::len);
+        let is_file = meta.is_none_or(|meta| meta.is_file());
+        match self.end.bytes(real.unwrap_or(0)) {
+            Some(to) if is_file && real.is_none_or(|real| real < to) => {
+                Action::LayOut { from: real, to }
+            }
+            _ => Action::Read,
+        }
+    }
+
+    /// The files of a tree, as fio gathers them: neither links nor devices
+    /// (filesetup.c, recurse_dir).
+    fn tree(&mut self, folder: &Path, writes: bool, depth: usize) -> io::Result<()> {
+        if depth > DEEPEST {
+            return Ok(());
+        }
+        for entry in fs::read_dir(self.work_dir.join(folder))? {
+            let entry = entry?;
+            let path = folder.join(entry.file_name());
+            let kind = entry.file_type()?;
+            if kind.is_file() {
+                let action = self.action(&path, writes);
+                self.push(&path, action);
+            } else if kind.is_dir() {
+                self.tree(&path, writes, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The job's generated files that are there: `NAME.JOB.FILE`.
+    fn generated(&self, folder: &Path) -> Vec<PathBuf> {
+        let number = |text: &str| text.parse::<u64>().is_ok();
+        let is_ours = |name: &str| {
+            let rest = name.strip_prefix(self.job.name.as_str());
+            let rest = rest.and_then(|rest| rest.strip_prefix('.'));
+            rest.and_then(|rest| rest.split_once('.'))
+                .is_some_and(|(job, file)| number(job) && number(file))
+        };
+        self.files_where(folder, &is_ours)
+    }
+
+    /// A log, and those beside it that differ in their number, or are packed.
+    fn and_alike(&self, log: &Path) -> Vec<PathBuf> {
+        let mut logs = vec![log.to_owned()];
+        let name = log.file_name().map(|name| name.to_string_lossy());
+        let name = name.unwrap_or_default();
+        // `x_lat.1.log`, `local-x-0-verify.state`: what stands before the number.
+        let stem = name
+            .strip_suffix("1.log")
+            .or_else(|| name.strip_suffix("0-verify.state"));
+        if let Some(stem) = stem {
+            let is_alike = |other: &str| {
+                let end = [".log", ".log.fz", "-verify.state"];
+                other.starts_with(stem) && end.iter().any(|end| other.ends_with(end))
+            };
+            let folder = log.parent().unwrap_or(Path::new(""));
+            logs.extend(self.files_where(folder, &is_alike));
+        }
+        logs
+    }
+
+    fn files_where(&self, folder: &Path, wanted: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.work_dir.join(folder));
+        let names = entries.into_iter().flatten().flatten();
+        let names = names.map(|entry| entry.file_name());
+        names
+            .filter(|name| wanted(&name.to_string_lossy()))
+            .map(|name| folder.join(name))
+            .collect()
+    }
+}
+
+/// How long a reading job wants its files (filesetup.c, setup_files).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct End {
+    /// Bytes from the offset on; `None` when they follow from the file itself.
+    part: Option<Part>,
+    offset: Amount,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// `size`, with what the job's clones begin further on.
+    Bytes(u64),
+    /// `filesize`: the whole file's length, unless it is within these bounds.
+    Whole(u64, u64),
+}
+
+impl End {
+    fn of(job: &JobSpec) -> Self {
+        let reads = spec::rw(job).is_some_and(|rw| rw.reads);
+        let offset = spec::amount(job, "offset").unwrap_or(Amount::Number(0));
+        let lays_out = reads && !spec::is_on(job, "create_on_open");
+        Self {
+            part: lays_out.then(|| part(job)).flatten(),
+            offset,
+        }
+    }
+
+    /// Bytes that a file of `real` bytes must have.
+    fn bytes(&self, real: u64) -> Option<u64> {
+        match self.part? {
+            // Any length within the bounds will do: the longest.
+            Part::Whole(low, high) => (real < low).then_some(high),
+            Part::Bytes(bytes) => Some(self.start(real).saturating_add(bytes)),
+        }
+    }
+
+    fn start(&self, real: u64) -> u64 {
+        match self.offset {
+            Amount::Number(bytes) => u64::try_from(bytes).unwrap_or(0),
+            Amount::Percent(percent) => {
+                u64::try_from(u128::from(real) * u128::from(percent) / 100).unwrap_or(u64::MAX)
+            }
+            // Of a zoned device, which nobody lays out.
+            Amount::Zones(_) => 0,
+        }
+    }
+
+    /// Whether a file that is there would have to become longer by an unknown
+    /// length: the longer it is, the further on begins its share.
+    fn is_unsure(&self, used: &PathUse) -> bool {
+        let share = matches!(self.offset, Amount::Percent(1..));
+        share
+            && matches!(self.part, Some(Part::Bytes(_)))
+            && matches!(
+                used.action,
+                Action::LayOut {
+                    from: Some(1..),
+                    ..
+                }
+            )
+    }
+}
+
+fn part(job: &JobSpec) -> Option<Part> {
+    let base = spec::base(job);
+    if let Some(text) = job.value("filesize") {
+        let size = |bound: &str| value::size(bound, base);
+        let (low, high) = size(text)
+            .map(|one| (one, one))
+            .or_else(|_| value::range(text, size))
+            .ok()?;
+        let [low, high] = [low, high].map(|bytes| u64::try_from(bytes).ok());
+        return Some(Part::Whole(low?, high?));
+    }
+    let Amount::Number(size) = spec::size(job)? else {
+        return None;
+    };
+    let size = u64::try_from(size).ok().filter(|&size| size > 0)?;
+    let of_option = |option: &str| {
+        let all = job.options.iter().filter(|set| set.name == option);
+        all.map(|set| {
+            crate::jobfile::split_names(set.value.as_deref().unwrap_or_default()).len() as u64
+        })
+        .sum::<u64>()
+    };
+    let files = match of_option("filename") {
+        0 => spec::number(job, "nrfiles").unwrap_or(1),
+        named => named,
+    };
+    let files = files.max(1);
+    // What does not divide evenly makes the first files longer, by a block.
+    let longer = match size % files {
+        0 => 0,
+        rest => spec::bs(job).map_or(rest, |bs| bs[0]),
+    };
+    let clones = spec::numjobs(job).saturating_sub(1);
+    let further = match spec::amount(job, "offset_increment") {
+        Some(Amount::Number(bytes)) => u64::try_from(bytes).unwrap_or(0).saturating_mul(clones),
+        _ => 0,
+    };
+    Some(Part::Bytes(
+        (size / files)
+            .saturating_add(longer)
+            .saturating_add(further),
+    ))
+}
+
+#[cfg(test)]
+mod tests;

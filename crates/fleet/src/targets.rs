@@ -1,0 +1,164 @@
+//! What is done for the safety of data right before each step on this machine: its
+//! targets are judged again, its devices claimed, its files laid out.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use fathom_device::safety::{Confirmations, Judge, Refusal};
+use fathom_device::{Claim, Sys};
+use fathom_engine::jobfile::JobFile;
+use fathom_engine::resolve::{self, Action, PathUse};
+use fathom_engine::{Control, Request, layout};
+use fathom_model::{Failure, FailureKind, JobSpec};
+
+/// The targets of a run's steps. From the first step that writes to a device on the
+/// run is the device's only exclusive holder.
+#[derive(Debug, Default)]
+pub struct TargetCheck {
+    confirmed: Confirmations,
+    claim: Claim,
+    /// Devices that this run has written to: what they carry is its own.
+    written: BTreeSet<PathBuf>,
+    /// What could not be looked at, told once.
+    unseen: Option<String>,
+}
+
+impl TargetCheck {
+    /// For a run to which these words confirm devices.
+    #[must_use]
+    pub fn new(destroy: &[String]) -> Self {
+        Self {
+            confirmed: Confirmations(destroy.to_vec()),
+            ..Self::default()
+        }
+    }
+
+    /// Lets others claim the devices, until the next step that writes to them.
+    pub fn release(&mut self) {
+        self.claim.release();
+    }
+
+    /// Whether paths may still be written to, before a step is begun at all.
+    ///
+    /// # Errors
+    /// As [`TargetCheck::before`].
+    pub(crate) fn look(&self, paths: &[PathBuf]) -> Result<(), Failure> {
+        let judge = Judge::new(&self.confirmed);
+        let judged = paths.iter().try_for_each(|path| self.judge(&judge, path));
+        judged.map_err(|refusal| failure(&refusal))
+    }
+
+    fn judge(&self, judge: &Judge, path: &Path) -> Result<(), Refusal> {
+        match self.written.contains(path) {
+            true => judge.write_again(path, &self.claim),
+            false => judge.write_claimed(path, &self.claim),
+        }
+    }
+
+    /// Makes a step's targets ready; gives what is to be known of them.
+    ///
+    /// # Errors
+    /// A failure of the kind [`FailureKind::Refused`], or [`FailureKind::NoDevice`] for
+    /// one that is gone: the step must not begin.
+    pub(crate) fn before(
+        &mut self,
+        request: &Request,
+        control: &Control,
+    ) -> Result<Vec<String>, Failure> {
+        let jobs = jobs(request)?;
+        let uses = resolve::all(&jobs, &request.work_dir)?;
+        let mut notes = Vec::new();
+        let runs_programs = ["exec_prerun", "exec_postrun"]
+            .iter()
+            .any(|option| jobs.iter().any(|job| job.value(option).is_some()));
+        if runs_programs {
+            // A mkfs among them would find the device in use.
+            self.release();
+        }
+        let judge = Judge::new(&self.confirmed);
+        for used in &uses {
+            let judged = match used.action {
+                Action::Read => Ok(()),
+                Action::Log => judge.output(&used.path),
+                Action::LayOut { .. } => judge.write(&used.path),
+                Action::Write => self.write(&judge, &used.path, !runs_programs),
+            };
+            judged.map_err(|refusal| failure(&refusal))?;
+        }
+        if self.unseen.is_none() {
+            self.unseen = judge.unseen();
+            notes.extend(self.unseen.clone());
+        }
+        let readonly = request
+            .extra_args
+            .iter()
+            .any(|arg| arg.ends_with("-readonly"));
+        if !readonly {
+            for used in &uses {
+                notes.extend(lay_out(used, control)?);
+            }
+        }
+        Ok(notes)
+    }
+
+    fn write(&mut self, judge: &Judge, path: &Path, claims: bool) -> Result<(), Refusal> {
+        if claims {
+            self.claim.add(path)?;
+        }
+        self.judge(judge, path)?;
+        if Sys::live().by_path(path).is_some() {
+            self.written.insert(path.to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// The jobs that a step runs.
+fn jobs(request: &Request) -> Result<Vec<JobSpec>, Failure> {
+    let env = |name: &str| std::env::var(name).ok();
+    let mut checked = JobFile::read(&request.job_file, &env).map_err(|error| {
+        let subject = request.job_file.display().to_string();
+        Failure::new(FailureKind::Open, error.to_string()).about(subject)
+    })?;
+    checked.file.keep_sections(&request.sections);
+    Ok(checked.file.jobs())
+}
+
+/// Makes a file longer that is there; one that is not is the engine's to make.
+fn lay_out(used: &PathUse, control: &Control) -> Result<Option<String>, Failure> {
+    let Action::LayOut {
+        from: Some(from),
+        to,
+    } = used.action
+    else {
+        return Ok(None);
+    };
+    let stop = || control.stop_requests() > 0;
+    layout::extend(&used.path, from, to, &stop).map_err(|error| {
+        let kind = match error.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                FailureKind::NoSpace
+            }
+            std::io::ErrorKind::PermissionDenied => FailureKind::Permission,
+            _ => FailureKind::Open,
+        };
+        let what =
+            format!("it is shorter than the job reads, and could not be made longer: {error}");
+        let failure = Failure::new(kind, what).about(used.named.display().to_string());
+        match error.raw_os_error() {
+            Some(errno) => failure.with_errno(errno),
+            None => failure,
+        }
+    })?;
+    Ok(used
+        .layout()
+        .map(|text| text.replacen("will be", "were", 1)))
+}
+
+fn failure(refusal: &Refusal) -> Failure {
+    let kind = match refusal {
+        Refusal::NoSuchDevice { .. } => FailureKind::NoDevice,
+        _ => FailureKind::Refused,
+    };
+    Failure::new(kind, refusal.to_string())
+}
