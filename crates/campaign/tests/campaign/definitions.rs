@@ -35,6 +35,7 @@ fn a_test_of_the_users_own_is_configured_and_planned() {
     let campaign = with_block_sizes();
     assert_eq!(campaign.plan().steps.len(), 18);
     let text = campaign.read(".config");
+    let text = text.replace("# CONFIG_GUARD is not set", "CONFIG_GUARD=y");
     campaign.write(".config", &format!("{text}CONFIG_BLOCK_SIZES=y\n"));
     let plan = campaign.try_plan(&["0101-block-size"]).unwrap();
     let names: Vec<&str> = plan

@@ -26,6 +26,7 @@ fn settings_come_from_the_configuration() {
         "CONFIG_DESTROY_CONFIRM=\"\"",
         "CONFIG_DESTROY_CONFIRM=\"/dev/loop3=512MiB\"",
     );
+    campaign.change(".config", "# CONFIG_GUARD is not set", "CONFIG_GUARD=y");
     assert_eq!(
         campaign.plan().settings,
         Settings {
@@ -75,6 +76,13 @@ fn the_command_line_goes_over_the_configuration() {
 #[test]
 fn a_series_can_go_without_the_guard() {
     let campaign = Campaign::new("survey-10min");
+    assert_eq!(
+        campaign.plan().settings.guard,
+        None,
+        "nothing is left out unasked"
+    );
+    let on = "CONFIG_GUARD=y\nCONFIG_GUARD_BASIC_TESTS=y";
+    campaign.change(".config", "# CONFIG_GUARD is not set", on);
     assert!(campaign.plan().steps.iter().all(|step| step.guarded));
     campaign.change(
         ".config",

@@ -13,6 +13,8 @@ pub(super) struct Buffers {
     base: NonNull<u8>,
     slot_bytes: usize,
     slots: usize,
+    /// It stays mapped for as long as the process lives.
+    kept: bool,
 }
 
 // SAFETY: `Buffers` owns its mapping; the pointer is not tied to a thread.
@@ -46,6 +48,7 @@ impl Buffers {
             base,
             slot_bytes,
             slots: slots.max(1),
+            kept: false,
         })
     }
 
@@ -68,6 +71,14 @@ impl Buffers {
         unsafe { std::slice::from_raw_parts_mut(self.address(slot), len) }
     }
 
+    /// Never unmaps it: the kernel may still write to it. Closing an io_uring only
+    /// cancels what is under way, and what cannot be cancelled goes on behind it
+    /// (io_uring/io_uring.c, io_ring_exit_work); whatever was mapped at the same
+    /// address meanwhile would be overwritten.
+    pub(super) fn keep(&mut self) {
+        self.kept = true;
+    }
+
     /// Number of slots.
     pub(super) fn slots(&self) -> usize {
         self.slots
@@ -81,8 +92,11 @@ impl Buffers {
 
 impl Drop for Buffers {
     fn drop(&mut self) {
-        // SAFETY: the mapping made in `new`, unmapped once. Workers drop their
-        // backend, and with it every I/O under way, before their buffers.
+        if self.kept {
+            return;
+        }
+        // SAFETY: the mapping made in `new`, unmapped once, and nothing is under way
+        // on it: a worker keeps it otherwise.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.slot_bytes * self.slots) };
     }
 }

@@ -144,7 +144,7 @@ impl Uring {
             0
         };
         // SAFETY: no argument structure is passed; every pushed entry's memory
-        // lives in `Buffers`, which outlive the ring.
+        // lives in `Buffers`, which stay for as long as an entry is under way.
         unsafe {
             self.ring.submitter().enter::<libc::sigset_t>(
                 self.pending as u32,
@@ -219,8 +219,9 @@ fn register(ring: &IoUring, buffers: &Buffers) -> io::Result<bool> {
             iov_len: buffers.slot_bytes(),
         })
         .collect();
-    // SAFETY: the buffers stay mapped until after the ring is dropped: the
-    // worker owns both and drops the backend first.
+    // SAFETY: the kernel holds the pages of registered buffers itself; the buffers
+    // stay mapped until after the ring is dropped, and for good where an I/O is under
+    // way then.
     unsafe { ring.submitter().register_buffers(&vectors) }?;
     Ok(true)
 }

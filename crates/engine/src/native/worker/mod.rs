@@ -128,6 +128,16 @@ pub(super) struct Parts {
     pub(super) ring: Option<Arc<Ring>>,
 }
 
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // It gave up with I/Os under way. libaio and posixaio wait for theirs when they
+        // are dropped.
+        if self.free.len() < self.depth && self.job.engine == IoEngine::IoUring {
+            self.buffers.keep();
+        }
+    }
+}
+
 impl Worker {
     pub(super) fn new(parts: Parts) -> std::io::Result<Self> {
         let Parts {
