@@ -9,6 +9,7 @@ use fathom_testkit::Zram;
 
 use crate::Lab;
 use crate::results::{Beside, Row};
+use crate::running::campaign;
 
 const DRIVES: usize = 8;
 const DRIVE_BYTES: u64 = 64 << 20;
@@ -21,18 +22,6 @@ const TICKS_HZ: f64 = 100.0;
 /// that writes would be the most of it. Beside it, where this machine can have
 /// them, eight drives of memory, with the process that only watches.
 pub fn eight_drives(lab: &Lab) -> Row {
-    let dir = lab.path("provision");
-    let run = |args: &[&str]| {
-        let mut command = Command::new(&lab.fathom);
-        command.args(args);
-        if dir.exists() {
-            command.current_dir(&dir);
-        }
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{args:?}: {output:?}");
-    };
-    run(&["init", dir.to_str().unwrap()]);
-    run(&["config", "defconfig", "debug-quick"]);
     let window = if lab.full { "10s" } else { "1s" };
     let mut symbols = vec!["PRECONDITION_NUMJOBS=1".to_owned()];
     for metric in ["IOPS", "BW"] {
@@ -42,7 +31,7 @@ pub fn eight_drives(lab: &Lab) -> Row {
         }
     }
     let set: Vec<&str> = symbols.iter().map(String::as_str).collect();
-    run(&[&["config", "set"], &set[..]].concat());
+    let dir = campaign(lab, "provision", "debug-quick", &set);
     let device = "format = \"fathom-sim-device\"\nversion = 1\npace_ms = 1000\n";
     fs::write(dir.join("paced.toml"), device).unwrap();
     let start = |more: &[String]| {
