@@ -88,7 +88,7 @@ fn the_quick_settings_make_all_of_them_short() {
             "{test:?}"
         );
         assert!(setup.limits.window >= 2 && setup.limits.max_rounds >= setup.limits.window);
-        assert_eq!(setup.limits.data_percent, 1000.0, "{test:?}");
+        assert_eq!(setup.limits.data_percent, 100.0, "{test:?}");
         assert!(
             setup.histogram_ms <= 1000 && setup.fill_loops <= 1,
             "{test:?}"
