@@ -14,11 +14,13 @@ use rustix::fs::OFlags;
 
 use crate::safety::{InUse, Refusal};
 use crate::usage::{self, Use};
-use crate::{Node, Sys};
+use crate::{Node, Sys, openers};
 
 /// udev, blkid and the like open a device for moments after every change: that is
 /// waited for, a second at the most.
 pub(crate) const LOOKS: u32 = 50;
+/// Processes of our own are waited for longer, ten seconds.
+const LOOKS_AT_OURS: u32 = 10 * LOOKS;
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
 /// Block devices that nobody else can take into use until it is dropped.
@@ -43,15 +45,13 @@ impl Claim {
         }
         // The whole disk instead of its partitions: the kernel gives both to nobody.
         self.0.retain(|(part, _)| part.whole() != node);
-        for _ in 0..LOOKS {
-            match open(path) {
-                Err(e) if e.kind() == io::ErrorKind::ResourceBusy => std::thread::sleep(PAUSE),
-                Ok(file) => {
-                    self.0.push((node, file));
-                    return Ok(());
-                }
-                Err(_) => return Ok(()),
+        match open_in_time(path) {
+            Ok(Some(file)) => {
+                self.0.push((node, file));
+                return Ok(());
             }
+            Ok(None) => {}
+            Err(_) => return Ok(()),
         }
         let mut uses = usage::of_device(&sys, &node);
         if uses.is_empty() {
@@ -81,9 +81,27 @@ impl Claim {
     }
 }
 
+/// Opens a block device exclusively; `None`: somebody else has it so, and keeps it.
+///
+/// A process that this one is starting has copies of what it held until it executes
+/// its program, which a busy machine can put off: that is waited for.
+pub(crate) fn open_in_time(path: &Path) -> io::Result<Option<File>> {
+    for look in 0..LOOKS_AT_OURS {
+        match open(path) {
+            Err(e) if e.kind() == io::ErrorKind::ResourceBusy => {}
+            opened => return opened.map(Some),
+        }
+        if look >= LOOKS && !openers::ours_have_open(&Sys::live(), path) {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(None)
+}
+
 /// Opens a block device exclusively, for reading. O_EXCL without O_CREAT is defined
 /// for block devices only (open(2)).
-pub(crate) fn open(path: &Path) -> io::Result<File> {
+fn open(path: &Path) -> io::Result<File> {
     let flags =
         i32::try_from((OFlags::EXCL | OFlags::NONBLOCK).bits()).map_err(io::Error::other)?;
     OpenOptions::new().read(true).custom_flags(flags).open(path)

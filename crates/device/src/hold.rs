@@ -24,6 +24,16 @@ use crate::usage::Use;
 #[must_use = "what it holds is free again once it is dropped"]
 pub struct Hold(Vec<File>);
 
+impl Drop for Hold {
+    /// A process that is being started has copies of the files until it executes its
+    /// program: closing these would leave the locks with it.
+    fn drop(&mut self) {
+        for file in &self.0 {
+            let _ = flock(file, FlockOperation::Unlock);
+        }
+    }
+}
+
 impl Hold {
     /// Takes those of the paths that are block devices; of a partition the
     /// whole disk is shared with other partitions, and with nobody who wants it

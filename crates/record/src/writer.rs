@@ -324,6 +324,14 @@ impl Drop for Writer {
     }
 }
 
+impl Drop for Log {
+    /// A process that is being started has a copy of the file until it executes its
+    /// program: closing this one would leave the lock with it.
+    fn drop(&mut self) {
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
 impl Log {
     fn create(path: PathBuf) -> Result<Self, RecordError> {
         let open = || {

@@ -76,16 +76,24 @@ pub trait Host {
 /// Keeps other runs out of a folder for as long as it lives.
 #[derive(Debug, Default)]
 pub struct Hold {
-    _locked: Option<std::fs::File>,
+    locked: Option<std::fs::File>,
+}
+
+impl Drop for Hold {
+    /// A process that is being started has a copy of the file until it executes its
+    /// program: closing this one would leave the lock with it.
+    fn drop(&mut self) {
+        if let Some(file) = &self.locked {
+            let _ = file.unlock();
+        }
+    }
 }
 
 impl Hold {
     /// Holds the lock on an open file.
     #[must_use]
     pub fn of(file: std::fs::File) -> Self {
-        Self {
-            _locked: Some(file),
-        }
+        Self { locked: Some(file) }
     }
 }
 
