@@ -51,6 +51,8 @@ pub enum Ending {
     AttainedLate,
     /// The rounds are over and no window was steady: a result, with its numbers.
     NotAttained,
+    /// Write saturation: it is over before a window could be judged.
+    TooShort,
     /// It has not come to an end: it goes on, or was broken off.
     Unfinished,
 }
@@ -226,7 +228,8 @@ impl Part {
             Criterion::Tracked => by_tracked,
             Criterion::AllCells => all_cells.at,
         };
-        let last = at.or((count >= setup.limits.window).then_some(count));
+        let can_be_judged = count >= first.saturating_add(setup.limits.window);
+        let last = at.or(can_be_judged.then_some(count));
         let window = last.map(|last| (last + 1 - setup.limits.window.min(last), last));
         let tracked = cells_tracked.into_iter().zip(values).map(|(cell, values)| {
             let determination = window.and_then(|w| Determination::of(setup, &values, w));
@@ -251,6 +254,7 @@ impl Part {
                 Ending::Attained
             }
             Some(_) => Ending::AttainedLate,
+            None if is_over && !can_be_judged && saturation.is_some() => Ending::TooShort,
             None if is_over => Ending::NotAttained,
             None => Ending::Unfinished,
         };
@@ -418,10 +422,19 @@ impl Saturation {
     fn of(setup: &Setup, samples: &[&Round], steady_at: Option<usize>) -> Self {
         let written: u64 = samples.iter().map(|round| round.written_bytes()).sum();
         let drive_fills = written as f64 / setup.capacity_bytes.max(1) as f64;
-        let io_ms = samples.len() as u64 * setup.cell_ms;
+        let mut io_ms = samples.len() as u64 * setup.cell_ms;
+        let is_full = drive_fills >= setup.stop_fills;
+        if let (true, Some(last)) = (
+            is_full,
+            samples.last().and_then(|round| round.cells.first()),
+        ) {
+            // It ended with the last byte, not with its time.
+            let ran_ms = last.end_ms.saturating_sub(last.begin_ms);
+            io_ms -= setup.cell_ms.saturating_sub(ran_ms);
+        }
         let ended_by = match () {
             () if steady_at.is_some() => Some("steady state"),
-            () if drive_fills >= setup.stop_fills => Some("the capacity it may write"),
+            () if is_full => Some("the capacity it may write"),
             () if io_ms >= setup.stop_ms => Some("its time"),
             () => None,
         };

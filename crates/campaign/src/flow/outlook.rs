@@ -21,6 +21,8 @@ pub enum Luck {
 /// Random writes that every drive takes in a second: a disk of 5400 turns a minute
 /// needs half a turn and a seek across a third of its surface, about 20 ms.
 const LEAST_IOPS: f64 = 50.0;
+/// More than any flow wants to write.
+const PLENTY_BYTES: u64 = 1 << 52;
 /// No flow has so many stages: 25 rounds are the most of SNIA's tests.
 const STAGES_MAX: usize = 10_000;
 
@@ -104,8 +106,11 @@ fn measure(history: &mut History, cell: &Cell, luck: Luck) {
             job: 0,
             dir: Direction::Write,
             ios,
-            // How many bytes nobody knows.
-            bytes: 0,
+            // How many nobody knows: what ends by them ends at once, or never.
+            bytes: match luck {
+                Luck::Best => PLENTY_BYTES,
+                Luck::Worst => 0,
+            },
             clat: None,
         }));
         history.take(&Event::Interval {

@@ -128,16 +128,19 @@ impl Snia {
         }
     }
 
-    fn round(&self, part: &str, number: usize) -> Task {
+    fn round(&self, part: &str, so_far: &Part) -> Task {
         let setup = &self.setup;
-        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        let number = u32::try_from(so_far.measured.len() + 1).unwrap_or(u32::MAX);
         let what = match setup.test {
             Test::Wsat => format!("sample {number}"),
             _ => format!("round {number}"),
         };
         let title = self.title(part, &what);
         let cells = setup.cells(part).into_iter();
-        let time_ms = setup.cell_ms;
+        let ends = match &so_far.saturation {
+            None => timed(setup.cell_ms),
+            Some(saturation) => self.ends_of_sample(saturation.drive_fills),
+        };
         Task {
             stage: Stage {
                 id: setup.stage_id(part, &format!("round-{number:02}")),
@@ -147,7 +150,7 @@ impl Snia {
             },
             work: Work::Cells(
                 cells
-                    .map(|cell| self.cell(cell, number, time_ms, ""))
+                    .map(|cell| self.cell(cell, number, (setup.cell_ms, &ends), ""))
                     .collect(),
             ),
         }
@@ -156,7 +159,8 @@ impl Snia {
     fn histogram(&self) -> Task {
         let setup = &self.setup;
         let load = setup.histogram_cell();
-        let cell = self.cell(load, 1, setup.histogram_ms, "/histogram");
+        let ends = timed(setup.histogram_ms);
+        let cell = self.cell(load, 1, (setup.histogram_ms, &ends), "/histogram");
         Task {
             stage: Stage {
                 id: setup.stage_id("", HISTOGRAM),
@@ -174,7 +178,19 @@ impl Snia {
         }
     }
 
-    fn cell(&self, load: Load, round: u32, time_ms: u64, series: &str) -> Cell {
+    /// When a sample of write saturation ends: a fast device would write far more
+    /// in it than all of them may.
+    fn ends_of_sample(&self, drive_fills: f64) -> String {
+        let setup = &self.setup;
+        let fills = (setup.stop_fills - drive_fills).max(0.0);
+        let left = (fills * setup.capacity_bytes as f64).ceil() as u64;
+        let block = setup.blocks.first().copied().unwrap_or(4096).max(1);
+        let of_each = left.div_ceil(u64::from(setup.jobs.max(1)));
+        let of_each = of_each.div_ceil(block).max(1) * block;
+        format!("io_size={of_each}\nruntime={}ms\n", setup.cell_ms)
+    }
+
+    fn cell(&self, load: Load, round: u32, (time_ms, ends): (u64, &str), series: &str) -> Cell {
         let setup = &self.setup;
         let random = setup.test != Test::Throughput;
         let rw = match (random, load.reads_percent) {
@@ -215,7 +231,7 @@ impl Snia {
                     .collect(),
                 repetition: round,
             },
-            job_text: format!("{head}[cell]\n{lines}time_based\nruntime={time_ms}ms\n"),
+            job_text: format!("{head}[cell]\n{lines}{ends}"),
             time: Duration::from_millis(time_ms),
             write_share: f64::from(100 - load.reads_percent) / 100.0,
         }
@@ -246,12 +262,17 @@ impl Snia {
         if so_far.is_over() {
             return None;
         }
-        let task = self.round(part, so_far.measured.len() + 1);
+        let task = self.round(part, &so_far);
         Some(match history.ended(&task.stage.id) {
             Some(StageEnd::Failed { reason }) => failed(&task.stage, reason),
             _ => Next::Do(task),
         })
     }
+}
+
+/// How the job of a cell ends that goes by its time.
+fn timed(time_ms: u64) -> String {
+    format!("time_based\nruntime={time_ms}ms\n")
 }
 
 fn failed(stage: &Stage, reason: &str) -> Next {

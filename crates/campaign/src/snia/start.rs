@@ -77,6 +77,13 @@ impl Act for Start {
         commands
     }
 
+    fn bytes(&self) -> u64 {
+        match self.no_purge {
+            Some(_) => 0,
+            None => self.purging.bytes(),
+        }
+    }
+
     fn run(&self, doing: &mut Doing<'_>) -> Acted {
         let acted = match &self.no_purge {
             None => self.purging.run(doing),

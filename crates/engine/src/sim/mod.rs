@@ -213,10 +213,16 @@ impl Load {
         let time_based = spec::time_based(spec);
         let runtime = spec::runtime(spec);
         let clones = spec::numjobs(spec).max(1);
-        let size = spec::size(spec).and_then(|size| match size {
-            Amount::Percent(percent) => Some(capacity_bytes * u64::from(percent) / 100),
+        let bytes_of = |size, whole: u64| match size {
+            Amount::Percent(percent) => Some(whole * u64::from(percent) / 100),
             size => size.number(),
-        });
+        };
+        let size = spec::size(spec).and_then(|size| bytes_of(size, capacity_bytes));
+        let io_size = spec::amount(spec, "io_size");
+        let size = match io_size.and_then(|io_size| bytes_of(io_size, size.unwrap_or(0))) {
+            Some(0) | None => size,
+            io_size => io_size,
+        };
         let size_bytes = size.map(|size| size as f64 * clones as f64);
         if runtime.is_none() && size_bytes.is_none() {
             return Err(wrong("needs a runtime, or a size in bytes"));

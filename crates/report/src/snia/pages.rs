@@ -105,7 +105,7 @@ fn summary(findings: &Findings) -> Sheet {
     for part in &findings.parts {
         let class = match part.ending {
             Ending::Attained => "good",
-            Ending::AttainedLate | Ending::Unfinished => "doubtful",
+            Ending::AttainedLate | Ending::TooShort | Ending::Unfinished => "doubtful",
             Ending::NotAttained if setup.test == Test::Wsat => "doubtful",
             Ending::NotAttained => "bad",
         };

@@ -70,6 +70,20 @@ pub(super) fn outcome(setup: &Setup, part: &Part) -> String {
             saturation.drive_fills,
             units::duration(saturation.io_ms)
         ),
+        (Ending::TooShort, _, saturation) => {
+            let (by, fills, io_ms) = match saturation {
+                Some(it) => (it.ended_by, it.drive_fills, it.io_ms),
+                None => (None, 0.0, 0),
+            };
+            format!(
+                "Ended by {}, after {fills:.2} drive fills and {} of I/O. Too short to judge: \
+                 {what} wants {} rounds of {} samples behind the first fill.",
+                by.unwrap_or("nothing"),
+                units::duration(io_ms),
+                setup.limits.window,
+                setup.samples_a_round,
+            )
+        }
         (Ending::NotAttained, Some((first, last)), _) => format!(
             "{what} NOT attained in {rounds} rounds: the figures of rounds {first} to {last} are \
              not those of a steady device."
