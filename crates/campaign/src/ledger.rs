@@ -22,9 +22,9 @@ use fathom_model::environment::BlockDevice;
 use fathom_model::{Deed, LedgerEntry};
 use fathom_record::{Ledger, RecordError, now_ms};
 
-mod moved;
+mod bytes_written;
 
-pub use moved::Moved;
+pub use bytes_written::BytesWritten;
 
 use crate::state::State;
 use crate::xdg;
@@ -221,7 +221,7 @@ impl Ledgers {
         open.dedup();
         let mut notes = Notes::new();
         for (command, record) in open {
-            match moved::read(&record) {
+            match bytes_written::read(&record) {
                 // It goes on.
                 Ok(None) => {}
                 Ok(Some(killed)) => {

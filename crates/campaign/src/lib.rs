@@ -35,6 +35,7 @@ pub mod quick;
 pub mod run;
 pub mod snia;
 pub mod state;
+mod write_budget;
 pub mod xdg;
 
 pub use error::{CampaignError, Fault, Place};

@@ -113,6 +113,8 @@ impl Live {
             | Event::Doubted { .. }
             | Event::Hosts { .. }
             | Event::Volumes { .. }
+            | Event::WrittenBeside { .. }
+            | Event::KernelCounted { .. }
             | Event::Skipped { .. }
             | Event::Stage { .. }
             | Event::StageEnded { .. }

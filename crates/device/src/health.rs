@@ -6,7 +6,6 @@
 //! Virtual devices say nothing, and are asked nothing. What a drive does not
 //! tell, or tells in a way that cannot be believed, is `None`.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -79,7 +78,7 @@ impl Health {
             Kind::Virtual => Self::default(),
         };
         Self {
-            kernel_written_bytes: kernel_written_bytes(&disk),
+            kernel_written_bytes: disk.written_bytes(),
             boot: text(&sys.path("/proc/sys/kernel/random/boot_id")),
             ..health
         }
@@ -138,14 +137,6 @@ impl Ask<'_> {
 /// Size of a logical block in bytes.
 fn block_bytes(disk: &Node) -> u64 {
     disk.value("queue/logical_block_size").unwrap_or(512)
-}
-
-/// The seventh number of `stat` counts sectors of 512 bytes written
-/// (Documentation/block/stat.rst).
-fn kernel_written_bytes(disk: &Node) -> Option<u64> {
-    let stat = fs::read_to_string(disk.dir.join("stat")).ok()?;
-    let sectors: u64 = stat.split_whitespace().nth(6)?.parse().ok()?;
-    sectors.checked_mul(512)
 }
 
 /// A little-endian number of up to 16 bytes at `at`; `None` beyond the end, and

@@ -11,7 +11,8 @@
 //! - [`command`] is the way to the device itself; by it [`health`] asks what it
 //!   says of itself, and [`purge`] takes all data away from it.
 //! - [`node`] tells what a machine does and what its volumes move.
-//! - [`write_cache`]: its write cache.
+//! - [`write_cache`]: its write cache; a [`WriteCounter`]: what the kernel counted as
+//!   written.
 //! - [`cdl`]: its Command Duration Limits; [`priority`] tells what it knows of
 //!   these and of priorities, [`switches`] how they are switched and put back.
 //!
@@ -39,6 +40,7 @@ pub mod switches;
 mod sys;
 pub mod usage;
 pub mod write_cache;
+mod write_counter;
 
 pub use claim::Claim;
 pub use environment::capture as environment;
@@ -46,3 +48,4 @@ pub use health::Health;
 pub use hold::Hold;
 pub use sys::{Node, Sys};
 pub use write_cache::WriteCache;
+pub use write_counter::WriteCounter;

@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::str::FromStr;
 
 use crate::sys::Sys;
 
@@ -57,15 +58,8 @@ impl Openers {
     pub(crate) fn now(sys: &Sys) -> Self {
         let mut openers = Self::default();
         let own = std::process::id();
-        for entry in fs::read_dir(sys.path("/proc"))
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            match number(&entry.file_name()) {
-                Some(pid) if pid != own => openers.look_at(pid, &entry.path()),
-                _ => {}
-            }
+        for pid in processes(sys).filter(|&pid| pid != own) {
+            openers.look_at(pid, &sys.path(format!("/proc/{pid}")));
         }
         openers
     }
@@ -109,6 +103,24 @@ impl Openers {
     }
 }
 
+/// Whether a process that this one has started, and not this one, has a file or device
+/// open, for whatever.
+pub(crate) fn ours_have_open(sys: &Sys, path: &Path) -> bool {
+    let Some(wanted) = fs::metadata(path).ok().and_then(|meta| Opened::of(&meta)) else {
+        return false;
+    };
+    let has_it = |(pid, _): (u32, u64)| {
+        let descriptors = fs::read_dir(sys.path(format!("/proc/{pid}/fd")));
+        let descriptors = descriptors.into_iter().flatten().flatten();
+        let mut opened = descriptors.filter_map(|it| Opened::of(&fs::metadata(it.path()).ok()?));
+        opened.any(|opened| opened == wanted)
+    };
+    let children = own_processes(sys).into_iter();
+    children
+        .filter(|(pid, _)| *pid != std::process::id())
+        .any(has_it)
+}
+
 fn number(name: &OsStr) -> Option<u32> {
     name.to_str()?.parse().ok()
 }
@@ -127,12 +139,46 @@ fn is_ours(sys: &Sys, mut pid: u32) -> bool {
     false
 }
 
-/// proc_pid_stat(5): `PID (COMMAND) STATE PARENT …`; the command may hold anything.
+/// This process and those that it has started and that still run, each with its
+/// start in the kernel's ticks since boot.
+pub(crate) fn own_processes(sys: &Sys) -> Vec<(u32, u64)> {
+    /// `starttime` is the 22nd field, the state the third (proc_pid_stat(5)).
+    const START: usize = 22 - 3;
+    let told: Vec<(u32, u32, u64)> = processes(sys)
+        .filter_map(|pid| Some((pid, parent(sys, pid)?, stat_field(sys, pid, START)?)))
+        .collect();
+    let mut ours = vec![std::process::id()];
+    let mut at = 0;
+    while let Some(&parent) = ours.get(at) {
+        let children = told.iter().filter(|(_, of, _)| *of == parent);
+        ours.extend(children.map(|(pid, ..)| *pid));
+        at += 1;
+    }
+    let is_ours = |(pid, ..): &&(u32, u32, u64)| ours.contains(pid);
+    told.iter()
+        .filter(is_ours)
+        .map(|&(pid, _, started)| (pid, started))
+        .collect()
+}
+
+fn processes(sys: &Sys) -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir(sys.path("/proc")).into_iter().flatten();
+    entries
+        .flatten()
+        .filter_map(|entry| number(&entry.file_name()))
+}
+
 fn parent(sys: &Sys, pid: u32) -> Option<u32> {
+    stat_field(sys, pid, 1)
+}
+
+/// A field behind the command, counted from the state (0).
+/// proc_pid_stat(5): `PID (COMMAND) STATE PARENT …`; the command may hold anything.
+fn stat_field<T: FromStr>(sys: &Sys, pid: u32, field: usize) -> Option<T> {
     let stat = fs::read(sys.path(Path::new(&format!("/proc/{pid}/stat")))).ok()?;
     let behind = stat.iter().rposition(|&b| b == b')')?;
     let rest = std::str::from_utf8(&stat[behind + 1..]).ok()?;
-    rest.split_whitespace().nth(1)?.parse().ok()
+    rest.split_whitespace().nth(field)?.parse().ok()
 }
 
 fn command(sys: &Sys, pid: u32) -> String {

@@ -496,11 +496,7 @@ fn cannot_read(path: &Path, error: &io::Error) -> Refusal {
 /// Whether somebody has claimed a block device: file systems, swap, device mapper
 /// and MD do, and programs that open it with O_EXCL.
 fn is_exclusive(path: &Path) -> io::Result<bool> {
-    match claim::open(path) {
-        Ok(_) => Ok(false),
-        Err(e) if e.kind() == io::ErrorKind::ResourceBusy => Ok(true),
-        Err(e) => Err(e),
-    }
+    Ok(claim::open_in_time(path)?.is_none())
 }
 
 /// The words that confirm a device, the best first: its serial, its name in

@@ -139,6 +139,14 @@ impl Node {
         self.value::<u64>("size").unwrap_or(0).saturating_mul(512)
     }
 
+    /// Bytes written to it since it is there, as the kernel counted: the seventh
+    /// number of `stat` has sectors of 512 bytes (Documentation/block/stat.rst).
+    #[must_use]
+    pub fn written_bytes(&self) -> Option<u64> {
+        let sectors: u64 = self.text("stat")?.split_whitespace().nth(6)?.parse().ok()?;
+        sectors.checked_mul(512)
+    }
+
     /// Its usual path in /dev.
     #[must_use]
     pub fn dev_path(&self) -> PathBuf {

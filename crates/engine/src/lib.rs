@@ -143,6 +143,8 @@ pub trait Lead: fmt::Debug + Send + Sync {
 #[derive(Debug, Clone, Default)]
 pub struct Control {
     stop: Arc<AtomicU8>,
+    /// The same, of one step alone.
+    step_stop: Arc<AtomicU8>,
     status_requests: Arc<AtomicU32>,
     refused: Arc<AtomicBool>,
     lead: Option<Arc<dyn Lead>>,
@@ -178,10 +180,26 @@ impl Control {
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_add(1));
     }
 
+    /// For one step of the run: it can be ended alone.
+    #[must_use]
+    pub fn of_step(&self) -> Self {
+        let step_stop = Arc::default();
+        Self {
+            step_stop,
+            ..self.clone()
+        }
+    }
+
+    /// Asks the step to end, where this is of one; the run goes on.
+    pub fn end_step(&self) {
+        self.step_stop.store(1, Ordering::SeqCst);
+    }
+
     /// How often [`Control::stop`] was called.
     #[must_use]
     pub fn stop_requests(&self) -> u8 {
-        self.stop.load(Ordering::SeqCst)
+        let of_step = self.step_stop.load(Ordering::SeqCst);
+        self.stop.load(Ordering::SeqCst).saturating_add(of_step)
     }
 
     /// Notes that a step was refused for the safety of data.

@@ -44,6 +44,15 @@ pub struct PathUse {
 }
 
 impl PathUse {
+    /// Bytes that are laid out.
+    #[must_use]
+    pub fn layout_bytes(&self) -> u64 {
+        match self.action {
+            Action::LayOut { from, to } => to.saturating_sub(from.unwrap_or(0)),
+            _ => 0,
+        }
+    }
+
     /// What will be laid out, in a sentence; `None` when nothing is.
     #[must_use]
     pub fn layout(&self) -> Option<String> {

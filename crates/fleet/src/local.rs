@@ -275,8 +275,13 @@ impl<'o> Session<'o> {
         let Some(targets) = &mut self.targets else {
             return Ok(());
         };
-        for text in targets.before(request, control)? {
+        let prepared = targets.before(request, control)?;
+        for text in prepared.notes {
             self.event(Event::Note { text });
+        }
+        if prepared.laid_out_bytes > 0 {
+            let bytes = prepared.laid_out_bytes;
+            self.event(Event::WrittenBeside { bytes });
         }
         Ok(())
     }

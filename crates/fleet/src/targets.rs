@@ -23,6 +23,15 @@ pub struct TargetCheck {
     unseen: Option<String>,
 }
 
+/// What came of making a step's targets ready.
+#[derive(Debug, Default)]
+pub(crate) struct Prepared {
+    /// What is to be known of them.
+    pub(crate) notes: Vec<String>,
+    /// Bytes that were laid out, or will be by the engine.
+    pub(crate) laid_out_bytes: u64,
+}
+
 impl TargetCheck {
     /// For a run to which these words confirm devices.
     #[must_use]
@@ -64,10 +73,10 @@ impl TargetCheck {
         &mut self,
         request: &Request,
         control: &Control,
-    ) -> Result<Vec<String>, Failure> {
+    ) -> Result<Prepared, Failure> {
         let jobs = jobs(request)?;
         let uses = resolve::all(&jobs, &request.work_dir)?;
-        let mut notes = Vec::new();
+        let mut prepared = Prepared::default();
         let runs_programs = ["exec_prerun", "exec_postrun"]
             .iter()
             .any(|option| jobs.iter().any(|job| job.value(option).is_some()));
@@ -87,7 +96,7 @@ impl TargetCheck {
         }
         if self.unseen.is_none() {
             self.unseen = judge.unseen();
-            notes.extend(self.unseen.clone());
+            prepared.notes.extend(self.unseen.clone());
         }
         let readonly = request
             .extra_args
@@ -95,10 +104,11 @@ impl TargetCheck {
             .any(|arg| arg.ends_with("-readonly"));
         if !readonly {
             for used in &uses {
-                notes.extend(lay_out(used, control)?);
+                prepared.notes.extend(lay_out(used, control)?);
+                prepared.laid_out_bytes += used.layout_bytes();
             }
         }
-        Ok(notes)
+        Ok(prepared)
     }
 
     fn write(&mut self, judge: &Judge, path: &Path, claims: bool) -> Result<(), Refusal> {

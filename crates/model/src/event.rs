@@ -125,6 +125,18 @@ pub enum Event {
         /// A volume, or several that share a device.
         volumes: Vec<Volume>,
     },
+    /// Bytes were written by other means than the I/O of jobs: a purge, laying out
+    /// a file. No sample has them.
+    WrittenBeside {
+        /// How many.
+        bytes: u64,
+    },
+    /// What the kernel has counted as written to the run's devices, or by its
+    /// processes where its targets are files, since this start of the run began.
+    KernelCounted {
+        /// How many bytes.
+        written_bytes: u64,
+    },
     /// Something worth a line that is not an error.
     Note {
         /// One sentence.

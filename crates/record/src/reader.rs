@@ -253,7 +253,7 @@ impl Iterator for Entries {
 
 /// The kinds of event this Fathom knows, by their tags; a later Fathom may add
 /// kinds within a version, and an older one then passes over them.
-const KINDS: [&str; 18] = [
+const KINDS: [&str; 20] = [
     "step",
     "stage",
     "stage_ended",
@@ -266,6 +266,8 @@ const KINDS: [&str; 18] = [
     "interval",
     "status",
     "hosts",
+    "written_beside",
+    "kernel_counted",
     "doubted",
     "volumes",
     "note",
@@ -403,6 +405,8 @@ mod tests {
             Event::Hosts { .. } => "hosts",
             Event::Doubted { .. } => "doubted",
             Event::Volumes { .. } => "volumes",
+            Event::WrittenBeside { .. } => "written_beside",
+            Event::KernelCounted { .. } => "kernel_counted",
             Event::Note { .. } => "note",
             Event::Failure(_) => "failure",
             Event::Finished { .. } => "finished",

@@ -218,6 +218,8 @@ impl Run {
             Event::Stage { .. }
             | Event::StageEnded { .. }
             | Event::Preparing { .. }
+            | Event::WrittenBeside { .. }
+            | Event::KernelCounted { .. }
             | Event::Status { .. } => {}
         }
     }

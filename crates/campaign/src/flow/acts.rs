@@ -119,6 +119,11 @@ impl Act for Purging {
         }
     }
 
+    fn bytes(&self) -> u64 {
+        // What cannot be purged is told when it comes to that.
+        self.find().map_or(0, |purge| purge.write_bytes())
+    }
+
     fn run(&self, doing: &mut Doing<'_>) -> Acted {
         use fathom_engine::select::Selected;
         if let Selected::Sim(sim) = doing.selected {

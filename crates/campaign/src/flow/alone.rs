@@ -18,10 +18,11 @@ use serde_json::{Map, Value, json};
 
 use super::{Book, Clock, Ending, History, Luck, Runner, Script, Stop, outlook};
 use crate::budget::Limits;
-use crate::ledger::{Ledgers, Moved};
+use crate::ledger::{BytesWritten, Ledgers};
 use crate::run::looks::Looks;
 use crate::run::prepare::{self, Wants};
 use crate::run::{RunError, identity, records};
+use crate::write_budget::WriteBudget;
 
 /// A flow on one device, and how it is run.
 pub struct Flow<'f> {
@@ -72,7 +73,7 @@ pub struct Ready<'f> {
     selected: Selected,
     environment: Environment,
     history: History,
-    moved: Moved,
+    written_before: BytesWritten,
     notes: Vec<String>,
     written: Vec<PathBuf>,
     refusal: Option<RunError>,
@@ -101,14 +102,14 @@ impl<'f> Flow<'f> {
     pub fn look(mut self) -> Result<Ready<'f>, RunError> {
         self.device = std::path::absolute(&self.device).unwrap_or(self.device);
         let mut history = History::default();
-        let mut moved = Moved::default();
+        let mut written_before = BytesWritten::default();
         let header = match &self.record {
             Some(dir) => {
                 let mut entries = Entries::open(dir)?;
                 for entry in &mut entries {
                     let event = entry?.event;
                     history.take(&event);
-                    moved.take(&event);
+                    written_before.take(&event);
                 }
                 Some(entries.header)
             }
@@ -140,7 +141,7 @@ impl<'f> Flow<'f> {
             selected,
             environment,
             history,
-            moved,
+            written_before,
             notes,
             refusal,
         })
@@ -291,11 +292,14 @@ impl Ready<'_> {
             history.take(resumed);
         }
         let history = RefCell::new(history);
-        let moved = RefCell::new(std::mem::take(&mut self.moved));
+        let written = self.written.iter().chain([&self.flow.device]);
+        let written = written.filter(|_| !simulated).map(PathBuf::as_path);
+        let before = std::mem::take(&mut self.written_before);
+        let budget = WriteBudget::new(before, written, self.flow.limits);
         let mut observe = |event: &Event| {
             looks.see(event);
             history.borrow_mut().take(event);
-            moved.borrow_mut().take(event);
+            budget.take(event);
             observer(event);
         };
         let targets = (!simulated).then(|| TargetCheck::new(&self.flow.destroy));
@@ -315,12 +319,12 @@ impl Ready<'_> {
             looks: &looks,
             work_dir: self.flow.work_dir(),
             interval: self.flow.interval,
-            limits: self.flow.limits,
-            moved: &moved,
+            budget: &budget,
             book: &book,
         }
         .run(self.flow.script);
-        for text in book.close(moved.borrow().bytes()) {
+        let told = book.close(budget.bytes()).into_iter();
+        for text in told.chain(budget.difference()) {
             session.event(Event::Note { text });
         }
         close(session, stop)

@@ -14,10 +14,9 @@ use super::{
     Act, Acted, Book, Cell, Doing, Ending, Fill, History, Luck, Next, Script, Settle, Task, Work,
     outlook,
 };
-use crate::budget::Limits;
-use crate::ledger::Moved;
 use crate::run::looks::Looks;
 use crate::run::{prepare, records};
+use crate::write_budget::WriteBudget;
 
 /// Where the run's own time stands.
 #[derive(Debug, Clone, Copy)]
@@ -71,11 +70,9 @@ pub(crate) struct Runner<'r, 's> {
     pub(crate) work_dir: &'r Path,
     /// Time between two samples.
     pub(crate) interval: Duration,
-    /// The time that this start of the run may take, and the bytes that all of
-    /// them may write.
-    pub(crate) limits: Limits,
-    /// What the run has written in all its starts, fed by the session's observer.
-    pub(crate) moved: &'r RefCell<Moved>,
+    /// Fed by the session's observer. Of its limits the time is that of this start
+    /// of the run, the bytes are those of all its starts.
+    pub(crate) budget: &'r WriteBudget,
     pub(crate) book: &'r Book,
 }
 
@@ -89,6 +86,8 @@ struct StepJob<'j> {
     text: &'j str,
     interval: Duration,
     deadline: Option<Duration>,
+    /// How much it writes is known.
+    is_sized: bool,
 }
 
 /// Fills and loads in which no byte moves for so long have hung: the kernel's
@@ -187,44 +186,47 @@ impl Runner<'_, '_> {
     /// Why the limits leave no room for a stage even if all goes well.
     fn no_room_for(&self, task: &Task) -> Option<String> {
         let ends = self.clock.elapsed(self.selected) + task.work.least_time();
-        if self.limits.time.is_some_and(|limit| ends > limit) || self.is_time_up() {
+        if self.budget.limits.time.is_some_and(|limit| ends > limit) || self.is_time_up() {
             return Some(self.over_time(&task.stage.id));
         }
         // What nobody knows may be little: it begins, and is stopped in time.
         let writes = task.work.write_bytes(Luck::Best, None);
-        let writes = writes.unwrap_or_else(|| task.work.least_write_bytes());
-        let spent = self.moved.borrow().bytes();
-        let over = self.limits.is_over(spent, writes);
+        let least = task.work.least_write_bytes();
+        let over = self.budget.has_no_room(writes, least);
         over.then(|| self.over_bytes(&task.stage.id))
     }
 
     fn is_time_up(&self) -> bool {
         let elapsed = self.clock.elapsed(self.selected);
-        self.limits.time.is_some_and(|limit| elapsed >= limit)
+        self.budget
+            .limits
+            .time
+            .is_some_and(|limit| elapsed >= limit)
     }
 
     fn over_time(&self, id: &str) -> String {
-        let limit = self.limits.time.unwrap_or_default().as_millis();
+        let limit = self.budget.limits.time.unwrap_or_default().as_millis();
         let limit = units::duration(u64::try_from(limit).unwrap_or(u64::MAX));
         format!("the stage {id} would end after the time limit of {limit}")
     }
 
     fn over_bytes(&self, id: &str) -> String {
-        let limit = self.limits.text_of_bytes();
+        let limit = self.budget.limits.text_of_bytes();
         format!("with the stage {id} more would be written than the {limit} that may be")
     }
 
     fn act(&mut self, act: &dyn Act) -> Stopped {
-        let session = &mut *self.session;
         // What it runs may claim the device itself.
-        session.release_targets();
-        let mut tell = |event: Event| {
-            session.event(event);
-        };
-        let acted = act.run(&mut Doing {
-            selected: self.selected,
-            control: self.control,
-            tell: &mut tell,
+        self.session.release_targets();
+        let (selected, control) = (self.selected, self.control);
+        let acted = self.budget.beside(self.session, |session| {
+            act.run(&mut Doing {
+                selected,
+                control,
+                tell: &mut |event| {
+                    session.event(event);
+                },
+            })
         });
         let (end, deed) = match acted {
             Acted::Interrupted { deed } => (None, deed),
@@ -243,6 +245,7 @@ impl Runner<'_, '_> {
             text: &fill.job_text,
             interval: self.interval,
             deadline: None,
+            is_sized: fill.bytes.is_some(),
         };
         let mut silence = Silence::default();
         let outcome = self.step(&job, &mut |event| silence.take(event))?;
@@ -272,6 +275,7 @@ impl Runner<'_, '_> {
             text: &settle.job_text,
             interval: settle.interval.unwrap_or(self.interval),
             deadline: Some(settle.most * 2 + MARGIN),
+            is_sized: false,
         };
         let mut watching = Watching::new(&settle.criteria);
         let outcome = self.step(&job, &mut |event| watching.take(event))?;
@@ -310,6 +314,7 @@ impl Runner<'_, '_> {
                 text: &cell.job_text,
                 interval: self.interval,
                 deadline: Some(cell.time * 2 + MARGIN),
+                is_sized: false,
             };
             let outcome = self.step(&job, &mut |_| Flow::Continue)?;
             if outcome == Outcome::Interrupted {
@@ -389,6 +394,7 @@ impl Runner<'_, '_> {
         );
         let (job_file, raw_dir) = files.map_err(|(path, source)| Stop::Unwritten(path, source))?;
         let left = self
+            .budget
             .limits
             .time
             .map(|limit| limit.saturating_sub(self.clock.elapsed(self.selected)));
@@ -402,21 +408,15 @@ impl Runner<'_, '_> {
             deadline: job.deadline.into_iter().chain(left).min(),
         };
         let engine = self.selected.engine();
-        let (limits, moved) = (self.limits, self.moved);
-        let mut spent = false;
-        let mut watch = |event: &Event| {
-            // Samples of an interval are recorded as a whole.
-            let ends = matches!(event, Event::Interval { .. });
-            spent |= ends && limits.is_spent(moved.borrow().bytes());
-            match spent {
-                true => Flow::Stop,
-                false => watch(event),
-            }
-        };
-        let outcome = self
-            .session
-            .run_until(engine, &request, self.control, &mut watch);
-        match spent && outcome == Outcome::Interrupted {
+        let (outcome, spent) = self.budget.run(
+            job.is_sized,
+            self.session,
+            engine,
+            &request,
+            self.control,
+            watch,
+        );
+        match spent {
             true => Err(Stop::NoRoom(self.over_bytes(job.id))),
             false => Ok(outcome),
         }

@@ -298,7 +298,7 @@ fn a_drive_is_found_by_its_serial_number_whatever_it_is_called_now() {
 #[test]
 fn the_greater_of_samples_and_report_counts_of_each_step() {
     let bytes = |events: &[Event]| {
-        let mut moved = Moved::default();
+        let mut moved = BytesWritten::default();
         events.iter().for_each(|event| moved.take(event));
         moved.bytes()
     };

@@ -15,7 +15,7 @@ use fathom_fleet::ssh::SshError;
 use fathom_model::{Event, Exit, FailureKind, RunStatus};
 use fathom_record::{Header, RecordError, Writer};
 
-use crate::ledger::Moved;
+use crate::ledger::BytesWritten;
 
 mod baseline;
 mod definition;
@@ -300,7 +300,7 @@ pub fn run(
     observer(Notice::Begins(&header));
     let ledgers = host.ledgers();
     let mut notes = ledgers.begin([facts.folder.as_path()], COMMAND, Some(writer.dir()));
-    let mut moved = Moved::default();
+    let mut moved = BytesWritten::default();
     let mut on_event = |event: &Event| {
         moved.take(event);
         observer(Notice::Event(event));

@@ -20,10 +20,10 @@ use super::preparing::not_steady;
 use super::tally::{Came, Tally};
 use super::{COMMAND, Ready, RunError, guards::Guards, planfile, prepare, records};
 use crate::flow::{Book, Clock, Ending, History, Next, Runner, Script, Stop};
-use crate::ledger::Moved;
 use crate::plan::{Phase, Step};
 use crate::precondition::Precondition;
 use crate::snia::{Snia, TestLog};
+use crate::write_budget::WriteBudget;
 
 /// How a run of a campaign ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,7 +103,11 @@ impl Ready<'_> {
         let written = self.written.iter().map(PathBuf::as_path);
         let begun = ledgers.begin(written, COMMAND, Some(&dir));
         let notes: Vec<String> = self.notes.drain(..).chain(begun).collect();
-        let moved = RefCell::new(std::mem::take(&mut self.moved));
+        let before = std::mem::take(&mut self.written_before);
+        let simulated = self.selected.is_simulated();
+        let targets = self.written.iter().filter(|_| !simulated);
+        let targets = targets.map(PathBuf::as_path);
+        let budget = WriteBudget::new(before, targets, self.plan.settings.limits());
         let clock = Clock {
             began: self.selected.engine().now(),
             t_ms: self.tally.t_ms(),
@@ -122,7 +126,7 @@ impl Ready<'_> {
             looks.see(event);
             history.borrow_mut().take(event);
             tally.borrow_mut().take(event);
-            moved.borrow_mut().take(event);
+            budget.take(event);
             observer(event);
         };
         let logs = Logs::new(&self.folder, &self.plan.dut).provisioned(self.plan.preparation.on);
@@ -143,7 +147,7 @@ impl Ready<'_> {
             control,
             clock,
             no_room: 0,
-            moved: &moved,
+            budget: &budget,
             stopped: None,
             not_steady: None,
             spent: None,
@@ -157,7 +161,8 @@ impl Ready<'_> {
             .into_iter()
             .for_each(|text| _ = going.session.event(note(text)));
         let interrupted = going.everything();
-        for text in ledgers.end(COMMAND, &dir, moved.borrow().bytes()) {
+        let told = ledgers.end(COMMAND, &dir, budget.bytes()).into_iter();
+        for text in told.chain(budget.difference()) {
             going.session.event(Event::Note { text });
         }
         going.close(interrupted)
@@ -209,8 +214,7 @@ struct Going<'r> {
     control: &'r Control,
     clock: Clock,
     no_room: usize,
-    /// What the run has written, in all its starts.
-    moved: &'r RefCell<Moved>,
+    budget: &'r WriteBudget,
     /// Why it ended early.
     stopped: Option<String>,
     /// Why points were left out that want a steady device.
@@ -299,8 +303,7 @@ impl Going<'_> {
             looks: self.looks,
             work_dir: &self.ready.folder,
             interval,
-            limits: self.ready.plan.settings.limits(),
-            moved: self.moved,
+            budget: self.budget,
             book: self.book,
         }
         .run(script)
@@ -490,24 +493,18 @@ impl Going<'_> {
             let left = limit.saturating_sub(elapsed);
             request.deadline = Some(request.deadline.map_or(left, |limit| limit.min(left)));
         }
-        let (limits, moved) = (plan.settings.limits(), self.moved);
-        let mut spent = false;
-        let outcome = self
-            .session
-            .run_until(engine, &request, self.control, &mut |event| {
-                // Samples of an interval are recorded as a whole.
-                let ends = matches!(event, Event::Interval { .. });
-                spent |= ends && limits.is_spent(moved.borrow().bytes());
-                match spent {
-                    true => Flow::Stop,
-                    false => Flow::Continue,
-                }
-            });
-        if spent && outcome == Outcome::Interrupted {
+        let session = &mut self.session;
+        let watch = &mut |_: &Event| Flow::Continue;
+        let is_sized = step.write_bytes.is_some();
+        let (outcome, spent) =
+            self.budget
+                .run(is_sized, session, engine, &request, self.control, watch);
+        if spent {
             self.no_room += 1;
-            let what = limits.text_of_bytes();
-            let text =
-                format!("{id} was stopped: the campaign has written {what} and may write no more");
+            let what = plan.settings.limits().text_of_bytes();
+            let text = format!(
+                "{id} was stopped: the campaign may write {what}, and would have written more"
+            );
             self.spent = Some(text.clone());
             self.session.event(Event::Note { text });
         }
@@ -551,11 +548,10 @@ impl Going<'_> {
     /// Why the limit of bytes written leaves no room for a step.
     fn no_bytes_for(&self, step: &Step) -> Option<String> {
         let limits = self.ready.plan.settings.limits();
-        let spent = self.moved.borrow().bytes();
         // What nobody knows may be little: it begins, and is stopped in time.
         let writes = step.write_most(self.ready.speed);
-        let writes = writes.unwrap_or(u64::from(step.write_share > 0.0));
-        limits.is_over(spent, writes).then(|| {
+        let least = u64::from(step.write_share > 0.0);
+        self.budget.has_no_room(writes, least).then(|| {
             let what = limits.text_of_bytes();
             format!("the campaign would write more than the {what} that it may")
         })

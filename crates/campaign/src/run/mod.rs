@@ -19,7 +19,7 @@ use fathom_model::{Environment, Exit, FailureKind};
 use fathom_record::{Entries, Header, RecordError};
 
 use crate::flow::{History, Luck, Task};
-use crate::ledger::{Ledgers, Moved};
+use crate::ledger::{BytesWritten, Ledgers};
 use crate::plan::{Phase, Plan, Speed, Step};
 use crate::precondition::Here;
 use crate::snia::Snia;
@@ -155,7 +155,7 @@ pub struct Ready<'p> {
     /// What was found of the device's state before.
     found: BTreeMap<Phase, preparing::Found>,
     /// What the starts before have written.
-    moved: Moved,
+    written_before: BytesWritten,
     /// How fast the device can be written, where its link tells.
     speed: Option<Speed>,
     guards: Guards,
@@ -233,7 +233,7 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
         environment,
         record,
         tally: known.tally,
-        moved: known.moved,
+        written_before: known.written_before,
         speed: plan.link_speed(),
         guards,
         todo: Vec::new(),
@@ -271,7 +271,7 @@ fn target(
 #[derive(Default)]
 struct Known {
     tally: Tally,
-    moved: Moved,
+    written_before: BytesWritten,
     history: History,
 }
 
@@ -282,7 +282,7 @@ impl Known {
         for entry in &mut entries {
             let event = entry?.event;
             self.tally.take(&event);
-            self.moved.take(&event);
+            self.written_before.take(&event);
             self.history.take(&event);
         }
         // A run that was killed leaves its last step open, and so it stays.

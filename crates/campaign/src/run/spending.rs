@@ -81,7 +81,7 @@ impl<'p> Ready<'p> {
             (time, task.work.write_bytes(Luck::Best, None))
         }));
         let late = limits.time.is_some_and(|limit| least.duration > limit);
-        let beyond = late || limits.is_over(self.moved.bytes(), least.write_bytes);
+        let beyond = late || limits.is_over(self.written_before.bytes(), least.write_bytes);
         let allowed = limits.text().filter(|_| beyond)?;
         let ms = u64::try_from(least.duration.as_millis()).unwrap_or(u64::MAX);
         Some(format!(
@@ -108,7 +108,10 @@ impl<'p> Ready<'p> {
         let stages = Cost::of_parts(self.stage_parts(Luck::Best));
         let left = |limit: Duration| limit.saturating_sub(stages.duration);
         limits.time = limits.time.map(left);
-        let spent = self.moved.bytes().saturating_add(stages.write_bytes);
+        let spent = self
+            .written_before
+            .bytes()
+            .saturating_add(stages.write_bytes);
         let left_out = limits.left_out(parts, spent);
         left_out.into_iter().map(|place| self.todo[place])
     }
@@ -127,7 +130,7 @@ impl<'p> Ready<'p> {
         if more != "0 more" {
             names.push(&more);
         }
-        let spent = match self.moved.bytes() {
+        let spent = match self.written_before.bytes() {
             0 => String::new(),
             bytes => format!(" ({} are written already)", units::bytes(bytes as f64)),
         };

@@ -283,6 +283,19 @@ impl Purge {
         &self.steps
     }
 
+    /// Bytes that Fathom itself writes for it: the samples, and the data of an
+    /// overwrite. What the device writes by itself nobody counts.
+    #[must_use]
+    pub fn write_bytes(&self) -> u64 {
+        let overwrites = matches!(self.method, Method::Overwrite(_));
+        let data = if overwrites {
+            self.capabilities.size_bytes
+        } else {
+            0
+        };
+        data.saturating_add(self.samples.total_bytes())
+    }
+
     /// The command that does it, as a person would type it: what fio-tests
     /// has in its log.
     #[must_use]

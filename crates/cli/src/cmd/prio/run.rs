@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use fathom_campaign::Ledgers;
-use fathom_campaign::ledger::Moved;
+use fathom_campaign::ledger::BytesWritten;
 use fathom_device::cdl::{Kind, Page};
 use fathom_device::command::{Command, Data, Issue, Live as Devices, Reply};
 use fathom_device::priority::Interface;
@@ -177,7 +177,7 @@ impl Ready<'_> {
     ) -> anyhow::Result<RunStatus> {
         let dir = writer.dir().to_owned();
         let mut live = None::<Live>;
-        let mut moved = Moved::default();
+        let mut moved = BytesWritten::default();
         let ledgers = match self.options.rw.writes() {
             true => Ledgers::of_user(),
             false => Ledgers::none(),

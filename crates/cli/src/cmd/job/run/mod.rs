@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use fathom_campaign::Ledgers;
-use fathom_campaign::ledger::Moved;
+use fathom_campaign::ledger::BytesWritten;
 use fathom_engine::Request;
 use fathom_engine::fio::client::Servers;
 use fathom_engine::fio::raw;
@@ -181,7 +181,7 @@ struct Ready {
 /// jobs run, Fathom there keeps the ledgers.
 struct Entered {
     ledgers: Ledgers,
-    moved: Moved,
+    moved: BytesWritten,
 }
 
 impl Entered {
@@ -195,7 +195,7 @@ impl Entered {
         let written = written.iter().map(PathBuf::as_path);
         let notes = ledgers.begin(written, COMMAND, Some(dir));
         ready.plan.notes.extend(notes);
-        let moved = Moved::default();
+        let moved = BytesWritten::default();
         Self { ledgers, moved }
     }
 

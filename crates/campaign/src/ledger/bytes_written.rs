@@ -6,41 +6,78 @@ use fathom_model::result::ALL_CLIENTS;
 use fathom_model::{Direction, Event, Results, RunStatus, StageKind};
 use fathom_record::{Entries, RecordError};
 
-/// Counts the bytes that the jobs of a run have written.
+/// Counts the bytes that a run has written.
 ///
 /// Of each step the greater counts of what the engine reports at its end and
 /// what the samples add up to: a step that was killed has samples alone. Both
-/// leave out ramp time, so it is the least that was written. Where an engine
-/// reports reads and writes as one, all of it counts.
+/// leave out ramp time and what other means wrote: that is added, or in what the
+/// kernel has counted, which decides where it is more. Where an engine reports
+/// reads and writes as one, all of it counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Moved {
-    /// Of the steps before.
+pub struct BytesWritten {
+    /// In the starts before.
+    earlier: u64,
+    /// In this start's steps before, and beside them.
     before: u64,
     sampled: u64,
     reported: u64,
+    /// In this start, by the kernel.
+    counted: u64,
+    /// Up to the last interval, and within it.
+    interval: (u64, u64),
 }
 
-impl Moved {
+impl BytesWritten {
     /// Takes the next event of the run.
     pub fn take(&mut self, event: &Event) {
         match event {
-            Event::Step { .. } | Event::Resumed { .. } => {
-                *self = Self {
-                    before: self.bytes(),
-                    ..Self::default()
-                };
+            Event::Step { .. } => {
+                self.before = self.figures();
+                (self.sampled, self.reported) = (0, 0);
+                self.interval.0 = self.bytes();
             }
+            Event::Interval { .. } => {
+                let now = self.bytes();
+                self.interval = (now, now.saturating_sub(self.interval.0));
+            }
+            Event::Resumed { .. } => self.begin_again(),
             Event::Sample(sample) if writes(sample.dir) => {
                 self.sampled = self.sampled.saturating_add(sample.bytes);
             }
             Event::Finished { results } => self.reported = written(results),
+            Event::WrittenBeside { bytes } => self.before = self.before.saturating_add(*bytes),
+            Event::KernelCounted { written_bytes } => self.counted = *written_bytes,
             _ => {}
         }
+    }
+
+    /// Another start of the run begins.
+    pub(crate) fn begin_again(&mut self) {
+        let earlier = self.bytes();
+        *self = Self {
+            earlier,
+            interval: (earlier, self.interval.1),
+            ..Self::default()
+        };
+    }
+
+    /// Bytes of the last interval, that of a step or start before included: the next
+    /// one may have as many.
+    #[must_use]
+    pub fn in_interval(&self) -> u64 {
+        self.interval.1
     }
 
     /// Bytes so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {
+        self.earlier
+            .saturating_add(self.figures().max(self.counted))
+    }
+
+    /// Bytes of this start by Fathom's own figures.
+    #[must_use]
+    pub fn figures(&self) -> u64 {
         self.before.saturating_add(self.sampled.max(self.reported))
     }
 }
@@ -75,13 +112,13 @@ pub(super) fn read(dir: &Path) -> Result<Option<Ended>, RecordError> {
     if matches!(entries.status, None | Some(RunStatus::Running)) {
         return Ok(None);
     }
-    let mut moved = Moved::default();
+    let mut bytes = BytesWritten::default();
     let mut at_ms = entries.header.started_ms;
     let mut in_purge = false;
     for entry in &mut entries {
         let entry = entry?;
         at_ms = entry.at_ms;
-        moved.take(&entry.event);
+        bytes.take(&entry.event);
         match &entry.event {
             Event::Stage { stage } => in_purge = stage.kind == StageKind::Purge,
             Event::StageEnded { .. } => in_purge = false,
@@ -89,7 +126,7 @@ pub(super) fn read(dir: &Path) -> Result<Option<Ended>, RecordError> {
         }
     }
     Ok(Some(Ended {
-        bytes: moved.bytes(),
+        bytes: bytes.bytes(),
         at_ms,
         in_purge,
     }))
