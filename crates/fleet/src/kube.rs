@@ -495,6 +495,34 @@ impl Cluster {
             .collect()
     }
 
+    /// As [`Self::exec_all`]; what takes longer than `slow` is told of, and waited
+    /// for further.
+    ///
+    /// # Errors
+    /// As [`Self::exec`], the first.
+    pub fn exec_slowly(
+        &self,
+        namespace: &str,
+        commands: &[(&str, &[&str])],
+        limit: Duration,
+        (slow, tell): (Duration, &mut dyn FnMut()),
+    ) -> Result<Vec<Ran>, KubeError> {
+        let each = commands
+            .iter()
+            .map(|(pod, argv)| self.command(namespace, pod, argv, None, limit));
+        let all = stream::iter(each).buffered(AT_ONCE).collect::<Vec<_>>();
+        let ran = self.runtime.block_on(async {
+            match future::select(Box::pin(all), Box::pin(tokio::time::sleep(slow))).await {
+                Either::Left((ran, _)) => ran,
+                Either::Right(((), all)) => {
+                    tell();
+                    all.await
+                }
+            }
+        });
+        ran.into_iter().collect()
+    }
+
     async fn command(
         &self,
         namespace: &str,

@@ -8,7 +8,7 @@ use fathom_fleet::hosts::wire::Word;
 use fathom_fleet::hosts::{self, Course, Job, Machine};
 use fathom_model::{Event, Host, RunStatus};
 
-use super::going::{ClusterError, Going, SHORT, Server, well};
+use super::going::{ClusterError, Going, SHORT, Server, some, well};
 use super::image::PROGRAM;
 use super::jobs::Phase;
 use super::named::run_text;
@@ -157,7 +157,7 @@ impl Going<'_, '_> {
         for name in FILES {
             let text = look.files.get(name).map_or("", String::as_str);
             let file = format!("{}/{pod}/{name}", self.objects.folder());
-            self.keep(&file, text.as_bytes())?;
+            self.keep(&file, some(text.as_bytes()))?;
         }
         Ok(())
     }

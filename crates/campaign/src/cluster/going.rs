@@ -31,7 +31,11 @@ pub(super) const STATEFUL_SET: Kind = Kind::new("apps/v1", "StatefulSet");
 pub(super) const DAEMON_SET: Kind = Kind::new("apps/v1", "DaemonSet");
 
 /// A short command in a pod takes no longer.
-pub(super) const SHORT: Duration = Duration::from_secs(60);
+pub(super) const SHORT: Duration = Duration::from_secs(30);
+/// More than a text for people has.
+const TEXT_BYTES_MAX: usize = 1 << 20;
+/// What takes longer in pods is told of.
+const SLOW: Duration = Duration::from_secs(20);
 /// What is still to be had of the pods of a run that has ended: of one that was
 /// interrupted nobody waits for more. A node that has stopped answers nothing.
 const GATHER: Duration = Duration::from_secs(30);
@@ -331,9 +335,8 @@ impl Going<'_, '_> {
         }
         // A load in the background begins once all the rest is there.
         let made = self.objects.all();
-        let made = made.iter().filter(|made| made.folder != CALM);
-        made.map(|made| self.make(made))
-            .collect::<Result<(), _>>()?;
+        let mut made = made.iter().filter(|made| made.folder != CALM);
+        made.try_for_each(|made| self.make(made))?;
         if self.objects.parameters.dropcaches.is_empty() {
             let text = "caches are not dropped between the phases (--dropcaches): reads may come from memory";
             self.tell(Event::Note {
@@ -477,7 +480,7 @@ impl Going<'_, '_> {
             .unzip();
         let told = self.cluster.exec_all(self.namespace(), &commands, SHORT)?;
         for (file, ran) in files.iter().zip(told) {
-            self.keep(file, &ran.stdout)?;
+            self.keep(file, some(&ran.stdout))?;
         }
         Ok(())
     }
@@ -508,27 +511,39 @@ impl Going<'_, '_> {
         let parameters = self.objects.parameters;
         for way in &parameters.dropcaches {
             match way {
-                DropCaches::PageCache => {
-                    let pods = self.wait_for_daemons("pods that drop caches", "drop-caches")?;
-                    // 3: page cache, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst).
-                    let argv: &[&str] = match self.objects.parameters.is_by_agent() {
-                        true => &[PROGRAM, "pod", "drop-caches"],
-                        false => &["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"],
-                    };
-                    let commands: Vec<_> = pods
-                        .iter()
-                        .map(|pod| (text(pod, "/metadata/name"), argv))
-                        .collect();
-                    let told = self.cluster.exec_all(self.namespace(), &commands, SYNC)?;
-                    for ((pod, argv), ran) in commands.iter().zip(&told) {
-                        well(pod, argv, ran)?;
-                    }
-                }
+                DropCaches::PageCache => self.drop_page_cache()?,
                 DropCaches::Ceph => super::ceph::drop_caches(self.cluster)?,
                 DropCaches::Command(command) => self.run_here(command)?,
             }
             let text = format!("caches dropped: {way}");
             self.session.event(Event::Note { text });
+        }
+        Ok(())
+    }
+
+    fn drop_page_cache(&mut self) -> Result<(), ClusterError> {
+        let pods = self.wait_for_daemons("pods that drop caches", "drop-caches")?;
+        // 3: page cache, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst).
+        let argv: &[&str] = match self.objects.parameters.is_by_agent() {
+            true => &[PROGRAM, "pod", "drop-caches"],
+            false => &["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"],
+        };
+        let commands: Vec<_> = pods
+            .iter()
+            .map(|pod| (text(pod, "/metadata/name"), argv))
+            .collect();
+        let nodes = pods.iter().map(|pod| text(pod, "/spec/nodeName"));
+        let nodes: Vec<&str> = nodes.collect();
+        let slow = format!(
+            "caches are still being dropped after {} s (on {}): dirty pages are written, or a node has stopped",
+            SLOW.as_secs(),
+            nodes.join(", ")
+        );
+        let (cluster, namespace) = (self.cluster, self.namespace().to_owned());
+        let mut tell = || self.tell(Event::Note { text: slow.clone() });
+        let told = cluster.exec_slowly(&namespace, &commands, SYNC, (SLOW, &mut tell))?;
+        for ((pod, argv), ran) in commands.iter().zip(&told) {
+            well(pod, argv, ran)?;
         }
         Ok(())
     }
@@ -591,6 +606,11 @@ fn end_group(child: &mut std::process::Child) {
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
     let _ = child.wait();
+}
+
+/// As much of what a pod printed as is kept of a text.
+pub(super) fn some(text: &[u8]) -> &[u8] {
+    &text[..text.len().min(TEXT_BYTES_MAX)]
 }
 
 fn keep(path: &Path, bytes: &[u8]) -> Result<(), ClusterError> {

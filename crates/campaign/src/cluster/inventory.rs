@@ -351,7 +351,7 @@ mod tests {
     /// As its README has it.
     #[test]
     fn an_inventory_of_the_random_benchmark_is_read() {
-        let text = "[hosts]\nlocalhost\n\n[all:vars]\n\nrun_basedir=\"/root/mpillai/runs\" # here\n\
+        let text = "[hosts]\nlocalhost\n\n[all:vars]\n\nrun_basedir=\"/data/runs\" # here\n\
             run_storageclass=\"gp2\"\nrun_namespace=\"nm-kubuculum\"\n\nstats_enabled=True\n\
             stats_role=\"stats_sysstat\"\ndropcaches_postprepare=True\nallow_osrootpods=True\n\n\
             os_rootpods_nodelabel=\"node-role.kubernetes.io/worker=''\"\n\
@@ -361,7 +361,7 @@ mod tests {
             bench_fiorand_servernodelabel=\"node-role.kubernetes.io/worker=''\"\n\
             # of another one\nbench_fioseq_njobs=64\n";
         let given = read("inventory", text).unwrap();
-        assert_eq!(given.run_basedir, Some("/root/mpillai/runs".into()));
+        assert_eq!(given.run_basedir, Some("/data/runs".into()));
         let runs = given.runs(Workload::Rand, &Given::default()).unwrap();
         let run = &runs[0];
         assert_eq!(

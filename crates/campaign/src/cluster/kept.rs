@@ -6,7 +6,7 @@ use std::time::Duration;
 use fathom_fleet::kube::{Kind, KubeError};
 use serde_json::Value;
 
-use super::going::{CLAIM, ClusterError, EVENT, Going, POD, STATEFUL_SET, Server};
+use super::going::{CLAIM, ClusterError, EVENT, Going, POD, STATEFUL_SET, Server, some};
 use super::image::PROGRAM;
 use super::manifests::RUN;
 use super::pod::Look;
@@ -94,13 +94,13 @@ impl Going<'_, '_> {
         let told = told.into_iter().map(Result::unwrap_or_default);
         for ((pod, argv), ran) in commands.iter().zip(told) {
             if let Some((file, _)) = LISTINGS.iter().find(|(_, listing)| listing == argv) {
-                keep(pod, file, &ran.stdout);
+                keep(pod, file, some(&ran.stdout));
                 continue;
             }
             let look: Look = serde_json::from_slice(&ran.stdout).unwrap_or_default();
             for (file, _) in LISTINGS {
                 if let Some(text) = look.files.get(&format!("{file}.txt")) {
-                    keep(pod, file, text.as_bytes());
+                    keep(pod, file, some(text.as_bytes()));
                 }
             }
         }

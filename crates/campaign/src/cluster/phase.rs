@@ -8,7 +8,7 @@ use fathom_fleet::kube::{KubeError, Ran};
 use fathom_model::{Event, Failure, FailureKind, Results};
 
 use super::calm::Load;
-use super::going::{ClusterError, Going, SHORT, Server};
+use super::going::{ClusterError, Going, Server};
 use super::heard::{API, Heard};
 use super::hosts;
 use super::jobs::Phase;
@@ -21,6 +21,9 @@ use super::whole::Written;
 /// A command that is only to be answered, and how long that may take.
 const SPEAK: &[&str] = &["sh", "-c", ":"];
 const ANSWER: Duration = Duration::from_secs(10);
+
+/// The figures of many servers are many MB.
+const TAKE: Duration = Duration::from_secs(120);
 
 /// What the client of a phase has left.
 struct Output {
@@ -63,7 +66,7 @@ impl Going<'_, '_> {
         nodes.mark();
         self.calm_phase_ends(name)?;
         let take = format!("cat /client/{name}/log >&2; cat /client/{name}/out");
-        let taken = self.exec(CLIENT, &["sh", "-c", &take], None, SHORT)?;
+        let taken = self.exec(CLIENT, &["sh", "-c", &take], None, TAKE)?;
         let out = Output {
             code,
             report: taken.stdout,

@@ -15,7 +15,8 @@ use crate::exchanges::tape::{Answer, Exchange, NAMESPACE, RUN, Request};
 /// The status of an answer that never comes.
 pub const NEVER: u16 = 0;
 
-/// Answers each question as it was answered, in order; the last answer stays.
+/// Answers each question as it was answered, in order; the last answer stays. A
+/// question that ends with `*` is every one that begins so.
 pub struct Player {
     port: u16,
     tape: Arc<Mutex<Tape>>,
@@ -96,15 +97,18 @@ impl Tape {
             self.unknown.push(format!("{asked} without an id"));
         }
         self.asked.push(asked.clone());
-        let times = self
-            .times
-            .entry((asked.clone(), about.to_string()))
-            .or_default();
+        let fits = |exchange: &&Exchange| {
+            let is_it = match exchange.asked.strip_suffix('*') {
+                Some(begin) => asked.starts_with(begin),
+                None => exchange.asked == asked,
+            };
+            is_it && exchange.about == about
+        };
+        let fitting: Vec<&Exchange> = self.exchanges.iter().filter(fits).collect();
+        let key = fitting.first().map_or(&asked, |first| &first.asked).clone();
+        let times = self.times.entry((key, about.to_string())).or_default();
         let place = *times;
         *times += 1;
-        let mut all = self.exchanges.iter();
-        let fits = |exchange: &&Exchange| exchange.asked == asked && exchange.about == about;
-        let fitting: Vec<&Exchange> = all.by_ref().filter(fits).collect();
         if let Some(exchange) = fitting.get(place).or(fitting.last()) {
             let told = serde_json::to_string(&exchange.answer).unwrap();
             let told = told.replace(NAMESPACE, &self.namespace);

@@ -85,7 +85,8 @@ fn what_spoils_a_part_spoils_the_sum_and_a_doubted_step_all_of_it() {
 fn a_rate_that_is_not_reached_is_marked() {
     let rated_with = |rate: &str, iops: f64, more: &[(&str, &str)]| {
         let mut job = reader("r");
-        let more = more.iter().chain(&[("rate_iops", rate)]);
+        let rate = [("rate_iops", rate)];
+        let more = more.iter().chain(&rate);
         job.options
             .extend(more.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
         job.read.as_mut().unwrap().iops = iops;
