@@ -12,9 +12,9 @@ use super::going::ClusterError;
 pub(super) const API: &str = "the API server";
 /// Time between two words with who answers.
 const BEAT: Duration = Duration::from_secs(10);
-/// Who has not answered for so long is told of: with the time between two words
-/// and that of an answer, within half a minute.
-const TELL: Duration = Duration::from_secs(15);
+/// Who has not answered for so long is told of: the first time that an answer does
+/// not come, which with the time between two words is within half a minute.
+const TELL: Duration = Duration::from_secs(10);
 /// Who has not answered for so long is given up.
 const GIVE_UP: Duration = Duration::from_secs(120);
 
@@ -144,7 +144,7 @@ mod tests {
             panic!("{told:?}")
         };
         assert!(
-            *at_s <= 31 && text.starts_with("client has not answered for 20 s"),
+            *at_s <= 11 && text.starts_with("client has not answered for 10 s"),
             "{told:?}"
         );
         assert!(

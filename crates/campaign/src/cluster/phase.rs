@@ -118,15 +118,13 @@ impl Going<'_, '_> {
             if let Some(code) = code {
                 return Ok(code);
             }
+            self.tell_silent(phase, &mut heard)?;
             match self.lost(servers) {
                 Ok(lost) if lost.is_empty() => heard.take(API, Ok(()), Instant::now())?,
                 Ok(lost) => return Err(ClusterError::Command(lost.join("; "))),
                 Err(error) => heard.take(API, Err(error), Instant::now())?,
             }
-            for text in heard.news(Instant::now())? {
-                let text = format!("phase {phase}: {text}");
-                self.tell(Event::Note { text });
-            }
+            self.tell_silent(phase, &mut heard)?;
             if began.elapsed() >= limit {
                 return Err(ClusterError::Command(format!(
                     "phase {phase} did not end within {} s",
@@ -137,6 +135,15 @@ impl Going<'_, '_> {
                 pace.wait();
             }
         }
+    }
+
+    /// Tells of who does not answer; ends the run where that lasts.
+    fn tell_silent(&mut self, phase: &str, heard: &mut Heard) -> Result<(), ClusterError> {
+        for text in heard.news(Instant::now())? {
+            let text = format!("phase {phase}: {text}");
+            self.tell(Event::Note { text });
+        }
+        Ok(())
     }
 
     /// Servers, the client, and servers of the load in the background, that are not the ones any more that the phase

@@ -43,6 +43,18 @@ fn nothing_is_there(exchanges: &mut [Exchange]) {
     }
 }
 
+/// A namespace with an object of others, in which a run comes to nothing at once.
+pub fn beside(kind: &str, name: &str) -> Played {
+    Played::with("seq", |exchanges| {
+        nothing_is_there(exchanges);
+        for exchange in exchanges {
+            if exchange.asked == list(kind) {
+                *exchange = with(exchange, theirs(name));
+            }
+        }
+    })
+}
+
 /// What is asked for, and that it is named with its kind and its owner.
 #[track_caller]
 fn is_refused(played: &Played, args: &[&str], named: &str) {
@@ -86,14 +98,7 @@ fn what_others_have_under_a_name_of_the_run_is_refused_before_anything_is_made()
         ),
     ] {
         let (_, name) = named.split_once(' ').unwrap();
-        let played = Played::with("seq", |exchanges| {
-            nothing_is_there(exchanges);
-            for exchange in exchanges {
-                if exchange.asked == list(kind) {
-                    *exchange = with(exchange, theirs(name));
-                }
-            }
-        });
+        let played = beside(kind, name);
         is_refused(&played, args, named);
         let asked = played.player.asked();
         assert!(

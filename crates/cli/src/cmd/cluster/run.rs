@@ -461,16 +461,22 @@ fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Res
         }
         match folder {
             Some(folder) => written(&folder.join(&run), &files)?,
-            None => on_screen(parameters, &files),
+            None => on_screen(what, parameters, &files),
         }
     }
     Ok(Exit::Success)
 }
 
-fn on_screen(parameters: &Parameters, files: &[(String, String)]) {
-    let written = units::bytes(parameters.written_bytes() as f64);
+fn on_screen(what: &What, parameters: &Parameters, files: &[(String, String)]) {
+    let does = match what {
+        What::Benchmark(_) => {
+            let written = units::bytes(parameters.written_bytes() as f64);
+            format!("write {written}")
+        }
+        What::Job(phase) => format!("run {}", phase.name),
+    };
     out::text(format_args!(
-        "# {} servers in namespace {} write {written}\n",
+        "# {} servers in namespace {} {does}\n",
         parameters.ninstances, parameters.namespace
     ));
     if let Some(calm) = &parameters.calm {
