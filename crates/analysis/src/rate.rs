@@ -26,16 +26,35 @@ pub struct Rate {
     pub bw_bytes: f64,
     /// Completion latencies; empty when the jobs do not measure them.
     pub clat: Histogram,
+    /// What each job did, by its place: I/Os, bytes, and in how many ms.
+    jobs: BTreeMap<u32, (u64, u64, u64)>,
 }
 
 impl Rate {
-    /// Adds the sample of another job of the same interval.
+    /// Adds a sample of the interval.
     pub fn add(&mut self, sample: &Sample) {
-        self.iops += sample.iops().unwrap_or(0.0);
-        self.bw_bytes += sample.bw_bytes().unwrap_or(0.0);
+        self.add_counts(sample);
         if let Some(clat) = &sample.clat {
             self.clat.merge(clat);
         }
+    }
+
+    /// As [`Rate::add`], without the latencies. Jobs run side by side, and their
+    /// rates add up. Several samples of one job came one after the other, as from
+    /// a machine that was not heard for a while: they make one rate, over the time
+    /// of all of them.
+    pub fn add_counts(&mut self, sample: &Sample) {
+        let per_second = |count: u64, ms: u64| match ms {
+            0 => 0.0,
+            ms => count as f64 * 1000.0 / ms as f64,
+        };
+        let (ios, bytes, ms) = self.jobs.entry(sample.job).or_default();
+        let before = (per_second(*ios, *ms), per_second(*bytes, *ms));
+        *ios += sample.ios;
+        *bytes += sample.bytes;
+        *ms += sample.span_ms;
+        self.iops += per_second(*ios, *ms) - before.0;
+        self.bw_bytes += per_second(*bytes, *ms) - before.1;
     }
 
     /// Mean and 99th percentile of the completion latencies in ns, when there
@@ -78,4 +97,34 @@ pub fn latency(histogram: &Histogram) -> Option<Latency> {
             .collect(),
         histogram: Some(histogram.clone()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_late_is_a_rate_over_its_own_time() {
+        let sample = |job, t_ms, ios| Sample {
+            t_ms,
+            span_ms: 1000,
+            job,
+            dir: Direction::Read,
+            ios,
+            bytes: ios * 4096,
+            clat: None,
+        };
+        let mut rate = Rate::default();
+        rate.add(&sample(0, 5000, 100));
+        // Five seconds of a machine that was not heard meanwhile.
+        for second in 1..=5 {
+            rate.add(&sample(1, second * 1000, 100));
+        }
+        assert!((rate.iops - 200.0).abs() < 1e-6, "{}", rate.iops);
+        assert!(
+            (rate.bw_bytes - 200.0 * 4096.0).abs() < 1e-3,
+            "{}",
+            rate.bw_bytes
+        );
+    }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Everything that has objects of its own.
-const WHOLE: [&str; 12] = [
+const WHOLE: [&str; 9] = [
     "--ninstances=3",
     "--fsz-gb=2",
     "--njobs=16",
@@ -17,9 +17,6 @@ const WHOLE: [&str; 12] = [
     "--dropcaches-node-label=disk=fast",
     "--namespace=perf",
     "--bs=128k",
-    "--iodepth=16",
-    "--rate-iops=0",
-    "--runtime=60",
 ];
 
 /// Runs without any way to a cluster; gives what is shown.
@@ -177,6 +174,84 @@ fn check_host_paths(name: &str, text: &str) {
             .any(|root| Path::new(path).starts_with(root));
         assert!(is_kernels, "{name}: {path}: {text}");
         assert!(text.contains("readOnly: true"), "{name}: {text}");
+    }
+}
+
+/// What is said against a command line, without any way to a cluster.
+fn refused(args: &[&str]) -> String {
+    let nowhere = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .arg("cluster")
+        .args(args)
+        .current_dir(nowhere.path())
+        .env("KUBECONFIG", nowhere.path().join("none"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{args:?}: {output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{args:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// The jobs of a benchmark are checked as those of a file are, with the load
+/// beside them, whether they are only shown or run.
+#[test]
+fn jobs_that_cannot_be_are_refused_before_anything() {
+    for (args, told) in [
+        (&["rand", "--bs=4x"][..], "bs=4x"),
+        (&["rand", "--rw=foo"], "rw=foo"),
+        (&["rand", "--iodepth=0"], "iodepth=0"),
+        (&["seq", "--bs=0"], "bs=0"),
+        (&["seq", "--calm-bs=8q"], "bs=8q"),
+        (&["rand", "--bs=4k,4k"], "randread-4k-16"),
+    ] {
+        for more in [&["--dry-run"][..], &["--image=x"]] {
+            let said = refused(&[args, more].concat());
+            assert!(said.contains(told), "{args:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn flags_that_a_benchmark_does_not_use_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = folder.path().join("a.fio");
+    fs::write(&job, "[a]\nrw=read\nsize=1m\n").unwrap();
+    let job = ["job", job.to_str().unwrap()];
+    for (args, told) in [
+        (
+            &[&job[..], &["--bs=4k", "--rw=read", "--runtime=5"]].concat()[..],
+            "rw, runtime, bs",
+        ),
+        (
+            &[&job[..], &["--fsz-gb=1", "--njobs=2"]].concat(),
+            "fsz_gb, njobs",
+        ),
+        (&["seq", "--iodepth=4"], "iodepth"),
+    ] {
+        let said = refused(&[args, &["--dry-run"]].concat());
+        assert!(said.contains(&format!("does not use {told}")), "{said}");
+    }
+    // A small volume is enough for a job that needs little.
+    let shown = dry_run(&job, &["--pvcsz-req-gb=0.3"]);
+    assert!(
+        shown.contains("storage: \"307Mi\"") || shown.contains("storage: 307Mi"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn parts_of_a_gib_and_units_are_taken() {
+    let shown = dry_run(
+        &[
+            "rand",
+            "--fsz-gb=0.3",
+            "--pvcsz-req-gb=1T",
+            "--calm-fsz-gb=300M",
+        ],
+        &[],
+    );
+    for told in ["filesize=307m", "filesize=300m", "1024Gi", "1324Mi"] {
+        assert!(shown.contains(told), "{told}: {shown}");
     }
 }
 

@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::Path;
-use std::time::Duration;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
+use fathom_engine::Control;
 use futures_util::future::{self, Either};
-use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use futures_util::stream::{self, StreamExt as _};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
@@ -15,7 +17,7 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use kube::api::{
     Api, ApiResource, AttachParams, AttachedProcess, DeleteParams, DynamicObject, GroupVersionKind,
-    ListParams, LogParams, Patch, PatchParams, PostParams,
+    ListParams, LogParams, PostParams, Preconditions,
 };
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -30,6 +32,12 @@ const ANSWER: Duration = Duration::from_secs(30);
 const LEFT_IN_PIPES: Duration = Duration::from_secs(1);
 /// Commands in pods that run side by side.
 const AT_ONCE: usize = 16;
+/// How soon an interrupt is noticed while an answer is waited for.
+const NOTICE: Duration = Duration::from_millis(50);
+/// More than any output of a command: the figures of a phase are the longest.
+const OUTPUT_BYTES_MAX: u64 = 256 << 20;
+/// More than anybody reads of what a pod wrote.
+const LOG_BYTES_MAX: i64 = 1 << 20;
 /// Who made an object, for the API server's records.
 const FIELD_MANAGER: &str = "fathom";
 
@@ -57,6 +65,9 @@ pub enum KubeError {
         /// The time that was waited.
         after: Duration,
     },
+    /// The wait was cut short: the run was told to stop.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 impl KubeError {
@@ -64,6 +75,12 @@ impl KubeError {
     #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Api { code: 404, .. })
+    }
+
+    /// Whether something of the name, or another object under it, stands in the way.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Api { code: 409, .. })
     }
 
     /// Names the server where none has answered.
@@ -138,6 +155,37 @@ impl Kind {
     }
 }
 
+/// What ends a wait before its own limit.
+#[derive(Debug, Clone, Default)]
+struct Waits {
+    control: Option<Control>,
+    /// Requests to stop that have been heeded already.
+    heeded: u8,
+    /// When every wait is over.
+    end: Option<Instant>,
+}
+
+impl Waits {
+    /// The time that is left of a limit.
+    fn left(&self, limit: Duration) -> Duration {
+        let left = self
+            .end
+            .map(|end| end.saturating_duration_since(Instant::now()));
+        left.map_or(limit, |left| left.min(limit))
+    }
+
+    fn is_stopped(&self) -> bool {
+        let control = self.control.as_ref();
+        control.is_some_and(|control| control.stop_requests() > self.heeded)
+    }
+
+    async fn stopped(&self) {
+        while !self.is_stopped() {
+            tokio::time::sleep(NOTICE).await;
+        }
+    }
+}
+
 /// A connection to a cluster.
 pub struct Cluster {
     runtime: tokio::runtime::Runtime,
@@ -148,6 +196,7 @@ pub struct Cluster {
     server: String,
     /// Namespace of the context.
     namespace: String,
+    waits: Mutex<Waits>,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -198,7 +247,40 @@ impl Cluster {
             config,
             server,
             namespace,
+            waits: Mutex::default(),
         })
+    }
+
+    /// From now on every call ends at once, as [`KubeError::Interrupted`], when
+    /// this control is told to stop.
+    pub fn heed(&self, control: &Control) {
+        self.set_waits(Waits {
+            control: Some(control.clone()),
+            ..Waits::default()
+        });
+    }
+
+    /// A run ends: what has stopped it is heeded, and only a further request to
+    /// stop cuts a call short. All calls from now on have this time together.
+    pub fn wind_up(&self, time: Duration) {
+        let control = self.waits().control;
+        self.set_waits(Waits {
+            heeded: control.as_ref().map_or(0, Control::stop_requests),
+            end: Instant::now().checked_add(time),
+            control,
+        });
+    }
+
+    fn waits(&self) -> Waits {
+        let waits = self.waits.lock();
+        waits.map_or_else(|lock| lock.into_inner().clone(), |waits| waits.clone())
+    }
+
+    fn set_waits(&self, new: Waits) {
+        match self.waits.lock() {
+            Ok(mut waits) => *waits = new,
+            Err(lock) => *lock.into_inner() = new,
+        }
     }
 
     /// The API server's address.
@@ -226,11 +308,12 @@ impl Cluster {
         &self.namespace
     }
 
-    /// Makes an object, or changes it to what is given.
+    /// Makes an object. One that is there already, whoever made it, is an error
+    /// ([`KubeError::is_conflict`]) and stays as it is.
     ///
     /// # Errors
     /// What the API server says against it.
-    pub fn apply(&self, manifest: &Value) -> Result<Value, KubeError> {
+    pub fn create(&self, manifest: &Value) -> Result<(), KubeError> {
         let text = |pointer: &str| {
             manifest
                 .pointer(pointer)
@@ -238,12 +321,20 @@ impl Cluster {
                 .unwrap_or_default()
         };
         let (kind, name) = (text("/kind"), text("/metadata/name"));
-        let api = self.api(text("/apiVersion"), kind, Some(text("/metadata/namespace")));
-        let parameters = PatchParams::apply(FIELD_MANAGER).force();
         let what = format!("making {kind} {name}");
-        let patch = Patch::Apply(manifest);
-        let made = self.ask(&what, ANSWER, api.patch(name, &parameters, &patch))?;
-        Ok(plain(&made))
+        let object: DynamicObject =
+            serde_json::from_value(manifest.clone()).map_err(|error| KubeError::Api {
+                what: what.clone(),
+                reason: error.to_string(),
+                code: 0,
+            })?;
+        let api = self.api(text("/apiVersion"), kind, Some(text("/metadata/namespace")));
+        let parameters = PostParams {
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+            ..PostParams::default()
+        };
+        self.ask(&what, ANSWER, api.create(&parameters, &object))?;
+        Ok(())
     }
 
     /// An object as it is; `None` when there is none of this name.
@@ -280,17 +371,26 @@ impl Cluster {
         Ok(found.items.iter().map(plain).collect())
     }
 
-    /// Removes an object and what belongs to it; one that is not there is gone
-    /// already.
+    /// Removes this very object and what belongs to it; one that is not there is
+    /// gone already. Another one of its name, with another id, stays.
     ///
     /// # Errors
     /// What the API server says.
-    pub fn delete(&self, kind: Kind, namespace: Option<&str>, name: &str) -> Result<(), KubeError> {
+    pub fn delete(
+        &self,
+        kind: Kind,
+        namespace: Option<&str>,
+        name: &str,
+        uid: &str,
+    ) -> Result<(), KubeError> {
         let api = self.api(kind.api_version, kind.kind, namespace);
         let what = format!("removing {} {name}", kind.kind);
-        let parameters = DeleteParams::background();
+        let parameters = DeleteParams::background().preconditions(Preconditions {
+            uid: Some(uid.to_owned()),
+            ..Preconditions::default()
+        });
         match self.ask(&what, ANSWER, api.delete(name, &parameters)) {
-            Err(error) if !error.is_missing() => Err(error),
+            Err(error) if !error.is_missing() && !error.is_conflict() => Err(error),
             _ => Ok(()),
         }
     }
@@ -328,17 +428,24 @@ impl Cluster {
         Ok(answer.status.is_some_and(|status| status.allowed))
     }
 
-    /// What a container has written so far, as the cluster keeps it.
-    ///
-    /// # Errors
-    /// What the API server says.
-    pub fn logs(&self, namespace: &str, pod: &str) -> Result<String, KubeError> {
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
-        self.ask(
-            &format!("logs of {pod}"),
-            ANSWER,
-            pods.logs(pod, &LogParams::default()),
-        )
+    /// What containers have written so far, as the cluster keeps it, of several
+    /// pods side by side; what cannot be had is an error in its place.
+    pub fn logs_each(&self, namespace: &str, pods: &[&str]) -> Vec<Result<String, KubeError>> {
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
+        let parameters = LogParams {
+            limit_bytes: Some(LOG_BYTES_MAX),
+            ..LogParams::default()
+        };
+        let waits = self.waits();
+        let each = pods.iter().map(|pod| {
+            let (api, parameters, waits) = (&api, &parameters, &waits);
+            async move {
+                let what = format!("logs of {pod}");
+                in_time(&what, ANSWER, waits, api.logs(pod, parameters)).await
+            }
+        });
+        let all = stream::iter(each).buffered(AT_ONCE).collect();
+        self.runtime.block_on(all)
     }
 
     /// Runs a command in a pod, with this input, to its end.
@@ -359,7 +466,21 @@ impl Cluster {
     }
 
     /// As [`Self::exec`], without input, several side by side; the answers are in
-    /// the order of the commands.
+    /// the order of the commands. Whoever does not answer holds up nobody else.
+    pub fn exec_each(
+        &self,
+        namespace: &str,
+        commands: &[(&str, &[&str])],
+        limit: Duration,
+    ) -> Vec<Result<Ran, KubeError>> {
+        let each = commands
+            .iter()
+            .map(|(pod, argv)| self.command(namespace, pod, argv, None, limit));
+        let all = stream::iter(each).buffered(AT_ONCE).collect();
+        self.runtime.block_on(all)
+    }
+
+    /// As [`Self::exec_each`], where all have to answer.
     ///
     /// # Errors
     /// As [`Self::exec`], the first.
@@ -369,11 +490,37 @@ impl Cluster {
         commands: &[(&str, &[&str])],
         limit: Duration,
     ) -> Result<Vec<Ran>, KubeError> {
+        self.exec_each(namespace, commands, limit)
+            .into_iter()
+            .collect()
+    }
+
+    /// As [`Self::exec_all`]; what takes longer than `slow` is told of, and waited
+    /// for further.
+    ///
+    /// # Errors
+    /// As [`Self::exec`], the first.
+    pub fn exec_slowly(
+        &self,
+        namespace: &str,
+        commands: &[(&str, &[&str])],
+        limit: Duration,
+        (slow, tell): (Duration, &mut dyn FnMut()),
+    ) -> Result<Vec<Ran>, KubeError> {
         let each = commands
             .iter()
             .map(|(pod, argv)| self.command(namespace, pod, argv, None, limit));
-        let all = stream::iter(each).buffered(AT_ONCE).try_collect();
-        self.runtime.block_on(all)
+        let all = stream::iter(each).buffered(AT_ONCE).collect::<Vec<_>>();
+        let ran = self.runtime.block_on(async {
+            match future::select(Box::pin(all), Box::pin(tokio::time::sleep(slow))).await {
+                Either::Left((ran, _)) => ran,
+                Either::Right(((), all)) => {
+                    tell();
+                    all.await
+                }
+            }
+        });
+        ran.into_iter().collect()
     }
 
     async fn command(
@@ -387,7 +534,8 @@ impl Cluster {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
         let parameters = AttachParams::default().stdin(stdin.is_some()).stderr(true);
         let what = format!("{} in {pod}", argv.first().unwrap_or(&"nothing"));
-        in_time(&what, limit, async {
+        let waits = self.waits();
+        in_time(&what, limit, &waits, async {
             let process = pods.exec(pod, argv.iter().copied(), &parameters).await?;
             Ok(to_end(process, stdin).await)
         })
@@ -409,7 +557,10 @@ impl Cluster {
         limit: Duration,
         question: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, KubeError> {
-        let answer = self.runtime.block_on(in_time(what, limit, question));
+        let waits = self.waits();
+        let answer = self
+            .runtime
+            .block_on(in_time(what, limit, &waits, question));
         answer.map_err(|error| error.of(&self.server))
     }
 }
@@ -417,14 +568,17 @@ impl Cluster {
 async fn in_time<T>(
     what: &str,
     limit: Duration,
+    waits: &Waits,
     question: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<T, KubeError> {
-    match tokio::time::timeout(limit, question).await {
-        Ok(answer) => answer.map_err(|error| KubeError::api(what, error)),
-        Err(_) => Err(KubeError::Late {
+    let answer = tokio::time::timeout(waits.left(limit), question);
+    match future::select(Box::pin(answer), Box::pin(waits.stopped())).await {
+        Either::Left((Ok(answer), _)) => answer.map_err(|error| KubeError::api(what, error)),
+        Either::Left((Err(_), _)) => Err(KubeError::Late {
             what: what.to_owned(),
             after: limit,
         }),
+        Either::Right(_) => Err(KubeError::Interrupted),
     }
 }
 
@@ -493,7 +647,9 @@ fn exit_of(status: Option<Status>) -> (Option<i32>, Option<String>) {
 async fn all(input: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) {
     if let Some(mut input) = input {
         // How it ended is told by the status.
-        let _ = input.read_to_end(bytes).await;
+        let _ = (&mut input).take(OUTPUT_BYTES_MAX).read_to_end(bytes).await;
+        // Who cannot write does not end.
+        let _ = tokio::io::copy(&mut input, &mut tokio::io::sink()).await;
     }
 }
 

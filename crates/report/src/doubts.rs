@@ -246,6 +246,11 @@ fn behind_rate(job: &JobResult, dir: Direction, result: &DirectionResult) -> boo
     let Some(rate) = job.options.get("rate_iops") else {
         return false;
     };
+    // With blocks of several sizes it is a rate of bytes (fio's HOWTO, `rate_iops`).
+    let several = ["bsrange", "bssplit"];
+    if several.iter().any(|key| job.options.contains_key(*key)) {
+        return false;
+    }
     // One value for all directions, or one for each (`rate_iops` in fio's HOWTO).
     let mut values = rate
         .split(',')

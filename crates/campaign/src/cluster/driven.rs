@@ -8,9 +8,10 @@ use fathom_fleet::hosts::wire::Word;
 use fathom_fleet::hosts::{self, Course, Job, Machine};
 use fathom_model::{Event, Host, RunStatus};
 
-use super::going::{ClusterError, Going, SHORT, Server, well};
+use super::going::{ClusterError, Going, SHORT, Server, some, well};
 use super::image::PROGRAM;
 use super::jobs::Phase;
+use super::named::run_text;
 use super::phase::must_be_whole;
 use super::pod::{FILES, Look};
 use super::start::Pace;
@@ -48,7 +49,8 @@ impl Going<'_, '_> {
     ) -> Result<(), ClusterError> {
         let name = &phase.name;
         let file = format!("{name}.fio");
-        self.keep(&format!("jobs/{file}"), phase.text.as_bytes())?;
+        let pods = servers.iter().map(|server| server.pod.as_str());
+        self.keep_job(phase, &pods.collect::<Vec<_>>())?;
         let (cluster, namespace) = (self.cluster, self.namespace());
         let machines = servers
             .iter()
@@ -74,7 +76,7 @@ impl Going<'_, '_> {
             of,
         };
         let mut written = Written::default();
-        let mut lost = None;
+        let (mut lost, mut text) = (None, None);
         let status = hosts::steps(
             machines,
             &job,
@@ -85,11 +87,15 @@ impl Going<'_, '_> {
                 Event::Finished { results } => {
                     nodes.mark();
                     written.take(results);
+                    text = Some(run_text(results));
                 }
                 Event::Hosts { hosts } => lost = hosts.iter().find_map(why_lost),
                 _ => {}
             },
         );
+        if let Some(text) = text {
+            self.keep_run_text(name, text.as_bytes())?;
+        }
         if status == RunStatus::Interrupted {
             return Err(ClusterError::Interrupted);
         }
@@ -151,7 +157,7 @@ impl Going<'_, '_> {
         for name in FILES {
             let text = look.files.get(name).map_or("", String::as_str);
             let file = format!("{}/{pod}/{name}", self.objects.folder());
-            self.keep(&file, text.as_bytes())?;
+            self.keep(&file, some(text.as_bytes()))?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 //! of it.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -15,10 +16,11 @@ use serde_json::Value;
 use super::calm::Load;
 use super::image::PROGRAM;
 use super::jobs::Phase;
-use super::manifests::{Objects, RUN};
+use super::manifests::{CALM, Manifest, Objects, RUN};
+use super::start::Pace;
 use super::statistics::Nodes;
 use super::trouble::text;
-use super::{DropCaches, Parameters, rights, to_yaml, volumes};
+use super::{DropCaches, Parameters, Workload, named, rights, to_yaml, volumes};
 
 pub(super) const NAMESPACE: Kind = Kind::new("v1", "Namespace");
 pub(super) const POD: Kind = Kind::new("v1", "Pod");
@@ -29,7 +31,19 @@ pub(super) const STATEFUL_SET: Kind = Kind::new("apps/v1", "StatefulSet");
 pub(super) const DAEMON_SET: Kind = Kind::new("apps/v1", "DaemonSet");
 
 /// A short command in a pod takes no longer.
-pub(super) const SHORT: Duration = Duration::from_secs(60);
+pub(super) const SHORT: Duration = Duration::from_secs(30);
+/// More than a text for people has.
+const TEXT_BYTES_MAX: usize = 1 << 20;
+/// What takes longer in pods is told of.
+const SLOW: Duration = Duration::from_secs(20);
+/// What is still to be had of the pods of a run that has ended: of one that was
+/// interrupted nobody waits for more. A node that has stopped answers nothing.
+const GATHER: Duration = Duration::from_secs(30);
+const GATHER_IN_HASTE: Duration = Duration::from_secs(3);
+/// All objects of a run are removed by then.
+const REMOVAL: Duration = Duration::from_secs(120);
+/// More than a message holds of what a command said.
+const SAID_BYTES_MAX: u64 = 4096;
 /// Dirty pages of a node may take long to be written.
 const SYNC: Duration = Duration::from_secs(600);
 
@@ -38,7 +52,21 @@ const SYNC: Duration = Duration::from_secs(600);
 pub enum ClusterError {
     /// The cluster.
     #[error(transparent)]
-    Kube(#[from] KubeError),
+    Kube(KubeError),
+    /// Somebody else's object has a name that the run needs.
+    #[error(
+        "in namespace {namespace} there is {kind} {name}, which Fathom did not make ({owner}); it was not touched\n  to do: take another --namespace, or ask its owner to remove it"
+    )]
+    Foreign {
+        /// Where.
+        namespace: String,
+        /// `Service`, …
+        kind: String,
+        /// Its name.
+        name: String,
+        /// Its labels, and what owns it.
+        owner: String,
+    },
     /// Rights are missing; nothing was made.
     #[error("nothing was made, because in namespace {namespace} one may not {}\n  to do: ask whoever runs the cluster for these rights (docs/CLUSTER.md has a Role with all of them)", .missing.join(", "))]
     Rights {
@@ -87,9 +115,20 @@ pub enum ClusterError {
     Run(#[from] FleetError),
 }
 
+impl From<KubeError> for ClusterError {
+    fn from(error: KubeError) -> Self {
+        match error {
+            KubeError::Interrupted => Self::Interrupted,
+            other => Self::Kube(other),
+        }
+    }
+}
+
 /// What a run needs beside its parameters.
 #[derive(Debug, Clone)]
 pub struct Wish<'w> {
+    /// The benchmark.
+    pub workload: Workload,
     /// What it does, in order.
     pub phases: &'w [Phase],
     /// Its parameters.
@@ -112,6 +151,7 @@ pub fn run(
     observer: &mut dyn FnMut(&Event),
 ) -> Result<(PathBuf, RunStatus), ClusterError> {
     let dir = writer.dir().to_owned();
+    cluster.heed(control);
     let mut going = Going {
         cluster,
         objects: Objects {
@@ -120,6 +160,7 @@ pub fn run(
             image: wish.image,
         },
         session: Session::new(writer, None, control, observer, 0),
+        workload: wish.workload,
         control,
         dir,
         began: Instant::now(),
@@ -139,9 +180,11 @@ pub fn run(
         Ok(()) if going.failed => RunStatus::Failed,
         Ok(()) => RunStatus::Complete,
     };
+    cluster.wind_up(going.time_to_gather(status));
     going.end_calm(status, done.as_ref().err().map(ToString::to_string));
     going.keep_logs();
     going.keep_descriptions();
+    cluster.wind_up(REMOVAL);
     let removed = super::cleanup(cluster, &wish.parameters.namespace, Some(wish.run));
     if let Err(error) = &done
         && !matches!(error, ClusterError::Interrupted)
@@ -193,6 +236,7 @@ pub(super) struct Going<'w, 'o> {
     pub(super) cluster: &'w Cluster,
     pub(super) objects: Objects<'w>,
     pub(super) session: Session<'o>,
+    pub(super) workload: Workload,
     pub(super) control: &'w Control,
     pub(super) dir: PathBuf,
     pub(super) began: Instant,
@@ -236,19 +280,39 @@ impl Going<'_, '_> {
         self.session.event(event);
     }
 
-    /// Makes an object and keeps it as it was asked for.
-    pub(super) fn make(
-        &self,
-        folder: &str,
-        name: &str,
-        manifest: &Value,
-    ) -> Result<(), ClusterError> {
-        self.keep(
-            &format!("{folder}/{name}.yaml"),
-            to_yaml(manifest).as_bytes(),
-        )?;
-        self.cluster.apply(manifest)?;
-        Ok(())
+    /// How long what the pods still tell may take.
+    fn time_to_gather(&self, status: RunStatus) -> Duration {
+        let calm = self.objects.parameters.calm.as_ref();
+        let pods = self.objects.parameters.ninstances + calm.map_or(0, |calm| calm.ninstances);
+        match status {
+            RunStatus::Interrupted => GATHER_IN_HASTE,
+            _ => GATHER + Duration::from_secs(pods.into()),
+        }
+    }
+
+    /// Makes an object and keeps it as it was asked for. What others made
+    /// meanwhile under its name stays as it is.
+    pub(super) fn make(&self, made: &Manifest) -> Result<(), ClusterError> {
+        let Manifest {
+            folder,
+            name,
+            object,
+        } = made;
+        self.keep(&format!("{folder}/{name}.yaml"), to_yaml(object).as_bytes())?;
+        let error = match self.cluster.create(object) {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        match text(object, "/kind") {
+            // Whoever made it: it is there.
+            "Namespace" if error.is_conflict() => Ok(()),
+            _ if error.is_conflict() => {
+                // Theirs, or another run's.
+                let left = self.is_room()?;
+                Err(left.map_or(error.into(), |(kind, first)| self.occupied(kind, &first)))
+            }
+            _ => Err(error.into()),
+        }
     }
 
     /// The record's folder.
@@ -266,31 +330,24 @@ impl Going<'_, '_> {
         let what = format!("{} servers start", self.objects.parameters.ninstances);
         self.tell(Event::Preparing { what });
         self.find_room()?;
-        let folder = self.objects.folder();
         if let Ok(None) = self.cluster.get(NAMESPACE, None, self.namespace()) {
-            self.make(&folder, "namespace", &self.objects.namespace())?;
+            self.make(&self.objects.own_namespace())?;
         }
-        let file = |object| self.objects.file(object);
-        self.make(&folder, &file("service"), &self.objects.service())?;
-        self.make(&folder, &file("statefulset"), &self.objects.servers())?;
-        if self.objects.parameters.stats().is_some() {
-            self.make("stats", "daemonset", &self.objects.observers())?;
-        }
-        if self.drops(&DropCaches::PageCache) {
-            self.make("drop_caches", "daemonset", &self.objects.cache_droppers())?;
-        } else if self.objects.parameters.dropcaches.is_empty() {
+        // A load in the background begins once all the rest is there.
+        let made = self.objects.all();
+        let mut made = made.iter().filter(|made| made.folder != CALM);
+        made.try_for_each(|made| self.make(made))?;
+        if self.objects.parameters.dropcaches.is_empty() {
             let text = "caches are not dropped between the phases (--dropcaches): reads may come from memory";
             self.tell(Event::Note {
                 text: text.to_owned(),
             });
         }
         let by_agent = self.objects.parameters.is_by_agent();
-        if !by_agent {
-            self.make("client", "client_pod", &self.objects.client())?;
-        }
         let wanted = self.objects.parameters.ninstances as usize;
         let pods = self.wait_for("servers", "server", wanted)?;
         let servers: Vec<Server> = pods.iter().map(Server::of).collect();
+        let hosts = self.keep_hosts(&servers)?;
         if by_agent {
             self.look_by_agents(&servers)?;
             self.keep_environment()?;
@@ -299,13 +356,9 @@ impl Going<'_, '_> {
         let client = self.wait_for("client", "client", 1)?;
         self.client = client.first().map(Server::of);
         self.look_at(&servers)?;
-        self.introduce(&servers)?;
+        self.introduce(&hosts)?;
         self.keep_environment()?;
         Ok(servers)
-    }
-
-    fn drops(&self, way: &DropCaches) -> bool {
-        self.objects.parameters.dropcaches.contains(way)
     }
 
     pub(super) fn pods(&self, part: &str) -> Result<Vec<Value>, KubeError> {
@@ -329,6 +382,16 @@ impl Going<'_, '_> {
         self.cluster.list(POD, Some(self.namespace()), &labels, "")
     }
 
+    /// The addresses of the servers; gives them as fio's client reads them.
+    pub(super) fn keep_hosts(&self, servers: &[Server]) -> Result<String, ClusterError> {
+        let hosts: String = servers
+            .iter()
+            .map(|server| format!("{}\n", server.address))
+            .collect();
+        self.keep("hosts.list", hosts.as_bytes())?;
+        Ok(hosts)
+    }
+
     /// Where each pod runs, as a table for people.
     fn locations(&self) -> Result<(), ClusterError> {
         let pods = self.all_pods()?;
@@ -342,6 +405,9 @@ impl Going<'_, '_> {
                 column("/status/podIP"),
                 column("/status/phase")
             ));
+        }
+        if let Some(role) = named::role(self.workload) {
+            self.keep(&format!("podlocations.{role}.txt"), table.as_bytes())?;
         }
         self.keep("podlocations.txt", table.as_bytes())
     }
@@ -414,7 +480,7 @@ impl Going<'_, '_> {
             .unzip();
         let told = self.cluster.exec_all(self.namespace(), &commands, SHORT)?;
         for (file, ran) in files.iter().zip(told) {
-            self.keep(file, &ran.stdout)?;
+            self.keep(file, some(&ran.stdout))?;
         }
         Ok(())
     }
@@ -445,38 +511,9 @@ impl Going<'_, '_> {
         let parameters = self.objects.parameters;
         for way in &parameters.dropcaches {
             match way {
-                DropCaches::PageCache => {
-                    let pods = self.wait_for_daemons("pods that drop caches", "drop-caches")?;
-                    // 3: page cache, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst).
-                    let argv: &[&str] = match self.objects.parameters.is_by_agent() {
-                        true => &[PROGRAM, "pod", "drop-caches"],
-                        false => &["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"],
-                    };
-                    let commands: Vec<_> = pods
-                        .iter()
-                        .map(|pod| (text(pod, "/metadata/name"), argv))
-                        .collect();
-                    let told = self.cluster.exec_all(self.namespace(), &commands, SYNC)?;
-                    for ((pod, argv), ran) in commands.iter().zip(&told) {
-                        well(pod, argv, ran)?;
-                    }
-                }
+                DropCaches::PageCache => self.drop_page_cache()?,
                 DropCaches::Ceph => super::ceph::drop_caches(self.cluster)?,
-                DropCaches::Command(command) => {
-                    let done = std::process::Command::new("sh")
-                        .args(["-c", command])
-                        .output();
-                    let done =
-                        done.map_err(|error| ClusterError::Command(format!("{command}: {error}")))?;
-                    if !done.status.success() {
-                        let said = String::from_utf8_lossy(&done.stderr);
-                        return Err(ClusterError::Command(format!(
-                            "{command}: {}: {}",
-                            done.status,
-                            said.trim()
-                        )));
-                    }
-                }
+                DropCaches::Command(command) => self.run_here(command)?,
             }
             let text = format!("caches dropped: {way}");
             self.session.event(Event::Note { text });
@@ -484,16 +521,96 @@ impl Going<'_, '_> {
         Ok(())
     }
 
+    fn drop_page_cache(&mut self) -> Result<(), ClusterError> {
+        let pods = self.wait_for_daemons("pods that drop caches", "drop-caches")?;
+        // 3: page cache, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst).
+        let argv: &[&str] = match self.objects.parameters.is_by_agent() {
+            true => &[PROGRAM, "pod", "drop-caches"],
+            false => &["sh", "-c", "sync; echo 3 > /proc/sys/vm/drop_caches"],
+        };
+        let commands: Vec<_> = pods
+            .iter()
+            .map(|pod| (text(pod, "/metadata/name"), argv))
+            .collect();
+        let nodes = pods.iter().map(|pod| text(pod, "/spec/nodeName"));
+        let nodes: Vec<&str> = nodes.collect();
+        let slow = format!(
+            "caches are still being dropped after {} s (on {}): dirty pages are written, or a node has stopped",
+            SLOW.as_secs(),
+            nodes.join(", ")
+        );
+        let (cluster, namespace) = (self.cluster, self.namespace().to_owned());
+        let mut tell = || self.tell(Event::Note { text: slow.clone() });
+        let told = cluster.exec_slowly(&namespace, &commands, SYNC, (SLOW, &mut tell))?;
+        for ((pod, argv), ran) in commands.iter().zip(&told) {
+            well(pod, argv, ran)?;
+        }
+        Ok(())
+    }
+
+    /// A command of the user's on this machine, which an interrupt ends too.
+    fn run_here(&self, command: &str) -> Result<(), ClusterError> {
+        use std::os::unix::process::CommandExt as _;
+        let wrong = |error| ClusterError::Command(format!("{command}: {error}"));
+        let said = self.dir.join("drop_caches.txt");
+        let out = fs::File::create(&said).map_err(wrong)?;
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", command])
+            .stdin(std::process::Stdio::null())
+            .stdout(out.try_clone().map_err(wrong)?)
+            .stderr(out)
+            .process_group(0)
+            .spawn()
+            .map_err(wrong)?;
+        let mut pace = Pace::new();
+        loop {
+            if let Some(status) = child.try_wait().map_err(wrong)? {
+                if status.success() {
+                    return Ok(());
+                }
+                let said = fs::File::open(&said).and_then(|file| {
+                    let mut said = String::new();
+                    file.take(SAID_BYTES_MAX).read_to_string(&mut said)?;
+                    Ok(said)
+                });
+                let said = said.unwrap_or_default();
+                let what = format!("{command}: {status}: {}", said.trim());
+                return Err(ClusterError::Command(what));
+            }
+            if let Err(stopped) = self.go_on() {
+                end_group(&mut child);
+                return Err(stopped);
+            }
+            pace.wait();
+        }
+    }
+
     /// What the pods wrote, before they are removed. What cannot be had any more
     /// is not worth an error.
     fn keep_logs(&self) {
-        for pod in self.all_pods().unwrap_or_default() {
-            let name = text(&pod, "/metadata/name");
-            if let Ok(log) = self.cluster.logs(self.namespace(), name) {
+        let pods = self.all_pods().unwrap_or_default();
+        let names: Vec<&str> = pods.iter().map(|pod| text(pod, "/metadata/name")).collect();
+        let logs = self.cluster.logs_each(self.namespace(), &names);
+        for (name, log) in names.iter().zip(logs) {
+            if let Ok(log) = log {
                 let _ = self.keep(&format!("podlogs/{name}.txt"), log.as_bytes());
             }
         }
     }
+}
+
+/// Ends a command with all that it began.
+fn end_group(child: &mut std::process::Child) {
+    if let Some(group) = rustix::process::Pid::from_raw(child.id().cast_signed()) {
+        // It may have ended just now.
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.wait();
+}
+
+/// As much of what a pod printed as is kept of a text.
+pub(super) fn some(text: &[u8]) -> &[u8] {
+    &text[..text.len().min(TEXT_BYTES_MAX)]
 }
 
 fn keep(path: &Path, bytes: &[u8]) -> Result<(), ClusterError> {

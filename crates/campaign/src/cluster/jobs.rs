@@ -1,11 +1,13 @@
 //! The job files of the benchmarks.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use fathom_engine::jobfile::JobFile;
 use fathom_engine::jobfile::value::{self, Base};
+use fathom_engine::jobfile::{Diagnostic, JobFile, Severity};
 use fathom_engine::native;
 
+use super::size::in_job;
 use super::{Parameters, Workload};
 
 /// A phase of a benchmark: a job file that all servers run at once.
@@ -41,7 +43,34 @@ pub fn phases(workload: Workload, parameters: &Parameters) -> Vec<Phase> {
     match workload {
         Workload::Seq => sequential(parameters),
         Workload::Rand => random(parameters),
+        // Its phase is the job file itself.
+        Workload::Job => Vec::new(),
     }
+}
+
+/// What is wrong with the jobs of a benchmark and of the load beside it, as
+/// `fathom job check` finds it; asked before anything is made.
+#[must_use]
+pub fn check(phases: &[Phase], parameters: &Parameters) -> Vec<Diagnostic> {
+    let calm = parameters.calm.iter();
+    let calm = calm.flat_map(|calm| [("calm_prefill", calm.prefill()), ("calm", calm.job())]);
+    let phases = phases.iter();
+    let phases = phases.map(|phase| (phase.name.as_str(), phase.text.clone()));
+    let found = phases.chain(calm).flat_map(|(name, text)| {
+        let path = format!("{name}.fio");
+        let checked = JobFile::parse(&text, Path::new(&path), &|_| None);
+        checked.diagnostics
+    });
+    let wrong = |found: &Diagnostic| found.severity != Severity::Warning;
+    found.filter(wrong).collect()
+}
+
+/// Names that more than one phase has: their files would be the same.
+#[must_use]
+pub fn twice(phases: &[Phase]) -> Vec<&str> {
+    let mut names = BTreeSet::new();
+    let again = phases.iter().filter(|phase| !names.insert(&phase.name));
+    again.map(|phase| phase.name.as_str()).collect()
 }
 
 /// What the native engine does not take of the jobs of phases, each with its
@@ -62,8 +91,8 @@ pub fn against_native(phases: &[Phase]) -> Vec<String> {
 /// they are.
 fn files(parameters: &Parameters) -> String {
     format!(
-        "directory=/dataset\nfilename_format=f.$jobnum.$filenum\nfilesize={}g\nnumjobs={}\n",
-        parameters.file_bytes >> 30,
+        "directory=/dataset\nfilename_format=f.$jobnum.$filenum\nfilesize={}\nnumjobs={}\n",
+        in_job(parameters.file_bytes),
         parameters.njobs
     )
 }

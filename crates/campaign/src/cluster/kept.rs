@@ -1,10 +1,12 @@
 //! What of the cluster goes into the record beside the figures: what it is, what
 //! the servers held after each phase, how everything stood at the end.
 
+use std::time::Duration;
+
 use fathom_fleet::kube::{Kind, KubeError};
 use serde_json::Value;
 
-use super::going::{CLAIM, ClusterError, EVENT, Going, POD, SHORT, STATEFUL_SET, Server};
+use super::going::{CLAIM, ClusterError, EVENT, Going, POD, STATEFUL_SET, Server, some};
 use super::image::PROGRAM;
 use super::manifests::RUN;
 use super::pod::Look;
@@ -14,6 +16,8 @@ use super::trouble::{is_ready, items, text};
 const NODE: Kind = Kind::new("v1", "Node");
 const STORAGE_CLASS: Kind = Kind::new("storage.k8s.io/v1", "StorageClass");
 
+/// A server that has not listed its files by then is left out.
+const LISTED: Duration = Duration::from_secs(10);
 /// What is looked at after each phase, and how.
 const LISTINGS: [(&str, &[&str]); 2] = [
     ("ls_l", &["ls", "-l", "/dataset"]),
@@ -86,23 +90,17 @@ impl Going<'_, '_> {
                 false => commands.extend(LISTINGS.map(|(_, argv)| (server.pod.as_str(), argv))),
             }
         }
-        let told = self.cluster.exec_all(self.namespace(), &commands, SHORT);
-        // Where one server is gone, the others are asked one by one.
-        let told = told.unwrap_or_else(|_| {
-            let each = commands
-                .iter()
-                .map(|(pod, argv)| self.exec(pod, argv, None, SHORT));
-            each.map(Result::unwrap_or_default).collect()
-        });
+        let told = self.cluster.exec_each(self.namespace(), &commands, LISTED);
+        let told = told.into_iter().map(Result::unwrap_or_default);
         for ((pod, argv), ran) in commands.iter().zip(told) {
             if let Some((file, _)) = LISTINGS.iter().find(|(_, listing)| listing == argv) {
-                keep(pod, file, &ran.stdout);
+                keep(pod, file, some(&ran.stdout));
                 continue;
             }
             let look: Look = serde_json::from_slice(&ran.stdout).unwrap_or_default();
             for (file, _) in LISTINGS {
                 if let Some(text) = look.files.get(&format!("{file}.txt")) {
-                    keep(pod, file, text.as_bytes());
+                    keep(pod, file, some(text.as_bytes()));
                 }
             }
         }

@@ -2,15 +2,20 @@
 //! is labelled, nothing listens outside its pod, only what drops caches is
 //! privileged.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
-use super::Parameters;
 use super::image::PROGRAM;
+use super::size::in_claim;
+use super::{DropCaches, Parameters};
 
 /// Label that everything carries which Fathom makes.
 pub const MADE_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "fathom");
 /// Label that tells the run.
 pub const RUN: &str = "fathom/run";
+/// Folder of the record with what belongs to a load in the background.
+pub(super) const CALM: &str = "server_calm";
 /// Name of the client's pod.
 pub const CLIENT: &str = "client";
 /// Port of fio's server (server.h, FIO_NET_PORT).
@@ -20,6 +25,36 @@ pub const HOST_PROC: &str = "/host/proc";
 
 /// Where a server has its volume.
 pub const DATASET: &str = "/dataset";
+
+/// An object of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Manifest {
+    /// Folder of the record.
+    pub folder: String,
+    /// Name of its file there, without its ending.
+    pub name: String,
+    /// The object.
+    pub object: Value,
+}
+
+impl Manifest {
+    fn new(folder: &str, name: &str, object: Value) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            name: name.to_owned(),
+            object,
+        }
+    }
+
+    /// Name of its file among those of all the others, without its ending.
+    #[must_use]
+    pub fn alone(&self) -> String {
+        match self.name.as_str() {
+            "daemonset" => format!("{}_{}", self.folder, self.name),
+            name => name.to_owned(),
+        }
+    }
+}
 
 /// The servers of one run.
 #[derive(Debug, Clone)]
@@ -33,6 +68,51 @@ pub struct Objects<'p> {
 }
 
 impl Objects<'_> {
+    /// Everything that is made for a run but its namespace, in this order, each
+    /// with the folder of the record and the name of the file that it is kept in.
+    #[must_use]
+    pub fn all(&self) -> Vec<Manifest> {
+        let folder = self.folder();
+        let mut all = vec![
+            Manifest::new(&folder, &self.file("service"), self.service()),
+            Manifest::new(&folder, &self.file("statefulset"), self.servers()),
+        ];
+        let mut add = |folder, name, object| all.push(Manifest::new(folder, name, object));
+        if self.parameters.dropcaches.contains(&DropCaches::PageCache) {
+            add("drop_caches", "daemonset", self.cache_droppers());
+        }
+        if self.parameters.stats().is_some() {
+            add("stats", "daemonset", self.observers());
+        }
+        if let Some(calm) = &self.parameters.calm {
+            add(CALM, "calm_statefulset", self.calm_servers(calm));
+        }
+        if !self.parameters.is_by_agent() {
+            add("client", "client_pod", self.client());
+        }
+        all
+    }
+
+    /// Kind and name of all that a run makes, and of the pods and claims that the
+    /// cluster makes for its sets: what stands there already, the sets would take.
+    #[must_use]
+    pub fn names(&self) -> BTreeSet<(String, String)> {
+        let mut names = BTreeSet::new();
+        for Manifest { object, .. } in self.all() {
+            let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+            let (kind, name) = (text("/kind"), text("/metadata/name"));
+            let (kind, name) = (kind.unwrap_or_default(), name.unwrap_or_default());
+            names.insert((kind.to_owned(), name.to_owned()));
+            let replicas = object.pointer("/spec/replicas").and_then(Value::as_u64);
+            for place in 0..replicas.unwrap_or(0) {
+                let pod = format!("{name}-{place}");
+                names.insert(("PersistentVolumeClaim".to_owned(), format!("dataset-{pod}")));
+                names.insert(("Pod".to_owned(), pod));
+            }
+        }
+        names
+    }
+
     fn labels(&self, part: &str) -> Value {
         json!({
             MADE_BY.0: MADE_BY.1,
@@ -57,6 +137,12 @@ impl Objects<'_> {
             "kind": "Namespace",
             "metadata": {"name": self.parameters.namespace, "labels": {MADE_BY.0: MADE_BY.1}},
         })
+    }
+
+    /// The same, as it is kept.
+    #[must_use]
+    pub fn own_namespace(&self) -> Manifest {
+        Manifest::new(&self.folder(), "namespace", self.namespace())
     }
 
     /// What runs on the servers: `fio` or `fathom`.
@@ -136,11 +222,13 @@ impl Objects<'_> {
     ) -> Value {
         let mut claim = json!({
             "accessModes": ["ReadWriteOnce"],
-            "resources": {"requests": {"storage": format!("{}Gi", claim_bytes >> 30)}},
+            "resources": {"requests": {"storage": in_claim(claim_bytes)}},
         });
         if let Some(class) = class {
             claim["storageClassName"] = json!(class);
         }
+        let mut pod = pod.clone();
+        self.parameters.resources.put(&mut pod);
         json!({
             "apiVersion": "apps/v1",
             "kind": "StatefulSet",
@@ -206,25 +294,27 @@ impl Objects<'_> {
     /// itself.
     #[must_use]
     pub fn client(&self) -> Value {
+        let mut pod = json!({
+            "automountServiceAccountToken": false,
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 0,
+            "containers": [{
+                "name": "fio",
+                "image": self.image,
+                "imagePullPolicy": "IfNotPresent",
+                "command": ["sleep", "infinity"],
+                "workingDir": "/client",
+                "securityContext": unprivileged(),
+                "volumeMounts": [{"name": "work", "mountPath": "/client"}],
+            }],
+            "volumes": [{"name": "work", "emptyDir": {}}],
+        });
+        self.parameters.resources.put(&mut pod);
         json!({
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": self.metadata(CLIENT, "client"),
-            "spec": {
-                "automountServiceAccountToken": false,
-                "restartPolicy": "Never",
-                "terminationGracePeriodSeconds": 0,
-                "containers": [{
-                    "name": "fio",
-                    "image": self.image,
-                    "imagePullPolicy": "IfNotPresent",
-                    "command": ["sleep", "infinity"],
-                    "workingDir": "/client",
-                    "securityContext": unprivileged(),
-                    "volumeMounts": [{"name": "work", "mountPath": "/client"}],
-                }],
-                "volumes": [{"name": "work", "emptyDir": {}}],
-            },
+            "spec": pod,
         })
     }
 
@@ -289,6 +379,8 @@ impl Objects<'_> {
     }
 
     fn on_each_node(&self, name: &str, pod: &Value) -> Value {
+        let mut pod = pod.clone();
+        self.parameters.resources.put(&mut pod);
         json!({
             "apiVersion": "apps/v1",
             "kind": "DaemonSet",
@@ -314,6 +406,31 @@ pub(super) fn unprivileged() -> Value {
 mod tests {
     use super::super::{Given, Workload, to_yaml};
     use super::*;
+
+    #[test]
+    fn every_pod_has_the_resources_that_are_asked_for() {
+        let given: Given = toml::from_str(
+            "requests = 'cpu=2'\nlimits = 'memory=4Gi'\nstats_s = 9\ndropcaches = ['pagecache']\n[calm]\n",
+        )
+        .unwrap();
+        let runs = given.runs(Workload::Seq, &Given::default()).unwrap();
+        let objects = Objects {
+            parameters: &runs[0],
+            run: "r1",
+            image: "i",
+        };
+        let wanted = json!({"requests": {"cpu": "2"}, "limits": {"memory": "4Gi"}});
+        let mut pods = 0;
+        for Manifest { object, .. } in objects.all() {
+            let of_set = object.pointer("/spec/template/spec/containers/0/resources");
+            let of_pod = object.pointer("/spec/containers/0/resources");
+            if object["kind"] != "Service" {
+                assert_eq!(of_set.or(of_pod), Some(&wanted), "{object}");
+                pods += 1;
+            }
+        }
+        assert_eq!(pods, 5);
+    }
 
     #[test]
     fn servers_have_the_least_privileges_and_their_labels() {

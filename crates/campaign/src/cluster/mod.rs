@@ -12,6 +12,8 @@ mod files;
 #[cfg(feature = "kube")]
 mod going;
 #[cfg(feature = "kube")]
+mod heard;
+#[cfg(feature = "kube")]
 mod hosts;
 pub mod image;
 mod inventory;
@@ -19,13 +21,17 @@ pub mod jobs;
 #[cfg(feature = "kube")]
 mod kept;
 pub mod manifests;
+#[cfg(feature = "kube")]
+mod named;
 mod parameters;
 #[cfg(feature = "kube")]
 mod phase;
 pub mod pod;
 #[cfg(feature = "kube")]
 mod removal;
+pub mod resources;
 pub mod rights;
+mod size;
 #[cfg(feature = "kube")]
 mod start;
 #[cfg(feature = "kube")]
@@ -43,4 +49,5 @@ pub use inventory::read as read_inventory;
 pub use parameters::{DropCaches, Given, Parameters, Runs, Workload};
 #[cfg(feature = "kube")]
 pub use removal::cleanup;
+pub use size::GibSize;
 pub use yaml::to_yaml;

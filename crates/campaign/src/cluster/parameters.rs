@@ -2,13 +2,16 @@
 //! and resolved.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fathom_engine::choice::Wish;
+use fathom_model::units;
 use serde::{Deserialize, Serialize};
 
 use super::calm::{Calm, GivenCalm};
 use super::inventory;
+use super::resources::Resources;
+use super::size::GibSize;
 use crate::error::{Fault, Place};
 
 /// Bytes of a gigabyte as claims and file sizes count it (`Gi`, fio's `g`).
@@ -21,18 +24,18 @@ pub struct Given {
     /// Servers, each with a volume of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ninstances: Option<u32>,
-    /// Size of a job's file in GiB.
+    /// Size of a job's file.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fsz_gb: Option<u64>,
+    pub fsz_gb: Option<GibSize>,
     /// Jobs of each server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub njobs: Option<u32>,
     /// Label of the nodes that servers may run on: `key=value`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_node_label: Option<String>,
-    /// Size of a claim in GiB, when it is not computed.
+    /// Size of a claim, when it is not computed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pvcsz_req_gb: Option<u64>,
+    pub pvcsz_req_gb: Option<GibSize>,
     /// Storage class of the claims; absent is the cluster's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storageclass: Option<String>,
@@ -75,9 +78,21 @@ pub struct Given {
     /// Longest wait for a phase, in s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maxwait_s: Option<u64>,
+    /// What every pod asks its node for: `cpu=2,memory=4Gi`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<String>,
+    /// What every pod may take at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<String>,
     /// A load in the background.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calm: Option<GivenCalm>,
+    /// The benchmark that an inventory is of.
+    #[serde(skip)]
+    pub benchmark: Option<Workload>,
+    /// Folder of the runs that an inventory names.
+    #[serde(skip)]
+    pub run_basedir: Option<PathBuf>,
     /// Runs one after the other; each says what is different from the rest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run: Vec<Given>,
@@ -91,6 +106,20 @@ pub enum Workload {
     Seq,
     /// Random reads and writes after a full prefill.
     Rand,
+    /// A job file of the user's.
+    Job,
+}
+
+impl Workload {
+    /// The command that runs it.
+    #[must_use]
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::Seq => "cluster seq",
+            Self::Rand => "cluster rand",
+            Self::Job => "cluster job",
+        }
+    }
 }
 
 /// A way to drop caches.
@@ -147,6 +176,8 @@ pub struct Parameters {
     pub runtime_s: u64,
     /// Longest wait for a phase in s.
     pub maxwait_s: u64,
+    /// Requests and limits of the pods.
+    pub resources: Resources,
     /// The load in the background.
     pub calm: Option<Calm>,
 }
@@ -240,7 +271,11 @@ impl Given {
             rate_iops,
             rw,
             runtime_s,
-            maxwait_s
+            maxwait_s,
+            requests,
+            limits,
+            benchmark,
+            run_basedir
         )
     }
 
@@ -257,23 +292,79 @@ impl Given {
         resolved.collect()
     }
 
+    /// That nothing was said which the benchmark does not use.
+    fn all_is_used(&self, workload: Workload) -> Result<(), String> {
+        if let Some(other) = self.benchmark.filter(|other| *other != workload)
+            && workload != Workload::Job
+        {
+            return Err(format!(
+                "the inventory is one for fathom {}, and this is fathom {}",
+                other.command(),
+                workload.command()
+            ));
+        }
+        let of_rand = [
+            (self.iodepth.is_some(), "iodepth"),
+            (self.rate_iops.is_some(), "rate_iops"),
+            (self.rw.is_some(), "rw"),
+            (self.runtime_s.is_some(), "runtime"),
+        ];
+        let of_both = [
+            (self.fsz_gb.is_some(), "fsz_gb"),
+            (self.njobs.is_some(), "njobs"),
+            (self.bs.is_some(), "bs"),
+        ];
+        let (not_of_rand, what) = match workload {
+            Workload::Rand => (&[][..], ""),
+            Workload::Seq => (&of_rand[..], "these are for fathom cluster rand"),
+            Workload::Job => (&of_rand[..], "the job file says all of it"),
+        };
+        let both = match workload {
+            Workload::Job => &of_both[..],
+            _ => &[],
+        };
+        let said = not_of_rand
+            .iter()
+            .chain(both)
+            .filter(|(is_said, _)| *is_said);
+        let said: Vec<&str> = said.map(|(_, name)| *name).collect();
+        if !said.is_empty() {
+            return Err(format!(
+                "fathom {} does not use {}: {what}",
+                workload.command(),
+                said.join(", ")
+            ));
+        }
+        if self.stats_node_label.is_some() && self.stats_s.unwrap_or(0) == 0 {
+            return Err(
+                "stats_node_label is said, and no statistics are asked for (--stats)".to_owned(),
+            );
+        }
+        let drops = self.dropcaches.as_ref();
+        if self.dropcaches_node_label.is_some()
+            && !drops.is_some_and(|drops| drops.contains(&DropCaches::PageCache))
+        {
+            return Err(
+                "dropcaches_node_label is said, and no page cache is to be dropped (--dropcaches pagecache)"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+
     fn resolved(self, workload: Workload) -> Result<Parameters, String> {
+        self.all_is_used(workload)?;
         let njobs = self.njobs.unwrap_or(2);
-        let fsz_gb = self.fsz_gb.unwrap_or(2);
+        let file = self.fsz_gb.unwrap_or_else(|| GibSize::of_gib(2)).bytes();
         // As the tool does it that this benchmark is known from: room for the
         // files twice, and something to spare.
         let computed = || {
-            fsz_gb
-                .checked_mul(u64::from(njobs))?
+            file.checked_mul(u64::from(njobs))?
                 .checked_mul(2)?
-                .checked_add(32)
+                .checked_add(32 * GIB)
         };
-        let claim_gb = self.pvcsz_req_gb.or_else(computed);
-        let bytes = |gb: Option<u64>, what: &str| {
-            gb.filter(|&gb| gb > 0)
-                .and_then(|gb| gb.checked_mul(GIB))
-                .ok_or_else(|| format!("{what} has no size"))
-        };
+        let claim = self.pvcsz_req_gb.map(GibSize::bytes).or_else(computed);
+        let claim = claim.filter(|claim| *claim < 1 << 53);
         let class = self.storageclass.as_ref();
         let has_fio = self.engine.is_none_or(|engine| engine == Wish::Fio);
         let calm = self
@@ -281,10 +372,10 @@ impl Given {
             .map_or(Ok(None), |calm| calm.resolved(class, has_fio))?;
         let parameters = Parameters {
             ninstances: self.ninstances.unwrap_or(1),
-            file_bytes: bytes(Some(fsz_gb), "fsz_gb")?,
+            file_bytes: file,
             njobs,
             server_node_label: self.server_node_label.as_deref().map(label).transpose()?,
-            claim_bytes: bytes(claim_gb, "the claim")?,
+            claim_bytes: claim.ok_or("the claim is too large")?,
             storageclass: self.storageclass,
             namespace: self.namespace.unwrap_or_else(|| "fathom".to_owned()),
             dropcaches: self.dropcaches.unwrap_or_default(),
@@ -299,7 +390,7 @@ impl Given {
             engine: self.engine.unwrap_or(Wish::Fio),
             bs: self.bs.unwrap_or_else(|| match workload {
                 Workload::Seq => vec!["128k".to_owned()],
-                Workload::Rand => vec!["4k".to_owned()],
+                Workload::Rand | Workload::Job => vec!["4k".to_owned()],
             }),
             iodepth: self.iodepth.unwrap_or_else(|| vec![16]),
             rate_iops: self.rate_iops.unwrap_or_else(|| vec![0]),
@@ -308,25 +399,35 @@ impl Given {
                 .unwrap_or_else(|| ["randread", "randwrite"].map(str::to_owned).to_vec()),
             runtime_s: self.runtime_s.unwrap_or(60),
             maxwait_s: self.maxwait_s.unwrap_or(36_000),
+            resources: Resources::read(self.requests.as_deref(), self.limits.as_deref())?,
             calm,
         };
-        parameters.checked()
+        parameters.checked(workload)
     }
 }
 
 impl Parameters {
-    fn checked(self) -> Result<Self, String> {
+    fn checked(self, workload: Workload) -> Result<Self, String> {
         if self.ninstances == 0 || self.njobs == 0 {
             return Err("ninstances and njobs are at least 1".to_owned());
         }
         let needed = self.file_bytes.saturating_mul(u64::from(self.njobs));
-        if needed > self.claim_bytes {
+        // The files of a job of the user's are its own.
+        if needed > self.claim_bytes && workload != Workload::Job {
+            let [claim, file] = [self.claim_bytes, self.file_bytes].map(|b| units::bytes(b as f64));
             return Err(format!(
-                "a claim of {} GiB does not hold {} files of {} GiB",
-                self.claim_bytes / GIB,
-                self.njobs,
-                self.file_bytes / GIB
+                "a claim of {claim} does not hold {} files of {file}",
+                self.njobs
             ));
+        }
+        let lists = [
+            (self.bs.is_empty(), "bs"),
+            (self.iodepth.is_empty(), "iodepth"),
+            (self.rate_iops.is_empty(), "rate_iops"),
+            (self.rw.is_empty(), "rw"),
+        ];
+        if let Some((_, name)) = lists.iter().find(|(is_empty, _)| *is_empty) {
+            return Err(format!("{name} is an empty list"));
         }
         if !is_dns_label(&self.namespace) {
             return Err(format!(
@@ -409,7 +510,7 @@ mod tests {
             "{error}"
         );
         let small = Given {
-            pvcsz_req_gb: Some(1),
+            pvcsz_req_gb: Some(GibSize::of_gib(1)),
             ..Given::default()
         };
         assert!(
@@ -418,6 +519,43 @@ mod tests {
                 .unwrap_err()
                 .contains("does not hold")
         );
+    }
+
+    #[test]
+    fn what_a_benchmark_does_not_use_is_refused() {
+        let refused = |workload, text: &str| {
+            let given = Given::read(Path::new("p.toml"), text).unwrap();
+            given.runs(workload, &Given::default()).unwrap_err()
+        };
+        for (workload, text, named) in [
+            (Workload::Seq, "iodepth = [4]\n", "iodepth"),
+            (
+                Workload::Seq,
+                "[[run]]\nrw = ['randread']\nruntime_s = 5\n",
+                "rw, runtime",
+            ),
+            (Workload::Job, "bs = ['4k']\n", "bs"),
+            (Workload::Job, "fsz_gb = 0.3\nnjobs = 4\n", "fsz_gb, njobs"),
+            (Workload::Job, "rate_iops = [9]\n", "rate_iops"),
+        ] {
+            let told = format!("{} does not use {named}: ", workload.command());
+            let said = refused(workload, text);
+            assert!(said.contains(&told), "{said}");
+        }
+        assert!(refused(Workload::Rand, "stats_node_label = 'a=b'\n").contains("--stats"));
+        assert!(refused(Workload::Rand, "dropcaches_node_label = 'a=b'\n").contains("pagecache"));
+        assert!(refused(Workload::Rand, "bs = []\n").contains("empty"));
+    }
+
+    #[test]
+    fn the_claim_of_a_job_is_not_checked_against_files_that_it_does_not_have() {
+        let small = Given {
+            pvcsz_req_gb: Some("512M".parse().unwrap()),
+            ..Given::default()
+        };
+        let runs = small.runs(Workload::Job, &Given::default()).unwrap();
+        assert_eq!(runs[0].claim_bytes, 512 << 20);
+        assert!(small.runs(Workload::Seq, &Given::default()).is_err());
     }
 
     #[test]

@@ -1,18 +1,29 @@
 //! A phase: one job file that all servers run at the same time.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use fathom_engine::fio::import;
-use fathom_fleet::kube::KubeError;
+use fathom_fleet::kube::{KubeError, Ran};
 use fathom_model::{Event, Failure, FailureKind, Results};
 
-use super::going::{ClusterError, Going, SHORT, Server};
+use super::calm::Load;
+use super::going::{ClusterError, Going, Server};
+use super::heard::{API, Heard};
 use super::hosts;
 use super::jobs::Phase;
 use super::manifests::CLIENT;
+use super::start::Pace;
 use super::statistics::Nodes;
 use super::trouble::lost;
 use super::whole::Written;
+
+/// A command that is only to be answered, and how long that may take.
+const SPEAK: &[&str] = &["sh", "-c", ":"];
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// The figures of many servers are many MB.
+const TAKE: Duration = Duration::from_secs(120);
 
 /// What the client of a phase has left.
 struct Output {
@@ -33,7 +44,8 @@ impl Going<'_, '_> {
         nodes: &Nodes,
     ) -> Result<(), ClusterError> {
         let name = &phase.name;
-        self.keep(&format!("jobs/{name}.fio"), phase.text.as_bytes())?;
+        let addresses = servers.iter().map(|server| server.address.as_str());
+        self.keep_job(phase, &addresses.collect::<Vec<_>>())?;
         // The job comes as the input: the files of a phase are in a folder of its own.
         let start = format!(
             "mkdir /client/{name} && cd /client/{name} && cat >job.fio && \
@@ -54,13 +66,13 @@ impl Going<'_, '_> {
         nodes.mark();
         self.calm_phase_ends(name)?;
         let take = format!("cat /client/{name}/log >&2; cat /client/{name}/out");
-        let taken = self.exec(CLIENT, &["sh", "-c", &take], None, SHORT)?;
+        let taken = self.exec(CLIENT, &["sh", "-c", &take], None, TAKE)?;
         let out = Output {
             code,
             report: taken.stdout,
             log: taken.stderr,
         };
-        self.keep(&format!("client/{name}/fio.{name}.run.txt"), &out.report)?;
+        self.keep_run_text(name, &out.report)?;
         self.keep(&format!("client/{name}/fio.{name}.log"), &out.log)?;
         let written = self.take_results(phase, servers, &out);
         let by_address = servers
@@ -70,12 +82,7 @@ impl Going<'_, '_> {
     }
 
     /// Tells the client who the servers are.
-    pub(super) fn introduce(&self, servers: &[Server]) -> Result<(), ClusterError> {
-        let hosts: String = servers
-            .iter()
-            .map(|server| format!("{}\n", server.address))
-            .collect();
-        self.keep("hosts.list", hosts.as_bytes())?;
+    pub(super) fn introduce(&self, hosts: &str) -> Result<(), ClusterError> {
         let write = ["sh", "-c", "cat >/client/hosts.list"];
         self.must(CLIENT, &write, Some(hosts.as_bytes()))?;
         Ok(())
@@ -83,45 +90,73 @@ impl Going<'_, '_> {
 
     /// Looks for the client's exit again and again: no connection has to last as
     /// long as the run does. A look waits a second in the pod, so that the end is
-    /// not told late.
-    fn wait_for_exit(&self, phase: &str, servers: &[Server]) -> Result<i32, ClusterError> {
+    /// not told late. A pod of each other node is spoken to from time to time: of a
+    /// node that has stopped nobody else says anything for a long time.
+    fn wait_for_exit(&mut self, phase: &str, servers: &[Server]) -> Result<i32, ClusterError> {
         let limit = Duration::from_secs(self.objects.parameters.maxwait_s);
         let began = Instant::now();
         let look = format!(
             "cd /client/{phase}; for i in 1 2 3 4 5 6 7 8 9 10; do \
             [ ! -s exit ] || break; sleep 0.1; done; cat exit 2>/dev/null"
         );
+        let look: &[&str] = &["sh", "-c", &look];
+        let others = of_other_nodes(servers, self.client.as_ref());
+        let mut heard = Heard::new(began);
+        let mut pace = Pace::new();
         loop {
             self.go_on()?;
-            // A look that fails may be the first to tell that the client is gone.
-            let looked = self.exec(CLIENT, &["sh", "-c", &look], None, SHORT);
-            let told = looked.as_ref().map(|ran| ran.stdout.as_slice());
-            let told = String::from_utf8_lossy(told.unwrap_or_default()).into_owned();
-            if let Ok(code) = told.trim().parse() {
+            let mut commands = vec![(CLIENT, look)];
+            let due = others
+                .iter()
+                .filter(|pod| heard.is_due(pod, Instant::now()));
+            commands.extend(due.map(|pod| (pod.as_str(), SPEAK)));
+            let told = self.cluster.exec_each(self.namespace(), &commands, ANSWER);
+            let code = told.first().and_then(exit_code);
+            for ((pod, _), ran) in commands.iter().zip(told) {
+                heard.take(pod, ran.map(|_| ()), Instant::now())?;
+            }
+            if let Some(code) = code {
                 return Ok(code);
             }
-            let lost = self.lost(servers)?;
-            if !lost.is_empty() {
-                return Err(ClusterError::Command(lost.join("; ")));
+            self.tell_silent(phase, &mut heard)?;
+            match self.lost(servers) {
+                Ok(lost) if lost.is_empty() => heard.take(API, Ok(()), Instant::now())?,
+                Ok(lost) => return Err(ClusterError::Command(lost.join("; "))),
+                Err(error) => heard.take(API, Err(error), Instant::now())?,
             }
-            looked?;
+            self.tell_silent(phase, &mut heard)?;
             if began.elapsed() >= limit {
                 return Err(ClusterError::Command(format!(
                     "phase {phase} did not end within {} s",
                     limit.as_secs()
                 )));
             }
+            if heard.is_silent(CLIENT) {
+                pace.wait();
+            }
         }
     }
 
-    /// Servers, and the client, that are not the ones any more that the phase
+    /// Tells of who does not answer; ends the run where that lasts.
+    fn tell_silent(&mut self, phase: &str, heard: &mut Heard) -> Result<(), ClusterError> {
+        for text in heard.news(Instant::now())? {
+            let text = format!("phase {phase}: {text}");
+            self.tell(Event::Note { text });
+        }
+        Ok(())
+    }
+
+    /// Servers, the client, and servers of the load in the background, that are not the ones any more that the phase
     /// began with: deleted and made again, restarted, not ready. Each with what
     /// became of it.
     pub(super) fn lost(&self, servers: &[Server]) -> Result<Vec<String>, KubeError> {
         let pods = self.all_pods()?;
-        let lost = servers.iter().chain(&self.client).filter_map(|server| {
-            let why = lost(&pods, &server.uid)?;
-            Some(format!("{} went away while it ran: {why}", server.pod))
+        let ours = servers.iter().chain(&self.client);
+        let ours = ours.map(|server| (server.pod.as_str(), server.uid.as_str()));
+        let calm = self.calm.iter().flat_map(Load::servers);
+        let lost = ours.chain(calm).filter_map(|(pod, uid)| {
+            let why = lost(&pods, uid)?;
+            Some(format!("{pod} went away while it ran: {why}"))
         });
         Ok(lost.collect())
     }
@@ -149,17 +184,15 @@ impl Going<'_, '_> {
             Err(error) => {
                 let said = String::from_utf8_lossy(&out.log);
                 failures.push(failed(format!(
-                    "phase {}: {error}; {}",
+                    "phase {}: {}: {error}; {}",
                     phase.name,
+                    ended(out.code),
                     said.trim()
                 )));
             }
         }
         if out.code != 0 && failures.is_empty() {
-            failures.push(failed(format!(
-                "phase {}: fio ended with {}",
-                phase.name, out.code
-            )));
+            failures.push(failed(format!("phase {}: {}", phase.name, ended(out.code))));
         }
         self.failed |= !failures.is_empty();
         for failure in failures {
@@ -167,6 +200,29 @@ impl Going<'_, '_> {
         }
         written
     }
+}
+
+/// How fio's client ended: the shell that waited for it adds 128 to a signal.
+fn ended(code: i32) -> String {
+    match code - 128 {
+        signal @ 1..=64 => format!("fio's client was ended by signal {signal}"),
+        _ => format!("fio ended with {code}"),
+    }
+}
+
+/// The exit code that a look has found.
+fn exit_code(ran: &Result<Ran, KubeError>) -> Option<i32> {
+    let told = ran.as_ref().ok()?.stdout.as_slice();
+    String::from_utf8_lossy(told).trim().parse().ok()
+}
+
+/// A server of each node that the client is not on.
+fn of_other_nodes(servers: &[Server], client: Option<&Server>) -> Vec<String> {
+    let mut nodes: BTreeSet<&str> = client.iter().map(|client| client.node.as_str()).collect();
+    let others = servers
+        .iter()
+        .filter(|server| nodes.insert(server.node.as_str()));
+    others.map(|server| server.pod.clone()).collect()
 }
 
 /// Ends the run where a phase has not written what later ones read. `servers`

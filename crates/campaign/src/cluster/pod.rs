@@ -24,7 +24,13 @@ pub struct Look {
 }
 
 /// The files of a [`Look`]: other names are not kept.
-pub const FILES: [&str; 4] = ["df_h.txt", "mount.txt", "ls_l.txt", "env.txt"];
+pub const FILES: [&str; 5] = [
+    "df_h.txt",
+    "mount.txt",
+    "ls_l.txt",
+    "env.txt",
+    "versions.txt",
+];
 
 impl Look {
     /// Looks around; what cannot be seen is said in its place.
@@ -36,6 +42,7 @@ impl Look {
             mounts.as_deref().map(str::to_owned).map_err(again),
             listed(folder),
             surroundings(),
+            versions(version),
         ];
         let told = texts
             .into_iter()
@@ -135,6 +142,13 @@ fn surroundings() -> io::Result<String> {
     Ok(format!("{kernel}processors: {cpus}\n{total}\n"))
 }
 
+/// Fathom, the kernel, and the distribution where the image has one.
+fn versions(version: &str) -> io::Result<String> {
+    let kernel = fs::read_to_string("/proc/version")?;
+    let system = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    Ok(format!("fathom-{version}\n{kernel}{system}"))
+}
+
 /// Drops the page cache of this machine, once what is dirty in it is written.
 ///
 /// # Errors
@@ -159,6 +173,7 @@ mod tests {
         assert!(of("df_h.txt").lines().any(|line| line.ends_with("\t/")));
         assert!(of("mount.txt").contains(" / "));
         assert!(of("env.txt").contains("MemTotal"));
+        assert!(of("versions.txt").starts_with("fathom-1\nLinux version "));
         let files: Vec<_> = of("ls_l.txt").lines().collect();
         assert!(files[0].starts_with("drwx") && files[0].ends_with(" a b"));
         assert!(files[1].starts_with("-rw-") && files[1].contains(" 3 "));

@@ -24,12 +24,11 @@ const fn right(verb: &'static str, group: &'static str, resource: &'static str) 
     }
 }
 
-/// What every benchmark needs in its namespace. To apply an object that is not
-/// there takes `patch` and `create`; a command in a pod `get` or `create`, as the
+/// What every benchmark needs in its namespace. Objects are made,
+/// never changed; a command in a pod `get` or `create`, as the
 /// cluster's version has it.
-const ALWAYS: [Right; 17] = [
+const ALWAYS: [Right; 15] = [
     right("list", "", "services"),
-    right("patch", "", "services"),
     right("create", "", "services"),
     right("delete", "", "services"),
     right("list", "", "pods"),
@@ -41,18 +40,16 @@ const ALWAYS: [Right; 17] = [
     right("delete", "", "persistentvolumeclaims"),
     right("list", "", "events"),
     right("list", "apps", "statefulsets"),
-    right("patch", "apps", "statefulsets"),
     right("create", "apps", "statefulsets"),
     right("delete", "apps", "statefulsets"),
     right("list", "apps", "daemonsets"),
 ];
 
 /// What makes the client of fio servers.
-const CLIENT: [Right; 2] = [right("patch", "", "pods"), right("create", "", "pods")];
+const CLIENT: [Right; 1] = [right("create", "", "pods")];
 
 /// What makes and removes a daemon set.
-const DAEMONS: [Right; 3] = [
-    right("patch", "apps", "daemonsets"),
+const DAEMONS: [Right; 2] = [
     right("create", "apps", "daemonsets"),
     right("delete", "apps", "daemonsets"),
 ];
@@ -69,10 +66,10 @@ pub fn needed(parameters: &Parameters, makes_namespace: bool) -> Vec<Right> {
         all.extend(DAEMONS);
     }
     if makes_namespace {
-        all.extend(["patch", "create"].map(|verb| Right {
+        all.push(Right {
             of_cluster: true,
-            ..right(verb, "", "namespaces")
-        }));
+            ..right("create", "", "namespaces")
+        });
     }
     all
 }

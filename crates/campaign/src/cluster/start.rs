@@ -6,9 +6,10 @@ use fathom_fleet::kube::{Kind, KubeError};
 use fathom_model::Event;
 use serde_json::Value;
 
-use super::going::{CLAIM, ClusterError, DAEMON_SET, EVENT, Going, POD, STATEFUL_SET};
+use super::calm;
+use super::going::{CLAIM, ClusterError, DAEMON_SET, EVENT, Going, POD, SERVICE, STATEFUL_SET};
 use super::manifests::{MADE_BY, RUN};
-use super::trouble::{Hope, Seen, Trouble, is_ready, text, troubles};
+use super::trouble::{Hope, Seen, Trouble, is_ready, items, text, troubles};
 
 /// How long what stands against a start may stand there: schedulers and
 /// provisioners try again.
@@ -20,6 +21,11 @@ const HASTE: Duration = Duration::from_secs(1);
 /// two tries to attach or mount (maxDurationBeforeRetry in
 /// pkg/util/goroutinemap/exponentialbackoff).
 const RETRIES: Duration = Duration::from_secs(150);
+/// Labels of an object that are told of: its owner is among the first.
+const LABELS_MAX: usize = 6;
+/// A start of which nothing can be said is told of by then: a node that has
+/// stopped says nothing.
+const SILENT: Duration = Duration::from_secs(20);
 /// How long what an earlier run has left may take to go.
 const GOING: Duration = Duration::from_secs(60);
 
@@ -45,36 +51,78 @@ impl Going<'_, '_> {
     /// Waits until what an earlier run made is gone: names would be the same.
     ///
     /// # Errors
-    /// When it is not going, as another run is there or was killed.
+    /// When it is not going, as another run is there or was killed; or when others
+    /// have something under a name that this run needs.
     pub(super) fn find_room(&self) -> Result<(), ClusterError> {
-        let labels = format!("{}={}", MADE_BY.0, MADE_BY.1);
-        let namespace = self.namespace();
-        let list = |kind: Kind| self.cluster.list(kind, Some(namespace), &labels, "");
         let began = Instant::now();
         let mut pace = Pace::new();
         loop {
             self.go_on()?;
-            let mut there = Vec::new();
-            for kind in [STATEFUL_SET, POD, CLAIM] {
-                there.extend(list(kind)?.into_iter().map(|object| (kind, object)));
-            }
-            let Some((kind, first)) = there.first() else {
+            let Some((kind, first)) = self.is_room()? else {
                 return Ok(());
             };
             // Only what makes the rest again stays for sure.
-            let stays = *kind == STATEFUL_SET && !is_going(first);
+            let stays = matches!(kind, "StatefulSet" | "DaemonSet") && !is_going(&first);
             if stays || began.elapsed() >= GOING {
-                return Err(ClusterError::Occupied {
-                    namespace: namespace.to_owned(),
-                    what: format!(
-                        "{} {} of run {}",
-                        kind.kind,
-                        text(first, "/metadata/name"),
-                        label(first, RUN)
-                    ),
-                });
+                return Err(self.occupied(kind, &first));
             }
             pace.wait();
+        }
+    }
+
+    /// What an earlier run has left; `None` when there is room for this one.
+    ///
+    /// # Errors
+    /// When there is something of others under a name that this run needs.
+    pub(super) fn is_room(&self) -> Result<Option<(&'static str, Value)>, ClusterError> {
+        let names = self.objects.names();
+        let mut left = None;
+        for kind in [STATEFUL_SET, DAEMON_SET, SERVICE, POD, CLAIM] {
+            // All that is there: what is not Fathom's has no label to ask for.
+            for object in self.cluster.list(kind, Some(self.namespace()), "", "")? {
+                if label(&object, RUN) == self.objects.run {
+                    continue;
+                }
+                if label(&object, MADE_BY.0) == MADE_BY.1 {
+                    left.get_or_insert((kind.kind, object));
+                } else if names.contains(&named(kind, &object)) {
+                    return Err(self.foreign(kind, &object));
+                }
+            }
+        }
+        Ok(left)
+    }
+
+    /// That the claims of a set are those that were made for this run: a set takes
+    /// one that somebody makes before it does.
+    ///
+    /// # Errors
+    /// The first one that is not.
+    fn own_claims(&self) -> Result<(), ClusterError> {
+        let names = self.objects.names();
+        for claim in self.cluster.list(CLAIM, Some(self.namespace()), "", "")? {
+            let is_ours = label(&claim, RUN) == self.objects.run;
+            if !is_ours && names.contains(&named(CLAIM, &claim)) {
+                return Err(self.foreign(CLAIM, &claim));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn occupied(&self, kind: &str, object: &Value) -> ClusterError {
+        let name = text(object, "/metadata/name");
+        ClusterError::Occupied {
+            namespace: self.namespace().to_owned(),
+            what: format!("{kind} {name} of run {}", label(object, RUN)),
+        }
+    }
+
+    fn foreign(&self, kind: Kind, object: &Value) -> ClusterError {
+        ClusterError::Foreign {
+            namespace: self.namespace().to_owned(),
+            kind: kind.kind.to_owned(),
+            name: text(object, "/metadata/name").to_owned(),
+            owner: owner(object),
         }
     }
 
@@ -94,6 +142,10 @@ impl Going<'_, '_> {
             self.go_on()?;
             let pods = self.pods(component)?;
             if pods.len() >= wanted && pods.iter().all(is_ready) {
+                // Only these have claims.
+                if matches!(component, "server" | calm::PART) {
+                    self.own_claims()?;
+                }
                 return Ok(pods);
             }
             let seen = self.see(pods)?;
@@ -114,8 +166,10 @@ impl Going<'_, '_> {
                 }
                 return Err(ClusterError::Start { part, troubles });
             }
-            if !is_told && stands >= PATIENCE {
+            if !is_told && (stands >= PATIENCE || began.elapsed() >= SILENT) {
                 is_told = true;
+                let waiting = waiting(&seen.pods, wanted);
+                troubles.extend(waiting.filter(|_| troubles.is_empty()));
                 let text = format!("the {part} wait: {}", troubles.join("; "));
                 self.tell(Event::Note { text });
             }
@@ -189,6 +243,56 @@ fn patience_with(hope: Hope) -> Duration {
         Hope::Little => PATIENCE,
         Hope::Retried => RETRIES,
     }
+}
+
+/// Which pods are not ready, and where they are to run.
+fn waiting(pods: &[Value], wanted: usize) -> Option<String> {
+    let ready = pods.iter().filter(|pod| is_ready(pod)).count();
+    let waiting: Vec<String> = pods
+        .iter()
+        .filter(|pod| !is_ready(pod))
+        .map(|pod| {
+            let node = match text(pod, "/spec/nodeName") {
+                "" => "no node yet".to_owned(),
+                node => format!("node {node}"),
+            };
+            let name = text(pod, "/metadata/name");
+            format!("{name} ({node}, {})", text(pod, "/status/phase"))
+        })
+        .collect();
+    let told = format!(
+        "{ready} of {wanted} are ready; not yet: {}",
+        waiting.join(", ")
+    );
+    (ready < wanted).then_some(told)
+}
+
+/// Whose an object is, as far as it says: its labels, and what made it.
+fn owner(object: &Value) -> String {
+    let labels = object
+        .pointer("/metadata/labels")
+        .and_then(Value::as_object);
+    let labels: Vec<String> = labels
+        .into_iter()
+        .flatten()
+        .take(LABELS_MAX)
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+        .collect();
+    let mut told = match labels.is_empty() {
+        true => "no labels".to_owned(),
+        false => format!("labels {}", labels.join(", ")),
+    };
+    for owner in items(object, "/metadata/ownerReferences") {
+        let (kind, name) = (text(owner, "/kind"), text(owner, "/name"));
+        told.push_str(&format!("; owner {kind} {name}"));
+    }
+    // The cluster's own rules leave nothing else in them.
+    told.replace(|c: char| !c.is_ascii_graphic() && c != ' ', "?")
+}
+
+fn named(kind: Kind, object: &Value) -> (String, String) {
+    let name = text(object, "/metadata/name");
+    (kind.kind.to_owned(), name.to_owned())
 }
 
 /// Whether an object is being removed.

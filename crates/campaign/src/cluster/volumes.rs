@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use fathom_device::node::{VOLUME_FILES, VolumeReading};
-use fathom_fleet::kube::Cluster;
+use fathom_fleet::kube::{KubeError, Ran};
 use fathom_model::Volume;
 
 use super::files::print;
@@ -20,8 +20,6 @@ use super::manifests::DATASET;
 
 /// A server that does not answer by then is taken for one of which nobody can tell.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Servers that are asked at the same time.
-const AT_ONCE: usize = 32;
 
 /// What each server sees under its data, in their order; or why it does not.
 pub(super) type Readings = Vec<Result<VolumeReading, String>>;
@@ -31,34 +29,16 @@ impl Going<'_, '_> {
     pub(super) fn read_volumes(&self, servers: &[Server]) -> Readings {
         let argv = print(&VOLUME_FILES, self.objects.parameters.is_by_agent());
         let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
-        let (cluster, namespace, argv) = (self.cluster, self.namespace(), &argv[..]);
-        let ask = |server: &Server| read(cluster, namespace, &server.pod, argv);
-        let mut readings = Vec::with_capacity(servers.len());
-        for some in servers.chunks(AT_ONCE) {
-            std::thread::scope(|scope| {
-                let asked: Vec<_> = some
-                    .iter()
-                    .map(|server| scope.spawn(move || ask(server)))
-                    .collect();
-                let lost = || Err("it could not be asked".to_owned());
-                readings.extend(
-                    asked
-                        .into_iter()
-                        .map(|one| one.join().unwrap_or_else(|_| lost())),
-                );
-            });
-        }
-        readings
+        let commands: Vec<_> = servers
+            .iter()
+            .map(|server| (server.pod.as_str(), &argv[..]))
+            .collect();
+        let told = self.cluster.exec_each(self.namespace(), &commands, ANSWER);
+        told.into_iter().map(read).collect()
     }
 }
 
-fn read(
-    cluster: &Cluster,
-    namespace: &str,
-    pod: &str,
-    argv: &[&str],
-) -> Result<VolumeReading, String> {
-    let ran = cluster.exec(namespace, pod, argv, None, ANSWER);
+fn read(ran: Result<Ran, KubeError>) -> Result<VolumeReading, String> {
     let ran = ran.map_err(|error| error.to_string())?;
     if ran.code != Some(0) {
         return Err(String::from_utf8_lossy(&ran.stderr).trim().to_owned());

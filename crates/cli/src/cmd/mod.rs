@@ -84,12 +84,15 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// Folder of the runs where none is named.
+pub const RUNS: &str = "fathom-runs";
+
 /// Options of every command.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Options of every command")]
 pub struct Global {
     /// Folder that holds the runs
-    #[arg(long, global = true, value_name = "DIR", default_value = "fathom-runs")]
+    #[arg(long, global = true, value_name = "DIR", default_value = RUNS)]
     pub runs: PathBuf,
     /// Print one JSON document to stdout and nothing else
     #[arg(long, global = true)]

@@ -95,6 +95,14 @@ impl Place {
         command
     }
 
+    /// A daemon of the cluster, by its name.
+    pub fn pid(&self, name: &str) -> String {
+        let pids = fs::read_to_string(state().join("run/pids")).unwrap();
+        let mut lines = pids.lines().filter_map(|line| line.split_once(' '));
+        let (_, pid) = lines.find(|(daemon, _)| *daemon == name).unwrap();
+        pid.trim().to_owned()
+    }
+
     pub fn kubectl_command(&self, args: &[&str]) -> Command {
         let mut command = Self::inside(&state().join("bin/kubectl"));
         command.args(["-n", &self.namespace]).args(args);
@@ -166,7 +174,9 @@ impl Place {
             ["--njobs", "1"],
             ["--pvcsz-req-gb", "2"],
         ];
-        let is_said = |pair: &&[&str; 2]| !more.contains(&pair[0]);
+        // What a job file says itself is not for flags.
+        let of_files = |flag: &str| kind == "job" && matches!(flag, "--fsz-gb" | "--njobs");
+        let is_said = |pair: &&[&str; 2]| !more.contains(&pair[0]) && !of_files(pair[0]);
         command.args(small.iter().filter(is_said).flatten());
         command.args(more);
         command

@@ -4,11 +4,13 @@
 mod broken;
 mod calm;
 mod cluster;
+mod foreign;
 mod native;
 mod recorder;
 mod recording;
 mod rights;
 mod stats;
+mod stopped;
 #[path = "../exchanges/tape.rs"]
 mod tape;
 mod whole;

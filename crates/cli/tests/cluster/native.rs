@@ -119,6 +119,18 @@ fn native_servers_write_read_and_leave_nothing() {
     assert!(seen("df_h.txt").contains("\t/dataset\n"));
     assert!(seen("mount.txt").contains(" /dataset "));
     assert!(seen("env.txt").contains("Linux version"));
+    assert!(seen("versions.txt").starts_with("fathom-"));
+    assert_eq!(place.recorded("hosts.list").lines().count(), 2);
+    let locations = place.recorded("podlocations.bench_fioseq.txt");
+    assert!(
+        locations.contains("server-fathom-0 node0 10."),
+        "{locations}"
+    );
+    let text = place.recorded("client/seqwr/fio.seqwr.run.txt");
+    assert!(
+        text.contains("All clients: (groupid=0, jobs=2): err= 0"),
+        "{text}"
+    );
     let set = place.recorded("server_fathom/fathomserver_statefulset.yaml");
     for told in [
         "readOnlyRootFilesystem: true",

@@ -34,6 +34,8 @@ fn a_sequential_benchmark_writes_reads_and_leaves_nothing() {
     assert!(text("server_fio/fioserver_statefulset.yaml").contains("kind: StatefulSet"));
     assert!(text("podlocations.txt").contains("server-fio-0 node0 10."));
     assert!(record.join("podlogs/server-fio-0.txt").exists());
+    assert!(text("podlocations.bench_fioseq.txt").contains("server-fio-0 node0 10."));
+    assert!(text("bench_fioseq/fio_seqwr_job.yaml").contains("rw=write"));
     let notes = doc["notes"].to_string();
     assert!(notes.contains("caches dropped: pagecache"), "{notes}");
     place.wait_for_nothing();

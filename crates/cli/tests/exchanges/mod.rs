@@ -3,16 +3,30 @@
 //! `make test-cluster` (tests/cluster/recording.rs).
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+mod beside;
+mod foreign;
 mod player;
+mod silent;
 mod tape;
 
 use player::Player;
+use tape::Exchange;
+
+/// A small benchmark.
+const SMALL: [&str; 6] = [
+    "seq",
+    "--ninstances=2",
+    "--fsz-gb=1",
+    "--njobs=1",
+    "--pvcsz-req-gb=2",
+    "--storageclass=hostpath",
+];
 
 /// A recording that is played, and a folder for runs.
 struct Played {
@@ -22,24 +36,35 @@ struct Played {
 
 impl Played {
     fn new(recording: &str) -> Self {
+        Self::with(recording, |_| {})
+    }
+
+    /// A recording in which something is different.
+    fn with(recording: &str, change: impl FnOnce(&mut Vec<Exchange>)) -> Self {
+        let mut exchanges = tape::read(recording);
+        change(&mut exchanges);
         Self {
-            player: Player::new(recording, "perf"),
+            player: Player::new(exchanges, "perf"),
             folder: tempfile::tempdir().unwrap(),
         }
     }
 
-    fn fathom(&self, args: &[&str]) -> Output {
+    fn command(&self, args: &[&str]) -> Command {
         let kubeconfig = self.folder.path().join("kubeconfig");
         fs::write(&kubeconfig, self.player.kubeconfig().to_string()).unwrap();
-        let output = Command::new(env!("CARGO_BIN_EXE_fathom"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        command
             .arg("--runs")
             .arg(self.folder.path().join("runs"))
             .arg("cluster")
             .args(args)
             .args(["--namespace", "perf", "--kubeconfig"])
-            .arg(kubeconfig)
-            .output()
-            .unwrap();
+            .arg(kubeconfig);
+        command
+    }
+
+    fn fathom(&self, args: &[&str]) -> Output {
+        let output = self.command(args).output().unwrap();
         assert_eq!(self.player.unknown(), [""; 0], "{output:?}");
         output
     }
@@ -49,9 +74,7 @@ impl Played {
     }
 
     fn seq_of(&self, image: &str, more: &[&str]) -> Output {
-        let small = ["seq", "--ninstances=2", "--fsz-gb=1", "--njobs=1"];
-        let where_to = ["--pvcsz-req-gb=2", "--storageclass=hostpath", "--image"];
-        self.fathom(&[&small[..], &where_to, &[image], more].concat())
+        self.fathom(&[&SMALL, &["--image", image][..], more].concat())
     }
 
     /// The only record.
@@ -72,6 +95,12 @@ impl Played {
 
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Whether something is made, changed, removed or run by what is asked.
+fn makes(asked: &str) -> bool {
+    let is_review = asked.contains("accessreviews");
+    (!asked.starts_with("GET") && !is_review) || asked.contains("/exec?")
 }
 
 /// A run that came to nothing: what is told of it, and that its set is removed.
@@ -131,6 +160,7 @@ fn a_benchmark_is_run_and_kept_and_all_is_removed() {
     assert!(text("server_fio/server-fio-1/df_h.txt").contains("/dataset"));
     assert_eq!(text("hosts.list").lines().count(), 2);
     assert!(text("podlocations.txt").contains("server-fio-0 node0 10."));
+    as_its_page_names_them(&record, "All clients");
     assert!(record.join("podlogs/server-fio-0.txt").exists());
     let removed = played.removed().join("\n");
     for kind in [
@@ -142,11 +172,121 @@ fn a_benchmark_is_run_and_kept_and_all_is_removed() {
     }
     // Rights are asked for before anything is made.
     let asked = played.player.asked();
-    let first = asked.iter().position(|asked| asked.starts_with("PATCH"));
+    let first = asked.iter().position(|asked| makes(asked));
     let last = asked
         .iter()
         .rposition(|asked| asked.contains("accessreviews"));
     assert!(first > last, "{asked:?}");
+}
+
+/// The files of a record have the names of kubuculum's page, too.
+fn as_its_page_names_them(record: &Path, told: &str) {
+    let text =
+        |path: PathBuf| fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+    let locations = text(record.join("podlocations.bench_fioseq.txt"));
+    assert_eq!(locations, text(record.join("podlocations.txt")));
+    let role = record.join("bench_fioseq");
+    for phase in ["seqwr", "seqrd"] {
+        assert!(text(role.join(format!("fio_{phase}_job.yaml"))).contains("filesize="));
+        let named = format!("{phase}_fio-");
+        let folders = fs::read_dir(&role).unwrap().flatten();
+        let mut folders = folders.filter(|entry| {
+            let name = entry.file_name().into_string().unwrap();
+            name.starts_with(&named)
+        });
+        let folder = folders.next().unwrap().path();
+        let run = text(folder.join(format!("fio.{phase}.run.txt")));
+        assert!(run.contains(told), "{run}");
+        assert_eq!(
+            run,
+            text(record.join(format!("client/{phase}/fio.{phase}.run.txt")))
+        );
+    }
+}
+
+/// A look that finds nothing does not mean that nothing comes any more.
+#[test]
+fn a_claim_that_is_made_after_its_set_was_removed_is_removed_too() {
+    let played = Played::with("quota", |exchanges| {
+        let is_claims = |exchange: &&Exchange| {
+            exchange.asked.contains("persistentvolumeclaims?")
+                && exchange.asked.contains("managed-by%3Dfathom%2Cfathom")
+        };
+        let there = exchanges.iter().find(is_claims).unwrap().clone();
+        let gone = exchanges.iter().rfind(is_claims).unwrap().clone();
+        let mut late = there;
+        if let tape::Answer::Object(list) = &mut late.answer {
+            let metadata = &mut list["items"][0]["metadata"];
+            metadata["name"] = "dataset-server-fio-1".into();
+        }
+        // Removed, two quiet looks, and then it comes.
+        exchanges.extend([gone.clone(), late, gone]);
+    });
+    let output = played.seq(&[]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let removed = played.removed().join("\n");
+    for claim in ["dataset-server-fio-0", "dataset-server-fio-1"] {
+        assert!(removed.contains(claim), "{claim}: {removed}");
+    }
+}
+
+/// fio's client is killed: its shell has its exit code, and there is no report.
+#[test]
+fn a_client_that_is_killed_is_told_with_its_signal() {
+    let played = Played::with("seq", |exchanges| {
+        for exchange in exchanges {
+            let tape::Answer::Messages(messages) = &mut exchange.answer else {
+                continue;
+            };
+            if exchange.asked.contains("%3B+cat+exit+2") && messages.len() > 1 {
+                messages[0].1 = "137\n".to_owned();
+            } else if exchange.asked.contains("%2Fclient%2Fseqwr%2Fout") {
+                messages[0].1.clear();
+            }
+        }
+    });
+    let output = played.seq(&[]);
+    fails(
+        &played,
+        &output,
+        &["phase seqwr: fio's client was ended by signal 9"],
+    );
+}
+
+/// Where an inventory says that records go, unless a flag says otherwise.
+#[test]
+fn the_base_folder_of_an_inventory_holds_the_runs() {
+    let played = foreign::beside("services", "server-fio");
+    let base = played.folder.path().join("base");
+    let inventory = played.folder.path().join("inventory");
+    let text = format!(
+        "[hosts]\nlocalhost\n[all:vars]\nrun_basedir=\"{}\" # here\nrun_namespace=\"perf\"\n\
+         run_storageclass=\"hostpath\"\nbenchmark_role=\"bench_fioseq\"\n",
+        base.display()
+    );
+    fs::write(&inventory, text).unwrap();
+    let kubeconfig = played.folder.path().join("kubeconfig");
+    fs::write(&kubeconfig, played.player.kubeconfig().to_string()).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fathom"));
+    let command = command.current_dir(played.folder.path());
+    let args = [
+        "cluster",
+        "seq",
+        "--image=x",
+        "--server-node-label=disk=none",
+        "-f",
+    ];
+    command
+        .args(args)
+        .arg(&inventory)
+        .arg("--kubeconfig")
+        .arg(&kubeconfig);
+    assert_eq!(command.output().unwrap().status.code(), Some(4));
+    assert_eq!(fs::read_dir(&base).unwrap().count(), 1);
+    command.args(["--runs", "elsewhere"]);
+    assert_eq!(command.output().unwrap().status.code(), Some(4));
+    assert_eq!(fs::read_dir(&base).unwrap().count(), 1);
+    assert!(played.folder.path().join("elsewhere").exists());
 }
 
 #[test]
@@ -198,16 +338,13 @@ fn missing_rights_are_named_and_nothing_is_made() {
     for right in [
         "list services",
         "create pods/exec",
-        "patch statefulsets",
+        "create statefulsets",
         "list events",
     ] {
         assert!(said.contains(right), "{right}: {said}");
     }
     let asked = played.player.asked();
-    assert!(
-        !asked.iter().any(|asked| asked.starts_with("PATCH")),
-        "{asked:?}"
-    );
+    assert!(!asked.iter().any(|asked| makes(asked)), "{asked:?}");
     assert!(!played.folder.path().join("runs").exists());
 }
 

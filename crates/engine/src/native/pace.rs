@@ -1,7 +1,7 @@
 //! When each I/O should begin: rates and think times.
 
 use super::clock::Clock;
-use super::job::Pace;
+use super::job::{Pace, Sizes};
 use super::rng::Rng;
 use super::stats::Dir;
 
@@ -22,14 +22,22 @@ enum Rate {
 }
 
 impl Pacer {
-    /// `None` when the job has no rate.
-    pub(super) fn new(pace: &Pace, clock: &Clock, seed: u64) -> Option<Self> {
+    /// `None` when the job has no rate. With blocks of several sizes a rate of I/Os
+    /// is one of bytes, and the smallest block is what counts (fio's HOWTO,
+    /// `rate_iops`).
+    pub(super) fn new(pace: &Pace, sizes: &[Sizes; 3], clock: &Clock, seed: u64) -> Option<Self> {
         if !pace.is_rated() {
             return None;
         }
         let second = clock.ticks(1_000_000_000) as f64;
         let rates = Dir::ALL.map(|dir| {
-            let per_io = pace.ios_per_second[dir as usize].map(|n| Rate::PerIo(second / n as f64));
+            let per_io = pace.ios_per_second[dir as usize].map(|n| {
+                let ticks = second / n as f64;
+                match &sizes[dir as usize] {
+                    Sizes::Fixed(_) => Rate::PerIo(ticks),
+                    several => Rate::PerByte(ticks / f64::from(several.min().max(1))),
+                }
+            });
             let per_byte =
                 pace.bytes_per_second[dir as usize].map(|n| Rate::PerByte(second / n as f64));
             per_io.or(per_byte)
@@ -72,6 +80,27 @@ mod tests {
     use super::*;
     use crate::native::clock::Anchor;
 
+    const FIXED: [Sizes; 3] = [const { Sizes::Fixed(4096) }; 3];
+
+    #[test]
+    fn under_a_range_of_sizes_a_rate_of_ios_is_one_of_smallest_blocks() {
+        let clock = Anchor::now().clock();
+        let pace = Pace {
+            ios_per_second: [Some(60); 3],
+            ..Pace::default()
+        };
+        let sizes = [const { Sizes::Range(4096, 65536) }; 3];
+        let mut pacer = Pacer::new(&pace, &sizes, &clock, 1).unwrap();
+        pacer.start(0);
+        // 60 × 4 KiB a second: 240 KiB/s, whatever the blocks.
+        for _ in 0..(60 / 16) * 4 {
+            pacer.issued(Dir::Read, 65536);
+        }
+        let seconds = clock.ns(pacer.due(Dir::Read).unwrap()) as f64 / 1e9;
+        let bytes = f64::from((60 / 16) * 4) * 65536.0;
+        assert!((bytes / seconds - 240.0 * 1024.0).abs() < 1.0, "{seconds}");
+    }
+
     #[test]
     fn a_rate_spreads_its_ios_over_the_second() {
         let clock = Anchor::now().clock();
@@ -86,7 +115,7 @@ mod tests {
                 poisson,
                 ..Pace::default()
             };
-            let mut pacer = Pacer::new(&pace, &clock, 1).unwrap();
+            let mut pacer = Pacer::new(&pace, &FIXED, &clock, 1).unwrap();
             pacer.start(0);
             (0..100_000).for_each(|_| pacer.issued(Dir::Read, 4096));
             let seconds = clock.ns(pacer.due(Dir::Read).unwrap()) as f64 / 1e9;

@@ -41,6 +41,9 @@ const TICK: Duration = Duration::from_millis(20);
 /// Between the word and the begin there is at least this much: the slowest way
 /// there, a thread that has to wake up, and as much again.
 const LEAD: Duration = Duration::from_millis(100);
+/// Who has not answered for so long, although it is asked every [`ASK_EVERY`], does
+/// not hear that the run was interrupted either.
+const MUTE: Duration = Duration::from_secs(7);
 /// How long a machine may take from the connection until it could begin. A
 /// program of some 20 MiB over a slow line takes a minute.
 const READY_WAIT: Duration = Duration::from_secs(300);
@@ -403,10 +406,9 @@ impl Drive<'_, '_> {
                 continue;
             }
             let quiet = part.heard.elapsed();
-            // Its outputs may be large: whoever sends them is not late.
             let late = self
                 .stopped
-                .is_some_and(|since| since.elapsed() > SILENCE * 2 && quiet > SILENCE);
+                .is_some_and(|since| is_late(since.elapsed(), quiet, asked > 0));
             if part.phase == Phase::Preparing && part.asked_at.is_none() {
                 if quiet > READY_WAIT || late || asked > 1 {
                     let what = format!("it could not begin within {} s", READY_WAIT.as_secs());
@@ -534,9 +536,28 @@ pub(crate) fn write_line(to: &mut impl Write, say: &Say) {
     }
 }
 
+/// Whether a machine that was told so long ago to stop, and has been quiet for so
+/// long, is waited for no more. Its outputs may be large: whoever sends them is not
+/// late. Whoever was silent before the run was interrupted is.
+fn is_late(told: Duration, quiet: Duration, is_interrupted: bool) -> bool {
+    let was_mute = quiet.saturating_sub(told) > MUTE;
+    (is_interrupted && was_mute) || (told > SILENCE * 2 && quiet > SILENCE)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interrupt_does_not_wait_for_machines_that_were_silent_before() {
+        let s = Duration::from_secs;
+        assert!(is_late(s(0), s(8), true), "it has not answered before");
+        assert!(!is_late(s(1), s(3), true), "it ends");
+        assert!(!is_late(s(20), s(21), true), "it may take its time to end");
+        assert!(is_late(s(61), s(62), true));
+        assert!(!is_late(s(61), s(2), true), "it sends its outputs");
+        assert!(!is_late(s(0), s(8), false), "nobody waits at a terminal");
+    }
 
     #[test]
     fn files_of_another_machine_stay_in_its_folder() {

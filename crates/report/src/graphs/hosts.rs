@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use fathom_analysis::rate::Rates;
+use fathom_model::Sample;
+
 use super::time::panel;
 use crate::chart::palette::Ink;
 use crate::chart::reduce::Stream;
@@ -24,8 +27,7 @@ pub(super) struct Hosts {
 #[derive(Default)]
 struct Open {
     t_ms: u64,
-    iops: f64,
-    bw_bytes: f64,
+    rates: Rates,
 }
 
 #[derive(Default)]
@@ -40,13 +42,12 @@ impl Hosts {
         self.of_job = of_job.to_vec();
     }
 
-    /// Adds what a job did in an interval that ended at `t_ms`.
-    pub fn add(&mut self, job: u32, t_ms: u64, iops: f64, bw_bytes: f64) {
-        if let Some(host) = self.of_job.get(job as usize) {
+    /// Adds what a job did in an interval.
+    pub fn add(&mut self, sample: &Sample) {
+        if let Some(host) = self.of_job.get(sample.job as usize) {
             let open = self.open.entry(host.clone()).or_default();
-            open.t_ms = t_ms;
-            open.iops += iops;
-            open.bw_bytes += bw_bytes;
+            open.t_ms = sample.t_ms;
+            open.rates.entry(sample.dir).or_default().add_counts(sample);
         }
     }
 
@@ -55,8 +56,13 @@ impl Hosts {
         for (host, open) in std::mem::take(&mut self.open) {
             let time = open.t_ms.saturating_sub(begin_ms) as f64;
             let curves = self.curves.entry(host).or_default();
-            curves.iops.add(time, open.iops);
-            curves.bw_bytes.add(time, open.bw_bytes);
+            let rates = open.rates.values();
+            curves
+                .iops
+                .add(time, rates.clone().map(|rate| rate.iops).sum());
+            curves
+                .bw_bytes
+                .add(time, rates.map(|rate| rate.bw_bytes).sum());
         }
     }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fathom_model::{Direction, Event, Histogram, Sample};
+use fathom_analysis::rate::Rate;
+use fathom_model::{Direction, Event, Sample};
 use fathom_record::{Entries, RecordError};
 
 use super::hosts::Hosts;
@@ -78,9 +79,7 @@ struct Curves {
 #[derive(Default)]
 struct Open {
     t_ms: u64,
-    iops: f64,
-    bw_bytes: f64,
-    clat: Histogram,
+    rate: Rate,
 }
 
 /// A step while its samples are read.
@@ -107,19 +106,15 @@ impl Step {
 
     /// Adds one job's part of an interval to that of the others.
     fn add(&mut self, sample: Sample) {
-        let (Some(iops), Some(bw_bytes)) = (sample.iops(), sample.bw_bytes()) else {
+        if sample.span_ms == 0 {
             return;
-        };
+        }
         self.begin_ms
             .get_or_insert(sample.t_ms.saturating_sub(sample.span_ms));
-        self.hosts.add(sample.job, sample.t_ms, iops, bw_bytes);
+        self.hosts.add(&sample);
         let open = self.open.entry(sample.dir).or_default();
         open.t_ms = sample.t_ms;
-        open.iops += iops;
-        open.bw_bytes += bw_bytes;
-        if let Some(clat) = &sample.clat {
-            open.clat.merge(clat);
-        }
+        open.rate.add(&sample);
     }
 
     fn close(&mut self) {
@@ -128,13 +123,13 @@ impl Step {
         for (dir, open) in std::mem::take(&mut self.open) {
             let time = open.t_ms.saturating_sub(begin) as f64;
             let curves = self.curves.entry(dir).or_default();
-            curves.iops.add(time, open.iops);
-            curves.bw_bytes.add(time, open.bw_bytes);
-            if let Some(mean) = open.clat.mean_ns() {
+            curves.iops.add(time, open.rate.iops);
+            curves.bw_bytes.add(time, open.rate.bw_bytes);
+            if let Some(mean) = open.rate.clat.mean_ns() {
                 curves.mean.add(time, mean);
             }
             for (stream, percent) in [(&mut curves.p99, 99.0), (&mut curves.max, 100.0)] {
-                if let Some(ns) = open.clat.percentile_ns(percent) {
+                if let Some(ns) = open.rate.clat.percentile_ns(percent) {
                     stream.add(time, ns as f64);
                 }
             }

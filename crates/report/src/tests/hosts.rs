@@ -83,9 +83,12 @@ fn what_spoils_a_part_spoils_the_sum_and_a_doubted_step_all_of_it() {
 
 #[test]
 fn a_rate_that_is_not_reached_is_marked() {
-    let rated = |rate: &str, iops: f64| {
+    let rated_with = |rate: &str, iops: f64, more: &[(&str, &str)]| {
         let mut job = reader("r");
-        job.options.insert("rate_iops".into(), rate.into());
+        let rate = [("rate_iops", rate)];
+        let more = more.iter().chain(&rate);
+        job.options
+            .extend(more.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
         job.read.as_mut().unwrap().iops = iops;
         let doc = document_of(
             RunStatus::Complete,
@@ -93,9 +96,12 @@ fn a_rate_that_is_not_reached_is_marked() {
         );
         doubts_of(&doc, 0)
     };
+    let rated = |rate: &str, iops: f64| rated_with(rate, iops, &[]);
     assert_eq!(rated("1000", 990.0), []);
     assert_eq!(rated("1000", 900.0), [Doubt::BehindRate]);
     assert_eq!(rated("1000,10", 900.0), [Doubt::BehindRate]);
+    // The smallest block is what counts then, and fewer I/Os do the rate.
+    assert_eq!(rated_with("1000", 120.0, &[("bsrange", "4k-64k")]), []);
     // 0 is no rate.
     assert_eq!(rated("0,1000", 900.0), []);
 }

@@ -19,6 +19,7 @@ use fathom_record::{Header, Writer};
 use serde_json::Value;
 
 use super::super::going::{ClusterError, Going, SHORT};
+use super::super::manifests::CALM;
 use super::super::start::Pace;
 use super::super::trouble::text;
 use super::{Calm, PART, WORK};
@@ -50,6 +51,8 @@ pub(in super::super) struct Load {
 struct Pod {
     name: String,
     node: String,
+    /// A pod that is made again has another one.
+    uid: String,
     /// How much of fio's output has been read.
     read_bytes: usize,
     intervals: Intervals,
@@ -77,6 +80,12 @@ impl Load {
         path.display().to_string()
     }
 
+    /// Name and id of its pods.
+    pub(in super::super) fn servers(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pods = self.pods.iter();
+        pods.map(|pod| (pod.name.as_str(), pod.uid.as_str()))
+    }
+
     fn t_ms(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
@@ -90,8 +99,9 @@ impl Going<'_, '_> {
         };
         let what = format!("background load: {} start", calm.told());
         self.tell(Event::Preparing { what });
-        let servers = self.objects.calm_servers(&calm);
-        self.make("server_calm", "calm_statefulset", &servers)?;
+        let made = self.objects.all();
+        let mut made = made.iter().filter(|made| made.folder == CALM);
+        made.try_for_each(|made| self.make(made))?;
         let wanted = calm.ninstances as usize;
         let pods = self.wait_for("servers of the background load", PART, wanted)?;
         let names: Vec<String> = pods.iter().map(|pod| name_of(pod).to_owned()).collect();
@@ -109,6 +119,7 @@ impl Going<'_, '_> {
         let pods = pods.iter().map(|pod| Pod {
             name: name_of(pod).to_owned(),
             node: text(pod, "/spec/nodeName").to_owned(),
+            uid: text(pod, "/metadata/uid").to_owned(),
             read_bytes: 0,
             intervals: Intervals::default(),
             base_ms: 0,
@@ -289,7 +300,19 @@ impl Going<'_, '_> {
         let fell_behind = all.as_ref().is_ok_and(|all| all.iter().any(is_behind));
         load.is_behind |= fell_behind;
         self.calm = Some(load);
-        let got: f64 = all?.iter().map(Did::iops).sum();
+        let all = match all {
+            // What became of a pod the cluster knows better than a command in it.
+            Err(ClusterError::Kube(error)) => {
+                let lost = self.lost(&[]).unwrap_or_default();
+                let why = match lost.is_empty() {
+                    true => format!("the background load does not answer: {error}"),
+                    false => lost.join("; "),
+                };
+                return Err(ClusterError::Command(why));
+            }
+            all => all?,
+        };
+        let got: f64 = all.iter().map(Did::iops).sum();
         if fell_behind {
             let percent = got * 100.0 / wanted;
             let text = format!(

@@ -5,11 +5,13 @@
 #[cfg(feature = "kube")]
 mod load;
 
+use fathom_model::units;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::manifests::{Objects, unprivileged};
 use super::parameters::{self, GIB};
+use super::size::{GibSize, in_job};
 
 #[cfg(feature = "kube")]
 pub(super) use load::Load;
@@ -43,12 +45,12 @@ pub struct GivenCalm {
     /// Queue depth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iodepth: Option<u32>,
-    /// Size of a server's file in GiB.
+    /// Size of a server's file.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fsz_gb: Option<u64>,
-    /// Size of a claim in GiB, when it is not computed.
+    pub fsz_gb: Option<GibSize>,
+    /// Size of a claim, when it is not computed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pvcsz_req_gb: Option<u64>,
+    pub pvcsz_req_gb: Option<GibSize>,
     /// Storage class; absent is that of the benchmark.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storageclass: Option<String>,
@@ -130,31 +132,31 @@ impl GivenCalm {
         }
         // The figures that kubuculum's load of this kind begins with.
         let (iops, percent) = (self.iops.unwrap_or(256), self.rwmixread.unwrap_or(50));
-        let fsz_gb = self.fsz_gb.unwrap_or(1);
+        let file_bytes = self.fsz_gb.map_or(GIB, GibSize::bytes);
         // Nothing is written but the file: room for it, and for the file system.
-        let claim_gb = self.pvcsz_req_gb.unwrap_or(fsz_gb.saturating_add(1));
+        let claim_bytes = self.pvcsz_req_gb.map_or(file_bytes + GIB, GibSize::bytes);
         let ninstances = self.ninstances.unwrap_or(1);
         if percent > 100 {
             return Err(format!("calm: {percent} is no share of reads in percent"));
         }
-        if ninstances == 0 || iops == 0 || fsz_gb == 0 {
-            return Err("calm: ninstances, iops and fsz_gb are at least 1".to_owned());
+        if ninstances == 0 || iops == 0 {
+            return Err("calm: ninstances and iops are at least 1".to_owned());
         }
-        if claim_gb < fsz_gb {
+        if claim_bytes < file_bytes {
+            let [claim, file] = [claim_bytes, file_bytes].map(|bytes| units::bytes(bytes as f64));
             return Err(format!(
-                "calm: a claim of {claim_gb} GiB does not hold a file of {fsz_gb} GiB"
+                "calm: a claim of {claim} does not hold a file of {file}"
             ));
         }
         let (read_iops, write_iops) = parts(iops, percent);
-        let bytes = |gb: u64| gb.checked_mul(GIB).ok_or("calm: a size is too large");
         Ok(Some(Calm {
             ninstances,
             read_iops,
             write_iops,
             bs: self.bs.unwrap_or_else(|| "8k".to_owned()),
             iodepth: self.iodepth.unwrap_or(32),
-            file_bytes: bytes(fsz_gb)?,
-            claim_bytes: bytes(claim_gb)?,
+            file_bytes,
+            claim_bytes,
             storageclass: self.storageclass.or_else(|| storageclass.cloned()),
             node_label: self
                 .node_label
@@ -232,8 +234,8 @@ impl Calm {
 
     fn file(&self) -> String {
         format!(
-            "directory=/dataset\nfilename_format=calm.$jobnum.$filenum\nfilesize={}g\n",
-            self.file_bytes / GIB
+            "directory=/dataset\nfilename_format=calm.$jobnum.$filenum\nfilesize={}\n",
+            in_job(self.file_bytes)
         )
     }
 }

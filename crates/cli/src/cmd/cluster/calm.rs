@@ -1,5 +1,6 @@
 //! The flags of a load in the background.
 
+use fathom_campaign::cluster::GibSize;
 use fathom_campaign::cluster::calm::GivenCalm;
 
 /// A load in the background (CALM); a flag of it is enough to have one
@@ -24,12 +25,12 @@ pub struct CalmArgs {
     /// Its queue depth [default: 32]
     #[arg(long, value_name = "N")]
     calm_iodepth: Option<u32>,
-    /// Size of a server's file in GiB, written first [default: 1]
-    #[arg(long, value_name = "GIB")]
-    calm_fsz_gb: Option<u64>,
-    /// Size of a claim of it in GiB [default: room for the file, and 1]
-    #[arg(long, value_name = "GIB")]
-    calm_pvcsz_req_gb: Option<u64>,
+    /// Size of a server's file in GiB, or with a unit, written first [default: 1]
+    #[arg(long, value_name = "SIZE")]
+    calm_fsz_gb: Option<GibSize>,
+    /// Size of a claim of it, likewise [default: room for the file, and 1]
+    #[arg(long, value_name = "SIZE")]
+    calm_pvcsz_req_gb: Option<GibSize>,
     /// Storage class of its claims [default: the benchmark's]
     #[arg(long, value_name = "NAME")]
     calm_storageclass: Option<String>,

@@ -7,7 +7,7 @@ use anyhow::Context;
 use fathom_campaign::cluster::jobs::Phase;
 use fathom_campaign::cluster::manifests::Objects;
 use fathom_campaign::cluster::{
-    self, ClusterError, DropCaches, Given, Parameters, Wish, Workload, to_yaml,
+    self, ClusterError, DropCaches, GibSize, Given, Parameters, Wish, Workload, to_yaml,
 };
 use fathom_engine::{Control, choice};
 use fathom_fleet::kube::Cluster;
@@ -16,7 +16,8 @@ use fathom_record::{Header, Writer};
 use serde_json::Value;
 
 use super::{Which, calm, compare};
-use crate::cmd::{ExitError, Global, show};
+use crate::cmd::job::present;
+use crate::cmd::{ExitError, Global, RUNS, show};
 use crate::engine::EngineName;
 use crate::live::{Live, LiveOptions};
 use crate::{out, signals};
@@ -40,18 +41,18 @@ pub struct Args {
     /// Server pods, each with a volume of its own [default: 1]
     #[arg(long, value_name = "N")]
     ninstances: Option<u32>,
-    /// Size of a job's file in GiB [default: 2]
-    #[arg(long, value_name = "GIB")]
-    fsz_gb: Option<u64>,
+    /// Size of a job's file in GiB, or with a unit: 0.3, 300M [default: 2]
+    #[arg(long, value_name = "SIZE")]
+    fsz_gb: Option<GibSize>,
     /// Jobs of each server [default: 2]
     #[arg(long, value_name = "N")]
     njobs: Option<u32>,
     /// Label of the nodes that servers may run on
     #[arg(long, value_name = "KEY=VALUE")]
     server_node_label: Option<String>,
-    /// Size of a claim in GiB [default: room for the files twice, and 32]
-    #[arg(long, value_name = "GIB")]
-    pvcsz_req_gb: Option<u64>,
+    /// Size of a claim, likewise [default: room for the files twice, and 32]
+    #[arg(long, value_name = "SIZE")]
+    pvcsz_req_gb: Option<GibSize>,
     /// Storage class of the claims [default: the cluster's]
     #[arg(long, value_name = "NAME")]
     storageclass: Option<String>,
@@ -97,6 +98,12 @@ pub struct Args {
     /// Longest wait for a phase in s [default: 36000]
     #[arg(long, value_name = "S")]
     maxwait: Option<u64>,
+    /// What every pod asks its node for, as in cpu=2,memory=4Gi
+    #[arg(long, value_name = "LIST")]
+    requests: Option<String>,
+    /// What every pod may take at most, likewise
+    #[arg(long, value_name = "LIST")]
+    limits: Option<String>,
     /// Show what would be made and run; no cluster is needed
     #[arg(long)]
     dry_run: bool,
@@ -136,6 +143,10 @@ impl Args {
             rw: self.rw.clone(),
             runtime_s: self.runtime,
             maxwait_s: self.maxwait,
+            requests: self.requests.clone(),
+            limits: self.limits.clone(),
+            benchmark: None,
+            run_basedir: None,
             calm: self.calm.given(),
             run: Vec::new(),
         })
@@ -153,23 +164,15 @@ impl What {
     fn name(&self) -> &str {
         match self {
             Self::Benchmark(Workload::Seq) => "seq",
-            Self::Benchmark(Workload::Rand) => "rand",
+            Self::Benchmark(Workload::Rand | Workload::Job) => "rand",
             Self::Job(phase) => &phase.name,
-        }
-    }
-
-    fn command(&self) -> &'static str {
-        match self {
-            Self::Benchmark(Workload::Seq) => "cluster seq",
-            Self::Benchmark(Workload::Rand) => "cluster rand",
-            Self::Job(_) => "cluster job",
         }
     }
 
     fn workload(&self) -> Workload {
         match self {
             Self::Benchmark(workload) => *workload,
-            Self::Job(_) => Workload::Seq,
+            Self::Job(_) => Workload::Job,
         }
     }
 
@@ -183,10 +186,12 @@ impl What {
 
 /// Runs the benchmark, or shows it.
 pub fn run(global: &Global, what: &What, args: &Args) -> anyhow::Result<Exit> {
-    let runs = runs(what.workload(), args).map_err(|message| ExitError {
+    let (global, runs) = runs(global, what.workload(), args).map_err(|message| ExitError {
         exit: Exit::Input,
         message,
     })?;
+    let global = &global;
+    check_jobs(what, &runs)?;
     check_engine(what, &runs)?;
     if args.dry_run || args.manifests.is_some() {
         return shown(what, &runs, args.manifests.as_deref());
@@ -272,7 +277,45 @@ fn check_engine(what: &What, runs: &[Parameters]) -> Result<(), ExitError> {
     })
 }
 
-fn runs(workload: Workload, args: &Args) -> Result<Vec<Parameters>, String> {
+/// Refuses what `fathom job check` would find wrong with the jobs of a benchmark:
+/// on the servers nobody could be asked about it.
+fn check_jobs(what: &What, runs: &[Parameters]) -> Result<(), ExitError> {
+    let mut wrong = Vec::new();
+    for parameters in runs {
+        let phases = what.phases(parameters);
+        // A job file of the user's was checked when it was read.
+        let own: &[Phase] = match what {
+            What::Benchmark(_) => &phases,
+            What::Job(_) => &[],
+        };
+        for diagnostic in cluster::jobs::check(own, parameters) {
+            if !wrong.contains(&diagnostic) {
+                wrong.push(diagnostic);
+            }
+        }
+        let twice = cluster::jobs::twice(&phases);
+        if !twice.is_empty() {
+            let message = format!("these phases stand there twice: {}", twice.join(", "));
+            let exit = Exit::Input;
+            return Err(ExitError { exit, message });
+        }
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    out::note(present::diagnostics_for_stderr(&wrong));
+    let message = "the jobs have errors; nothing was made".to_owned();
+    let exit = Exit::Input;
+    Err(ExitError { exit, message })
+}
+
+/// The runs that are asked for, and where their records go: where an inventory
+/// says it, unless a flag does.
+fn runs(
+    global: &Global,
+    workload: Workload,
+    args: &Args,
+) -> Result<(Global, Vec<Parameters>), String> {
     let file = match &args.file {
         Some(path) => {
             let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -280,7 +323,13 @@ fn runs(workload: Workload, args: &Args) -> Result<Vec<Parameters>, String> {
         }
         None => Given::default(),
     };
-    file.runs(workload, &args.given()?)
+    let mut global = global.clone();
+    if let Some(folder) = &file.run_basedir
+        && global.runs == Path::new(RUNS)
+    {
+        global.runs.clone_from(folder);
+    }
+    Ok((global, file.runs(workload, &args.given()?)?))
 }
 
 fn image(parameters: &Parameters) -> &str {
@@ -312,7 +361,7 @@ fn one(
     cluster: &Cluster,
     control: &Control,
 ) -> anyhow::Result<(PathBuf, Result<RunStatus, ClusterError>)> {
-    let mut header = Header::new(what.name(), what.command());
+    let mut header = Header::new(what.name(), what.workload().command());
     header.environment = Some(fathom_device::environment(&[]));
     let facts = serde_json::json!({"server": cluster.server(), "parameters": parameters});
     header.facts.insert("cluster".to_owned(), facts);
@@ -323,6 +372,7 @@ fn one(
         .map_or_else(String::new, |id| dns_label(&id.to_string_lossy()));
     let phases = what.phases(parameters);
     let wish = Wish {
+        workload: what.workload(),
         phases: &phases,
         parameters,
         run: &run,
@@ -367,7 +417,9 @@ pub fn dns_label(id: &str) -> String {
 fn exit_of(error: &ClusterError) -> Exit {
     match error {
         ClusterError::Kube(_) => Exit::Missing,
-        ClusterError::Rights { .. } | ClusterError::Occupied { .. } => Exit::Refused,
+        ClusterError::Rights { .. }
+        | ClusterError::Occupied { .. }
+        | ClusterError::Foreign { .. } => Exit::Refused,
         ClusterError::Record(_) | ClusterError::File { .. } | ClusterError::Run(_) => Exit::Record,
         ClusterError::Interrupted => Exit::Interrupted,
         ClusterError::Start { .. } | ClusterError::Command(_) => Exit::Failed,
@@ -395,19 +447,8 @@ fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Res
         let mut add =
             |name: &str, object: &Value| files.push((format!("{name}.yaml"), to_yaml(object)));
         add("namespace", &objects.namespace());
-        add(&objects.file("service"), &objects.service());
-        add(&objects.file("statefulset"), &objects.servers());
-        if parameters.dropcaches.contains(&DropCaches::PageCache) {
-            add("drop_caches_daemonset", &objects.cache_droppers());
-        }
-        if parameters.stats().is_some() {
-            add("stats_daemonset", &objects.observers());
-        }
-        if let Some(calm) = &parameters.calm {
-            add("calm_statefulset", &objects.calm_servers(calm));
-        }
-        if !parameters.is_by_agent() {
-            add("client_pod", &objects.client());
+        for made in objects.all() {
+            add(&made.alone(), &made.object);
         }
         files.extend(
             phases
@@ -420,16 +461,22 @@ fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Res
         }
         match folder {
             Some(folder) => written(&folder.join(&run), &files)?,
-            None => on_screen(parameters, &files),
+            None => on_screen(what, parameters, &files),
         }
     }
     Ok(Exit::Success)
 }
 
-fn on_screen(parameters: &Parameters, files: &[(String, String)]) {
-    let written = units::bytes(parameters.written_bytes() as f64);
+fn on_screen(what: &What, parameters: &Parameters, files: &[(String, String)]) {
+    let does = match what {
+        What::Benchmark(_) => {
+            let written = units::bytes(parameters.written_bytes() as f64);
+            format!("write {written}")
+        }
+        What::Job(phase) => format!("run {}", phase.name),
+    };
     out::text(format_args!(
-        "# {} servers in namespace {} write {written}\n",
+        "# {} servers in namespace {} {does}\n",
         parameters.ninstances, parameters.namespace
     ));
     if let Some(calm) = &parameters.calm {

@@ -161,7 +161,7 @@ impl Worker {
         Ok(Self {
             verify: Verifier::new(&job, &plan)?,
             source: Source::new(&job, &plan, mix(seed, 2)),
-            pacer: Pacer::new(&job.pace, &clock, mix(seed, 3)),
+            pacer: Pacer::new(&job.pace, &job.pattern.sizes, &clock, mix(seed, 3)),
             rng: Rng::new(mix(seed, 4)),
             free: (0..depth as u32).rev().collect(),
             under: vec![Under::NOTHING; depth],
