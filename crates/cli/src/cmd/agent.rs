@@ -8,12 +8,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Parser;
+use fathom_device::Scratch;
 use fathom_engine::Lead;
 use fathom_fleet::hosts::agent::{Line, one_at_a_time};
 use fathom_fleet::hosts::wire::{RUNS, Say, Word};
 use fathom_fleet::ssh::carry::{Wire, plain, write_part};
 use fathom_model::{Exit, RunStatus};
-use tempfile::TempDir;
 
 use super::{Cli, ExitError, Global, dispatch, exit_for};
 use crate::{out, signals, wire};
@@ -40,8 +40,10 @@ pub fn run(_: &Global, _: &Args) -> anyhow::Result<Exit> {
     // stdout is the other side's, and so is whoever reads stderr.
     out::silence();
     // Over ssh it lies in the folder that is removed whatever happens.
-    let folder = TempDir::with_prefix("fathom-")?;
-    let done = command(&line, folder.path());
+    let scratch = Scratch::new()?;
+    let folder = scratch.path().join("run");
+    std::fs::create_dir(&folder)?;
+    let done = command(&line, &folder);
     match &done {
         Ok(exit) => line.end(match exit {
             Exit::Success => RunStatus::Complete,
