@@ -10,6 +10,7 @@ use std::sync::Arc;
 use clap::Parser;
 use fathom_device::Scratch;
 use fathom_engine::Lead;
+use fathom_engine::jobfile::give;
 use fathom_fleet::hosts::agent::{Line, one_at_a_time};
 use fathom_fleet::hosts::wire::{RUNS, Say, Word};
 use fathom_fleet::ssh::carry::{Wire, plain, write_part};
@@ -70,7 +71,10 @@ fn command(line: &Line, folder: &Path) -> anyhow::Result<Exit> {
                 let name = plain(&path).ok_or_else(|| usage(format!("a file named {path:?}")))?;
                 write_part(&folder.join(name), &text, more)?;
             }
-            Some(Say::Job { args }) => break args,
+            Some(Say::Job { args, variables }) => {
+                give(variables);
+                break args;
+            }
             _ => return Ok(Exit::Interrupted),
         }
     };

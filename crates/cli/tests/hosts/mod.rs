@@ -15,6 +15,7 @@ use tempfile::TempDir;
 mod commands;
 mod failures;
 mod ledger;
+mod variables;
 
 /// A folder to run in.
 struct Bench(TempDir);

@@ -6,7 +6,7 @@
 //! - [`wire`]: what the one says to the other; [`clock`]: how their clocks stand
 //! - `merge`: one record of what all tell; [`kept`]: the record of each
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -52,6 +52,9 @@ pub struct Job {
     pub args: Vec<Word>,
     /// Files that it reads: where below the folder of the run, and their text.
     pub files: Vec<(String, String)>,
+    /// Values of variables that its job files name, of each machine by its name;
+    /// what is not here a machine looks up itself.
+    pub variables: BTreeMap<String, BTreeMap<String, String>>,
     /// What names its steps, in their order: [`kept::key`]. A machine may leave
     /// some out.
     pub steps: Vec<String>,
@@ -189,8 +192,11 @@ impl Drive<'_, '_> {
         }
         let kept = part.kept.as_ref();
         let given = kept.map(|kept| kept.give_back(&self.job.again, &mut |say| far.say(&say)));
-        let args = self.job.args.clone();
-        far.say(&Say::Job { args });
+        let variables = self.job.variables.get(&part.label).cloned();
+        far.say(&Say::Job {
+            args: self.job.args.clone(),
+            variables: variables.unwrap_or_default(),
+        });
         part.far = Some(far);
         if let Some(Err(error)) = given {
             let what = format!("its part of the record cannot be read: {error}");

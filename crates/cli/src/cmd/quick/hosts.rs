@@ -76,7 +76,7 @@ fn series(
     };
     let control = signals::control()?;
     let begin = || {
-        let header = hosts::header(COMMAND, COMMAND, names);
+        let header = hosts::header(COMMAND, COMMAND, names, &job);
         let writer = Writer::create(&global.runs, &header);
         let writer = writer.map_err(|error| failed(QuickError::from(error)))?;
         Ok((writer, Vec::new()))
