@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fathom_engine::Control;
 use fathom_engine::jobfile::shell_quote;
+use fathom_engine::{Control, open_files};
 use fathom_fleet::hosts::wire::Word;
 use fathom_fleet::hosts::{self, Job, kept};
 use fathom_fleet::local::FleetError;
@@ -25,6 +25,10 @@ mod variables;
 
 pub use variables::{HostVariable, HostVariables};
 
+/// Open files of a run on several machines: those of each, and all others, those
+/// of connections that are being made among them.
+const OPEN_FILES_EACH: u64 = 2;
+const OPEN_FILES: u64 = 64;
 /// Longest host file that is read.
 const HOST_FILE_BYTES_MAX: u64 = 256 << 10;
 
@@ -171,7 +175,8 @@ pub fn drive(
     live.observe(&Event::Preparing {
         what: format!("connecting to {} machines", names.len()),
     });
-    let machines = hosts::connect(names);
+    may_have_open(names.len())?;
+    let machines = hosts::connect(names, control);
     let (mut writer, notes) = begin()?;
     for text in notes {
         let note = Event::Note { text };
@@ -188,6 +193,20 @@ pub fn drive(
 fn record_error(error: impl std::fmt::Display) -> anyhow::Error {
     let (exit, message) = (Exit::Record, error.to_string());
     ExitError { exit, message }.into()
+}
+
+/// Refuses more machines than this process may have connections to.
+pub fn may_have_open(machines: usize) -> anyhow::Result<()> {
+    let limit = open_files::raise();
+    let needed = OPEN_FILES + OPEN_FILES_EACH * machines as u64;
+    if limit >= needed {
+        return Ok(());
+    }
+    let message = format!(
+        "{machines} machines take {needed} open files, and this process may have {limit}\n  to do: raise the limit ('ulimit -Hn'), or take fewer machines"
+    );
+    let exit = Exit::Missing;
+    Err(ExitError { exit, message }.into())
 }
 
 /// The exit code of a run.

@@ -13,7 +13,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fathom_engine::Control;
+use fathom_engine::{Control, open_files};
 use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
 
@@ -117,6 +117,8 @@ pub fn steps(
     control: &Control,
     watch: &mut dyn FnMut(&Event),
 ) -> RunStatus {
+    // Each takes a few, and so do the outputs that come from it.
+    open_files::raise();
     let mut drive = Drive {
         job,
         course,

@@ -12,6 +12,7 @@ use fathom_device::scratch::PREFIX;
 use fathom_engine::jobfile::shell_quote;
 
 use super::SshError;
+use super::crowd::is_turned_away;
 
 /// Folders where fio and system programs stand on hosts whose non-login PATH
 /// lacks them: FreeBSD packages, pkgsrc, OpenCSW and OmniOS extra.
@@ -137,6 +138,7 @@ impl Session {
         Err(SshError::Unattended {
             target: target.to_owned(),
             said: last.unwrap_or("ssh does not say why").to_owned(),
+            turned_away: is_turned_away(&said),
         })
     }
 
