@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Parser;
-use fathom_device::Scratch;
+use fathom_device::scratch::{boot_id, namespace};
+use fathom_device::{Scratch, Sys};
 use fathom_engine::Lead;
 use fathom_engine::jobfile::give;
 use fathom_fleet::hosts::agent::{Line, one_at_a_time};
@@ -40,6 +41,10 @@ pub fn run(_: &Global, _: &Args) -> anyhow::Result<Exit> {
     signals::lead(control, Arc::clone(&line) as Arc<dyn Lead>);
     // stdout is the other side's, and so is whoever reads stderr.
     out::silence();
+    let sys = Sys::live();
+    if let (Some(boot), Some(mounts)) = (boot_id(&sys), namespace(&sys, "mnt")) {
+        send(&Wire::Here { boot, mounts });
+    }
     // Over ssh it lies in the folder that is removed whatever happens.
     let scratch = Scratch::new()?;
     let folder = scratch.path().join("run");

@@ -45,6 +45,9 @@ pub struct HostArgs {
     #[arg(long, value_name = "N", requires = "hosts")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub min_hosts: Option<u32>,
+    /// Let one machine take part under several names: it counts several times
+    #[arg(long, requires = "hosts")]
+    pub allow_same_host: bool,
     /// What the host file of the last start said of variables.
     #[arg(skip)]
     pub variables: HostVariables,

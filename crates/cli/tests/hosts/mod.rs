@@ -13,6 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 mod commands;
+mod doors;
 mod failures;
 mod ledger;
 mod variables;

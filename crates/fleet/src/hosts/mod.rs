@@ -63,6 +63,8 @@ pub struct Job {
     /// Whether the record of each machine is kept whole, in [`kept::FOLDER`], and
     /// given back to it when the run goes on; else only raw outputs are.
     pub own_records: bool,
+    /// Whether one machine may take part under several names.
+    pub allow_same_host: bool,
     /// Steps that are done again although a machine has done them.
     pub again: BTreeSet<String>,
     /// Where in the record's time the run begins, ms.
@@ -231,6 +233,10 @@ impl Drive<'_, '_> {
 
     fn line(&mut self, place: usize, line: &str) {
         let part = &mut self.parts[place];
+        // Who was lost or has ended has no more part in the run.
+        if part.phase == Phase::Over {
+            return;
+        }
         part.heard = Instant::now();
         let Ok(wire) = serde_json::from_str::<Wire>(line) else {
             // Login scripts may print; that is not part of the stream.
@@ -252,6 +258,7 @@ impl Drive<'_, '_> {
                 part.host.environment = header.environment.map(Box::new);
                 self.is_kept(begun);
             }
+            Wire::Here { boot, mounts } => self.is_here(place, (boot, mounts)),
             Wire::Gate { step } => self.gate(place, step),
             Wire::Began { at_ms } => self.began(place, at_ms),
             Wire::Text { text } => self.notes.add(place, text),
@@ -264,6 +271,26 @@ impl Drive<'_, '_> {
             Wire::Refused { message, .. } => {
                 self.lose(place, FailureKind::Other, message);
             }
+        }
+    }
+
+    /// A machine says which it is. Under two names it would count twice: that which
+    /// stands later in the list takes no part.
+    fn is_here(&mut self, place: usize, identity: (String, String)) {
+        if self.job.allow_same_host || self.has_begun || self.parts[place].identity.is_some() {
+            return;
+        }
+        let is_same =
+            |part: &Part| part.phase != Phase::Over && part.identity.as_ref() == Some(&identity);
+        let same = self.parts.iter().position(is_same);
+        self.parts[place].identity = Some(identity);
+        if let Some(other) = same {
+            let (first, second) = (other.min(place), other.max(place));
+            let what = format!(
+                "it is the same machine as {}, by its boot id and mount namespace: its figures would count twice",
+                self.parts[first].label
+            );
+            self.lose(second, FailureKind::SameHost, what);
         }
     }
 

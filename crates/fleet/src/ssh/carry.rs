@@ -59,6 +59,13 @@ pub enum Wire {
         /// The time there, ms since 1970 UTC.
         at_ms: f64,
     },
+    /// Which machine this is, said before anything else.
+    Here {
+        /// What names this boot of it.
+        boot: String,
+        /// What names the mounts that are seen there.
+        mounts: String,
+    },
     /// A step could begin: it waits for the word.
     Gate {
         /// Its place, counted from 1.
@@ -492,7 +499,7 @@ impl Inbox<'_> {
             }
             Wire::File { path, text, more } => self.keep(&path, &text, more)?,
             // These are for runs on several machines.
-            Wire::Clock { .. } | Wire::Gate { .. } | Wire::Began { .. } => {}
+            Wire::Here { .. } | Wire::Clock { .. } | Wire::Gate { .. } | Wire::Began { .. } => {}
             Wire::Event { happened } => return self.event(&happened, told),
         }
         Ok(None)

@@ -64,11 +64,13 @@ pub fn open_all(targets: &[String], control: &Control) -> Vec<Result<Session, Ss
             sessions[place] = Some(opened);
         }
     }
-    let all = targets.iter().zip(sessions);
-    let not_tried = |target: &String| SshError::NotConnected {
-        target: target.clone(),
+    let not_tried = || SshError::Local {
+        what: "it was not connected to",
+        source: std::io::Error::other("the run was ended first"),
     };
-    all.map(|(target, opened)| opened.unwrap_or_else(|| Err(not_tried(target))))
+    sessions
+        .into_iter()
+        .map(|opened| opened.unwrap_or_else(|| Err(not_tried())))
         .collect()
 }
 

@@ -172,6 +172,7 @@ fn job(options: &Options, least: usize) -> anyhow::Result<Job> {
         args: words,
         files,
         least,
+        allow_same_host: options.hosts.allow_same_host,
         own_records: true,
         ..Job::default()
     })

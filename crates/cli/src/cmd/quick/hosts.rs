@@ -71,6 +71,7 @@ fn series(
         args: job_words,
         steps: steps.filter(wanted).collect(),
         least,
+        allow_same_host: args.hosts.allow_same_host,
         own_records: true,
         ..Job::default()
     };

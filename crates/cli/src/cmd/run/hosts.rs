@@ -46,6 +46,7 @@ pub fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> 
             args: arguments(flags, &plan),
             files: files(&plan.folder, &runs_dir)?,
             least,
+            allow_same_host: flags.hosts.allow_same_host,
             variables: sent.into_map(),
             ..Job::default()
         },

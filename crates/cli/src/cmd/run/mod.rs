@@ -143,6 +143,8 @@ struct Kept {
     hosts: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     min_hosts: Option<u32>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    allow_same_host: bool,
     #[serde(skip_serializing_if = "HostVariables::is_empty")]
     variables: HostVariables,
 }
@@ -166,6 +168,7 @@ impl Flags {
             no_guard: self.no_guard,
             hosts: self.hosts.hosts.clone(),
             min_hosts: self.hosts.min_hosts,
+            allow_same_host: self.hosts.allow_same_host,
             variables: self.hosts.variables.clone(),
         }
     }
@@ -185,6 +188,7 @@ impl Flags {
             self.hosts.variables = kept.variables;
         }
         self.hosts.min_hosts = self.hosts.min_hosts.or(kept.min_hosts);
+        self.hosts.allow_same_host |= kept.allow_same_host;
     }
 
     fn overrides(&self) -> Overrides {

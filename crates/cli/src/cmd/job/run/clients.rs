@@ -41,6 +41,9 @@ pub struct ClientArgs {
     #[arg(long, value_name = "N", visible_alias = "min-hosts")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub min_clients: Option<u32>,
+    /// Let one machine take part under several names: it counts several times
+    #[arg(long, requires = "hosts")]
+    pub allow_same_host: bool,
     /// Run this job file, which lies on the servers, instead of one from here
     #[arg(long, value_name = "PATH", requires = "client")]
     pub remote_config: Option<String>,

@@ -87,6 +87,7 @@ fn job(args: &Args, plan: &Plan, least: usize) -> Job {
         files,
         steps: plan.steps.iter().map(|step| step.name.clone()).collect(),
         least,
+        allow_same_host: args.clients.allow_same_host,
         ..Job::default()
     }
 }
