@@ -251,7 +251,10 @@ fn the_folders_of_a_killed_driver_are_private_and_removed_by_the_next_run() {
         Err(reason) => return skip("the_folders_of_a_killed_driver", &reason),
     };
     let bench = Bench::new();
-    let mut run = running(&bench, &lab, "m1", &[]);
+    let job = bench.job(&null_job(600));
+    let args = ["job", "run", &job, "-q", "--hosts", "m1"];
+    let mut run = bench.command(&lab, &args).spawn().unwrap();
+    await_that("it has samples", || bench.measured().len() == 1);
     let folders = owned_by(run.id());
     assert!(!folders.is_empty());
     for folder in &folders {
