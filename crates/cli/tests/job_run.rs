@@ -129,6 +129,18 @@ fn a_path_with_a_variable_that_is_not_set_is_refused() {
 }
 
 #[test]
+fn a_variable_of_a_setting_is_replaced_before_anything_is_judged() {
+    let bench = Bench::new();
+    bench.file("a.fio", "[a]\nrw=write\nsize=4k\n");
+    let args = ["job", "show", "a.fio", "--set", "filename=${FATHOM_X}/f"];
+    let shown = bench.command(&args).env("FATHOM_X", "there").output();
+    let shown = String::from_utf8(shown.unwrap().stdout).unwrap();
+    assert!(shown.contains("filename=there/f"), "{shown}");
+    let output = bench.command(&args).env_remove("FATHOM_X").output();
+    assert_eq!(output.unwrap().status.code(), Some(3));
+}
+
+#[test]
 fn several_files_are_steps_and_a_failed_one_does_not_keep_the_next() {
     let bench = Bench::new();
     bench.file("one.fio", "[a]\nrw=read\nsize=64k\nioengine=nosuch\n");

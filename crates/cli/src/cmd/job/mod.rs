@@ -118,7 +118,12 @@ pub fn apply(
         }
     }
     checked.diagnostics = told;
-    accept(checked, false)?;
+    let read = accept(checked, false)?;
+    let has_word = |setting: &Setting| setting.value.as_ref().is_some_and(|it| it.contains('$'));
+    if settings.iter().any(has_word) {
+        // What is judged has to be what the engine will read.
+        *file = read;
+    }
     Ok(())
 }
 

@@ -72,6 +72,9 @@ fn job(args: &Args, plan: &Plan, least: usize) -> Job {
     for section in &plan.sections {
         option("section", section.clone());
     }
+    if args.strict {
+        words.push(Word::text("--strict"));
+    }
     let steps = plan.steps.iter();
     let files: Vec<(String, String)> = steps
         .enumerate()
