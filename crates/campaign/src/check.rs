@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_engine::fio::parse_only;
 use fathom_engine::fio::version::Program;
-use fathom_engine::jobfile::{Diagnostic, JobFile, Severity};
+use fathom_engine::jobfile::{Diagnostic, JobFile, Severity, variable};
 
 use crate::folder::file;
 use crate::plan::Plan;
@@ -51,7 +51,7 @@ pub fn check(plan: &Plan, only: &[Only], fio: Option<&Program>) -> Result<Report
                                    or changed by hand): `fathom gen` makes it anew";
                     problems.add(whole(&path, Severity::Error, message));
                 }
-                for diagnostic in JobFile::parse(&text, &path, &|_| None).diagnostics {
+                for diagnostic in JobFile::parse(&text, &path, &variable).diagnostics {
                     problems.add(diagnostic);
                 }
                 there.push(path);

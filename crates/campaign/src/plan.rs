@@ -1,5 +1,6 @@
 //! What a campaign will do, step by step: printed by `plan`, done by `run`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -56,6 +57,17 @@ impl Plan {
         phases.sort_unstable();
         phases.dedup();
         phases
+    }
+
+    /// The variables that its job files name.
+    #[must_use]
+    pub fn variables(&self) -> BTreeSet<String> {
+        let naming = self.steps.iter().filter(|it| it.job_text.contains("${"));
+        let named = naming.flat_map(|step| {
+            let checked = JobFile::parse(&step.job_text, &step.job_file, &|_| None);
+            checked.file.variables().clone()
+        });
+        named.collect()
     }
 
     /// The path of a step's job file.

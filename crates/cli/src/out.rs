@@ -35,9 +35,14 @@ pub fn silence() {
     SILENT.store(true, Ordering::Relaxed);
 }
 
+/// Whether nobody is to read what a command says.
+pub fn is_silent() -> bool {
+    SILENT.load(Ordering::Relaxed)
+}
+
 /// Writes bytes as they are to stdout.
 pub fn bytes(bytes: &[u8]) {
-    if !SILENT.load(Ordering::Relaxed) {
+    if !is_silent() {
         to_stdout(bytes);
     }
 }

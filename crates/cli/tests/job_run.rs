@@ -98,6 +98,48 @@ fn a_run_is_recorded_and_its_document_printed() {
     assert_eq!(bench.json(&["show", "--json"])["status"], "complete");
 }
 
+/// fio puts nothing in the place of a variable that is not set, and runs.
+#[test]
+fn a_path_with_a_variable_that_is_not_set_is_refused() {
+    let bench = Bench::new();
+    // Without it this is the file "f" of the folder that the run is in.
+    bench.file(
+        "a.fio",
+        "[a]\nfilename=./${FATHOM_UNSET}f\nrw=write\nsize=4k\n",
+    );
+    for args in [
+        &["job", "run", "a.fio"][..],
+        &["job", "run", "a.fio", "--engine=native"],
+        &["job", "check", "a.fio"],
+        &["job", "show", "a.fio"],
+    ] {
+        let output = bench.command(args).env_remove("FATHOM_UNSET").output();
+        let output = output.unwrap();
+        let said = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(3), "{args:?}: {said}");
+        assert!(said.contains("FATHOM_UNSET is not set"), "{args:?}: {said}");
+    }
+    assert!(!bench.path().join("f").exists() && bench.records().is_empty());
+    let output = bench
+        .command(&["job", "run", "a.fio"])
+        .env("FATHOM_UNSET", "x")
+        .output();
+    assert_eq!(output.unwrap().status.code(), Some(0));
+    assert!(bench.path().join("xf").exists());
+}
+
+#[test]
+fn a_variable_of_a_setting_is_replaced_before_anything_is_judged() {
+    let bench = Bench::new();
+    bench.file("a.fio", "[a]\nrw=write\nsize=4k\n");
+    let args = ["job", "show", "a.fio", "--set", "filename=${FATHOM_X}/f"];
+    let shown = bench.command(&args).env("FATHOM_X", "there").output();
+    let shown = String::from_utf8(shown.unwrap().stdout).unwrap();
+    assert!(shown.contains("filename=there/f"), "{shown}");
+    let output = bench.command(&args).env_remove("FATHOM_X").output();
+    assert_eq!(output.unwrap().status.code(), Some(3));
+}
+
 #[test]
 fn several_files_are_steps_and_a_failed_one_does_not_keep_the_next() {
     let bench = Bench::new();

@@ -8,6 +8,7 @@
 //!   and a [`Claim`] keeps them from taking it into use while it is written to.
 //! - [`space`] tells what room a folder has.
 //! - [`drives`] finds the drives of a machine.
+//! - [`Scratch`] is a folder for temporary files that says whose it is.
 //! - [`command`] is the way to the device itself; by it [`health`] asks what it
 //!   says of itself, and [`purge`] takes all data away from it.
 //! - [`node`] tells what a machine does and what its volumes move.
@@ -34,6 +35,7 @@ mod openers;
 pub mod priority;
 pub mod purge;
 pub mod safety;
+pub mod scratch;
 pub mod signature;
 pub mod space;
 pub mod switches;
@@ -46,6 +48,7 @@ pub use claim::Claim;
 pub use environment::capture as environment;
 pub use health::Health;
 pub use hold::Hold;
+pub use scratch::Scratch;
 pub use sys::{Node, Sys};
 pub use write_cache::WriteCache;
 pub use write_counter::WriteCounter;

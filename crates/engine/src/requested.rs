@@ -2,7 +2,7 @@
 
 use fathom_model::{Failure, FailureKind, JobSpec};
 
-use crate::jobfile::{JobFile, Severity};
+use crate::jobfile::{JobFile, Severity, variable};
 use crate::{EngineError, Request};
 
 /// A refusal of a job file or an option.
@@ -21,11 +21,11 @@ pub(crate) fn jobs(request: &Request, engine: &str) -> Result<Vec<JobSpec>, Engi
             "'{extra}' is for fio's command line; the {engine} engine has none"
         )));
     }
-    let env = |name: &str| std::env::var(name).ok();
-    let checked = JobFile::read(&request.job_file, &env).map_err(|source| EngineError::File {
-        path: request.job_file.clone(),
-        source,
-    })?;
+    let checked =
+        JobFile::read(&request.job_file, &variable).map_err(|source| EngineError::File {
+            path: request.job_file.clone(),
+            source,
+        })?;
     if let Some(error) = checked
         .diagnostics
         .iter()

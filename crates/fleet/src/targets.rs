@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_device::safety::{Confirmations, Judge, Refusal};
 use fathom_device::{Claim, Sys};
-use fathom_engine::jobfile::JobFile;
+use fathom_engine::jobfile::{JobFile, variable};
 use fathom_engine::resolve::{self, Action, PathUse};
 use fathom_engine::{Control, Request, layout};
 use fathom_model::{Failure, FailureKind, JobSpec};
@@ -125,8 +125,7 @@ impl TargetCheck {
 
 /// The jobs that a step runs.
 fn jobs(request: &Request) -> Result<Vec<JobSpec>, Failure> {
-    let env = |name: &str| std::env::var(name).ok();
-    let mut checked = JobFile::read(&request.job_file, &env).map_err(|error| {
+    let mut checked = JobFile::read(&request.job_file, &variable).map_err(|error| {
         let subject = request.job_file.display().to_string();
         Failure::new(FailureKind::Open, error.to_string()).about(subject)
     })?;

@@ -50,6 +50,8 @@ pub enum FailureKind {
     Unreachable,
     /// The connection to a host was lost.
     Lost,
+    /// Two names of hosts lead to one machine.
+    SameHost,
     /// A host runs another version, or something else than was expected.
     Mismatch,
     /// The run took longer than it was allowed to.
@@ -109,6 +111,9 @@ impl FailureKind {
             }
             Self::Lost => {
                 "look at that host: its network, its kernel log, whether its server still runs"
+            }
+            Self::SameHost => {
+                "leave out one of the names ('--allow-same-host' counts a machine of --hosts twice)"
             }
             Self::Mismatch => "run the same version of fio on both sides ('fio --version')",
             Self::TimeLimit => "allow more with --timeout, or lower runtime and size",

@@ -26,6 +26,14 @@ impl Sshd {
     /// # Errors
     /// Why this machine cannot.
     pub fn new(environment: &[(&str, &str)]) -> Result<Self, String> {
+        Self::configured(environment, "")
+    }
+
+    /// The same with `more` lines of sshd_config(5).
+    ///
+    /// # Errors
+    /// Why this machine cannot.
+    pub fn configured(environment: &[(&str, &str)], more: &str) -> Result<Self, String> {
         let sshd = program("sshd")?;
         program("ssh")?;
         // sshd's folder for its unprivileged part, which a service would make.
@@ -40,7 +48,7 @@ impl Sshd {
         }
         let port = free_port();
         let user = run("id", &["-un"])?;
-        let configured = write_configuration(dir.path(), port, user.trim(), environment);
+        let configured = write_configuration(dir.path(), port, user.trim(), environment, more);
         configured.map_err(|e| format!("sshd's configuration: {e}"))?;
         let log = fs::File::create(dir.path().join("log")).map_err(|e| e.to_string())?;
         let daemon = Command::new(sshd)
@@ -61,7 +69,8 @@ impl Sshd {
         Ok(server)
     }
 
-    /// The name under which the client's configuration knows it.
+    /// The name under which the client's configuration knows it; so it does under
+    /// every name that begins with `door`.
     #[must_use]
     pub fn host(&self) -> &'static str {
         "bench1"
@@ -106,6 +115,7 @@ fn write_configuration(
     port: u16,
     user: &str,
     environment: &[(&str, &str)],
+    more: &str,
 ) -> std::io::Result<()> {
     let file = |name: &str| -> PathBuf { dir.join(name) };
     let mut server = format!(
@@ -122,6 +132,7 @@ fn write_configuration(
             .collect();
         server.push_str(&format!("SetEnv {}\n", pairs.join(" ")));
     }
+    server.push_str(more);
     fs::write(file("sshd_config"), server)?;
     let host_key = fs::read_to_string(file("host.pub"))?;
     fs::write(
@@ -130,7 +141,7 @@ fn write_configuration(
     )?;
     for (name, key) in [("client", "user"), ("stranger-client", "stranger")] {
         let client = format!(
-            "Host bench1\nHostName 127.0.0.1\nPort {port}\nUser {user}\nIdentityFile {key}\n\
+            "Host bench1 door*\nHostName 127.0.0.1\nPort {port}\nUser {user}\nIdentityFile {key}\n\
              IdentitiesOnly yes\nIdentityAgent none\nUserKnownHostsFile {known}\n\
              GlobalKnownHostsFile /dev/null\nStrictHostKeyChecking yes\nBatchMode yes\n",
             key = text(&file(key)),

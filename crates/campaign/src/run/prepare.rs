@@ -8,7 +8,7 @@ use fathom_device::safety::{Confirmations, Judge, Refusal};
 use fathom_engine::choice::{self, Lack, Wish};
 use fathom_engine::fio::preflight;
 use fathom_engine::fio::version::Program;
-use fathom_engine::jobfile::{JobFile, Severity, spec};
+use fathom_engine::jobfile::{JobFile, Severity, spec, variable};
 use fathom_engine::native;
 use fathom_engine::resolve::{self, Action, PathUse};
 use fathom_engine::select::Selected;
@@ -43,8 +43,7 @@ pub(super) fn job(plan: &Plan, step: &Step) -> Result<Job, String> {
 /// # Errors
 /// What is wrong with it, with line and column.
 pub(crate) fn read(text: &str, path: &Path) -> Result<Job, String> {
-    let env = |name: &str| std::env::var(name).ok();
-    let mut checked = JobFile::parse(text, path, &env);
+    let mut checked = JobFile::parse(text, path, &variable);
     let is_error = |severity: Severity| severity == Severity::Error;
     if let Some(error) = checked.diagnostics.iter().find(|d| is_error(d.severity)) {
         return Err(error.to_string());

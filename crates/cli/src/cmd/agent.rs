@@ -8,12 +8,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Parser;
+use fathom_device::scratch::{boot_id, namespace};
+use fathom_device::{Scratch, Sys};
 use fathom_engine::Lead;
+use fathom_engine::jobfile::give;
 use fathom_fleet::hosts::agent::{Line, one_at_a_time};
 use fathom_fleet::hosts::wire::{RUNS, Say, Word};
 use fathom_fleet::ssh::carry::{Wire, plain, write_part};
 use fathom_model::{Exit, RunStatus};
-use tempfile::TempDir;
 
 use super::{Cli, ExitError, Global, dispatch, exit_for};
 use crate::{out, signals, wire};
@@ -39,9 +41,15 @@ pub fn run(_: &Global, _: &Args) -> anyhow::Result<Exit> {
     signals::lead(control, Arc::clone(&line) as Arc<dyn Lead>);
     // stdout is the other side's, and so is whoever reads stderr.
     out::silence();
+    let sys = Sys::live();
+    if let (Some(boot), Some(mounts)) = (boot_id(&sys), namespace(&sys, "mnt")) {
+        send(&Wire::Here { boot, mounts });
+    }
     // Over ssh it lies in the folder that is removed whatever happens.
-    let folder = TempDir::with_prefix("fathom-")?;
-    let done = command(&line, folder.path());
+    let scratch = Scratch::new()?;
+    let folder = scratch.path().join("run");
+    std::fs::create_dir(&folder)?;
+    let done = command(&line, &folder);
     match &done {
         Ok(exit) => line.end(match exit {
             Exit::Success => RunStatus::Complete,
@@ -68,7 +76,10 @@ fn command(line: &Line, folder: &Path) -> anyhow::Result<Exit> {
                 let name = plain(&path).ok_or_else(|| usage(format!("a file named {path:?}")))?;
                 write_part(&folder.join(name), &text, more)?;
             }
-            Some(Say::Job { args }) => break args,
+            Some(Say::Job { args, variables }) => {
+                give(variables);
+                break args;
+            }
             _ => return Ok(Exit::Interrupted),
         }
     };

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fathom_engine::Control;
 use fathom_engine::jobfile::shell_quote;
+use fathom_engine::{Control, open_files};
 use fathom_fleet::hosts::wire::Word;
 use fathom_fleet::hosts::{self, Job, kept};
 use fathom_fleet::local::FleetError;
@@ -21,6 +21,14 @@ use super::{ExitError, Global};
 use crate::live::{Live, LiveOptions};
 use crate::out;
 
+mod variables;
+
+pub use variables::{HostVariable, HostVariables};
+
+/// Open files of a run on several machines: those of each, and all others, those
+/// of connections that are being made among them.
+const OPEN_FILES_EACH: u64 = 2;
+const OPEN_FILES: u64 = 64;
 /// Longest host file that is read.
 const HOST_FILE_BYTES_MAX: u64 = 256 << 10;
 
@@ -37,6 +45,12 @@ pub struct HostArgs {
     #[arg(long, value_name = "N", requires = "hosts")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub min_hosts: Option<u32>,
+    /// Let one machine take part under several names: it counts several times
+    #[arg(long, requires = "hosts")]
+    pub allow_same_host: bool,
+    /// What the host file of the last start said of variables.
+    #[arg(skip)]
+    pub variables: HostVariables,
 }
 
 impl HostArgs {
@@ -47,9 +61,18 @@ impl HostArgs {
 
     /// The machines, and how many must take part to the end.
     pub fn names(&self) -> anyhow::Result<(Vec<String>, usize)> {
-        let names = names(&self.hosts)?;
+        let (names, _) = listed(&self.hosts)?;
         let least = least(&names, self.min_hosts, "--min-hosts")?;
         Ok((names, least))
+    }
+
+    /// What is known of variables for each of them.
+    pub fn variables(&self) -> anyhow::Result<HostVariables> {
+        let (_, variables) = listed(&self.hosts)?;
+        Ok(match variables.is_empty() {
+            true => self.variables.clone(),
+            false => variables,
+        })
     }
 }
 
@@ -78,13 +101,15 @@ pub fn least(names: &[String], min: Option<u32>, option: &str) -> anyhow::Result
     Ok(least)
 }
 
-/// The machines that `--hosts` names, each once.
-pub fn names(values: &[String]) -> anyhow::Result<Vec<String>> {
+/// The machines that `--hosts` names, each once, and what host files say of their
+/// variables.
+pub fn listed(values: &[String]) -> anyhow::Result<(Vec<String>, HostVariables)> {
     let mut names: Vec<String> = Vec::new();
+    let mut variables = HostVariables::default();
     for value in values {
         let path = Path::new(value);
         let found = match path.is_file() {
-            true => of_file(path).map_err(usage)?,
+            true => of_file(path, &mut variables).map_err(usage)?,
             false => vec![value.trim().to_owned()],
         };
         for name in found {
@@ -98,21 +123,26 @@ pub fn names(values: &[String]) -> anyhow::Result<Vec<String>> {
             names.push(name);
         }
     }
-    Ok(names)
+    Ok((names, variables))
 }
 
-fn of_file(path: &Path) -> Result<Vec<String>, String> {
+fn of_file(path: &Path, variables: &mut HostVariables) -> Result<Vec<String>, String> {
     let shown = path.display();
     let failed = |error: std::io::Error| format!("{shown}: {error}");
     if path.metadata().map_err(failed)?.len() > HOST_FILE_BYTES_MAX {
         return Err(format!("{shown} is too long for a host file"));
     }
     let text = std::fs::read_to_string(path).map_err(failed)?;
-    let lines = text.lines().map(str::trim);
-    let names: Vec<String> = lines
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .map(str::to_owned)
-        .collect();
+    let mut names = Vec::new();
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        let Some(name) = words.next().filter(|name| !name.starts_with('#')) else {
+            continue;
+        };
+        let taken = variables.columns(name, words);
+        taken.map_err(|wrong| format!("{shown}: {wrong}"))?;
+        names.push(name.to_owned());
+    }
     match names.is_empty() {
         true => Err(format!("{shown} names no host")),
         false => Ok(names),
@@ -120,7 +150,7 @@ fn of_file(path: &Path) -> Result<Vec<String>, String> {
 }
 
 /// The header of a record of several machines.
-pub fn header(name: &str, command: &str, names: &[String]) -> Header {
+pub fn header(name: &str, command: &str, names: &[String], job: &Job) -> Header {
     let mut header = Header::new(name, command);
     header.environment = Some(fathom_device::environment(&[]));
     let words: Vec<_> = std::env::args_os()
@@ -128,6 +158,10 @@ pub fn header(name: &str, command: &str, names: &[String]) -> Header {
         .collect();
     header.facts.insert("command".into(), json!(words));
     header.facts.insert(kept::FACTS.into(), json!(names));
+    if !job.variables.is_empty() {
+        let variables = json!(job.variables);
+        header.facts.insert("variables".into(), variables);
+    }
     header
 }
 
@@ -144,7 +178,8 @@ pub fn drive(
     live.observe(&Event::Preparing {
         what: format!("connecting to {} machines", names.len()),
     });
-    let machines = hosts::connect(names);
+    may_have_open(names.len())?;
+    let machines = hosts::connect(names, control);
     let (mut writer, notes) = begin()?;
     for text in notes {
         let note = Event::Note { text };
@@ -161,6 +196,20 @@ pub fn drive(
 fn record_error(error: impl std::fmt::Display) -> anyhow::Error {
     let (exit, message) = (Exit::Record, error.to_string());
     ExitError { exit, message }.into()
+}
+
+/// Refuses more machines than this process may have connections to.
+pub fn may_have_open(machines: usize) -> anyhow::Result<()> {
+    let limit = open_files::raise();
+    let needed = OPEN_FILES + OPEN_FILES_EACH * machines as u64;
+    if limit >= needed {
+        return Ok(());
+    }
+    let message = format!(
+        "{machines} machines take {needed} open files, and this process may have {limit}\n  to do: raise the limit ('ulimit -Hn'), or take fewer machines"
+    );
+    let exit = Exit::Missing;
+    Err(ExitError { exit, message }.into())
 }
 
 /// The exit code of a run.
@@ -183,6 +232,7 @@ pub fn dry_run(global: &Global, names: &[String], job: &Job) -> anyhow::Result<E
             "hosts": names,
             "command": words,
             "steps": job.steps,
+            "variables": job.variables,
             "files": job.files.iter().map(|(name, text)| json!({
                 "name": name, "text": text,
             })).collect::<Vec<_>>(),
@@ -192,6 +242,11 @@ pub fn dry_run(global: &Global, names: &[String], job: &Job) -> anyhow::Result<E
     let quoted: Vec<String> = words.iter().map(|word| shell_quote(word)).collect();
     for name in names {
         out::line(format_args!("ssh {name} {}", quoted.join(" ")));
+    }
+    for (name, variables) in &job.variables {
+        for (variable, value) in variables {
+            out::line(format_args!("# {name}: {variable}={value}"));
+        }
     }
     for step in &job.steps {
         out::line(format_args!("# step: {step}"));

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use fathom_device::Scratch;
 use fathom_engine::fio::client;
 use fathom_engine::fio::client::address::Address;
 use fathom_engine::fio::guard::{Leash, Order, Place, Report};
@@ -148,7 +149,7 @@ fn check_free(address: &Address) -> anyhow::Result<()> {
 /// A socket that only this user can open. fio makes its socket for everybody, so
 /// it makes it in a private folder beside, and the finished one is moved.
 struct Socket {
-    folder: tempfile::TempDir,
+    folder: Scratch,
     path: PathBuf,
     is_open: Cell<bool>,
 }
@@ -164,10 +165,7 @@ impl Socket {
             return Err(exit(Exit::Refused, what));
         }
         let parent = path.parent().unwrap_or(Path::new("/"));
-        let folder = tempfile::Builder::new()
-            .prefix(".fathom-")
-            .permissions(std::fs::Permissions::from_mode(0o700))
-            .tempdir_in(parent)
+        let folder = Scratch::within(parent, ".fathom-")
             .map_err(|e| exit(Exit::Missing, format!("{}: {e}", parent.display())))?;
         Ok(Self {
             folder,

@@ -257,6 +257,20 @@ fn what_is_no_fio_server_or_another_version_is_named() {
 }
 
 #[test]
+fn a_server_under_two_names_runs_its_jobs_once() {
+    let bench = Bench::new();
+    let job = null_job(&bench, 1);
+    let server = Server::local();
+    let other = server.address.replace("127.0.0.1", "localhost");
+    let hosts = ["job", "run", &job, "--client", &server.address, &other];
+    let (code, doc) = bench.json(&hosts);
+    let told = failures(&doc);
+    assert_eq!((code, told.len()), (1, 1), "{doc}");
+    assert_eq!((told[0].0.as_str(), &told[0].1), ("same_host", &other));
+    assert!(told[0].2.contains(&server.address), "{told:?}");
+}
+
+#[test]
 fn devices_of_servers_are_written_only_when_confirmed_one_by_one() {
     let bench = Bench::new();
     let job = bench.file("w.fio", "[w]\nfilename=/dev/loop4095\nrw=write\nsize=4k\n");

@@ -171,33 +171,105 @@ fn a_device_that_one_machine_must_not_write_is_refused_there() {
     (0..2).for_each(|place| nothing_left(&lab, place));
 }
 
+/// The line by which a process names itself as the owner of a folder.
+fn owner(pid: u32) -> String {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    let started = fields.split(' ').nth(19).unwrap();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap();
+    format!("{} {} {pid} {started}\n", boot.trim(), namespace.display())
+}
+
 /// What a run left behind that was killed with everything it had begun, is
-/// removed by the next one; what belongs to a living one is not.
+/// removed by the next one; what may belong to a living one is not, on this
+/// machine or on others that share the folder.
 #[test]
-fn what_was_left_behind_is_removed_by_the_next_run() {
+fn only_what_was_surely_left_behind_is_removed_by_the_next_run() {
     let lab = match Lab::new(1, &[]) {
         Ok(lab) => lab,
-        Err(reason) => return skip("what_was_left_behind", &reason),
+        Err(reason) => return skip("only_what_was_surely_left_behind", &reason),
     };
-    let folder = |name: &str, pid: Option<u32>| {
-        let folder = lab.tmp(0).join(name);
+    let folder = |name: &str, line: Option<&str>| {
+        let folder = lab.tmp(0).join(format!("fathom-{name}-sent"));
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("fathom"), "a program").unwrap();
-        if let Some(pid) = pid {
-            fs::write(folder.join("pid"), format!("{pid}\n")).unwrap();
+        if let Some(line) = line {
+            fs::write(folder.join(".fathom-owner"), line).unwrap();
         }
         folder
     };
-    let mut gone = Command::new("true").spawn().unwrap();
-    gone.wait().unwrap();
-    let dead = folder("fathom.aaaaaaaa", Some(gone.id()));
-    let alive = folder("fathom.bbbbbbbb", Some(std::process::id()));
-    let strange = folder("fathom.cccccccc", None);
+    let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let gone = owner(child.id());
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    let own = owner(std::process::id());
+    let (first, started) = own.trim_end().rsplit_once(' ').unwrap();
+    let started: u64 = started.parse().unwrap();
+    let boot = gone.split(' ').next().unwrap();
+    let namespace = gone.split(' ').nth(1).unwrap();
+    let removed = [
+        folder("dead", Some(&gone)),
+        folder("another", Some(&format!("{first} {}\n", started - 1))),
+    ];
+    let kept = [
+        folder("alive", Some(&own)),
+        folder("neighbour", Some(&gone.replace(boot, "0f0e"))),
+        folder("container", Some(&gone.replace(namespace, "pid:[1]"))),
+        folder("begun", Some(gone.trim_end())),
+        folder("strange", None),
+    ];
+    let outer = folder("outer", Some(&gone));
+    fs::create_dir(outer.join("fathom-inner")).unwrap();
+    fs::write(outer.join("fathom-inner/.fathom-owner"), &own).unwrap();
     let bench = Bench::new();
     let job = bench.job(&null_job(1));
     let (code, doc) = bench.json(&lab, &["job", "run", &job, "--hosts", "m1"]);
     assert_eq!(code, Some(0), "{doc}");
-    assert!(!dead.exists() && alive.exists() && strange.exists());
+    let left = |folder: &&PathBuf| folder.exists();
+    assert_eq!(removed.iter().find(left), None);
+    assert_eq!(kept.iter().chain([&outer]).filter(left).count(), 6);
+}
+
+/// The folders in /tmp that name a process as their owner.
+fn owned_by(pid: u32) -> Vec<PathBuf> {
+    let named = |folder: &PathBuf| {
+        let line = fs::read_to_string(folder.join(".fathom-owner")).unwrap_or_default();
+        line.split(' ').nth(2) == Some(&pid.to_string())
+    };
+    let folders = fs::read_dir("/tmp").unwrap().flatten();
+    folders.map(|entry| entry.path()).filter(named).collect()
+}
+
+/// What a killed driver leaves on its own machine, others cannot look into, and
+/// its next run removes.
+#[test]
+fn the_folders_of_a_killed_driver_are_private_and_removed_by_the_next_run() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let lab = match Lab::new(1, &[]) {
+        Ok(lab) => lab,
+        Err(reason) => return skip("the_folders_of_a_killed_driver", &reason),
+    };
+    let bench = Bench::new();
+    let job = bench.job(&null_job(600));
+    let args = ["job", "run", &job, "-q", "--hosts", "m1"];
+    let mut run = bench.command(&lab, &args).spawn().unwrap();
+    await_that("it has samples", || bench.measured().len() == 1);
+    let folders = owned_by(run.id());
+    assert!(!folders.is_empty());
+    for folder in &folders {
+        let mode = folder.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{}", folder.display());
+    }
+    // While it lives they stay, whatever else runs.
+    let job = bench.job(&null_job(1));
+    let other = ["job", "run", &job, "--hosts", "m1"];
+    assert_eq!(bench.json(&lab, &other).0, Some(0));
+    assert_eq!(owned_by(run.id()), folders);
+    signal(&run, "-KILL");
+    run.wait().unwrap();
+    assert_eq!(bench.json(&lab, &other).0, Some(0));
+    assert_eq!(owned_by(run.id()), Vec::<PathBuf>::new());
 }
 
 #[test]

@@ -13,8 +13,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 mod commands;
+mod doors;
 mod failures;
 mod ledger;
+mod variables;
 
 /// A folder to run in.
 struct Bench(TempDir);

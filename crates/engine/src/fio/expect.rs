@@ -5,12 +5,11 @@ use std::time::Duration;
 use fathom_model::JobSpec;
 
 use crate::Request;
-use crate::jobfile::{JobFile, spec};
+use crate::jobfile::{JobFile, spec, variable};
 
 /// The jobs of a request; none when its file cannot be understood here.
 pub fn jobs(request: &Request) -> Vec<JobSpec> {
-    let env = |name: &str| std::env::var(name).ok();
-    let Ok(checked) = JobFile::read(&request.job_file, &env) else {
+    let Ok(checked) = JobFile::read(&request.job_file, &variable) else {
         return Vec::new();
     };
     let mut jobs = checked.file.jobs();

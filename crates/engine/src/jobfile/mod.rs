@@ -5,6 +5,7 @@
 //! applied, variables expanded). Nothing here needs fio; that both agree with
 //! it is tested against the real one.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,7 @@ use fathom_model::{JobOption, JobSpec, Origin};
 mod check;
 mod cmdline;
 mod diagnostic;
+mod environment;
 mod expand;
 mod kind;
 mod parameter;
@@ -27,6 +29,7 @@ mod written;
 
 pub use cmdline::{cmdline, shell_quote};
 pub use diagnostic::{Diagnostic, Severity};
+pub use environment::{give, is_variable_name, variable};
 pub use replay::{Replay, replay};
 pub use source::{Keyword, Sources};
 pub use target::{Role, TargetUse, is_write, split_names, targets};
@@ -38,6 +41,7 @@ pub struct JobFile {
     /// Comments and blank lines above the first section.
     preamble: Vec<String>,
     sections: Vec<Section>,
+    variables: BTreeSet<String>,
 }
 
 /// A section and its lines.
@@ -107,6 +111,7 @@ impl JobFile {
             path: path.to_owned(),
             preamble: Vec::new(),
             sections: Vec::new(),
+            variables: BTreeSet::new(),
         }
     }
 
@@ -116,13 +121,17 @@ impl JobFile {
     /// When `path` itself cannot be read; everything else is a diagnostic.
     pub fn read(path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Result<Checked, io::Error> {
         let bytes = source::read_limited(path)?;
-        Ok(syntax::parse(&bytes, path, &source::Disk { env }))
+        Ok(syntax::parse(
+            &bytes,
+            path,
+            &source::Disk { env, defers: false },
+        ))
     }
 
     /// Parses a text that came from `path`; files it includes are read.
     #[must_use]
     pub fn parse(text: &str, path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Checked {
-        syntax::parse(text.as_bytes(), path, &source::Disk { env })
+        syntax::parse(text.as_bytes(), path, &source::Disk { env, defers: false })
     }
 
     /// Parses a text with variables and included files from `sources`; does no I/O itself.

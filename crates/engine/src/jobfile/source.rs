@@ -17,6 +17,17 @@ pub trait Sources {
     /// What `$pagesize`, `$mb_memory` and `$ncpus` stand for; `None` where it
     /// cannot be told.
     fn keyword(&self, keyword: Keyword) -> Option<u64>;
+
+    /// Whether lines stay as they were written, for a machine that replaces
+    /// variables and keywords itself.
+    fn defers(&self) -> bool {
+        false
+    }
+
+    /// Whether the engine cannot look the variable up itself.
+    fn is_given(&self, _name: &str) -> bool {
+        false
+    }
 }
 
 /// fio's reserved words.
@@ -42,6 +53,7 @@ impl Keyword {
 /// Included files from the disk, variables from a function, keywords from the machine.
 pub(super) struct Disk<'a> {
     pub(super) env: &'a dyn Fn(&str) -> Option<String>,
+    pub(super) defers: bool,
 }
 
 impl Sources for Disk<'_> {
@@ -51,6 +63,14 @@ impl Sources for Disk<'_> {
 
     fn file(&self, path: &Path) -> io::Result<Vec<u8>> {
         read_limited(path)
+    }
+
+    fn defers(&self) -> bool {
+        self.defers
+    }
+
+    fn is_given(&self, name: &str) -> bool {
+        super::environment::is_given(name)
     }
 
     fn keyword(&self, keyword: Keyword) -> Option<u64> {

@@ -13,7 +13,9 @@ use std::rc::Rc;
 use fathom_model::JobOption;
 
 use super::diagnostic::Severity;
-use super::expand::{Arithmetic, expand};
+use super::environment::named;
+use super::expand::{Arithmetic, Expanded, expand};
+use super::table::table;
 use super::written::{Line, Report, Written};
 use super::{Checked, Entry, JobFile, Section, Sources, check};
 
@@ -296,14 +298,10 @@ impl Parser<'_> {
             );
             return true;
         };
-        for name in &expanded.unset {
-            let at = line.text.find(&format!("${{{name}}}")).unwrap_or(start);
-            let message = match name.as_str() {
-                "" => "${} names no variable: nothing stands in its place".to_owned(),
-                name => format!("{name} is not set: nothing stands in its place"),
-            };
-            self.report.warning(line, at..at + name.len() + 3, message);
-        }
+        self.unset(line, start, &expanded);
+        self.file
+            .variables
+            .extend(named(content).map(str::to_owned));
         let verbatim = expanded.text == content;
         if !verbatim {
             self.budget -= expanded.text.len();
@@ -330,12 +328,53 @@ impl Parser<'_> {
         } else if expanded.arithmetic == Some(Arithmetic::Done) {
             self.megabytes(&written, content);
         }
-        let text = if verbatim || !reads_back(&expanded.text) {
-            all
-        } else {
-            &expanded.text
+        let text = match self.as_written(&expanded.text, content, line, start) {
+            true => all,
+            false => &expanded.text,
         };
         self.add(written, text.to_owned(), line)
+    }
+
+    /// Whether a line stays as it was written; the engine replaces its variables
+    /// then.
+    fn as_written(&mut self, expanded: &str, content: &str, line: &Line, start: usize) -> bool {
+        if expanded == content || self.sources.defers() {
+            return true;
+        }
+        let kept = !reads_back(expanded);
+        if kept && let Some(name) = named(content).find(|name| self.sources.is_given(name)) {
+            let message = format!(
+                "the value of {name} cannot stand in a job file: it has a ; or # in it, a control character, or a blank at its end"
+            );
+            self.report
+                .error(line, start..start + content.len(), message);
+        }
+        kept
+    }
+
+    /// Tells of variables that are not set. fio puts nothing in their place and
+    /// goes on; where they are a part of a path, that is another file: of
+    /// `${DIR}/f` the one in the root.
+    fn unset(&mut self, line: &Line, start: usize, expanded: &Expanded) {
+        let names_files = may_name_files(split(&expanded.text).0);
+        for name in &expanded.unset {
+            let at = line.text.find(&format!("${{{name}}}")).unwrap_or(start);
+            let place = at..at + name.len() + 3;
+            let what = match name.as_str() {
+                "" => "${} names no variable".to_owned(),
+                name => format!("{name} is not set"),
+            };
+            match names_files {
+                true => {
+                    let message = format!("{what}: without it this would be another path");
+                    self.report.error(line, place, message);
+                }
+                false => {
+                    let message = format!("{what}: nothing stands in its place");
+                    self.report.warning(line, place, message);
+                }
+            }
+        }
     }
 
     /// `size=2*$mb_memory` is a small number of bytes.
@@ -427,6 +466,12 @@ impl Parser<'_> {
             _ => (path, found),
         }
     }
+}
+
+/// Whether the value of an option may name a file. Of what is not known, it may.
+fn may_name_files(option: &str) -> bool {
+    let mut specs = table().find(option).peekable();
+    specs.peek().is_none() || specs.any(|spec| spec.has("file"))
 }
 
 /// Name and value of an option.

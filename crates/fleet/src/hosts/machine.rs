@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread;
 
+use fathom_engine::Control;
+
 use super::wire::Say;
 use crate::ssh::carry::{Far, read_program, receive, take_lines};
-use crate::ssh::{Session, SshError};
+use crate::ssh::{Session, SshError, open_all};
 
 /// The connection to a `fathom agent`. When it is dropped, so is the agent's
 /// input, at which it ends by itself.
@@ -63,37 +65,25 @@ pub struct Machine {
     pub begin: Begin,
 }
 
-/// Connects to all machines at once, without asking anything on the terminal:
-/// of several at a time nobody could tell whose question it is.
+/// Connects to all machines without asking anything on the terminal: of several
+/// at a time nobody could tell whose question it is.
 #[must_use]
-pub fn connect(names: &[String]) -> Vec<Machine> {
+pub fn connect(names: &[String], control: &Control) -> Vec<Machine> {
     let program = read_program().map(Arc::new);
     let program = Arc::new(program);
-    thread::scope(|scope| {
-        let threads: Vec<_> = names
-            .iter()
-            .map(|name| scope.spawn(move || Session::open_unattended(name)))
-            .collect();
-        threads
-            .into_iter()
-            .zip(names)
-            .map(|(thread, name)| {
-                let session = thread.join().unwrap_or_else(|_| {
-                    let target = name.clone();
-                    Err(SshError::NotConnected { target })
-                });
-                let program = Arc::clone(&program);
-                Machine {
-                    name: name.clone(),
-                    node: None,
-                    begin: Box::new(move |lines| {
-                        let far = over_ssh(session, &program, lines);
-                        far.map_err(|error| error.to_string())
-                    }),
-                }
-            })
-            .collect()
-    })
+    let sessions = open_all(names, control).into_iter();
+    let machine = |(session, name): (Result<Session, SshError>, &String)| {
+        let program = Arc::clone(&program);
+        Machine {
+            name: name.clone(),
+            node: None,
+            begin: Box::new(move |lines| {
+                let far = over_ssh(session, &program, lines);
+                far.map_err(|error| error.to_string())
+            }),
+        }
+    };
+    sessions.zip(names).map(machine).collect()
 }
 
 /// Sends the program to a machine and starts it there.

@@ -6,14 +6,14 @@
 //! - [`wire`]: what the one says to the other; [`clock`]: how their clocks stand
 //! - `merge`: one record of what all tell; [`kept`]: the record of each
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fathom_engine::Control;
+use fathom_engine::{Control, open_files};
 use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
 
@@ -55,6 +55,9 @@ pub struct Job {
     pub args: Vec<Word>,
     /// Files that it reads: where below the folder of the run, and their text.
     pub files: Vec<(String, String)>,
+    /// Values of variables that its job files name, of each machine by its name;
+    /// what is not here a machine looks up itself.
+    pub variables: BTreeMap<String, BTreeMap<String, String>>,
     /// What names its steps, in their order: [`kept::key`]. A machine may leave
     /// some out.
     pub steps: Vec<String>,
@@ -63,6 +66,8 @@ pub struct Job {
     /// Whether the record of each machine is kept whole, in [`kept::FOLDER`], and
     /// given back to it when the run goes on; else only raw outputs are.
     pub own_records: bool,
+    /// Whether one machine may take part under several names.
+    pub allow_same_host: bool,
     /// Steps that are done again although a machine has done them.
     pub again: BTreeSet<String>,
     /// Where in the record's time the run begins, ms.
@@ -117,6 +122,8 @@ pub fn steps(
     control: &Control,
     watch: &mut dyn FnMut(&Event),
 ) -> RunStatus {
+    // Each takes a few, and so do the outputs that come from it.
+    open_files::raise();
     let mut drive = Drive {
         job,
         course,
@@ -192,8 +199,11 @@ impl Drive<'_, '_> {
         }
         let kept = part.kept.as_ref();
         let given = kept.map(|kept| kept.give_back(&self.job.again, &mut |say| far.say(&say)));
-        let args = self.job.args.clone();
-        far.say(&Say::Job { args });
+        let variables = self.job.variables.get(&part.label).cloned();
+        far.say(&Say::Job {
+            args: self.job.args.clone(),
+            variables: variables.unwrap_or_default(),
+        });
         part.far = Some(far);
         if let Some(Err(error)) = given {
             let what = format!("its part of the record cannot be read: {error}");
@@ -226,6 +236,10 @@ impl Drive<'_, '_> {
 
     fn line(&mut self, place: usize, line: &str) {
         let part = &mut self.parts[place];
+        // Who was lost or has ended has no more part in the run.
+        if part.phase == Phase::Over {
+            return;
+        }
         part.heard = Instant::now();
         let Ok(wire) = serde_json::from_str::<Wire>(line) else {
             // Login scripts may print; that is not part of the stream.
@@ -247,6 +261,7 @@ impl Drive<'_, '_> {
                 part.host.environment = header.environment.map(Box::new);
                 self.is_kept(begun);
             }
+            Wire::Here { boot, mounts } => self.is_here(place, (boot, mounts)),
             Wire::Gate { step } => self.gate(place, step),
             Wire::Began { at_ms } => self.began(place, at_ms),
             Wire::Text { text } => self.notes.add(place, text),
@@ -259,6 +274,26 @@ impl Drive<'_, '_> {
             Wire::Refused { message, .. } => {
                 self.lose(place, FailureKind::Other, message);
             }
+        }
+    }
+
+    /// A machine says which it is. Under two names it would count twice: that which
+    /// stands later in the list takes no part.
+    fn is_here(&mut self, place: usize, identity: (String, String)) {
+        if self.job.allow_same_host || self.has_begun || self.parts[place].identity.is_some() {
+            return;
+        }
+        let is_same =
+            |part: &Part| part.phase != Phase::Over && part.identity.as_ref() == Some(&identity);
+        let same = self.parts.iter().position(is_same);
+        self.parts[place].identity = Some(identity);
+        if let Some(other) = same {
+            let (first, second) = (other.min(place), other.max(place));
+            let what = format!(
+                "it is the same machine as {}, by its boot id and mount namespace: its figures would count twice",
+                self.parts[first].label
+            );
+            self.lose(second, FailureKind::SameHost, what);
         }
     }
 

@@ -54,6 +54,8 @@ pub struct Part {
     pub status: Option<RunStatus>,
     /// The first line that was none of Fathom's.
     pub stray: Option<String>,
+    /// Which machine it is: its boot, and the mounts seen there.
+    pub identity: Option<(String, String)>,
 }
 
 impl Part {
@@ -80,6 +82,7 @@ impl Part {
             heard: Instant::now(),
             status: None,
             stray: None,
+            identity: None,
         }
     }
 

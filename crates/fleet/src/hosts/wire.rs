@@ -2,6 +2,7 @@
 //! behind the program on their standard input. They answer in
 //! [`Wire`](crate::ssh::carry::Wire).
 
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,9 @@ pub enum Say {
     Job {
         /// The words of its command line behind `fathom`.
         args: Vec<Word>,
+        /// Values of variables that its job files name.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        variables: BTreeMap<String, String>,
     },
     /// What time is it?
     Clock {

@@ -59,6 +59,13 @@ pub enum Wire {
         /// The time there, ms since 1970 UTC.
         at_ms: f64,
     },
+    /// Which machine this is, said before anything else.
+    Here {
+        /// What names this boot of it.
+        boot: String,
+        /// What names the mounts that are seen there.
+        mounts: String,
+    },
     /// A step could begin: it waits for the word.
     Gate {
         /// Its place, counted from 1.
@@ -198,33 +205,46 @@ pub enum Told<'t> {
     Event(&'t Event),
 }
 
-/// Removes what was left by a [`RECEIVE`] that was killed with all it had begun:
-/// the user's own folders of its kind whose process is gone.
+/// Removes the user's own folders of this kind whose owners are surely gone, as
+/// [`fathom_device::scratch`] says it, and knows itself: `me` is the line that
+/// names this shell as an owner, empty where the system does not tell. `read`
+/// and its redirection are the shell's own, so that /proc/self is the shell.
 macro_rules! tidy {
     () => {
-        "for o in \"${TMPDIR:-/tmp}\"/fathom.????????; do \
-         [ -f \"$o/pid\" ] && [ -O \"$o\" ] && { kill -0 \"$(cat \"$o/pid\")\" 2>/dev/null || rm -rf \"$o\"; }; \
-         done; "
+        "t=${TMPDIR:-/tmp}; \
+         begun() { { read -r s <\"/proc/$1/stat\"; } 2>/dev/null || return 1; \
+           s=${s##*\") \"}; set -- $s; shift 19; echo \"$1\"; }; \
+         bi=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null); \
+         ns=$(readlink /proc/self/ns/pid 2>/dev/null); \
+         m=; { read -r m s </proc/self/stat; } 2>/dev/null; me=; \
+         [ \"$m\" = $$ ] && [ -n \"$bi\" ] && [ -n \"$ns\" ] && me=\"$bi $ns $$ $(begun $$)\"; \
+         gone() { [ -n \"$me\" ] && [ -O \"$1\" ] && read -r b n p w r <\"$1\" && \
+           [ \"$b $n\" = \"$bi $ns\" ] && [ -z \"$r\" ] && \
+           [ \"$p\" -gt 0 ] && [ \"$w\" -gt 0 ] || return 1; \
+           w2=$(begun \"$p\") || return 0; [ \"$w2\" = \"$w\" ] && return 1; return 0; }; \
+         tidy() { for o in \"$t\"/fathom-*; do \
+           [ -L \"$o\" ] && continue; [ -O \"$o\" ] && [ -f \"$o/.fathom-owner\" ] || continue; \
+           l=1; for f in \"$o\"/.fathom-owner \"$o\"/*/.fathom-owner; do \
+             [ -e \"$f\" ] || continue; gone \"$f\" 2>/dev/null || l=; done; \
+           [ -n \"$l\" ] && rm -rf \"$o\"; done; :; }; tidy; "
     };
 }
-/// As `tidy` says, for a machine that was lost: what still ends there is waited
-/// for, for as long as [`PATIENCE`] has it.
+/// As `tidy` says, for a machine that was lost: what still ends there, in the
+/// folder `$1`, is waited for, for as long as [`PATIENCE`] has it.
 const TIDY: &str = concat!(
-    "n=0; while ",
     tidy!(),
-    "[ $n -lt 20 ] && ls -d \"${TMPDIR:-/tmp}\"/fathom.???????? >/dev/null 2>&1; \
-     do sleep 1; n=$((n+1)); done"
+    "i=0; while [ -d \"$t/$1\" ] && [ $i -lt 20 ]; do sleep 1; i=$((i+1)); tidy; done"
 );
-/// Takes the first `$1` bytes of stdin as the program, in a private folder that
-/// is removed whatever happens, and runs it with the other arguments. What
-/// follows on stdin, its end above all, reaches the program. `mktemp`, `head -c`
-/// and `-O` are not POSIX, but on every Linux, and only Linux is sent to.
+/// Takes the first `$1` bytes of stdin as the program, in a private folder `$2`
+/// that is removed whatever happens, and runs it with the other arguments. What
+/// follows on stdin, its end above all, reaches the program. `head -c` and `-O`
+/// are not POSIX, but on every Linux, and only Linux is sent to.
 const RECEIVE: &str = concat!(
     tidy!(),
-    "umask 077; n=$1; shift; \
-    d=$(mktemp -d \"${TMPDIR:-/tmp}/fathom.XXXXXXXX\") || { echo '{\"wire\":\"cannot_run\"}'; exit 1; }; \
+    "umask 077; n=$1; d=$t/$2; shift 2; \
+    mkdir \"$d\" || { echo '{\"wire\":\"cannot_run\"}'; exit 1; }; \
     trap 'rm -rf \"$d\"' EXIT; trap 'exit 1' HUP INT TERM; \
-    echo $$ > \"$d/pid\"; \
+    [ -n \"$me\" ] && echo \"$me\" > \"$d/.fathom-owner\"; \
     { head -c \"$n\" > \"$d/fathom\" && chmod 700 \"$d/fathom\" && \"$d/fathom\" --version </dev/null >/dev/null 2>&1; } \
     || { echo '{\"wire\":\"cannot_run\"}'; exit 1; }; \
     TMPDIR=$d \"$d/fathom\" --runs \"$d/runs\" \"$@\""
@@ -300,8 +320,9 @@ pub(crate) fn receive(
     args: &[&str],
     stderr: Stdio,
 ) -> Result<Child, SshError> {
-    let length = program_bytes.to_string();
-    let script_args: Vec<&str> = std::iter::once(length.as_str())
+    let (length, folder) = (program_bytes.to_string(), session.folder_name());
+    let script_args: Vec<&str> = [length.as_str(), folder.as_str()]
+        .into_iter()
         .chain(args.iter().copied())
         .collect();
     session.spawn(RECEIVE, &script_args, stderr)
@@ -395,7 +416,7 @@ impl Connection for Far {
         let session = self.session.take();
         drop(self);
         if let Some(session) = session {
-            session.attempt(TIDY);
+            session.attempt(TIDY, &[&session.folder_name()]);
         }
     }
 }
@@ -478,7 +499,7 @@ impl Inbox<'_> {
             }
             Wire::File { path, text, more } => self.keep(&path, &text, more)?,
             // These are for runs on several machines.
-            Wire::Clock { .. } | Wire::Gate { .. } | Wire::Began { .. } => {}
+            Wire::Here { .. } | Wire::Clock { .. } | Wire::Gate { .. } | Wire::Began { .. } => {}
             Wire::Event { happened } => return self.event(&happened, told),
         }
         Ok(None)

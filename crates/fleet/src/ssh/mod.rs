@@ -1,14 +1,17 @@
 //! Other machines over the system's own `ssh`: agent, configuration,
 //! known_hosts and jump hosts work as they do for its user.
 //!
-//! - [`Session`]: one authenticated connection, shared by every command
+//! - [`Session`]: one authenticated connection, shared by every command;
+//!   [`open_all`]: many of them
 //! - [`fio`]: an engine that drives the fio of that machine, test by test
 //! - [`carry`]: Fathom sends itself there and streams its record back
 
 pub mod carry;
+mod crowd;
 pub mod fio;
 mod session;
 
+pub use crowd::open_all;
 pub use session::{Output, Session, hand_over};
 
 use fathom_record::RecordError;
@@ -37,6 +40,8 @@ pub enum SshError {
         target: String,
         /// ssh's own last words.
         said: String,
+        /// Whether another try may go better.
+        turned_away: bool,
     },
     /// The connection was there and is gone.
     #[error("the connection to {target} was lost")]
@@ -66,6 +71,17 @@ pub enum SshError {
 }
 
 impl SshError {
+    /// Whether the machine, or one on the way, had too many at its door.
+    fn is_turned_away(&self) -> bool {
+        matches!(
+            self,
+            Self::Unattended {
+                turned_away: true,
+                ..
+            }
+        )
+    }
+
     /// The same once more, for another machine that it also keeps from running.
     pub(crate) fn again(&self) -> Self {
         Self::Local {

@@ -7,9 +7,12 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use fathom_device::Scratch;
+use fathom_device::scratch::PREFIX;
 use fathom_engine::jobfile::shell_quote;
 
 use super::SshError;
+use super::crowd::is_turned_away;
 
 /// Folders where fio and system programs stand on hosts whose non-login PATH
 /// lacks them: FreeBSD packages, pkgsrc, OpenCSW and OmniOS extra.
@@ -80,7 +83,7 @@ pub struct Session {
     program: Vec<String>,
     /// Private folder of the control socket; short, since a socket's path ends
     /// at about 100 bytes (unix(7), sun_path).
-    control: tempfile::TempDir,
+    control: Scratch,
     lost: Cell<bool>,
 }
 
@@ -135,21 +138,20 @@ impl Session {
         Err(SshError::Unattended {
             target: target.to_owned(),
             said: last.unwrap_or("ssh does not say why").to_owned(),
+            turned_away: is_turned_away(&said),
         })
     }
 
     fn new(target: &str, program: Vec<String>) -> Result<Self, SshError> {
-        let control = tempfile::Builder::new()
-            .prefix("fathom-")
-            .tempdir_in(if Path::new("/tmp").is_dir() {
-                "/tmp".into()
-            } else {
-                std::env::temp_dir()
-            })
-            .map_err(|source| SshError::Local {
-                what: "a folder for the connection",
-                source,
-            })?;
+        let short = Path::new("/tmp");
+        let control = match short.is_dir() {
+            true => Scratch::within(short, PREFIX),
+            false => Scratch::new(),
+        };
+        let control = control.map_err(|source| SshError::Local {
+            what: "a folder for the connection",
+            source,
+        })?;
         Ok(Self {
             target: target.to_owned(),
             program,
@@ -174,6 +176,13 @@ impl Session {
     #[must_use]
     pub fn target(&self) -> &str {
         &self.target
+    }
+
+    /// The name of the folder of what is sent over this connection, there.
+    pub(crate) fn folder_name(&self) -> String {
+        let name = self.control.path().file_name().unwrap_or_default();
+        // The other machine may be this one.
+        format!("{}-sent", name.to_string_lossy())
     }
 
     /// Whether the connection was found to be gone.
@@ -205,8 +214,8 @@ impl Session {
     }
 
     /// Runs a POSIX sh script there if that can be done, and says nothing of it.
-    pub(crate) fn attempt(&self, script: &str) {
-        let mut command = self.command(script, &[]);
+    pub(crate) fn attempt(&self, script: &str, args: &[&str]) {
+        let mut command = self.command(script, args);
         let command = command.stdin(Stdio::null()).stdout(Stdio::null());
         // What keeps it from running has been told before.
         let _ = command.stderr(Stdio::null()).status();

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fs, io};
 
+use fathom_device::Scratch;
 use fathom_engine::native::{self, Native};
 use fathom_engine::{Control, Engine, EngineError, Flow, Outcome, Request, Sink};
 use fathom_model::{Event, Failure};
@@ -19,23 +20,18 @@ const LOCKED: &str = "io_uring\nfixedbufs=1";
 
 /// What works of it.
 pub fn look(topic: &mut Topic) {
-    let folder = std::env::temp_dir().join(format!("fathom-doctor-{}", std::process::id()));
-    let tried = fs::create_dir(&folder).map(|()| {
-        let tried: Vec<_> = native::io_engines()
-            .chain([LOCKED])
-            .map(|engine| (engine, attempt(&folder, engine)))
-            .collect();
-        tried
-    });
-    // What cannot be removed is 128 KiB in a folder for such things.
-    let _ = fs::remove_dir_all(&folder);
-    let tried = match tried {
-        Ok(tried) => tried,
+    let scratch = match Scratch::new() {
+        Ok(scratch) => scratch,
         Err(error) => {
+            let folder = std::env::temp_dir();
             let found = format!("not tried: {}: {error}", folder.display());
             return topic.add("native", State::Note, found, None);
         }
     };
+    let tried: Vec<_> = native::io_engines()
+        .chain([LOCKED])
+        .map(|engine| (engine, attempt(scratch.path(), engine)))
+        .collect();
     let works: Vec<&str> = tried
         .iter()
         .filter(|(_, tried)| tried.is_ok())

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_engine::jobfile::{Diagnostic, JobFile, Severity};
+use fathom_engine::jobfile::{Diagnostic, JobFile, Severity, variable};
 use fathom_engine::resolve::{self, PathUse};
 use fathom_model::Exit;
 
@@ -52,7 +52,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let mut diagnostics = Vec::new();
     let mut layouts = Vec::new();
     for path in &args.files {
-        match JobFile::read(path, &super::variable) {
+        match JobFile::read(path, &variable) {
             Ok(checked) => {
                 let fails = |it: &Diagnostic| it.severity != Severity::Warning;
                 if !checked.diagnostics.iter().any(fails) {

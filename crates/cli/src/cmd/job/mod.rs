@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use clap::Subcommand;
-use fathom_engine::jobfile::{Checked, JobFile, Severity};
+use fathom_engine::jobfile::{Checked, JobFile, Severity, variable};
 use fathom_model::Exit;
 use std::path::Path;
 
@@ -48,11 +48,6 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     }
 }
 
-/// The environment, for `${VAR}` in job files.
-pub fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
 /// Reads a job file and refuses one with errors; warnings go to stderr.
 pub fn read(path: &Path, quiet: bool) -> anyhow::Result<JobFile> {
     let checked = JobFile::read(path, &variable)
@@ -71,10 +66,12 @@ pub fn accept(checked: Checked, quiet: bool) -> anyhow::Result<JobFile> {
         out::note(present::diagnostics_for_stderr(&checked.diagnostics));
     }
     if errors {
-        let message = format!(
-            "{} has errors; nothing was done",
-            checked.file.path().display()
-        );
+        let path = checked.file.path().display();
+        let message = match out::is_silent() {
+            // Nobody reads what was told above.
+            true => present::first_error(&checked.diagnostics),
+            false => format!("{path} has errors; nothing was done"),
+        };
         return Err(ExitError {
             exit: Exit::Input,
             message,
@@ -85,8 +82,13 @@ pub fn accept(checked: Checked, quiet: bool) -> anyhow::Result<JobFile> {
 }
 
 /// Sets options in every job, and checks them as if they stood in the file.
-/// With `strict`, warnings about them are errors.
-pub fn apply(file: &mut JobFile, settings: &[Setting], strict: bool) -> anyhow::Result<()> {
+/// With `strict`, warnings about them are errors. `parse` reads the file's text.
+pub fn apply(
+    file: &mut JobFile,
+    settings: &[Setting],
+    strict: bool,
+    parse: &dyn Fn(&str, &Path) -> Checked,
+) -> anyhow::Result<()> {
     if settings.is_empty() {
         return Ok(());
     }
@@ -94,7 +96,7 @@ pub fn apply(file: &mut JobFile, settings: &[Setting], strict: bool) -> anyhow::
         file.set(&setting.key, setting.value.as_deref());
     }
     let with = format!("{} with --set", file.path().display());
-    let mut checked = JobFile::parse(&file.render(), with.as_ref(), &variable);
+    let mut checked = parse(&file.render(), with.as_ref());
     let mut told = Vec::new();
     for mut diagnostic in checked.diagnostics {
         // Each stands in every job; one telling is enough.
@@ -116,7 +118,12 @@ pub fn apply(file: &mut JobFile, settings: &[Setting], strict: bool) -> anyhow::
         }
     }
     checked.diagnostics = told;
-    accept(checked, false)?;
+    let read = accept(checked, false)?;
+    let has_word = |setting: &Setting| setting.value.as_ref().is_some_and(|it| it.contains('$'));
+    if settings.iter().any(has_word) {
+        // What is judged has to be what the engine will read.
+        *file = read;
+    }
     Ok(())
 }
 

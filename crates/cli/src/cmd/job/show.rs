@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use fathom_engine::jobfile::{self, JobFile, cmdline, shell_quote};
+use fathom_engine::jobfile::{self, JobFile, cmdline, shell_quote, variable};
 use fathom_model::{Exit, JobSpec, Origin};
 
 use super::Setting;
@@ -62,7 +62,9 @@ struct Target {
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let mut file = super::read(&args.file, global.quiet)?;
     select(&mut file, &args.section)?;
-    super::apply(&mut file, &args.set, false)?;
+    super::apply(&mut file, &args.set, false, &|text, path| {
+        JobFile::parse(text, path, &variable)
+    })?;
     let jobs = file.jobs();
     if global.json {
         let document = Document {

@@ -37,7 +37,7 @@ pub fn run(global: &Global, options: &Options) -> anyhow::Result<Exit> {
     let dev = options.dev.clone().unwrap_or_default();
     let dev = dev.file_name().unwrap_or_default().to_string_lossy();
     let begin = || {
-        let header = hosts::header(&format!("prio-{dev}"), COMMAND, &names);
+        let header = hosts::header(&format!("prio-{dev}"), COMMAND, &names, &job);
         let writer = Writer::create(&global.runs, &header);
         let writer = writer.map_err(|error| fail(Exit::Record, error.to_string()))?;
         Ok((writer, Vec::new()))
@@ -172,6 +172,7 @@ fn job(options: &Options, least: usize) -> anyhow::Result<Job> {
         args: words,
         files,
         least,
+        allow_same_host: options.hosts.allow_same_host,
         own_records: true,
         ..Job::default()
     })

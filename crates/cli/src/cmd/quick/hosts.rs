@@ -7,7 +7,7 @@ use std::thread;
 use fathom_campaign::quick::{Baseline, COMMAND, Order, QuickError, QuickRun, There};
 use fathom_fleet::hosts::Job;
 use fathom_fleet::hosts::wire::Word;
-use fathom_fleet::ssh::Session;
+use fathom_fleet::ssh::{Session, SshError, open_all};
 use fathom_model::{Exit, RunDocument};
 use fathom_record::{Record, Writer};
 use fathom_report::Style;
@@ -71,12 +71,13 @@ fn series(
         args: job_words,
         steps: steps.filter(wanted).collect(),
         least,
+        allow_same_host: args.hosts.allow_same_host,
         own_records: true,
         ..Job::default()
     };
     let control = signals::control()?;
     let begin = || {
-        let header = hosts::header(COMMAND, COMMAND, names);
+        let header = hosts::header(COMMAND, COMMAND, names, &job);
         let writer = Writer::create(&global.runs, &header);
         let writer = writer.map_err(|error| failed(QuickError::from(error)))?;
         Ok((writer, Vec::new()))
@@ -219,14 +220,14 @@ fn short(doubt: fathom_model::Doubt) -> &'static str {
 
 /// Removes the test files of all machines.
 fn cleanup(global: &Global, names: &[String], path: Option<&Path>) -> anyhow::Result<Exit> {
-    let one = |name: &String| {
-        let session = Session::open_unattended(name)?;
-        clean(&There::new(&session), path)
-    };
+    let one = |session: Result<Session, SshError>| clean(&There::new(&session?), path);
+    let control = signals::control()?;
+    hosts::may_have_open(names.len())?;
+    let sessions = open_all(names, &control);
     let done: Vec<Result<(PathBuf, bool), QuickError>> = thread::scope(|scope| {
-        let threads: Vec<_> = names
-            .iter()
-            .map(|name| scope.spawn(move || one(name)))
+        let threads: Vec<_> = sessions
+            .into_iter()
+            .map(|session| scope.spawn(move || one(session)))
             .collect();
         let joined = threads.into_iter().map(|thread| thread.join());
         joined

@@ -38,12 +38,16 @@ pub fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> 
     let runs_dir = flags.which.runs_dir(global);
     let together = Together::look(&plan, &runs_dir, begin, &names, flags.retry_failed);
     let together = together.map_err(failed)?;
+    let variables = flags.hosts.variables()?;
+    let sent = variables.sent(&names, &plan.variables());
     let job = together.job(
         &plan,
         Job {
             args: arguments(flags, &plan),
             files: files(&plan.folder, &runs_dir)?,
             least,
+            allow_same_host: flags.hosts.allow_same_host,
+            variables: sent.into_map(),
             ..Job::default()
         },
     );
@@ -54,12 +58,13 @@ pub fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> 
     let control = signals::control()?;
     let kept = super::Kept {
         hosts: names.clone(),
+        variables,
         ..flags.kept()
     };
     let kept = serde_json::to_value(kept)?;
     let partial = !flags.which.only.is_empty();
     let open = || {
-        let header = hosts::header("", "", &names);
+        let header = hosts::header("", "", &names, &job);
         let writer = together.writer(&plan, &runs_dir, header, kept, partial);
         Ok((writer.map_err(failed)?, notes))
     };

@@ -12,7 +12,7 @@ use fathom_model::{Event, Exit, RunStatus};
 use serde::{Deserialize, Serialize};
 
 use super::campaign::{Budget, Which, tell_notes};
-use super::hosts::HostArgs;
+use super::hosts::{HostArgs, HostVariables};
 use super::job::duration;
 use super::{ExitError, Global};
 use crate::engine::EngineOrSim;
@@ -143,6 +143,10 @@ struct Kept {
     hosts: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     min_hosts: Option<u32>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    allow_same_host: bool,
+    #[serde(skip_serializing_if = "HostVariables::is_empty")]
+    variables: HostVariables,
 }
 
 impl Flags {
@@ -164,6 +168,8 @@ impl Flags {
             no_guard: self.no_guard,
             hosts: self.hosts.hosts.clone(),
             min_hosts: self.hosts.min_hosts,
+            allow_same_host: self.hosts.allow_same_host,
+            variables: self.hosts.variables.clone(),
         }
     }
 
@@ -179,8 +185,10 @@ impl Flags {
         self.no_guard |= kept.no_guard;
         if !self.hosts.is_given() {
             self.hosts.hosts = kept.hosts;
+            self.hosts.variables = kept.variables;
         }
         self.hosts.min_hosts = self.hosts.min_hosts.or(kept.min_hosts);
+        self.hosts.allow_same_host |= kept.allow_same_host;
     }
 
     fn overrides(&self) -> Overrides {

@@ -8,12 +8,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 use std::time::{Duration, Instant};
 
 use fathom_model::{
     Direction, Event, Failure, FailureKind, Host, JobResult, JobSpec, Results, Sample,
 };
+use rustix::net::AddressFamily;
 
 pub mod address;
 mod frame;
@@ -28,6 +30,7 @@ use relay::{Cut, Relay, Word};
 
 use super::expect;
 use crate::jobfile::spec;
+use crate::open_files;
 use crate::{EngineError, Outcome, Request, Sink};
 
 /// How long servers may take to report after they were told to end; then they
@@ -158,20 +161,13 @@ impl Hosts {
             None => expect::jobs(request),
         };
         let logs = logs_of(&jobs);
+        // Three for each: to it, and both ends of the way from fio's client.
+        open_files::raise();
         let tried = connect_all(&servers.addresses);
         let names = socket_names(&servers.addresses);
         let each = servers.addresses.iter().zip(names);
         let mut parts: Vec<Part> = each.map(|(a, name)| Part::new(a.clone(), name)).collect();
-        let (mut reached, mut linked) = (Vec::new(), Vec::new());
-        for (place, tried) in tried.into_iter().enumerate() {
-            match tried {
-                Ok(far) => {
-                    reached.push(far);
-                    linked.push(place);
-                }
-                Err(failure) => parts[place].lost = Some(failure),
-            }
-        }
+        let (reached, linked) = each_once(tried, &mut parts);
         let names: Vec<String> = linked.iter().map(|&at| parts[at].name.clone()).collect();
         let sockets = Relay::sockets(&names)
             .and_then(|(dir, sockets)| folders_for(&logs, dir.path()).map(|()| (dir, sockets)));
@@ -540,7 +536,43 @@ fn socket_names(addresses: &[Address]) -> Vec<String> {
     names
 }
 
-fn connect_all(addresses: &[Address]) -> Vec<Result<std::os::fd::OwnedFd, Failure>> {
+/// The servers that were reached, and their places. One that is reached under two
+/// names would run every job twice.
+fn each_once(
+    tried: Vec<Result<OwnedFd, Failure>>,
+    parts: &mut [Part],
+) -> (Vec<OwnedFd>, Vec<usize>) {
+    let (mut reached, mut linked): (Vec<OwnedFd>, Vec<usize>) = (Vec::new(), Vec::new());
+    for (place, tried) in tried.into_iter().enumerate() {
+        let peer = |far: &OwnedFd| rustix::net::getpeername(far).ok().flatten();
+        let same = |far: &OwnedFd| {
+            let own = peer(far).filter(|own| own.address_family() != AddressFamily::UNIX)?;
+            let other = reached
+                .iter()
+                .position(|it| peer(it).as_ref() == Some(&own))?;
+            Some(parts[linked[other]].address.to_string())
+        };
+        let lost = match tried {
+            Err(failure) => Some(failure),
+            Ok(far) => match same(&far) {
+                Some(other) => {
+                    let what = format!("it is the same fio server as {other}");
+                    let about = parts[place].address.to_string();
+                    Some(Failure::new(FailureKind::SameHost, what).about(about))
+                }
+                None => {
+                    reached.push(far);
+                    linked.push(place);
+                    None
+                }
+            },
+        };
+        parts[place].lost = lost;
+    }
+    (reached, linked)
+}
+
+fn connect_all(addresses: &[Address]) -> Vec<Result<OwnedFd, Failure>> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = addresses
             .iter()

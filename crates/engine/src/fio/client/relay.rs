@@ -15,9 +15,9 @@ use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use fathom_device::Scratch;
 use fathom_model::FailureKind;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tempfile::TempDir;
 
 use super::link::{Link, Said, Step};
 
@@ -64,7 +64,7 @@ pub struct Cut {
 pub struct Relay {
     /// The folder with the sockets; fio runs in it, because it names what comes
     /// from a server after its socket's path.
-    pub dir: TempDir,
+    pub dir: Scratch,
     orders: Option<Sender<Cut>>,
     words: Receiver<Word>,
     thread: Option<JoinHandle<()>>,
@@ -75,11 +75,8 @@ impl Relay {
     ///
     /// # Errors
     /// When they cannot be made.
-    pub fn sockets(names: &[String]) -> io::Result<(TempDir, Vec<UnixListener>)> {
-        use std::os::unix::fs::PermissionsExt;
-        let private = fs::Permissions::from_mode(0o700);
-        let mut builder = tempfile::Builder::new();
-        let dir = builder.permissions(private).prefix("fathom-").tempdir()?;
+    pub fn sockets(names: &[String]) -> io::Result<(Scratch, Vec<UnixListener>)> {
+        let dir = Scratch::new()?;
         let mut listeners = Vec::with_capacity(names.len());
         for name in names {
             let listener = bind(dir.path(), name)?;
@@ -94,7 +91,7 @@ impl Relay {
     /// # Errors
     /// When there is no thread to be had.
     pub fn start(
-        dir: TempDir,
+        dir: Scratch,
         links: Vec<Link>,
         least: usize,
         interval: Duration,

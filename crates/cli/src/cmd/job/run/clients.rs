@@ -11,6 +11,7 @@ use fathom_model::{Exit, JobSpec};
 use super::Args;
 use super::plan::Step;
 use crate::cmd::ExitError;
+use crate::cmd::hosts::HostVariable;
 
 /// Where the jobs run.
 #[derive(Debug, clap::Args)]
@@ -30,11 +31,19 @@ pub struct ClientArgs {
         conflicts_with = "client"
     )]
     pub hosts: Vec<String>,
+    /// A variable of the job files for all of these machines, or HOST:NAME=VALUE
+    /// for one of them (may be repeated) [default: the value here, else each
+    /// host's own]
+    #[arg(long, value_name = "NAME=VALUE", requires = "hosts")]
+    pub var: Vec<HostVariable>,
     /// Go on when machines are lost, as long as so many take part to the end
     /// [default: all]
     #[arg(long, value_name = "N", visible_alias = "min-hosts")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub min_clients: Option<u32>,
+    /// Let one machine take part under several names: it counts several times
+    #[arg(long, requires = "hosts")]
+    pub allow_same_host: bool,
     /// Run this job file, which lies on the servers, instead of one from here
     #[arg(long, value_name = "PATH", requires = "client")]
     pub remote_config: Option<String>,

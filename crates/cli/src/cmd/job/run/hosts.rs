@@ -8,13 +8,16 @@ use fathom_record::Writer;
 use super::plan::Plan;
 use super::{Args, COMMAND, record_error, show_report};
 use crate::cmd::Global;
-use crate::cmd::hosts::{self, drive, dry_run, exit_of, least, names, refuse, usage};
+use crate::cmd::hosts::{
+    self, HostVariables, drive, dry_run, exit_of, least, listed, refuse, usage,
+};
 use crate::engine::EngineOrSim;
 use crate::signals;
 
 /// Runs the command on all machines.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let names = names(&args.clients.hosts)?;
+    let (names, mut variables) = listed(&args.clients.hosts)?;
+    variables.take(&args.clients.var, &names)?;
     let least = least(&names, args.clients.min_clients, "--min-clients")?;
     refuse(&[(
         args.output_format.is_some(),
@@ -23,8 +26,11 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     if args.engine == EngineOrSim::Sim {
         return Err(usage("a simulation needs no other machines"));
     }
-    let plan = Plan::make(args, &args.files, None)?;
-    let job = job(args, &plan, least);
+    let plan = Plan::elsewhere(args, &variables)?;
+    let named = plan.variables();
+    HostVariables::are_named(&args.clients.var, &named)?;
+    let mut job = job(args, &plan, least);
+    job.variables = variables.sent(&names, &named).into_map();
     if args.dry_run {
         return dry_run(global, &names, &job);
     }
@@ -32,7 +38,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let first = plan.steps.first().map_or("job", |step| step.name.as_str());
     let name = args.name.as_deref().unwrap_or(first);
     let begin = || {
-        let header = hosts::header(name, COMMAND, &names);
+        let header = hosts::header(name, COMMAND, &names, &job);
         let writer = Writer::create(&global.runs, &header).map_err(record_error)?;
         let jobs_dir = writer.jobs_dir().map_err(record_error)?;
         for step in &plan.steps {
@@ -66,6 +72,9 @@ fn job(args: &Args, plan: &Plan, least: usize) -> Job {
     for section in &plan.sections {
         option("section", section.clone());
     }
+    if args.strict {
+        words.push(Word::text("--strict"));
+    }
     let steps = plan.steps.iter();
     let files: Vec<(String, String)> = steps
         .enumerate()
@@ -81,6 +90,7 @@ fn job(args: &Args, plan: &Plan, least: usize) -> Job {
         files,
         steps: plan.steps.iter().map(|step| step.name.clone()).collect(),
         least,
+        allow_same_host: args.clients.allow_same_host,
         ..Job::default()
     }
 }

@@ -1,6 +1,7 @@
 //! From the command line to the steps of a run, everything checked that can be
 //! checked before anything is opened.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,13 +11,14 @@ use fathom_device::safety::{Confirmations, Judge};
 use fathom_engine::choice::Lack;
 use fathom_engine::fio::client::Servers;
 use fathom_engine::fio::preflight;
-use fathom_engine::jobfile::{Checked, JobFile, Severity, targets};
+use fathom_engine::jobfile::{Checked, JobFile, Severity, targets, variable};
 use fathom_engine::resolve::{self, Action, PathUse};
 use fathom_model::{Exit, JobSpec};
 
 use super::{Args, globals};
 use crate::cmd::ExitError;
-use crate::cmd::job::{accept, apply, variable};
+use crate::cmd::hosts::HostVariables;
+use crate::cmd::job::{accept, apply};
 
 /// What is to run.
 pub struct Plan {
@@ -28,6 +30,8 @@ pub struct Plan {
     pub sections: Vec<String>,
     /// What Fathom added or wants known.
     pub notes: Vec<String>,
+    /// Where other machines run it, which replace variables themselves.
+    elsewhere: Option<HostVariables>,
 }
 
 /// One job file.
@@ -50,6 +54,24 @@ impl Plan {
     /// # Errors
     /// An [`ExitError`] that says what is wrong; nothing was opened for writing.
     pub fn make(args: &Args, files: &[PathBuf], servers: Option<&Servers>) -> anyhow::Result<Self> {
+        Self::made(args, files, servers, None)
+    }
+
+    /// The same for machines that read the job files themselves and have, or are
+    /// given, values of their variables: job files stay as they were written.
+    ///
+    /// # Errors
+    /// As [`Plan::make`].
+    pub fn elsewhere(args: &Args, variables: &HostVariables) -> anyhow::Result<Self> {
+        Self::made(args, &args.files, None, Some(variables.clone()))
+    }
+
+    fn made(
+        args: &Args,
+        files: &[PathBuf],
+        servers: Option<&Servers>,
+        elsewhere: Option<HostVariables>,
+    ) -> anyhow::Result<Self> {
         let split = globals::split(&args.fio_options).map_err(|m| exit(Exit::Usage, m))?;
         let (passed, sections) = without_sections(split.passed);
         let mut plan = Self {
@@ -57,6 +79,7 @@ impl Plan {
             passed,
             sections: args.section.iter().cloned().chain(sections).collect(),
             notes: Vec::new(),
+            elsewhere,
         };
         if let Some(path) = servers.and_then(|servers| servers.remote_job.as_ref()) {
             plan.add_remote(path);
@@ -78,8 +101,11 @@ impl Plan {
         for path in files {
             let bytes = fs::read(path)
                 .map_err(|e| exit(Exit::Input, format!("{}: {e}", path.display())))?;
-            let checked =
-                JobFile::read(path, &variable).with_context(|| path.display().to_string())?;
+            let checked = match &plan.elsewhere {
+                Some(all) => JobFile::read_unexpanded(path, &|name| all.example(name)),
+                None => JobFile::read(path, &variable),
+            };
+            let checked = checked.with_context(|| path.display().to_string())?;
             plan.add(args, checked, Some(bytes))?;
         }
         plan.name_files();
@@ -103,13 +129,20 @@ impl Plan {
             }
         }
         let mut file = accept(checked, false)?;
-        apply(&mut file, &args.set, args.strict)?;
-        for job in preflight::forbid_creation(&mut file) {
+        apply(&mut file, &args.set, args.strict, &|text, path| {
+            self.parse(text, path)
+        })?;
+        let devices = match self.elsewhere {
+            Some(_) => Vec::new(),
+            None => preflight::forbid_creation(&mut file),
+        };
+        for job in devices {
             self.notes.push(format!(
                 "{job}: added allow_file_create=0, so that a device that vanishes is not created as a file"
             ));
         }
         if !args.clients.client.is_empty() {
+            no_variables(&file)?;
             file.keep_sections(&self.sections);
         }
         let mut jobs = file.jobs();
@@ -144,6 +177,25 @@ impl Plan {
             jobs,
         });
         Ok(())
+    }
+
+    fn parse(&self, text: &str, path: &Path) -> Checked {
+        match &self.elsewhere {
+            Some(all) => {
+                JobFile::parse_unexpanded(text.as_bytes(), path, &|name| all.example(name))
+            }
+            None => JobFile::parse(text, path, &variable),
+        }
+    }
+
+    /// The variables that the job files name.
+    pub fn variables(&self) -> BTreeSet<String> {
+        let steps = self.steps.iter();
+        let named = steps.flat_map(|step| {
+            let path = Path::new(&step.file_name);
+            self.parse(&step.text, path).file.variables().clone()
+        });
+        named.collect()
     }
 
     /// A job file that lies on the servers: what is in it is not known here.
@@ -286,6 +338,22 @@ impl Plan {
     pub fn hold(&self, work_dir: &Path) -> anyhow::Result<Hold> {
         Hold::of(self.written(work_dir).iter().map(PathBuf::as_path))
             .map_err(|refusal| exit(Exit::Refused, refusal.to_string()))
+    }
+}
+
+/// Refuses a variable that could not be replaced here: a fio server would take
+/// its own for it.
+fn no_variables(file: &JobFile) -> anyhow::Result<()> {
+    let left = JobFile::parse(&file.render(), file.path(), &variable);
+    match left.file.variables().first() {
+        None => Ok(()),
+        Some(name) => Err(exit(
+            Exit::Input,
+            format!(
+                "{}: the value of {name} cannot be sent to fio servers: it has a ; or # in it, a control character, or a blank at its end",
+                file.path().display()
+            ),
+        )),
     }
 }
 
