@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use fathom_analysis::Series;
 use fathom_campaign::Only;
-use fathom_model::Exit;
+use fathom_model::{Exit, text as foreign};
 use fathom_report::export::{self, LeftOut, Separated};
 use fathom_report::{CampaignRecord, read_sweep};
 use serde::Serialize;
@@ -43,7 +43,7 @@ pub struct Args {
     /// The format
     #[arg(value_enum)]
     format: Form,
-    /// A record folder, or its name or the beginning of it; without, the last run
+    /// A record folder, or its name or a part of it; without, the last run
     run: Option<String>,
     /// Folder to write to; '-': stdout, for ssv and csv of one series
     #[arg(short, long, value_name = "DIR")]
@@ -166,7 +166,8 @@ fn text(form: Form, campaign: &CampaignRecord, series: &Series) -> anyhow::Resul
         Form::Csv => export::separated(series, Separated::Commas),
         Form::Json => {
             let document = export::document(campaign, [series]);
-            Some(serde_json::to_string_pretty(&document)? + "\n")
+            let document = serde_json::to_string_pretty(&document)?;
+            Some(foreign::json(&document).into_owned() + "\n")
         }
     })
 }

@@ -19,6 +19,7 @@ mod tests;
 
 use fathom_analysis::Series;
 use fathom_model::Direction;
+use fathom_model::text::is_hidden;
 
 use crate::CampaignRecord;
 use crate::chart::{Chart, Size};
@@ -84,7 +85,7 @@ pub(crate) fn safe_path(name: &str) -> String {
     let part = |part: &str| {
         let clean: String = part
             .chars()
-            .map(|c| if c.is_control() || c == '\\' { '-' } else { c })
+            .map(|c| if is_hidden(c) || c == '\\' { '-' } else { c })
             .collect();
         match clean.as_str() {
             "." | ".." => "-".to_owned(),
