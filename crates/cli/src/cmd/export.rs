@@ -9,6 +9,7 @@ use fathom_analysis::Series;
 use fathom_campaign::Only;
 use fathom_model::{Exit, text as foreign};
 use fathom_report::export::{self, LeftOut, Separated};
+use fathom_report::graphs::safe_path;
 use fathom_report::{CampaignRecord, read_sweep};
 use serde::Serialize;
 
@@ -98,7 +99,9 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let to = args.out.clone().unwrap_or_else(|| dir.join("exports"));
     let mut files = Vec::new();
     for series in series {
-        let path = to.join(format!("{}.{}", series.name, args.format.ending()));
+        // A record may come from elsewhere: its names lead nowhere else.
+        let name = safe_path(&series.name);
+        let path = to.join(format!("{name}.{}", args.format.ending()));
         match text(args.format, &campaign, series)? {
             Some(text) => {
                 write(&path, &text)?;

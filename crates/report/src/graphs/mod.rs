@@ -81,7 +81,8 @@ pub fn of_campaign(
 }
 
 /// A path that stays below the folder it is put into, whatever a record says.
-pub(crate) fn safe_path(name: &str) -> String {
+#[must_use]
+pub fn safe_path(name: &str) -> String {
     let part = |part: &str| {
         let clean: String = part
             .chars()
