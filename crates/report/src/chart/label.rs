@@ -396,7 +396,7 @@ fn places(taken: &Taken, wish: &Wish) -> Vec<Place> {
 }
 
 /// Sides on which a label without a leader line may stand, the best first.
-const BESIDES: [(f64, f64); 8] = [
+const BESIDES: [(f64, f64); 12] = [
     (1.0, 1.0),
     (1.0, 0.0),
     (0.0, 1.0),
@@ -405,6 +405,10 @@ const BESIDES: [(f64, f64); 8] = [
     (-1.0, -1.0),
     (-1.0, 0.0),
     (-1.0, 1.0),
+    (0.5, 1.0),
+    (0.5, -1.0),
+    (-0.5, -1.0),
+    (-0.5, 1.0),
 ];
 
 /// How bad a place is: far away, too near, or hard to tie to its point.
