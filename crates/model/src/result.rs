@@ -296,19 +296,23 @@ impl Latency {
     /// histogram; never beyond the smallest and the largest value.
     #[must_use]
     pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
-        let found = self
-            .percentiles_ns
+        Some(self.bounded(self.raw_percentile_ns(percent)?))
+    }
+
+    /// The same as fio writes it, which can be beyond the largest value.
+    #[must_use]
+    pub fn raw_percentile_ns(&self, percent: f64) -> Option<u64> {
+        self.percentiles_ns
             .iter()
             .find(|(p, _)| (p - percent).abs() < 1e-9)
             .map(|&(_, ns)| ns)
-            .or_else(|| self.histogram.as_ref()?.percentile_ns(percent))?;
-        Some(self.bounded(found))
+            .or_else(|| self.histogram.as_ref()?.percentile_ns(percent))
     }
 
     /// A percentile within what was measured. Histograms give a place in a
     /// bucket, which can be beyond its last value; fio's do.
     #[must_use]
-    pub fn bounded(&self, ns: u64) -> u64 {
+    fn bounded(&self, ns: u64) -> u64 {
         match self.max_ns {
             // Not known: no I/O takes no time.
             0 => ns,

@@ -131,7 +131,7 @@ impl Line {
             match percents.get(place) {
                 None => self.field("0%=0"),
                 Some(&percent) => {
-                    let ns = latency.and_then(|latency| latency.percentile_ns(percent));
+                    let ns = latency.and_then(|latency| latency.raw_percentile_ns(percent));
                     self.field(format_args!("{percent:.6}%={}", ns.unwrap_or(0) / 1000));
                 }
             }
