@@ -47,16 +47,29 @@ pub fn best(series: &Series, dir: Direction) -> Best {
     }
 }
 
+/// Of how many points those of [`best`] are the best, and how many the series
+/// has. Where the two differ, the others failed, were left out or did not end,
+/// and what is best of all points is not known.
+#[must_use]
+pub fn measured_of(series: &Series) -> (usize, usize) {
+    let points = series.points.iter();
+    let measured = points.filter(|point| is_measured(point)).count();
+    (measured, series.points.len())
+}
+
+fn is_measured(point: &PointResult) -> bool {
+    point.outcome == Outcome::Done
+}
+
 /// Places and figures of the points that have good ones, ascending in x.
 fn done(
     series: &Series,
     dir: Direction,
     figure: fn(&Figures) -> Option<f64>,
 ) -> impl Iterator<Item = (usize, f64)> {
-    let good = |point: &PointResult| point.outcome == Outcome::Done;
     let points = series.points.iter().enumerate();
     points
-        .filter(move |(_, point)| good(point))
+        .filter(move |(_, point)| is_measured(point))
         .filter_map(move |(place, point)| Some((place, figure(point.figures(dir)?)?)))
 }
 
@@ -85,11 +98,13 @@ mod tests {
                 iops: one(bw / 4096.0).unwrap(),
                 clat_mean_ns: clat.and_then(one),
                 clat: None,
+                clat_max_ns: None,
                 percentiles_ns: Vec::new(),
             }),
             write: None,
             trim: None,
             doubts: Vec::new(),
+            engines: Vec::new(),
         }
     }
 
@@ -115,5 +130,6 @@ mod tests {
         assert_eq!(best_read, expected);
         assert!(best_read.holds(2) && !best_read.holds(0));
         assert_eq!(best(&series, Direction::Write), Best::default());
+        assert_eq!(measured_of(&series), (3, 5));
     }
 }

@@ -336,20 +336,20 @@ pub fn merged(all: &[&Latency]) -> Option<Latency> {
         .iter()
         .map(|&(percent, _)| percent)
         .collect();
-    let percentiles_ns = histogram.as_ref().map_or_else(Vec::new, |histogram| {
-        let each = percents.iter();
-        each.filter_map(|&percent| Some((percent, histogram.percentile_ns(percent)?)))
-            .collect()
-    });
-    Some(Latency {
+    let mut sum = Latency {
         n: Some(n),
         min_ns: all.iter().map(|latency| latency.min_ns).min()?,
         max_ns: all.iter().map(|latency| latency.max_ns).max()?,
         mean_ns,
         stddev_ns,
-        percentiles_ns,
+        percentiles_ns: Vec::new(),
         histogram,
-    })
+    };
+    let each = percents.into_iter();
+    sum.percentiles_ns = each
+        .filter_map(|percent| Some((percent, sum.percentile_ns(percent)?)))
+        .collect();
+    Some(sum)
 }
 
 /// How the hosts of these figures ran beside each other. Where a start is not

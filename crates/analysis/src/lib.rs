@@ -31,7 +31,7 @@ pub mod series;
 pub mod snia;
 pub mod steady_state;
 
-pub use best::{Best, best};
+pub use best::{Best, best, measured_of};
 pub use estimate::Estimate;
 pub use groups::groups;
-pub use series::{Collector, Figures, Outcome, PointResult, Series, Sweep};
+pub use series::{Collector, Figures, Outcome, PointResult, Series, Sweep, engines_of};

@@ -47,6 +47,20 @@ pub struct PointResult {
     /// What makes its figures doubtful, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
+    /// The engines that measured it, each once, with their versions: `fio-3.33`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub engines: Vec<String>,
+}
+
+/// The engines that measured these points, each once, in the order of the points.
+pub fn engines_of<'p>(points: impl IntoIterator<Item = &'p PointResult>) -> Vec<&'p str> {
+    let mut engines: Vec<&str> = Vec::new();
+    for engine in points.into_iter().flat_map(|point| &point.engines) {
+        if !engines.contains(&engine.as_str()) {
+            engines.push(engine);
+        }
+    }
+    engines
 }
 
 impl PointResult {
@@ -91,6 +105,9 @@ pub struct Figures {
     /// histograms: percentiles come from here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clat: Option<Histogram>,
+    /// The largest completion latency in ns, where the engine told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clat_max_ns: Option<u64>,
     /// (percent, ns) as reported, for a single repetition without a histogram.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub percentiles_ns: Vec<(f64, u64)>,
@@ -98,7 +115,7 @@ pub struct Figures {
 
 impl Figures {
     /// The completion latency at `percent` in ns: from the merged histogram,
-    /// else as reported.
+    /// else as reported; never beyond the largest, which 100 % is.
     #[must_use]
     pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
         let reported = || {
@@ -106,9 +123,13 @@ impl Figures {
             let found = all.find(|(p, _)| (p - percent).abs() < 1e-9);
             found.map(|&(_, ns)| ns)
         };
-        match &self.clat {
+        if percent >= 100.0 && self.clat_max_ns.is_some() {
+            return self.clat_max_ns;
+        }
+        let found = match &self.clat {
             Some(clat) => clat.percentile_ns(percent),
             None => reported(),
-        }
+        };
+        Some(found?.min(self.clat_max_ns.unwrap_or(u64::MAX)))
     }
 }

@@ -50,7 +50,8 @@ pub enum Rule {
         mean_limit_percent: Option<f64>,
         /// The |slope| per sample is below so many percent of the mean.
         slope_limit_percent: Option<f64>,
-        /// Samples of the window; at least 2.
+        /// Samples of the window; at least 2. A verdict has its window beside it.
+        #[serde(rename = "window_rounds")]
         window: usize,
     },
     /// SNIA's, as interpreted here.
@@ -60,6 +61,7 @@ pub enum Rule {
         /// |slope| · (n − 1) is at most so many percent of the average.
         slope_limit_percent: f64,
         /// Rounds of the window; at least 2.
+        #[serde(rename = "window_rounds")]
         window: usize,
         /// Steady state has to be attained within so many rounds.
         max_rounds: usize,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_analysis::{Collector, Outcome, PointResult, Sweep};
+use fathom_analysis::{Collector, Outcome, PointResult, Sweep, engines_of};
 use fathom_model::{
     DirectionResult, Doubt, Entry, Event, Failure, FailureKind, Histogram, JobResult, Latency,
     Point, Results, RunStatus, StageEnd,
@@ -301,4 +301,63 @@ fn steps_that_are_no_points_are_passed_over() {
     };
     let events = [plain, good(1), failure("x"), ended(RunStatus::Failed)];
     assert_eq!(sweep(events), Sweep::default());
+}
+
+fn started(version: &str) -> Event {
+    Event::EngineStarted {
+        engine: "fio".into(),
+        version: Some(version.into()),
+        argv: Vec::new(),
+        pid: None,
+    }
+}
+
+#[test]
+fn a_series_names_the_engines_of_its_own_points_and_tells_that_they_differ() {
+    let other = |depth| {
+        let Event::Step {
+            step,
+            of,
+            name,
+            point,
+        } = step(depth, 1)
+        else {
+            unreachable!()
+        };
+        let mut point = point.unwrap();
+        point.series = "b".into();
+        point.id = format!("b/{depth}");
+        Event::Step {
+            step,
+            of,
+            name,
+            point: Some(point),
+        }
+    };
+    let sweep = sweep(vec![
+        step(1, 1),
+        started("fio-3.33"),
+        good(10),
+        other(1),
+        started("fio-3.38"),
+        good(10),
+        step(2, 1),
+        started("fio-3.33"),
+        good(20),
+        other(2),
+        started("native-0.1.0"),
+        good(20),
+        ended(RunStatus::Complete),
+    ]);
+    let [same, mixed] = &sweep.series[..] else {
+        panic!("{sweep:?}")
+    };
+    assert_eq!(engines_of(&same.points), ["fio-3.33"]);
+    assert!(same.points.iter().all(|point| point.doubts.is_empty()));
+    assert_eq!(engines_of(&mixed.points), ["fio-3.38", "native-0.1.0"]);
+    let told = "points of the series were measured by different engines: fio-3.38, native-0.1.0";
+    assert!(
+        mixed.points.iter().all(|point| point.doubts == [told]),
+        "{mixed:?}"
+    );
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use fathom_analysis::rate::{Rate, Rates};
 use fathom_model::{Direction, Event, Failure, units};
-use fathom_report::style::{Style, Tone, cut, wrap};
+use fathom_report::style::{Style, Tone, cut, on_terminal, wrap};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::out::{self, Color};
@@ -254,7 +254,7 @@ impl InPlace {
     /// Puts these lines in place of those before.
     pub fn draw(&self, lines: &[String]) {
         if let Some(bar) = &self.bar {
-            bar.set_message(lines.join("\n"));
+            bar.set_message(on_terminal(&lines.join("\n")).into_owned());
             out::park();
         }
     }

@@ -21,7 +21,10 @@ fn main() -> ExitCode {
     if let Some(ended) = guard::entry(args()).or_else(|| native::entry(args())) {
         return ended;
     }
-    let cli = cmd::Cli::parse();
+    let cli = match cmd::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return out::usage(&error),
+    };
     let done = cmd::dispatch(&cli).and_then(|exit| out::end().map(|()| exit));
     let exit = match done {
         Ok(Exit::Failed) if signals::is_refused() => Exit::Refused,

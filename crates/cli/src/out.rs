@@ -5,11 +5,14 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
+use fathom_model::text as foreign;
 use fathom_report::Style;
+use fathom_report::style::on_terminal;
 use serde::Serialize;
 
 /// When to use colours.
@@ -40,8 +43,16 @@ pub fn is_silent() -> bool {
     SILENT.load(Ordering::Relaxed)
 }
 
-/// Writes bytes as they are to stdout.
+/// Writes what another program wrote, or is to read, to stdout: byte by byte,
+/// but not what a terminal would obey to a terminal.
 pub fn bytes(bytes: &[u8]) {
+    match io::stdout().is_terminal() {
+        true => text(String::from_utf8_lossy(bytes)),
+        false => told(bytes),
+    }
+}
+
+fn told(bytes: &[u8]) {
     if !is_silent() {
         to_stdout(bytes);
     }
@@ -64,9 +75,9 @@ fn to_stdout(bytes: &[u8]) {
     }
 }
 
-/// Writes text as it is to stdout.
+/// Writes text to stdout. Foreign words in it are shown, never obeyed.
 pub fn text(text: impl Display) {
-    bytes(text.to_string().as_bytes());
+    told(on_terminal(&text.to_string()).as_bytes());
 }
 
 /// Writes a line to stdout.
@@ -80,7 +91,17 @@ pub fn line(line: impl Display) {
 /// When it cannot be written as JSON.
 pub fn json(document: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(document).context("cannot write JSON")?;
-    line(text);
+    line(foreign::json(&text));
+    Ok(())
+}
+
+/// Writes a JSON document as one line to stdout.
+///
+/// # Errors
+/// When it cannot be written as JSON.
+pub fn json_line(document: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_string(document).context("cannot write JSON")?;
+    line(foreign::json(&text));
     Ok(())
 }
 
@@ -105,12 +126,13 @@ pub fn end() -> anyhow::Result<()> {
     }
 }
 
-/// Writes a line to stderr.
+/// Writes a line to stderr. Foreign words in it are shown, never obeyed.
 pub fn note(text: impl Display) {
     if SILENT.load(Ordering::Relaxed) {
         return;
     }
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let text = text.to_string();
+    let _ = writeln!(io::stderr().lock(), "{}", on_terminal(&text));
 }
 
 /// Brings the cursor of a terminal to the begin of its line.
@@ -125,6 +147,20 @@ pub fn park() {
 /// Writes an error with its causes to stderr.
 pub fn error(error: &anyhow::Error) {
     note(format_args!("fathom: {error:#}"));
+}
+
+/// Writes what clap says of the command line, or the help that was asked for,
+/// and gives the exit code. File names that came in by a pattern are foreign,
+/// too; clap would write them as they are.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    if error.use_stderr() && words.any(|word| word.to_string_lossy().contains(foreign::is_hidden)) {
+        note(error.render().to_string().trim_end());
+    } else {
+        // With its colours; what keeps it from being written cannot be said either.
+        let _ = error.print();
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 /// How tables on stdout are to look.

@@ -151,8 +151,8 @@ fn exported_columns_are_what_fio_tests_took_from_the_outputs() {
         let ssv = fs::read_to_string(exports.join(format!("{name}.ssv"))).unwrap();
         assert_eq!(ssv, rows.replace(',', " "));
         let csv = fs::read_to_string(exports.join(format!("{name}.csv"))).unwrap();
-        let header =
-            "IO depth,read KiB/s,read IOPS,read clat µs,write KiB/s,write IOPS,write clat µs\n";
+        let header = "IO depth,Read IO throughput (KiB/s),Read IOPS,Read completion latency,\
+             Write IO throughput (KiB/s),Write IOPS,Write completion latency\n";
         assert_eq!(csv, format!("{header}{rows}"));
     }
     assert_eq!(compared, 26);
@@ -240,7 +240,7 @@ fn ranges_of_jobs_in_folders_of_one_depth_or_batch() {
     assert!(
         fs::read_to_string(csv)
             .unwrap()
-            .starts_with("threads,read KiB/s")
+            .starts_with("Threads,Read IO throughput (KiB/s),Read IOPS,")
     );
 }
 

@@ -188,3 +188,33 @@ fn doctor_without_fio_says_how_to_get_it() {
     assert!(text.contains("native-"), "{text}");
     assert!(text.contains("jobs can be run here"), "{text}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn doctor_says_what_an_ordinary_user_cannot_make() {
+    use std::os::unix::process::CommandExt as _;
+
+    let name = "doctor_says_what_an_ordinary_user_cannot_make";
+    if !rustix::process::geteuid().is_root() {
+        return fathom_testkit::skip(name, "becoming another user takes root");
+    }
+    // A folder that anybody may look into, as the one of the build need not be.
+    let dir = tempfile::tempdir_in("/tmp").unwrap();
+    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(dir.path(), everybody).unwrap();
+    let program = dir.path().join("fathom");
+    std::fs::copy(env!("CARGO_BIN_EXE_fathom"), &program).unwrap();
+    let output = Command::new(&program)
+        .args(["doctor", "--json"])
+        .current_dir("/")
+        .uid(65534)
+        .gid(65534)
+        .output()
+        .unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let checks = document["checks"].as_array().unwrap();
+    for name in ["loop devices", "zram devices"] {
+        let check = checks.iter().find(|check| check["name"] == name).unwrap();
+        assert_eq!(check["state"], "absent", "{check}");
+    }
+}

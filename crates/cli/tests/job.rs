@@ -204,3 +204,16 @@ fn a_comment_in_another_encoding_keeps_no_job_from_running() {
     let output = fathom(folder.path(), &["job", "check", "x.fio"]);
     assert_eq!(output.status.code(), Some(3));
 }
+
+#[test]
+fn an_option_of_fathom_behind_the_dashes_is_told_from_one_of_fio() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["--name=a", "--rw=read", "--size=1m", "-q"];
+    let output = fathom(
+        folder.path(),
+        &[&["job", "from-cmdline", "--"], &args[..]].concat(),
+    );
+    let told = err(&output) + &out(&output);
+    let said = "unknown option q; kept as it is. Options behind '--' are fio's; those of fathom itself stand before it";
+    assert!(told.contains(said), "{told}");
+}

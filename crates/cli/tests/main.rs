@@ -11,6 +11,7 @@ mod config;
 #[cfg(feature = "kube")]
 mod exchanges;
 mod figures;
+mod foreign_words;
 mod graph;
 #[cfg(target_os = "linux")]
 mod guest;

@@ -284,3 +284,37 @@ fn what_fio_wrote_comes_as_it_was_written() {
     let json = stdout(&fathom(runs, &["show", "--output-format=json+"]));
     assert_eq!(json.matches("\"jobs\" : [").count(), 3);
 }
+
+#[test]
+fn a_part_of_a_name_finds_the_last_run_that_has_it() {
+    let runs = tempfile::tempdir().unwrap();
+    let runs = runs.path();
+    for n in 1..=11 {
+        let id = format!("20261121T1307{n:02}Z-randread-{n}");
+        let mut writer =
+            Writer::create_in(&runs.join(&id), &Header::new("randread", "job run")).unwrap();
+        writer.append(&Event::Note { text: id }).unwrap();
+        writer.finish(RunStatus::Complete).unwrap();
+    }
+    let last = "20261121T130711Z-randread-11";
+    for part in ["2026", "randread", "rand"] {
+        let shown = fathom(runs, &["show", part, "--json"]);
+        let document: Value = serde_json::from_slice(&shown.stdout).unwrap();
+        assert_eq!(document["id"], last, "{part}");
+        let told = format!("'{part}' fits 11 runs; this is the last of them: {last}\n");
+        assert_eq!(stderr(&shown), told);
+    }
+    // A whole name and a beginning go before a part that others have, too.
+    for (word, id) in [
+        ("20261121T130701Z-randread-1", "20261121T130701Z-randread-1"),
+        ("20261121T130702", "20261121T130702Z-randread-2"),
+        ("randread-7", "20261121T130707Z-randread-7"),
+    ] {
+        assert_eq!(json(runs, &["show", word, "--json"])["id"], id);
+    }
+    // Where something is done with a run it must be the only one.
+    let refused = fathom(runs, &["snia", "resume", "2026"]);
+    assert_eq!(refused.status.code(), Some(5));
+    assert!(stderr(&refused).contains("'2026' fits 11 runs: 20261121T130711Z-randread-11, "));
+    assert_eq!(fathom(runs, &["show", "write"]).status.code(), Some(5));
+}

@@ -7,7 +7,7 @@
 //! doubtful ([`doubt`]), the one document that
 //! `--json` prints ([`document`]) and the exit codes ([`exit`]).
 //! This crate knows no other crate of the workspace. It does no I/O. It holds
-//! - units ([`units`]);
+//! - units ([`units`]) and foreign text made fit to be shown ([`text`]);
 //! - what was asked ([`job`], [`point`], [`stage`]);
 //! - what was seen while it ran ([`sample`], [`event`], [`mod@log`]);
 //! - what came out ([`result`], [`histogram`]);
@@ -36,6 +36,7 @@ pub mod result;
 pub mod sample;
 pub mod stage;
 pub mod switches;
+pub mod text;
 pub mod units;
 
 pub use document::{RunDocument, RunStatus};

@@ -292,14 +292,32 @@ impl Latency {
         Some(self.stddev_ns? / (n as f64).sqrt())
     }
 
-    /// The value at `percent` in ns: as reported if it was, else from the histogram.
+    /// The value at `percent` in ns: as reported if it was, else from the
+    /// histogram; never beyond the smallest and the largest value.
     #[must_use]
     pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
+        Some(self.bounded(self.raw_percentile_ns(percent)?))
+    }
+
+    /// The same as fio writes it, which can be beyond the largest value.
+    #[must_use]
+    pub fn raw_percentile_ns(&self, percent: f64) -> Option<u64> {
         self.percentiles_ns
             .iter()
             .find(|(p, _)| (p - percent).abs() < 1e-9)
             .map(|&(_, ns)| ns)
             .or_else(|| self.histogram.as_ref()?.percentile_ns(percent))
+    }
+
+    /// A percentile within what was measured. Histograms give a place in a
+    /// bucket, which can be beyond its last value; fio's do.
+    #[must_use]
+    fn bounded(&self, ns: u64) -> u64 {
+        match self.max_ns {
+            // Not known: no I/O takes no time.
+            0 => ns,
+            max => ns.max(self.min_ns).min(max),
+        }
     }
 }
 

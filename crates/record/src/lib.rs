@@ -23,7 +23,7 @@ use fathom_model::Environment;
 use serde::{Deserialize, Serialize};
 
 pub use ledger::{LEDGER_FORMAT, Ledger, ledgers};
-pub use list::{Listing, Summary, find, list, scan};
+pub use list::{Listing, Summary, find, fitting, list, scan};
 pub use reader::{Entries, Record};
 pub use replace::replace;
 pub use stats::{STATS_FORMAT, Stats, StatsHeader, StatsLine, StatsWriter};

@@ -86,11 +86,11 @@ pub fn list(runs_dir: &Path) -> Result<Vec<Summary>, RecordError> {
     scan(runs_dir).map(|listing| listing.runs)
 }
 
-/// Finds a run: a path to a record folder, a name (or unique beginning of one)
-/// under `runs_dir`, or, without a name, the last one.
+/// Finds a run: a path to a record folder, a name (or a part of it that no other
+/// has) under `runs_dir`, or, without a name, the last one.
 ///
 /// # Errors
-/// When there is none, or the beginning fits several.
+/// When there is none, or the part fits several.
 pub fn find(runs_dir: &Path, name: Option<&str>) -> Result<PathBuf, RecordError> {
     let Some(name) = name else {
         let runs = list(runs_dir)?;
@@ -99,21 +99,8 @@ pub fn find(runs_dir: &Path, name: Option<&str>) -> Result<PathBuf, RecordError>
         })?;
         return Ok(runs_dir.join(&last.id));
     };
-    let is_record = |dir: &Path| !name.is_empty() && dir.join(EVENTS).is_file();
-    for dir in [PathBuf::from(name), runs_dir.join(name)] {
-        if is_record(&dir) {
-            return Ok(dir);
-        }
-    }
-    let mut fitting = record_dirs(runs_dir)?;
-    fitting.retain(|dir| !name.is_empty() && id_of(dir).starts_with(name));
-    fitting.sort();
-    match &fitting[..] {
+    match &fitting(runs_dir, name)?[..] {
         [one] => Ok(one.clone()),
-        [] => Err(RecordError::NotFound(format!(
-            "no run '{name}' under {}, and no record folder of that path",
-            runs_dir.display()
-        ))),
         several => {
             let mut ids: Vec<String> = several.iter().map(|dir| id_of(dir)).collect();
             if ids.len() > CANDIDATES_MAX {
@@ -121,12 +108,45 @@ pub fn find(runs_dir: &Path, name: Option<&str>) -> Result<PathBuf, RecordError>
                 ids.push("…".to_owned());
             }
             Err(RecordError::NotFound(format!(
-                "{} runs begin with '{name}': {}",
+                "'{name}' fits {} runs: {}",
                 several.len(),
                 ids.join(", ")
             )))
         }
     }
+}
+
+/// The runs that a word can mean, the last one first: the record folder of that
+/// path or name; else all whose names begin with it; else all that contain it.
+///
+/// # Errors
+/// When there is none.
+pub fn fitting(runs_dir: &Path, name: &str) -> Result<Vec<PathBuf>, RecordError> {
+    let is_record = |dir: &PathBuf| !name.is_empty() && dir.join(EVENTS).is_file();
+    let exact = [PathBuf::from(name), runs_dir.join(name)];
+    if let Some(dir) = exact.into_iter().find(is_record) {
+        return Ok(vec![dir]);
+    }
+    let mut dirs = record_dirs(runs_dir)?;
+    dirs.retain(|dir| !name.is_empty() && id_of(dir).contains(name));
+    let begins = |dir: &PathBuf| id_of(dir).starts_with(name);
+    if dirs.iter().any(begins) {
+        dirs.retain(begins);
+    }
+    if dirs.is_empty() {
+        return Err(RecordError::NotFound(format!(
+            "no run '{name}' under {}, and no record folder of that path",
+            runs_dir.display()
+        )));
+    }
+    // Runs of one second: `x` before `x.2` before `x.10`.
+    let order = |dir: &PathBuf| {
+        let id = id_of(dir);
+        let second = id.split('-').next().unwrap_or_default().to_owned();
+        (second, id.len(), id)
+    };
+    dirs.sort_by_key(|dir| std::cmp::Reverse(order(dir)));
+    Ok(dirs)
 }
 
 /// The folders under `runs_dir` that have an event log.

@@ -359,13 +359,12 @@ fn is_unread(disk: &DiskUse, jobs: &[JobResult]) -> bool {
 
 /// Fills in the percentiles that the histogram knows and the engine did not report.
 pub(crate) fn fill_percentiles(latency: &mut Latency) {
-    let Some(histogram) = &latency.histogram else {
-        return;
+    let percents: Vec<f64> = match latency.percentiles_ns.as_slice() {
+        [] => PERCENTILES.to_vec(),
+        reported => reported.iter().map(|&(percent, _)| percent).collect(),
     };
-    if latency.percentiles_ns.is_empty() {
-        latency.percentiles_ns = PERCENTILES
-            .iter()
-            .filter_map(|&percent| Some((percent, histogram.percentile_ns(percent)?)))
-            .collect();
-    }
+    let bounded = percents.into_iter();
+    latency.percentiles_ns = bounded
+        .filter_map(|percent| Some((percent, latency.percentile_ns(percent)?)))
+        .collect();
 }

@@ -5,14 +5,20 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use fathom_analysis::rate::PERCENTILES;
-use fathom_analysis::{Estimate, Figures, Outcome, PointResult, Series, best};
-use fathom_model::{Direction, RunStatus};
+use fathom_analysis::{
+    Estimate, Figures, Outcome, PointResult, Series, best, engines_of, measured_of,
+};
+use fathom_model::{Direction, RunStatus, text};
 use serde::Serialize;
 
 use crate::sweep::CampaignRecord;
 
 /// Name and version of [`Document`]'s schema.
 pub const SCHEMA: &str = "fathom.export/1";
+
+/// The columns behind x, named as fio-tests names them.
+const FIGURES: &str = ",Read IO throughput (KiB/s),Read IOPS,Read completion latency,\
+    Write IO throughput (KiB/s),Write IOPS,Write completion latency\n";
 
 /// Columns of figures, a line a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,11 +46,11 @@ pub fn separated(series: &Series, form: Separated) -> Option<String> {
     if form == Separated::Commas {
         let x = match series.x.as_str() {
             "iodepth" => "IO depth",
-            "numjobs" => "threads",
+            "numjobs" => "Threads",
             other => other,
         };
         text += x;
-        text += ",read KiB/s,read IOPS,read clat µs,write KiB/s,write IOPS,write clat µs\n";
+        text += FIGURES;
     }
     let mut good = series
         .points
@@ -87,18 +93,8 @@ fn x_field(point: &PointResult, form: Separated) -> String {
     let text = point.point.settings.get(&point.point.x);
     let text = text.map_or("?", String::as_str);
     match form {
-        Separated::Spaces => text.replace(char::is_whitespace, "_"),
-        Separated::Commas => field(text),
-    }
-}
-
-/// A field between commas (RFC 4180).
-#[must_use]
-pub fn field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
+        Separated::Spaces => text::line(text).replace(char::is_whitespace, "_"),
+        Separated::Commas => text::csv_field(text),
     }
 }
 
@@ -154,11 +150,11 @@ pub fn failures_csv(left_out: &[LeftOut]) -> String {
     for point in left_out {
         let x = point.x.map_or_else(String::new, |x| x.to_string());
         let fields = [
-            field(point.series),
-            field(point.id),
+            text::csv_field(point.series),
+            text::csv_field(point.id),
             x,
             point.outcome.to_owned(),
-            field(&point.reasons.join("; ")),
+            text::csv_field(&point.reasons.join("; ")),
         ];
         text += &fields.join(",");
         text.push('\n');
@@ -189,6 +185,10 @@ struct Curve<'c> {
     x: &'c str,
     points: Vec<Point<'c>>,
     left_out: Vec<LeftOut<'c>>,
+    /// Engines that measured its points.
+    engines: Vec<&'c str>,
+    /// Of how many points `best` holds the best.
+    best_of_points: usize,
     best: BTreeMap<&'static str, BestPoints>,
 }
 
@@ -267,6 +267,8 @@ fn curve(series: &Series) -> Curve<'_> {
         x: &series.x,
         points: points.map(point).collect(),
         left_out: left_out(series),
+        engines: engines_of(&series.points),
+        best_of_points: measured_of(series).0,
         best: bests.collect(),
     }
 }

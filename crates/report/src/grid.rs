@@ -1,5 +1,7 @@
 //! Aligned columns that give way to the width there is.
 
+use fathom_model::text;
+
 use crate::style::{Style, Tone, cut, width};
 
 /// Between two columns.
@@ -36,7 +38,8 @@ pub const fn words(title: &'static str, spare: u8) -> Column {
     }
 }
 
-/// One field: its text, and a mark behind it that does not disturb the alignment.
+/// One field: its text, in one line, and a mark behind it that does not disturb
+/// the alignment.
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
     text: String,
@@ -49,7 +52,7 @@ impl Cell {
     /// A field in a tone.
     pub fn new(tone: Tone, text: impl Into<String>) -> Self {
         Self {
-            text: text.into(),
+            text: text::line(&text.into()).into_owned(),
             tone,
             ..Self::default()
         }
@@ -58,7 +61,7 @@ impl Cell {
     /// Adds a mark behind the text.
     #[must_use]
     pub fn marked(mut self, tone: Tone, mark: impl Into<String>) -> Self {
-        self.mark = mark.into();
+        self.mark = text::line(&mark.into()).into_owned();
         self.mark_tone = tone;
         self
     }
@@ -121,7 +124,8 @@ impl Grid {
 
     /// Adds a line of text over the whole width.
     pub fn heading(&mut self, text: impl Into<String>) {
-        self.lines.push(Line::Heading(text.into()));
+        self.lines
+            .push(Line::Heading(text::line(&text.into()).into_owned()));
     }
 
     /// The grid as text, a newline after every line. Columns that hold nothing
@@ -163,7 +167,7 @@ impl Grid {
             let measure = &mut measures[column];
             measure.text = measure.text.max(title.saturating_sub(measure.mark));
         }
-        measures[0].text = measures[0].text.min(room);
+        measures[0].text = measures[0].text.min(room.saturating_sub(measures[0].mark));
         self.lines_of(&shown, &measures, style)
     }
 
@@ -291,6 +295,25 @@ mod tests {
         for line in narrow(20).lines() {
             assert!(width(line) <= 20);
         }
+    }
+
+    #[test]
+    fn a_mark_stays_where_its_text_is_cut() {
+        let mut grid = Grid::new([words("", 0), figures("mean", 0)]);
+        for (name, unit, mean) in [
+            ("read clat from issue", ", ms", "1.20"),
+            ("slat", ", µs", "3"),
+        ] {
+            grid.line([Cell::from(name).marked(Tone::Plain, unit), Cell::from(mean)]);
+        }
+        let narrow = Style {
+            color: false,
+            width: Some(22),
+        };
+        assert_eq!(
+            grid.render(narrow),
+            "                  mean\nread clat f…, ms  1.20\nslat, µs             3\n"
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use fathom_analysis::latlog::{
     Figures, Group, HISTOGRAM_ERROR_PERCENT, Interval, PERCENTS, Statistics,
 };
 use fathom_model::log::class_name;
-use fathom_model::{Direction, PrioColumn};
+use fathom_model::{Direction, PrioColumn, text};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -342,7 +342,7 @@ pub struct Leading<'l> {
 #[must_use]
 pub fn csv_head(leading: Leading) -> String {
     let mut columns: Vec<String> = Vec::new();
-    columns.extend(leading.label.map(|(title, _)| field(title)));
+    columns.extend(leading.label.map(|(title, _)| text::csv_field(title)));
     if leading.over_time {
         columns.push("time (ms)".to_owned());
     }
@@ -381,7 +381,7 @@ pub fn csv(log: &LatLog, by: &[By], leading: Leading) -> String {
 
 fn csv_line(named: &Named, leading: Leading, start_ms: Option<u64>) -> String {
     let mut fields: Vec<String> = Vec::new();
-    fields.extend(leading.label.map(|(_, label)| field(label)));
+    fields.extend(leading.label.map(|(_, label)| text::csv_field(label)));
     fields.extend(start_ms.map(|ms| ms.to_string()));
     fields.extend(named.who.parts());
     let f = named.group.figures.as_ref();
@@ -403,14 +403,6 @@ fn csv_line(named: &Named, leading: Leading, start_ms: Option<u64>) -> String {
 fn exact_ms(ns: u64) -> String {
     let text = format!("{}.{:06}", ns / 1_000_000, ns % 1_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// RFC 4180: quoted where it has to be.
-fn field(text: &str) -> String {
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
-    }
 }
 
 /// The document of several logs: `fathom.lat/1`.

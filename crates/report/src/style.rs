@@ -1,6 +1,16 @@
 //! How text is set: colours, width, line breaks.
 
+use std::borrow::Cow;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+
+use fathom_model::text;
 use unicode_width::UnicodeWidthStr;
+
+/// Ends the colours of [`Style::paint`] until [`on_terminal`] takes it away.
+/// Foreign text cannot know it, so that colours of its own stay behind.
+static KEY: LazyLock<String> =
+    LazyLock::new(|| format!(";{}m", RandomState::new().hash_one(std::process::id())));
 
 /// How a table is to look. Whether colours are wanted and how wide the
 /// terminal is only the command line knows.
@@ -31,29 +41,53 @@ pub enum Tone {
 }
 
 impl Style {
-    /// `text` in the colour of `tone`.
+    /// `text`, one line, in the colour of `tone`; [`on_terminal`] makes the
+    /// colours real.
     #[must_use]
     pub fn paint(self, tone: Tone, text: &str) -> String {
         // SGR parameters of ECMA-48; the basic colours, which every theme maps
         // to something readable.
         let code = match tone {
-            Tone::Plain => return text.to_owned(),
+            Tone::Plain => return text::line(text).into_owned(),
             Tone::Strong => "1",
             Tone::Faint => "2",
             Tone::Good => "32",
             Tone::Doubtful => "33",
             Tone::Bad => "31",
         };
+        let text = text::line(text);
         if !self.color || text.is_empty() {
-            return text.to_owned();
+            return text.into_owned();
         }
-        format!("\x1b[{code}m{text}\x1b[0m")
+        format!("\x1b[{code}{}{text}\x1b[0{}", *KEY, *KEY)
     }
 
     /// Columns to fill.
     pub(crate) fn columns(self) -> usize {
         self.width.map_or(usize::MAX, usize::from)
     }
+}
+
+/// Text as a terminal may have it: in the colours of [`Style::paint`], and with
+/// nothing else that it would obey. All output goes through here.
+#[must_use]
+pub fn on_terminal(text: &str) -> Cow<'_, str> {
+    if !text.contains(KEY.as_str()) {
+        return text::lines(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut parts = text.split(KEY.as_str()).peekable();
+    while let Some(part) = parts.next() {
+        // A number of one or two digits stands behind the last escape.
+        let colour = part.rfind("\x1b[").filter(|_| parts.peek().is_some());
+        let (plain, colour) = part.split_at(colour.unwrap_or(part.len()));
+        shown += &text::lines(plain);
+        if !colour.is_empty() {
+            shown += colour;
+            shown.push('m');
+        }
+    }
+    Cow::Owned(shown)
 }
 
 /// Columns that `text` takes on a terminal.
@@ -141,6 +175,22 @@ mod tests {
             color: true,
             ..style
         };
-        assert_eq!(style.paint(Tone::Bad, "x"), "\x1b[31mx\x1b[0m");
+        let painted = style.paint(Tone::Bad, "x");
+        assert_eq!(on_terminal(&painted), "\x1b[31mx\x1b[0m");
+    }
+
+    #[test]
+    fn only_colours_of_our_own_reach_a_terminal() {
+        let style = Style {
+            color: true,
+            width: None,
+        };
+        let hostile = "a\x1b[31mb\x1b[0;1m\x1b]0;t\x07\u{202e}\nc";
+        let painted = format!("{} {hostile}", style.paint(Tone::Good, hostile));
+        assert_eq!(
+            on_terminal(&painted),
+            "\x1b[32ma\u{fffd}[31mb\u{fffd}[0;1m\u{fffd}]0;t\u{fffd}\u{fffd} c\x1b[0m \
+             a\u{fffd}[31mb\u{fffd}[0;1m\u{fffd}]0;t\u{fffd}\u{fffd}\nc"
+        );
     }
 }

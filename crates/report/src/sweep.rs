@@ -71,6 +71,10 @@ pub(crate) fn read_along(
             }
         }
     });
+    if engines.len() > 1 {
+        let text = "measured by different engines, whose figures are comparable with care";
+        run.notes.push(format!("{text}: {}", engines.join(", ")));
+    }
     run.engine_version = run.engine_version.or_else(|| engines.first().cloned());
     Ok(CampaignRecord {
         header: entries.header,

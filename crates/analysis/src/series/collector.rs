@@ -7,7 +7,7 @@ use fathom_model::{
     RunStatus, StageEnd,
 };
 
-use super::{Figures, Outcome, PointResult, Series, Sweep};
+use super::{Figures, Outcome, PointResult, Series, Sweep, engines_of};
 use crate::{Estimate, groups};
 
 /// Makes a [`Sweep`] of events taken in order.
@@ -31,6 +31,8 @@ pub struct Collector {
     attempt: Option<Attempt>,
     /// The last load that was to become steady did not.
     unsteady: bool,
+    /// What measures, as far as it has been told.
+    engine: Option<String>,
 }
 
 /// What stands beside the figures of points that are measured all the same.
@@ -65,6 +67,7 @@ struct Attempt {
     repetition: u32,
     jobs: Vec<JobResult>,
     failures: Vec<String>,
+    engine: Option<String>,
 }
 
 /// The figures of one measurement.
@@ -72,6 +75,7 @@ struct Attempt {
 struct Measured {
     directions: BTreeMap<Direction, Rates>,
     doubts: Vec<String>,
+    engine: Option<String>,
 }
 
 /// One direction of one measurement, all jobs together.
@@ -81,6 +85,7 @@ struct Rates {
     iops: f64,
     clat_mean_ns: Option<f64>,
     clat: Option<Histogram>,
+    clat_max_ns: Option<u64>,
     percentiles_ns: Vec<(f64, u64)>,
 }
 
@@ -111,8 +116,20 @@ impl Collector {
             }
             Event::Resumed { .. } => self.end_step(false),
             Event::Ended { status } => self.end_step(*status != RunStatus::Interrupted),
+            Event::EngineStarted {
+                engine, version, ..
+            } => {
+                self.engine = version.clone().or_else(|| Some(engine.clone()));
+                // With figures it is over, and what starts is for the next step.
+                if let Some(attempt) = self.attempt.as_mut().filter(|it| it.jobs.is_empty()) {
+                    attempt.engine.clone_from(&self.engine);
+                }
+            }
             Event::Finished { results } => {
                 if let Some(attempt) = &mut self.attempt {
+                    // Imported figures name theirs, and none is started for them.
+                    let named = || results.engine_version.clone();
+                    attempt.engine = attempt.engine.take().or_else(named);
                     attempt.jobs.extend(results.jobs.iter().cloned());
                 }
             }
@@ -147,6 +164,7 @@ impl Collector {
             // Without a number on the x axis in the order of the plan, behind the others.
             let x = |result: &PointResult| result.point.x_value().unwrap_or(u64::MAX);
             series.points.sort_by_key(x);
+            doubt_mixture(series);
         }
         sweep
     }
@@ -166,6 +184,7 @@ impl Collector {
             repetition: point.repetition,
             jobs: Vec::new(),
             failures: Vec::new(),
+            engine: self.engine.clone(),
         }
     }
 
@@ -223,7 +242,8 @@ impl Attempt {
             let reason = |job: &JobResult| format!("{}: error {}", job.name, job.error);
             self.failures = failed.map(reason).collect();
         }
-        let measured = Measured::of(&self.jobs);
+        let mut measured = Measured::of(&self.jobs);
+        measured.engine = self.engine;
         if self.failures.is_empty() && measured.directions.is_empty() {
             self.failures.push("the job moved no data".to_owned());
         }
@@ -307,6 +327,7 @@ impl Rates {
                 _ => (all_have_clat && n > 0.0).then(|| sum / n),
             },
             clat: whole.then(|| merged(histograms)).flatten(),
+            clat_max_ns: largest(clats().map(|clat| clat.max_ns).filter(|_| all_have_clat)),
             percentiles_ns: match parts {
                 [one] => one
                     .clat
@@ -316,6 +337,18 @@ impl Rates {
             },
         })
     }
+}
+
+/// The largest of all; `None` without any, or where one is not known (0).
+fn largest(all: impl Iterator<Item = u64>) -> Option<u64> {
+    let mut known = 0;
+    for ns in all {
+        if ns == 0 {
+            return None;
+        }
+        known = known.max(ns);
+    }
+    (known > 0).then_some(known)
 }
 
 /// Whether a direction did anything; imports may know its rates alone.
@@ -350,8 +383,15 @@ impl Gathered {
         if done.iter().any(is_mixed) {
             doubts.push("reads and writes were reported as one: no figures of either".to_owned());
         }
+        let mut engines: Vec<String> = Vec::new();
+        for engine in done.iter().filter_map(|measured| measured.engine.as_ref()) {
+            if !engines.contains(engine) {
+                engines.push(engine.clone());
+            }
+        }
         PointResult {
             outcome,
+            engines,
             read: figures(&done, Direction::Read),
             write: figures(&done, Direction::Write),
             trim: figures(&done, Direction::Trim),
@@ -393,6 +433,24 @@ impl Gathered {
     }
 }
 
+/// Versions of an engine cost different amounts of CPU for an I/O and count
+/// differently: a step in a curve may be theirs.
+fn doubt_mixture(series: &mut Series) {
+    let engines = engines_of(&series.points);
+    if engines.len() < 2 {
+        return;
+    }
+    let doubt = format!(
+        "points of the series were measured by different engines: {}",
+        engines.join(", ")
+    );
+    for point in &mut series.points {
+        if point.outcome == Outcome::Done {
+            point.doubts.push(doubt.clone());
+        }
+    }
+}
+
 /// One direction over all repetitions that measured it.
 fn figures(done: &[&Measured], dir: Direction) -> Option<Figures> {
     let rates: Vec<&Rates> = done
@@ -411,6 +469,7 @@ fn figures(done: &[&Measured], dir: Direction) -> Option<Figures> {
         iops: estimate(|rates| Some(rates.iops))?,
         clat_mean_ns: estimate(|rates| rates.clat_mean_ns),
         clat: whole.then(|| merged(histograms)).flatten(),
+        clat_max_ns: largest(rates.iter().map(|rates| rates.clat_max_ns.unwrap_or(0))),
         percentiles_ns: match rates.as_slice() {
             [one] if one.clat.is_none() => one.percentiles_ns.clone(),
             _ => Vec::new(),

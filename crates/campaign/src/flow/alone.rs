@@ -221,6 +221,14 @@ impl Ready<'_> {
         identity::dut(Some(&self.environment), &self.flow.device)
     }
 
+    fn budget(&mut self) -> WriteBudget {
+        let simulated = self.selected.is_simulated();
+        let written = self.written.iter().chain([&self.flow.device]);
+        let written = written.filter(|_| !simulated).map(PathBuf::as_path);
+        let before = std::mem::take(&mut self.written_before);
+        WriteBudget::new(before, written, self.flow.limits)
+    }
+
     /// The new record, or that to go on with.
     fn writer(&self) -> Result<Writer, RunError> {
         let flow = &self.flow;
@@ -292,10 +300,7 @@ impl Ready<'_> {
             history.take(resumed);
         }
         let history = RefCell::new(history);
-        let written = self.written.iter().chain([&self.flow.device]);
-        let written = written.filter(|_| !simulated).map(PathBuf::as_path);
-        let before = std::mem::take(&mut self.written_before);
-        let budget = WriteBudget::new(before, written, self.flow.limits);
+        let budget = self.budget();
         let mut observe = |event: &Event| {
             looks.see(event);
             history.borrow_mut().take(event);

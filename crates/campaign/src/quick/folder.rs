@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use fathom_device::mounts;
+use fathom_model::text;
 
 use super::QuickError;
 use super::host::{FolderState, Hold};
@@ -134,7 +135,7 @@ pub(super) fn strange(folder: &Path, what: &Path, is: &str) -> QuickError {
     let name = what.display().to_string();
     QuickError::Refused(format!(
         "{} {is}; nothing was removed\n  to do: move it away, or remove {} yourself",
-        name.escape_debug(),
+        text::line(&name),
         folder.display()
     ))
 }

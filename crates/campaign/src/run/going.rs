@@ -60,6 +60,14 @@ impl Ready<'_> {
         }
     }
 
+    fn budget(&mut self) -> WriteBudget {
+        let simulated = self.selected.is_simulated();
+        let targets = self.written.iter().filter(|_| !simulated);
+        let targets = targets.map(PathBuf::as_path);
+        let before = std::mem::take(&mut self.written_before);
+        WriteBudget::new(before, targets, self.plan.settings.limits())
+    }
+
     /// A new record, or that to go on with, with the plan in it.
     fn writer(&self) -> Result<Writer, RunError> {
         let writer = match &self.record {
@@ -103,11 +111,7 @@ impl Ready<'_> {
         let written = self.written.iter().map(PathBuf::as_path);
         let begun = ledgers.begin(written, COMMAND, Some(&dir));
         let notes: Vec<String> = self.notes.drain(..).chain(begun).collect();
-        let before = std::mem::take(&mut self.written_before);
-        let simulated = self.selected.is_simulated();
-        let targets = self.written.iter().filter(|_| !simulated);
-        let targets = targets.map(PathBuf::as_path);
-        let budget = WriteBudget::new(before, targets, self.plan.settings.limits());
+        let budget = self.budget();
         let clock = Clock {
             began: self.selected.engine().now(),
             t_ms: self.tally.t_ms(),

@@ -172,7 +172,7 @@ impl Plan {
         };
         let mut history = History::default();
         let mut all = Vec::new();
-        // On a device that is not there nothing is known of its range.
+        // Of a device that is not there nothing is known: `snia_left_out` says so.
         for script in snia(self, &self.folder, &dut, None).unwrap_or_default() {
             let (tasks, _) = lead(&script, &mut history, luck);
             all.extend(tasks.into_iter().map(|task| (Phase::Random, task)));
@@ -184,6 +184,20 @@ impl Plan {
             }
         }
         all
+    }
+
+    /// Why the SNIA tests that the configuration asks for are not among the
+    /// stages of the plan; `None`: they are, or there are none.
+    #[must_use]
+    pub fn snia_left_out(&self) -> Option<String> {
+        let dut = self.folder.join(&self.dut);
+        let error = snia(self, &self.folder, &dut, None).err()?;
+        let tests = self.snia.tests.iter();
+        let tests: Vec<&str> = tests.map(|(test, ..)| test.name()).collect();
+        Some(format!(
+            "the SNIA tests ({}) are not in this plan: {error}",
+            tests.join(", ")
+        ))
     }
 }
 

@@ -83,8 +83,8 @@ fn folders_and_files_are_called_as_fio_tests_calls_them() {
     let found: BTreeSet<String> = files.clone().filter(single).map(str::to_owned).collect();
     assert_eq!(found, expected);
     for file in [
-        "0002-iobatch/0001-iobatch-write/0001-32iobs-write/0007-bs4k-64j-128qd-write.ini",
-        "0002-iobatch/0005-iobatch-randwrite-70-30/0008-4096iobs-randrw/0001-bs4k-1j-128qd-randrw.ini",
+        "0002-iobatch/0001-iobatch-write/0001-32iobs-write/0007-bs4k-32iobs-64j-128qd-write.ini",
+        "0002-iobatch/0005-iobatch-randwrite-70-30/0008-4096iobs-randrw/0001-bs4k-4096iobs-1j-128qd-randrw.ini",
         "0004-maxiobatch-jobs/0005-maxiobatch-randwrite-70-30/0001-256qd-randrw/0001-bs4k-1j-256qd-randrw.ini",
         "0004-maxiobatch-jobs/0002-maxiobatch-read/0005-4096qd-read/0007-bs4k-64j-4096qd-read.ini",
     ] {
@@ -102,7 +102,7 @@ fn one_file_of_each_kind() {
         ),
         (
             "iobatch",
-            "0002-iobatch/0003-iobatch-randwrite/0002-64iobs-randwrite/0003-bs4k-4j-128qd-randwrite",
+            "0002-iobatch/0003-iobatch-randwrite/0002-64iobs-randwrite/0003-bs4k-64iobs-4j-128qd-randwrite",
         ),
         (
             "single",

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use fathom_analysis::Series;
 use fathom_campaign::Only;
-use fathom_model::Exit;
+use fathom_model::{Exit, text as foreign};
 use fathom_report::export::{self, LeftOut, Separated};
+use fathom_report::graphs::safe_path;
 use fathom_report::{CampaignRecord, read_sweep};
 use serde::Serialize;
 
@@ -43,7 +44,7 @@ pub struct Args {
     /// The format
     #[arg(value_enum)]
     format: Form,
-    /// A record folder, or its name or the beginning of it; without, the last run
+    /// A record folder, or its name or a part of it; without, the last run
     run: Option<String>,
     /// Folder to write to; '-': stdout, for ssv and csv of one series
     #[arg(short, long, value_name = "DIR")]
@@ -98,7 +99,9 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let to = args.out.clone().unwrap_or_else(|| dir.join("exports"));
     let mut files = Vec::new();
     for series in series {
-        let path = to.join(format!("{}.{}", series.name, args.format.ending()));
+        // A record may come from elsewhere: its names lead nowhere else.
+        let name = safe_path(&series.name);
+        let path = to.join(format!("{name}.{}", args.format.ending()));
         match text(args.format, &campaign, series)? {
             Some(text) => {
                 write(&path, &text)?;
@@ -166,7 +169,8 @@ fn text(form: Form, campaign: &CampaignRecord, series: &Series) -> anyhow::Resul
         Form::Csv => export::separated(series, Separated::Commas),
         Form::Json => {
             let document = export::document(campaign, [series]);
-            Some(serde_json::to_string_pretty(&document)? + "\n")
+            let document = serde_json::to_string_pretty(&document)?;
+            Some(foreign::json(&document).into_owned() + "\n")
         }
     })
 }

@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 
 use fathom_campaign::Only;
 use fathom_model::Exit;
-use fathom_record::RecordError;
 use fathom_report::chart::Size;
 use fathom_report::graphs::{self, Graph, NotDrawn};
 use serde::Serialize;
 
 use super::export::selected;
-use super::{ExitError, Global};
+use super::{ExitError, Global, show};
 use crate::out;
 use crate::pictures::{self, Format, Look};
 
@@ -29,7 +28,7 @@ Examples:
   fathom graph --format svg,png            PNG too, for places that show no SVG
   fathom graph --point 512qd-randrw        points over time, those whose names contain this")]
 pub struct Args {
-    /// A record folder, or its name or the beginning of it; without, the last run
+    /// A record folder, or its name or a part of it; without, the last run
     run: Option<String>,
     /// Folder for the graphs [default: graphs/ in the run's own]
     #[arg(long, value_name = "DIR")]
@@ -82,7 +81,7 @@ struct Left {
 
 /// Draws.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let dir = fathom_record::find(&global.runs, args.run.as_deref()).map_err(missing)?;
+    let dir = show::find(global, args.run.as_deref())?;
     let (drawn, not_drawn) = graphs_of(&dir, args)?;
     let folder = args.out.clone().unwrap_or_else(|| dir.join("graphs"));
     let look = Look {
@@ -171,14 +170,6 @@ fn graphs_of(dir: &Path, args: &Args) -> anyhow::Result<(Vec<Graph>, Vec<NotDraw
 fn none(message: String) -> anyhow::Error {
     let exit = Exit::Missing;
     ExitError { exit, message }.into()
-}
-
-/// A run that is not there is something missing, not a failure.
-fn missing(error: RecordError) -> anyhow::Error {
-    match error {
-        RecordError::NotFound(message) => none(message),
-        other => other.into(),
-    }
 }
 
 /// `800x500`.

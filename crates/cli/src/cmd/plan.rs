@@ -113,7 +113,8 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         repeat: args.repeat,
         ..Overrides::default()
     });
-    let plan = args.which.plan(&overrides)?;
+    let mut plan = args.which.plan(&overrides)?;
+    plan.notes.extend(plan.snia_left_out());
     let speed = args
         .write_speed
         .map(Speed::Said)

@@ -58,7 +58,7 @@ pub fn run(_: &Global, args: &Args) -> anyhow::Result<Exit> {
         Command::Files { patterns } => {
             let mut text = Vec::new();
             fathom_device::node::dump(patterns, &mut text)?;
-            out::text(String::from_utf8_lossy(&text));
+            out::bytes(&text);
             Ok(Exit::Success)
         }
         Command::DropCaches => {

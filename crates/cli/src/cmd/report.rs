@@ -30,7 +30,7 @@ Examples:
   fathom report 20261121T1307 -o qd.html  that run, somewhere else
   fathom report --out - | ssh web 'cat > run.html'")]
 pub struct Args {
-    /// A record folder, or its name or the beginning of it; without, the last run
+    /// A record folder, or its name or a part of it; without, the last run
     run: Option<String>,
     /// Write it there; '-' is stdout [default: report.html in the run's folder]
     #[arg(short, long, value_name = "FILE")]

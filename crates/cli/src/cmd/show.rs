@@ -21,12 +21,12 @@ point and direction.
 
 Examples:
   fathom show                              the last run
-  fathom show 20261121T130737Z-randread    that one; the beginning of its name is enough
+  fathom show randread                     the last whose name has this in it
   fathom show --json | jq '.jobs[].read.iops'
   fathom show --samples=csv > run.csv      one line per interval, job and direction
   fathom show --output-format=terse        what fio itself would have printed")]
 pub struct Args {
-    /// A record folder, or its name or the beginning of it; without, the last run
+    /// A record folder, or its name or a part of it; without, the last run
     run: Option<String>,
     /// Print the time series
     #[arg(
@@ -93,15 +93,36 @@ pub fn present(global: &Global, dir: &Path, histograms: bool) -> anyhow::Result<
     out::json(&doc)
 }
 
-/// The folder of a run: of the one that is named, or of the last. One that is
-/// not there is something missing, not a failure.
+/// The folder of a run that is to be read: of the one that is named, or of the
+/// last. Where a part of a name fits several it is the last of those, and said.
 pub fn find(global: &Global, run: Option<&str>) -> anyhow::Result<PathBuf> {
-    fathom_record::find(&global.runs, run).map_err(|error| match error {
+    let Some(name) = run else {
+        return fathom_record::find(&global.runs, None).map_err(missing);
+    };
+    let mut fitting = fathom_record::fitting(&global.runs, name).map_err(missing)?;
+    let (several, last) = (fitting.len(), fitting.swap_remove(0));
+    if several > 1 {
+        let id = last.file_name().unwrap_or_default().to_string_lossy();
+        out::note(format_args!(
+            "'{name}' fits {several} runs; this is the last of them: {id}"
+        ));
+    }
+    Ok(last)
+}
+
+/// The folder of the one run that is meant, to go on with it.
+pub fn find_only(global: &Global, run: Option<&str>) -> anyhow::Result<PathBuf> {
+    fathom_record::find(&global.runs, run).map_err(missing)
+}
+
+/// A run that is not there is something missing, not a failure.
+fn missing(error: RecordError) -> anyhow::Error {
+    match error {
         RecordError::NotFound(message) => ExitError {
             exit: Exit::Missing,
             message,
         }
         .into(),
         other => other.into(),
-    })
+    }
 }

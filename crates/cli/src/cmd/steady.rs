@@ -40,7 +40,7 @@ Examples:
   fathom steady --round point                       rounds are the repetitions of each point
   fathom steady --json | jq '.verdicts[] | {metric, outcome, at: .window.last}'")]
 pub struct Args {
-    /// A record folder, or its name or the beginning of it; without, the last run
+    /// A record folder, or its name or a part of it; without, the last run
     run: Option<String>,
     /// The rule
     #[arg(long, value_enum, default_value_t)]

@@ -525,3 +525,37 @@ fn a_group_of_the_users_own_has_its_place() {
         .code(3)
         .complains("small.toml: TOML parse error at line 12");
 }
+
+#[test]
+fn a_folder_in_the_place_of_the_host_is_refused() {
+    let place = Place::new();
+    for (wrong, todo) in [
+        ("target", "fathom quick here target"),
+        ("./target", "fathom quick here ./target"),
+        ("/mnt/none", "fathom quick here /mnt/none"),
+    ] {
+        for more in [&[][..], &["cleanup"]] {
+            let ended = place.run(&[&["quick", wrong], more].concat());
+            assert!(ended.code(3).stderr.contains(todo), "{wrong}");
+        }
+    }
+    assert!(place.records().is_empty());
+}
+
+#[test]
+fn the_folder_that_nobody_named_is_said_before_anything_is_done() {
+    let place = Place::new();
+    // The home folder is no folder that a run may use: it says it all the same.
+    let home = place.path().join("home");
+    fs::create_dir(home.join("stb-testdir")).unwrap();
+    fs::write(home.join("stb-testdir/mine"), "mine").unwrap();
+    let ended = place.run(&["quick", "here", "--group", "small.toml"]);
+    let home = home.canonicalize().unwrap();
+    let said = format!(
+        "No folder was named: the test files go into {}/stb-testdir. \
+         'fathom quick here .' takes the current folder.\n",
+        home.display()
+    );
+    assert!(ended.stderr.starts_with(&said), "{}", ended.stderr);
+    assert_eq!(fs::read_dir(home.join("stb-testdir")).unwrap().count(), 1);
+}

@@ -4,7 +4,7 @@
 mod browser;
 mod nodes;
 mod page;
-mod records;
+pub mod records;
 mod script;
 
 use std::fs;

@@ -32,6 +32,7 @@ fn a_campaign_is_told_from_its_best_points_to_its_job_files() {
         "16 done, 1 failed, 1 skipped",
         "the guard ended the series",
         "best read IOPS",
+        "read (best of 7 of 9 points): ",
     ] {
         assert!(page.contains(told), "{told}");
     }

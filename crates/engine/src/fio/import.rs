@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fathom_model::{Failure, JobResult, Results};
+use fathom_model::{Failure, JobResult, Results, text};
 
 use super::failures::{errno_text_of, kind_of};
 use super::{json, normal, terse};
@@ -194,11 +194,7 @@ fn messages<'l>(lines: impl Iterator<Item = &'l str>, only_marked: bool) -> Vec<
 
 /// The beginning of a line, without what would disturb a terminal.
 fn shown(line: &str, most: usize) -> String {
-    let mut text: String = line
-        .chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .take(most)
-        .collect();
+    let mut text: String = text::line(line).chars().take(most).collect();
     if line.chars().count() > most {
         text.push('…');
     }

@@ -165,6 +165,10 @@ fn unknown(written: &Written, context: &Context, report: &mut Report) {
             "unknown option {name} (of the engine {}?); kept as it is",
             context.engine
         ),
+        (_, None) if written.line.on_command_line => format!(
+            "unknown option {name}; kept as it is. Options behind '--' are fio's; those of \
+             fathom itself stand before it"
+        ),
         _ => format!("unknown option {name}; kept as it is"),
     };
     report.add(

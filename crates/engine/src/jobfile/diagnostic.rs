@@ -4,6 +4,7 @@ use std::fmt;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use fathom_model::text;
 use serde::Serialize;
 
 /// Whether a job can run nevertheless.
@@ -80,11 +81,9 @@ impl Diagnostic {
         const SHOWN: usize = 100;
         let column = self.column.saturating_sub(1) as usize;
         let first = column.saturating_sub(BEFORE);
-        let clean = |c: char| if c.is_control() { ' ' } else { c };
-        let shown: String = self
-            .text
+        // It replaces characters one by one, so that the mark stays in place.
+        let shown: String = text::line(&self.text)
             .chars()
-            .map(clean)
             .skip(first)
             .take(SHOWN)
             .collect();

@@ -185,6 +185,8 @@ struct Load {
     size_bytes: Option<f64>,
     done: [Done; 2],
     moved_bytes: f64,
+    /// How long its I/Os have been waiting for a silent device.
+    waited: Duration,
 }
 
 /// What a job did in one direction.
@@ -194,6 +196,23 @@ struct Done {
     clat: Histogram,
     /// Of an I/O that has only begun: rates are no whole numbers.
     rest: f64,
+}
+
+/// I/Os that a silent device has kept waiting, and their latency.
+#[derive(Debug, Clone, Copy)]
+struct Late {
+    ios: u64,
+    ns: f64,
+}
+
+impl Late {
+    /// Those of a direction that has this share.
+    fn share(self, share: f64) -> Self {
+        Self {
+            ios: (self.ios as f64 * share).ceil() as u64,
+            ..self
+        }
+    }
 }
 
 const DIRECTIONS: [Direction; 2] = [Direction::Read, Direction::Write];
@@ -237,6 +256,7 @@ impl Load {
             runtime,
             done: [Done::default(), Done::default()],
             moved_bytes: 0.0,
+            waited: Duration::ZERO,
         })
     }
 
@@ -366,12 +386,28 @@ impl Run<'_> {
                 false => service.iops * share * span.as_secs_f64(),
             };
             load.moved_bytes += ios * load.block_bytes;
+            // What was under way when the device fell silent comes back now.
+            let waited_ns = match silent {
+                true => {
+                    load.waited += span;
+                    0.0
+                }
+                false => std::mem::take(&mut load.waited).as_nanos() as f64,
+            };
+            let late = Late {
+                ios: if waited_ns > 0.0 { load.in_flight } else { 0 },
+                ns: waited_ns + service.latency_ns,
+            };
             let parts = [load.reads, 1.0 - load.reads];
             for (place, dir) in DIRECTIONS.into_iter().enumerate() {
                 if parts[place] == 0.0 || ran <= load.ramp {
                     continue;
                 }
-                let (ios, clat) = load.done[place].add(ios * parts[place], service.latency_ns);
+                let (ios, clat) = load.done[place].add(
+                    ios * parts[place],
+                    service.latency_ns,
+                    late.share(parts[place]),
+                );
                 samples.push(Sample {
                     t_ms,
                     span_ms: span.as_millis() as u64,
@@ -417,16 +453,19 @@ impl Run<'_> {
 
 impl Done {
     /// Counts the I/Os of an interval; gives the whole ones and their latencies.
-    fn add(&mut self, ios: f64, mean_ns: f64) -> (u64, Histogram) {
+    fn add(&mut self, ios: f64, mean_ns: f64, late: Late) -> (u64, Histogram) {
         let all = ios + self.rest;
         let whole = all as u64;
         self.rest = all - whole as f64;
         let mut clat = Histogram::new();
-        let mut left = whole;
+        let late_ios = late.ios.min(whole);
+        clat.add(late.ns as u64, late_ios);
+        let whole_in_time = whole - late_ios;
+        let mut left = whole_in_time;
         for (factor, percent) in SHAPE.into_iter().rev() {
             let count = match percent {
                 50 => left,
-                _ => whole * percent / 100,
+                _ => whole_in_time * percent / 100,
             };
             left -= count;
             clat.add((mean_ns * factor) as u64, count);

@@ -121,6 +121,17 @@ fn devices_fail_vanish_and_stall() {
     let (outcome, kept) = run(&sim("[stall]\nafter_s = 10\nfor_s = 60"), JOB, None);
     assert_eq!(outcome, Outcome::Complete);
     assert_eq!(rates(&kept).iter().filter(|&&rate| rate == 0).count(), 60);
+    let Some(Event::Finished { results }) = kept.0.last() else {
+        panic!("{:?}", kept.0.last());
+    };
+    for (dir, result) in results.jobs[0]
+        .directions()
+        .filter(|(_, r)| r.total_ios > 0)
+    {
+        let clat = result.clat.as_ref().unwrap();
+        assert!(clat.max_ns > 60_000_000_000, "{dir:?}: {clat:?}");
+        assert!(clat.percentile_ns(99.9).unwrap() < 1_000_000_000);
+    }
     let (_, kept) = run(&sim("[stall]\nafter_s = 10"), JOB, None);
     assert_eq!(failure(&kept).kind, FailureKind::Hung);
     let limit = Some(Duration::from_secs(60));

@@ -186,8 +186,9 @@ const CLEAR: f64 = 5.0;
 /// A leader line of this length is the best one: the label stands near and does
 /// not crowd its point.
 const LEADER: f64 = 18.0;
-/// From an anchor to a label beside it.
-const BESIDE: f64 = 7.0;
+/// From an anchor to a label beside it: near, else a little further off, where it
+/// is still told which point it belongs to.
+const BESIDE: [f64; 2] = [7.0, 11.0];
 /// Around an anchor its own curve is in the way of no leader line.
 const NEAR: f64 = 12.0;
 /// Places that are looked at closely, the nearest ones.
@@ -227,6 +228,9 @@ pub(crate) fn place(mut taken: Taken, wishes: &[Wish]) -> Vec<Option<Rect>> {
     let mut found = best.map_or_else(|| vec![None; wishes.len()], |(_, found)| found);
     for n in besides {
         let clear = places[n].iter().find(|place| {
+            if !is_nearest(wishes, n, place.rect) {
+                return false;
+            }
             let mut others = wishes
                 .iter()
                 .zip(&found)
@@ -239,6 +243,16 @@ pub(crate) fn place(mut taken: Taken, wishes: &[Wish]) -> Vec<Option<Rect>> {
         found[n] = clear.map(|place| place.rect);
     }
     found
+}
+
+/// Whether a label stands nearer to its own point than to any other: one without
+/// a leader line is read as that of the nearest.
+fn is_nearest(wishes: &[Wish], own: usize, rect: Rect) -> bool {
+    let center = (rect.left + rect.width / 2.0, rect.top + rect.height / 2.0);
+    let away = |(x, y): (f64, f64)| (x - center.0).hypot(y - center.1);
+    let anchor = wishes[own].anchor;
+    let mut others = wishes.iter().filter(|wish| wish.anchor != anchor);
+    others.all(|wish| away(wish.anchor) > away(anchor))
 }
 
 /// All orders of a few, the given one of many.
@@ -348,10 +362,12 @@ fn places(taken: &Taken, wish: &Wish) -> Vec<Place> {
     };
     let (x, y) = wish.anchor;
     if wish.beside {
-        for (n, (across, down)) in BESIDES.into_iter().enumerate() {
-            let left = x + across * BESIDE - (1.0 - across) / 2.0 * width;
-            let top = y + down * BESIDE - (1.0 - down) / 2.0 * height;
-            consider(left, top, n as f64);
+        for (round, away) in BESIDE.into_iter().enumerate() {
+            for (n, (across, down)) in BESIDES.into_iter().enumerate() {
+                let left = x + across * away - (1.0 - across) / 2.0 * width;
+                let top = y + down * away - (1.0 - down) / 2.0 * height;
+                consider(left, top, (round * BESIDES.len() + n) as f64);
+            }
         }
         return found;
     }
@@ -380,7 +396,7 @@ fn places(taken: &Taken, wish: &Wish) -> Vec<Place> {
 }
 
 /// Sides on which a label without a leader line may stand, the best first.
-const BESIDES: [(f64, f64); 8] = [
+const BESIDES: [(f64, f64); 12] = [
     (1.0, 1.0),
     (1.0, 0.0),
     (0.0, 1.0),
@@ -389,6 +405,10 @@ const BESIDES: [(f64, f64); 8] = [
     (-1.0, -1.0),
     (-1.0, 0.0),
     (-1.0, 1.0),
+    (0.5, 1.0),
+    (0.5, -1.0),
+    (-0.5, -1.0),
+    (-0.5, 1.0),
 ];
 
 /// How bad a place is: far away, too near, or hard to tie to its point.

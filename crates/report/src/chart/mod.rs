@@ -150,6 +150,10 @@ pub struct Note {
     pub lines: Vec<String>,
     /// How it is tied to the point.
     pub kind: NoteKind,
+    /// The point's mark is hollow: its figures are to be doubted.
+    pub hollow: bool,
+    /// The colour of a word beside its point, where there are several curves.
+    pub color: Option<palette::Color>,
 }
 
 /// How a note is tied to its point.

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use fathom_model::text;
+
 use super::palette::Color;
 use super::quantity::plain;
 use super::text::{FAMILIES, Weight};
@@ -43,14 +45,13 @@ pub(crate) fn number(value: f64) -> String {
 /// (`&`, `<`, quotes) escaped.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in text::line(text).chars() {
         match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            '\t' | '\n' | '\r' => escaped.push(' '),
-            '\0'..'\u{20}' | '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            '\u{fffe}' | '\u{ffff}' => escaped.push(text::REPLACEMENT),
             _ => escaped.push(c),
         }
     }

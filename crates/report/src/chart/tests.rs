@@ -50,6 +50,8 @@ fn layer(name: Option<&str>, shape: Shape, ink: Ink) -> Layer {
 
 fn note(at: (f64, f64), first: &str, second: &str) -> Note {
     Note {
+        hollow: false,
+        color: None,
         at,
         lines: vec![first.to_owned(), second.to_owned()],
         kind: NoteKind::Leader,

@@ -1,13 +1,13 @@
 //! The graphs of one series: each metric and direction, IOPS against latency,
 //! percentiles.
 
-use fathom_analysis::{Best, Estimate, Figures, Outcome, PointResult, Series, best};
+use fathom_analysis::{Best, Estimate, Figures, Outcome, PointResult, Series, best, measured_of};
 use fathom_model::Direction;
 
 use super::metric::Metric;
 use super::{DIRECTIONS, Graph, safe_path, words};
 use crate::CampaignRecord;
-use crate::chart::palette::{Dash, Ink, Marker, of_direction};
+use crate::chart::palette::{Color, Dash, Ink, Marker, of_direction};
 use crate::chart::{
     Axis, Chart, Ends, Layer, Note, NoteKind, Panel, Quantity, Scale, Shape, Size, Theme,
 };
@@ -85,6 +85,40 @@ pub(super) fn curve(
         .collect()
 }
 
+/// The points of a curve whose figures are to be doubted.
+pub(super) fn doubtful_points(
+    series: &Series,
+    value: impl Fn(&PointResult) -> Option<f64>,
+) -> Vec<(f64, f64)> {
+    let doubtful = series
+        .points
+        .iter()
+        .filter(|point| !point.doubts.is_empty());
+    doubtful
+        .filter_map(|point| Some((point.point.x_value()? as f64, value(point)?)))
+        .collect()
+}
+
+/// Rings over these points of a curve in this ink; `None` without any.
+pub(super) fn hollow(points: Vec<(f64, f64)>, ink: Ink) -> Option<Layer> {
+    (!points.is_empty()).then(|| Layer {
+        name: Some("doubtful".to_owned()),
+        shape: Shape::Points(points),
+        ink: Ink {
+            marker: Marker::Ring,
+            ..ink
+        },
+    })
+}
+
+/// Layers of several curves that mean the same, once in the legend.
+pub(super) fn named_once(mut layers: Vec<Layer>) -> Vec<Layer> {
+    for layer in layers.iter_mut().skip(1) {
+        layer.name = None;
+    }
+    layers
+}
+
 fn has_value(points: &[(f64, f64)]) -> bool {
     points.iter().any(|(_, y)| y.is_finite())
 }
@@ -139,16 +173,23 @@ impl<'a> Context<'a> {
             shape: Shape::Curve(points),
             ink,
         });
-        panel
-            .layers
-            .extend(self.marked(ink, |point| Some(estimate(point)?.mean)));
+        let doubtful = doubtful_points(self.series, |point| Some(estimate(point)?.mean));
+        panel.layers.extend(hollow(doubtful, ink));
+        panel.layers.extend(self.left_out());
         panel.notes = self.best_points(best(self.series, dir), |point| {
             let estimate = estimate(point)?;
             Some((estimate.mean, value_text(metric.quantity(), estimate)))
         });
+        let described = panel.notes.len();
+        let mut numbers: Vec<Note> = self
+            .numbers(metric.quantity(), None, |point| Some(estimate(point)?.mean))
+            .collect();
+        // The labels of best points have theirs.
+        numbers.retain(|number| panel.notes.iter().all(|label| label.at != number.at));
+        panel.notes.extend(numbers);
         let what = format!("{} {}", words::direction(dir), metric.word());
         let mut chart = self.chart(&what, panel, self.footer.clone());
-        chart.description = describe(&what, &self.x.title, &chart.panels[0].notes);
+        chart.description = describe(&what, &self.x.title, &chart.panels[0].notes[..described]);
         Some(chart)
     }
 
@@ -181,38 +222,42 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// Doubtful points on the curve; failed and skipped ones on the axis.
-    fn marked(&self, ink: Ink, value: impl Fn(&PointResult) -> Option<f64>) -> Vec<Layer> {
-        let points = &self.series.points;
-        let x_of = |point: &PointResult| point.point.x_value().map(|x| x as f64);
+    /// Failed and skipped points, on the axis.
+    fn left_out(&self) -> impl Iterator<Item = Layer> {
         let on_axis = |wanted: fn(&Outcome) -> bool| -> Vec<f64> {
-            let fitting = points.iter().filter(|point| wanted(&point.outcome));
-            fitting.filter_map(x_of).collect()
+            let points = self.series.points.iter();
+            let fitting = points.filter(|point| wanted(&point.outcome));
+            fitting
+                .filter_map(|point| Some(point.point.x_value()? as f64))
+                .collect()
         };
-        let doubtful = points.iter().filter(|point| !point.doubts.is_empty());
-        let doubtful: Vec<(f64, f64)> = doubtful
-            .filter_map(|point| Some((x_of(point)?, value(point)?)))
-            .collect();
         let failed = on_axis(|o| matches!(o, Outcome::Failed(_) | Outcome::Unfinished));
         let skipped = on_axis(|o| matches!(o, Outcome::Skipped(_)));
-        let ring = Ink {
-            marker: Marker::Ring,
-            ..ink
-        };
-        let layers = [
-            ("doubtful", doubtful.len(), Shape::Points(doubtful), ring),
-            ("failed", failed.len(), Shape::OnAxis(failed), FAILED),
-            ("skipped", skipped.len(), Shape::OnAxis(skipped), SKIPPED),
-        ];
-        layers
+        [("failed", failed, FAILED), ("skipped", skipped, SKIPPED)]
             .into_iter()
-            .filter(|&(_, count, ..)| count > 0)
-            .map(|(name, _, shape, ink)| Layer {
+            .filter(|(_, points, _)| !points.is_empty())
+            .map(|(name, points, ink)| Layer {
                 name: Some(name.to_owned()),
-                shape,
+                shape: Shape::OnAxis(points),
                 ink,
             })
-            .collect()
+    }
+
+    /// The value of each point, shown where there is room for it.
+    fn numbers(
+        &self,
+        quantity: Quantity,
+        color: Option<Color>,
+        value: impl Fn(&PointResult) -> Option<f64>,
+    ) -> impl Iterator<Item = Note> {
+        let points = curve(self.series, value).into_iter();
+        points.filter(|(_, y)| y.is_finite()).map(move |at| Note {
+            at,
+            lines: vec![quantity.text(at.1)],
+            kind: NoteKind::Beside,
+            hollow: false,
+            color,
+        })
     }
 
     /// The best points, those that coincide with one label.
@@ -234,23 +279,25 @@ impl<'a> Context<'a> {
                 None => places.push((place, vec![what])),
             }
         }
+        let of = match measured_of(self.series) {
+            (measured, all) if measured < all => format!(" of {measured} of {all} points"),
+            _ => String::new(),
+        };
         let note = |(place, what): (usize, Vec<&str>)| {
             let point = self.series.points.get(place)?;
             let (y, text) = value(point)?;
             let x = point.point.x_value()?;
-            // The mark of a best point hides the ring of a doubtful one.
-            let doubt = if point.doubts.is_empty() {
-                ""
-            } else {
-                ", doubtful"
-            };
+            let hollow = !point.doubts.is_empty();
+            let doubt = if hollow { ", doubtful" } else { "" };
             Some(Note {
                 at: (x as f64, y),
                 lines: vec![
-                    format!("best {}", list(&what)),
+                    format!("best {}{of}", list(&what)),
                     format!("{text} {}{doubt}", words::at(&self.series.x, x)),
                 ],
                 kind: NoteKind::Leader,
+                hollow,
+                color: None,
             })
         };
         places.into_iter().filter_map(note).collect()
@@ -267,36 +314,43 @@ impl<'a> Context<'a> {
             },
             Metric::Latency.axis(&Scale::Log2),
         );
+        let mut doubtful = Vec::new();
         for (dir, _) in DIRECTIONS {
-            let mut points = Vec::new();
+            let (mut points, mut rings) = (Vec::new(), Vec::new());
             for point in &self.series.points {
                 let figures = good(point, dir);
                 let pair = figures.and_then(|f| Some((f.iops.mean, f.clat_mean_ns?.mean)));
                 let at = pair.unwrap_or((f64::NAN, f64::NAN));
                 points.push(at);
+                rings.extend(pair.filter(|_| !point.doubts.is_empty()));
                 if let Some(x) = point.point.x_value().filter(|_| at.1.is_finite()) {
                     panel.notes.push(Note {
                         at,
                         lines: vec![self.x.quantity.text(x as f64)],
                         kind: NoteKind::Beside,
+                        hollow: false,
+                        color: Some(of_direction(dir)),
                     });
                 }
             }
             if has_value(&points) {
+                let marker = match dir {
+                    Direction::Read => Marker::Circle,
+                    _ => Marker::Square,
+                };
+                let ink = Ink {
+                    marker,
+                    ..Ink::new(of_direction(dir))
+                };
                 panel.layers.push(Layer {
                     name: Some(words::direction(dir).to_lowercase()),
                     shape: Shape::Curve(points),
-                    ink: Ink {
-                        marker: if dir == Direction::Read {
-                            Marker::Circle
-                        } else {
-                            Marker::Square
-                        },
-                        ..Ink::new(of_direction(dir))
-                    },
+                    ink,
                 });
+                doubtful.extend(hollow(rings, ink));
             }
         }
+        panel.layers.extend(named_once(doubtful));
         if panel.layers.is_empty() {
             return None;
         }
@@ -309,40 +363,31 @@ impl<'a> Context<'a> {
     fn percentiles(&self, dir: Direction) -> Option<Chart> {
         let mut panel = Panel::new(self.x.clone(), Metric::Latency.axis(&Scale::Log2));
         panel.y.title = "Completion latency".to_owned();
+        let mut doubtful = Vec::new();
         for (place, (percent, name)) in PERCENTILES.into_iter().enumerate() {
-            let points = curve(self.series, |point| {
-                Some(percentile(good(point, dir)?, percent)? as f64)
-            });
+            let value =
+                |point: &PointResult| Some(good(point, dir)?.percentile_ns(percent)? as f64);
+            let points = curve(self.series, value);
             if has_value(&points) {
+                let ink = Ink::of_place(place);
                 panel.layers.push(Layer {
                     name: Some(name.to_owned()),
                     shape: Shape::Curve(points),
-                    ink: Ink::of_place(place),
+                    ink,
                 });
+                doubtful.extend(hollow(doubtful_points(self.series, value), ink));
+                let numbers = self.numbers(Quantity::Latency, Some(ink.color), value);
+                panel.notes.extend(numbers);
             }
         }
         if panel.layers.is_empty() {
             return None;
         }
-        panel.layers.extend(self.marked(Ink::of_place(0), |_| None));
+        panel.layers.extend(named_once(doubtful));
+        panel.layers.extend(self.left_out());
         let what = format!("{} latency percentiles", words::direction(dir));
         Some(self.chart(&what, panel, self.footer.clone()))
     }
-}
-
-/// A percentile of all repetitions together, or as reported of a single one.
-fn percentile(figures: &Figures, percent: f64) -> Option<u64> {
-    let merged = figures
-        .clat
-        .as_ref()
-        .and_then(|clat| clat.percentile_ns(percent));
-    merged.or_else(|| {
-        let found = figures
-            .percentiles_ns
-            .iter()
-            .find(|(p, _)| (p - percent).abs() < 1e-9);
-        found.map(|&(_, ns)| ns)
-    })
 }
 
 /// A value with how far it is to be trusted: `402 MiB/s ± 1.3 %`.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fathom_analysis::{Outcome, Series};
 use fathom_model::Direction;
 
-use super::curve::good;
+use super::curve::{good, hollow};
 use super::metric::Metric;
 use super::overview::path;
 use super::{DIRECTIONS, Graph, words};
@@ -88,7 +88,7 @@ impl<'a> Grid<'a> {
         metric: Metric,
         dir: Direction,
     ) -> Option<Chart> {
-        let mut cells = Vec::new();
+        let (mut cells, mut doubtful) = (Vec::new(), Vec::new());
         for (row, (_, series)) in self.rows.iter().enumerate() {
             for point in &series.points {
                 let Some(x) = point.point.x_value() else {
@@ -99,6 +99,10 @@ impl<'a> Grid<'a> {
                 // What was left out is no cell; what failed is one without a value.
                 if value.is_none() && matches!(point.outcome, Outcome::Skipped(_)) {
                     continue;
+                }
+                if value.is_some() && !point.doubts.is_empty() {
+                    // In a corner: the number stands in the middle.
+                    doubtful.push((column as f64 + 0.36, row as f64 + 0.32));
                 }
                 let around = |n: usize| (n as f64 - 0.5, n as f64 + 0.5);
                 cells.push(Cell {
@@ -122,6 +126,7 @@ impl<'a> Grid<'a> {
             shape: Shape::Cells(cells),
             ink: Ink::of_place(0),
         }];
+        panel.layers.extend(hollow(doubtful, Ink::of_place(0)));
         panel.colors = Some(metric.axis(&Scale::Log2));
         let points = self.rows.iter().flat_map(|(_, series)| &series.points);
         let what = format!("{} {}", words::direction(dir), metric.word());

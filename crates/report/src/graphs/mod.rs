@@ -19,6 +19,7 @@ mod tests;
 
 use fathom_analysis::Series;
 use fathom_model::Direction;
+use fathom_model::text::is_hidden;
 
 use crate::CampaignRecord;
 use crate::chart::{Chart, Size};
@@ -80,11 +81,12 @@ pub fn of_campaign(
 }
 
 /// A path that stays below the folder it is put into, whatever a record says.
-pub(crate) fn safe_path(name: &str) -> String {
+#[must_use]
+pub fn safe_path(name: &str) -> String {
     let part = |part: &str| {
         let clean: String = part
             .chars()
-            .map(|c| if c.is_control() || c == '\\' { '-' } else { c })
+            .map(|c| if is_hidden(c) || c == '\\' { '-' } else { c })
             .collect();
         match clean.as_str() {
             "." | ".." => "-".to_owned(),

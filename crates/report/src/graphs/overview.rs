@@ -1,10 +1,10 @@
 //! All series of a folder in one chart: the profiles of a target, the depths of
 //! a profile.
 
-use fathom_analysis::Series;
+use fathom_analysis::{PointResult, Series};
 use fathom_model::Direction;
 
-use super::curve::{curve, good};
+use super::curve::{curve, doubtful_points, good, hollow, named_once};
 use super::metric::Metric;
 use super::{DIRECTIONS, Graph, safe_path, words};
 use crate::CampaignRecord;
@@ -76,20 +76,25 @@ fn chart(
         .collect();
     let x = words::x_axis(&series.first()?.x, &xs);
     let mut panel = Panel::new(x.clone(), metric.axis(&x.scale));
+    let value = |point: &PointResult| Some(metric.of(good(point, dir)?)?.mean);
+    let mut doubtful = Vec::new();
     for (place, one) in series.iter().enumerate() {
-        let points = curve(one, |point| Some(metric.of(good(point, dir)?)?.mean));
+        let points = curve(one, value);
         // Its place decides the ink, so that a profile looks the same in all charts.
         if points.iter().any(|(_, y)| y.is_finite()) {
+            let ink = Ink::of_place(place);
             panel.layers.push(Layer {
                 name: Some(words::unnumbered(words::last(&one.name)).to_owned()),
                 shape: Shape::Curve(points),
-                ink: Ink::of_place(place),
+                ink,
             });
+            doubtful.extend(hollow(doubtful_points(one, value), ink));
         }
     }
     if panel.layers.len() < 2 {
         return None;
     }
+    panel.layers.extend(named_once(doubtful));
     let points = series.iter().flat_map(|series| &series.points);
     let what = format!("{} {}", words::direction(dir), metric.word());
     Some(Chart {

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use fathom_model::{
-    Direction, DirectionResult, Event, Failure, FailureKind, Histogram, JobResult, Latency, Point,
-    Results, RunStatus, Sample,
+    Direction, DirectionResult, Doubt, Event, Failure, FailureKind, Histogram, JobResult, Latency,
+    Point, Results, RunStatus, Sample,
 };
 use fathom_record::{Header, Writer};
 
 use super::*;
+use crate::chart::palette::Marker;
 use crate::chart::tests::check;
-use crate::chart::{NoteKind, Shape, Theme};
+use crate::chart::{NoteKind, Scale, Shape, Theme};
 use crate::read_sweep;
 
 /// What is measured at a point: (IOPS, mean latency in ns) of reads and writes.
@@ -292,6 +293,141 @@ fn series_of_a_folder_share_charts_and_make_heat_maps_when_they_make_a_grid() {
             .iter()
             .any(|graph| graph.path.starts_with("0001-basic/overview"))
     );
+}
+
+/// The points that are drawn as rings.
+fn rings(graph: &Graph) -> Vec<(f64, f64)> {
+    let layers = graph.chart.panels.iter().flat_map(|panel| &panel.layers);
+    layers
+        .filter(|layer| layer.ink.marker == Marker::Ring)
+        .filter_map(|layer| match &layer.shape {
+            Shape::Points(points) => Some(points.clone()),
+            _ => None,
+        })
+        .flatten()
+        .collect()
+}
+
+#[test]
+fn versions_of_an_engine_stand_on_the_graphs_of_their_own_series_and_mixing_is_told() {
+    let mut campaign = Campaign::new();
+    for (series, depth, version) in [
+        ("f/same", 1, "fio-3.33"),
+        ("f/mixed", 1, "fio-3.38"),
+        ("f/same", 2, "fio-3.33"),
+        ("f/mixed", 2, "fio-3.1"),
+    ] {
+        campaign.event(Event::EngineStarted {
+            engine: "fio".into(),
+            version: Some(version.into()),
+            argv: Vec::new(),
+            pid: None,
+        });
+        let at = point(series, "iodepth", &[("iodepth", depth)], 1);
+        campaign.measure(at, (Some((1000.0 * depth as f64, 1e5)), None));
+    }
+    let (_dir, path) = campaign.finish();
+    let record = read_sweep(&path).unwrap();
+    let told = "measured by different engines, whose figures are comparable with care: \
+                fio-3.33, fio-3.38, fio-3.1";
+    assert!(record.run.notes.contains(&told.to_owned()), "{record:?}");
+    let (graphs, _) = draw(&path);
+    let same = svg_of(&graphs, "f/same-bwr");
+    assert!(
+        same.contains("fio-3.33 ·") && !same.contains("fio-3.38"),
+        "{same}"
+    );
+    assert!(!same.contains("doubtful"), "{same}");
+    let mixed = svg_of(&graphs, "f/mixed-bwr");
+    assert!(mixed.contains("fio-3.38 · fio-3.1 ·"), "{mixed}");
+    assert!(
+        mixed.contains("different engines: fio-3.38, fio-3.1"),
+        "{mixed}"
+    );
+}
+
+#[test]
+fn doubtful_points_are_hollow_in_every_graph_and_the_jobs_axis_is_log2() {
+    let mut campaign = Campaign::new();
+    for depth in [1, 2] {
+        for jobs in [1u64, 2, 4, 8] {
+            let settings = [("iodepth", depth), ("numjobs", jobs)];
+            let at = point(&format!("f/{depth}qd"), "numjobs", &settings, 1);
+            campaign.step(at);
+            let mut read = figures((1000.0 * jobs as f64, 1e5));
+            // The best of all, and one in the middle.
+            if jobs == 8 || jobs == 2 {
+                read.doubts = vec![Doubt::Short];
+            }
+            let job = JobResult {
+                name: "job".to_owned(),
+                read: Some(read),
+                ..JobResult::default()
+            };
+            let results = Results {
+                jobs: vec![job],
+                ..Results::default()
+            };
+            campaign.event(Event::Finished {
+                results: Box::new(results),
+            });
+        }
+    }
+    let (_dir, path) = campaign.finish();
+    let (graphs, _) = draw(&path);
+    assert_eq!(graphs.len(), 2 * 5 + 3 + 3, "{graphs:?}");
+    for graph in &graphs {
+        let of_one = if graph.path.contains("percentiles") {
+            3
+        } else {
+            1
+        };
+        let series = if graph.path.starts_with("f/overview") || graph.path.starts_with("f/heat") {
+            2
+        } else {
+            1
+        };
+        assert_eq!(rings(graph).len(), 2 * of_one * series, "{}", graph.path);
+        svg_of(&graphs, &graph.path);
+        if graph.path == "f/1qd-iopsr" {
+            assert_eq!(graph.chart.panels[0].x.scale, Scale::Log2);
+            let notes = &graph.chart.panels[0].notes;
+            let best = notes.iter().find(|note| note.at.0 == 8.0).unwrap();
+            assert!(best.hollow, "{best:?}");
+            // Every other point has its value.
+            let mut beside: Vec<f64> = notes.iter().map(|note| note.at.0).collect();
+            beside.sort_by(f64::total_cmp);
+            assert_eq!(beside, [1.0, 2.0, 4.0, 8.0]);
+        }
+    }
+}
+
+#[test]
+fn the_best_of_a_series_that_was_cut_says_of_how_many_points() {
+    let mut campaign = Campaign::new();
+    for depth in [1, 2, 4, 8] {
+        let at = point("s", "iodepth", &[("iodepth", depth)], 1);
+        match depth {
+            8 => campaign.event(Event::Skipped {
+                point: at,
+                reason: "the guard ended the series".to_owned(),
+            }),
+            _ => campaign.measure(at, (Some((1000.0 * depth as f64, 1e5)), None)),
+        }
+    }
+    let (_dir, path) = campaign.finish();
+    let record = read_sweep(&path).unwrap();
+    let svg = svg_of(&draw(&path).0, "s-bwr");
+    assert!(
+        svg.contains("best bandwidth and IOPS of 3 of 4 points"),
+        "{svg}"
+    );
+    let table = crate::campaign_table(&record, crate::Style::default());
+    let told = "* best of 3 of 4 points: the others may be better";
+    assert!(table.contains(told), "{table}");
+    let document = crate::export::document(&record, &record.sweep.series);
+    let document = serde_json::to_value(document).unwrap();
+    assert_eq!(document["series"][0]["best_of_points"], 3);
 }
 
 #[test]

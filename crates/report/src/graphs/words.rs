@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use fathom_analysis::{Outcome, PointResult, Series};
+use fathom_analysis::{Outcome, PointResult, Series, engines_of};
 use fathom_model::{Direction, Environment, units};
 
 use crate::CampaignRecord;
 use crate::chart::{Axis, Ends, Quantity, Scale};
 
-/// The x axis of curves: even for jobs, by powers of two for depths, else by
-/// what the values are.
+/// The x axis of curves: by powers of two for depths, and for jobs where they
+/// are powers of two, else by what the values are.
 pub(super) fn x_axis(option: &str, values: &[u64]) -> Axis {
     let powers = values.iter().all(|value| value.is_power_of_two());
     let wide = match (values.iter().min(), values.iter().max()) {
@@ -19,6 +19,7 @@ pub(super) fn x_axis(option: &str, values: &[u64]) -> Axis {
     let (title, quantity, scale) = match option {
         // Even when there is but one point: an axis like the others'.
         "iodepth" => ("I/O depth", Quantity::Binary, Scale::Log2),
+        "numjobs" if powers => ("Jobs", Quantity::Binary, Scale::Log2),
         "numjobs" => ("Jobs", Quantity::Binary, Scale::Linear),
         "bs" | "blocksize" => ("Block size", Quantity::Bytes, Scale::Log2),
         "rwmixread" => ("Share of reads", Quantity::Percent, Scale::Linear),
@@ -92,14 +93,15 @@ pub(super) fn unnumbered(name: &str) -> &str {
 pub(super) fn subtitle<'p>(
     record: &CampaignRecord,
     folder: &str,
-    points: impl Iterator<Item = &'p PointResult>,
+    points: impl Iterator<Item = &'p PointResult> + Clone,
 ) -> Vec<String> {
     let mut facts: Vec<String> = Vec::new();
     if !folder.is_empty() {
         facts.push(folder.to_owned());
     }
     facts.extend(record.run.environment.as_ref().and_then(device));
-    facts.extend(record.engines.iter().cloned());
+    let engines = engines_of(points.clone());
+    facts.extend(engines.into_iter().map(str::to_owned));
     facts.push(record.run.id.clone());
     let settings = common_settings(points);
     let mut lines = vec![facts.join(" · ")];

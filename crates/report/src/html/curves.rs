@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use fathom_analysis::{Estimate, Figures, Outcome, Series, best};
+use fathom_analysis::{Estimate, Figures, Outcome, Series, best, measured_of};
 use fathom_model::{Direction, units};
 use serde::Serialize;
 
@@ -78,19 +78,6 @@ struct BestPlaces {
     bw: Option<usize>,
     iops: Option<usize>,
     clat: Option<usize>,
-}
-
-/// The completion latency at a percentile, from the merged histogram or as reported.
-pub fn percentile_ns(figures: &Figures, percent: f64) -> Option<u64> {
-    let reported = || {
-        let mut all = figures.percentiles_ns.iter();
-        all.find(|(p, _)| (p - percent).abs() < 1e-9)
-            .map(|&(_, ns)| ns)
-    };
-    let merged = figures.clat.as_ref();
-    merged
-        .and_then(|clat| clat.percentile_ns(percent))
-        .or_else(reported)
 }
 
 impl<'s> Data<'s> {
@@ -178,7 +165,7 @@ impl Lines {
         self.iops_error.push(error(iops));
         self.clat.push(mean(clat));
         self.clat_error.push(error(clat));
-        let percentile = |percent| figures.and_then(|f| percentile_ns(f, percent));
+        let percentile = |percent| figures.and_then(|f| f.percentile_ns(percent));
         self.p50.push(percentile(50.0));
         self.p99.push(percentile(99.0));
         self.p999.push(percentile(99.9));
@@ -241,6 +228,12 @@ pub fn series(story: &Story, marks: &Marks) -> Option<Section> {
     Section::new("series", "Series", body)
 }
 
+/// `of 7 of 9 points` where the best points are not those of the whole series.
+pub fn of_points(series: &Series) -> Option<String> {
+    let (measured, all) = measured_of(series);
+    (measured < all).then(|| format!("of {measured} of {all} points"))
+}
+
 /// The best points of a curve in words.
 fn best_lines(series: &Series) -> String {
     let mut html = String::new();
@@ -284,8 +277,9 @@ fn best_lines(series: &Series) -> String {
         if !known.is_empty() {
             let _ = write!(
                 html,
-                "<p class=\"best\">{}: {}</p>",
+                "<p class=\"best\">{}{}: {}</p>",
                 dir.name(),
+                of_points(series).map_or_else(String::new, |of| format!(" (best {of})")),
                 known.join(" · ")
             );
         }

@@ -5,10 +5,11 @@
 
 use std::fmt::Write as _;
 
+use fathom_model::text::{REPLACEMENT, is_hidden};
 use serde::Serialize;
 
-/// Text as HTML, between tags and in quoted attributes alike. Control characters
-/// that HTML forbids become U+FFFD.
+/// Text as HTML, between tags and in quoted attributes alike. Hidden characters,
+/// among them the controls that HTML forbids, become U+FFFD.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + text.len() / 8);
     for c in text.chars() {
@@ -21,33 +22,26 @@ pub fn escape(text: &str) -> String {
             '\n' | '\t' => escaped.push(c),
             // A newline is a line's end already.
             '\r' => {}
-            c if c.is_control() => escaped.push('\u{fffd}'),
-            c if turns(c) => escaped.push('\u{fffd}'),
+            c if is_hidden(c) => escaped.push(REPLACEMENT),
             c => escaped.push(c),
         }
     }
     escaped
 }
 
-/// Whether a character turns the direction of the text around it, and with it
-/// what it seems to say (Unicode UAX #9, explicit formatting characters).
-fn turns(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 /// JSON that can stand in a script element: nothing in it ends the element or
 /// begins a comment. The escapes mean the same characters to every JSON reader.
-/// Characters that turn text around become U+FFFD, as in [`escape`].
+/// Hidden characters become U+FFFD, as in [`escape`].
 pub fn json(value: &impl Serialize) -> serde_json::Result<String> {
     let text = serde_json::to_string(value)?;
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             // They occur within strings only.
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+            '<' | '>' | '&' => {
                 let _ = write!(safe, "\\u{:04x}", c as u32);
             }
-            c if turns(c) => safe.push('\u{fffd}'),
+            c if is_hidden(c) => safe.push(REPLACEMENT),
             c => safe.push(c),
         }
     }
@@ -247,12 +241,12 @@ mod tests {
         );
         assert_eq!(escape("Ä\u{0}\u{1b}[31m\r\n"), "Ä\u{fffd}\u{fffd}[31m\n");
         assert_eq!(escape("a\u{202e}b"), "a\u{fffd}b");
-        let text = json(&["</script><!--", "a\u{2028}b & \"c\""]).unwrap();
+        let text = json(&["</script><!--", "a b & \"c\"", "d\u{2028}\u{202e}e"]).unwrap();
         assert_eq!(
             text,
-            r#"["\u003c/script\u003e\u003c!--","a\u2028b \u0026 \"c\""]"#
+            r#"["\u003c/script\u003e\u003c!--","a b \u0026 \"c\"","d��e"]"#
         );
         let back: Vec<String> = serde_json::from_str(&text).unwrap();
-        assert_eq!(back, ["</script><!--", "a\u{2028}b & \"c\""]);
+        assert_eq!(back, ["</script><!--", "a b & \"c\"", "d\u{fffd}\u{fffd}e"]);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fathom_analysis::{Figures, Outcome, PointResult, Series, best};
 use fathom_model::{Direction, DirectionResult, Doubt, JobResult, Latency, units};
 
-use super::curves::{percentile_ns, short};
+use super::curves::{of_points, short};
 use super::marks::Marks;
 use super::markup::{Cell, Section, Table, escape};
 use super::nodes::volumes_table;
@@ -42,6 +42,7 @@ fn best_points(story: &Story) -> String {
         &[
             "series",
             "",
+            "of",
             "#bandwidth",
             "#at",
             "#IOPS",
@@ -64,6 +65,7 @@ fn best_points(story: &Story) -> String {
             table.row([
                 Cell::text(&series.name).class("name"),
                 Cell::text(dir.name()),
+                Cell::text(of_points(series).unwrap_or_default()).class("doubtful"),
                 Cell::number(bw, units::bytes_per_second),
                 at(best.bandwidth),
                 Cell::number(figure(best.iops, |f| Some(f.iops.mean)), units::count),
@@ -154,7 +156,7 @@ fn point_cells(
     };
     let clat = figures.and_then(|f| f.clat_mean_ns);
     let percentile = |percent| {
-        let ns = figures.and_then(|f| percentile_ns(f, percent));
+        let ns = figures.and_then(|f| f.percentile_ns(percent));
         Cell::number(ns.map(|ns| ns as f64), units::latency)
     };
     [

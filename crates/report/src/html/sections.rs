@@ -10,7 +10,7 @@ use fathom_model::environment::{BlockDevice, FileSystem, Target};
 use fathom_model::{Direction, Environment, RunStatus, units};
 use serde_json::Value;
 
-use super::curves::short;
+use super::curves::{of_points, short};
 use super::markup::{Cell, Section, Table, escape, facts};
 use super::story::Story;
 use crate::document::rfc3339;
@@ -225,7 +225,8 @@ fn best_of_all(
             if highest.as_ref().is_none_or(|(so_far, _)| found > *so_far) {
                 let at = point.point.settings.get(&series.x);
                 let at = at.map_or_else(String::new, |at| format!("{} {at}, ", series.x));
-                highest = Some((found, format!("{at}{}", short(&series.name))));
+                let of = of_points(series).map_or_else(String::new, |of| format!(" (best {of})"));
+                highest = Some((found, format!("{at}{}{of}", short(&series.name))));
             }
         }
     }

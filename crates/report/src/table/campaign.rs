@@ -1,6 +1,6 @@
 //! A campaign as a person reads it: a table for each series.
 
-use fathom_analysis::{Best, Estimate, Figures, Outcome, PointResult, Series, best};
+use fathom_analysis::{Best, Estimate, Figures, Outcome, PointResult, Series, best, measured_of};
 use fathom_model::{Direction, units};
 
 use super::{Marks, SIGNS, failures, header, item, job_figures, jobs, notes};
@@ -129,7 +129,7 @@ fn table(series: &Series, doubts: &Doubts, style: Style) -> String {
             }
         }
     }
-    text + &grid.render(style) + &reasons(series, style)
+    text + &grid.render(style) + &partial(series, &bests, style) + &reasons(series, style)
 }
 
 /// What a point is whose figures are not shown.
@@ -175,6 +175,16 @@ fn spread(estimate: &Estimate) -> String {
         Some(half) if estimate.mean > 0.0 => format!("{:.1} %", half / estimate.mean * 100.0),
         _ => String::new(),
     }
+}
+
+/// That the best points are not those of the whole series.
+fn partial(series: &Series, bests: &[Best], style: Style) -> String {
+    let (measured, all) = measured_of(series);
+    if measured == all || bests.iter().all(|best| *best == Best::default()) {
+        return String::new();
+    }
+    let what = format!("best of {measured} of {all} points: the others may be better");
+    item(BEST, &what, Tone::Doubtful, style)
 }
 
 /// Why points have no figures, points of the same reason together.

@@ -64,7 +64,8 @@ pub fn blocks(doc: &RunDocument, marks: &Marks, style: Style) -> String {
         let mut latencies = Grid::new(latency_columns("", ""));
         for (name, latency, doubts) in every_latency(job) {
             let unit = Unit::fitting([latency]);
-            let label = format!("{name}, {}", unit.name);
+            // As a mark: a name that is cut keeps it.
+            let label = Cell::from(name).marked(Tone::Plain, format!(", {}", unit.name));
             latencies.line(latency_cells(label, "", latency, doubts, marks, unit));
         }
         text += &latencies.render(style);
@@ -100,7 +101,7 @@ pub fn lines(doc: &RunDocument, marks: &Marks, style: Style) -> String {
         rate_lines(&mut rates, job, &name, marks);
         for (dir, latency, doubts) in main_latency(job) {
             latencies.line(latency_cells(
-                name.clone(),
+                Cell::from(name.as_str()),
                 &dir,
                 latency,
                 doubts,
@@ -333,7 +334,7 @@ fn latency_columns(label: &'static str, dir: &'static str) -> Vec<Column> {
 }
 
 fn latency_cells(
-    label: String,
+    label: Cell,
     dir: &str,
     latency: &Latency,
     doubts: &[Doubt],
@@ -345,7 +346,7 @@ fn latency_cells(
     let (mean, error) = unit.mean(latency);
     let error = format!("{error}{}", marks.signs(doubts));
     let mut cells = vec![
-        Cell::from(label),
+        label,
         Cell::from(dir),
         Cell::new(Tone::Strong, mean).marked(Tone::Plain, error),
         latency.stddev_ns.map_or_else(Cell::default, figure),

@@ -187,6 +187,7 @@ fn colours_change_no_text() {
         width: Some(100),
     };
     let coloured = table(&doc, style);
+    let coloured = crate::style::on_terminal(&coloured);
     assert!(coloured.contains("\x1b["));
     let mut bare = String::new();
     for (place, part) in coloured.split("\x1b[").enumerate() {

@@ -1,6 +1,8 @@
 //! Limits of the kernel that stop large jobs.
 
 use fathom_model::units;
+use rustix::fs::Access;
+use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 use super::{State, Topic, read};
@@ -100,17 +102,37 @@ fn block_devices(topic: &mut Topic) {
     if !cfg!(target_os = "linux") {
         return;
     }
-    let there = |path: &str| std::path::Path::new(path).exists();
-    for (name, path, module) in [
-        ("loop devices", "/dev/loop-control", "loop"),
-        ("zram devices", "/sys/class/zram-control", "zram"),
-        ("FUSE", "/dev/fuse", "fuse"),
+    // What is opened to make one (`drivers/block/loop.c`, `zram_drv.c`).
+    for (name, path, access, module) in [
+        (
+            "loop devices",
+            "/dev/loop-control",
+            Access::WRITE_OK,
+            "loop",
+        ),
+        (
+            "zram devices",
+            "/sys/class/zram-control/hot_add",
+            Access::READ_OK,
+            "zram",
+        ),
+        ("FUSE", "/dev/fuse", Access::WRITE_OK, "fuse"),
     ] {
-        if there(path) {
-            topic.ok(name, "can be made");
-        } else {
-            let fix = Some(format!("modprobe {module}"));
-            topic.add(name, State::Absent, "not here; for trials only", fix);
+        match rustix::fs::access(path, access) {
+            Ok(()) => topic.ok(name, "can be made"),
+            Err(Errno::ACCESS | Errno::PERM) => {
+                let fix = Some("run as root what makes them".to_owned());
+                topic.add(
+                    name,
+                    State::Absent,
+                    "not by this user; for trials only",
+                    fix,
+                );
+            }
+            Err(_) => {
+                let fix = Some(format!("modprobe {module}"));
+                topic.add(name, State::Absent, "not here; for trials only", fix);
+            }
         }
     }
 }

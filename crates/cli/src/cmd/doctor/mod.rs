@@ -108,7 +108,7 @@ pub fn run(global: &Global, _args: &Args) -> anyhow::Result<Exit> {
             ready,
             checks: &checks,
         };
-        out::line(serde_json::to_string_pretty(&document)?);
+        out::json(&document)?;
     } else {
         out::line(render(&checks).trim_end());
     }

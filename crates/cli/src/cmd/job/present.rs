@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 
 use fathom_engine::jobfile::{Diagnostic, Severity};
+use fathom_report::style::{Style, Tone};
 
 /// Diagnostics with their lines, in colour on a terminal that wants it.
 pub fn diagnostics(list: &[Diagnostic]) -> String {
@@ -21,24 +22,28 @@ fn text(list: &[Diagnostic], terminal: bool) -> String {
 }
 
 fn block(diagnostic: &Diagnostic, colours: bool) -> String {
-    let (on, off) = match (colours, diagnostic.severity) {
-        (false, _) => ("", ""),
-        (true, Severity::Error) => ("\x1b[1;31m", "\x1b[0m"),
-        (true, Severity::Mistake | Severity::Warning) => ("\x1b[1;33m", "\x1b[0m"),
+    let style = Style {
+        color: colours,
+        width: None,
+    };
+    let tone = match diagnostic.severity {
+        Severity::Error => Tone::Bad,
+        Severity::Mistake | Severity::Warning => Tone::Doubtful,
     };
     let mut block = format!(
-        "{}: {on}{}{off}: {}\n",
+        "{}: {}: {}\n",
         diagnostic.place(),
-        diagnostic.severity,
+        style.paint(tone, &diagnostic.severity.to_string()),
         diagnostic.message
     );
     // A finding about the file as a whole has no line to show.
     if !diagnostic.text.trim().is_empty() {
         for (place, row) in diagnostic.excerpt().lines().enumerate() {
-            let (on, off) = if place == 1 { (on, off) } else { ("", "") };
-            block.push_str(&format!("{on}{row}{off}"));
+            let tone = if place == 1 { tone } else { Tone::Plain };
+            block.push_str(&style.paint(tone, row));
             if let (1, Some(meant)) = (place, &diagnostic.suggestion) {
-                block.push_str(&format!(" {on}did you mean {meant}?{off}"));
+                block.push(' ');
+                block.push_str(&style.paint(tone, &format!("did you mean {meant}?")));
             }
             block.push('\n');
         }

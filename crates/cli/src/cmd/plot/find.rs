@@ -115,9 +115,14 @@ fn is_packed_copy(path: &Path, among: &[PathBuf]) -> bool {
 fn none(global: &Global, asked: &Path) -> anyhow::Error {
     let shown = asked.display();
     let run = asked.to_str().filter(|asked| !asked.is_empty());
-    let run = run.and_then(|asked| fathom_record::find(&global.runs, Some(asked)).ok());
+    let begins = |asked: &str| {
+        let dir = fathom_record::find(&global.runs, Some(asked)).ok()?;
+        let id = dir.file_name()?.to_str()?;
+        (id.starts_with(asked) || dir == Path::new(asked)).then_some(())
+    };
+    let run = run.and_then(begins);
     let message = match run {
-        Some(_) => {
+        Some(()) => {
             format!("{shown} is a run that Fathom recorded: `fathom graph {shown}` draws it")
         }
         None if asked.is_dir() => format!(

@@ -5,7 +5,7 @@ use fathom_model::Exit;
 use fathom_record::Entries;
 
 use super::{hosts, outcome};
-use crate::cmd::Global;
+use crate::cmd::{Global, show};
 use crate::out;
 
 /// Show what a run of fathom prio measured
@@ -15,14 +15,14 @@ Examples:
   fathom prio show                   the last run
   fathom prio show 2026 --json       one run as a document")]
 pub struct Args {
-    /// The run: its folder, or the begin of its name [default: the last]
+    /// The run: its folder, its name or a part of it [default: the last]
     #[arg(value_name = "RUN")]
     run: Option<String>,
 }
 
 /// Shows it.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let dir = fathom_record::find(&global.runs, args.run.as_deref())?;
+    let dir = show::find(global, args.run.as_deref())?;
     if let Some(names) = machines_of(&Entries::open(&dir)?.header) {
         hosts::show(global, &dir, &names)?;
         return Ok(Exit::Success);

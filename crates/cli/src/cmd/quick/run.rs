@@ -20,14 +20,41 @@ pub fn run(global: &Global, args: &SeriesArgs) -> anyhow::Result<Exit> {
     if args.events {
         return events::run(global, args);
     }
+    refuse_folder(target).map_err(failed)?;
     match args.order().map_err(failed)? {
         Wanted::Cleanup(path) => cleanup(global, target, path.as_deref()),
         Wanted::Run(order) => series(global, args, target, &order),
     }
 }
 
+/// A folder in the place of the host: ssh would ask a machine of that name.
+fn refuse_folder(target: &str) -> Result<(), QuickError> {
+    let is_path = target.contains('/') && !target.contains("://");
+    if target == "here" || !(is_path || Path::new(target).is_dir()) {
+        return Ok(());
+    }
+    Err(QuickError::Order(format!(
+        "'{target}' is a folder, and a host belongs here\n  to do: fathom quick here {target}; for \
+         a host of this name fathom quick USER@{target} PATH"
+    )))
+}
+
+/// Says which folder is taken where none was named, before anything is done.
+fn tell_folder(global: &Global, target: &str, order: &Order) -> Result<(), QuickError> {
+    if order.path.is_some() || global.quiet || target != "here" {
+        return Ok(());
+    }
+    let folder = here().folder(None)?;
+    out::note(format_args!(
+        "No folder was named: the test files go into {}. 'fathom quick here .' takes the current folder.",
+        folder.display()
+    ));
+    Ok(())
+}
+
 fn series(global: &Global, args: &SeriesArgs, target: &str, order: &Order) -> anyhow::Result<Exit> {
     order.check().map_err(failed)?;
+    tell_folder(global, target, order).map_err(failed)?;
     let baselines = baselines(args)?;
     let to = match (global.quiet, global.json) {
         (true, _) => To::Nowhere,

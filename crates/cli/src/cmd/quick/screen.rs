@@ -207,6 +207,8 @@ mod tests {
 
     use fathom_campaign::quick::Shelf;
 
+    use fathom_report::style::on_terminal;
+
     use super::*;
 
     #[test]
@@ -266,6 +268,7 @@ mod tests {
             color: true,
             width: None,
         };
-        assert!(figure(name, &write, &hdd, colored).contains("\x1b[32m105% HDD\x1b[0m"));
+        let figure = figure(name, &write, &hdd, colored);
+        assert!(on_terminal(&figure).contains("\x1b[32m105% HDD\x1b[0m"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fathom_model::{Event, Exit, Sample, units};
+use fathom_model::{Event, Exit, Sample, text, units};
 use fathom_record::{Entries, RecordError};
 use fathom_report::Style;
 use fathom_report::grid::{Cell, Grid, figures, words};
@@ -91,19 +91,17 @@ pub fn show(dir: &Path, form: Form, style: Style) -> anyhow::Result<Exit> {
                 Ok(())
             })?;
         }
-        Form::Jsonl => each(dir, |point| {
-            out::line(serde_json::to_string(point)?);
-            Ok(())
-        })?,
+        Form::Jsonl => each(dir, |point| out::json_line(point))?,
         Form::Json => {
-            out::text("{\"schema\":\"fathom.samples/1\",\"samples\":[");
+            out::line("{\"schema\":\"fathom.samples/1\",\"samples\":[");
             let mut comma = "";
             each(dir, |point| {
-                out::text(format_args!("{comma}\n{}", serde_json::to_string(point)?));
+                out::text(comma);
+                out::json_line(point)?;
                 comma = ",";
                 Ok(())
             })?;
-            out::line("\n]}");
+            out::line("]}");
         }
     }
     Ok(Exit::Success)
@@ -150,9 +148,9 @@ fn csv(point: &Point) -> String {
     [
         point.t_ms.to_string(),
         point.span_ms.to_string(),
-        point.step.map_or_else(String::new, quoted),
+        point.step.map_or_else(String::new, text::csv_field),
         point.job.to_string(),
-        quoted(point.name),
+        text::csv_field(point.name),
         point.dir.to_owned(),
         point.ios.to_string(),
         point.bytes.to_string(),
@@ -166,15 +164,6 @@ fn csv(point: &Point) -> String {
         field(point.clat_p99_9_ns),
     ]
     .join(",")
-}
-
-/// A text as RFC 4180 has it: in quotes where it holds a separator.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
 }
 
 fn table(dir: &Path) -> anyhow::Result<Grid> {

@@ -21,7 +21,7 @@ Examples:
   fathom snia show
   fathom snia show 2026 --json | jq '.tests[].parts[] | {part, ending, window}'")]
 pub struct ShowArgs {
-    /// A record folder, or its name or the beginning of it; without, the last run
+    /// A record folder, or its name or a part of it; without, the last run
     run: Option<String>,
 }
 
@@ -34,7 +34,7 @@ Examples:
   fathom snia report                        the last run, as snia.html in its folder
   fathom snia report 20261121T1307 -o q.html")]
 pub struct ReportArgs {
-    /// A record folder, or its name or the beginning of it; without, the last run
+    /// A record folder, or its name or a part of it; without, the last run
     run: Option<String>,
     /// Write it there [default: snia.html in the run's folder]
     #[arg(short, long, value_name = "FILE")]

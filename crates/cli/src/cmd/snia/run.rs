@@ -45,7 +45,7 @@ Examples:
   fathom snia resume --destroy nvme-ACME_1234
   fathom snia resume 20261121T1307 --destroy nvme-ACME_1234")]
 pub struct ResumeArgs {
-    /// A record folder, or its name or the beginning of it; without, the last run
+    /// A record folder, or its name or a part of it; without, the last run
     run: Option<String>,
     /// Confirm that the device may be overwritten
     #[arg(long, value_name = "WORDS")]
@@ -108,7 +108,7 @@ pub fn test(global: &Global, args: &TestArgs, test: Test) -> anyhow::Result<Exit
 
 /// Goes on with a test.
 pub fn resume(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit> {
-    let dir = show::find(global, args.run.as_deref())?;
+    let dir = show::find_only(global, args.run.as_deref())?;
     let header = Entries::open(&dir)?.header;
     let kept = Kept::read(&header.facts).ok_or_else(|| ExitError {
         exit: Exit::Missing,

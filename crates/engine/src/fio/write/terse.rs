@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use fathom_model::result::Spread;
-use fathom_model::{DirectionResult, DiskUse, JobResult, Latency};
+use fathom_model::{DirectionResult, DiskUse, JobResult, Latency, text};
 
 use super::figures::{finite, per_second, whole};
 use super::{Block, JobFacts, LatencyClasses, Report, classes, percents};
@@ -42,7 +42,7 @@ impl Line {
 
     /// A text in which the format has no way to write a separator.
     fn name(&mut self, text: &str) {
-        self.field(one_line(text).replace(';', ","));
+        self.field(text::line(text).replace(';', ","));
     }
 
     fn decimal(&mut self, value: f64) {
@@ -77,7 +77,7 @@ impl Line {
             if self.version == 2 {
                 self.text.push('\n');
             }
-            let _ = write!(self.text, ";{}", one_line(description));
+            let _ = write!(self.text, ";{}", text::line(description));
         }
         self.text.push('\n');
     }
@@ -131,7 +131,7 @@ impl Line {
             match percents.get(place) {
                 None => self.field("0%=0"),
                 Some(&percent) => {
-                    let ns = latency.and_then(|latency| latency.percentile_ns(percent));
+                    let ns = latency.and_then(|latency| latency.raw_percentile_ns(percent));
                     self.field(format_args!("{percent:.6}%={}", ns.unwrap_or(0) / 1000));
                 }
             }
@@ -173,9 +173,4 @@ impl Line {
         counts.iter().for_each(|count| self.field(count));
         self.percent(disk.util_percent, 2);
     }
-}
-
-/// Text without what would end the line.
-fn one_line(text: &str) -> String {
-    text.replace(char::is_control, " ")
 }

@@ -3,6 +3,7 @@
 use crate::chart::frame::Framed;
 use crate::chart::label::{Rect, Taken, Wish, leader_end, place as place_labels};
 use crate::chart::layout::Layout;
+use crate::chart::palette::Color;
 use crate::chart::svg::{Anchor, Path, Set, Svg, number};
 use crate::chart::text::{CAPITAL, LINE, Weight, width};
 use crate::chart::{Note, NoteKind, Shape, Theme};
@@ -25,6 +26,8 @@ pub(crate) struct Noted {
 pub(crate) struct Placed {
     lines: Vec<String>,
     kind: NoteKind,
+    hollow: bool,
+    color: Option<Color>,
     anchor: (f64, f64),
     place: Where,
 }
@@ -80,6 +83,8 @@ pub(crate) fn place(layout: &Layout, theme: &Theme) -> Noted {
             placed.push(Placed {
                 lines: note.lines.clone(),
                 kind: note.kind,
+                hollow: note.hollow,
+                color: note.color,
                 anchor,
                 place,
             });
@@ -118,7 +123,10 @@ fn merged(notes: &[Note]) -> Vec<Note> {
             .iter_mut()
             .find(|other| other.at == note.at && other.kind == note.kind)
         {
-            Some(same) => same.lines.extend(note.lines.iter().cloned()),
+            Some(same) => {
+                same.lines.extend(note.lines.iter().cloned());
+                same.hollow |= note.hollow;
+            }
             None => all.push(note.clone()),
         }
     }
@@ -272,7 +280,7 @@ fn text(svg: &mut Svg, label: &Placed, rect: Rect, theme: &Theme) {
         let set = Set {
             anchor,
             weight: weight(count, n),
-            color: (!leader).then_some(theme.soft),
+            color: (!leader).then_some(label.color.unwrap_or(theme.soft)),
             ..Set::default()
         };
         svg.text(x, y, line, set);
@@ -285,21 +293,29 @@ fn mark(svg: &mut Svg, label: &Placed, theme: &Theme) {
         Where::At(_) => MARK,
         Where::Letter(_) => LETTER_MARK,
     };
+    // The group has the ink: filled with it, or drawn with it.
+    let look = match label.hollow {
+        false => format!("stroke=\"{}\" stroke-width=\"1.5\"", theme.ground.hex()),
+        true => format!(
+            "fill=\"{}\" stroke=\"{}\" stroke-width=\"2\"",
+            theme.ground.hex(),
+            theme.ink.hex()
+        ),
+    };
     svg.element(
         "circle",
         &format!(
-            "cx=\"{}\" cy=\"{}\" r=\"{}\" stroke=\"{}\" stroke-width=\"1.5\"",
+            "cx=\"{}\" cy=\"{}\" r=\"{}\" {look}",
             number(x),
             number(y),
-            number(radius),
-            theme.ground.hex()
+            number(radius)
         ),
     );
     if let Where::Letter(letter) = &label.place {
         let set = Set {
             anchor: Anchor::Middle,
             weight: Weight::Bold,
-            color: Some(theme.ground),
+            color: (!label.hollow).then_some(theme.ground),
             ..Set::default()
         };
         svg.text(x, y + theme.small * CAPITAL / 2.0, letter, set);
