@@ -23,8 +23,8 @@ use fathom_model::Environment;
 use serde::{Deserialize, Serialize};
 
 pub use ledger::{LEDGER_FORMAT, Ledger, ledgers};
-pub use list::{Listing, Summary, find, list, scan};
-pub use reader::{Entries, Record};
+pub use list::{Listed, Summary, find, list};
+pub use reader::{DamagedLines, Entries, Record};
 pub use replace::replace;
 pub use stats::{STATS_FORMAT, Stats, StatsHeader, StatsLine, StatsWriter};
 pub use switches::{Leftover, SWITCHES_FORMAT, SwitchFile, leftovers};
@@ -103,9 +103,11 @@ pub enum RecordError {
         /// The record's folder.
         dir: PathBuf,
     },
-    /// A line amid the event log cannot be read. What stands before it can:
-    /// [`Record::salvage`].
-    #[error("{path}:{line}: damaged: {reason}; the lines before it can still be read")]
+    /// A line amid the event log cannot be read. What stands before it can, and
+    /// what stands behind it too: [`Entries::salvage`].
+    #[error(
+        "{path}:{line}: damaged: {reason}; the lines before it can still be read, and those behind it with 'fathom show --salvage'"
+    )]
     Damaged {
         /// The event log.
         path: PathBuf,

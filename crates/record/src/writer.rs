@@ -104,13 +104,22 @@ pub fn claim(runs_dir: &Path, started_ms: u64, name: &str) -> Result<PathBuf, Re
 }
 
 /// `20261121T130245Z`: sorts by time and needs no quoting in a shell.
+const STAMP: &str = "%Y%m%dT%H%M%SZ";
+
 fn utc_stamp(ms: u64) -> String {
     i64::try_from(ms)
         .ok()
         .and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok())
         .unwrap_or(jiff::Timestamp::UNIX_EPOCH)
-        .strftime("%Y%m%dT%H%M%SZ")
+        .strftime(STAMP)
         .to_string()
+}
+
+/// The time that a [`utc_stamp`] says.
+pub(crate) fn stamp_ms(stamp: &str) -> Option<u64> {
+    let time = jiff::civil::DateTime::strptime(STAMP, stamp).ok()?;
+    let time = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    u64::try_from(time.timestamp().as_millisecond()).ok()
 }
 
 /// A name that is safe as part of a file name and needs no quoting.

@@ -10,7 +10,7 @@ use fathom_model::{
     DiskUse, Doubt, Entry, Event, Failure, Host, JobResult, Results, RunDocument, RunStatus, Volume,
 };
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
-use fathom_record::{Entries, Header, Record, RecordError};
+use fathom_record::{DamagedLines, Entries, Header, Record, RecordError};
 use jiff::Timestamp;
 
 use crate::samples::Tally;
@@ -37,15 +37,20 @@ pub fn document(record: &Record) -> RunDocument {
 /// # Errors
 /// When the folder is no record, is of a newer Fathom, or cannot be read.
 pub fn read(dir: &Path) -> Result<RunDocument, RecordError> {
-    let mut entries = Entries::open(dir)?;
+    Ok(read_entries(Entries::open(dir)?))
+}
+
+/// As [`read`], of a record that has been opened.
+#[must_use]
+pub fn read_entries(mut entries: Entries) -> RunDocument {
     let run = Run::of(&entries);
     let mut windows = Windows::default();
     let mut doc = run.read(&mut entries, |run, entry| {
         windows.take(entry);
         run.take(entry);
     });
-    doc.nodes = nodes::uses(dir, &windows.finish());
-    Ok(doc)
+    doc.nodes = nodes::uses(entries.dir(), &windows.finish());
+    doc
 }
 
 /// Takes the histograms out: they are long, and their percentiles stay.
@@ -127,6 +132,12 @@ impl Run {
                 Ok(entry) => take(&mut self, &entry),
                 Err(damage) => self.note(&damage.to_string()),
             }
+        }
+        if entries.damaged.count > 0 {
+            let DamagedLines { count, first } = entries.damaged;
+            self.note(&format!(
+                "{count} damaged lines of the record were passed over, the first is line {first}: figures may be missing, or stand under the step before theirs"
+            ));
         }
         if entries.unknown_events > 0 {
             self.note(&format!(

@@ -33,12 +33,21 @@ pub fn read_sweep(dir: &Path) -> Result<CampaignRecord, RecordError> {
     read_along(dir, |_| ())
 }
 
+/// As [`read_sweep`], of a record that has been opened.
+#[must_use]
+pub fn sweep_of(entries: Entries) -> CampaignRecord {
+    along(entries, |_| ())
+}
+
 /// [`read_sweep`], which gives every entry to `each` as it goes by.
 pub(crate) fn read_along(
     dir: &Path,
-    mut each: impl FnMut(&Entry),
+    each: impl FnMut(&Entry),
 ) -> Result<CampaignRecord, RecordError> {
-    let mut entries = Entries::open(dir)?;
+    Ok(along(Entries::open(dir)?, each))
+}
+
+fn along(mut entries: Entries, mut each: impl FnMut(&Entry)) -> CampaignRecord {
     let run = Run::of(&entries);
     let imported = entries.header.command == "import";
     let mut collector = Collector::new();
@@ -72,12 +81,12 @@ pub(crate) fn read_along(
         }
     });
     run.engine_version = run.engine_version.or_else(|| engines.first().cloned());
-    Ok(CampaignRecord {
+    CampaignRecord {
         header: entries.header,
         run,
         engines,
         sweep: collector.finish(),
-    })
+    }
 }
 
 /// Marks the figures of a step that are to be doubted; `run` tells of its
