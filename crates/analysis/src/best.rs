@@ -89,6 +89,7 @@ mod tests {
             }),
             write: None,
             trim: None,
+            latency_targets: Vec::new(),
             doubts: Vec::new(),
         }
     }

@@ -7,7 +7,8 @@ use fathom_analysis::hosts::{Overlap, totals};
 use fathom_analysis::nodes::Windows;
 use fathom_analysis::rate::PERCENTILES;
 use fathom_model::{
-    DiskUse, Doubt, Entry, Event, Failure, Host, JobResult, Results, RunDocument, RunStatus, Volume,
+    DiskUse, Doubt, Entry, Event, Failure, Host, JobResult, Results, RunDocument, RunStatus,
+    Volume, units,
 };
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
 use fathom_record::{DamagedLines, Entries, Header, Record, RecordError};
@@ -88,6 +89,22 @@ pub fn rfc3339(ms: u64) -> String {
     format!("{time:.3}")
 }
 
+/// What a job's search for the depth that keeps a latency came to.
+fn latency_target(job: &JobResult) -> Option<String> {
+    let found = job.latency_target?;
+    let verdict = match job.error {
+        0 => format!("its search ended at depth {}", found.depth),
+        _ => format!("it failed at depth {}", found.depth),
+    };
+    Some(format!(
+        "{}: latency_target {} for {} % of the I/Os in windows of {}: {verdict}",
+        job.name,
+        units::latency(found.target_ns as f64),
+        found.percentile,
+        units::latency(found.window_us as f64 * 1000.0)
+    ))
+}
+
 /// What is to know of a run that was resumed.
 fn interruption(after: Option<RunStatus>, gap_ms: u64) -> String {
     let how = match after {
@@ -96,7 +113,7 @@ fn interruption(after: Option<RunStatus>, gap_ms: u64) -> String {
         Some(RunStatus::Failed) => "had ended with failures",
         Some(RunStatus::Complete | RunStatus::Running) => "had ended",
     };
-    let gap = fathom_model::units::duration(gap_ms);
+    let gap = units::duration(gap_ms);
     format!("the run {how} and was resumed: nothing was measured for {gap}")
 }
 
@@ -279,6 +296,7 @@ impl Run {
             .into_iter()
             .map(|(_, sentence)| sentence)
             .chain(volumes::notes(&doc))
+            .chain(doc.jobs.iter().filter_map(latency_target))
             .chain(said)
             .collect();
         doc

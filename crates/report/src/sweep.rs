@@ -24,6 +24,14 @@ pub struct CampaignRecord {
     pub sweep: Sweep,
 }
 
+impl CampaignRecord {
+    /// What says that a part of the record could not be read.
+    pub fn damage(&self) -> impl Iterator<Item = &str> {
+        let notes = self.run.notes.iter().map(String::as_str);
+        notes.filter(|note| note.contains("damaged"))
+    }
+}
+
 /// Reads the curves of a record folder, in memory for its points, not for its
 /// samples. A damaged line ends the reading, and a note says so.
 ///
