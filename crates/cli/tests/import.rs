@@ -135,6 +135,70 @@ fn a_folder_gives_every_output_of_fio_in_it() {
     assert_eq!(empty.status.code(), Some(3));
 }
 
+/// What is damaged is named; what would be waited for is not opened.
+#[test]
+fn one_bad_file_of_a_folder_does_not_stop_the_others() {
+    let import = Import::new();
+    let folder = import.dir.path().join("results");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::copy(fixture("rw.json"), folder.join("good.json")).unwrap();
+    let whole = std::fs::read(fixture("rw.json")).unwrap();
+    std::fs::write(folder.join("cut.json"), &whole[..900]).unwrap();
+    std::fs::copy(fixture("client-bad.json"), folder.join("refused.json")).unwrap();
+    std::os::unix::fs::symlink("/proc/kmsg", folder.join("kmsg")).unwrap();
+    std::os::unix::fs::symlink("nowhere", folder.join("gone.json")).unwrap();
+    let large = std::fs::File::create(folder.join("large.img")).unwrap();
+    large.set_len(1 << 42).unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(folder.join("fifo"))
+        .status();
+    assert!(made.unwrap().success());
+    let output = import.import(std::slice::from_ref(&folder), &["--json"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["jobs"].as_array().unwrap().len(), 1);
+    let told = stderr(&output);
+    assert!(told.contains("passed over 3 files "), "{told}");
+    for (name, reason) in [
+        ("cut.json", "cut off after 900 bytes"),
+        ("refused.json", "fio reported no job"),
+        ("gone.json", "No such file"),
+    ] {
+        let named = format!("not imported: {}: ", folder.join(name).display());
+        let line = told.lines().find(|line| line.starts_with(&named));
+        assert!(line.is_some_and(|line| line.contains(reason)), "{told}");
+    }
+    for name in ["fifo", "large.img"] {
+        let output = import.import(&[folder.join(name)], &[]);
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+    }
+}
+
+#[test]
+fn results_of_fio_tests_are_imported_beside_one_that_cannot_be_read() {
+    let import = Import::new();
+    let folder = import.dir.path().join("tests/0002-x");
+    std::fs::create_dir_all(&folder).unwrap();
+    for name in ["a-qd1-1j", "a-qd2-1j"] {
+        std::fs::copy(
+            fixture("rw.v3.terse"),
+            folder.join(format!("{name}.ini.out")),
+        )
+        .unwrap();
+        std::fs::write(folder.join(format!("{name}.ini.OK")), "0\n").unwrap();
+    }
+    let unread = folder.join("a-qd2-1j.ini.out");
+    std::fs::remove_file(&unread).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&unread).status();
+    assert!(made.unwrap().success());
+    let output = import.import(&[import.dir.path().join("tests")], &[]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let told = stderr(&output);
+    assert!(told.contains("imported 1 test of fio-tests"), "{told}");
+    let named = format!("not imported: {}: no regular file", unread.display());
+    assert!(told.contains(&named), "{told}");
+}
+
 #[test]
 fn stdin_is_read_when_asked_for() {
     let import = Import::new();

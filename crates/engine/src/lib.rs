@@ -23,6 +23,7 @@ pub mod native;
 #[cfg(not(target_os = "linux"))]
 #[path = "native_elsewhere.rs"]
 pub mod native;
+pub mod regular;
 mod requested;
 pub mod resolve;
 pub mod select;

@@ -17,7 +17,8 @@ mod writer;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fathom_model::Environment;
 use serde::{Deserialize, Serialize};
@@ -127,10 +128,21 @@ impl RecordError {
     }
 }
 
-/// Now, in ms since 1970 UTC.
+/// Now, since 1970 UTC, as this process counts it: by the system's clock when it asks
+/// first, and from there on by one that nobody sets. The difference of two such times
+/// is how long something took.
+#[must_use]
+pub fn now() -> Duration {
+    static BEGAN: OnceLock<(Duration, Instant)> = OnceLock::new();
+    let (at, since) = BEGAN.get_or_init(|| {
+        let at = SystemTime::now().duration_since(UNIX_EPOCH);
+        (at.unwrap_or_default(), Instant::now())
+    });
+    at.saturating_add(since.elapsed())
+}
+
+/// [`now`] in ms.
 #[must_use]
 pub fn now_ms() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
+    u64::try_from(now().as_millis()).unwrap_or(u64::MAX)
 }

@@ -69,6 +69,9 @@ struct Log {
     file: File,
     /// Length of the file up to its last whole line.
     whole_bytes: u64,
+    /// By how much the last line was ahead of the clock when the record was reopened:
+    /// who set it back does not set back the run.
+    ahead_ms: u64,
     buffer: Vec<u8>,
 }
 
@@ -208,7 +211,9 @@ impl Writer {
             Some(entry) => (Some(entry.at_ms), None),
             None => (None, None),
         };
-        let gap_ms = at_ms.map_or(0, |at_ms| now_ms().saturating_sub(at_ms));
+        let now_ms = now_ms();
+        let gap_ms = at_ms.map_or(0, |at_ms| now_ms.saturating_sub(at_ms));
+        log.ahead_ms = at_ms.map_or(0, |at_ms| at_ms.saturating_sub(now_ms));
         let resumed = Event::Resumed { after, gap_ms };
         log.push_event(&resumed)?;
         log.flush()?;
@@ -352,6 +357,7 @@ impl Log {
             path,
             file,
             whole_bytes: 0,
+            ahead_ms: 0,
             buffer: Vec::new(),
         })
     }
@@ -375,6 +381,7 @@ impl Log {
             path,
             file,
             whole_bytes,
+            ahead_ms: 0,
             buffer: Vec::new(),
         };
         Ok((log, serde_json::from_slice(&last).ok()))
@@ -394,7 +401,7 @@ impl Log {
     fn push_event(&mut self, event: &Event) -> Result<(), RecordError> {
         let start = self.buffer.len();
         self.push(&Line {
-            at_ms: now_ms(),
+            at_ms: now_ms().saturating_add(self.ahead_ms),
             event,
         })?;
         // serde_json writes NaN as null, which could not be read back. Reading

@@ -262,6 +262,36 @@ fn the_last_run_is_the_last_one_whether_it_can_be_read_or_not() {
     assert!(Entries::salvage(&runs.join(&newer)).is_err());
 }
 
+/// The last line of a record that was written before the clock was set back.
+#[test]
+fn a_record_that_goes_on_after_the_clock_was_set_back_goes_on_in_its_own_time() {
+    let runs = tempfile::tempdir().unwrap();
+    let dir = runs
+        .path()
+        .join(write(runs.path(), &header("x", 0), &[note("a")]));
+    let log = dir.join(EVENTS);
+    let ahead = fathom_record::now_ms() + 86_400_000;
+    append_raw(
+        &dir,
+        format!("{{\"at_ms\":{ahead},\"event\":\"note\",\"text\":\"b\"}}\n").as_bytes(),
+    );
+    let mut writer = Writer::reopen(&dir).unwrap();
+    writer.append(&note("c")).unwrap();
+    writer.finish(RunStatus::Complete).unwrap();
+    let record = Record::open(&dir).unwrap();
+    let times: Vec<u64> = record.entries.iter().map(|entry| entry.at_ms).collect();
+    assert!(
+        times.is_sorted() && times[times.len() - 1] < ahead + 600_000,
+        "{times:?}"
+    );
+    let gaps = record.entries.iter().filter_map(|entry| match entry.event {
+        Event::Resumed { gap_ms, .. } => Some(gap_ms),
+        _ => None,
+    });
+    assert_eq!(gaps.collect::<Vec<_>>(), [0]);
+    assert!(fs::read_to_string(log).unwrap().ends_with("\n"));
+}
+
 #[test]
 fn a_run_whose_log_is_gone_is_not_taken_for_one_whose_name_begins_alike() {
     let runs = tempfile::tempdir().unwrap();

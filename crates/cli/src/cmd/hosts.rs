@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fathom_engine::Control;
 use fathom_engine::jobfile::shell_quote;
+use fathom_engine::{Control, regular};
 use fathom_fleet::hosts::wire::Word;
 use fathom_fleet::hosts::{self, Job, kept};
 use fathom_fleet::local::FleetError;
@@ -104,10 +104,8 @@ pub fn names(values: &[String]) -> anyhow::Result<Vec<String>> {
 fn of_file(path: &Path) -> Result<Vec<String>, String> {
     let shown = path.display();
     let failed = |error: std::io::Error| format!("{shown}: {error}");
-    if path.metadata().map_err(failed)?.len() > HOST_FILE_BYTES_MAX {
-        return Err(format!("{shown} is too long for a host file"));
-    }
-    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let bytes = regular::read(path, HOST_FILE_BYTES_MAX).map_err(failed)?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("{shown} is no text"))?;
     let lines = text.lines().map(str::trim);
     let names: Vec<String> = lines
         .filter(|line| !line.is_empty() && !line.starts_with('#'))

@@ -117,7 +117,8 @@ fn entry(global: &Global, run: Listed) -> Entry {
 fn readable(global: &Global, summary: Summary) -> Entry {
     let status = summary.status.unwrap_or(RunStatus::Running);
     let figure = figure(&global.runs.join(&summary.id));
-    let duration = |end: u64| end.saturating_sub(summary.started_ms);
+    // Records of before may be of a clock that was set back.
+    let duration = |end: u64| end.checked_sub(summary.started_ms);
     // How long an import took says nothing of the run.
     let ended_ms = summary.ended_ms.filter(|_| summary.command != "import");
     Entry {
@@ -132,7 +133,7 @@ fn readable(global: &Global, summary: Summary) -> Entry {
         },
         started: rfc3339(summary.started_ms),
         ended: summary.ended_ms.map(rfc3339),
-        duration_ms: ended_ms.map(duration),
+        duration_ms: ended_ms.and_then(duration),
         id: summary.id,
         reason: None,
     }

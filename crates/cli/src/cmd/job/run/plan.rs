@@ -1,7 +1,6 @@
 //! From the command line to the steps of a run, everything checked that can be
 //! checked before anything is opened.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -11,12 +10,16 @@ use fathom_engine::choice::Lack;
 use fathom_engine::fio::client::Servers;
 use fathom_engine::fio::preflight;
 use fathom_engine::jobfile::{Checked, JobFile, Severity, targets};
+use fathom_engine::regular;
 use fathom_engine::resolve::{self, Action, PathUse};
 use fathom_model::{Exit, JobSpec};
 
 use super::{Args, globals};
 use crate::cmd::ExitError;
 use crate::cmd::job::{accept, apply, variable};
+
+/// No job file is longer; the reader of job files has a limit of its own.
+const JOB_FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// What is to run.
 pub struct Plan {
@@ -76,7 +79,7 @@ impl Plan {
             return Err(exit(Exit::Usage, what));
         }
         for path in files {
-            let bytes = fs::read(path)
+            let bytes = regular::read(path, JOB_FILE_BYTES_MAX)
                 .map_err(|e| exit(Exit::Input, format!("{}: {e}", path.display())))?;
             let checked =
                 JobFile::read(path, &variable).with_context(|| path.display().to_string())?;
