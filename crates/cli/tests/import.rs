@@ -83,18 +83,29 @@ fn an_import_is_a_run_that_show_shows_again() {
 #[test]
 fn several_files_are_steps_and_a_job_error_fails_the_run() {
     let import = Import::new();
-    let document = import.document(&["rw.normal", "eio-on.v3.terse", "page-v2.terse"], &[]);
+    let document = import.document(&["rw.normal", "eio.v3.terse", "page-v2.terse"], &[]);
     assert_eq!(document["status"], "failed");
     let jobs = document["jobs"].as_array().unwrap();
     let steps: Vec<_> = jobs
         .iter()
         .map(|job| job["step"].as_str().unwrap())
         .collect();
-    assert_eq!(steps, ["rw", "eio-on.v3", "page-v2"]);
+    assert_eq!(steps, ["rw", "eio.v3", "page-v2"]);
     assert_eq!(document["failures"][0]["errno"], 5);
     assert_eq!(document["failures"][0]["kind"], "io");
     let doubts = &jobs[2]["read"]["doubts"];
     assert_eq!(doubts[0], "unknown_counts");
+}
+
+/// As when Fathom runs it: what a job goes past (continue_on_error) is counted.
+#[test]
+fn errors_that_a_job_went_past_leave_an_import_complete() {
+    for name in ["eio-on.json", "eio-on.v3.terse", "eio-on.normal"] {
+        let document = Import::new().document(&[name], &[]);
+        assert_eq!(document["status"], "complete", "{name}");
+        let errors = document["jobs"][0]["total_errors"].as_u64();
+        assert!(errors.is_some_and(|errors| errors > 0), "{name}");
+    }
 }
 
 #[test]
