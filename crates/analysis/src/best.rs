@@ -103,6 +103,7 @@ mod tests {
             }),
             write: None,
             trim: None,
+            latency_targets: Vec::new(),
             doubts: Vec::new(),
             engines: Vec::new(),
         }

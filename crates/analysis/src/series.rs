@@ -1,6 +1,7 @@
 //! From the events of a campaign to curves: what graphs, exports, the guard and
 //! the report are made of.
 
+use fathom_model::result::LatencyTarget;
 use fathom_model::{Direction, Histogram, Point};
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,10 @@ pub struct PointResult {
     /// Trims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trim: Option<Figures>,
+    /// What fio's searches for the depth that keeps a latency came to: of each job and
+    /// measurement that made one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency_targets: Vec<LatencyTarget>,
     /// What makes its figures doubtful, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fathom_analysis::{Collector, Outcome, PointResult, Sweep, engines_of};
+use fathom_model::result::LatencyTarget;
 use fathom_model::{
     DirectionResult, Doubt, Entry, Event, Failure, FailureKind, Histogram, JobResult, Latency,
     Point, Results, RunStatus, StageEnd,
@@ -253,6 +254,32 @@ fn errors_and_nothing_moved_are_failures_also_when_nobody_said_so() {
     let idle = [step(1, 1), finished(vec![JobResult::default()]), end()];
     let reasons = vec!["the job moved no data".to_owned()];
     assert_eq!(outcomes(&points(idle)), [(1, Outcome::Failed(reasons))]);
+}
+
+/// Of jobs that go past errors (continue_on_error) the engine tells which failed.
+#[test]
+fn errors_that_a_job_went_past_leave_its_point_done() {
+    let mut past = job("j", 100, 100);
+    (past.error, past.total_errors) = (5, Some(3));
+    past.latency_target = Some(LatencyTarget {
+        depth: 7,
+        target_ns: 1000,
+        percentile: 99.0,
+        window_us: 10,
+    });
+    let points_of = |more: Vec<Event>| {
+        let head = [step(1, 1), finished(vec![past.clone()])];
+        points(
+            head.into_iter()
+                .chain(more)
+                .chain([ended(RunStatus::Complete)]),
+        )
+    };
+    let done = points_of(Vec::new());
+    assert_eq!(done[0].outcome, Outcome::Done);
+    assert_eq!(done[0].latency_targets[0].depth, 7);
+    let failed = points_of(vec![failure("it ended the job")]);
+    assert!(matches!(failed[0].outcome, Outcome::Failed(_)));
 }
 
 #[test]

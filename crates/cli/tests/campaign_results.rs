@@ -546,3 +546,25 @@ fn the_demo_is_unpacked_drawn_and_has_its_knee() {
     assert_eq!(again.status.code(), Some(3));
     assert!(stderr(&again).contains("is there already"));
 }
+
+/// What stands behind a damaged line is missing, and it is said.
+#[test]
+fn an_export_of_a_damaged_record_says_that_it_is_not_whole() {
+    let place = Place::new();
+    place.good(&["demo"]);
+    let runs = place.path().join("fathom-demo/fathom-runs");
+    let mut logs = std::fs::read_dir(&runs).unwrap();
+    let log = logs.next().unwrap().unwrap().path().join("events.jsonl");
+    let text = std::fs::read_to_string(&log).unwrap();
+    let half = text[text.len() / 2..].find('\n').unwrap() + text.len() / 2 + 1;
+    std::fs::write(&log, [&text[..half], "\0", &text[half + 1..]].concat()).unwrap();
+    let runs = runs.to_str().unwrap();
+    for args in [&["export", "csv"][..], &["graph"]] {
+        let output = place.fathom(&[&["--runs", runs], args].concat());
+        assert!(output.status.success(), "{output:?}");
+        assert!(
+            stderr(&output).contains(": damaged: "),
+            "{args:?}: {output:?}"
+        );
+    }
+}

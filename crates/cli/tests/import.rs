@@ -83,18 +83,29 @@ fn an_import_is_a_run_that_show_shows_again() {
 #[test]
 fn several_files_are_steps_and_a_job_error_fails_the_run() {
     let import = Import::new();
-    let document = import.document(&["rw.normal", "eio-on.v3.terse", "page-v2.terse"], &[]);
+    let document = import.document(&["rw.normal", "eio.v3.terse", "page-v2.terse"], &[]);
     assert_eq!(document["status"], "failed");
     let jobs = document["jobs"].as_array().unwrap();
     let steps: Vec<_> = jobs
         .iter()
         .map(|job| job["step"].as_str().unwrap())
         .collect();
-    assert_eq!(steps, ["rw", "eio-on.v3", "page-v2"]);
+    assert_eq!(steps, ["rw", "eio.v3", "page-v2"]);
     assert_eq!(document["failures"][0]["errno"], 5);
     assert_eq!(document["failures"][0]["kind"], "io");
     let doubts = &jobs[2]["read"]["doubts"];
     assert_eq!(doubts[0], "unknown_counts");
+}
+
+/// As when Fathom runs it: what a job goes past (continue_on_error) is counted.
+#[test]
+fn errors_that_a_job_went_past_leave_an_import_complete() {
+    for name in ["eio-on.json", "eio-on.v3.terse", "eio-on.normal"] {
+        let document = Import::new().document(&[name], &[]);
+        assert_eq!(document["status"], "complete", "{name}");
+        let errors = document["jobs"][0]["total_errors"].as_u64();
+        assert!(errors.is_some_and(|errors| errors > 0), "{name}");
+    }
 }
 
 #[test]
@@ -133,6 +144,70 @@ fn a_folder_gives_every_output_of_fio_in_it() {
     );
     let empty = import.import(&[import.dir.path().join("results/deep/notes.txt")], &[]);
     assert_eq!(empty.status.code(), Some(3));
+}
+
+/// What is damaged is named; what would be waited for is not opened.
+#[test]
+fn one_bad_file_of_a_folder_does_not_stop_the_others() {
+    let import = Import::new();
+    let folder = import.dir.path().join("results");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::copy(fixture("rw.json"), folder.join("good.json")).unwrap();
+    let whole = std::fs::read(fixture("rw.json")).unwrap();
+    std::fs::write(folder.join("cut.json"), &whole[..900]).unwrap();
+    std::fs::copy(fixture("client-bad.json"), folder.join("refused.json")).unwrap();
+    std::os::unix::fs::symlink("/proc/kmsg", folder.join("kmsg")).unwrap();
+    std::os::unix::fs::symlink("nowhere", folder.join("gone.json")).unwrap();
+    let large = std::fs::File::create(folder.join("large.img")).unwrap();
+    large.set_len(1 << 42).unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(folder.join("fifo"))
+        .status();
+    assert!(made.unwrap().success());
+    let output = import.import(std::slice::from_ref(&folder), &["--json"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["jobs"].as_array().unwrap().len(), 1);
+    let told = stderr(&output);
+    assert!(told.contains("passed over 3 files "), "{told}");
+    for (name, reason) in [
+        ("cut.json", "cut off after 900 bytes"),
+        ("refused.json", "fio reported no job"),
+        ("gone.json", "No such file"),
+    ] {
+        let named = format!("not imported: {}: ", folder.join(name).display());
+        let line = told.lines().find(|line| line.starts_with(&named));
+        assert!(line.is_some_and(|line| line.contains(reason)), "{told}");
+    }
+    for name in ["fifo", "large.img"] {
+        let output = import.import(&[folder.join(name)], &[]);
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+    }
+}
+
+#[test]
+fn results_of_fio_tests_are_imported_beside_one_that_cannot_be_read() {
+    let import = Import::new();
+    let folder = import.dir.path().join("tests/0002-x");
+    std::fs::create_dir_all(&folder).unwrap();
+    for name in ["a-qd1-1j", "a-qd2-1j"] {
+        std::fs::copy(
+            fixture("rw.v3.terse"),
+            folder.join(format!("{name}.ini.out")),
+        )
+        .unwrap();
+        std::fs::write(folder.join(format!("{name}.ini.OK")), "0\n").unwrap();
+    }
+    let unread = folder.join("a-qd2-1j.ini.out");
+    std::fs::remove_file(&unread).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&unread).status();
+    assert!(made.unwrap().success());
+    let output = import.import(&[import.dir.path().join("tests")], &[]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let told = stderr(&output);
+    assert!(told.contains("imported 1 test of fio-tests"), "{told}");
+    let named = format!("not imported: {}: no regular file", unread.display());
+    assert!(told.contains(&named), "{told}");
 }
 
 #[test]

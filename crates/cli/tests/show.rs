@@ -112,7 +112,19 @@ fn runs_are_listed_oldest_first_with_their_key_figure() {
         .iter()
         .map(|r| &r["name"])
         .collect();
-    assert_eq!(names, ["first", "second"]);
+    assert_eq!(
+        names,
+        [&Value::from("first"), &"second".into(), &Value::Null]
+    );
+    let broken = &list["runs"][2];
+    assert_eq!(
+        (&broken["id"], &broken["status"]),
+        (&"broken".into(), &"unreadable".into())
+    );
+    assert!(
+        broken["reason"].as_str().unwrap().contains("line 1"),
+        "{broken}"
+    );
     assert_eq!(list["runs"][0]["status"], "complete");
     assert_eq!(list["runs"][0]["iops"], 1000.0);
     let output = fathom(runs, &["runs"]);
@@ -126,8 +138,58 @@ fn runs_are_listed_oldest_first_with_their_key_figure() {
         stderr(&output).contains("broken"),
         "what cannot be read is named"
     );
+    assert!(
+        lines[3].starts_with("broken") && lines[3].contains("unreadable"),
+        "{lines:?}"
+    );
     let last = json(runs, &["runs", "--json", "-n", "1"]);
     assert_eq!(last["runs"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn the_last_run_is_named_when_it_cannot_be_read_and_what_is_intact_can_be_had() {
+    let runs = tempfile::tempdir().unwrap();
+    let runs = runs.path();
+    finish(begin(runs, "first", 3), "first", RunStatus::Complete);
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    let writer = begin(runs, "second", 3);
+    let dir = writer.dir().to_owned();
+    finish(writer, "second", RunStatus::Complete);
+    let log = dir.join("events.jsonl");
+    let text = std::fs::read_to_string(&log).unwrap();
+    std::fs::write(&log, text.replacen("{\"format\"", "{\"\0\0\0mat\"", 1)).unwrap();
+    for args in [
+        &["show"][..],
+        &["report"],
+        &["export", "csv"],
+        &["graph"],
+        &["steady"],
+        &["prio", "show"],
+        &["snia", "show"],
+    ] {
+        let output = fathom(runs, args);
+        assert!(
+            !output.status.success() && output.stdout.is_empty(),
+            "{args:?}"
+        );
+        assert!(
+            stderr(&output).contains("second: line 1 of events.jsonl is damaged"),
+            "{args:?}"
+        );
+    }
+    let doc = json(runs, &["show", "--salvage", "--json"]);
+    assert_eq!(doc["jobs"][0]["read"]["iops"], 1000.0);
+    assert!(
+        doc["notes"][0]
+            .as_str()
+            .unwrap()
+            .contains("1 damaged lines"),
+        "{doc}"
+    );
+    let text = stdout(&fathom(runs, &["show", "--salvage"]));
+    assert!(text.contains("second: complete"), "{text}");
+    let csv = stdout(&fathom(runs, &["show", "--salvage", "--samples=csv"]));
+    assert_eq!(csv.lines().count(), 4);
 }
 
 #[test]

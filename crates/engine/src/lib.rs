@@ -24,6 +24,7 @@ pub mod native;
 #[path = "native_elsewhere.rs"]
 pub mod native;
 pub mod open_files;
+pub mod regular;
 mod requested;
 pub mod resolve;
 pub mod select;

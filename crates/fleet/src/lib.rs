@@ -6,7 +6,9 @@ pub mod hosts;
 #[cfg(feature = "kube")]
 pub mod kube;
 pub mod local;
+mod max_errors;
 pub mod ssh;
 mod targets;
 
+pub use max_errors::MaxErrors;
 pub use targets::TargetCheck;

@@ -9,7 +9,7 @@ use fathom_engine::{Control, Engine, EngineError, Flow, Lead, Outcome, Request, 
 use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
 
-use crate::TargetCheck;
+use crate::{MaxErrors, TargetCheck};
 
 /// One step of a run: what the engine is asked for, under a name.
 #[derive(Debug, Clone)]
@@ -18,6 +18,8 @@ pub struct StepRequest {
     pub name: String,
     /// What to run.
     pub request: Request,
+    /// Most failed I/Os of each job; `None`: as many as the job goes past.
+    pub max_errors: Option<MaxErrors>,
 }
 
 /// Why a run could not be kept to its end. What was written until then stays.
@@ -61,7 +63,16 @@ pub fn run(
             name,
             point,
         });
-        match session.run(engine, &request.request, control) {
+        let mut exceeded = Vec::new();
+        let counts_failed = engine.name() != "native";
+        let mut watch = |event: &Event| {
+            if let (Event::Finished { results }, Some(most)) = (event, request.max_errors) {
+                exceeded = most.exceeded(results, counts_failed);
+            }
+            Flow::Continue
+        };
+        let outcome = session.run_until(engine, &request.request, control, &mut watch);
+        match session.judge(outcome, exceeded) {
             Outcome::Complete => {}
             Outcome::Failed => status = RunStatus::Failed,
             Outcome::Interrupted => {
@@ -269,6 +280,17 @@ impl<'o> Session<'o> {
             self.event(Event::Failure(failure_of(error)));
             Outcome::Failed
         })
+    }
+
+    /// What came of a step whose jobs had these failed I/Os too many.
+    fn judge(&mut self, outcome: Outcome, exceeded: Vec<Failure>) -> Outcome {
+        if outcome == Outcome::Interrupted || exceeded.is_empty() {
+            return outcome;
+        }
+        for failure in exceeded {
+            self.event(Event::Failure(failure));
+        }
+        Outcome::Failed
     }
 
     fn check_targets(&mut self, request: &Request, control: &Control) -> Result<(), Failure> {

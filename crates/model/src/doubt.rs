@@ -70,7 +70,7 @@ impl Doubt {
                 "counted from the interval samples: the I/O after the last whole interval is missing"
             }
             Self::FailedIosCounted => {
-                "the engine counts failed I/Os as done: the rates are too high"
+                "I/Os failed and the job went on; fio counts them as done, which makes its rates too high"
             }
             Self::CachedReads => {
                 "the page cache answered reads: the disk is slower; set direct=1 or read more than fits in memory"

@@ -124,6 +124,22 @@ pub struct JobResult {
     /// fio's steady-state verdict (`ss=`), under fio's own definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fio_steady_state: Option<serde_json::Value>,
+    /// What fio's search for the depth that keeps `latency_target` came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_target: Option<LatencyTarget>,
+}
+
+/// What fio's search for the depth that keeps a latency came to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LatencyTarget {
+    /// The depth at the end.
+    pub depth: u32,
+    /// The latency to be kept (`latency_target`), in ns.
+    pub target_ns: u64,
+    /// Share of the I/Os that must keep it (`latency_percentile`), in percent.
+    pub percentile: f64,
+    /// Time for which a depth is tried (`latency_window`), in µs.
+    pub window_us: u64,
 }
 
 impl JobResult {
@@ -144,6 +160,13 @@ impl JobResult {
     #[must_use]
     pub fn is_sum_of_clients(&self) -> bool {
         self.clients.is_some() || self.name == ALL_CLIENTS
+    }
+
+    /// Whether it reports an error and went past none: of one that went past some, the
+    /// engine tells by a failure when another ended it.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.error != 0 && self.total_errors.is_none_or(|errors| errors == 0)
     }
 
     /// The place of one direction's result; `None` for syncs, which carry latencies only.

@@ -17,14 +17,15 @@ mod writer;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fathom_model::Environment;
 use serde::{Deserialize, Serialize};
 
 pub use ledger::{LEDGER_FORMAT, Ledger, ledgers};
-pub use list::{Listing, Summary, find, fitting, list, scan};
-pub use reader::{Entries, Record};
+pub use list::{Listed, Summary, find, fitting, list};
+pub use reader::{DamagedLines, Entries, Record};
 pub use replace::replace;
 pub use stats::{STATS_FORMAT, Stats, StatsHeader, StatsLine, StatsWriter};
 pub use switches::{Leftover, SWITCHES_FORMAT, SwitchFile, leftovers};
@@ -103,9 +104,11 @@ pub enum RecordError {
         /// The record's folder.
         dir: PathBuf,
     },
-    /// A line amid the event log cannot be read. What stands before it can:
-    /// [`Record::salvage`].
-    #[error("{path}:{line}: damaged: {reason}; the lines before it can still be read")]
+    /// A line amid the event log cannot be read. What stands before it can, and
+    /// what stands behind it too: [`Entries::salvage`].
+    #[error(
+        "{path}:{line}: damaged: {reason}; the lines before it can still be read, and those behind it with 'fathom show --salvage'"
+    )]
     Damaged {
         /// The event log.
         path: PathBuf,
@@ -125,10 +128,21 @@ impl RecordError {
     }
 }
 
-/// Now, in ms since 1970 UTC.
+/// Now, since 1970 UTC, as this process counts it: by the system's clock when it asks
+/// first, and from there on by one that nobody sets. The difference of two such times
+/// is how long something took.
+#[must_use]
+pub fn now() -> Duration {
+    static BEGAN: OnceLock<(Duration, Instant)> = OnceLock::new();
+    let (at, since) = BEGAN.get_or_init(|| {
+        let at = SystemTime::now().duration_since(UNIX_EPOCH);
+        (at.unwrap_or_default(), Instant::now())
+    });
+    at.saturating_add(since.elapsed())
+}
+
+/// [`now`] in ms.
 #[must_use]
 pub fn now_ms() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
+    u64::try_from(now().as_millis()).unwrap_or(u64::MAX)
 }

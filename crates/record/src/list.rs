@@ -1,17 +1,22 @@
 //! Which runs there are, and which one is meant.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use fathom_model::RunStatus;
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::reader::{Entries, id_of};
+use crate::reader::{Entries, id_of, no_log, open};
+use crate::writer::stamp_ms;
 use crate::{EVENTS, RecordError};
 
 /// Runs that are named when a name fits several.
 const CANDIDATES_MAX: usize = 5;
+/// So much of a record that cannot be read is looked at.
+const HEADER_BYTES_MAX: u64 = 64 << 10;
 
 /// What a list of runs shows of one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -49,48 +54,91 @@ impl Summary {
     }
 }
 
-/// The runs under a folder.
-#[derive(Debug, Default)]
-pub struct Listing {
-    /// All that can be read, oldest first.
-    pub runs: Vec<Summary>,
-    /// Why others that have an event log cannot: damaged, or of a newer Fathom.
-    pub unreadable: Vec<RecordError>,
+/// One run of a folder, whether it can be read or not: who looks for a run must
+/// not take another one for it.
+#[derive(Debug)]
+pub struct Listed {
+    /// Name of the folder.
+    pub id: String,
+    /// Start, ms since 1970 UTC; of one that cannot be read as near as can be known,
+    /// and rather too late.
+    pub started_ms: u64,
+    /// The command that made it, where that can be read.
+    pub command: Option<String>,
+    /// What is in it, or why it cannot be read: damaged, or of a newer Fathom.
+    pub summary: Result<Summary, RecordError>,
 }
 
-/// All records under a folder. Folders without an event log are left out.
-///
-/// # Errors
-/// When the folder cannot be read; one that does not exist holds no runs.
-pub fn scan(runs_dir: &Path) -> Result<Listing, RecordError> {
-    let mut listing = Listing::default();
-    for dir in record_dirs(runs_dir)? {
-        match Summary::read(&dir) {
-            Ok(summary) => listing.runs.push(summary),
-            Err(error) => listing.unreadable.push(error),
+impl Listed {
+    fn read(dir: &Path) -> Self {
+        let summary = Summary::read(dir);
+        let (started_ms, command) = match &summary {
+            Ok(summary) => (summary.started_ms, Some(summary.command.clone())),
+            Err(_) => remains(dir),
+        };
+        Self {
+            id: id_of(dir),
+            started_ms,
+            command,
+            summary,
         }
     }
-    // Runs of one millisecond: `x` before `x.2` before `x.10`.
-    listing
-        .runs
-        .sort_by(|a, b| (a.started_ms, a.id.len(), &a.id).cmp(&(b.started_ms, b.id.len(), &b.id)));
-    Ok(listing)
 }
 
-/// All records under a folder, oldest first. Folders that are no records are
-/// left out; [`scan`] tells why.
+/// Start and command of a run whose record cannot be read: as its header says, else
+/// by its first intact line, its folder's name, the last change of its log.
+pub(crate) fn remains(dir: &Path) -> (u64, Option<String>) {
+    let mut begin = Vec::new();
+    if let Ok(file) = open(dir) {
+        // What can be read of it is enough.
+        let _ = file.take(HEADER_BYTES_MAX).read_to_end(&mut begin);
+    }
+    let mut lines = begin.split(|&b| b == b'\n');
+    let values = lines.by_ref().map(serde_json::from_slice::<Value>);
+    let mut values = values.map(Result::unwrap_or_default);
+    let header = values.next().unwrap_or_default();
+    let command = header["command"].as_str().map(str::to_owned);
+    let started_ms = header["started_ms"].as_u64();
+    let started_ms = started_ms.or_else(|| values.find_map(|value| value["at_ms"].as_u64()));
+    (started_ms.unwrap_or_else(|| begun_ms(dir)), command)
+}
+
+/// When a run was begun whose log does not say it.
+fn begun_ms(dir: &Path) -> u64 {
+    let modified = || {
+        let modified = fs::metadata(dir.join(EVENTS)).ok()?.modified().ok()?;
+        modified.duration_since(UNIX_EPOCH).ok()
+    };
+    // Names say whole seconds: it is not to be taken for older than another.
+    let by_name = id_of(dir).split('-').next().and_then(stamp_ms);
+    by_name
+        .map(|ms| ms + 999)
+        .or_else(|| u64::try_from(modified()?.as_millis()).ok())
+        .unwrap_or(0)
+}
+
+/// All records under a folder, oldest first, also those that cannot be read.
+/// Folders without an event log are left out.
 ///
 /// # Errors
 /// When the folder cannot be read; one that does not exist holds no runs.
-pub fn list(runs_dir: &Path) -> Result<Vec<Summary>, RecordError> {
-    scan(runs_dir).map(|listing| listing.runs)
+pub fn list(runs_dir: &Path) -> Result<Vec<Listed>, RecordError> {
+    let mut runs: Vec<Listed> = record_dirs(runs_dir)?
+        .iter()
+        .map(|dir| Listed::read(dir))
+        .collect();
+    // Runs of one millisecond: `x` before `x.2` before `x.10`.
+    runs.sort_by(|a, b| (a.started_ms, a.id.len(), &a.id).cmp(&(b.started_ms, b.id.len(), &b.id)));
+    Ok(runs)
 }
 
 /// Finds a run: a path to a record folder, a name (or a part of it that no other
-/// has) under `runs_dir`, or, without a name, the last one.
+/// has) under `runs_dir`, or, without a name, the last one, whether it can be read or
+/// not.
 ///
 /// # Errors
-/// When there is none, or the part fits several.
+/// When there is none, the part fits several, or the folder of this very name has
+/// lost its event log.
 pub fn find(runs_dir: &Path, name: Option<&str>) -> Result<PathBuf, RecordError> {
     let Some(name) = name else {
         let runs = list(runs_dir)?;
@@ -120,12 +168,16 @@ pub fn find(runs_dir: &Path, name: Option<&str>) -> Result<PathBuf, RecordError>
 /// path or name; else all whose names begin with it; else all that contain it.
 ///
 /// # Errors
-/// When there is none.
+/// When there is none, or the folder of this very name has lost its event log.
 pub fn fitting(runs_dir: &Path, name: &str) -> Result<Vec<PathBuf>, RecordError> {
-    let is_record = |dir: &PathBuf| !name.is_empty() && dir.join(EVENTS).is_file();
     let exact = [PathBuf::from(name), runs_dir.join(name)];
-    if let Some(dir) = exact.into_iter().find(is_record) {
+    let found = exact.into_iter().find(|dir| !name.is_empty() && is_record(dir));
+    if let Some(dir) = found {
         return Ok(vec![dir]);
+    }
+    // Never another one whose name is alike.
+    if !name.is_empty() && runs_dir.join(name).is_dir() {
+        return Err(no_log(&runs_dir.join(name)));
     }
     let mut dirs = record_dirs(runs_dir)?;
     dirs.retain(|dir| !name.is_empty() && id_of(dir).contains(name));
@@ -159,9 +211,17 @@ fn record_dirs(runs_dir: &Path) -> Result<Vec<PathBuf>, RecordError> {
     let mut dirs = Vec::new();
     for entry in entries {
         let dir = entry.map_err(failed)?.path();
-        if dir.join(EVENTS).is_file() {
+        if is_record(&dir) {
             dirs.push(dir);
         }
     }
     Ok(dirs)
+}
+
+/// Whether a folder has an event log; one that may not be looked into counts.
+fn is_record(dir: &Path) -> bool {
+    match fs::symlink_metadata(dir.join(EVENTS)) {
+        Ok(_) => true,
+        Err(e) => e.kind() == io::ErrorKind::PermissionDenied,
+    }
 }

@@ -1,6 +1,6 @@
 //! Reading a record back, whole or entry by entry.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,7 @@ use fathom_model::{Entry, Event, RunStatus};
 use rustix::fs::{FlockOperation, flock};
 use serde::Deserialize;
 
+use crate::list::remains;
 use crate::{EVENTS, FORMAT, Header, RecordError, VERSION, quick};
 
 /// Longest line that is read. The longest ones hold the results of hundreds of
@@ -45,35 +46,16 @@ impl Record {
     /// # Errors
     /// When it is none, is of a newer version, is damaged, or cannot be read.
     pub fn open(dir: &Path) -> Result<Self, RecordError> {
-        match Self::salvage(dir)? {
-            (record, None) => Ok(record),
-            (_, Some(damage)) => Err(damage),
-        }
-    }
-
-    /// Reads a record as far as it can be read, and gives what stopped the reading.
-    ///
-    /// # Errors
-    /// When not even its header can be read.
-    pub fn salvage(dir: &Path) -> Result<(Self, Option<RecordError>), RecordError> {
         let mut reader = Entries::open(dir)?;
-        let mut entries = Vec::new();
-        let mut damage = None;
-        for entry in &mut reader {
-            match entry {
-                Ok(entry) => entries.push(entry),
-                Err(error) => damage = Some(error),
-            }
-        }
-        let record = Self {
+        let entries = reader.by_ref().collect::<Result<_, _>>()?;
+        Ok(Self {
             dir: dir.to_owned(),
             header: reader.header,
             entries,
             torn_bytes: reader.torn_bytes,
             unknown_events: reader.unknown_events,
             status: reader.status,
-        };
-        Ok((record, damage))
+        })
     }
 
     /// Name of the folder.
@@ -93,7 +75,8 @@ impl Record {
 /// A record's entries in order, one at a time, in memory that does not grow
 /// with their number.
 ///
-/// It ends after the last whole line, or after the first error.
+/// It ends after the last whole line, or after the first error; one that was
+/// opened by [`Entries::salvage`] passes over damaged lines.
 #[derive(Debug)]
 pub struct Entries {
     /// The record's first line.
@@ -102,6 +85,8 @@ pub struct Entries {
     pub torn_bytes: u64,
     /// Events passed over so far because this Fathom does not know their kind.
     pub unknown_events: u64,
+    /// Damaged lines passed over so far; none but by [`Entries::salvage`].
+    pub damaged: DamagedLines,
     /// As [`Record::status`].
     pub status: Option<RunStatus>,
     /// Time of the line [`Event::Ended`], ms since 1970 UTC.
@@ -112,6 +97,16 @@ pub struct Entries {
     line_number: u64,
     done: bool,
     failed: bool,
+    salvage: bool,
+}
+
+/// Lines that could not be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DamagedLines {
+    /// How many.
+    pub count: u64,
+    /// The first one, counted from 1.
+    pub first: u64,
 }
 
 /// What reading one line gave.
@@ -127,23 +122,54 @@ impl Entries {
     /// # Errors
     /// When it is no record, is of a newer version, or cannot be read.
     pub fn open(dir: &Path) -> Result<Self, RecordError> {
+        let mut entries = Self::begin(dir)?;
+        entries.read_first(dir)?;
+        entries.header = header(dir, &entries.line)?;
+        Ok(entries)
+    }
+
+    /// Opens a record folder to read whatever line of it is intact. Of a header
+    /// that is damaged the folder's name takes the place.
+    ///
+    /// # Errors
+    /// When it is no record, is of a newer version, or cannot be read.
+    pub fn salvage(dir: &Path) -> Result<Self, RecordError> {
+        let mut entries = Self::begin(dir)?;
+        entries.salvage = true;
+        entries.read_first(dir)?;
+        if let Ok(version) = version(&entries.line) {
+            version.check(dir)?;
+        }
+        if let Ok(header) = header(dir, &entries.line) {
+            entries.header = header;
+            return Ok(entries);
+        }
+        entries.header = Header {
+            started_ms: remains(dir).0,
+            ..Header::new(&id_of(dir), "")
+        };
+        // The first line that is there may be an event.
+        let rewound = entries.input.rewind();
+        rewound.map_err(|e| RecordError::file(&entries.path, e))?;
+        entries.line_number = 0;
+        Ok(entries)
+    }
+
+    /// Opens the log and looks at its end; no line has been read.
+    fn begin(dir: &Path) -> Result<Self, RecordError> {
         let path = dir.join(EVENTS);
-        let mut file = File::open(&path).map_err(|e| match e.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-                not_a_record(dir, format!("not the record of a run: it has no {EVENTS}"))
-            }
-            _ => RecordError::file(&path, e),
-        })?;
+        let mut file = open(dir)?;
         // First the lock, then the end: a run that ends in between counts as
         // going on, which was true when we looked. The other way round it
         // would count as interrupted, which it never was.
         let goes_on = is_locked(&file);
         let last = last_line(&mut file).map_err(|e| RecordError::file(&path, e))?;
         let (status, ended_ms) = status_of(last, goes_on);
-        let mut entries = Self {
+        Ok(Self {
             header: Header::new("", ""),
             torn_bytes: 0,
             unknown_events: 0,
+            damaged: DamagedLines::default(),
             status,
             ended_ms,
             input: BufReader::with_capacity(READ_BYTES, file),
@@ -152,21 +178,31 @@ impl Entries {
             line_number: 0,
             done: false,
             failed: false,
-        };
-        entries.header = match entries.read_line()? {
-            Read::Whole => header(dir, &entries.line)?,
+            salvage: false,
+        })
+    }
+
+    /// Reads the first line, which there must be.
+    fn read_first(&mut self, dir: &Path) -> Result<(), RecordError> {
+        match self.read_line()? {
+            Read::Whole => Ok(()),
             Read::Torn(_) | Read::End => {
                 let reason = format!("{EVENTS} has no header: the run was killed as it began");
-                return Err(not_a_record(dir, reason));
+                Err(not_a_record(dir, reason))
             }
-        };
-        Ok(entries)
+        }
+    }
+
+    /// The record's folder.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
     }
 
     /// Name of the record's folder.
     #[must_use]
     pub fn id(&self) -> String {
-        self.path.parent().map(id_of).unwrap_or_default()
+        id_of(self.dir())
     }
 
     /// Looks again behind the last whole line: the run may have gone on. Does
@@ -203,7 +239,12 @@ impl Entries {
         }
         if read as u64 == LINE_BYTES_MAX {
             self.line_number += 1;
-            return Err(self.damaged(format!("a line longer than {LINE_BYTES_MAX} bytes")));
+            if self.salvage {
+                self.skip_line()?;
+                self.line.clear();
+                return Ok(Read::Whole);
+            }
+            return Err(self.damage(format!("a line longer than {LINE_BYTES_MAX} bytes")));
         }
         Ok(match read {
             0 => Read::End,
@@ -211,7 +252,14 @@ impl Entries {
         })
     }
 
-    fn damaged(&self, reason: String) -> RecordError {
+    /// Goes on behind the end of a line that is too long to be read.
+    fn skip_line(&mut self) -> Result<(), RecordError> {
+        let skipped = self.input.skip_until(b'\n');
+        skipped.map_err(|e| RecordError::file(&self.path, e))?;
+        Ok(())
+    }
+
+    fn damage(&self, reason: String) -> RecordError {
         RecordError::Damaged {
             path: self.path.clone(),
             line: self.line_number,
@@ -229,9 +277,16 @@ impl Entries {
                 }
                 Read::Whole => {}
             }
-            match parse(&self.line).map_err(|e| self.damaged(e.to_string()))? {
-                Some(entry) => return Ok(Some(entry)),
-                None => self.unknown_events += 1,
+            match parse(&self.line) {
+                Ok(Some(entry)) => return Ok(Some(entry)),
+                Ok(None) => self.unknown_events += 1,
+                Err(_) if self.salvage => {
+                    self.damaged.count += 1;
+                    if self.damaged.count == 1 {
+                        self.damaged.first = self.line_number;
+                    }
+                }
+                Err(error) => return Err(self.damage(error.to_string())),
             }
         }
     }
@@ -302,28 +357,68 @@ fn parse(line: &[u8]) -> Result<Option<Entry>, serde_json::Error> {
     serde_json::from_slice(line).map(Some)
 }
 
-/// Checks the format and its version before anything else is asked of the line.
-fn header(dir: &Path, line: &[u8]) -> Result<Header, RecordError> {
-    #[derive(Deserialize)]
-    struct Version {
-        format: String,
-        version: u32,
+/// What is asked of the first line before anything else.
+#[derive(Deserialize)]
+struct Version {
+    format: String,
+    version: u32,
+}
+
+impl Version {
+    /// Whether this Fathom reads it.
+    fn check(&self, dir: &Path) -> Result<(), RecordError> {
+        let Self { format, version } = self;
+        if format != FORMAT {
+            let reason = format!("{EVENTS} is of format '{format}', not {FORMAT}");
+            return Err(not_a_record(dir, reason));
+        }
+        if *version > VERSION {
+            let reason = format!(
+                "written by a newer Fathom (record version {version}, this one reads up to {VERSION})"
+            );
+            return Err(not_a_record(dir, reason));
+        }
+        Ok(())
     }
-    let found: Version = serde_json::from_slice(line)
-        .map_err(|e| not_a_record(dir, format!("line 1 of {EVENTS} is no header: {e}")))?;
-    if found.format != FORMAT {
-        let reason = format!("{EVENTS} is of format '{}', not {FORMAT}", found.format);
-        return Err(not_a_record(dir, reason));
-    }
-    if found.version > VERSION {
-        let reason = format!(
-            "written by a newer Fathom (record version {}, this one reads up to {VERSION})",
-            found.version
-        );
-        return Err(not_a_record(dir, reason));
-    }
+}
+
+fn version(line: &[u8]) -> Result<Version, serde_json::Error> {
     serde_json::from_slice(line)
-        .map_err(|e| not_a_record(dir, format!("line 1 of {EVENTS} is damaged: {e}")))
+}
+
+fn header(dir: &Path, line: &[u8]) -> Result<Header, RecordError> {
+    let damaged = |e| {
+        let reason = format!(
+            "line 1 of {EVENTS} is damaged: {e}; 'fathom show --salvage' reads the lines that are intact"
+        );
+        not_a_record(dir, reason)
+    };
+    version(line).map_err(damaged)?.check(dir)?;
+    serde_json::from_slice(line).map_err(damaged)
+}
+
+/// Opens the event log of a record folder. What is no regular file is not opened:
+/// a FIFO would be waited for.
+pub(crate) fn open(dir: &Path) -> Result<File, RecordError> {
+    let path = dir.join(EVENTS);
+    let failed = |e: io::Error| match e.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => no_log(dir),
+        _ => RecordError::file(&path, e),
+    };
+    let kind = fs::metadata(&path).map_err(failed)?;
+    if !kind.is_file() {
+        return Err(not_a_record(dir, format!("{EVENTS} is no regular file")));
+    }
+    // Files of /proc have no size and may be waited for.
+    if kind.len() == 0 {
+        let reason = format!("{EVENTS} is empty: the run was killed as it began");
+        return Err(not_a_record(dir, reason));
+    }
+    File::open(&path).map_err(failed)
+}
+
+pub(crate) fn no_log(dir: &Path) -> RecordError {
+    not_a_record(dir, format!("not the record of a run: it has no {EVENTS}"))
 }
 
 /// Whether a writer holds the log, that is, whether it lives.

@@ -69,6 +69,9 @@ struct Log {
     file: File,
     /// Length of the file up to its last whole line.
     whole_bytes: u64,
+    /// By how much the last line was ahead of the clock when the record was reopened:
+    /// who set it back does not set back the run.
+    ahead_ms: u64,
     buffer: Vec<u8>,
 }
 
@@ -104,13 +107,22 @@ pub fn claim(runs_dir: &Path, started_ms: u64, name: &str) -> Result<PathBuf, Re
 }
 
 /// `20261121T130245Z`: sorts by time and needs no quoting in a shell.
+const STAMP: &str = "%Y%m%dT%H%M%SZ";
+
 fn utc_stamp(ms: u64) -> String {
     i64::try_from(ms)
         .ok()
         .and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok())
         .unwrap_or(jiff::Timestamp::UNIX_EPOCH)
-        .strftime("%Y%m%dT%H%M%SZ")
+        .strftime(STAMP)
         .to_string()
+}
+
+/// The time that a [`utc_stamp`] says.
+pub(crate) fn stamp_ms(stamp: &str) -> Option<u64> {
+    let time = jiff::civil::DateTime::strptime(STAMP, stamp).ok()?;
+    let time = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    u64::try_from(time.timestamp().as_millisecond()).ok()
 }
 
 /// A name that is safe as part of a file name and needs no quoting.
@@ -199,7 +211,9 @@ impl Writer {
             Some(entry) => (Some(entry.at_ms), None),
             None => (None, None),
         };
-        let gap_ms = at_ms.map_or(0, |at_ms| now_ms().saturating_sub(at_ms));
+        let now_ms = now_ms();
+        let gap_ms = at_ms.map_or(0, |at_ms| now_ms.saturating_sub(at_ms));
+        log.ahead_ms = at_ms.map_or(0, |at_ms| at_ms.saturating_sub(now_ms));
         let resumed = Event::Resumed { after, gap_ms };
         log.push_event(&resumed)?;
         log.flush()?;
@@ -351,6 +365,7 @@ impl Log {
             path,
             file,
             whole_bytes: 0,
+            ahead_ms: 0,
             buffer: Vec::new(),
         })
     }
@@ -374,6 +389,7 @@ impl Log {
             path,
             file,
             whole_bytes,
+            ahead_ms: 0,
             buffer: Vec::new(),
         };
         Ok((log, serde_json::from_slice(&last).ok()))
@@ -393,7 +409,7 @@ impl Log {
     fn push_event(&mut self, event: &Event) -> Result<(), RecordError> {
         let start = self.buffer.len();
         self.push(&Line {
-            at_ms: now_ms(),
+            at_ms: now_ms().saturating_add(self.ahead_ms),
             event,
         })?;
         // serde_json writes NaN as null, which could not be read back. Reading

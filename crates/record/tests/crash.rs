@@ -90,13 +90,15 @@ fn a_killed_run_reads_back() {
             assert!(began.elapsed() < Duration::from_secs(120), "no child");
             std::thread::sleep(Duration::from_millis(1));
         }
-        let running = &list(runs.path()).unwrap()[0];
+        let listed = list(runs.path()).unwrap();
+        let running = listed[0].summary.as_ref().unwrap();
         assert_eq!((running.status, running.ended_ms), (None, None));
         // Moments spread over many writes: a prime step avoids a rhythm.
         std::thread::sleep(Duration::from_micros(round * 1_733 % 20_011));
         drop(child);
 
-        let summary = &list(runs.path()).unwrap()[0];
+        let listed = list(runs.path()).unwrap();
+        let summary = listed[0].summary.as_ref().unwrap();
         assert_eq!(summary.status, Some(RunStatus::Interrupted));
         let record = Record::open(&runs.path().join(&summary.id)).unwrap();
         assert_eq!(record.status(), Some(RunStatus::Interrupted));

@@ -10,7 +10,7 @@ use fathom_model::{
     Direction, DirectionResult, Event, Failure, FailureKind, Histogram, JobResult, Latency, Point,
     Results, RunStatus, Sample,
 };
-use fathom_record::{EVENTS, Entries, Header, Record, RecordError, Writer, find, list, scan};
+use fathom_record::{EVENTS, Entries, Header, Record, RecordError, Summary, Writer, find};
 use proptest::prelude::*;
 
 fn header(name: &str, started_ms: u64) -> Header {
@@ -27,6 +27,12 @@ fn write(runs: &Path, header: &Header, events: &[Event]) -> String {
     }
     let dir = writer.finish(RunStatus::Complete).unwrap();
     dir.file_name().unwrap().to_string_lossy().into_owned()
+}
+
+/// All runs of a folder, which can all be read.
+fn list(runs: &Path) -> Result<Vec<Summary>, RecordError> {
+    let listed = fathom_record::list(runs)?;
+    listed.into_iter().map(|run| run.summary).collect()
 }
 
 fn note(text: &str) -> Event {
@@ -159,10 +165,142 @@ fn a_damaged_line_is_named_and_what_stands_before_it_is_kept() {
     assert!(matches!(error, RecordError::Damaged { line: 3, .. }));
     let shown = format!("{}:3: damaged", log.display());
     assert!(error.to_string().starts_with(&shown), "{error}");
-    let (record, damage) = Record::salvage(&dir).unwrap();
-    assert!(damage.is_some());
-    assert_eq!(record.entries.len(), 1);
-    assert_eq!(record.status(), Some(RunStatus::Complete));
+    let before = Entries::open(&dir).unwrap().map_while(Result::ok).count();
+    assert_eq!(before, 1);
+    let mut salvaged = Entries::salvage(&dir).unwrap();
+    let intact = salvaged.by_ref().collect::<Result<Vec<_>, _>>().unwrap();
+    assert_eq!(
+        (intact.len(), salvaged.damaged.count, salvaged.damaged.first),
+        (3, 1, 3)
+    );
+    assert_eq!(salvaged.status, Some(RunStatus::Complete));
+}
+
+#[test]
+fn intact_lines_are_read_behind_a_first_line_that_is_damaged_or_gone() {
+    let runs = tempfile::tempdir().unwrap();
+    let id = write(
+        runs.path(),
+        &header("x", 1_795_266_165_000),
+        &[note("a"), note("b")],
+    );
+    let dir = runs.path().join(id);
+    let log = dir.join(EVENTS);
+    let whole = fs::read(&log).unwrap();
+    let end = whole.iter().position(|&b| b == b'\n').unwrap();
+    let zeros = vec![0; end];
+    for (first, damaged) in [
+        (&zeros[..], 1),
+        (b"{\"format\":\"fathom-record\",\"version\":1}", 1),
+        (b"", 0),
+    ] {
+        let rest = if first.is_empty() { end + 1 } else { end };
+        fs::write(&log, [first, &whole[rest..]].concat()).unwrap();
+        let error = Record::open(&dir).unwrap_err().to_string();
+        assert!(
+            error.contains("line 1") && error.contains("--salvage"),
+            "{error}"
+        );
+        let mut salvaged = Entries::salvage(&dir).unwrap();
+        let by_the_first_line = salvaged.by_ref().next().unwrap().unwrap().at_ms;
+        assert_eq!(salvaged.header.started_ms, by_the_first_line);
+        assert_eq!(salvaged.by_ref().filter_map(Result::ok).count(), 2);
+        assert_eq!(salvaged.damaged.count, damaged);
+    }
+}
+
+#[test]
+fn a_log_that_would_be_waited_for_is_no_record() {
+    let runs = tempfile::tempdir().unwrap();
+    let dir = runs.path().join("x");
+    fs::create_dir(&dir).unwrap();
+    let log = dir.join(EVENTS);
+    for what in ["/proc/kmsg", "/dev/zero", "fifo"] {
+        match what {
+            "fifo" => rustix::fs::mkfifoat(rustix::fs::CWD, &log, rustix::fs::Mode::RUSR).unwrap(),
+            link => std::os::unix::fs::symlink(link, &log).unwrap(),
+        }
+        let error = Record::open(&dir).unwrap_err();
+        assert!(matches!(error, RecordError::NotARecord { .. }), "{error}");
+        assert!(
+            fathom_record::list(runs.path()).unwrap()[0]
+                .summary
+                .is_err()
+        );
+        fs::remove_file(&log).unwrap();
+    }
+}
+
+#[test]
+fn the_last_run_is_the_last_one_whether_it_can_be_read_or_not() {
+    let runs = tempfile::tempdir().unwrap();
+    let runs = runs.path();
+    let readable = write(runs, &header("a", 1_000_000), &[]);
+    let damaged = write(runs, &header("b", 2_000_000), &[]);
+    let newer = write(runs, &header("c", 3_000_000), &[]);
+    let change = |id: &str, from: &str, to: &str| {
+        let log = runs.join(id).join(EVENTS);
+        let text = fs::read_to_string(&log).unwrap();
+        fs::write(&log, text.replacen(from, to, 1)).unwrap();
+    };
+    fs::write(runs.join(&damaged).join(EVENTS), "\0\n").unwrap();
+    change(&newer, "\"version\":1", "\"version\":2");
+    assert_eq!(find(runs, None).unwrap(), runs.join(&newer));
+    let listed = fathom_record::list(runs).unwrap();
+    let of = |at: usize| {
+        (
+            listed[at].id.as_str(),
+            listed[at].started_ms,
+            listed[at].summary.is_ok(),
+        )
+    };
+    assert_eq!(of(0), (readable.as_str(), 1_000_000, true));
+    assert_eq!(of(1), (damaged.as_str(), 2_000_999, false));
+    assert_eq!(of(2), (newer.as_str(), 3_000_000, false));
+    assert_eq!(listed[1].command, None);
+    assert_eq!(listed[2].command.as_deref(), Some("test"));
+    assert!(Entries::salvage(&runs.join(&newer)).is_err());
+}
+
+/// The last line of a record that was written before the clock was set back.
+#[test]
+fn a_record_that_goes_on_after_the_clock_was_set_back_goes_on_in_its_own_time() {
+    let runs = tempfile::tempdir().unwrap();
+    let dir = runs
+        .path()
+        .join(write(runs.path(), &header("x", 0), &[note("a")]));
+    let log = dir.join(EVENTS);
+    let ahead = fathom_record::now_ms() + 86_400_000;
+    append_raw(
+        &dir,
+        format!("{{\"at_ms\":{ahead},\"event\":\"note\",\"text\":\"b\"}}\n").as_bytes(),
+    );
+    let mut writer = Writer::reopen(&dir).unwrap();
+    writer.append(&note("c")).unwrap();
+    writer.finish(RunStatus::Complete).unwrap();
+    let record = Record::open(&dir).unwrap();
+    let times: Vec<u64> = record.entries.iter().map(|entry| entry.at_ms).collect();
+    assert!(
+        times.is_sorted() && times[times.len() - 1] < ahead + 600_000,
+        "{times:?}"
+    );
+    let gaps = record.entries.iter().filter_map(|entry| match entry.event {
+        Event::Resumed { gap_ms, .. } => Some(gap_ms),
+        _ => None,
+    });
+    assert_eq!(gaps.collect::<Vec<_>>(), [0]);
+    assert!(fs::read_to_string(log).unwrap().ends_with("\n"));
+}
+
+#[test]
+fn a_run_whose_log_is_gone_is_not_taken_for_one_whose_name_begins_alike() {
+    let runs = tempfile::tempdir().unwrap();
+    let runs = runs.path();
+    let meant = write(runs, &header("x", 0), &[]);
+    write(runs, &header("x", 0), &[]);
+    fs::remove_file(runs.join(&meant).join(EVENTS)).unwrap();
+    let error = find(runs, Some(&meant)).unwrap_err().to_string();
+    assert!(error.contains("it has no events.jsonl"), "{error}");
 }
 
 #[test]
@@ -181,7 +319,7 @@ fn events_of_a_later_kind_are_passed_over_and_counted() {
 }
 
 #[test]
-fn a_newer_version_is_refused_by_name_and_left_out_of_the_list() {
+fn a_newer_version_is_refused_by_name_and_listed() {
     let runs = tempfile::tempdir().unwrap();
     let id = write(runs.path(), &header("x", 0), &[]);
     write(runs.path(), &header("y", 1), &[]);
@@ -195,8 +333,8 @@ fn a_newer_version_is_refused_by_name_and_left_out_of_the_list() {
     .unwrap();
     let error = Record::open(&dir).unwrap_err().to_string();
     assert!(error.contains("newer Fathom"), "{error}");
-    let listing = scan(runs.path()).unwrap();
-    assert_eq!((listing.runs.len(), listing.unreadable.len()), (1, 1));
+    let listed = fathom_record::list(runs.path()).unwrap();
+    assert!(listed[0].summary.is_err() && listed[1].summary.is_ok());
 }
 
 #[test]

@@ -7,10 +7,11 @@ use fathom_analysis::hosts::{Overlap, totals};
 use fathom_analysis::nodes::Windows;
 use fathom_analysis::rate::PERCENTILES;
 use fathom_model::{
-    DiskUse, Doubt, Entry, Event, Failure, Host, JobResult, Results, RunDocument, RunStatus, Volume,
+    DiskUse, Doubt, Entry, Event, Failure, Host, JobResult, Results, RunDocument, RunStatus,
+    Volume, units,
 };
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
-use fathom_record::{Entries, Header, Record, RecordError};
+use fathom_record::{DamagedLines, Entries, Header, Record, RecordError};
 use jiff::Timestamp;
 
 use crate::samples::Tally;
@@ -37,15 +38,20 @@ pub fn document(record: &Record) -> RunDocument {
 /// # Errors
 /// When the folder is no record, is of a newer Fathom, or cannot be read.
 pub fn read(dir: &Path) -> Result<RunDocument, RecordError> {
-    let mut entries = Entries::open(dir)?;
+    Ok(read_entries(Entries::open(dir)?))
+}
+
+/// As [`read`], of a record that has been opened.
+#[must_use]
+pub fn read_entries(mut entries: Entries) -> RunDocument {
     let run = Run::of(&entries);
     let mut windows = Windows::default();
     let mut doc = run.read(&mut entries, |run, entry| {
         windows.take(entry);
         run.take(entry);
     });
-    doc.nodes = nodes::uses(dir, &windows.finish());
-    Ok(doc)
+    doc.nodes = nodes::uses(entries.dir(), &windows.finish());
+    doc
 }
 
 /// Takes the histograms out: they are long, and their percentiles stay.
@@ -83,6 +89,22 @@ pub fn rfc3339(ms: u64) -> String {
     format!("{time:.3}")
 }
 
+/// What a job's search for the depth that keeps a latency came to.
+fn latency_target(job: &JobResult) -> Option<String> {
+    let found = job.latency_target?;
+    let verdict = match job.error {
+        0 => format!("its search ended at depth {}", found.depth),
+        _ => format!("it failed at depth {}", found.depth),
+    };
+    Some(format!(
+        "{}: latency_target {} for {} % of the I/Os in windows of {}: {verdict}",
+        job.name,
+        units::latency(found.target_ns as f64),
+        found.percentile,
+        units::latency(found.window_us as f64 * 1000.0)
+    ))
+}
+
 /// What is to know of a run that was resumed.
 fn interruption(after: Option<RunStatus>, gap_ms: u64) -> String {
     let how = match after {
@@ -91,7 +113,7 @@ fn interruption(after: Option<RunStatus>, gap_ms: u64) -> String {
         Some(RunStatus::Failed) => "had ended with failures",
         Some(RunStatus::Complete | RunStatus::Running) => "had ended",
     };
-    let gap = fathom_model::units::duration(gap_ms);
+    let gap = units::duration(gap_ms);
     format!("the run {how} and was resumed: nothing was measured for {gap}")
 }
 
@@ -127,6 +149,12 @@ impl Run {
                 Ok(entry) => take(&mut self, &entry),
                 Err(damage) => self.note(&damage.to_string()),
             }
+        }
+        if entries.damaged.count > 0 {
+            let DamagedLines { count, first } = entries.damaged;
+            self.note(&format!(
+                "{count} damaged lines of the record were passed over, the first is line {first}: figures may be missing, or stand under the step before theirs"
+            ));
         }
         if entries.unknown_events > 0 {
             self.note(&format!(
@@ -270,6 +298,7 @@ impl Run {
             .into_iter()
             .map(|(_, sentence)| sentence)
             .chain(volumes::notes(&doc))
+            .chain(doc.jobs.iter().filter_map(latency_target))
             .chain(said)
             .collect();
         doc

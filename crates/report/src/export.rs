@@ -8,6 +8,7 @@ use fathom_analysis::rate::PERCENTILES;
 use fathom_analysis::{
     Estimate, Figures, Outcome, PointResult, Series, best, engines_of, measured_of,
 };
+use fathom_model::result::LatencyTarget;
 use fathom_model::{Direction, RunStatus, text};
 use serde::Serialize;
 
@@ -203,6 +204,8 @@ struct Point<'c> {
     write: Option<Rates>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trim: Option<Rates>,
+    #[serde(skip_serializing_if = "<[LatencyTarget]>::is_empty")]
+    latency_targets: &'c [LatencyTarget],
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     doubts: &'c [String],
 }
@@ -281,6 +284,7 @@ fn point(point: &PointResult) -> Point<'_> {
         read: point.read.as_ref().map(rates),
         write: point.write.as_ref().map(rates),
         trim: point.trim.as_ref().map(rates),
+        latency_targets: &point.latency_targets,
         doubts: &point.doubts,
     }
 }

@@ -37,10 +37,10 @@ pub mod sweep;
 pub mod table;
 pub mod volumes;
 
-pub use document::{document, drop_histograms, read};
+pub use document::{document, drop_histograms, read, read_entries};
 pub use doubts::doubts;
 pub use style::Style;
-pub use sweep::{CampaignRecord, read_sweep};
+pub use sweep::{CampaignRecord, read_sweep, sweep_of};
 pub use table::{campaign_table, figures_so_far, table};
 
 #[cfg(test)]

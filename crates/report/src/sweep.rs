@@ -24,6 +24,14 @@ pub struct CampaignRecord {
     pub sweep: Sweep,
 }
 
+impl CampaignRecord {
+    /// What says that a part of the record could not be read.
+    pub fn damage(&self) -> impl Iterator<Item = &str> {
+        let notes = self.run.notes.iter().map(String::as_str);
+        notes.filter(|note| note.contains("damaged"))
+    }
+}
+
 /// Reads the curves of a record folder, in memory for its points, not for its
 /// samples. A damaged line ends the reading, and a note says so.
 ///
@@ -33,12 +41,21 @@ pub fn read_sweep(dir: &Path) -> Result<CampaignRecord, RecordError> {
     read_along(dir, |_| ())
 }
 
+/// As [`read_sweep`], of a record that has been opened.
+#[must_use]
+pub fn sweep_of(entries: Entries) -> CampaignRecord {
+    along(entries, |_| ())
+}
+
 /// [`read_sweep`], which gives every entry to `each` as it goes by.
 pub(crate) fn read_along(
     dir: &Path,
-    mut each: impl FnMut(&Entry),
+    each: impl FnMut(&Entry),
 ) -> Result<CampaignRecord, RecordError> {
-    let mut entries = Entries::open(dir)?;
+    Ok(along(Entries::open(dir)?, each))
+}
+
+fn along(mut entries: Entries, mut each: impl FnMut(&Entry)) -> CampaignRecord {
     let run = Run::of(&entries);
     let imported = entries.header.command == "import";
     let mut collector = Collector::new();
@@ -76,12 +93,12 @@ pub(crate) fn read_along(
         run.notes.push(format!("{text}: {}", engines.join(", ")));
     }
     run.engine_version = run.engine_version.or_else(|| engines.first().cloned());
-    Ok(CampaignRecord {
+    CampaignRecord {
         header: entries.header,
         run,
         engines,
         sweep: collector.finish(),
-    })
+    }
 }
 
 /// Marks the figures of a step that are to be doubted; `run` tells of its

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use fathom_model::result::LatencyTarget;
 use fathom_model::{
     Direction, DirectionResult, Doubt, Entry, Event, Failure, Histogram, JobResult, Point,
     RunStatus, StageEnd,
@@ -74,6 +75,7 @@ struct Attempt {
 #[derive(Debug, Default)]
 struct Measured {
     directions: BTreeMap<Direction, Rates>,
+    latency_targets: Vec<LatencyTarget>,
     doubts: Vec<String>,
     engine: Option<String>,
 }
@@ -238,7 +240,7 @@ impl Attempt {
             return Repetition::Unfinished;
         }
         if self.failures.is_empty() {
-            let failed = self.jobs.iter().filter(|job| job.error != 0);
+            let failed = self.jobs.iter().filter(|job| job.has_failed());
             let reason = |job: &JobResult| format!("{}: error {}", job.name, job.error);
             self.failures = failed.map(reason).collect();
         }
@@ -259,6 +261,8 @@ impl Measured {
         let mut measured = Self::default();
         let single = |job: &&JobResult| !job.is_sum_of_clients();
         let jobs: Vec<&JobResult> = jobs.iter().filter(single).collect();
+        let targets = jobs.iter().filter_map(|job| job.latency_target);
+        measured.latency_targets = targets.collect();
         let groups = groups(jobs.iter().copied());
         for dir in [
             Direction::Read,
@@ -395,6 +399,9 @@ impl Gathered {
             read: figures(&done, Direction::Read),
             write: figures(&done, Direction::Write),
             trim: figures(&done, Direction::Trim),
+            latency_targets: (done.iter())
+                .flat_map(|measured| measured.latency_targets.iter().copied())
+                .collect(),
             doubts,
             point: self.point,
         }

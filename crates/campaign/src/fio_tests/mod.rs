@@ -7,13 +7,13 @@ mod names;
 mod res;
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use fathom_engine::fio::failures::{End, Evidence, judge};
 use fathom_engine::fio::import::{self, Format};
 use fathom_engine::jobfile::{JobFile, table};
+use fathom_engine::regular;
 use fathom_model::{Failure, FailureKind, Point, Results};
 
 /// Larger files are no reports of fio.
@@ -95,11 +95,10 @@ pub fn are_results(files: &[PathBuf]) -> bool {
 }
 
 /// Reads every test among `files`, which lie in `root` or below it, in the order
-/// of their names. Other files are passed over.
-///
-/// # Errors
-/// When a file cannot be read.
-pub fn read(root: &Path, files: &[PathBuf]) -> Result<Vec<Test>, FioTestsError> {
+/// of their names, and why others among them cannot be read. Other files are passed
+/// over.
+#[must_use]
+pub fn read(root: &Path, files: &[PathBuf]) -> (Vec<Test>, Vec<FioTestsError>) {
     let absolute = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     let above = names::numbered_end(&absolute);
     let mut found: BTreeMap<String, Files> = BTreeMap::new();
@@ -114,12 +113,15 @@ pub fn read(root: &Path, files: &[PathBuf]) -> Result<Vec<Test>, FioTestsError> 
         };
         found.entry(id).or_default().insert(kind, path.clone());
     }
-    let mut tests = Vec::new();
+    let (mut tests, mut unread) = (Vec::new(), Vec::new());
     for (id, files) in found {
-        tests.push(test(id, &files)?);
+        match test(id, &files) {
+            Ok(test) => tests.push(test),
+            Err(error) => unread.push(error),
+        }
     }
     set_x(&mut tests);
-    Ok(tests)
+    (tests, unread)
 }
 
 /// A path without the ending that fio-tests gave it, and which it was.
@@ -130,12 +132,7 @@ fn split(path: &Path) -> Option<(String, Kind)> {
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, FioTestsError> {
-    let read = || {
-        let mut bytes = Vec::new();
-        File::open(path)?.take(BYTES_MAX).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    read().map_err(|source| FioTestsError::File {
+    regular::read(path, BYTES_MAX).map_err(|source| FioTestsError::File {
         path: path.to_owned(),
         source,
     })

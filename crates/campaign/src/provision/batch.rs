@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::How;
 use crate::run::RunError;
+use crate::run::records::not_another;
 
 /// The command, as the records name it.
 pub const COMMAND: &str = "provision";
@@ -57,15 +58,26 @@ pub struct Batch {
 /// The last batch under a folder of records.
 ///
 /// # Errors
-/// When the records cannot be read, or there is none.
+/// When the records cannot be read, or one that may be of it, or there is none.
 pub fn last(runs_dir: &Path) -> Result<Batch, RunError> {
     let mut found: Option<Batch> = None;
     // The newest record first: all others of its batch are near it.
-    for summary in fathom_record::list(runs_dir)?.into_iter().rev() {
-        if summary.command != COMMAND {
+    for run in fathom_record::list(runs_dir)?.iter().rev() {
+        if run
+            .command
+            .as_ref()
+            .is_some_and(|command| command != COMMAND)
+        {
             continue;
         }
-        let dir = runs_dir.join(&summary.id);
+        let dir = runs_dir.join(&run.id);
+        let summary = match &run.summary {
+            Ok(summary) => summary,
+            Err(error) if may_be_of(found.as_ref(), run.started_ms) => {
+                return Err(not_another(&dir, error));
+            }
+            Err(_) => continue,
+        };
         let Some(facts) = Facts::read(&Entries::open(&dir)?.header) else {
             continue;
         };
@@ -86,4 +98,59 @@ pub fn last(runs_dir: &Path) -> Result<Batch, RunError> {
             runs_dir.display()
         ))
     })
+}
+
+/// Whether a record that cannot be read, of a run that began at `started_ms`, may be
+/// of the batch that is looked for.
+fn may_be_of(batch: Option<&Batch>, started_ms: u64) -> bool {
+    let begun = batch.and_then(|batch| batch.facts.batch.split('-').next()?.parse::<u64>().ok());
+    // Names of folders say whole seconds.
+    begun.is_none_or(|begun| started_ms.saturating_add(1000) > begun)
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_record::{EVENTS, Writer};
+
+    use super::*;
+
+    #[test]
+    fn a_batch_of_which_a_record_cannot_be_read_is_not_taken_for_one_that_was_killed_early() {
+        let runs = tempfile::tempdir().unwrap();
+        let begin = |name: &str, command: &str, facts: Value, started_ms| {
+            let mut header = Header::new(name, command);
+            header.started_ms = started_ms;
+            header.facts.insert(FACTS.to_owned(), facts);
+            let writer = Writer::create(runs.path(), &header).unwrap();
+            writer.finish(RunStatus::Interrupted).unwrap()
+        };
+        let how = json!({"workload": "sequential", "method": "sc", "engine": "sim"});
+        let of = |place: usize| json!({"batch": "5000-1", "drives": ["/dev/a", "/dev/b"], "place": place, "how": how});
+        let spoil = |dir: &std::path::Path, reason: &str| {
+            std::fs::write(dir.join(EVENTS), format!("{reason}\n")).unwrap();
+        };
+        let before = begin("c", COMMAND, of(0), 1_000);
+        spoil(&before, "damaged before the batch began");
+        let others = begin("d", "job run", json!({}), 9_000);
+        spoil(
+            &others,
+            r#"{"format":"fathom-record","version":99,"command":"job run"}"#,
+        );
+        begin("a", COMMAND, of(0), 6_000);
+        let second = begin("b", COMMAND, of(1), 7_000);
+        assert!(
+            last(runs.path())
+                .unwrap()
+                .records
+                .iter()
+                .all(Option::is_some)
+        );
+        spoil(&second, "damaged");
+        let refused = last(runs.path()).unwrap_err();
+        assert!(matches!(refused, RunError::Refused(_)), "{refused}");
+        assert!(
+            refused.to_string().contains(&*second.to_string_lossy()),
+            "{refused}"
+        );
+    }
 }

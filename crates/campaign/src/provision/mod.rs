@@ -6,7 +6,6 @@
 //! fails does not stop the others.
 
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use fathom_kconfig::Config;
 use fathom_model::RunStatus;
@@ -135,8 +134,7 @@ impl Provision {
     /// A new batch of drives.
     #[must_use]
     pub fn new(how: How, drives: Vec<Drive>, config: Config, options: Options) -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now_ms = since.map_or(0, |since| since.as_millis());
+        let now_ms = fathom_record::now_ms();
         let batch = format!("{now_ms}-{}", std::process::id());
         let records = vec![None; drives.len()];
         Self::with(how, drives, records, config, options, batch)

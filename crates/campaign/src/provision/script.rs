@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::rc::Rc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use fathom_device::purge::{Choice, Want};
 use fathom_device::safety::Confirmations;
@@ -146,8 +145,7 @@ impl Provision {
             return None;
         }
         let state = self.options.ledgers.state(&one.drive.path, None).ok()?;
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now_ms = since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0));
+        let now_ms = fathom_record::now_ms();
         let wanted = Wanted {
             pattern: one.load,
             bs_bytes: settings.bs_of(phase(one)),

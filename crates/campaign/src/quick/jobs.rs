@@ -24,7 +24,7 @@ pub fn iops_by_job(record: &Record) -> BTreeMap<String, u64> {
             Event::Finished { results } => {
                 for job in results.jobs.iter().filter(|job| !job.is_sum_of_clients()) {
                     let key = (step.clone(), job.name.clone());
-                    if job.error != 0 {
+                    if job.has_failed() {
                         failed.insert(key.clone());
                     }
                     let iops: f64 = job.directions().map(|(_, found)| found.iops).sum();

@@ -345,6 +345,7 @@ fn steps(facts: &Facts, writer: &Writer) -> Result<Vec<StepRequest>, QuickError>
                 interval: INTERVAL,
                 deadline: None,
             },
+            max_errors: None,
         });
     }
     Ok(steps)

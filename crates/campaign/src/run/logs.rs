@@ -5,7 +5,6 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::precondition::Method;
 
@@ -189,9 +188,7 @@ pub(crate) fn provisioning(method: Method) -> (&'static str, &'static str) {
 }
 
 fn now() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
+    fathom_record::now().as_secs()
 }
 
 #[cfg(test)]

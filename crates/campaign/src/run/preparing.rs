@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::rc::Rc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use fathom_device::safety::Confirmations;
 use fathom_engine::select::Selected;
@@ -293,8 +292,7 @@ impl Ready<'_> {
         if state.made.is_none() {
             return;
         }
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now_ms = since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0));
+        let now_ms = fathom_record::now_ms();
         for phase in self.phases_left() {
             if self.found.contains_key(&phase) {
                 continue;

@@ -10,11 +10,11 @@ use fathom_analysis::snia::{Setup, WriteCache};
 use fathom_engine::select::Selected;
 use fathom_engine::sim::SIMULATED;
 use fathom_model::Environment;
-use fathom_record::{Entries, Header, Writer};
+use fathom_record::{Entries, Header, RecordError, Writer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Begin, RunError, identity};
+use super::{Begin, PLAN_FILE, RunError, identity};
 use crate::plan::{Plan, Step};
 use crate::snia::Snia;
 
@@ -61,21 +61,34 @@ pub(crate) fn real(folder: &Path) -> PathBuf {
 /// folder are its own, also when it has been moved.
 ///
 /// # Errors
-/// When the records cannot be read.
+/// When the records cannot be read, or a later one that may be meant.
 pub fn current(folder: &Path, runs_dir: &Path) -> Result<Option<PathBuf>, RunError> {
     let folder = real(folder);
     let within = real(runs_dir).starts_with(&folder);
-    for summary in fathom_record::list(runs_dir)?.into_iter().rev() {
-        if summary.command != COMMAND {
+    for run in fathom_record::list(runs_dir)?.iter().rev() {
+        let dir = runs_dir.join(&run.id);
+        let is_campaign = dir.join(PLAN_FILE).exists();
+        if run.command.as_ref().map_or(!is_campaign, |c| c != COMMAND) {
             continue;
         }
-        let dir = runs_dir.join(&summary.id);
+        if let Err(error) = &run.summary {
+            return Err(not_another(&dir, error));
+        }
         let facts = Facts::read(&Entries::open(&dir)?.header);
         if facts.is_some_and(|facts| within || facts.folder == folder) {
             return Ok(Some(dir));
         }
     }
     Ok(None)
+}
+
+/// Who asks for the last run of a kind is not given an older one when it may be
+/// one that cannot be read.
+pub(crate) fn not_another(dir: &Path, unreadable: &RecordError) -> RunError {
+    RunError::Refused(format!(
+        "the run that is meant may be one that cannot be read: {unreadable}\n  to do: name the run, or move {} out of the folder of runs",
+        dir.display()
+    ))
 }
 
 /// The engine that measured a campaign's record.

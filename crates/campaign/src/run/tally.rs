@@ -199,7 +199,7 @@ impl Open {
             return Some(Came::Failed(first.clone()));
         }
         let results = self.figures.as_deref()?;
-        if let Some(job) = results.jobs.iter().find(|job| job.error != 0) {
+        if let Some(job) = results.jobs.iter().find(|job| job.has_failed()) {
             let error = std::io::Error::from_raw_os_error(job.error);
             return Some(Came::Failed(format!("{}: {error}", job.name)));
         }
@@ -281,6 +281,21 @@ mod tests {
         assert_eq!(came(&[step(), finished(), killed]), Came::Unfinished);
         let failed = [step(), finished(), failure, ended(RunStatus::Failed)];
         assert_eq!(came(&failed), Came::Failed("EIO".into()));
+    }
+
+    #[test]
+    fn errors_that_a_job_went_past_leave_its_measurement_done() {
+        let with_errors = |total_errors| {
+            let mut event = finished();
+            if let Event::Finished { results } = &mut event {
+                let job = &mut results.jobs[0];
+                (job.error, job.total_errors) = (5, total_errors);
+            }
+            came(&[step(), event, ended(RunStatus::Complete)])
+        };
+        assert!(matches!(with_errors(Some(3)), Came::Done(_)));
+        assert!(matches!(with_errors(Some(0)), Came::Failed(_)));
+        assert!(matches!(with_errors(None), Came::Failed(_)));
     }
 
     #[test]

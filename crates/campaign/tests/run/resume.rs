@@ -1,10 +1,11 @@
 //! Records that go on: after a stop, a kill, a change of the jobs.
 
 use std::fs;
+use std::path::Path;
 
 use fathom_campaign::run::{Begin, Counts, Head, PLAN_FILE, Progress, RunError};
 use fathom_model::{Event, Exit, RunStatus};
-use fathom_record::{Entries, Record, Writer};
+use fathom_record::{EVENTS, Entries, Header, Record, Writer};
 
 use crate::run::support::{Campaign, begun, progress};
 
@@ -92,6 +93,33 @@ fn figures_that_a_kill_may_have_cut_short_are_measured_again() {
     let cut = text.rfind("{\"at_ms\"").unwrap();
     fs::write(&events, &text[..cut]).unwrap();
     assert_eq!(campaign.todo(), ["b 128 #1"]);
+}
+
+/// Breaks the first line of a record.
+fn damage(dir: &Path) {
+    let log = dir.join(EVENTS);
+    let text = fs::read_to_string(&log).unwrap();
+    fs::write(&log, text.replacen('{', "\0", 1)).unwrap();
+}
+
+#[test]
+fn a_campaign_whose_last_record_cannot_be_read_goes_on_with_no_other() {
+    let mut campaign = Campaign::on("");
+    campaign.run().unwrap();
+    let meant = campaign.begin(Begin::Again).run().unwrap().dir;
+    damage(&meant);
+    for begin in [Begin::Run, Begin::Resume] {
+        let refused = campaign.begin(begin).run().unwrap_err();
+        assert_eq!(refused.exit(), Exit::Refused);
+        let name = meant.file_name().unwrap().to_str().unwrap();
+        assert!(refused.to_string().contains(name), "{refused}");
+    }
+    assert_eq!(campaign.begin(Begin::Again).left(), 16);
+    // A damaged record of another command is none of a campaign.
+    fs::remove_dir_all(&meant).unwrap();
+    let other = Writer::create(&campaign.runs_dir(), &Header::new("x", "job run")).unwrap();
+    damage(&other.finish(RunStatus::Complete).unwrap());
+    assert_eq!(campaign.begin(Begin::Resume).left(), 0);
 }
 
 #[test]

@@ -89,6 +89,9 @@ struct Document<'c> {
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let dir = show::find(global, args.run.as_deref())?;
     let campaign = read_sweep(&dir)?;
+    for note in campaign.damage() {
+        out::note(format_args!("fathom: {note}"));
+    }
     let series = selected(&campaign, &args.only)?;
     let left_out: Vec<LeftOut> = series.iter().flat_map(|s| export::left_out(s)).collect();
     if args.out.as_deref() == Some(Path::new("-")) {

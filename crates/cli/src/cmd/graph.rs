@@ -132,12 +132,7 @@ fn graphs_of(dir: &Path, args: &Args) -> anyhow::Result<(Vec<Graph>, Vec<NotDraw
         return Ok((drawn, Vec::new()));
     }
     let record = fathom_report::read_sweep(dir)?;
-    for note in record
-        .run
-        .notes
-        .iter()
-        .filter(|note| note.contains("damaged"))
-    {
+    for note in record.damage() {
         out::note(format_args!("fathom: {note}"));
     }
     if record.sweep.series.is_empty() && args.only.is_empty() {

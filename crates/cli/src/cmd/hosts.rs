@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fathom_engine::jobfile::shell_quote;
-use fathom_engine::{Control, open_files};
+use fathom_engine::{Control, open_files, regular};
 use fathom_fleet::hosts::wire::Word;
 use fathom_fleet::hosts::{self, Job, kept};
 use fathom_fleet::local::FleetError;
@@ -129,10 +129,8 @@ pub fn listed(values: &[String]) -> anyhow::Result<(Vec<String>, HostVariables)>
 fn of_file(path: &Path, variables: &mut HostVariables) -> Result<Vec<String>, String> {
     let shown = path.display();
     let failed = |error: std::io::Error| format!("{shown}: {error}");
-    if path.metadata().map_err(failed)?.len() > HOST_FILE_BYTES_MAX {
-        return Err(format!("{shown} is too long for a host file"));
-    }
-    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let bytes = regular::read(path, HOST_FILE_BYTES_MAX).map_err(failed)?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("{shown} is no text"))?;
     let mut names = Vec::new();
     for line in text.lines() {
         let mut words = line.split_whitespace();

@@ -6,7 +6,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use fathom_engine::fio::import::{self, Format, ImportError};
-use fathom_model::{Event, Exit, Results, RunStatus};
+use fathom_engine::regular;
+use fathom_model::{Event, Exit, Results, RunStatus, units};
 use fathom_record::{Header, RecordError, Writer};
 use serde_json::json;
 
@@ -17,6 +18,8 @@ use crate::out;
 
 /// Larger files are refused: they are no reports of fio.
 const MOST_BYTES: u64 = 1 << 30;
+/// Most bytes of the files of a folder, which are held at the same time.
+const MOST_BYTES_AT_ONCE: u64 = 4 << 30;
 /// More files in one import are refused: every one becomes a step of one run.
 const MOST_FILES: usize = 10_000;
 
@@ -39,7 +42,8 @@ Examples:
   fio --output-format=json+ job.fio | fathom import - --name job
 
 The run is 'failed' when a job in it reported an error, and 'interrupted' when
-fio was told to stop; both are imported, with exit code 0.")]
+fio was told to stop; both are imported, with exit code 0. What is damaged in a
+folder is named and left out, with exit code 1.")]
 pub struct Args {
     /// Outputs of fio, or folders of them; '-' reads stdin
     #[arg(required = true, value_name = "PATH")]
@@ -68,25 +72,50 @@ struct Source {
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let first = &args.paths[0];
     let name = args.name.clone().unwrap_or_else(|| name_of(first));
-    if let Some(files) = results_of_fio_tests(&args.paths)? {
-        let dir = fio_tests::import(global, &name, first, &files)?;
-        show::present(global, &dir, false)?;
-        if !global.quiet {
-            out::note(format_args!("recorded as {}", dir.display()));
+    let mut unread = Vec::new();
+    let dir = match results_of_fio_tests(&args.paths)? {
+        Some(found) => {
+            unread = found.unread;
+            let dir = fio_tests::import(global, &name, first, &found.files, &mut unread)?;
+            show::present(global, &dir, false)?;
+            dir
         }
-        return Ok(Exit::Success);
-    }
-    let sources = read_all(&args.paths)?;
-    let dir = write_record(global, &name, &sources).map_err(|error| ExitError {
-        exit: Exit::Record,
-        message: error.to_string(),
-    })?;
-    show::present(global, &dir, false)?;
+        None => {
+            let sources = read_all(&args.paths, &mut unread)?;
+            let recorded = write_record(global, &name, &sources);
+            let dir = recorded.map_err(|error| ExitError {
+                exit: Exit::Record,
+                message: error.to_string(),
+            })?;
+            show::present(global, &dir, false)?;
+            if !global.quiet {
+                summary(&sources).iter().for_each(out::note);
+            }
+            dir
+        }
+    };
     if !global.quiet {
-        summary(&sources).iter().for_each(out::note);
         out::note(format_args!("recorded as {}", dir.display()));
     }
-    Ok(Exit::Success)
+    Ok(tell_unread(&unread))
+}
+
+/// Names what could not be read beside what was imported.
+fn tell_unread(unread: &[String]) -> Exit {
+    for reason in unread.iter().take(MOST_LINES) {
+        out::note(format_args!("not imported: {reason}"));
+    }
+    if let Some(more) = unread
+        .len()
+        .checked_sub(MOST_LINES)
+        .filter(|&more| more > 0)
+    {
+        out::note(format_args!("and {more} more"));
+    }
+    match unread {
+        [] => Exit::Success,
+        _ => Exit::Failed,
+    }
 }
 
 /// A line a file: `imported result.json: json of fio-3.33, 2 jobs`; of many
@@ -152,29 +181,37 @@ fn input_error(message: String) -> anyhow::Error {
     .into()
 }
 
-/// Reads every source before anything is written.
-fn read_all(paths: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
+/// Reads every source before anything is written. What is damaged in a folder is added
+/// to `unread`; a file that is named must be good.
+fn read_all(paths: &[PathBuf], unread: &mut Vec<String>) -> anyhow::Result<Vec<Source>> {
     let mut sources = Vec::new();
     for path in paths {
         if path.is_dir() {
-            sources.extend(read_folder(path)?);
+            sources.extend(read_folder(path, unread)?);
         } else {
-            let bytes = read_file(path)
-                .map_err(|error| input_error(format!("{}: {error}", path.display())))?;
-            let source = parse(path.clone(), name_of(path), bytes)
-                .map_err(|error| input_error(format!("{}: {error}", path.display())))?;
+            let source = read_source(path, name_of(path)).map_err(|unread| {
+                let (Unread::Foreign(reason) | Unread::Damaged(reason)) = unread;
+                input_error(format!("{}: {reason}", path.display()))
+            })?;
             sources.push(source);
         }
     }
     Ok(sources)
 }
 
+/// The files of a folder, and what of it cannot be looked into.
+#[derive(Debug, Default)]
+struct Found {
+    files: Vec<PathBuf>,
+    unread: Vec<String>,
+}
+
 /// The files of the one folder that is to be imported, when they are results of
 /// fio-tests. Such a folder becomes a run of its own.
-fn results_of_fio_tests(paths: &[PathBuf]) -> anyhow::Result<Option<Vec<PathBuf>>> {
+fn results_of_fio_tests(paths: &[PathBuf]) -> anyhow::Result<Option<Found>> {
     for path in paths.iter().filter(|path| path.is_dir()) {
-        let files = files_of(path)?;
-        if !fathom_campaign::fio_tests::are_results(&files) {
+        let found = files_of(path)?;
+        if !fathom_campaign::fio_tests::are_results(&found.files) {
             continue;
         }
         if paths.len() > 1 {
@@ -184,99 +221,145 @@ fn results_of_fio_tests(paths: &[PathBuf]) -> anyhow::Result<Option<Vec<PathBuf>
             );
             return Err(input_error(message));
         }
-        return Ok(Some(files));
+        return Ok(Some(found));
     }
     Ok(None)
 }
 
 /// All files in a folder and below, by name.
-fn files_of(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    files_below(folder, &mut files)
-        .map_err(|error| input_error(format!("{}: {error}", folder.display())))?;
-    files.sort();
-    Ok(files)
+fn files_of(folder: &Path) -> anyhow::Result<Found> {
+    let unread = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
+    let mut found = Found::default();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(below) = folders.pop() {
+        let entries = match fs::read_dir(&below) {
+            Ok(entries) => entries,
+            Err(error) if below == folder => return Err(input_error(unread(folder, error))),
+            Err(error) => {
+                found.unread.push(unread(&below, error));
+                continue;
+            }
+        };
+        for entry in entries {
+            match entry {
+                Ok(entry) => look(&entry, &mut folders, &mut found.files),
+                Err(error) => found.unread.push(unread(&below, error)),
+            }
+        }
+    }
+    found.files.sort();
+    found.unread.sort();
+    Ok(found)
+}
+
+/// Links to folders are not followed, hidden names passed over.
+fn look(entry: &fs::DirEntry, folders: &mut Vec<PathBuf>, files: &mut Vec<PathBuf>) {
+    if entry.file_name().as_encoded_bytes().starts_with(b".") {
+        return;
+    }
+    let path = entry.path();
+    if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+        folders.push(path);
+    } else if !path.is_dir() {
+        files.push(path);
+    }
+}
+
+/// Why a file is not imported.
+enum Unread {
+    /// fio did not write it.
+    Foreign(String),
+    /// fio may have written it, and it cannot be read.
+    Damaged(String),
 }
 
 /// Every file of fio in a folder and below, by name; others are passed over.
-fn read_folder(folder: &Path) -> anyhow::Result<Vec<Source>> {
-    let files = files_of(folder)?;
+fn read_folder(folder: &Path, unread: &mut Vec<String>) -> anyhow::Result<Vec<Source>> {
+    let found = files_of(folder)?;
+    let files = found.files;
     if files.len() > MOST_FILES {
         let path = folder.display();
         let message = format!("{path}: {} files; import at most {MOST_FILES}", files.len());
         return Err(input_error(message));
     }
     let mut sources = Vec::new();
-    let mut passed_over = Vec::new();
-    for path in files {
-        let step = path
-            .strip_prefix(folder)
-            .unwrap_or(&path)
-            .with_extension("");
-        let step = step.to_string_lossy().into_owned();
-        let bytes = read_file(&path);
-        match bytes
-            .map_err(|error| error.to_string())
-            .and_then(|bytes| parse(path.clone(), step, bytes).map_err(|error| error.to_string()))
-        {
+    let mut foreign = Vec::new();
+    let mut damaged = found.unread;
+    let mut left = MOST_BYTES_AT_ONCE;
+    for path in &files {
+        let step = path.strip_prefix(folder).unwrap_or(path).with_extension("");
+        match read_within(path, step.to_string_lossy().into_owned(), &mut left) {
             Ok(source) => sources.push(source),
-            Err(error) => passed_over.push(format!("{}: {error}", path.display())),
+            Err(Unread::Foreign(reason)) => foreign.push(format!("{}: {reason}", path.display())),
+            Err(Unread::Damaged(reason)) => damaged.push(format!("{}: {reason}", path.display())),
         }
     }
     if sources.is_empty() {
-        let reason = match passed_over.as_slice() {
-            [] => "it has no files".to_owned(),
-            [first, ..] => format!("{} files were looked at; {first}", passed_over.len()),
+        let reason = match damaged.iter().chain(&foreign).next() {
+            None => "it has no files".to_owned(),
+            Some(first) => format!("{} were looked at; {first}", counted(files.len(), "file")),
         };
         let path = folder.display();
         return Err(input_error(format!(
             "{path}: no output of fio in this folder; {reason}"
         )));
     }
-    if !passed_over.is_empty() {
+    if !foreign.is_empty() {
         out::note(format_args!(
             "passed over {} in {} that fio did not write",
-            counted(passed_over.len(), "file"),
+            counted(foreign.len(), "file"),
             folder.display()
         ));
     }
+    unread.extend(damaged);
     Ok(sources)
 }
 
-/// Plain files below a folder; links to folders are not followed, nor hidden names.
-fn files_below(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder)? {
-            let entry = entry?;
-            if entry.file_name().as_encoded_bytes().starts_with(b".") {
-                continue;
-            }
-            let path = entry.path();
-            if entry.file_type()?.is_dir() {
-                folders.push(path);
-            } else if path.is_file() {
-                files.push(path);
-            }
-        }
+/// Reads one of many files, which together have `left` bytes at most.
+fn read_within(path: &Path, step: String, left: &mut u64) -> Result<Source, Unread> {
+    let bytes = fs::metadata(path).map_or(0, |file| file.len());
+    if bytes > *left && bytes <= MOST_BYTES {
+        let most = units::bytes(MOST_BYTES_AT_ONCE as f64);
+        let reason = format!("more than {most} in one import; import it by itself");
+        return Err(Unread::Damaged(reason));
     }
-    Ok(())
+    let source = read_source(path, step)?;
+    *left = left.saturating_sub(source.bytes.len() as u64);
+    Ok(source)
 }
 
+fn read_source(path: &Path, step: String) -> Result<Source, Unread> {
+    let bytes = read_file(path).map_err(|error| match error.kind() {
+        io::ErrorKind::Unsupported | io::ErrorKind::FileTooLarge => {
+            Unread::Foreign(error.to_string())
+        }
+        _ => Unread::Damaged(error.to_string()),
+    })?;
+    parse(path.to_owned(), step, bytes).map_err(|error| match error {
+        ImportError::Empty | ImportError::NotFio { .. } => Unread::Foreign(error.to_string()),
+        ImportError::NoJobs(_) | ImportError::Json(_) => Unread::Damaged(error.to_string()),
+    })
+}
+
+/// A file that is named, or what somebody has opened for this program: `<(fio …)` of a
+/// shell is a pipe in /dev/fd.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    if path.starts_with("/dev/fd") && !path.is_file() {
+        return read_open(fs::File::open(path)?);
+    }
+    match path == Path::new("-") {
+        true => read_open(io::stdin().lock()),
+        false => regular::read(path, MOST_BYTES),
+    }
+}
+
+fn read_open(input: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let limit = MOST_BYTES + 1;
-    if path == Path::new("-") {
-        io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
-    } else {
-        fs::File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    input.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MOST_BYTES {
+        true => Err(io::ErrorKind::FileTooLarge.into()),
+        false => Ok(bytes),
     }
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(io::Error::other(
-            "larger than 1 GiB: this is no report of fio",
-        ));
-    }
-    Ok(bytes)
 }
 
 fn parse(path: PathBuf, step: String, bytes: Vec<u8>) -> Result<Source, ImportError> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fathom_model::{Exit, RunStatus, units};
-use fathom_record::Summary;
+use fathom_record::{Listed, Summary};
 use fathom_report::document::rfc3339;
 use fathom_report::grid::{Cell, Grid, figures, words};
 use fathom_report::style::Tone;
@@ -40,9 +40,15 @@ struct Document {
 #[derive(Debug, Serialize)]
 struct Entry {
     id: String,
-    name: String,
-    command: String,
-    status: RunStatus,
+    /// Absent for a run that cannot be read, as what follows is where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    /// As it ended, or that it cannot be read.
+    status: String,
+    #[serde(skip)]
+    tone: Tone,
     /// RFC 3339 UTC.
     started: String,
     /// Absent for a run that was killed or still goes on.
@@ -51,6 +57,9 @@ struct Entry {
     /// Absent where no one figure stands for the run.
     #[serde(flatten)]
     figure: Option<Figure>,
+    /// Why it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -61,19 +70,11 @@ struct Figure {
 
 /// Lists the runs.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let mut listing = fathom_record::scan(&global.runs)?;
-    for error in &listing.unreadable {
-        out::note(format_args!("fathom: {error}"));
-    }
+    let mut runs = fathom_record::list(&global.runs)?;
     if let Some(last) = args.last {
-        let old = listing.runs.len().saturating_sub(last);
-        listing.runs.drain(..old);
+        runs.drain(..runs.len().saturating_sub(last));
     }
-    let runs: Vec<Entry> = listing
-        .runs
-        .into_iter()
-        .map(|run| entry(global, run))
-        .collect();
+    let runs: Vec<Entry> = runs.into_iter().map(|run| entry(global, run)).collect();
     if global.json {
         out::json(&Document {
             schema: "fathom.runs/1",
@@ -89,23 +90,52 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         return Ok(Exit::Success);
     }
     out::text(table(&runs).render(out::style(global.color)));
+    for reason in runs.iter().filter_map(|run| run.reason.as_ref()) {
+        out::note(format_args!("unreadable: {reason}"));
+    }
     Ok(Exit::Success)
 }
 
-fn entry(global: &Global, summary: Summary) -> Entry {
+fn entry(global: &Global, run: Listed) -> Entry {
+    match run.summary {
+        Ok(summary) => readable(global, summary),
+        Err(error) => Entry {
+            id: run.id,
+            name: None,
+            command: run.command,
+            status: "unreadable".to_owned(),
+            tone: Tone::Bad,
+            started: rfc3339(run.started_ms),
+            ended: None,
+            duration_ms: None,
+            figure: None,
+            reason: Some(error.to_string()),
+        },
+    }
+}
+
+fn readable(global: &Global, summary: Summary) -> Entry {
+    let status = summary.status.unwrap_or(RunStatus::Running);
     let figure = figure(&global.runs.join(&summary.id));
-    let duration = |end: u64| end.saturating_sub(summary.started_ms);
+    // Records of before may be of a clock that was set back.
+    let duration = |end: u64| end.checked_sub(summary.started_ms);
     // How long an import took says nothing of the run.
     let ended_ms = summary.ended_ms.filter(|_| summary.command != "import");
     Entry {
         figure,
-        name: summary.name,
-        command: summary.command,
-        status: summary.status.unwrap_or(RunStatus::Running),
+        name: Some(summary.name),
+        command: Some(summary.command),
+        status: status.to_string(),
+        tone: match status {
+            RunStatus::Complete => Tone::Good,
+            RunStatus::Interrupted | RunStatus::Running => Tone::Doubtful,
+            RunStatus::Failed => Tone::Bad,
+        },
         started: rfc3339(summary.started_ms),
         ended: summary.ended_ms.map(rfc3339),
-        duration_ms: ended_ms.map(duration),
+        duration_ms: ended_ms.and_then(duration),
         id: summary.id,
+        reason: None,
     }
 }
 
@@ -137,17 +167,14 @@ fn table(runs: &[Entry]) -> Grid {
         figures("bandwidth", 0),
     ]);
     for run in runs {
-        let tone = match run.status {
-            RunStatus::Complete => Tone::Good,
-            RunStatus::Interrupted | RunStatus::Running => Tone::Doubtful,
-            RunStatus::Failed => Tone::Bad,
-        };
         let figure =
             |text: fn(Figure) -> String| run.figure.map_or_else(Cell::default, |f| text(f).into());
         grid.line([
             Cell::from(run.id.as_str()),
-            Cell::from(run.command.as_str()),
-            Cell::new(tone, run.status.to_string()),
+            run.command
+                .as_deref()
+                .map_or_else(Cell::default, Cell::from),
+            Cell::new(run.tone, run.status.as_str()),
             run.duration_ms
                 .map_or_else(Cell::default, |ms| units::duration(ms).into()),
             // Outputs of some ages, imported, do not tell how many I/Os there were.

@@ -6,7 +6,7 @@ mod samples;
 use std::path::{Path, PathBuf};
 
 use fathom_model::Exit;
-use fathom_record::RecordError;
+use fathom_record::{Entries, RecordError};
 
 use super::{ExitError, Global};
 use crate::format::Format;
@@ -24,7 +24,8 @@ Examples:
   fathom show randread                     the last whose name has this in it
   fathom show --json | jq '.jobs[].read.iops'
   fathom show --samples=csv > run.csv      one line per interval, job and direction
-  fathom show --output-format=terse        what fio itself would have printed")]
+  fathom show --output-format=terse        what fio itself would have printed
+  fathom show --salvage 20261121T1307      what is intact of a damaged record")]
 pub struct Args {
     /// A record folder, or its name or a part of it; without, the last run
     run: Option<String>,
@@ -45,7 +46,13 @@ pub struct Args {
     /// With --json: add the latency histograms, where there are any
     #[arg(long)]
     histograms: bool,
+    /// Of a damaged record, show whatever lines are intact
+    #[arg(long, conflicts_with = "output_format")]
+    salvage: bool,
 }
+
+/// How a record is opened: [`Entries::open`] or [`Entries::salvage`].
+type Open = fn(&Path) -> Result<Entries, RecordError>;
 
 /// Shows one run.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
@@ -53,20 +60,28 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     if let Some(format) = args.output_format {
         return raw::show(&dir, format);
     }
+    let open: Open = match args.salvage {
+        true => Entries::salvage,
+        false => Entries::open,
+    };
     if let Some(form) = args.samples {
         let form = if global.json {
             samples::Form::Json
         } else {
             form
         };
-        return samples::show(&dir, form, out::style(global.color));
+        return samples::show(open(&dir)?, form, out::style(global.color));
     }
-    present(global, &dir, args.histograms)?;
+    present_by(open, global, &dir, args.histograms)?;
     Ok(Exit::Success)
 }
 
 /// The run as a document or as tables; a campaign has one for each series.
 pub fn present(global: &Global, dir: &Path, histograms: bool) -> anyhow::Result<()> {
+    present_by(Entries::open, global, dir, histograms)
+}
+
+fn present_by(open: Open, global: &Global, dir: &Path, histograms: bool) -> anyhow::Result<()> {
     let style = out::style(global.color);
     if let Some(document) = super::purge::of_record(dir) {
         match global.json {
@@ -76,13 +91,13 @@ pub fn present(global: &Global, dir: &Path, histograms: bool) -> anyhow::Result<
         return Ok(());
     }
     if !global.json {
-        let campaign = fathom_report::read_sweep(dir)?;
+        let campaign = fathom_report::sweep_of(open(dir)?);
         if !campaign.sweep.series.is_empty() {
             out::text(fathom_report::campaign_table(&campaign, style));
             return Ok(());
         }
     }
-    let mut doc = fathom_report::read(dir)?;
+    let mut doc = fathom_report::read_entries(open(dir)?);
     if !global.json {
         out::text(fathom_report::table(&doc, style));
         return Ok(());

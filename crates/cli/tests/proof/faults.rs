@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fathom_testkit::{FaultFs, await_that, deny, signal_until_it_ends, skip};
+use fathom_testkit::{FaultFs, Op, await_that, deny, signal_until_it_ends, skip};
 use serde_json::Value;
 
 use crate::proof::{Folder, document, stderr};
@@ -196,6 +196,56 @@ fn a_file_system_whose_server_dies_is_an_io_error() {
         );
         let subject = failure.to_string();
         assert!(subject.contains(&file.display().to_string()), "{subject}");
+    }
+}
+
+/// One rule for both engines: what a job goes past leaves its run complete, and is
+/// counted; `--max-errors` draws the line elsewhere.
+#[test]
+fn failed_reads_that_a_job_goes_past_come_to_the_same_verdict_with_both_engines() {
+    let test = "failed_reads_that_a_job_goes_past_come_to_the_same_verdict_with_both_engines";
+    let faulty = match FaultFs::new() {
+        Ok(faulty) => faulty,
+        Err(reason) => return skip(test, &reason),
+    };
+    let file = faulty.path().join("f");
+    fs::write(&file, vec![1u8; 64 << 10]).unwrap();
+    let job = format!(
+        "[a]\nrw=read\nioengine=psync\ndirect=1\nbs=4k\nsize=64k\nfilename={}\n",
+        file.display()
+    );
+    let cases: [(&str, &[&str], i32); 7] = [
+        ("", &[], 1),
+        ("continue_on_error=write\n", &[], 1),
+        ("continue_on_error=io\n", &[], 0),
+        ("ignore_error=EIO\n", &[], 0),
+        ("continue_on_error=all\n", &["--max-errors=4"], 0),
+        ("continue_on_error=all\n", &["--max-errors=3"], 1),
+        ("continue_on_error=all\n", &["--max-errors=24.9%"], 1),
+    ];
+    for engine in ["--engine=fio", "--engine=native"] {
+        for (options, limit, code) in &cases {
+            faulty.clear();
+            faulty.fail_from(Op::Read, 13, libc::EIO);
+            let folder = Folder::new();
+            folder.job(&format!("{job}{options}"));
+            let (doc, came) = folder.document(&[], &[&[engine], *limit].concat());
+            let status = if *code == 0 { "complete" } else { "failed" };
+            let about = format!("{engine} {options} {limit:?}: {doc}");
+            assert_eq!((came, &doc["status"]), (*code, &status.into()), "{about}");
+            let goes_on =
+                options.contains("io\n") || options.contains("all") || options.contains("EIO");
+            let errors = doc["jobs"][0]["total_errors"].as_u64();
+            if goes_on {
+                assert_eq!(errors, Some(4), "{about}");
+                let told = doc["notes"].to_string();
+                assert!(told.contains("went on after 4 failed I/Os"), "{about}");
+            }
+            if !limit.is_empty() && *code == 1 {
+                let message = doc["failures"][0]["message"].as_str().unwrap();
+                assert!(message.starts_with("4 of 16 I/Os failed"), "{about}");
+            }
+        }
     }
 }
 

@@ -91,7 +91,7 @@ struct Judge<'e> {
     evidence: &'e Evidence<'e>,
     messages: Vec<Message>,
     jobs_by_pid: BTreeMap<u32, String>,
-    /// A job ended with an error that it was to ignore: fio's exit code counts it
+    /// A job reports an error that it was to go past: fio's exit code may count it
     /// among the failed ones all the same.
     ignored: bool,
     verdict: Verdict,
@@ -130,7 +130,7 @@ impl Judge<'_> {
 
     fn report(&mut self, results: &Results) {
         for job in results.jobs.iter().filter(|job| job.error != 0) {
-            if is_ignored(results, job) {
+            if is_tolerated(results, job) && !self.was_ended_by_error(job) {
                 self.ignored = true;
                 let errors = job.total_errors.unwrap_or(1);
                 let plural = if errors == 1 { "" } else { "s" };
@@ -174,6 +174,18 @@ impl Judge<'_> {
         }
     }
 
+    /// Whether an error ended the job: fio says so of each such process, and of no
+    /// other (`thread_main` in backend.c).
+    fn was_ended_by_error(&self, job: &JobResult) -> bool {
+        self.messages.iter().any(|message| match message {
+            Message::JobError { pid, .. } => {
+                let of = self.jobs_by_pid.get(pid);
+                of.is_none_or(|name| *name == job.name)
+            }
+            _ => false,
+        })
+    }
+
     /// The error a job reports, with the words of the message that belongs to it.
     fn job_error(&self, job: &JobResult) -> Failure {
         let said = self.messages.iter().find_map(|message| match message {
@@ -213,7 +225,7 @@ impl Judge<'_> {
             },
         };
         let what = match job.total_errors {
-            Some(n) if n > 1 => format!("{n} I/Os failed and the job went on; the first: {what}"),
+            Some(n) if n > 1 => format!("{what}; {n} I/Os failed in all"),
             _ => what,
         };
         Failure::new(kind, what).about(&job.name).with_errno(errno)
@@ -354,12 +366,13 @@ fn option<'r>(results: &'r Results, job: &'r JobResult, name: &str) -> Option<&'
         .map(String::as_str)
 }
 
-/// Whether a job's error is one that it was told to ignore (`ignore_error`:
-/// errors between colons, the lists of reads, writes and verify between commas).
-fn is_ignored(results: &Results, job: &JobResult) -> bool {
-    let error = job.error.to_string();
-    option(results, job, "ignore_error")
-        .is_some_and(|lists| lists.split([',', ':']).any(|one| one.trim() == error))
+/// Whether the error that a job reports is one that it was told to go past: a counted
+/// one that `ignore_error` speaks of, or else one of those that `continue_on_error`
+/// goes past (`td_non_fatal_error` in td_error.c).
+pub(super) fn is_tolerated(results: &Results, job: &JobResult) -> bool {
+    let of_kind = job.error == Errno::IO.raw_os_error() || job.error == Errno::ILSEQ.raw_os_error();
+    job.total_errors.is_some_and(|errors| errors > 0)
+        && (of_kind || option(results, job, "ignore_error").is_some())
 }
 
 /// Whether a job moved nothing though it was to move something.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use fathom_model::{Failure, JobResult, Results, text};
 
-use super::failures::{errno_text_of, kind_of};
+use super::failures::{errno_text_of, is_tolerated, kind_of};
 use super::{json, normal, terse};
 
 /// Most messages of fio that are passed on, and the longest one in characters.
@@ -201,10 +201,15 @@ fn shown(line: &str, most: usize) -> String {
     text
 }
 
-/// The failures that a report tells of: a job's first error.
+/// The failures that a report tells of: a job's first error, unless the job was told to
+/// go past it.
 #[must_use]
 pub fn failures(results: &Results) -> Vec<Failure> {
-    results.jobs.iter().filter_map(failure).collect()
+    let failed = results
+        .jobs
+        .iter()
+        .filter(|job| !is_tolerated(results, job));
+    failed.filter_map(failure).collect()
 }
 
 fn failure(job: &JobResult) -> Option<Failure> {

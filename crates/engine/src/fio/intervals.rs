@@ -35,7 +35,7 @@ const DIRECTIONS: [Direction; 4] = [
 ];
 
 impl Intervals {
-    /// The events of one document that came `at` after the run's start.
+    /// The events of one document of `at` after the run's start.
     pub fn document(&mut self, results: &Results, at: Duration, eta_s: Option<u64>) -> Vec<Event> {
         let t_ms = millis(at);
         let mut events = Vec::new();

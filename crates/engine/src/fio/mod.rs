@@ -13,6 +13,7 @@
 
 use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
 
+mod arrivals;
 pub mod client;
 mod expect;
 pub mod failures;

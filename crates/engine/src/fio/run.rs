@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use fathom_model::{Event, Failure, FailureKind, Results};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::arrivals::Arrivals;
 use super::client::{Hosts, QUIT_WAIT};
 use super::failures::{End, Evidence, errno_text_of, judge};
 use super::guard::{Leash, Order, Report};
@@ -71,6 +72,7 @@ pub(super) fn run(
         timed_out: false,
         ready: false,
         stream: Stream::default(),
+        arrivals: Arrivals::default(),
         intervals: Intervals::default(),
         messages: Vec::new(),
         failures: Vec::new(),
@@ -164,6 +166,7 @@ struct Run<'r> {
     /// fio has installed its signal handlers.
     ready: bool,
     stream: Stream,
+    arrivals: Arrivals,
     intervals: Intervals,
     messages: Vec<String>,
     failures: Vec<Failure>,
@@ -187,6 +190,7 @@ impl Run<'_> {
         let mut ended_at = None;
         while !(self.end.is_some() && outputs.closed()) {
             let ready = self.wait(&outputs);
+            self.arrivals.look(self.started.elapsed());
             if ready.stdout {
                 outputs.stdout_closed = self.read_stdout(&mut chunk);
             }
@@ -311,7 +315,7 @@ impl Run<'_> {
     fn document(&mut self, bytes: &[u8]) {
         self.announce(None);
         self.ready = true;
-        let now = Instant::now();
+        let read_at = self.started.elapsed();
         let results = match json::parse_document(bytes) {
             Ok(results) => results,
             Err(error) => {
@@ -328,11 +332,10 @@ impl Run<'_> {
         if let Some(results) = self.status.early.take() {
             self.emit(Event::Status { results });
         }
+        let at = self.arrivals.date(read_at, results.timestamp_ms);
+        let now = self.started + at;
         let before = self.status.last_document.replace(now);
-        for event in self
-            .intervals
-            .document(&results, now - self.started, eta_s(bytes))
-        {
+        for event in self.intervals.document(&results, at, eta_s(bytes)) {
             self.emit(event);
         }
         if std::mem::take(&mut self.status.awaited) {

@@ -71,12 +71,22 @@ impl Buffers {
         unsafe { std::slice::from_raw_parts_mut(self.address(slot), len) }
     }
 
-    /// Never unmaps it: the kernel may still write to it. Closing an io_uring only
-    /// cancels what is under way, and what cannot be cancelled goes on behind it
-    /// (io_uring/io_uring.c, io_ring_exit_work); whatever was mapped at the same
-    /// address meanwhile would be overwritten.
+    /// Never unmaps it: the kernel may still write to it. Closing an io_uring asks for
+    /// what is under way to be cancelled and does not wait for it; what cannot be
+    /// cancelled goes on behind it (io_uring/io_uring.c, io_ring_exit_work). Pages of
+    /// direct or registered I/O are pinned and hurt nobody; but a buffered read is copied
+    /// to its address by one of the ring's own threads (io-wq), to whatever is mapped
+    /// there by then.
     pub(super) fn keep(&mut self) {
         self.kept = true;
+    }
+
+    /// Whether something is mapped at a page.
+    #[cfg(test)]
+    pub(super) fn is_mapped(address: *mut u8) -> bool {
+        let mut resident = 0;
+        // SAFETY: the call reads no memory of the page; it writes one byte to `resident`.
+        unsafe { libc::mincore(address.cast(), ALIGNMENT, &raw mut resident) == 0 }
     }
 
     /// Number of slots.

@@ -313,12 +313,27 @@ pub(super) struct OnError {
     pub(super) go_on: [bool; 3],
     /// Blocks that were read back and are not what was written.
     pub(super) go_on_verify: bool,
-    /// By direction, then blocks read back; these are not even counted as the
-    /// job's error.
+    /// By direction, then blocks read back: the errors that are gone past, where
+    /// it is not the usual ones ([`OnError::USUAL`]).
     pub(super) ignore: [Vec<i32>; 4],
 }
 
 impl OnError {
+    /// Errors that `continue_on_error` goes past (`td_error.c`).
+    const USUAL: [i32; 2] = [libc::EIO, libc::EILSEQ];
+
+    /// Whether the job goes past this error; `kind` is its direction's place, or that
+    /// of blocks read back.
+    pub(super) fn tolerates(&self, kind: usize, errno: i32) -> bool {
+        match &self.ignore[kind][..] {
+            [] => {
+                let on = self.go_on.get(kind).copied().unwrap_or(self.go_on_verify);
+                on && Self::USUAL.contains(&errno)
+            }
+            wanted => wanted.contains(&errno),
+        }
+    }
+
     /// Whether the job goes on after any error.
     pub(super) fn any(&self) -> bool {
         self.go_on_verify

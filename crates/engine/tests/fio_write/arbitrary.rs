@@ -2,7 +2,7 @@
 
 use fathom_engine::fio::write::{Facts, JobFacts, OutputFormat, render};
 use fathom_engine::fio::{import, json};
-use fathom_model::result::{CpuUse, PriorityResult, Spread};
+use fathom_model::result::{CpuUse, LatencyTarget, PriorityResult, Spread};
 use fathom_model::{DirectionResult, DiskUse, Histogram, JobResult, Latency, Results};
 use proptest::prelude::*;
 
@@ -136,6 +136,14 @@ fn job() -> impl Strategy<Value = JobResult> {
             }),
             iodepth_percent: others.1,
             fio_steady_state: others.2,
+            latency_target: total_errors
+                .filter(|&ns| ns > 0)
+                .map(|target_ns| LatencyTarget {
+                    depth: group,
+                    target_ns,
+                    percentile: others.3,
+                    window_us: target_ns,
+                }),
             ..JobResult::default()
         },
     )

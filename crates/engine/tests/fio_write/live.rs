@@ -212,6 +212,25 @@ fn a_mix_with_syncs_is_written_as_fio_does() {
 }
 
 #[test]
+fn a_search_for_the_depth_that_keeps_a_latency_is_written_as_fio_does() {
+    let args = [
+        "--name=kept",
+        "--rw=randread",
+        "--bs=4k",
+        "--rate_iops=500",
+        "--ioengine=libaio",
+        "--iodepth=8",
+        "--latency_target=10s",
+        "--latency_window=50ms",
+        "--latency_percentile=99.5",
+        "--latency_run=1",
+    ];
+    let section = section("kept", "randread", [(4, 4); 3], "libaio", 8);
+    let test = "a_search_for_the_depth_that_keeps_a_latency_is_written_as_fio_does";
+    compare(test, &args, 3, vec![section]);
+}
+
+#[test]
 fn fast_groups_of_threads_are_written_as_fio_does() {
     let args = [
         "--name=a",

@@ -117,6 +117,43 @@ fn an_io_error_ends_the_job_or_is_gone_past() {
     }
 }
 
+/// As fio does (td_error.c): EIO and EILSEQ, or what ignore_error names instead.
+#[test]
+fn continue_on_error_goes_past_the_errors_that_fio_goes_past() {
+    let faultfs = match FaultFs::new() {
+        Ok(faultfs) => faultfs,
+        Err(reason) => {
+            return skip(
+                "continue_on_error_goes_past_the_errors_that_fio_goes_past",
+                &reason,
+            );
+        }
+    };
+    for (errno, options, outcome) in [
+        (libc::EIO, "continue_on_error=write\n", Outcome::Complete),
+        (libc::EIO, "continue_on_error=read\n", Outcome::Failed),
+        (libc::ENOSPC, "continue_on_error=all\n", Outcome::Failed),
+        (libc::ENOSPC, "ignore_error=,ENOSPC\n", Outcome::Complete),
+        (
+            libc::EIO,
+            "continue_on_error=io\nignore_error=62,62\n",
+            Outcome::Failed,
+        ),
+    ] {
+        faultfs.fail_once(Op::Write, 3, errno);
+        let text = format!("[a]\nrw=write\nbs=4k\nfilename=f\nsize=64k\nfallocate=none\n{options}");
+        let mut seen = Seen::default();
+        let came = try_run(faultfs.path(), &text, &mut seen).unwrap();
+        assert_eq!(came, outcome, "{errno} {options}");
+        assert_eq!(
+            seen.results().jobs[0].total_errors,
+            Some(1),
+            "{errno} {options}"
+        );
+        faultfs.clear();
+    }
+}
+
 #[test]
 fn a_short_write_is_finished_and_counted() {
     let faultfs = match FaultFs::new() {

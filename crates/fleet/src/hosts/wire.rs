@@ -3,7 +3,7 @@
 //! [`Wire`](crate::ssh::carry::Wire).
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +82,5 @@ impl Word {
 /// The time of this machine, ms since 1970 UTC.
 #[must_use]
 pub fn now_ms() -> f64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.unwrap_or_default().as_secs_f64() * 1000.0
+    fathom_record::now().as_secs_f64() * 1000.0
 }

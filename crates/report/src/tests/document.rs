@@ -1,6 +1,6 @@
 //! What the document of a run says.
 
-use fathom_model::result::Spread;
+use fathom_model::result::{LatencyTarget, Spread};
 use fathom_model::{Direction, Doubt, Failure, FailureKind, JobResult, RunStatus};
 
 use super::*;
@@ -23,6 +23,34 @@ fn a_complete_run_shows_what_the_engine_reported() {
     );
     assert_eq!(doc.jobs, vec![reader("r")]);
     assert!(!doc.from_samples && doc.notes.is_empty() && doc.failures.is_empty());
+}
+
+#[test]
+fn what_a_search_for_a_depth_came_to_is_told_beside_the_figures() {
+    let mut job = reader("r");
+    job.latency_target = Some(LatencyTarget {
+        depth: 11,
+        target_ns: 5_000_000,
+        percentile: 99.5,
+        window_us: 200_000,
+    });
+    let mut doc = complete(vec![job], Vec::new());
+    let told = "r: latency_target 5 ms for 99.5 % of the I/Os in windows of 200 ms: its search ended at depth 11";
+    assert_eq!(doc.notes, [told]);
+    let shown = crate::table(&doc, crate::Style::default()).replace('\n', " ");
+    assert!(shown.contains("its search ended at depth 11"), "{shown}");
+    let json = serde_json::to_value(&doc).unwrap();
+    assert_eq!(json["jobs"][0]["latency_target"]["depth"], 11);
+    assert_eq!(json["jobs"][0]["latency_target"]["target_ns"], 5_000_000);
+    // fio ends a job that keeps it at no depth with ETIMEDOUT.
+    doc.jobs[0].error = 110;
+    doc.jobs[0].latency_target.as_mut().unwrap().depth = 1;
+    let failed = complete(doc.jobs, Vec::new());
+    assert!(
+        failed.notes[0].ends_with("it failed at depth 1"),
+        "{:?}",
+        failed.notes
+    );
 }
 
 #[test]

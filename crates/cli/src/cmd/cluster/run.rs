@@ -9,7 +9,7 @@ use fathom_campaign::cluster::manifests::Objects;
 use fathom_campaign::cluster::{
     self, ClusterError, DropCaches, GibSize, Given, Parameters, Wish, Workload, to_yaml,
 };
-use fathom_engine::{Control, choice};
+use fathom_engine::{Control, choice, regular};
 use fathom_fleet::kube::Cluster;
 use fathom_model::{Exit, RunStatus, units};
 use fathom_record::{Header, Writer};
@@ -24,6 +24,8 @@ use crate::{out, signals};
 
 /// Stands for the image with fio where it is only shown and none is named.
 const IMAGE: &str = "IMAGE";
+/// A file of parameters is far shorter.
+const PARAMETERS_BYTES_MAX: u64 = 4 << 20;
 
 /// Parameters of a benchmark: of a file, and flags above it
 #[derive(Debug, clap::Args)]
@@ -318,7 +320,10 @@ fn runs(
 ) -> Result<(Global, Vec<Parameters>), String> {
     let file = match &args.file {
         Some(path) => {
-            let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+            let shown = path.display();
+            let read = regular::read(path, PARAMETERS_BYTES_MAX);
+            let text = String::from_utf8(read.map_err(|e| format!("{shown}: {e}"))?)
+                .map_err(|_| format!("{shown} is no text"))?;
             Given::read(path, &text).map_err(|fault| fault.to_string())?
         }
         None => Given::default(),

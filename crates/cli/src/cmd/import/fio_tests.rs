@@ -14,17 +14,21 @@ use super::{MOST_FILES, counted, input_error};
 use crate::cmd::{ExitError, Global};
 use crate::out;
 
-/// The record made of a folder of results, and what was read.
+/// The record made of a folder of results; what is in `unread` could not be read, and
+/// what cannot is added.
 pub fn import(
     global: &Global,
     name: &str,
     folder: &Path,
     files: &[PathBuf],
+    unread: &mut Vec<String>,
 ) -> anyhow::Result<PathBuf> {
-    let tests = fio_tests::read(folder, files).map_err(|error| input_error(error.to_string()))?;
+    let (tests, damaged) = fio_tests::read(folder, files);
+    unread.extend(damaged.iter().map(ToString::to_string));
     let path = folder.display();
     if tests.iter().all(|test| test.not_run.is_some()) {
         let reason = tests.first().and_then(|test| test.not_run.as_deref());
+        let reason = reason.or(unread.first().map(String::as_str));
         let message = format!(
             "{path}: {} of fio-tests, none with results: {}",
             counted(tests.len(), "test"),

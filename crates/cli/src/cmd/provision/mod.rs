@@ -1,13 +1,13 @@
 //! `fathom provision`: brings many drives into a known state at once.
 
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use fathom_campaign::provision::{self, Came, Planned, Provision, Skipped, Told, Workload};
 use fathom_device::drives::Transport;
 use fathom_device::purge::Choice;
 use fathom_engine::Control;
 use fathom_model::Exit;
+use fathom_record::now_ms;
 
 use super::Global;
 use super::campaign::Budget;
@@ -265,12 +265,6 @@ fn show(global: &Global, document: &document::Document) -> anyhow::Result<()> {
             Ok(())
         }
     }
-}
-
-fn now_ms() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis() as u64)
 }
 
 impl From<Method> for provision::Method {

@@ -2,13 +2,14 @@
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use fathom_campaign::plan::{Order, Overrides};
 use fathom_campaign::run::{self, Begin, Finish, Head, Options, Progress, Ready, RunError};
 use fathom_campaign::{Ledgers, Only};
 use fathom_engine::Control;
 use fathom_model::{Event, Exit, RunStatus};
+use fathom_record::now_ms;
 use serde::{Deserialize, Serialize};
 
 use super::campaign::{Budget, Which, tell_notes};
@@ -363,10 +364,4 @@ pub fn failed(error: RunError) -> ExitError {
         exit: error.exit(),
         message: error.to_string(),
     }
-}
-
-fn now_ms() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis() as u64)
 }

@@ -1,9 +1,7 @@
 //! The time series of a run: one line per interval, job and direction.
 
-use std::path::Path;
-
 use fathom_model::{Event, Exit, Sample, text, units};
-use fathom_record::{Entries, RecordError};
+use fathom_record::{DamagedLines, Entries, RecordError};
 use fathom_report::Style;
 use fathom_report::grid::{Cell, Grid, figures, words};
 use fathom_report::style::Tone;
@@ -81,21 +79,21 @@ impl<'s> Point<'s> {
 }
 
 /// Writes the samples of a record.
-pub fn show(dir: &Path, form: Form, style: Style) -> anyhow::Result<Exit> {
+pub fn show(entries: Entries, form: Form, style: Style) -> anyhow::Result<Exit> {
     match form {
-        Form::Table => out::text(table(dir)?.render(style)),
+        Form::Table => out::text(table(entries)?.render(style)),
         Form::Csv => {
             out::line(TITLES);
-            each(dir, |point| {
+            each(entries, |point| {
                 out::line(csv(point));
                 Ok(())
             })?;
         }
-        Form::Jsonl => each(dir, |point| out::json_line(point))?,
+        Form::Jsonl => each(entries, |point| out::json_line(point))?,
         Form::Json => {
             out::line("{\"schema\":\"fathom.samples/1\",\"samples\":[");
             let mut comma = "";
-            each(dir, |point| {
+            each(entries, |point| {
                 out::text(comma);
                 out::json_line(point)?;
                 comma = ",";
@@ -108,10 +106,13 @@ pub fn show(dir: &Path, form: Form, style: Style) -> anyhow::Result<Exit> {
 }
 
 /// Calls `take` with every sample in order, as long as anybody reads the output.
-fn each(dir: &Path, mut take: impl FnMut(&Point) -> anyhow::Result<()>) -> anyhow::Result<()> {
+fn each(
+    mut entries: Entries,
+    mut take: impl FnMut(&Point) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let mut step = None;
     let mut names = Vec::new();
-    for entry in Entries::open(dir)? {
+    for entry in &mut entries {
         let event = match entry {
             Ok(entry) => entry.event,
             Err(damage @ RecordError::Damaged { .. }) => {
@@ -137,6 +138,12 @@ fn each(dir: &Path, mut take: impl FnMut(&Point) -> anyhow::Result<()>) -> anyho
         if out::is_stopped() {
             break;
         }
+    }
+    if entries.damaged.count > 0 {
+        let DamagedLines { count, first } = entries.damaged;
+        out::note(format_args!(
+            "fathom: {count} damaged lines were passed over, the first is line {first}"
+        ));
     }
     Ok(())
 }
@@ -166,7 +173,7 @@ fn csv(point: &Point) -> String {
     .join(",")
 }
 
-fn table(dir: &Path) -> anyhow::Result<Grid> {
+fn table(entries: Entries) -> anyhow::Result<Grid> {
     let mut grid = Grid::new([
         words("job", 0),
         words("", 0),
@@ -184,7 +191,7 @@ fn table(dir: &Path) -> anyhow::Result<Grid> {
     };
     let latency = |ns: Option<u64>| rate(ns.map(|ns| ns as f64), units::latency);
     let mut step: Option<String> = None;
-    each(dir, |point| {
+    each(entries, |point| {
         if point.step != step.as_deref() {
             step = point.step.map(str::to_owned);
             grid.heading(point.step.unwrap_or_default());

@@ -1,10 +1,10 @@
 //! What came of a test: on the terminal, as a document, as pages.
 
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use fathom_model::{Exit, units};
+use fathom_record::now_ms;
 use fathom_report::snia::{self, Document};
 use serde::Serialize;
 
@@ -104,10 +104,4 @@ pub fn report(global: &Global, args: &ReportArgs) -> anyhow::Result<Exit> {
         out::line(format_args!("{} ({size})", file.display()));
     }
     Ok(Exit::Success)
-}
-
-fn now_ms() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis() as u64)
 }

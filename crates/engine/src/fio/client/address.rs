@@ -5,6 +5,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::regular;
+
 /// fio's own port (`FIO_NET_PORT` in server.h).
 pub const DEFAULT_PORT: u16 = 8765;
 /// Longest host file that is read: a thousand names of the longest kind.
@@ -163,11 +165,8 @@ pub fn servers(values: &[String]) -> Result<Vec<Address>, String> {
 
 fn of_file(path: &Path) -> Result<Vec<Address>, String> {
     let shown = path.display();
-    let length = path.metadata().map_err(|e| format!("{shown}: {e}"))?.len();
-    if length > HOST_FILE_BYTES_MAX {
-        return Err(format!("{shown} is too long for a host file"));
-    }
-    let text = std::fs::read_to_string(path).map_err(|e| format!("{shown}: {e}"))?;
+    let read = regular::read(path, HOST_FILE_BYTES_MAX).map_err(|e| format!("{shown}: {e}"))?;
+    let text = String::from_utf8(read).map_err(|_| format!("{shown} is no text"))?;
     let mut found = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fathom_model::histogram::FIO_SATURATION_NS;
-use fathom_model::result::{ALL_CLIENTS, CpuUse, PriorityResult, Spread};
+use fathom_model::result::{ALL_CLIENTS, CpuUse, LatencyTarget, PriorityResult, Spread};
 use fathom_model::{DirectionResult, DiskUse, Doubt, JobResult, Latency, Results};
 
 use super::raw;
@@ -97,6 +97,12 @@ fn job(
         mixed: raw.mixed.and_then(|raw| convert.direction("mixed", *raw)),
         sync: raw.sync.and_then(|raw| convert.sync(*raw)),
         iodepth_percent: raw.iodepth_level.0,
+        latency_target: latency_target(
+            raw.latency_depth,
+            raw.latency_target,
+            raw.latency_percentile,
+            raw.latency_window,
+        ),
         fio_steady_state: raw.steadystate,
         cpu: cpu(raw.usr_cpu, raw.sys_cpu, [raw.ctx, raw.majf, raw.minf]),
         ..JobResult::default()
@@ -105,6 +111,21 @@ fn job(
     let (reported, elapsed) = (raw.job_runtime.count(), raw.elapsed.count());
     job.runtime_ms = runtime(&job, global_options, reported, elapsed);
     job
+}
+
+/// fio writes these of every job; one without the option has a target of 0.
+fn latency_target(
+    depth: raw::Number,
+    target_ns: raw::Number,
+    percentile: raw::Number,
+    window_us: raw::Number,
+) -> Option<LatencyTarget> {
+    Some(LatencyTarget {
+        depth: depth.count()?.try_into().ok()?,
+        target_ns: target_ns.count().filter(|&ns| ns > 0)?,
+        percentile: percentile.decimal()?,
+        window_us: window_us.count()?,
+    })
 }
 
 /// `job_runtime`, which fio sums over the members of a reported group

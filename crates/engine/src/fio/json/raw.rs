@@ -82,6 +82,10 @@ pub struct Job {
     pub minf: Number,
     pub iodepth_level: Levels,
     pub steadystate: Option<serde_json::Value>,
+    pub latency_depth: Number,
+    pub latency_target: Number,
+    pub latency_percentile: Number,
+    pub latency_window: Number,
     /// Client mode of fio ≤ 3.x repeats the disks in each client's entry.
     pub disk_util: Vec<Disk>,
 }

@@ -1,6 +1,6 @@
 //! The lines of fio's normal output, one function each.
 
-use fathom_model::result::{CpuUse, PriorityResult, Spread};
+use fathom_model::result::{CpuUse, LatencyTarget, PriorityResult, Spread};
 use fathom_model::{Direction, DirectionResult, DiskUse, JobResult, Latency};
 
 use super::figures::{Era, bytes, count, msec, percent, time_unit, value, whole};
@@ -258,6 +258,20 @@ pub fn errors(line: &str) -> Option<(u64, i32)> {
         .parse()
         .ok()?;
     Some((value(figures, "total")?.parse().ok()?, first))
+}
+
+/// `latency   : target=5000000, window=200000, percentile=99.50%, depth=16`, with a
+/// target of 0 where there is none.
+pub fn latency_target(line: &str) -> Option<LatencyTarget> {
+    let figures = after_label(line, "latency")?;
+    let number = |name| value(figures, name)?.parse::<u64>().ok();
+    let percentile = value(figures, "percentile")?.strip_suffix('%')?;
+    Some(LatencyTarget {
+        depth: number("depth")?.try_into().ok()?,
+        target_ns: number("target").filter(|&ns| ns > 0)?,
+        percentile: percentile.parse().ok().filter(|p: &f64| p.is_finite())?,
+        window_us: number("window")?,
+    })
 }
 
 /// `steadystate : attained=yes, bw=…, iops=400, iops mean dev=0.125%`, under

@@ -192,6 +192,8 @@ impl Reader {
             }
         } else if let Some(steady) = lines::steady_state(line) {
             job.fio_steady_state = Some(steady);
+        } else if let Some(target) = lines::latency_target(line) {
+            job.latency_target = Some(target);
         } else if let Some(text) = lines::after_label(line, "Description") {
             let text = text.trim_start_matches('[').trim_end_matches(']');
             job.description = Some(text.to_owned());

@@ -196,12 +196,11 @@ impl Writer {
                 json.count("total_err", total);
                 json.count("first_error", job.error);
             }
-            if facts.iodepth > 0 {
-                json.count("latency_depth", facts.iodepth);
-                // No job has the options of which these are the defaults.
-                json.count("latency_target", 0);
-                json.decimal("latency_percentile", 100.0);
-                json.count("latency_window", 0);
+            if let Some(latency) = facts.latency(job) {
+                json.count("latency_depth", latency.depth);
+                json.count("latency_target", latency.target_ns);
+                json.decimal("latency_percentile", latency.percentile);
+                json.count("latency_window", latency.window_us);
             }
             if let Some(description) = &job.description {
                 json.text("desc", description);

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 
+use fathom_model::result::LatencyTarget;
 use fathom_model::{Direction, DirectionResult, JobResult, Latency, Results};
 use jiff::tz::TimeZone;
 
@@ -114,6 +115,21 @@ pub struct JobFacts {
     /// Completion latencies by class; `None`: counted from the histograms,
     /// whose buckets can lie across the border of a class.
     pub latency_classes: Option<LatencyClasses>,
+}
+
+impl JobFacts {
+    /// What fio writes of the search for a depth of every job that began: of one
+    /// without `latency_target` the defaults of its options.
+    pub(super) fn latency(&self, job: &JobResult) -> Option<LatencyTarget> {
+        let none = || LatencyTarget {
+            depth: self.iodepth,
+            target_ns: 0,
+            percentile: 100.0,
+            window_us: 0,
+        };
+        let began = self.iodepth > 0;
+        job.latency_target.or_else(|| began.then(none))
+    }
 }
 
 /// Writes `results` as fio 3.33 would.

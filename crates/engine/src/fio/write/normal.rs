@@ -150,12 +150,14 @@ impl Text {
                 job.error
             );
         }
-        if facts.iodepth > 0 {
-            // The defaults of options that no job has, but for the depth.
+        if let Some(latency) = facts.latency(job) {
             put!(
                 self.out,
-                "     latency   : target=0, window=0, percentile=100.00%, depth={}\n",
-                facts.iodepth
+                "     latency   : target={}, window={}, percentile={:.2}%, depth={}\n",
+                latency.target_ns,
+                latency.window_us,
+                latency.percentile,
+                latency.depth
             );
         }
         if let Some(steady) = &job.fio_steady_state {

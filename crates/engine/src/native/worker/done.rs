@@ -164,8 +164,7 @@ impl Worker {
             verify.forget(under.number);
         }
         let place = data_direction(under.op).unwrap_or(Dir::Write) as usize;
-        let goes_on = self.job.errors.go_on[place];
-        if self.count_error(errno, goes_on, place) {
+        if self.count_error(errno, place) {
             let failure = self.io_failure(errno, &under, completion.result == 0);
             self.give_up(failure);
         }
@@ -174,9 +173,8 @@ impl Worker {
 
     /// Counts an error; whether it ends the job, as the first of those that do.
     /// `kind` is its place among the errors that may be ignored.
-    pub(super) fn count_error(&self, errno: i32, goes_on: bool, kind: usize) -> bool {
-        let ignored = self.job.errors.ignore[kind].contains(&errno);
-        let ends = !ignored && !goes_on && self.failure.is_none();
+    pub(super) fn count_error(&self, errno: i32, kind: usize) -> bool {
+        let ends = !self.job.errors.tolerates(kind, errno) && self.failure.is_none();
         // I/Os of the ramp are in no figure; nor are failed ones.
         if self.measuring || ends || kind == VERIFY {
             bump(&self.stats.errors, 1);

@@ -130,9 +130,7 @@ pub(super) struct Parts {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // It gave up with I/Os under way. libaio and posixaio wait for theirs when they
-        // are dropped.
-        if self.free.len() < self.depth && self.job.engine == IoEngine::IoUring {
+        if self.leaves_ios_behind() {
             self.buffers.keep();
         }
     }
@@ -198,6 +196,13 @@ impl Worker {
             filler,
             classes,
         })
+    }
+
+    /// Whether it gave up with I/Os that outlive its backend. libaio and posixaio wait
+    /// for theirs when they are dropped (io_destroy(2), joined threads), calls are over
+    /// when they return, and mmap's data is copied by the worker itself.
+    fn leaves_ios_behind(&self) -> bool {
+        self.free.len() < self.depth && self.job.engine == IoEngine::IoUring
     }
 
     pub(super) fn buffers(&self) -> &Buffers {
@@ -456,7 +461,94 @@ pub(super) fn engine_name(engine: IoEngine) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
+    use crate::native::backend::Io;
+    use crate::native::clock::Anchor;
+    use crate::native::files::{FilePlan, Layout};
+
+    /// Takes I/Os and fails at the first look for those that are over, or ends all.
+    struct Played {
+        fails: bool,
+        taken: Vec<u32>,
+    }
+
+    impl Backend for Played {
+        const QUEUES_SYNCS: bool = false;
+
+        fn push(&mut self, io: Io) {
+            self.taken.push(io.slot);
+        }
+
+        fn submit(&mut self, _: bool) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn reap(
+            &mut self,
+            _: usize,
+            _: usize,
+            _: Option<Duration>,
+            done: &mut Vec<Done>,
+        ) -> io::Result<()> {
+            if self.fails {
+                return Err(io::ErrorKind::Other.into());
+            }
+            let result = 4096;
+            done.extend(self.taken.drain(..).map(|slot| Done { slot, result }));
+            Ok(())
+        }
+    }
+
+    /// A worker of this engine that has run over such a backend.
+    fn run(engine: IoEngine, fails: bool) -> (Worker, Option<Failure>) {
+        let mut job = Job::new("j");
+        job.engine = engine;
+        job.queue.depth = 4;
+        let job = Arc::new(job);
+        let bytes = 16 * 4096;
+        let file = FilePlan {
+            path: "f".into(),
+            is_device: false,
+            start: 0,
+            len: bytes,
+            layout: Layout::Nothing,
+        };
+        let classes = Classes::new(&job);
+        let stats = Stats::new(&job, classes.values().len(), 4);
+        let mut worker = Worker::new(Parts {
+            plan: Arc::new(Plan {
+                files: vec![file],
+                pass_bytes: bytes,
+                total_bytes: bytes,
+            }),
+            stats: Arc::new(stats),
+            stop: Arc::default(),
+            clock: Anchor::now().clock(),
+            classes: Arc::new(classes),
+            targets: Vec::new(),
+            seed: 1,
+            ring: None,
+            job,
+        })
+        .unwrap();
+        let taken = Vec::new();
+        let failure = worker.run(&mut Played { fails, taken });
+        (worker, failure)
+    }
+
+    #[test]
+    fn a_worker_that_gives_up_on_an_io_uring_leaves_its_buffers_to_the_kernel() {
+        let (worker, failure) = run(IoEngine::IoUring, true);
+        assert!(failure.unwrap().message.contains("gave up"));
+        assert!(worker.leaves_ios_behind());
+        let address = worker.buffers().address(0);
+        drop(worker);
+        assert!(Buffers::is_mapped(address));
+        assert!(!run(IoEngine::IoUring, false).0.leaves_ios_behind());
+        assert!(!run(IoEngine::Libaio, true).0.leaves_ios_behind());
+    }
 
     /// Reads of a cold page cache fell to a twentieth when sixteen shared one
     /// io_submit.

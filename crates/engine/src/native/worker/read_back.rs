@@ -194,7 +194,7 @@ impl Worker {
         let Err(mismatch) = verify::check(block, interval, under.offset, number) else {
             return;
         };
-        if self.count_error(libc::EILSEQ, self.job.errors.go_on_verify, VERIFY) {
+        if self.count_error(libc::EILSEQ, VERIFY) {
             let file = self.plan.files.get(under.file as usize);
             let message = format!(
                 "verify of {} bytes at offset {} failed: {mismatch}",

@@ -63,6 +63,9 @@ fn job(args: &Args, plan: &Plan, least: usize) -> Job {
     if let Some(timeout) = args.timeout {
         option("timeout", format!("{}us", timeout.as_micros()));
     }
+    if let Some(most) = args.max_errors {
+        option("max-errors", most.to_string());
+    }
     for confirmed in &args.destroy {
         option("destroy", confirmed.clone());
     }

@@ -15,8 +15,8 @@ use fathom_engine::jobfile::shell_quote;
 use fathom_engine::jobfile::value::{self, TimeUnit};
 use fathom_engine::select::Selected;
 use fathom_engine::sim::SIMULATED;
-use fathom_fleet::TargetCheck;
 use fathom_fleet::local::{self, FleetError, StepRequest};
+use fathom_fleet::{MaxErrors, TargetCheck};
 use fathom_model::{Event, Exit, RunStatus};
 use fathom_record::{Header, Writer};
 use serde_json::json;
@@ -86,6 +86,10 @@ pub struct Args {
     /// Stop the run after this time
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
+    /// Fail when more I/Os of a job fail than this number, or share in percent, though the job
+    /// goes on after them (continue_on_error, ignore_error)
+    #[arg(long, value_name = "N|P%")]
+    pub max_errors: Option<MaxErrors>,
     /// Confirm that a device may be overwritten: its serial number, its name in
     /// /dev/disk/by-id, or PATH=SIZE where it has neither (may be repeated)
     #[arg(long, value_name = "WORDS")]
@@ -351,6 +355,7 @@ fn request(
             interval: args.interval,
             deadline: args.timeout,
         },
+        max_errors: args.max_errors,
     }
 }
 

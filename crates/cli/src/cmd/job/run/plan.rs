@@ -2,7 +2,6 @@
 //! checked before anything is opened.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -12,6 +11,7 @@ use fathom_engine::choice::Lack;
 use fathom_engine::fio::client::Servers;
 use fathom_engine::fio::preflight;
 use fathom_engine::jobfile::{Checked, JobFile, Severity, targets, variable};
+use fathom_engine::regular;
 use fathom_engine::resolve::{self, Action, PathUse};
 use fathom_model::{Exit, JobSpec};
 
@@ -19,6 +19,9 @@ use super::{Args, globals};
 use crate::cmd::ExitError;
 use crate::cmd::hosts::HostVariables;
 use crate::cmd::job::{accept, apply};
+
+/// No job file is longer; the reader of job files has a limit of its own.
+const JOB_FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// What is to run.
 pub struct Plan {
@@ -99,7 +102,7 @@ impl Plan {
             return Err(exit(Exit::Usage, what));
         }
         for path in files {
-            let bytes = fs::read(path)
+            let bytes = regular::read(path, JOB_FILE_BYTES_MAX)
                 .map_err(|e| exit(Exit::Input, format!("{}: {e}", path.display())))?;
             let checked = match &plan.elsewhere {
                 Some(all) => JobFile::read_unexpanded(path, &|name| all.example(name)),
