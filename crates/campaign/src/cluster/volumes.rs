@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use fathom_device::node::{VOLUME_FILES, VolumeReading};
+use fathom_device::threads;
 use fathom_fleet::kube::Cluster;
 use fathom_model::Volume;
 
@@ -38,14 +39,13 @@ impl Going<'_, '_> {
             std::thread::scope(|scope| {
                 let asked: Vec<_> = some
                     .iter()
-                    .map(|server| scope.spawn(move || ask(server)))
+                    .map(|server| threads::spawn_scoped(scope, "volumes", move || ask(server)))
                     .collect();
                 let lost = || Err("it could not be asked".to_owned());
-                readings.extend(
-                    asked
-                        .into_iter()
-                        .map(|one| one.join().unwrap_or_else(|_| lost())),
-                );
+                readings.extend(asked.into_iter().map(|one| match one {
+                    Ok(one) => one.join().unwrap_or_else(|_| lost()),
+                    Err(error) => Err(error.to_string()),
+                }));
             });
         }
         readings

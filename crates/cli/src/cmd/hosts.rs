@@ -144,7 +144,11 @@ pub fn drive(
     live.observe(&Event::Preparing {
         what: format!("connecting to {} machines", names.len()),
     });
-    let machines = hosts::connect(names);
+    let machines = hosts::connect(names, control);
+    if control.stop_requests() > 0 {
+        live.finish();
+        return Err(interrupted());
+    }
     let (mut writer, notes) = begin()?;
     for text in notes {
         let note = Event::Note { text };
@@ -156,6 +160,16 @@ pub fn drive(
     });
     live.finish();
     done.map_err(|error @ FleetError::Record { .. }| record_error(error))
+}
+
+/// The error of a command that was stopped before anything was run.
+pub fn interrupted() -> anyhow::Error {
+    let (exit, message) = (
+        Exit::Interrupted,
+        "interrupted while connecting: nothing was run",
+    );
+    let message = message.to_owned();
+    ExitError { exit, message }.into()
 }
 
 fn record_error(error: impl std::fmt::Display) -> anyhow::Error {

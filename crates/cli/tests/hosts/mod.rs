@@ -15,6 +15,7 @@ use tempfile::TempDir;
 mod commands;
 mod failures;
 mod ledger;
+mod waits;
 
 /// A folder to run in.
 struct Bench(TempDir);

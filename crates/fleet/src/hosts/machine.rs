@@ -1,10 +1,12 @@
 //! The machines of a run on several, and the ways to them: over ssh, or into a
 //! pod of a cluster. Whatever carries them, lines go there and lines come back.
 
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread;
+
+use fathom_device::threads;
+use fathom_engine::Control;
 
 use super::wire::Say;
 use crate::ssh::carry::{Far, read_program, receive, take_lines};
@@ -20,6 +22,8 @@ pub trait Connection: Send {
     /// Waits, not for long, for the agent's end; gives its exit status, `None`
     /// when it never came.
     fn finish(&mut self) -> Option<i32>;
+    /// Cuts the line to a machine that is heard no further.
+    fn cut(&mut self) {}
     /// Lets go of a machine that was lost, and sees to it that nothing stays there
     /// where that can be done from here. Takes its time.
     fn give_up(self: Box<Self>) {
@@ -66,21 +70,25 @@ pub struct Machine {
 /// Connects to all machines at once, without asking anything on the terminal:
 /// of several at a time nobody could tell whose question it is.
 #[must_use]
-pub fn connect(names: &[String]) -> Vec<Machine> {
+pub fn connect(names: &[String], stop: &Control) -> Vec<Machine> {
     let program = read_program().map(Arc::new);
     let program = Arc::new(program);
     thread::scope(|scope| {
         let threads: Vec<_> = names
             .iter()
-            .map(|name| scope.spawn(move || Session::open_unattended(name)))
+            .map(|name| {
+                let open = move || Session::open_unattended(name, stop);
+                threads::spawn_scoped(scope, "connect", open)
+            })
             .collect();
         threads
             .into_iter()
             .zip(names)
             .map(|(thread, name)| {
-                let session = thread.join().unwrap_or_else(|_| {
+                let joined = thread.map(|thread| thread.join());
+                let session = joined.map_err(SshError::from).and_then(|joined| {
                     let target = name.clone();
-                    Err(SshError::NotConnected { target })
+                    joined.unwrap_or(Err(SshError::NotConnected { target }))
                 });
                 let program = Arc::clone(&program);
                 Machine {
@@ -104,16 +112,14 @@ fn over_ssh(
 ) -> Result<Box<dyn Connection>, SshError> {
     let session = session?;
     let program = program.as_ref().map_err(SshError::again)?;
-    let mut child = receive(&session, program.len(), &["agent"], Stdio::inherit())?;
+    let mut child = receive(&session, program.len(), &["agent"])?;
     let stdout = child.stdout.take().expect("spawned with a pipe");
-    thread::spawn(move || {
+    threads::spawn("host-lines", move || {
         if take_lines(stdout, |line| lines.line(line)) {
             lines.end();
         }
-    });
-    Ok(Box::new(Far::new(
-        child,
-        Arc::clone(program),
-        Some(session),
-    )))
+    })?;
+    let stop = session.stop().clone();
+    let far = Far::new(child, Arc::clone(program), &stop, Some(session))?;
+    Ok(Box::new(far))
 }

@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use fathom_campaign::quick::{Baseline, COMMAND, Order, QuickError, QuickRun, There};
+use fathom_campaign::quick::{Baseline, COMMAND, INTERVAL, Order, QuickError, QuickRun, There};
+use fathom_device::threads::{self, NoThread};
 use fathom_fleet::hosts::Job;
 use fathom_fleet::hosts::wire::Word;
-use fathom_fleet::ssh::Session;
+use fathom_fleet::ssh::{Session, SshError};
 use fathom_model::{Exit, RunDocument};
 use fathom_record::{Record, Writer};
 use fathom_report::Style;
@@ -72,6 +73,7 @@ fn series(
         steps: steps.filter(wanted).collect(),
         least,
         own_records: true,
+        interval: INTERVAL,
         ..Job::default()
     };
     let control = signals::control()?;
@@ -219,20 +221,29 @@ fn short(doubt: fathom_model::Doubt) -> &'static str {
 
 /// Removes the test files of all machines.
 fn cleanup(global: &Global, names: &[String], path: Option<&Path>) -> anyhow::Result<Exit> {
+    let control = signals::control()?;
+    let stop = &control;
     let one = |name: &String| {
-        let session = Session::open_unattended(name)?;
+        let session = Session::open_unattended(name, stop)?;
         clean(&There::new(&session), path)
     };
+    let one = &one;
     let done: Vec<Result<(PathBuf, bool), QuickError>> = thread::scope(|scope| {
         let threads: Vec<_> = names
             .iter()
-            .map(|name| scope.spawn(move || one(name)))
+            .map(|name| threads::spawn_scoped(scope, "cleanup", move || one(name)))
             .collect();
-        let joined = threads.into_iter().map(|thread| thread.join());
+        let joined = threads.into_iter().map(|thread| Ok(thread?.join()));
         joined
-            .map(|done| done.unwrap_or_else(|_| Err(QuickError::Missing("it broke off".into()))))
+            .map(|done: Result<_, NoThread>| {
+                let broken = |_| Err(QuickError::Missing("it broke off".into()));
+                done.map_err(SshError::from)?.unwrap_or_else(broken)
+            })
             .collect()
     });
+    if control.stop_requests() > 0 {
+        return Err(failed(QuickError::Interrupted));
+    }
     let mut exit = Exit::Success;
     let mut parts = Vec::new();
     for (name, done) in names.iter().zip(done) {

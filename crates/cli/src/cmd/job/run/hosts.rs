@@ -81,6 +81,7 @@ fn job(args: &Args, plan: &Plan, least: usize) -> Job {
         files,
         steps: plan.steps.iter().map(|step| step.name.clone()).collect(),
         least,
+        interval: args.interval,
         ..Job::default()
     }
 }
