@@ -227,3 +227,38 @@ impl fmt::Display for Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_kernel_kills_is_laid_to_its_memory() {
+        let told = |signal: i32| {
+            let failure = Failure::new(FailureKind::EngineKilled, "killed");
+            match advice_on_signal(signal) {
+                Some(advice) => failure.to_do(advice).to_string(),
+                None => failure.to_string(),
+            }
+        };
+        assert!(told(9).contains("out-of-memory killer"), "{}", told(9));
+        for (signal, words) in [
+            (11, "a fault of the program"),
+            (15, "somebody ended it"),
+            (24, "ulimit -t"),
+            (25, "ulimit -f"),
+        ] {
+            let told = told(signal);
+            assert!(told.contains(words) && !told.contains("memory"), "{told}");
+        }
+    }
+
+    #[test]
+    fn only_a_server_of_fio_is_said_to_be_one() {
+        let no_server = FailureKind::NoServer.advice();
+        assert!(no_server.contains("fathom serve"));
+        assert!(!FailureKind::Unreachable.advice().contains("fathom serve"));
+        let no_thread = FailureKind::NoThread.advice();
+        assert!(no_thread.contains("ulimit -u") && !no_thread.contains("killer"));
+    }
+}
