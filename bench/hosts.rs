@@ -209,7 +209,7 @@ pub fn play() {
         let _ = writeln!(stdout, "{}", serde_json::to_string(wire).unwrap());
         let _ = stdout.flush();
     });
-    let line = Line::open(std::io::stdin(), Control::default(), send.clone(), || {});
+    let line = Line::open(std::io::stdin(), Control::default(), send.clone(), || {}).unwrap();
     let (Some(_), header) = (line.job(), Box::new(Header::new("mixed", "job run"))) else {
         return;
     };

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::Context as _;
+use fathom_device::threads;
 use fathom_model::Exit;
 use fathom_report::chart::{Size, Theme, png::png};
 use fathom_report::graphs::Graph;
@@ -92,7 +93,8 @@ pub fn write_all(folder: &Path, drawn: &[Graph], look: &Look) -> anyhow::Result<
         .min(drawn.len());
     thread::scope(|scope| {
         for _ in 1..threads {
-            scope.spawn(work);
+            // Where there is no thread to be had the others do it all.
+            let _ = threads::spawn_scoped(scope, "graphs", work);
         }
         work();
     });

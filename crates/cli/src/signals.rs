@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context;
+use fathom_device::threads;
 use fathom_engine::{Control, Lead};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
@@ -45,16 +46,16 @@ pub fn control() -> anyhow::Result<Control> {
     let asked = control.clone();
     let mut signals =
         Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1]).context("cannot watch for signals")?;
-    std::thread::spawn(move || {
+    threads::spawn("signals", move || {
         for signal in signals.forever() {
             match signal {
                 SIGUSR1 => asked.request_status(),
                 _ => asked.stop(),
             }
         }
-    });
+    })?;
     let asked = control.clone();
-    std::thread::spawn(move || {
+    threads::spawn("trigger", move || {
         let trigger = trigger_file();
         loop {
             std::thread::sleep(TRIGGER_LOOK);
@@ -62,7 +63,7 @@ pub fn control() -> anyhow::Result<Control> {
                 asked.request_status();
             }
         }
-    });
+    })?;
     Ok(control)
 }
 

@@ -40,6 +40,7 @@ pub mod signature;
 pub mod space;
 pub mod switches;
 mod sys;
+pub mod threads;
 pub mod usage;
 pub mod write_cache;
 mod write_counter;

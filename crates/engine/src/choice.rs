@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use fathom_device::threads;
 use fathom_model::{Failure, FailureKind, JobOption, JobSpec};
 use serde::{Deserialize, Serialize};
 
@@ -215,9 +216,12 @@ pub fn fio_runs(
     };
     // Side by side: each question costs a start of fio.
     let (words, missing) = std::thread::scope(|scope| {
-        let missing = scope.spawn(|| missing_engines(program, jobs));
+        let ask = || missing_engines(program, jobs);
+        let missing = threads::spawn_scoped(scope, "enghelp", ask);
         let words = words_against(program, job_file, extra_args);
-        (words, missing.join())
+        // Where there is no thread to be had, one after the other.
+        let missing = missing.map_or_else(|_| Ok(ask()), |thread| thread.join());
+        (words, missing)
     });
     let reasons = words
         .map_err(cannot)?

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use fathom_model::{Event, RunStatus};
 use serde::{Deserialize, Serialize};
 
+pub mod bounded;
 pub mod choice;
 pub mod fio;
 pub mod jobfile;

@@ -48,6 +48,8 @@ pub enum FailureKind {
     Hung,
     /// A host cannot be reached, or refuses.
     Unreachable,
+    /// Nothing that serves fio answers at an address.
+    NoServer,
     /// The connection to a host was lost.
     Lost,
     /// Two names of hosts lead to one machine.
@@ -58,6 +60,8 @@ pub enum FailureKind {
     TimeLimit,
     /// The record could not be written.
     Record,
+    /// No thread or process was to be had.
+    NoThread,
     /// A cluster did not do what was asked of it.
     Cluster,
     /// Anything else; the text says what.
@@ -102,15 +106,18 @@ impl FailureKind {
             Self::Permission => "run as root, or choose an option that needs no privilege",
             Self::JobsMissing => "the engine's own words are in the record's raw folder",
             Self::NoIo => "check size, runtime and rate: the job moved nothing",
-            Self::Orphan => "nothing is left running; the figures of that job are not complete",
+            Self::Orphan => {
+                "nothing of it is left running; the figures of that job are not complete"
+            }
             Self::Hung => {
                 "a device that does not answer leaves processes in state D until it does; see the kernel log"
             }
-            Self::Unreachable => {
+            Self::Unreachable => "check its name, that it is on, and its network",
+            Self::NoServer => {
                 "check its name, its network and that it listens ('fathom serve' there); --min-clients goes on without it"
             }
             Self::Lost => {
-                "look at that host: its network, its kernel log, whether its server still runs"
+                "look at that host: its network, and in its kernel log whether what ran there was killed"
             }
             Self::SameHost => {
                 "leave out one of the names ('--allow-same-host' counts a machine of --hosts twice)"
@@ -118,6 +125,9 @@ impl FailureKind {
             Self::Mismatch => "run the same version of fio on both sides ('fio --version')",
             Self::TimeLimit => "allow more with --timeout, or lower runtime and size",
             Self::Record => "free space where the record lies, or choose another place with --runs",
+            Self::NoThread => {
+                "raise the limit on processes and memory (ulimit -u, ulimit -v, pids.max of the control group), or lower numjobs"
+            }
             Self::Cluster => {
                 "see what was made and what the pods said: *.yaml and podlogs in the record's folder"
             }
@@ -139,6 +149,27 @@ pub struct Failure {
     /// The errno behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errno: Option<i32>,
+    /// What to do about it, where more is known than its kind tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+}
+
+/// What to do about a process that a signal ended; `None` where its kind tells.
+#[must_use]
+pub fn advice_on_signal(signal: i32) -> Option<&'static str> {
+    // The numbers are the same on every Linux but MIPS (signal(7)).
+    match signal {
+        // What the kernel's out-of-memory killer sends.
+        9 => None,
+        4 | 6 | 7 | 8 | 11 | 31 => Some(
+            "that is a fault of the program or of a library it loads: try another version or ioengine; the kernel log may show where",
+        ),
+        24 => Some("it reached the limit on CPU time: ulimit -t"),
+        25 => Some("it reached the limit on the size of a file: ulimit -f"),
+        _ => Some(
+            "somebody ended it: a person, a service manager, a batch system; measure again without that",
+        ),
+    }
 }
 
 impl Failure {
@@ -149,7 +180,15 @@ impl Failure {
             message: message.into(),
             subject: None,
             errno: None,
+            advice: None,
         }
+    }
+
+    /// Says what to do about it, where more is known than its kind tells.
+    #[must_use]
+    pub fn to_do(mut self, advice: impl Into<String>) -> Self {
+        self.advice = Some(advice.into());
+        self
     }
 
     /// Names what it happened to.
@@ -182,7 +221,49 @@ impl fmt::Display for Failure {
         // A refusal says itself what to do.
         match sentence.contains("\n  to do: ") {
             true => f.write_str(&sentence),
-            false => write!(f, "{sentence}\n  to do: {}", self.kind.advice()),
+            false => {
+                let advice = self.advice.as_deref();
+                write!(
+                    f,
+                    "{sentence}\n  to do: {}",
+                    advice.unwrap_or(self.kind.advice())
+                )
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_kernel_kills_is_laid_to_its_memory() {
+        let told = |signal: i32| {
+            let failure = Failure::new(FailureKind::EngineKilled, "killed");
+            match advice_on_signal(signal) {
+                Some(advice) => failure.to_do(advice).to_string(),
+                None => failure.to_string(),
+            }
+        };
+        assert!(told(9).contains("out-of-memory killer"), "{}", told(9));
+        for (signal, words) in [
+            (11, "a fault of the program"),
+            (15, "somebody ended it"),
+            (24, "ulimit -t"),
+            (25, "ulimit -f"),
+        ] {
+            let told = told(signal);
+            assert!(told.contains(words) && !told.contains("memory"), "{told}");
+        }
+    }
+
+    #[test]
+    fn only_a_server_of_fio_is_said_to_be_one() {
+        let no_server = FailureKind::NoServer.advice();
+        assert!(no_server.contains("fathom serve"));
+        assert!(!FailureKind::Unreachable.advice().contains("fathom serve"));
+        let no_thread = FailureKind::NoThread.advice();
+        assert!(no_thread.contains("ulimit -u") && !no_thread.contains("killer"));
     }
 }

@@ -171,7 +171,9 @@ pub fn find(runs_dir: &Path, name: Option<&str>) -> Result<PathBuf, RecordError>
 /// When there is none, or the folder of this very name has lost its event log.
 pub fn fitting(runs_dir: &Path, name: &str) -> Result<Vec<PathBuf>, RecordError> {
     let exact = [PathBuf::from(name), runs_dir.join(name)];
-    let found = exact.into_iter().find(|dir| !name.is_empty() && is_record(dir));
+    let found = exact
+        .into_iter()
+        .find(|dir| !name.is_empty() && is_record(dir));
     if let Some(dir) = found {
         return Ok(vec![dir]);
     }

@@ -7,6 +7,7 @@ use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use fathom_device::node::{Reading, files};
+use fathom_device::threads;
 use fathom_fleet::kube::Cluster;
 use fathom_model::Event;
 use fathom_record::{StatsWriter, now_ms};
@@ -68,7 +69,11 @@ impl Going<'_, '_> {
                 let dir = self.dir.clone();
                 let say = say.clone();
                 wake.push(waker);
-                scope.spawn(move || observer.observe(&dir, &woken, &say));
+                let observe = move || observer.observe(&dir, &woken, &say);
+                if let Err(error) = threads::spawn_scoped(scope, "statistics", observe) {
+                    let text = format!("no statistics of all nodes: {error}");
+                    self.tell(Event::Note { text });
+                }
             }
         }
         Ok(Nodes { wake, said })

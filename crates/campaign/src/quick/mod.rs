@@ -42,7 +42,7 @@ pub use there::{RemoteMode, There, run_there};
 /// Name of the command in a record's header.
 pub const COMMAND: &str = "quick";
 /// Time between two samples of a test.
-const INTERVAL: std::time::Duration = std::time::Duration::from_secs(1);
+pub const INTERVAL: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Why the series cannot run, or a file of it cannot be used.
 #[derive(Debug, thiserror::Error)]

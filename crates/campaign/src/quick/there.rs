@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fathom_engine::choice::{Chosen, Lack, Wish};
 use fathom_engine::{Control, Engine};
@@ -17,7 +18,7 @@ use super::folder::strange;
 use super::host::{FioFacts, FolderState, Hold, Host, Site};
 use super::install::{self, INSTALL_FIO};
 use super::plan::{FOLDER, Facts};
-use super::{COMMAND, Notice, Observer, Order, QuickError, SIGNATURE, TAG};
+use super::{COMMAND, INTERVAL, Notice, Observer, Order, QuickError, SIGNATURE, TAG};
 
 /// How the series runs on another machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,9 @@ pub enum RemoteMode {
     /// Fathom drives that machine's fio.
     Fio,
 }
+
+/// How long the package tool of a host may take.
+const INSTALL_WAIT: Duration = Duration::from_secs(1800);
 
 /// The parent folder of the test files, absolute and without links: `$1`, or the
 /// home directory when it is empty.
@@ -56,7 +60,7 @@ fn look_script() -> String {
          echo \"cpu=$(sysctl -n hw.model 2>/dev/null)\"; \
          {{ df -P -k \"$p\" 2>/dev/null || df -k \"$p\"; }} | sed -n '$s/^/df=/p'; \
          {{ cat /proc/self/mounts 2>/dev/null || cat /etc/mnttab 2>/dev/null || mount -p 2>/dev/null; }} \
-         | sed 's/^/mount=/'; \
+         | sed 's/lowerdir=[^ ]*//; s/^/mount=/'; \
          {STATE}; echo \"state=$s\"; w=$p; \
          if [ \"$s\" = ours ]; then w=$f; echo \"held_kib=$(du -sk \"$f\" | sed 's/[^0-9].*//')\"; \
          ls -ln \"$f\" | sed 's/^/ls=/'; fi; \
@@ -155,7 +159,8 @@ impl Host for There<'_> {
     }
 
     fn install_fio(&self) -> Result<(), QuickError> {
-        install::judge(self.session.output(INSTALL_FIO, &[])?.code)
+        let ended = self.session.output_within(INSTALL_WAIT, INSTALL_FIO, &[])?;
+        install::judge(ended.code)
     }
 
     fn prepare(&self, folder: &Path) -> Result<Hold, QuickError> {
@@ -453,7 +458,13 @@ fn send(
         }
         Told::Event(event) => observer(Notice::Event(event)),
     };
-    let carried = carry::carry(session, &arguments(order), runs_dir, control, &mut told)?;
+    let carried = carry::carry(
+        session,
+        &arguments(order),
+        (runs_dir, INTERVAL),
+        control,
+        &mut told,
+    )?;
     let stopped = control.stop_requests() > 0;
     match carried {
         Carried::Ran { dir, status } => Ok(Some((dir, status))),

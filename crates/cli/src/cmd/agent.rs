@@ -36,7 +36,7 @@ pub fn run(_: &Global, _: &Args) -> anyhow::Result<Exit> {
         let _ =
             rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
     };
-    let line = Line::open(std::io::stdin(), control.clone(), send.clone(), kill);
+    let line = Line::open(std::io::stdin(), control.clone(), send.clone(), kill)?;
     let line = Arc::new(line);
     signals::lead(control, Arc::clone(&line) as Arc<dyn Lead>);
     // stdout is the other side's, and so is whoever reads stderr.

@@ -178,6 +178,10 @@ pub fn drive(
     });
     may_have_open(names.len())?;
     let machines = hosts::connect(names, control);
+    if control.stop_requests() > 0 {
+        live.finish();
+        return Err(interrupted());
+    }
     let (mut writer, notes) = begin()?;
     for text in notes {
         let note = Event::Note { text };
@@ -189,6 +193,16 @@ pub fn drive(
     });
     live.finish();
     done.map_err(|error @ FleetError::Record { .. }| record_error(error))
+}
+
+/// The error of a command that was stopped before anything was run.
+pub fn interrupted() -> anyhow::Error {
+    let (exit, message) = (
+        Exit::Interrupted,
+        "interrupted while connecting: nothing was run",
+    );
+    let message = message.to_owned();
+    ExitError { exit, message }.into()
 }
 
 fn record_error(error: impl std::fmt::Display) -> anyhow::Error {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
 use fathom_device::safety::{Confirmations, Judge};
+use fathom_device::threads::NoThread;
 use fathom_model::Exit;
 
 use crate::out::Color;
@@ -212,6 +213,9 @@ pub struct ExitError {
 
 /// The exit code of an error: its own, or plain failure.
 pub fn exit_for(error: &anyhow::Error) -> Exit {
+    if error.is::<NoThread>() {
+        return Exit::Missing;
+    }
     error
         .downcast_ref::<ExitError>()
         .map_or(Exit::Failed, |e| e.exit)

@@ -7,11 +7,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use fathom_device::Scratch;
+use fathom_device::{Scratch, threads};
 use fathom_engine::fio::client;
 use fathom_engine::fio::client::address::Address;
 use fathom_engine::fio::guard::{Leash, Order, Place, Report};
@@ -314,7 +313,7 @@ fn lines(leash: &Leash) -> anyhow::Result<Receiver<String>> {
     for output in [&leash.stdout, &leash.stderr] {
         let output = std::fs::File::from(OwnedFd::try_clone(output)?);
         let sender = sender.clone();
-        thread::spawn(move || {
+        threads::spawn("fio-lines", move || {
             let mut reader = BufReader::new(output);
             let mut line = Vec::new();
             // No line of fio is that long: bounded whatever comes.
@@ -328,7 +327,7 @@ fn lines(leash: &Leash) -> anyhow::Result<Receiver<String>> {
                     return;
                 }
             }
-        });
+        })?;
     }
     Ok(lines)
 }

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use fathom_campaign::run::{self, Progress};
-use fathom_fleet::ssh;
+use fathom_fleet::ssh::{self, Errand, SshError};
 use fathom_model::Exit;
 
 use super::campaign::Which;
 use super::run::{failed, summary};
-use super::{ExitError, Global};
-use crate::out;
+use super::{ExitError, Global, watch};
+use crate::{out, signals};
 
 /// Show how far a campaign is
 #[derive(Debug, clap::Args)]
@@ -86,8 +86,19 @@ impl Place {
             }
         }
         let terminal = !global.json && out::style(global.color).width.is_some();
-        let status = ssh::hand_over(host, &words, terminal).map_err(|error| ExitError {
-            exit: Exit::Missing,
+        let errand = Errand {
+            command: &words,
+            terminal,
+            follows: verb == watch::VERB,
+        };
+        let control = signals::control()?;
+        let mut stdout = std::io::stdout();
+        let done = ssh::hand_over(host, &errand, &control, &mut stdout);
+        let status = done.map_err(|error| ExitError {
+            exit: match error {
+                SshError::Interrupted { .. } => Exit::Interrupted,
+                _ => Exit::Missing,
+            },
             message: error.to_string(),
         })?;
         let code = status.code().and_then(|code| u8::try_from(code).ok());

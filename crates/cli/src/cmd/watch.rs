@@ -12,6 +12,9 @@ use super::status::Place;
 use crate::live::LiveOptions;
 use crate::out;
 
+/// The command's name.
+pub const VERB: &str = "watch";
+
 /// How often the record is looked at: a run writes to it once a second.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -31,7 +34,7 @@ pub struct Args {
 
 /// Follows it.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    if let Some(exit) = args.place.elsewhere(global, "watch")? {
+    if let Some(exit) = args.place.elsewhere(global, VERB)? {
         return Ok(exit);
     }
     let dir = args.place.record(global)?;

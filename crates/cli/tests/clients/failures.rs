@@ -12,7 +12,7 @@ fn a_refused_server_is_named_and_nothing_is_begun() {
     assert_eq!((code, &doc["status"]), (1, &"failed".into()), "{doc}");
     let told = failures(&doc);
     assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!((told[0].0.as_str(), &told[0].1), ("unreachable", &gone));
+    assert_eq!((told[0].0.as_str(), &told[0].1), ("no_server", &gone));
     assert!(doc["jobs"].as_array().unwrap().is_empty(), "{doc}");
     let hosts = doc["hosts"].as_array().unwrap();
     assert!(hosts[0]["lost"].is_null() && hosts[1]["lost"].is_string());

@@ -17,6 +17,7 @@ mod doors;
 mod failures;
 mod ledger;
 mod variables;
+mod waits;
 
 /// A folder to run in.
 struct Bench(TempDir);

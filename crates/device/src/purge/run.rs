@@ -15,6 +15,7 @@ use crate::Claim;
 use crate::Hold;
 use crate::command::{Command, Issue, Reply};
 use crate::safety::Confirmations;
+use crate::threads;
 
 /// What happens meanwhile.
 #[derive(Debug)]
@@ -310,10 +311,11 @@ impl Going<'_> {
         let issue = self.issue;
         let (tell, told) = channel();
         std::thread::scope(|scope| {
-            scope.spawn(move || {
+            let give = move || {
                 // Nobody hears it when this thread has panicked.
                 let _ = tell.send(issue.issue(device, command));
-            });
+            };
+            threads::spawn_scoped(scope, "command", give)?;
             loop {
                 match told.recv_timeout(TICK) {
                     Ok(reply) => return reply,

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use fathom_model::failure::advice_on_signal;
 use fathom_model::{Failure, FailureKind, JobResult, Results};
 use rustix::io::Errno;
 
@@ -124,7 +125,8 @@ impl Judge<'_> {
                 None => (format!("process {pid}"), "a job's process"),
             };
             let what = format!("{whose} was killed by signal {signal}: the figures end there");
-            self.fail(Failure::new(FailureKind::JobKilled, what).about(subject));
+            let failure = Failure::new(FailureKind::JobKilled, what).about(subject);
+            self.fail(by_signal(failure, signal));
         }
     }
 
@@ -321,7 +323,8 @@ impl Judge<'_> {
         match self.evidence.end {
             End::Signaled(signal) if from_outside => {
                 let what = format!("fio was killed by signal {signal}");
-                self.fail(Failure::new(FailureKind::EngineKilled, what));
+                let failure = Failure::new(FailureKind::EngineKilled, what);
+                self.fail(by_signal(failure, signal));
             }
             End::Exited(EXIT_TERMINATED) if from_outside && self.was_terminated() => {
                 self.verdict.ended_from_outside = true;
@@ -356,6 +359,14 @@ impl Judge<'_> {
                 self.verdict.notes.push(remark);
             }
         }
+    }
+}
+
+/// A failure with what to do about a process that this signal ended.
+pub(crate) fn by_signal(failure: Failure, signal: i32) -> Failure {
+    match advice_on_signal(signal) {
+        Some(advice) => failure.to_do(advice),
+        None => failure,
     }
 }
 

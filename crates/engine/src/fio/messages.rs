@@ -159,6 +159,10 @@ fn refusal(line: &str) -> Option<Failure> {
         let what = "fio cannot open this job file";
         return Some(Failure::new(FailureKind::Open, what).about(file));
     }
+    if let Some(said) = between("pthread_create: ", "") {
+        let what = format!("fio could not start a thread for each job: {said}");
+        return Some(Failure::new(FailureKind::NoThread, what));
+    }
     if line == "fio: file creation disallowed by allow_file_create=0" {
         let what = "a file or device that a job names does not exist, and creating it is not allowed (allow_file_create=0)";
         return Some(Failure::new(FailureKind::NoDevice, what));

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::arrivals::Arrivals;
 use super::client::{Hosts, QUIT_WAIT};
-use super::failures::{End, Evidence, errno_text_of, judge};
+use super::failures::{End, Evidence, by_signal, errno_text_of, judge};
 use super::guard::{Leash, Order, Report};
 use super::intervals::{Intervals, eta_s};
 use super::raw::Raw;
@@ -41,9 +41,12 @@ pub(super) fn run(
     sink: &mut dyn Sink,
 ) -> Result<Outcome, EngineError> {
     let hosts = match &fio.servers {
-        Some(servers) => Some(Hosts::open(servers, request)?),
+        Some(servers) => Some(Hosts::open(servers, request, control)?),
         None => None,
     };
+    if hosts.is_some() && control.stop_requests() > 0 {
+        return Ok(Outcome::Interrupted);
+    }
     if let Some(hosts) = hosts.as_ref().filter(|hosts| hosts.too_few()) {
         return Ok(hosts.give_up(sink));
     }
@@ -70,6 +73,7 @@ pub(super) fn run(
         stop: Stop::No,
         sink_is_full: false,
         timed_out: false,
+        no_thread: false,
         ready: false,
         stream: Stream::default(),
         arrivals: Arrivals::default(),
@@ -163,6 +167,8 @@ struct Run<'r> {
     stop: Stop,
     sink_is_full: bool,
     timed_out: bool,
+    /// fio could not start all its jobs, and does not end by itself.
+    no_thread: bool,
     /// fio has installed its signal handlers.
     ready: bool,
     stream: Stream,
@@ -305,6 +311,8 @@ impl Run<'_> {
                 what: line.to_owned(),
             });
         }
+        // fio waits for jobs that it could not start.
+        self.no_thread |= line.starts_with("pthread_create: ");
         if self.messages.len() < MESSAGES_MAX
             && self.messages.last().is_none_or(|last| last != line)
         {
@@ -376,6 +384,11 @@ impl Run<'_> {
                     self.failures.push(failure.about(format!("process {pid}")));
                 }
                 Report::Stuck(pid) => {
+                    // It is not gone, as was told of it before.
+                    let subject = Some(format!("process {pid}"));
+                    self.failures.retain(|failure| {
+                        failure.kind != FailureKind::Orphan || failure.subject != subject
+                    });
                     let what = "this process of fio does not die: it waits in the kernel";
                     let failure = Failure::new(FailureKind::Hung, what);
                     self.failures.push(failure.about(format!("process {pid}")));
@@ -420,13 +433,14 @@ impl Run<'_> {
         }
         let asked = self.control.stop_requests();
         let too_few = self.hosts.as_ref().is_some_and(Hosts::too_few);
-        let stop_wanted = asked > 0 || self.sink_is_full || self.timed_out || too_few;
+        let hopeless = self.timed_out || self.no_thread || too_few;
+        let stop_wanted = asked > 0 || self.sink_is_full || hopeless;
         match self.stop {
             Stop::No if stop_wanted => {
                 self.leash.order(Order::Interrupt);
                 self.stop = Stop::Interrupted(Instant::now());
             }
-            Stop::Interrupted(since) if asked > 1 || since.elapsed() > GRACE => {
+            Stop::Interrupted(since) if asked > 1 || self.no_thread || since.elapsed() > GRACE => {
                 self.leash.order(Order::Kill);
                 self.stop = Stop::Killed(Instant::now());
             }
@@ -528,8 +542,8 @@ impl Run<'_> {
         let verdict = hosts.verdict(results.as_ref(), stopped, &expected);
         if let (End::Signaled(signal), false) = (end, stopped) {
             let what = format!("fio's client was killed by signal {signal}");
-            self.failures
-                .push(Failure::new(FailureKind::EngineKilled, what));
+            let failure = Failure::new(FailureKind::EngineKilled, what);
+            self.failures.push(by_signal(failure, signal));
         } else if let (Some(reason), false) = (self.unreadable.take(), stopped) {
             let what = format!("fio's report cannot be read: {reason}");
             self.failures

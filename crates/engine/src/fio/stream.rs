@@ -12,6 +12,8 @@ pub const OUTPUT_FORMAT: &str = "normal,terse,json+";
 /// Most bytes of text outside of sets that are kept; a job that goes on after
 /// errors may write a line for each.
 const TEXT_MAX: usize = 1 << 20;
+/// Longest line: terse, of a job with disks and a description.
+const LINE_MAX: usize = 16 << 20;
 /// Longest set: 4096 jobs (fio's usual limit) of json+ take about 120 MB.
 const SET_MAX: usize = 512 << 20;
 
@@ -66,7 +68,7 @@ impl Stream {
     pub fn push(&mut self, mut bytes: &[u8], take: &mut dyn FnMut(Piece)) {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             let (head, tail) = bytes.split_at(end + 1);
-            self.line.extend_from_slice(head);
+            append(&mut self.line, head, LINE_MAX, &mut self.overflowed);
             bytes = tail;
             let line = std::mem::take(&mut self.line);
             self.take_line(&line, take);
@@ -76,7 +78,7 @@ impl Stream {
                 self.line.clear();
             }
         }
-        self.line.extend_from_slice(bytes);
+        append(&mut self.line, bytes, LINE_MAX, &mut self.overflowed);
     }
 
     /// The output has ended: what is left counts as a line.
@@ -347,6 +349,14 @@ mod tests {
     fn a_document_that_never_ends_is_told() {
         let (stream, pieces) = cut(b"{\n  \"jobs\" : [\n", 4);
         assert!(stream.is_cut() && pieces.is_empty());
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_bounded() {
+        let mut stream = Stream::default();
+        let chunk = vec![b'x'; 1 << 20];
+        (0..40).for_each(|_| stream.push(&chunk, &mut |_| ()));
+        assert!(stream.overflowed() && stream.line.len() <= LINE_MAX);
     }
 
     #[test]

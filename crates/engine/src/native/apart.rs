@@ -23,10 +23,12 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use fathom_device::threads;
 use fathom_model::{Event, Failure, FailureKind};
 use serde::{Deserialize, Serialize};
 
 use super::Native;
+use crate::fio::failures::by_signal;
 use crate::{Control, Engine, EngineError, Flow, Outcome, Request, Sink};
 
 /// First argument of the process that is an engine and nothing else.
@@ -135,12 +137,14 @@ impl Far {
             .spawn()?;
         let (tell, words) = channel();
         let listening = line.try_clone()?;
-        std::thread::spawn(move || listen(listening, &tell));
-        Ok(Self {
+        let far = Self {
             line,
             words,
             process,
-        })
+        };
+        // Without it the line closes, at which the process ends.
+        threads::spawn("native-words", move || listen(listening, &tell))?;
+        Ok(far)
     }
 
     /// Runs one request to its end, or until it must be given up.
@@ -204,18 +208,24 @@ impl Far {
     }
 
     fn died(&mut self, sink: &mut dyn Sink) -> Outcome {
-        let how = match self.end() {
-            Some(status) => match status.signal() {
-                Some(signal) => format!("was killed by signal {signal}"),
-                None => format!("ended of itself ({status})"),
-            },
-            None => "closed its line".to_owned(),
+        let failed = |how: String| {
+            let message = format!("the process of the native engine {how}");
+            Failure::new(FailureKind::EngineKilled, message)
         };
-        let message = format!("the process of the native engine {how}");
-        sink.event(Event::Failure(Failure::new(
-            FailureKind::EngineKilled,
-            message,
-        )));
+        let status = self.end();
+        let failure = match status.and_then(|status| status.signal()) {
+            Some(signal) => by_signal(failed(format!("was killed by signal {signal}")), signal),
+            None => {
+                let how = match status {
+                    Some(status) => format!("ended by itself ({status})"),
+                    None => "closed its line".to_owned(),
+                };
+                failed(how).to_do(
+                    "that is a fault of Fathom; '--engine fio' runs the same jobs without it",
+                )
+            }
+        };
+        sink.event(Event::Failure(failure));
         Outcome::Failed
     }
 
@@ -254,14 +264,14 @@ pub fn entry(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
 fn serve(native: &Native, line: &UnixStream) -> io::Result<()> {
     let (tell, orders) = channel();
     let listening = line.try_clone()?;
-    std::thread::spawn(move || listen(listening, &tell));
+    threads::spawn("native-orders", move || listen(listening, &tell))?;
     // Fathom has ended without a run; a stop or status before it is for nothing.
     let Ok(Order::Run(request)) = orders.recv() else {
         return Ok(());
     };
     let control = Control::default();
     let asked = control.clone();
-    std::thread::spawn(move || {
+    let obey = move || {
         for order in orders {
             match order {
                 Order::Status => asked.request_status(),
@@ -271,8 +281,12 @@ fn serve(native: &Native, line: &UnixStream) -> io::Result<()> {
         // Fathom is gone: nobody waits for what is under way.
         asked.stop();
         asked.stop();
-    });
-    let ended = native.run(&request, &control, &mut Line(line));
+    };
+    let begun = threads::spawn("native-stop", obey);
+    let ended = match begun {
+        Ok(_) => native.run(&request, &control, &mut Line(line)),
+        Err(error) => Err(EngineError::Failed(error.into())),
+    };
     send(line, &Word::of(ended))
 }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use fathom_device::threads::NoThread;
 use fathom_model::{Event, Failure, FailureKind};
 
 use super::backend::Op;
@@ -265,10 +266,7 @@ impl<'a> Run<'a> {
                             setting_up += 1;
                         }
                         Err(error) => {
-                            let failure = Failure::new(
-                                FailureKind::Other,
-                                format!("no thread for it: {error}"),
-                            );
+                            let failure = Failure::from(NoThread::new(&error));
                             self.over(place, Some(failure), Usage::default());
                         }
                     }

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fathom_device::threads::{self, NoThread};
 use fathom_engine::{Control, Lead};
 use fathom_model::{Event, RunStatus};
 use fathom_record::Entries;
@@ -62,14 +63,14 @@ impl Line {
         control: Control,
         send: Send,
         kill: impl Fn() + std::marker::Send + 'static,
-    ) -> Self {
+    ) -> Result<Self, NoThread> {
         let (job_sender, jobs) = mpsc::channel();
         let (go_sender, goes) = mpsc::channel();
         let born = Instant::now();
         let heard_ms = Arc::new(AtomicU64::new(0));
         let answer = Arc::clone(&send);
         let (heard, stop) = (Arc::clone(&heard_ms), control.clone());
-        thread::spawn(move || {
+        threads::spawn("agent-input", move || {
             let mut input = BufReader::new(input);
             let mut line = Vec::new();
             loop {
@@ -94,9 +95,9 @@ impl Line {
                 }
             }
             stop.stop();
-        });
+        })?;
         let stop = control.clone();
-        thread::spawn(move || {
+        threads::spawn("agent-silence", move || {
             let mut stopped: Option<Instant> = None;
             loop {
                 thread::sleep(Duration::from_millis(250));
@@ -112,14 +113,14 @@ impl Line {
                     }
                 }
             }
-        });
-        Self {
+        })?;
+        Ok(Self {
             control,
             send,
             jobs: Mutex::new(jobs),
             goes: Mutex::new(goes),
             record: Mutex::default(),
-        }
+        })
     }
 
     /// The next file, or what is to run ([`Say::File`], [`Say::Job`]); `None` when
@@ -246,6 +247,7 @@ pub fn one_at_a_time(send: impl FnMut(&Wire) + std::marker::Send + 'static) -> S
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods)] // a test that gets no thread fails by panicking
 mod tests {
     use super::*;
     use std::io::Write;
@@ -254,7 +256,7 @@ mod tests {
         let (sender, told) = mpsc::channel();
         let send = one_at_a_time(move |wire: &Wire| drop(sender.send(wire.clone())));
         let control = Control::default();
-        let line = Line::open(input, control.clone(), send, || {});
+        let line = Line::open(input, control.clone(), send, || {}).unwrap();
         (line, control, told)
     }
 

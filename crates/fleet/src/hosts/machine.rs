@@ -1,11 +1,10 @@
 //! The machines of a run on several, and the ways to them: over ssh, or into a
 //! pod of a cluster. Whatever carries them, lines go there and lines come back.
 
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::thread;
 
+use fathom_device::threads;
 use fathom_engine::Control;
 
 use super::wire::Say;
@@ -22,6 +21,8 @@ pub trait Connection: Send {
     /// Waits, not for long, for the agent's end; gives its exit status, `None`
     /// when it never came.
     fn finish(&mut self) -> Option<i32>;
+    /// Cuts the line to a machine that is heard no further.
+    fn cut(&mut self) {}
     /// Lets go of a machine that was lost, and sees to it that nothing stays there
     /// where that can be done from here. Takes its time.
     fn give_up(self: Box<Self>) {
@@ -94,16 +95,14 @@ fn over_ssh(
 ) -> Result<Box<dyn Connection>, SshError> {
     let session = session?;
     let program = program.as_ref().map_err(SshError::again)?;
-    let mut child = receive(&session, program.len(), &["agent"], Stdio::inherit())?;
+    let mut child = receive(&session, program.len(), &["agent"])?;
     let stdout = child.stdout.take().expect("spawned with a pipe");
-    thread::spawn(move || {
+    threads::spawn("host-lines", move || {
         if take_lines(stdout, |line| lines.line(line)) {
             lines.end();
         }
-    });
-    Ok(Box::new(Far::new(
-        child,
-        Arc::clone(program),
-        Some(session),
-    )))
+    })?;
+    let stop = session.stop().clone();
+    let far = Far::new(child, Arc::clone(program), &stop, Some(session))?;
+    Ok(Box::new(far))
 }

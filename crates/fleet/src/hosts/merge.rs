@@ -117,6 +117,11 @@ impl Merge {
             Event::Jobs { names, .. } => self.parts[place].jobs = Some(names),
             Event::Sample(sample) => {
                 let part = &mut self.parts[place];
+                // A job that was not announced is nobody's.
+                let jobs = part.jobs.as_ref().map_or(0, Vec::len);
+                if part.jobs.is_some() && sample.job as usize >= jobs {
+                    return Vec::new();
+                }
                 let begin = sample.t_ms.saturating_sub(sample.span_ms);
                 part.first_ms.get_or_insert(begin);
                 part.samples.entry(part.intervals).or_default().push(sample);
@@ -225,19 +230,21 @@ impl Merge {
                 .into_values()
                 .flatten()
             {
-                sample.job += base;
-                sample.t_ms += part.began_ms.max(0.0).round() as u64;
+                sample.job = sample.job.saturating_add(base);
+                let began_ms = part.began_ms.max(0.0).round() as u64;
+                sample.t_ms = sample.t_ms.saturating_add(began_ms);
                 t_ms = t_ms.max(sample.t_ms);
                 events.push(Event::Sample(sample));
             }
-            base += u32::try_from(part.jobs.as_ref().map_or(0, Vec::len)).unwrap_or(u32::MAX);
+            let jobs = part.jobs.as_ref().map_or(0, Vec::len);
+            base = base.saturating_add(u32::try_from(jobs).unwrap_or(u32::MAX));
         }
         self.told += 1;
         if t_ms == 0 {
             let ends = self
                 .parts
                 .iter()
-                .map(|part| part.t_ms + part.began_ms.max(0.0) as u64);
+                .map(|part| part.t_ms.saturating_add(part.began_ms.max(0.0) as u64));
             t_ms = ends.max().unwrap_or(0);
         }
         let left = self.parts.iter().filter(|part| !part.ended);

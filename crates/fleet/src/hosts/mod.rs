@@ -13,6 +13,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fathom_device::threads;
 use fathom_engine::{Control, open_files};
 use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
@@ -21,6 +22,7 @@ use crate::local::{FleetError, Session as Record};
 use crate::ssh::carry::{Wire, plain, write_part};
 
 pub mod agent;
+pub(crate) mod allowance;
 pub mod clock;
 pub mod kept;
 pub mod machine;
@@ -29,6 +31,7 @@ mod part;
 mod step;
 pub mod wire;
 
+use allowance::Allowed;
 use kept::Kept;
 use machine::{Connection, Lines, Told};
 pub use machine::{Machine, connect};
@@ -46,7 +49,10 @@ const LEAD: Duration = Duration::from_millis(100);
 const MUTE: Duration = Duration::from_secs(7);
 /// How long a machine may take from the connection until it could begin. A
 /// program of some 20 MiB over a slow line takes a minute.
-const READY_WAIT: Duration = Duration::from_secs(300);
+pub(crate) const READY_WAIT: Duration = Duration::from_secs(300);
+
+/// What stands between what happened and what to do about it.
+const TO_DO: &str = "\n  to do: ";
 
 /// What is to run: the same command on each machine.
 #[derive(Debug, Clone, Default)]
@@ -72,6 +78,8 @@ pub struct Job {
     pub again: BTreeSet<String>,
     /// Where in the record's time the run begins, ms.
     pub t_ms: u64,
+    /// How often each machine tells its samples: it cannot tell more.
+    pub interval: Duration,
 }
 
 /// Runs the job on all machines and closes the record.
@@ -170,7 +178,9 @@ impl Drive<'_, '_> {
     /// Starts the agent on every machine that can be reached.
     fn send_out(&mut self, machines: Vec<Machine>) -> Receiver<Told> {
         let (to, lines) = mpsc::sync_channel(256);
-        self.parts = machines.iter().map(Part::new).collect();
+        let interval = self.job.interval;
+        let part = |machine| Part::new(machine, interval);
+        self.parts = machines.iter().map(part).collect();
         if self.job.own_records {
             let dir = self.course.record.writer().dir();
             for part in &mut self.parts {
@@ -240,13 +250,27 @@ impl Drive<'_, '_> {
         if part.phase == Phase::Over {
             return;
         }
-        part.heard = Instant::now();
         let Ok(wire) = serde_json::from_str::<Wire>(line) else {
             // Login scripts may print; that is not part of the stream.
             part.stray
                 .get_or_insert_with(|| line.trim().chars().take(200).collect());
             return;
         };
+        part.heard = Instant::now();
+        match part.allowance.take(&wire, line.len()) {
+            Allowed::Yes => {}
+            Allowed::LeftOut => return,
+            Allowed::FirstLeftOut(text) => return self.notes.add(place, text),
+            Allowed::TooMuch(what) => {
+                if let Some(far) = &mut part.far {
+                    far.cut();
+                }
+                let what = format!(
+                    "it was cut off: it sends {what}\n  to do: find out what runs there: it is not what was sent to it"
+                );
+                return self.lose(place, FailureKind::Mismatch, what);
+            }
+        }
         match wire {
             Wire::Clock { tag, at_ms } => {
                 if let Some((_, asked_ms)) = part.asked.take_if(|(asked, _)| *asked == tag) {
@@ -268,7 +292,7 @@ impl Drive<'_, '_> {
             Wire::File { path, text, more } => self.keep(place, &path, &text, more),
             Wire::Event { happened } => self.happened(place, *happened),
             Wire::CannotRun => {
-                let what = "Fathom does not run there: it is another kind of machine, or its temporary folder ($TMPDIR, else /tmp) is full or forbids to run programs";
+                let what = "Fathom does not run there: it is another kind of machine, or its temporary folder ($TMPDIR, else /tmp) is full or forbids to run programs\n  to do: free it, or leave this host out (--min-hosts)";
                 self.lose(place, FailureKind::Other, what.to_owned());
             }
             Wire::Refused { message, .. } => {
@@ -408,11 +432,17 @@ impl Drive<'_, '_> {
         // for that.
         let far = part.far.take();
         self.leaving
-            .extend(far.map(|far| thread::spawn(move || far.give_up())));
+            // Where there is no thread to be had it is dropped, which ends it too.
+            .extend(far.and_then(|far| threads::spawn("give-up", move || far.give_up()).ok()));
         let part = &mut self.parts[place];
         if self.stopped.is_none() {
+            let (what, advice) = match what.split_once(TO_DO) {
+                Some((what, advice)) => (what.to_owned(), Some(advice.to_owned())),
+                None => (what, None),
+            };
             part.host.lost = Some(what.clone());
-            let failure = Failure::new(kind, what).about(part.label.as_str());
+            let mut failure = Failure::new(kind, what).about(part.label.as_str());
+            failure.advice = advice.or_else(|| advice_on(kind).map(str::to_owned));
             self.event(Event::Failure(failure));
         }
         self.ended(place);
@@ -445,7 +475,8 @@ impl Drive<'_, '_> {
                 .stopped
                 .is_some_and(|since| is_late(since.elapsed(), quiet, asked > 0));
             if part.phase == Phase::Preparing && part.asked_at.is_none() {
-                if quiet > READY_WAIT || late || asked > 1 {
+                // One that has not begun has nothing to report.
+                if part.began.elapsed() > READY_WAIT || self.stopped.is_some() {
                     let what = format!("it could not begin within {} s", READY_WAIT.as_secs());
                     self.lose(place, FailureKind::Hung, what);
                 }
@@ -491,7 +522,11 @@ impl Drive<'_, '_> {
 
     /// Keeps a file of a machine's record, in a folder of its name.
     fn keep(&mut self, place: usize, path: &str, text: &str, more: bool) {
-        let part = &self.parts[place];
+        let part = &mut self.parts[place];
+        let dir = self.course.record.writer().dir();
+        if let Err(error) = part.allowance.file(dir, text.len()) {
+            return self.lose(place, FailureKind::Record, error.to_string());
+        }
         let done = match (&part.kept, &self.course.raw_dir, below_raw(path)) {
             (Some(kept), ..) => kept.file(path, text, more),
             (None, Some(raw_dir), Some(rest)) => {
@@ -536,7 +571,8 @@ impl Drive<'_, '_> {
         let fars = self.parts.iter_mut().filter_map(|part| part.far.take());
         thread::scope(|scope| {
             for mut far in fars {
-                scope.spawn(move || far.finish());
+                // Where there is no thread to be had it is waited for when dropped.
+                let _ = threads::spawn_scoped(scope, "finish", move || far.finish());
             }
         });
         for lost in self.leaving.drain(..) {
@@ -552,6 +588,17 @@ impl Drive<'_, '_> {
             () if self.parts.iter().any(cut) => RunStatus::Interrupted,
             () => RunStatus::Complete,
         }
+    }
+}
+
+/// What to do about a machine, where its failure itself does not say.
+fn advice_on(kind: FailureKind) -> Option<&'static str> {
+    match kind {
+        FailureKind::Hung => Some(
+            "look whether that host is overloaded, and how fast the line to it is: the program that is sent has some 20 MiB",
+        ),
+        FailureKind::Other => Some("mend that on this host, or leave it out (--min-hosts)"),
+        _ => None,
     }
 }
 

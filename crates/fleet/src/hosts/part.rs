@@ -1,10 +1,11 @@
 //! One machine of a run, as the side that drives sees it.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fathom_model::{Event, Host, RunStatus};
 
+use super::allowance::Allowance;
 use super::clock::Estimate;
 use super::kept::Kept;
 use super::machine::{Connection, Machine};
@@ -51,6 +52,10 @@ pub struct Part {
     pub asked_at: Option<Instant>,
     pub tag: u32,
     pub heard: Instant,
+    /// Since when it is waited for.
+    pub began: Instant,
+    /// What it may send.
+    pub allowance: Allowance,
     pub status: Option<RunStatus>,
     /// The first line that was none of Fathom's.
     pub stray: Option<String>,
@@ -60,7 +65,7 @@ pub struct Part {
 
 impl Part {
     /// A machine that nothing has been heard of.
-    pub fn new(machine: &Machine) -> Self {
+    pub fn new(machine: &Machine, interval: Duration) -> Self {
         let name = &machine.name;
         Self {
             host: Host {
@@ -80,6 +85,8 @@ impl Part {
             asked_at: None,
             tag: 0,
             heard: Instant::now(),
+            began: Instant::now(),
+            allowance: Allowance::new(interval),
             status: None,
             stray: None,
             identity: None,

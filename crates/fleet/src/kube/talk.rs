@@ -2,9 +2,9 @@
 //! way to a `fathom agent` there.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
 use std::time::Duration;
 
+use fathom_device::threads::{self, NoThread};
 use futures_util::future::{self, Either};
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
@@ -58,6 +58,7 @@ impl Cluster {
                         }
                     }
                 });
+                let talk = talk.map_err(|error| error.to_string())?;
                 Ok(Box::new(talk) as Box<dyn Connection>)
             }),
         }
@@ -77,16 +78,18 @@ type Said = async_mpsc::UnboundedReceiver<Say>;
 type IsCut = oneshot::Receiver<()>;
 
 impl Talk {
-    fn begin(talk: impl FnOnce(Said, IsCut) -> Option<i32> + Send + 'static) -> Self {
+    fn begin(
+        talk: impl FnOnce(Said, IsCut) -> Option<i32> + Send + 'static,
+    ) -> Result<Self, NoThread> {
         let (said, to_say) = async_mpsc::unbounded_channel();
         let (cut, is_cut) = oneshot::channel();
         let (end, ended) = mpsc::channel();
-        thread::spawn(move || {
+        threads::spawn("pod-talk", move || {
             // Nobody waits for the end of one that was given up.
             let _ = end.send(talk(to_say, is_cut));
-        });
+        })?;
         let cut = Some(cut);
-        Self { said, cut, ended }
+        Ok(Self { said, cut, ended })
     }
 }
 
@@ -99,6 +102,10 @@ impl Connection for Talk {
     fn end_input(&mut self) {
         // Before version 5 of the protocol an input could not be closed alone.
         self.say(&Say::End);
+    }
+
+    fn cut(&mut self) {
+        self.cut = None;
     }
 
     fn finish(&mut self) -> Option<i32> {

@@ -4,22 +4,24 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Component, Path, PathBuf};
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fathom_device::threads::{self, NoThread};
 use fathom_engine::Control;
 use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{Header, Writer};
 use serde::{Deserialize, Serialize};
 
 use super::session::SSH_FAILED;
-use super::{Session, SshError};
+use super::{Session, SshError, client};
+use crate::hosts::allowance::{Allowance, Allowed};
 use crate::hosts::machine::Connection;
-use crate::hosts::wire::Say;
-use crate::hosts::write_line;
+use crate::hosts::wire::{SILENCE, Say};
+use crate::hosts::{READY_WAIT, write_line};
 
 /// One line of what the Fathom over there writes to stdout.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -251,13 +253,16 @@ const RECEIVE: &str = concat!(
 );
 /// How long the other side may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// The same once somebody asked to stop, of one that has nothing more to say or
+/// has not begun: nothing is waited for that could be missing later.
+const STOP_WAIT: Duration = Duration::from_millis(500);
 /// How often the wait for lines looks at the requests to end.
 const TICK: Duration = Duration::from_millis(50);
 /// More than any line of a record or raw output of one test; a longer one is a fault.
 const LINE_LIMIT_BYTES: u64 = 256 << 20;
 
-/// Runs this very program on the other machine with `args` and keeps its record
-/// under `runs_dir`.
+/// Runs this very program on the other machine with `args`, a sample every
+/// `interval`, and keeps its record under `runs_dir`.
 ///
 /// # Errors
 /// When ssh does not start, the answer makes no sense, or the record cannot be
@@ -265,24 +270,37 @@ const LINE_LIMIT_BYTES: u64 = 256 << 20;
 pub fn carry(
     session: &Session,
     args: &[String],
-    runs_dir: &Path,
+    (runs_dir, interval): (&Path, Duration),
     control: &Control,
     told: &mut dyn FnMut(Told),
 ) -> Result<Carried, SshError> {
     let program = Arc::new(read_program()?);
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let mut child = receive(session, program.len(), &args, Stdio::inherit())?;
+    let mut child = receive(session, program.len(), &args)?;
     let stdout = child.stdout.take().expect("spawned with a pipe");
-    let lines = read_lines(stdout);
-    let mut far = Far::new(child, program, None);
+    let lines = read_lines(stdout)?;
+    let mut far = Far::new(child, program, session.stop(), None)?;
     let mut inbox = Inbox {
         session,
         runs_dir,
         writer: None,
         stray: None,
+        allowance: Allowance::new(interval),
+        heard: None,
     };
+    let began = Instant::now();
     loop {
-        far.obey(control);
+        if far.obey(control, inbox.writer.is_some()) {
+            return inbox.cut(None, true, told);
+        }
+        let (limit, since) = match inbox.heard {
+            Some(heard) => (SILENCE * 2, heard),
+            None => (READY_WAIT, began),
+        };
+        if since.elapsed() > limit {
+            far.kill();
+            return inbox.silent(limit, told);
+        }
         match lines.recv_timeout(TICK) {
             Ok(line) => {
                 if let Some(end) = inbox.take(&line, told)? {
@@ -318,14 +336,15 @@ pub(crate) fn receive(
     session: &Session,
     program_bytes: usize,
     args: &[&str],
-    stderr: Stdio,
 ) -> Result<Child, SshError> {
     let (length, folder) = (program_bytes.to_string(), session.folder_name());
     let script_args: Vec<&str> = [length.as_str(), folder.as_str()]
         .into_iter()
         .chain(args.iter().copied())
         .collect();
-    session.spawn(RECEIVE, &script_args, stderr)
+    let mut child = session.spawn(RECEIVE, &script_args)?;
+    client::pass_stderr_on(&mut child)?;
+    Ok(child)
 }
 
 /// The client process, and through it the program on the other side.
@@ -335,15 +354,21 @@ pub(crate) struct Far {
     /// end of the other side's input, which asks it to end.
     lines: Option<Sender<Say>>,
     asked: Option<Instant>,
+    stop: Control,
     /// The connection, which must not end before the client.
     session: Option<Session>,
 }
 
 impl Far {
-    pub(crate) fn new(mut child: Child, program: Arc<Vec<u8>>, session: Option<Session>) -> Self {
+    pub(crate) fn new(
+        mut child: Child,
+        program: Arc<Vec<u8>>,
+        stop: &Control,
+        session: Option<Session>,
+    ) -> Result<Self, NoThread> {
         let mut stdin = child.stdin.take().expect("spawned with a pipe");
         let (lines, said) = mpsc::channel();
-        thread::spawn(move || {
+        threads::spawn("host-input", move || {
             // A far side that takes no more of it says so on stdout.
             let _ = stdin.write_all(&program);
             let _ = stdin.flush();
@@ -351,13 +376,14 @@ impl Far {
             for say in said {
                 write_line(&mut stdin, &say);
             }
-        });
-        Self {
+        })?;
+        Ok(Self {
             child,
             lines: Some(lines),
             asked: None,
+            stop: stop.clone(),
             session,
-        }
+        })
     }
 
     /// Asks the other side to end: its input ends, once the program is sent.
@@ -366,16 +392,25 @@ impl Far {
     }
 
     /// Hands a request to stop on; a second one, or one that is not followed,
-    /// cuts the line, which ends the other side too.
-    fn obey(&mut self, control: &Control) {
+    /// cuts the line, which ends the other side too. One that has not `begun` has
+    /// nothing to report. Whether the line was cut.
+    fn obey(&mut self, control: &Control, begun: bool) -> bool {
         if control.stop_requests() == 0 {
-            return;
+            return false;
         }
         let asked = *self.asked.get_or_insert_with(Instant::now);
         self.end_input();
-        if asked.elapsed() > PATIENCE || control.stop_requests() > 1 {
-            let _ = self.child.kill();
+        let patience = if begun { PATIENCE } else { STOP_WAIT };
+        let is_cut = asked.elapsed() > patience || control.stop_requests() > 1;
+        if is_cut {
+            self.kill();
         }
+        is_cut
+    }
+
+    /// Cuts the line.
+    fn kill(&mut self) {
+        client::kill(&mut self.child, true);
     }
 
     /// Waits for the end, so that the other side has removed its folder; gives
@@ -383,15 +418,18 @@ impl Far {
     pub(crate) fn finish(&mut self) -> Option<i32> {
         self.end_input();
         let started = Instant::now();
-        while started.elapsed() < PATIENCE {
+        let patience = || match self.stop.stop_requests() {
+            0 => PATIENCE,
+            _ => STOP_WAIT,
+        };
+        while started.elapsed() < patience() {
             match self.child.try_wait() {
                 Ok(None) => thread::sleep(TICK),
                 Ok(Some(status)) => return status.code(),
                 Err(_) => return None,
             }
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
         None
     }
 }
@@ -406,6 +444,10 @@ impl Connection for Far {
 
     fn end_input(&mut self) {
         Far::end_input(self);
+    }
+
+    fn cut(&mut self) {
+        self.kill();
     }
 
     fn finish(&mut self) -> Option<i32> {
@@ -437,10 +479,13 @@ fn own_program() -> PathBuf {
     }
 }
 
-fn read_lines(stdout: ChildStdout) -> Receiver<String> {
+fn read_lines(stdout: ChildStdout) -> Result<Receiver<String>, NoThread> {
     let (sender, receiver) = mpsc::sync_channel(64);
-    thread::spawn(move || take_lines(stdout, |line| sender.send(line).is_ok()));
-    receiver
+    let read = move || {
+        take_lines(stdout, |line| sender.send(line).is_ok());
+    };
+    threads::spawn("host-lines", read)?;
+    Ok(receiver)
 }
 
 /// Gives every whole line to `take` as long as it wants more; whether the
@@ -471,6 +516,9 @@ struct Inbox<'i> {
     writer: Option<Writer>,
     /// The first line that was none of ours: what to show when nothing else came.
     stray: Option<String>,
+    allowance: Allowance,
+    /// When a line of ours came last.
+    heard: Option<Instant>,
 }
 
 impl Inbox<'_> {
@@ -489,6 +537,16 @@ impl Inbox<'_> {
                 return Ok(None);
             }
         };
+        self.heard = Some(Instant::now());
+        match self.allowance.take(&wire, line.len()) {
+            Allowed::Yes => {}
+            Allowed::LeftOut => return Ok(None),
+            Allowed::FirstLeftOut(text) => {
+                told(Told::Text(&text));
+                return Ok(None);
+            }
+            Allowed::TooMuch(what) => return self.end_with(&what, told).map(Some),
+        }
         match wire {
             Wire::CannotRun => return Ok(Some(Carried::CannotRun)),
             Wire::Refused { exit, message } => return Ok(Some(Carried::Refused { exit, message })),
@@ -528,7 +586,7 @@ impl Inbox<'_> {
     }
 
     /// Keeps a file of the record.
-    fn keep(&self, path: &str, text: &str, more: bool) -> Result<(), SshError> {
+    fn keep(&mut self, path: &str, text: &str, more: bool) -> Result<(), SshError> {
         let Some(writer) = &self.writer else {
             return Err(self.nonsense("a file before the header"));
         };
@@ -537,10 +595,39 @@ impl Inbox<'_> {
             Some((Folder::Raw, rest)) => writer.raw_dir()?.join(rest),
             None => return Err(self.nonsense(&format!("a file named {path:?}"))),
         };
-        write_part(&kept, text, more).map_err(|source| SshError::Local {
-            what: "keeping a file of the record",
-            source,
-        })
+        let has_room = self.allowance.file(&kept, text.len());
+        has_room
+            .and_then(|()| write_part(&kept, text, more))
+            .map_err(|source| SshError::Local {
+                what: "keeping a file of the record",
+                source,
+            })
+    }
+
+    /// The other side says nothing any more.
+    fn silent(self, limit: Duration, told: &mut dyn FnMut(Told)) -> Result<Carried, SshError> {
+        if self.writer.is_none() {
+            let target = self.session.target().to_owned();
+            let seconds = limit.as_secs();
+            return Err(SshError::Late { target, seconds });
+        }
+        self.cut(None, false, told)
+    }
+
+    /// Ends the run because of what the other side sends.
+    fn end_with(&mut self, what: &str, told: &mut dyn FnMut(Told)) -> Result<Carried, SshError> {
+        let error = self.nonsense(what);
+        let reason = error.to_string();
+        let Some(mut writer) = self.writer.take() else {
+            return Err(error);
+        };
+        let failure = Event::Failure(Failure::new(FailureKind::Mismatch, reason.as_str()));
+        writer.append(&failure)?;
+        told(Told::Event(&failure));
+        let status = RunStatus::Interrupted;
+        let dir = Some(writer.finish(status)?);
+        told(Told::Event(&Event::Ended { status }));
+        Ok(Carried::Cut { dir, reason })
     }
 
     /// The stream ended before the run did.

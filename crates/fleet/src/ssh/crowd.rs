@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fathom_device::threads;
 use fathom_engine::Control;
 
 use super::{Session, SshError};
@@ -88,7 +89,7 @@ fn open_some(
             if control.stop_requests() > 0 {
                 break;
             }
-            opened.push((place, Session::open_unattended(&targets[place])));
+            opened.push((place, Session::open_unattended(&targets[place], control)));
         }
         opened
     };
@@ -96,7 +97,7 @@ fn open_some(
         let workers = 1..at_a_time.min(places.len());
         let workers: Vec<_> = workers
             // Without a thread the others do its work.
-            .filter_map(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
+            .filter_map(|_| threads::spawn_scoped(scope, "connect", work).ok())
             .collect();
         let mut opened = work();
         for worker in workers {

@@ -3,18 +3,20 @@
 
 use std::fs;
 use std::io::Read;
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use fathom_device::threads::{self, NoThread};
+use fathom_engine::bounded::TEXT_BYTES_MAX;
 use fathom_engine::fio::failures::{End, Evidence, judge};
 use fathom_engine::fio::{json, raw};
 use fathom_engine::jobfile::{self, JobFile};
 use fathom_engine::{Control, Engine, EngineError, Outcome, Request, Sink};
 use fathom_model::{Event, Failure, FailureKind};
 
-use super::Session;
 use super::session::{SSH_FAILED, close_stdin};
+use super::{Session, client};
 
 /// Runs fio in the folder `$1` with the other arguments as its own. Its jobs end
 /// with their connection: a watcher ends fio as soon as stdin closes. It asks
@@ -130,12 +132,9 @@ impl Engine for RemoteFio<'_> {
         let work_dir = request.work_dir.to_string_lossy();
         let mut args: Vec<&str> = vec![&work_dir];
         args.extend(argv.iter().map(String::as_str));
-        let mut child = self
-            .session
-            .spawn(RUN_FIO, &args, Stdio::piped())
-            .map_err(|error| {
-                EngineError::Failed(Failure::new(FailureKind::Other, error.to_string()))
-            })?;
+        let mut child = self.session.spawn(RUN_FIO, &args).map_err(|error| {
+            EngineError::Failed(Failure::new(FailureKind::Other, error.to_string()))
+        })?;
         let there = ["ssh", self.session.target(), "fio"].map(str::to_owned);
         sink.event(Event::EngineStarted {
             engine: self.name().to_owned(),
@@ -143,8 +142,16 @@ impl Engine for RemoteFio<'_> {
             argv: there.into_iter().chain(argv).collect(),
             pid: None,
         });
-        let stdout = child.stdout.take().map(collect);
-        let stderr = child.stderr.take().map(collect);
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        let out = out.map(|from| collect(from, OUTPUT_LIMIT_BYTES));
+        let err = err.map(|from| collect(from, TEXT_BYTES_MAX as u64));
+        let (stdout, stderr) = match (out.transpose(), err.transpose()) {
+            (Ok(stdout), Ok(stderr)) => (stdout, stderr),
+            (Err(error), _) | (_, Err(error)) => {
+                client::kill(&mut child, true);
+                return Err(EngineError::Failed(error.into()));
+            }
+        };
         let code = wait(&mut child, control, request.deadline);
         let (stdout, stderr) = (join(stdout), join(stderr));
         keep_raw(request, &stdout, &stderr)?;
@@ -159,14 +166,14 @@ fn lines(bytes: &[u8]) -> Vec<String> {
     full.map(str::to_owned).collect()
 }
 
-fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
-    thread::spawn(move || {
+fn collect(
+    mut from: impl Read + Send + 'static,
+    most: u64,
+) -> Result<JoinHandle<Vec<u8>>, NoThread> {
+    threads::spawn("fio-there", move || {
         let mut bytes = Vec::new();
         // What came before an error is still fio's.
-        let _ = from
-            .by_ref()
-            .take(OUTPUT_LIMIT_BYTES)
-            .read_to_end(&mut bytes);
+        let _ = from.by_ref().take(most).read_to_end(&mut bytes);
         let _ = std::io::copy(&mut from, &mut std::io::sink());
         bytes
     })
@@ -196,7 +203,7 @@ fn wait(child: &mut Child, control: &Control, deadline: Option<Duration>) -> Opt
         }
         let is_hopeless = asked.is_some_and(|asked| asked.elapsed() > PATIENCE);
         if is_hopeless || control.stop_requests() > 1 {
-            let _ = child.kill();
+            client::kill(child, true);
         }
         thread::sleep(TICK);
     }

@@ -1,25 +1,35 @@
 //! One connection to a host, authenticated once and shared by every command.
 
 use std::cell::Cell;
-use std::fs;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use fathom_device::Scratch;
 use fathom_device::scratch::PREFIX;
+use fathom_engine::Control;
 use fathom_engine::jobfile::shell_quote;
 
 use super::SshError;
+use super::client::{self, Answer, End, LastWords};
 use super::crowd::is_turned_away;
 
 /// Folders where fio and system programs stand on hosts whose non-login PATH
 /// lacks them: FreeBSD packages, pkgsrc, OpenCSW and OmniOS extra.
-const MORE_PATH: &str =
+pub(super) const MORE_PATH: &str =
     "/usr/sbin:/sbin:/usr/local/bin:/usr/local/sbin:/opt/local/bin:/opt/csw/bin:/opt/ooce/bin";
-/// How long a connection may take that nobody waits for at a terminal, in s.
+/// How long ssh may take to reach a host and to agree on keys, in s.
 const CONNECT_S: u32 = 20;
+/// How long a connection may take in all that nobody is asked anything about.
+pub(super) const CONNECT_WAIT: Duration = Duration::from_secs(60);
+/// How long one may take for which somebody types a password or looks at a key.
+pub(super) const ATTENDED_WAIT: Duration = Duration::from_secs(300);
+/// How long a script may take to answer. A dead mount there answers never.
+pub const ANSWER_WAIT: Duration = Duration::from_secs(120);
+/// How long the end of a connection may take.
+const CLOSE_WAIT: Duration = Duration::from_millis(500);
 /// ssh's own exit status when the connection fails (ssh(1), EXIT STATUS).
 pub(crate) const SSH_FAILED: i32 = 255;
 
@@ -33,7 +43,7 @@ pub struct Output {
 }
 
 /// The ssh command: `ssh`, or the words of FATHOM_SSH.
-fn ssh() -> Vec<String> {
+pub(super) fn ssh() -> Vec<String> {
     let words = std::env::var("FATHOM_SSH").unwrap_or_default();
     let program: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
     match program.is_empty() {
@@ -42,38 +52,16 @@ fn ssh() -> Vec<String> {
     }
 }
 
-/// Runs a command on `target` with this process's stdin, stdout and stderr, on a
-/// terminal there when `terminal`, and waits for it.
-///
-/// # Errors
-/// When ssh cannot be started or the connection does not come about.
-pub fn hand_over(
-    target: &str,
-    command: &[String],
-    terminal: bool,
-) -> Result<std::process::ExitStatus, SshError> {
-    let program = ssh();
-    let quoted: Vec<String> = command.iter().map(|word| shell_quote(word)).collect();
-    // One word for the shell there, whichever it is: the rest is sh's.
-    let script = format!(
-        "PATH=$PATH:{MORE_PATH}; export PATH; exec {}",
-        quoted.join(" ")
-    );
-    let status = Command::new(&program[0])
-        .args(&program[1..])
-        .arg(if terminal { "-t" } else { "-T" })
-        .args(["--", target, &format!("sh -c {}", shell_quote(&script))])
-        .status()
-        .map_err(|source| SshError::NoClient {
-            command: program.join(" "),
-            source,
-        })?;
-    if status.code() == Some(SSH_FAILED) {
-        return Err(SshError::NotConnected {
-            target: target.to_owned(),
-        });
+/// What bounds every connection: how long it may take to come about, and how
+/// soon it is noticed that it is dead.
+pub(super) fn bounds(command: &mut Command) {
+    for option in [
+        format!("ConnectTimeout={CONNECT_S}"),
+        "ServerAliveInterval=15".to_owned(),
+        "ServerAliveCountMax=3".to_owned(),
+    ] {
+        command.arg("-o").arg(option);
     }
-    Ok(status)
 }
 
 /// An authenticated connection to one host.
@@ -85,6 +73,8 @@ pub struct Session {
     /// at about 100 bytes (unix(7), sun_path).
     control: Scratch,
     lost: Cell<bool>,
+    /// Whose request to stop ends every wait for the host.
+    stop: Control,
 }
 
 impl Session {
@@ -95,14 +85,20 @@ impl Session {
     ///
     /// # Errors
     /// When ssh cannot be started or the connection does not come about.
-    pub fn open(target: &str) -> Result<Self, SshError> {
-        let session = Self::new(target, ssh())?;
-        if session.connect(Stdio::inherit())? {
-            return Ok(session);
+    pub fn open(target: &str, stop: &Control) -> Result<Self, SshError> {
+        let session = Self::new(target, ssh(), stop)?;
+        let mut command = session.command("exit 0", &[]);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(Stdio::piped());
+        let mut words = Answer::within(ATTENDED_WAIT);
+        // Whom ssh asks must be in the terminal's own process group.
+        let apart = !client::has_terminal();
+        match session.run(command, apart, &mut words)? {
+            Some(0) => Ok(session),
+            _ => Err(SshError::NotConnected {
+                target: target.to_owned(),
+            }),
         }
-        Err(SshError::NotConnected {
-            target: target.to_owned(),
-        })
     }
 
     /// As [`Session::open`], but ssh asks nothing: a host key that is not known,
@@ -110,39 +106,33 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::open`].
-    pub fn open_unattended(target: &str) -> Result<Self, SshError> {
+    pub fn open_unattended(target: &str, stop: &Control) -> Result<Self, SshError> {
         let mut program = ssh();
         let options = [
-            "BatchMode=yes".to_owned(),
-            format!("ConnectTimeout={CONNECT_S}"),
+            "BatchMode=yes",
             // Runs on several machines wait for each other: a dead network is
             // noticed within 15 s.
-            "ServerAliveInterval=5".to_owned(),
+            "ServerAliveInterval=5",
         ];
         for option in options {
-            program.extend(["-o".to_owned(), option]);
+            program.extend(["-o", option].map(str::to_owned));
         }
-        let session = Self::new(target, program)?;
-        // A file: an older ssh keeps a pipe open behind its connection.
-        let said = session.control.path().join("said");
-        let failed = |source| SshError::Local {
-            what: "a file for ssh's messages",
-            source,
-        };
-        if session.connect(fs::File::create(&said).map_err(failed)?.into())? {
-            return Ok(session);
+        let session = Self::new(target, program, stop)?;
+        let mut command = session.command("exit 0", &[]);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(Stdio::piped());
+        let mut words = LastWords::within(CONNECT_WAIT);
+        match session.run(command, true, &mut words)? {
+            Some(0) => Ok(session),
+            _ => Err(SshError::Unattended {
+                target: target.to_owned(),
+                said: words.line().unwrap_or("ssh does not say why".to_owned()),
+                turned_away: is_turned_away(&words.text()),
+            }),
         }
-        let said = fs::read_to_string(said).unwrap_or_default();
-        let lines = said.lines().map(|line| line.trim().trim_end_matches('.'));
-        let last = lines.rev().find(|line| !line.is_empty());
-        Err(SshError::Unattended {
-            target: target.to_owned(),
-            said: last.unwrap_or("ssh does not say why").to_owned(),
-            turned_away: is_turned_away(&said),
-        })
     }
 
-    fn new(target: &str, program: Vec<String>) -> Result<Self, SshError> {
+    fn new(target: &str, program: Vec<String>, stop: &Control) -> Result<Self, SshError> {
         let short = Path::new("/tmp");
         let control = match short.is_dir() {
             true => Scratch::within(short, PREFIX),
@@ -157,19 +147,28 @@ impl Session {
             program,
             control,
             lost: Cell::new(false),
+            stop: stop.clone(),
         })
     }
 
-    /// Makes the connection; whether it came about.
-    fn connect(&self, stderr: Stdio) -> Result<bool, SshError> {
-        let status = self
-            .command("exit 0", &[])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(stderr)
-            .status()
-            .map_err(|source| self.no_client(source))?;
-        Ok(status.success())
+    /// Runs the client; gives its exit status.
+    fn run(
+        &self,
+        command: Command,
+        apart: bool,
+        listener: &mut dyn client::Listener,
+    ) -> Result<Option<i32>, SshError> {
+        let end = client::run(command, apart, &self.stop, listener);
+        let target = self.target.clone();
+        match end.map_err(|source| self.no_client(source))? {
+            End::Exited(status) => Ok(status.code()),
+            End::Stopped => Err(SshError::Interrupted { target }),
+            End::Late(limit) => Err(SshError::Late {
+                target,
+                seconds: limit.as_secs(),
+            }),
+            End::TooMuch => Err(SshError::TooMuch { target }),
+        }
     }
 
     /// The host as given.
@@ -185,6 +184,11 @@ impl Session {
         format!("{}-sent", name.to_string_lossy())
     }
 
+    /// Whose request to stop ends every wait for it.
+    pub(crate) fn stop(&self) -> &Control {
+        &self.stop
+    }
+
     /// Whether the connection was found to be gone.
     #[must_use]
     pub fn is_lost(&self) -> bool {
@@ -195,45 +199,55 @@ impl Session {
     /// stderr goes to this process's.
     ///
     /// # Errors
-    /// When the connection is gone or ssh does not start.
+    /// When the connection is gone, ssh does not start, there is no answer within
+    /// [`ANSWER_WAIT`], or one that is longer than any.
     pub fn output(&self, script: &str, args: &[&str]) -> Result<Output, SshError> {
+        self.output_within(ANSWER_WAIT, script, args)
+    }
+
+    /// As [`Session::output`], of what may take so long.
+    ///
+    /// # Errors
+    /// As [`Session::output`].
+    pub fn output_within(
+        &self,
+        limit: Duration,
+        script: &str,
+        args: &[&str],
+    ) -> Result<Output, SshError> {
         self.refuse_when_lost()?;
-        let output = self
-            .command(script, args)
-            .stdin(Stdio::null())
-            .stderr(Stdio::inherit())
-            .output()
-            .map_err(|source| self.no_client(source))?;
-        if output.status.code() == Some(SSH_FAILED) {
+        let mut answer = Answer::within(limit);
+        let command = client::heard(self.command(script, args));
+        let code = self.run(command, true, &mut answer)?;
+        if code == Some(SSH_FAILED) {
             return Err(self.lose());
         }
         Ok(Output {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            code,
+            stdout: String::from_utf8_lossy(&answer.stdout).into_owned(),
         })
     }
 
     /// Runs a POSIX sh script there if that can be done, and says nothing of it.
     pub(crate) fn attempt(&self, script: &str, args: &[&str]) {
-        let mut command = self.command(script, args);
-        let command = command.stdin(Stdio::null()).stdout(Stdio::null());
+        let command = client::heard(self.command(script, args));
         // What keeps it from running has been told before.
-        let _ = command.stderr(Stdio::null()).status();
+        let _ = self.run(command, true, &mut Answer::within(ANSWER_WAIT));
     }
 
-    /// Starts a POSIX sh script there, stdin and stdout piped. The client runs
+    /// Starts a POSIX sh script there, all three of its files piped. The client runs
     /// in a process group of its own: Ctrl-C must reach the other side as a
     /// request to end, not cut the line to it. The script should end when its
     /// stdin does.
     ///
     /// # Errors
     /// When the connection is known to be gone or ssh does not start.
-    pub fn spawn(&self, script: &str, args: &[&str], stderr: Stdio) -> Result<Child, SshError> {
+    pub fn spawn(&self, script: &str, args: &[&str]) -> Result<Child, SshError> {
         self.refuse_when_lost()?;
         self.command(script, args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(stderr)
+            .stderr(Stdio::piped())
             .process_group(0)
             .spawn()
             .map_err(|source| self.no_client(source))
@@ -261,16 +275,14 @@ impl Session {
         let socket = self.control.path().join("c");
         // ControlPersist: the connection outlives its first command, and is gone
         // a minute after its last one even when this process is killed.
-        // ServerAlive: a dead network is noticed within a minute.
         for option in [
             "ControlMaster=auto".to_owned(),
             format!("ControlPath={}", socket.display()),
             "ControlPersist=60".to_owned(),
-            "ServerAliveInterval=15".to_owned(),
-            "ServerAliveCountMax=3".to_owned(),
         ] {
             command.arg("-o").arg(option);
         }
+        bounds(&mut command);
         command
     }
 
@@ -302,16 +314,14 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let closed = self
-            .ssh()
-            .args(["-q", "-O", "exit", "--"])
-            .arg(&self.target)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
+        if !self.control.path().join("c").exists() {
+            return;
+        }
+        let mut close = self.ssh();
+        close.args(["-q", "-O", "exit", "--"]).arg(&self.target);
         // Without an exit the connection ends by itself (ControlPersist).
-        drop(closed);
+        let mut words = LastWords::within(CLOSE_WAIT);
+        let _ = client::run(client::heard(close), true, &Control::default(), &mut words);
     }
 }
 

@@ -99,12 +99,7 @@ impl Campaign {
 
     fn fail(&mut self, point: Box<Point>, why: &str) {
         self.step(point);
-        self.event(Event::Failure(Failure {
-            kind: FailureKind::AioLimit,
-            message: why.to_owned(),
-            subject: None,
-            errno: None,
-        }));
+        self.event(Event::Failure(Failure::new(FailureKind::AioLimit, why)));
     }
 
     fn finish(self) -> (tempfile::TempDir, std::path::PathBuf) {

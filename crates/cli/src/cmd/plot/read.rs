@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use fathom_analysis::latlog::Timeline;
+use fathom_device::threads;
 use fathom_engine::fio::log::{self, Collect, Histograms, Interval, Log, LogError, Options};
 use fathom_model::{LogEntry, LogKind};
 use fathom_report::graphs::logs::JobLog;
@@ -70,7 +71,8 @@ pub(super) fn all(found: &[Found], reading: Reading, skip_bad: bool, threads: Op
     };
     thread::scope(|scope| {
         for _ in 1..at_once {
-            scope.spawn(work);
+            // Where there is no thread to be had the others do it all.
+            let _ = threads::spawn_scoped(scope, "logs", work);
         }
         work();
     });

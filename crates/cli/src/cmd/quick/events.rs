@@ -5,7 +5,9 @@ use std::io::Read;
 use std::path::Path;
 
 use fathom_campaign::quick::{self, Notice, QuickError};
+use fathom_device::threads::{self, NoThread};
 use fathom_engine::Control;
+use fathom_fleet::hosts::wire::{ASK_EVERY, now_ms};
 use fathom_fleet::ssh::carry::{Wire, read_files};
 use fathom_model::{Event, Exit};
 
@@ -16,7 +18,8 @@ use crate::wire::send;
 /// Runs here and writes what happens as lines.
 pub fn run(global: &Global, args: &SeriesArgs) -> anyhow::Result<Exit> {
     let control = crate::signals::control()?;
-    stop_with_stdin(control.clone());
+    stop_with_stdin(control.clone())?;
+    tell_life()?;
     let mut last = None;
     let mut observer = |notice: Notice| {
         let wire = match notice {
@@ -69,9 +72,22 @@ pub fn run(global: &Global, args: &SeriesArgs) -> anyhow::Result<Exit> {
 }
 
 /// The connection's end, or anything on it, is the request to end.
-fn stop_with_stdin(control: Control) {
-    std::thread::spawn(move || {
+fn stop_with_stdin(control: Control) -> Result<(), NoThread> {
+    let wait = move || {
         let _ = std::io::stdin().lock().read(&mut [0]);
         control.stop();
-    });
+    };
+    threads::spawn("stdin", wait).map(drop)
+}
+
+/// Tells now and again that this side lives: a test may say nothing for long.
+fn tell_life() -> Result<(), NoThread> {
+    let tell = || loop {
+        send(&Wire::Clock {
+            tag: 0,
+            at_ms: now_ms(),
+        });
+        std::thread::sleep(ASK_EVERY);
+    };
+    threads::spawn("life", tell).map(drop)
 }

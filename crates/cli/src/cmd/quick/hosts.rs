@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use fathom_campaign::quick::{Baseline, COMMAND, Order, QuickError, QuickRun, There};
+use fathom_campaign::quick::{Baseline, COMMAND, INTERVAL, Order, QuickError, QuickRun, There};
+use fathom_device::threads::{self, NoThread};
 use fathom_fleet::hosts::Job;
 use fathom_fleet::hosts::wire::Word;
 use fathom_fleet::ssh::{Session, SshError, open_all};
@@ -73,6 +74,7 @@ fn series(
         least,
         allow_same_host: args.hosts.allow_same_host,
         own_records: true,
+        interval: INTERVAL,
         ..Job::default()
     };
     let control = signals::control()?;
@@ -221,19 +223,26 @@ fn short(doubt: fathom_model::Doubt) -> &'static str {
 /// Removes the test files of all machines.
 fn cleanup(global: &Global, names: &[String], path: Option<&Path>) -> anyhow::Result<Exit> {
     let one = |session: Result<Session, SshError>| clean(&There::new(&session?), path);
+    let one = &one;
     let control = signals::control()?;
     hosts::may_have_open(names.len())?;
     let sessions = open_all(names, &control);
     let done: Vec<Result<(PathBuf, bool), QuickError>> = thread::scope(|scope| {
         let threads: Vec<_> = sessions
             .into_iter()
-            .map(|session| scope.spawn(move || one(session)))
+            .map(|session| threads::spawn_scoped(scope, "cleanup", move || one(session)))
             .collect();
-        let joined = threads.into_iter().map(|thread| thread.join());
+        let joined = threads.into_iter().map(|thread| Ok(thread?.join()));
         joined
-            .map(|done| done.unwrap_or_else(|_| Err(QuickError::Missing("it broke off".into()))))
+            .map(|done: Result<_, NoThread>| {
+                let broken = |_| Err(QuickError::Missing("it broke off".into()));
+                done.map_err(SshError::from)?.unwrap_or_else(broken)
+            })
             .collect()
     });
+    if control.stop_requests() > 0 {
+        return Err(failed(QuickError::Interrupted));
+    }
     let mut exit = Exit::Success;
     let mut parts = Vec::new();
     for (name, done) in names.iter().zip(done) {

@@ -126,10 +126,14 @@ fn there(
 ) -> Result<(PathBuf, RunStatus), QuickError> {
     let session = connect(target, control)?;
     let ran = quick::run_there(&session, mode, order, runs_dir, control, observer);
-    match ran {
-        // A line cut by the person's own Ctrl-C is no fault of the connection.
+    or_interrupted(ran, control)
+}
+
+/// A line cut by the person's own Ctrl-C is no fault of the connection.
+fn or_interrupted<T>(done: Result<T, QuickError>, control: &Control) -> Result<T, QuickError> {
+    match done {
         Err(QuickError::Ssh(_)) if control.stop_requests() > 0 => Err(QuickError::Interrupted),
-        ran => ran,
+        done => done,
     }
 }
 
@@ -139,7 +143,7 @@ pub fn here() -> Here {
 }
 
 fn connect(target: &str, control: &Control) -> Result<Session, QuickError> {
-    match Session::open(target) {
+    match Session::open(target, control) {
         Err(_) if control.stop_requests() > 0 => Err(QuickError::Interrupted),
         opened => Ok(opened?),
     }
@@ -149,7 +153,11 @@ fn cleanup(global: &Global, target: &str, path: Option<&Path>) -> anyhow::Result
     let (folder, removed) = if target == "here" {
         clean(&here(), path)
     } else {
-        connect(target, &Control::default()).and_then(|session| clean(&There::new(&session), path))
+        let control = crate::signals::control()?;
+        connect(target, &control).and_then(|session| {
+            let cleaned = clean(&There::new(&session), path);
+            or_interrupted(cleaned, &control)
+        })
     }
     .map_err(failed)?;
     if global.json {

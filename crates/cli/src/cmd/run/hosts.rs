@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use fathom_campaign::plan::Plan;
@@ -21,6 +22,8 @@ use crate::cmd::hosts::{self, closing, drive, dry_run, exit_of, records, refuse}
 use crate::engine::EngineOrSim;
 use crate::{out, signals};
 
+/// No flow of a campaign tells its samples more often.
+const INTERVAL_MIN: Duration = Duration::from_millis(10);
 /// More than any campaign's definitions; records and logs do not belong to them.
 const FILES_BYTES_MAX: u64 = 64 << 20;
 
@@ -48,6 +51,8 @@ pub fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> 
             least,
             allow_same_host: flags.hosts.allow_same_host,
             variables: sent.into_map(),
+            // A test after SNIA's specification has an interval of its own.
+            interval: plan.settings.interval.min(INTERVAL_MIN),
             ..Job::default()
         },
     );

@@ -10,12 +10,17 @@ use fathom_model::{Failure, FailureKind};
 
 use super::address::Address;
 use super::frame::{self, Frame, Progress, op};
+use crate::bounded::Bounded;
 
 /// How long a server may take to accept a connection: three attempts of TCP,
 /// the last of which begins 3 s after the first (RFC 6298, initial timeout 1 s).
 const CONNECT_WAIT: Duration = Duration::from_secs(6);
 /// The tag of Fathom's own questions; fio's are addresses of its memory.
 const OUR_TAG: u64 = 1;
+/// What to do about something else that listens there.
+const NAME_A_SERVER: &str = "name the address of a fio server ('fathom serve' makes one); its port is 8765 unless it is named";
+/// What to do about a server that wants what none may.
+const DISTRUST: &str = "no fio server does that: find out what runs there before it is used again";
 /// Most bytes that wait for one side before no more are read from the other.
 const BACKLOG_BYTES: usize = 1 << 20;
 
@@ -34,7 +39,7 @@ pub fn connect(address: &Address) -> Result<OwnedFd, Failure> {
             }
             _ => format!("it cannot be reached: {}", one_line(error)),
         };
-        let failure = Failure::new(FailureKind::Unreachable, what).about(address.to_string());
+        let failure = Failure::new(FailureKind::NoServer, what).about(address.to_string());
         match error.raw_os_error() {
             Some(errno) => failure.with_errno(errno),
             None => failure,
@@ -212,6 +217,8 @@ pub struct Link {
     /// Whether the payload before goes on, and of which operation.
     going_on: Option<u16>,
     refuses_logs: bool,
+    /// How much of its output is kept.
+    texts: Bounded,
     warm: Warm,
     began: Option<Instant>,
     /// When it was last asked how far it is, and when it was before that.
@@ -238,6 +245,7 @@ impl Link {
             run: None,
             going_on: None,
             refuses_logs,
+            texts: Bounded::default(),
             warm: Warm::Not,
             began: None,
             asked: None,
@@ -341,7 +349,8 @@ impl Link {
                 }
                 Err(frame::NoFrame) => {
                     let what = "what answers there is no fio server";
-                    refused = Some(self.failure(FailureKind::Mismatch, what));
+                    let failure = self.failure(FailureKind::Mismatch, what);
+                    refused = Some(failure.to_do(NAME_A_SERVER));
                 }
             }
         }
@@ -363,7 +372,10 @@ impl Link {
     /// Understands a frame of the server; whether it is to be passed on.
     fn hear(&mut self, frame: &Frame) -> Result<bool, Failure> {
         let now = Instant::now();
-        self.heard = now;
+        // Who only talks is not heard to get on.
+        if frame.op != op::TEXT {
+            self.heard = now;
+        }
         if let Some(ours) = self.version.filter(|&version| version != frame.version) {
             let what = format!(
                 "its fio is another version: it speaks protocol {}, fio here {ours}",
@@ -375,7 +387,7 @@ impl Link {
         self.going_on = frame.more.then_some(frame.op);
         if frame.op == op::ETA && frame.tag == OUR_TAG {
             if !goes_on {
-                self.progress(now, frame.payload);
+                self.progress(frame.payload);
             }
             return Ok(false);
         }
@@ -389,12 +401,12 @@ impl Link {
             op::IOLOG if self.refuses_logs => {
                 let what =
                     "it sent a log that no job writes: fio would put it where the server wants";
-                return Err(self.failure(FailureKind::Mismatch, what));
+                return Err(self.failure(FailureKind::Mismatch, what).to_do(DISTRUST));
             }
             op::SENDFILE | op::VTRIGGER => {
                 let what =
                     "it asked for a file or a command of this machine, which it does not get";
-                return Err(self.failure(FailureKind::Mismatch, what));
+                return Err(self.failure(FailureKind::Mismatch, what).to_do(DISTRUST));
             }
             op::PROBE => {
                 self.step = self.step.max(Step::Preparing);
@@ -410,7 +422,10 @@ impl Link {
                 self.began = Some(now);
                 Said::Began
             }
-            op::TEXT => Said::Text(frame::text(frame.payload)),
+            op::TEXT => match self.texts.fit(frame.payload).0 {
+                [] => return Ok(true),
+                fits => Said::Text(frame::text(fits)),
+            },
             op::STOP => {
                 self.step = self.step.max(Step::Over);
                 Said::Ended(frame::error(frame.payload))
@@ -441,8 +456,11 @@ impl Link {
         true
     }
 
-    fn progress(&mut self, now: Instant, payload: &[u8]) {
-        let asked = self.asked.take().unwrap_or(now);
+    fn progress(&mut self, payload: &[u8]) {
+        // What nobody asked for would be more samples than intervals.
+        let Some(asked) = self.asked.take() else {
+            return;
+        };
         // A server counts from its begin, then from the question before.
         let since = self.answered.replace(asked).or(self.began);
         if let (Some(progress), Some(since)) = (frame::progress(payload), since) {

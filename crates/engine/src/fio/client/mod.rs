@@ -10,8 +10,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use fathom_device::threads;
 use fathom_model::{
     Direction, Event, Failure, FailureKind, Host, JobResult, JobSpec, Results, Sample,
 };
@@ -31,8 +33,12 @@ use relay::{Cut, Relay, Word};
 use super::expect;
 use crate::jobfile::spec;
 use crate::open_files;
-use crate::{EngineError, Outcome, Request, Sink};
+use crate::{Control, EngineError, Outcome, Request, Sink};
 
+/// How long the connections to all servers may take, names included.
+const CONNECT_WAIT: Duration = Duration::from_secs(30);
+/// How often a request to stop is looked at meanwhile.
+const TICK: Duration = Duration::from_millis(50);
 /// How long servers may take to report after they were told to end; then they
 /// are given up, and the others report.
 pub(super) const QUIT_WAIT: Duration = Duration::from_secs(10);
@@ -154,7 +160,11 @@ impl Hosts {
     ///
     /// # Errors
     /// When the sockets cannot be made. Servers that cannot be reached are lost.
-    pub fn open(servers: &Servers, request: &Request) -> Result<Self, EngineError> {
+    pub fn open(
+        servers: &Servers,
+        request: &Request,
+        control: &Control,
+    ) -> Result<Self, EngineError> {
         let started = Instant::now();
         let jobs = match &servers.remote_job {
             Some(_) => Vec::new(),
@@ -163,7 +173,7 @@ impl Hosts {
         let logs = logs_of(&jobs);
         // Three for each: to it, and both ends of the way from fio's client.
         open_files::raise();
-        let tried = connect_all(&servers.addresses);
+        let tried = connect_all(&servers.addresses, control);
         let names = socket_names(&servers.addresses);
         let each = servers.addresses.iter().zip(names);
         let mut parts: Vec<Part> = each.map(|(a, name)| Part::new(a.clone(), name)).collect();
@@ -312,7 +322,7 @@ impl Hosts {
                     .map(str::trim_end)
                     .filter(|line| !line.is_empty())
                 {
-                    if line.contains(": Laying out IO file") {
+                    if line.contains(": Laying out IO file") && part.texts.len() < TEXTS_MAX {
                         let what = format!("{} ({})", line, part.address);
                         events.push(Event::Preparing { what });
                     }
@@ -415,7 +425,6 @@ impl Hosts {
         if let Some(link) = self.linked.iter().position(|&linked| linked == place) {
             self.relay.cut(Cut {
                 place: link,
-                kind: FailureKind::Hung,
                 why: why.to_owned(),
             });
         }
@@ -572,23 +581,36 @@ fn each_once(
     (reached, linked)
 }
 
-fn connect_all(addresses: &[Address]) -> Vec<Result<OwnedFd, Failure>> {
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = addresses
-            .iter()
-            .map(|address| scope.spawn(move || link::connect(address)))
-            .collect();
-        threads
-            .into_iter()
-            .zip(addresses)
-            .map(|(thread, address)| {
-                thread.join().unwrap_or_else(|_| {
-                    let what = "the connection could not be tried";
-                    Err(Failure::new(FailureKind::Other, what).about(address.to_string()))
-                })
-            })
-            .collect()
-    })
+/// Connects to all servers at once. Names that nobody resolves and sockets that
+/// nobody accepts are not waited for beyond `control`, nor beyond [`CONNECT_WAIT`].
+fn connect_all(addresses: &[Address], control: &Control) -> Vec<Result<OwnedFd, Failure>> {
+    let (tell, told) = channel();
+    let mut done: Vec<Option<Result<OwnedFd, Failure>>> = Vec::new();
+    for (place, address) in addresses.iter().enumerate() {
+        let (tell, address) = (tell.clone(), address.clone());
+        let name = address.to_string();
+        // Nobody may be left to hear it.
+        let connect = move || drop(tell.send((place, link::connect(&address))));
+        let begun = threads::spawn("connect", connect);
+        done.push(begun.err().map(|e| Err(Failure::from(e).about(name))));
+    }
+    drop(tell);
+    let began = Instant::now();
+    while began.elapsed() < CONNECT_WAIT && control.stop_requests() == 0 {
+        match told.recv_timeout(TICK) {
+            Ok((place, connected)) => done[place] = Some(connected),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    let late = |address: &Address| {
+        let what = format!("it did not answer within {} s", began.elapsed().as_secs());
+        let failure = Failure::new(FailureKind::NoServer, what);
+        Err(failure.about(address.to_string()))
+    };
+    let each = done.into_iter().zip(addresses);
+    each.map(|(done, address)| done.unwrap_or_else(|| late(address)))
+        .collect()
 }
 
 fn ms(duration: Duration) -> u64 {

@@ -35,6 +35,11 @@ const LEAN: Duration = Duration::from_millis(1250);
 /// How often orders and waits are looked at; traffic wakes the thread by itself.
 const TICK: Duration = Duration::from_millis(20);
 
+/// What to do about a server that says nothing.
+const SILENT_SERVER: &str = "look at that host: whether its fio server is stopped or overloaded; start it again there ('fathom serve')";
+/// What to do about a server whose jobs do not end.
+const HUNG_JOBS: &str = "look at the kernel log of that host: its device may not answer; start its fio server again once it does";
+
 /// What the relay tells.
 #[derive(Debug)]
 pub enum Word {
@@ -53,8 +58,6 @@ pub enum Word {
 pub struct Cut {
     /// Its place.
     pub place: usize,
-    /// How.
-    pub kind: FailureKind,
     /// One sentence.
     pub why: String,
 }
@@ -188,8 +191,8 @@ impl Desk {
                     Ok(cut) => {
                         let link = &mut self.links[cut.place];
                         if link.step < Step::Over {
-                            let failure = link.failure(cut.kind, cut.why);
-                            link.lose(failure);
+                            let failure = link.failure(FailureKind::Hung, cut.why);
+                            link.lose(failure.to_do(HUNG_JOBS));
                         }
                     }
                     Err(TryRecvError::Empty) => break,
@@ -246,7 +249,7 @@ impl Desk {
             if link.heard.elapsed() > limit {
                 let what = format!("{what} (for {} s)", limit.as_secs());
                 let failure = link.failure(FailureKind::Hung, what);
-                link.lose(failure);
+                link.lose(failure.to_do(SILENT_SERVER));
             }
         }
     }

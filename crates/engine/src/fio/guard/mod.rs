@@ -17,6 +17,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitCode, Stdio};
 
+use fathom_device::threads;
+
 mod supervise;
 mod tree;
 
@@ -259,7 +261,8 @@ impl Drop for Leash {
         // The guard ends right after its last report, or is on its way to.
         if let Some(mut guard) = self.guard.take() {
             let _ = self.line.shutdown(std::net::Shutdown::Both);
-            std::thread::spawn(move || guard.wait());
+            // Where there is no thread to be had, it is reaped with this process.
+            let _ = threads::spawn("guard-end", move || guard.wait());
         }
     }
 }

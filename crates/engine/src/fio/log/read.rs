@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::thread;
 
+use fathom_device::threads;
 use fathom_model::LogEntry;
 use flate2::read::MultiGzDecoder;
 use memchr::{memchr, memchr_iter, memrchr};
@@ -363,15 +364,16 @@ fn in_parts<C: Collect>(
             .skip(1)
             .map(|bounds| {
                 let (at, end) = (bounds[0], bounds[1]);
-                scope.spawn(move || work(at, end))
+                let other = threads::spawn_scoped(scope, "log", move || work(at, end));
+                (at, end, other)
             })
             .collect();
         let mut done = vec![work(bounds[0], bounds[1])];
-        done.extend(
-            others
-                .into_iter()
-                .map(|other| other.join().expect("a part's own panic is the bug")),
-        );
+        done.extend(others.into_iter().map(|(at, end, other)| match other {
+            Ok(other) => other.join().expect("a part's own panic is the bug"),
+            // Where there is no thread to be had this one does it all.
+            Err(_) => work(at, end),
+        }));
         done
     });
     joined(path, lines, done)

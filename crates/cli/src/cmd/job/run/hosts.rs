@@ -94,6 +94,7 @@ fn job(args: &Args, plan: &Plan, least: usize) -> Job {
         steps: plan.steps.iter().map(|step| step.name.clone()).collect(),
         least,
         allow_same_host: args.clients.allow_same_host,
+        interval: args.interval,
         ..Job::default()
     }
 }

@@ -1,0 +1,118 @@
+//! Threads, where there are any to be had. `std::thread::spawn` panics where there
+//! are none, and is forbidden (clippy.toml); these say which limit it was.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
+
+use fathom_model::{Failure, FailureKind};
+
+/// Starts a thread.
+///
+/// # Errors
+/// When there is none to be had.
+pub fn spawn<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, NoThread> {
+    let builder = Builder::new().name(name.to_owned());
+    builder.spawn(work).map_err(|error| NoThread::new(&error))
+}
+
+/// Starts a thread that ends before `scope` does.
+///
+/// # Errors
+/// As [`spawn`].
+pub fn spawn_scoped<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, NoThread> {
+    let builder = Builder::new().name(name.to_owned());
+    builder
+        .spawn_scoped(scope, work)
+        .map_err(|error| NoThread::new(&error))
+}
+
+/// The system gives no more threads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoThread {
+    said: String,
+    limits: Vec<String>,
+}
+
+impl NoThread {
+    /// As the system said, with the limits that this process is under.
+    #[must_use]
+    pub fn new(error: &io::Error) -> Self {
+        let said = error.to_string();
+        let said = said.split(" (os error").next().unwrap_or(&said).to_owned();
+        let limits = limits();
+        Self { said, limits }
+    }
+}
+
+impl std::error::Error for NoThread {}
+
+impl fmt::Display for NoThread {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "no thread can be started: {}", self.said)?;
+        let limits = match self.limits.is_empty() {
+            true => "the kernel's own limits (sysctl kernel.threads-max, vm.max_map_count)".into(),
+            false => self.limits.join(", "),
+        };
+        write!(f, "\n  to do: raise what limits it here: {limits}")
+    }
+}
+
+impl From<NoThread> for io::Error {
+    fn from(error: NoThread) -> Self {
+        Self::other(error)
+    }
+}
+
+impl From<NoThread> for Failure {
+    fn from(error: NoThread) -> Self {
+        Self::new(FailureKind::NoThread, error.to_string())
+    }
+}
+
+/// The limits on threads and their memory that this process is under, by the name
+/// of what sets them.
+fn limits() -> Vec<String> {
+    let mut found = Vec::new();
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    // "Max processes   100   200   processes": soft, hard.
+    let soft = |name: &str| {
+        let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    // The kernel does not hold root to it.
+    let is_root = rustix::process::geteuid().is_root();
+    if let Some(most) = soft("Max processes").filter(|_| !is_root) {
+        found.push(format!(
+            "ulimit -u (processes and threads of this user: {most})"
+        ));
+    }
+    if let Some(most) = soft("Max address space") {
+        found.push(format!("ulimit -v (address space: {} MiB)", most >> 20));
+    }
+    let group = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let groups = group.lines().filter_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?);
+        match controllers {
+            "" => Some(format!("/sys/fs/cgroup{path}/pids.max")),
+            "pids" => Some(format!("/sys/fs/cgroup/pids{path}/pids.max")),
+            _ => None,
+        }
+    });
+    for file in groups {
+        let most = fs::read_to_string(&file).unwrap_or_default();
+        if let Ok(most) = most.trim().parse::<u64>() {
+            found.push(format!("pids.max of its control group ({most}, {file})"));
+        }
+    }
+    found
+}
