@@ -63,6 +63,11 @@ pub fn wire(line: &str) {
     to_stdout(format!("{line}\n").as_bytes());
 }
 
+/// Where the output of a command goes that another machine runs.
+pub fn handed_over() -> impl io::Write {
+    io::stdout()
+}
+
 fn to_stdout(bytes: &[u8]) {
     // A poisoned lock: some thread has panicked, and its message says more.
     let Ok(mut stopped) = STOPPED.lock() else {

@@ -92,7 +92,7 @@ impl Place {
             follows: verb == watch::VERB,
         };
         let control = signals::control()?;
-        let mut stdout = std::io::stdout();
+        let mut stdout = out::handed_over();
         let done = ssh::hand_over(host, &errand, &control, &mut stdout);
         let status = done.map_err(|error| ExitError {
             exit: match error {
