@@ -160,10 +160,9 @@ impl Ready<'_> {
         };
         going.log(|logs| logs.start(self.record.is_some()));
         going.log(|logs| logs.skip_preconditioning(None));
-        let note = |text| Event::Note { text };
-        notes
-            .into_iter()
-            .for_each(|text| _ = going.session.event(note(text)));
+        for text in notes {
+            going.session.event(Event::Note { text });
+        }
         let interrupted = going.everything();
         let told = ledgers.end(COMMAND, &dir, budget.bytes()).into_iter();
         for text in told.chain(budget.difference()) {

@@ -77,6 +77,7 @@ fn is_refused(played: &Played, args: &[&str], named: &str) {
 fn what_others_have_under_a_name_of_the_run_is_refused_before_anything_is_made() {
     let calm: &[&str] = &["--calm", "--calm-ninstances=2"];
     let drop: &[&str] = &["--dropcaches=pagecache"];
+    let stats: &[&str] = &["--stats"];
     for (kind, args, named) in [
         ("services", &[][..], "Service server-fio"),
         ("statefulsets", &[], "StatefulSet server-fio"),
@@ -88,7 +89,7 @@ fn what_others_have_under_a_name_of_the_run_is_refused_before_anything_is_made()
             "PersistentVolumeClaim dataset-server-fio-0",
         ),
         ("daemonsets", drop, "DaemonSet drop-caches"),
-        ("daemonsets", &["--stats"], "DaemonSet stats"),
+        ("daemonsets", stats, "DaemonSet stats"),
         ("statefulsets", calm, "StatefulSet server-calm"),
         ("pods", calm, "Pod server-calm-1"),
         (

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use fathom_device::threads::{self, NoThread};
 use fathom_engine::Control;
 use fathom_engine::bounded::{Bounded, LEFT_OUT, TEXT_BYTES_MAX};
+use fathom_model::text;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
@@ -169,9 +170,11 @@ pub(crate) struct Messages(Bounded);
 impl Messages {
     pub fn take(&mut self, bytes: &[u8]) {
         let (fits, is_cut) = self.0.fit(bytes);
+        // ssh ends its lines as terminals in raw mode want them.
+        let fits = String::from_utf8_lossy(fits).replace('\r', "");
         // Nobody may be there to read them.
         let mut stderr = io::stderr().lock();
-        let _ = stderr.write_all(fits);
+        let _ = stderr.write_all(text::lines(&fits).as_bytes());
         if is_cut {
             let _ = writeln!(stderr, "\n{LEFT_OUT}");
         }
