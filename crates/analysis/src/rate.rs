@@ -26,8 +26,9 @@ pub struct Rate {
     pub bw_bytes: f64,
     /// Completion latencies; empty when the jobs do not measure them.
     pub clat: Histogram,
-    /// What each job did, by its place: I/Os, bytes, and in how many ms.
-    jobs: BTreeMap<u32, (u64, u64, u64)>,
+    /// What each job did in each direction, by its place: I/Os, bytes, and in how
+    /// many ms.
+    jobs: BTreeMap<(u32, Direction), (u64, u64, u64)>,
 }
 
 impl Rate {
@@ -39,8 +40,8 @@ impl Rate {
         }
     }
 
-    /// As [`Rate::add`], without the latencies. Jobs run side by side, and their
-    /// rates add up. Several samples of one job came one after the other, as from
+    /// As [`Rate::add`], without the latencies. Jobs run side by side, and so do their
+    /// directions: the rates add up. Several samples of one of them came one after the other, as from
     /// a machine that was not heard for a while: they make one rate, over the time
     /// of all of them.
     pub fn add_counts(&mut self, sample: &Sample) {
@@ -48,7 +49,7 @@ impl Rate {
             0 => 0.0,
             ms => count as f64 * 1000.0 / ms as f64,
         };
-        let (ios, bytes, ms) = self.jobs.entry(sample.job).or_default();
+        let (ios, bytes, ms) = self.jobs.entry((sample.job, sample.dir)).or_default();
         let before = (per_second(*ios, *ms), per_second(*bytes, *ms));
         *ios += sample.ios;
         *bytes += sample.bytes;

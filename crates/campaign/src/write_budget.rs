@@ -72,6 +72,11 @@ impl WriteBudget {
         written.bytes()
     }
 
+    /// What the ledger has of it.
+    pub(crate) fn of_jobs(&self) -> u64 {
+        self.written.borrow().of_jobs()
+    }
+
     /// Whether the limit leaves no room for something that writes so many bytes, or,
     /// where nobody knows, `least` and perhaps as many as the last interval had.
     pub(crate) fn has_no_room(&self, writes: Option<u64>, least: u64) -> bool {

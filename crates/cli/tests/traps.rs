@@ -104,6 +104,18 @@ fn commands<'a>(device: &'a str, word: &'a str) -> Vec<Vec<&'a str>> {
             "--destroy",
             word,
         ]);
+        all.push(vec![
+            "prio",
+            "--dev",
+            device,
+            "--baseline",
+            "--rw",
+            "randwrite",
+            "--engine",
+            engine,
+            "--destroy",
+            word,
+        ]);
     }
     all
 }
@@ -139,10 +151,25 @@ fn no_job_writes(program: &Program, path: &Path, more: &[&str], reason: &str) {
     assert!(content(path) == before, "{shown} has changed");
 }
 
+/// A campaign that would fill the device and write to it at random.
+fn no_campaign_writes(program: &Program, device: &str, word: &str, reason: &str) {
+    if !program.path().join("campaign").exists() {
+        program.good(&["init", "campaign"]);
+        program.good(&["config", "-C", "campaign", "defconfig", "debug-quick"]);
+    }
+    let target = format!("DUT_FILENAME={device}");
+    program.good(&["config", "-C", "campaign", "set", &target]);
+    for engine in ENGINES {
+        let args = ["run", "-C", "campaign", "--engine", engine];
+        refused(program, &[&args[..], &["--destroy", word]].concat(), reason);
+    }
+}
+
 fn nobody_writes(program: &Program, device: &Path, reason: &str) {
     let before = content(device);
     let (shown, word) = (device.to_str().unwrap(), word(device));
     no_job_writes(program, device, &["--destroy", &word], reason);
+    no_campaign_writes(program, shown, &word, reason);
     for args in commands(shown, &word) {
         refused(program, &args, reason);
     }

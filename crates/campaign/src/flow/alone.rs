@@ -328,7 +328,7 @@ impl Ready<'_> {
             book: &book,
         }
         .run(self.flow.script);
-        let told = book.close(budget.bytes()).into_iter();
+        let told = book.close(budget.of_jobs()).into_iter();
         for text in told.chain(budget.difference()) {
             session.event(Event::Note { text });
         }

@@ -25,6 +25,8 @@ pub struct BytesWritten {
     counted: u64,
     /// Up to the last interval, and within it.
     interval: (u64, u64),
+    /// In all steps before, by jobs alone.
+    of_jobs: u64,
 }
 
 impl BytesWritten {
@@ -33,6 +35,7 @@ impl BytesWritten {
         match event {
             Event::Step { .. } => {
                 self.before = self.figures();
+                self.of_jobs = self.of_jobs();
                 (self.sampled, self.reported) = (0, 0);
                 self.interval.0 = self.bytes();
             }
@@ -56,6 +59,7 @@ impl BytesWritten {
         let earlier = self.bytes();
         *self = Self {
             earlier,
+            of_jobs: self.of_jobs(),
             interval: (earlier, self.interval.1),
             ..Self::default()
         };
@@ -66,6 +70,13 @@ impl BytesWritten {
     #[must_use]
     pub fn in_interval(&self) -> u64 {
         self.interval.1
+    }
+
+    /// Bytes that the jobs of all starts have written by their own figures: what the
+    /// ledger has of a run is made of these.
+    #[must_use]
+    pub fn of_jobs(&self) -> u64 {
+        self.of_jobs.saturating_add(self.sampled.max(self.reported))
     }
 
     /// Bytes so far.
@@ -126,7 +137,7 @@ pub(super) fn read(dir: &Path) -> Result<Option<Ended>, RecordError> {
         }
     }
     Ok(Some(Ended {
-        bytes: bytes.bytes(),
+        bytes: bytes.of_jobs(),
         at_ms,
         in_purge,
     }))

@@ -313,7 +313,7 @@ pub fn run(
         control,
         &mut on_event,
     )?;
-    notes.extend(ledgers.end(COMMAND, &dir, moved.bytes()));
+    notes.extend(ledgers.end(COMMAND, &dir, moved.of_jobs()));
     notes.iter().for_each(|note| observer(Notice::Text(note)));
     Ok((dir, status))
 }

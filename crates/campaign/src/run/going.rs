@@ -164,7 +164,7 @@ impl Ready<'_> {
             going.session.event(Event::Note { text });
         }
         let interrupted = going.everything();
-        let told = ledgers.end(COMMAND, &dir, budget.bytes()).into_iter();
+        let told = ledgers.end(COMMAND, &dir, budget.of_jobs()).into_iter();
         for text in told.chain(budget.difference()) {
             going.session.event(Event::Note { text });
         }

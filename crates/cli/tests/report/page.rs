@@ -174,7 +174,7 @@ fn an_import_is_told_without_samples_and_environment() {
     let record = runs.path().join(document["id"].as_str().unwrap());
     let (_, page) = report(runs.path(), &record);
     assert!(page.contains("imported 20"));
-    assert!(page.contains("failed I/Os as done"), "the doubt");
+    assert!(page.contains("fio counts them as done"), "the doubt");
     assert!(!page.contains("id=\"time\"") && !page.contains("class=\"samples\""));
 }
 

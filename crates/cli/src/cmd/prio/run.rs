@@ -225,7 +225,7 @@ impl Ready<'_> {
         let closed = session.close(state.status);
         let notes = notes
             .into_iter()
-            .chain(ledgers.end(COMMAND, &dir, moved.bytes()));
+            .chain(ledgers.end(COMMAND, &dir, moved.of_jobs()));
         notes.for_each(|note| out::note(format_args!("- {note}")));
         let (_, status) = closed.map_err(|error| fail(Exit::Record, error.to_string()))?;
         Ok(status)

@@ -13,6 +13,7 @@ use std::path::{Component, Path};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use fathom_device::scratch::OWNER;
 use fathom_device::threads;
 use fathom_model::{
     Direction, Event, Failure, FailureKind, Host, JobResult, JobSpec, Results, Sample,
@@ -246,7 +247,8 @@ impl Hosts {
         let sockets: Vec<&str> = self.parts.iter().map(|part| part.name.as_str()).collect();
         let is_log = |path: &Path| {
             let name = path.file_name().and_then(|name| name.to_str());
-            path.is_file() && !name.is_some_and(|name| sockets.contains(&name))
+            let is_ours = |name: &str| name == OWNER || sockets.contains(&name);
+            path.is_file() && !name.is_some_and(is_ours)
         };
         let mut folders = vec![self.dir().to_owned()];
         while let Some(folder) = folders.pop() {

@@ -205,7 +205,7 @@ impl Entered {
 
     /// The run has ended; gives what could not be entered.
     fn end(self, dir: &Path) -> Vec<String> {
-        self.ledgers.end(COMMAND, dir, self.moved.bytes())
+        self.ledgers.end(COMMAND, dir, self.moved.of_jobs())
     }
 }
 
