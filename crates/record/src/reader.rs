@@ -516,7 +516,7 @@ mod tests {
                 r#""step":1,"of":1,"name":"x","engine":"x","argv":[],"names":[],"what":"x","text":"x","reason":"x","gap_ms":1"#,
                 r#""point":{"id":"a/b","series":"a","x":"iodepth","settings":{}}"#,
                 r#""stage":{"id":"purge","kind":"purge","title":"x"},"id":"purge","end":"done""#,
-                r#""t_ms":1,"span_ms":1,"job":0,"dir":"read","ios":1,"bytes":1"#,
+                r#""t_ms":1,"span_ms":1,"job":0,"dir":"read","ios":1,"bytes":1,"written_bytes":1"#,
                 r#""doubt":"short","results":{"jobs":[]},"hosts":[],"volumes":[],"kind":"io","message":"x","status":"complete""#,
             ];
             let rest = lines.join(",");
