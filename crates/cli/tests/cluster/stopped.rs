@@ -166,7 +166,7 @@ fn pods_have_the_resources_that_are_asked_for() {
     assert_eq!(doc["status"], "complete");
     let pod = std::fs::read_to_string(place.record().join("pods/server-fio-0.yaml")).unwrap();
     assert!(
-        pod.contains("cpu: 10m") && pod.contains("memory: 512Mi"),
+        pod.contains("cpu: \"10m\"") && pod.contains("memory: \"512Mi\""),
         "{pod}"
     );
     place.wait_for_nothing();
