@@ -193,7 +193,7 @@ const INTERVALS: u64 = 20;
 pub fn play() {
     let args: Vec<String> = std::env::args().collect();
     let script = args.last().unwrap();
-    // The last words are the program's length and the agent's name.
+    // The last words are the program's length, its folder and the agent's name.
     let mut words = script
         .split_whitespace()
         .rev()
@@ -201,7 +201,7 @@ pub fn play() {
     if words.next() != Some("agent") {
         return;
     }
-    let bytes: u64 = words.next().unwrap().parse().unwrap();
+    let bytes: u64 = words.nth(1).unwrap().parse().unwrap();
     std::io::copy(&mut std::io::stdin().take(bytes), &mut std::io::sink()).unwrap();
     let send = one_at_a_time(|wire| {
         let mut stdout = std::io::stdout().lock();

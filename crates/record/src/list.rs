@@ -105,6 +105,9 @@ pub(crate) fn remains(dir: &Path) -> (u64, Option<String>) {
 
 /// When a run was begun whose log does not say it.
 fn begun_ms(dir: &Path) -> u64 {
+    // The kernel stamps files with the time of its last tick, of which there are 100 a
+    // second at the least (kernel/Kconfig.hz).
+    const TICK_MS: u128 = 10;
     let modified = || {
         let modified = fs::metadata(dir.join(EVENTS)).ok()?.modified().ok()?;
         modified.duration_since(UNIX_EPOCH).ok()
@@ -113,7 +116,7 @@ fn begun_ms(dir: &Path) -> u64 {
     let by_name = id_of(dir).split('-').next().and_then(stamp_ms);
     by_name
         .map(|ms| ms + 999)
-        .or_else(|| u64::try_from(modified()?.as_millis()).ok())
+        .or_else(|| u64::try_from(modified()?.as_millis() + TICK_MS).ok())
         .unwrap_or(0)
 }
 
