@@ -113,6 +113,14 @@ fn unrounded(mut shown: LatencyClasses, job: &JobResult) -> LatencyClasses {
     shown
 }
 
+/// fio asks the clock anew for each format: a second may have begun in between.
+fn without_second(line: &str) -> String {
+    match line.split_once(" pid=").and(line.rsplit_once(':')) {
+        Some((begin, rest)) if rest.len() == "SS YYYY".len() => format!("{begin}{}", &rest[2..]),
+        _ => line.to_owned(),
+    }
+}
+
 fn assert_lines(fio: &str, ours: &str) {
     // Messages are no part of the layout; neither is what disks above others
     // have more (aggr…), which results do not hold.
@@ -122,7 +130,7 @@ fn assert_lines(fio: &str, ours: &str) {
         let is_disk = |line: &str| line.contains(": ios=") || line.contains(';');
         lines
             .filter(|line| !(is_disk_of_disks && is_disk(line)))
-            .map(without_wrong_kb)
+            .map(|line| without_second(&without_wrong_kb(line)))
             .collect()
     };
     let (fio, ours) = (kept(fio), kept(ours));
