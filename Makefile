@@ -115,6 +115,10 @@ bench-engine: ## the native engine beside fio, some 15 minutes; as root; writes 
 	rustup target add $(musl_target)
 	$(CARGO) bench --locked -p fathom-cli --bench engine --target $(musl_target)
 
+.PHONY: bench-kills
+bench-kills: ## 20 kills of each kind of run on loop devices, some 15 minutes; as root; writes bench/kills.md and .json
+	$(CARGO) bench --locked -p fathom-cli --bench kills
+
 .PHONY: bench-cluster
 bench-cluster: setup musl ## what a run in a cluster takes beyond its I/O; writes bench/cluster.md and .json
 	@CARGO="$(CARGO)" FATHOM_STATIC="$(target_dir)/$(musl_target)/release/fathom" tools/test-cluster.sh --bench

@@ -1,6 +1,5 @@
 //! The measurements of campaigns: configuring, generating, exporting, drawing.
 
-use std::fs;
 use std::process::Command;
 
 use fathom_campaign::folder::{self, Folder, Init};
@@ -108,7 +107,7 @@ pub fn export(lab: &Lab) -> Row {
     let rounds = lab.rounds(5);
     let points = if lab.full { 702 } else { 26 };
     let record = inputs::sampled_campaign(&lab.path("runs"), points);
-    let log = fs::metadata(record.join(fathom_record::EVENTS)).unwrap();
+    let log = fathom_record::log_bytes(&record);
     let export = |form| {
         let out = lab.path("exported");
         fathom(
@@ -135,7 +134,7 @@ pub fn export(lab: &Lab) -> Row {
             // It finds its figures in 702 small files; the time was taken with
             // everything enabled on a machine with two cores like this one.
             Beside::new("`make ssv` of fio-tests, measured before", 4400.0),
-            Beside::new("size in MB", log.len() as f64 / 1e6),
+            Beside::new("size in MB", log as f64 / 1e6),
         ],
     }
 }

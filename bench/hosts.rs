@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use fathom_analysis::hosts::{Overlap, totals};
 use fathom_engine::fio::json;
-use fathom_engine::{Control, Lead as _};
-use fathom_fleet::hosts::agent::{Line, one_at_a_time};
-use fathom_fleet::ssh::carry::Wire;
+use fathom_engine::{Control, StepBarrier as _};
+use fathom_fleet::hosts::agent::{DriverLine, one_at_a_time};
+use fathom_fleet::hosts::wire::Wire;
 use fathom_model::host::start_skew_ms;
 use fathom_model::{Direction, Event, Host, RunStatus, Sample};
 use fathom_record::Header;
@@ -169,7 +169,7 @@ pub fn driving(lab: &Lab) -> Row {
     let wall_s = began.elapsed().as_secs_f64();
     let runs = fs::read_dir(lab.path("runs")).unwrap();
     let last = runs.map(|run| run.unwrap().path()).max().unwrap();
-    let record = fs::metadata(last.join("events.jsonl")).unwrap();
+    let record = fathom_record::log_bytes(&last);
     Row {
         what: "peak memory of the side that drives 300 hosts",
         unit: "MiB",
@@ -177,7 +177,7 @@ pub fn driving(lab: &Lab) -> Row {
         limit: None,
         rounds: 1,
         beside: vec![
-            Beside::new("their record, MB", record.len() as f64 / 1e6),
+            Beside::new("their record, MB", record as f64 / 1e6),
             Beside::new("the whole run with 20 intervals, s", wall_s),
         ],
     }
@@ -209,7 +209,7 @@ pub fn play() {
         let _ = writeln!(stdout, "{}", serde_json::to_string(wire).unwrap());
         let _ = stdout.flush();
     });
-    let line = Line::open(std::io::stdin(), Control::default(), send.clone(), || {}).unwrap();
+    let line = DriverLine::open(std::io::stdin(), Control::default(), send.clone(), || {}).unwrap();
     let (Some(_), header) = (line.job(), Box::new(Header::new("mixed", "job run"))) else {
         return;
     };

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use fathom_model::{
-    Direction, DirectionResult, Event, Histogram, JobResult, Latency, Point, Results, RunStatus,
-    Sample,
+    Direction, DirectionResult, Event, Histogram, JobResult, Latency, Outcome, Point, Results,
+    RunStatus, Sample,
 };
 use fathom_record::{Header, Writer};
 
@@ -162,6 +162,8 @@ pub fn sampled_campaign(runs: &Path, points: u32) -> PathBuf {
         }
         let results = Box::new(results(depth));
         write(&Event::Finished { results });
+        let outcome = Outcome::Complete;
+        write(&Event::StepEnded { outcome });
     }
     writer.finish(RunStatus::Complete).unwrap()
 }
@@ -240,6 +242,8 @@ pub fn campaign_record(runs: &Path, series: u32) -> PathBuf {
                 ..Results::default()
             });
             writer.append(&Event::Finished { results }).unwrap();
+            let outcome = Outcome::Complete;
+            writer.append(&Event::StepEnded { outcome }).unwrap();
         }
     }
     writer.finish(RunStatus::Complete).unwrap()

@@ -63,6 +63,8 @@ fn main() {
         ("memory", measurements::memory),
         ("parse", measurements::parse_clients),
         ("show", measurements::show_long_record),
+        ("month", measurements::show_month),
+        ("month-report", measurements::report_month),
         ("steady", measurements::judge_day),
         ("config", campaigns::load_tree),
         ("gen", campaigns::generate),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use fathom_analysis::steady_state::{Rule, Value, judge};
+use fathom_analysis::steady_state::{SeriesValue, WindowRule, judge};
 use fathom_engine::fio::json;
 use fathom_testkit::Browser;
 
@@ -113,12 +113,66 @@ pub fn parse_clients(lab: &Lab) -> Row {
     }
 }
 
+/// A month at one sample a second and direction, made once.
+fn month(lab: &Lab) -> std::path::PathBuf {
+    let runs = lab.path("month");
+    if let Some(made) = fs::read_dir(&runs).ok().and_then(|mut runs| runs.next()) {
+        return made.unwrap().path();
+    }
+    let seconds = if lab.full { 30 * 86_400 } else { 60 };
+    inputs::long_record(&runs, seconds)
+}
+
+fn of_month(lab: &Lab, what: &'static str, limit: f64, args: &[&str]) -> Row {
+    let rounds = lab.rounds(5);
+    let record = month(lab);
+    let bytes = fathom_record::log_bytes(&record);
+    let page = lab.path("month.html");
+    let command = || {
+        let mut command = fathom(lab, args);
+        command.arg(&record);
+        if args.contains(&"report") {
+            command.arg("-o").arg(&page);
+        }
+        command
+    };
+    let peak_mib = peak_rss_kib(&mut command()) / 1024.0;
+    let mut beside = vec![
+        Beside::new("peak memory in MiB", peak_mib),
+        Beside::new("size in MB", bytes as f64 / 1e6),
+    ];
+    let value = take_turns(rounds, &mut [command()])[0];
+    if let Ok(page) = fs::metadata(&page) {
+        beside.push(Beside::new("page in MB", page.len() as f64 / 1e6));
+    }
+    Row {
+        what,
+        unit: "ms",
+        value,
+        limit: Some(limit),
+        rounds,
+        beside,
+    }
+}
+
+/// `fathom show` of a month: from the digest, not from 2.6 million intervals.
+pub fn show_month(lab: &Lab) -> Row {
+    let what = "`fathom show` of a month, a sample a second";
+    of_month(lab, what, 300.0, &["show"])
+}
+
+/// `fathom report` of it.
+pub fn report_month(lab: &Lab) -> Row {
+    let what = "`fathom report` of a month, a sample a second";
+    of_month(lab, what, 2000.0, &["report"])
+}
+
 /// `fathom show` of a day at one sample a second and direction.
 pub fn show_long_record(lab: &Lab) -> Row {
     let rounds = lab.rounds(5);
     let seconds = if lab.full { 86_400 } else { 60 };
     let record = inputs::long_record(&lab.path("runs"), seconds);
-    let log = fs::metadata(record.join(fathom_record::EVENTS)).unwrap();
+    let log = fathom_record::log_bytes(&record);
     let show = fathom(lab, &["show", record.to_str().unwrap()]);
     Row {
         what: "`fathom show` of a day, a sample a second",
@@ -126,7 +180,7 @@ pub fn show_long_record(lab: &Lab) -> Row {
         value: take_turns(rounds, &mut [show])[0],
         limit: None,
         rounds,
-        beside: vec![Beside::new("size in MB", log.len() as f64 / 1e6)],
+        beside: vec![Beside::new("size in MB", log as f64 / 1e6)],
     }
 }
 
@@ -135,15 +189,15 @@ pub fn show_long_record(lab: &Lab) -> Row {
 pub fn judge_day(lab: &Lab) -> Row {
     let rounds = lab.rounds(15);
     let seconds = if lab.full { 86_400 } else { 600 };
-    let value = |second: u64| Value {
+    let value = |second: u64| SeriesValue {
         begin_ms: second * 1000,
         end_ms: second * 1000 + 1000,
         // Never steady: every window has to be looked at.
         value: Some(100_000.0 + 60_000.0 * (second % 7) as f64 + second as f64),
     };
-    let day: Vec<Value> = (0..seconds).map(value).collect();
+    let day: Vec<SeriesValue> = (0..seconds).map(value).collect();
     let judge_by = |window: usize| {
-        let rule = Rule::Fio {
+        let rule = WindowRule::Fio {
             mean_limit_percent: Some(20.0),
             slope_limit_percent: Some(10.0),
             window,

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use fathom_kconfig::{Config, Loader, Memory};
+use fathom_kconfig::{Config, Loader, MemoryFiles};
 
 /// A tree: read, given values, written; what was written reads as the same
 /// again. The part behind a line `===` is a `.config`, and the tree can source
@@ -13,7 +13,7 @@ use fathom_kconfig::{Config, Loader, Memory};
 pub fn kconfig(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (kconfig, dotconfig) = text.split_once("\n===\n").unwrap_or((&text, ""));
-    let files = Memory::from_iter([("Kconfig", kconfig), ("empty", "")]);
+    let files = MemoryFiles::from_iter([("Kconfig", kconfig), ("empty", "")]);
     let loader = Loader::new(&files)
         .env(|name| (name == "DEV").then(|| "$(DEV)\"\\".to_owned()))
         .shell(|command| Ok(command.to_owned()));

@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use fathom_engine::fio::{import, json, log, normal, terse};
-use fathom_engine::jobfile::value::{self, Base, TimeUnit};
+use fathom_engine::jobfile::value::{self, BareTimeUnit, Base};
 use fathom_engine::jobfile::{self, JobFile, Keyword, Sources};
 use fathom_model::{Histogram, LogEntry};
 
@@ -76,7 +76,7 @@ pub fn units(data: &[u8]) {
         let _ = value::triple(&text, |part| value::size(part, base));
         let _ = value::range(&text, |part| value::size(part, base));
     }
-    for bare in [TimeUnit::Seconds, TimeUnit::Micros] {
+    for bare in [BareTimeUnit::Seconds, BareTimeUnit::Micros] {
         let _ = value::time_us(&text, bare);
     }
 }

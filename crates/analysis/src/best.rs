@@ -2,9 +2,9 @@
 
 use fathom_model::Direction;
 
-use crate::series::{Figures, Outcome, PointResult, Series};
+use crate::series::{Curve, PointResult, RepeatedFigures, SweepOutcome};
 
-/// Where a curve is best in one direction, as places in [`Series::points`].
+/// Where a curve is best in one direction, as places in [`Curve::points`].
 /// `None` when no point has the figure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Best {
@@ -25,13 +25,13 @@ impl Best {
 }
 
 /// The best points of a curve in one direction, among those that are
-/// [`Outcome::Done`]. Of points that are equally good the one with the lower x
+/// [`SweepOutcome::Done`]. Of points that are equally good the one with the lower x
 /// is best: what needs fewer I/Os under way or fewer jobs costs less. Only the
 /// means count; whether two points differ by more than noise their
 /// [`Estimate`](crate::Estimate)s tell.
 #[must_use]
-pub fn best(series: &Series, dir: Direction) -> Best {
-    let highest = |figure: fn(&Figures) -> Option<f64>| {
+pub fn best(series: &Curve, dir: Direction) -> Best {
+    let highest = |figure: fn(&RepeatedFigures) -> Option<f64>| {
         let mut best: Option<(usize, f64)> = None;
         for (place, value) in done(series, dir, figure) {
             if best.is_none_or(|(_, so_far)| value > so_far) {
@@ -51,21 +51,21 @@ pub fn best(series: &Series, dir: Direction) -> Best {
 /// has. Where the two differ, the others failed, were left out or did not end,
 /// and what is best of all points is not known.
 #[must_use]
-pub fn measured_of(series: &Series) -> (usize, usize) {
+pub fn measured_of(series: &Curve) -> (usize, usize) {
     let points = series.points.iter();
     let measured = points.filter(|point| is_measured(point)).count();
     (measured, series.points.len())
 }
 
 fn is_measured(point: &PointResult) -> bool {
-    point.outcome == Outcome::Done
+    point.outcome == SweepOutcome::Done
 }
 
 /// Places and figures of the points that have good ones, ascending in x.
 fn done(
-    series: &Series,
+    series: &Curve,
     dir: Direction,
-    figure: fn(&Figures) -> Option<f64>,
+    figure: fn(&RepeatedFigures) -> Option<f64>,
 ) -> impl Iterator<Item = (usize, f64)> {
     let points = series.points.iter().enumerate();
     points
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::Estimate;
 
-    fn point(depth: u64, outcome: Outcome, bw: f64, clat: Option<f64>) -> PointResult {
+    fn point(depth: u64, outcome: SweepOutcome, bw: f64, clat: Option<f64>) -> PointResult {
         let one = |value: f64| Estimate::of(&[value]);
         PointResult {
             point: Point {
@@ -93,7 +93,7 @@ mod tests {
                 repetition: 1,
             },
             outcome,
-            read: Some(Figures {
+            read: Some(RepeatedFigures {
                 bw_bytes: one(bw).unwrap(),
                 iops: one(bw / 4096.0).unwrap(),
                 clat_mean_ns: clat.and_then(one),
@@ -111,15 +111,15 @@ mod tests {
 
     #[test]
     fn of_equals_the_lower_x_is_best_and_failed_points_never() {
-        let series = Series {
+        let series = Curve {
             name: "s".into(),
             x: "iodepth".into(),
             points: vec![
-                point(1, Outcome::Failed(vec!["x".into()]), 9e9, Some(1.0)),
-                point(2, Outcome::Done, 4096.0, None),
-                point(4, Outcome::Done, 8192.0, Some(20.0)),
-                point(8, Outcome::Done, 8192.0, Some(20.0)),
-                point(16, Outcome::Unfinished, 9e9, None),
+                point(1, SweepOutcome::Failed(vec!["x".into()]), 9e9, Some(1.0)),
+                point(2, SweepOutcome::Done, 4096.0, None),
+                point(4, SweepOutcome::Done, 8192.0, Some(20.0)),
+                point(8, SweepOutcome::Done, 8192.0, Some(20.0)),
+                point(16, SweepOutcome::Unfinished, 9e9, None),
             ],
         };
         let best_read = best(&series, Direction::Read);

@@ -4,7 +4,7 @@
 //! A point is worse than the best before it when its bandwidth and its IOPS are
 //! lower and its latency is higher, each by more than noise. The best is the
 //! point with the highest bandwidth so far; a worse point never becomes it.
-//! After so many worse points in a row as the [`Rule`] says the series is over.
+//! After so many worse points in a row as the [`GuardRule`] says the series is over.
 
 use fathom_model::{Direction, JobResult, Results};
 
@@ -12,7 +12,7 @@ use crate::estimate::Estimate;
 
 /// When a series is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rule {
+pub struct GuardRule {
     /// So many points in a row must be worse than the best before them; 0 counts as 1.
     pub points: u32,
     /// A figure differs only by more than this share of the best point's.
@@ -22,7 +22,7 @@ pub struct Rule {
 /// The figures of one measurement that the guard looks at: all jobs and
 /// directions together.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Totals {
+pub struct MeasurementTotals {
     /// Bytes per second.
     pub bw_bytes: f64,
     /// I/Os per second.
@@ -32,7 +32,7 @@ pub struct Totals {
     pub clat_ns: Option<f64>,
 }
 
-impl Totals {
+impl MeasurementTotals {
     /// Adds up what the jobs report; `None` when nothing was moved.
     #[must_use]
     pub fn of(results: &Results) -> Option<Self> {
@@ -60,15 +60,15 @@ impl Totals {
 
 /// The estimates of a point over its repetitions.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Figures {
+struct PointEstimates {
     bw_bytes: Estimate,
     iops: Estimate,
     clat_ns: Option<Estimate>,
 }
 
-impl Figures {
-    fn of(repetitions: &[Totals]) -> Option<Self> {
-        let estimate = |of: fn(&Totals) -> f64| {
+impl PointEstimates {
+    fn of(repetitions: &[MeasurementTotals]) -> Option<Self> {
+        let estimate = |of: fn(&MeasurementTotals) -> f64| {
             Estimate::of(&repetitions.iter().map(of).collect::<Vec<f64>>())
         };
         let clats: Option<Vec<f64>> = repetitions.iter().map(|one| one.clat_ns).collect();
@@ -106,8 +106,8 @@ fn noise(one: &Estimate, best: &Estimate, percent: u32) -> f64 {
 /// Watches one series.
 #[derive(Debug, Clone)]
 pub struct Guard {
-    rule: Rule,
-    best: Option<Figures>,
+    rule: GuardRule,
+    best: Option<PointEstimates>,
     worse: u32,
     over: bool,
 }
@@ -115,7 +115,7 @@ pub struct Guard {
 impl Guard {
     /// Watches a series that begins.
     #[must_use]
-    pub fn new(rule: Rule) -> Self {
+    pub fn new(rule: GuardRule) -> Self {
         Self {
             rule,
             best: None,
@@ -128,8 +128,8 @@ impl Guard {
     /// axis. A point without any (it failed) is passed over: it neither
     /// continues nor breaks a row. Gives whether the series is over; once it is
     /// it stays so.
-    pub fn add(&mut self, repetitions: &[Totals]) -> bool {
-        let Some(figures) = Figures::of(repetitions) else {
+    pub fn add(&mut self, repetitions: &[MeasurementTotals]) -> bool {
+        let Some(figures) = PointEstimates::of(repetitions) else {
             return self.over;
         };
         match &self.best {

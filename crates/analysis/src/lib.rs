@@ -34,4 +34,6 @@ pub mod steady_state;
 pub use best::{Best, best, measured_of};
 pub use estimate::Estimate;
 pub use groups::groups;
-pub use series::{Collector, Figures, Outcome, PointResult, Series, Sweep, engines_of};
+pub use series::{
+    Curve, PointResult, RepeatedFigures, Sweep, SweepCollector, SweepOutcome, engines_of,
+};

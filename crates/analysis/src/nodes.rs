@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fathom_model::node::{
-    CpuTime, DeviceCounts, DeviceUse, InterfaceUse, Memory, ProcessUse, Range,
+    CpuTime, DeviceCounts, DeviceUse, FigureRange, InterfaceUse, Memory, ProcessUse,
 };
 use fathom_model::{Entry, Event, NodeSample, NodeUse};
 
@@ -13,7 +13,7 @@ const MOST: usize = 8;
 
 /// The time in which a step's jobs ran.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Window {
+pub struct StepWindow {
     /// The step; `None` where the run has none.
     pub step: Option<String>,
     /// Begin, ms since 1970 UTC.
@@ -22,7 +22,7 @@ pub struct Window {
     pub end_ms: u64,
 }
 
-impl Window {
+impl StepWindow {
     /// Whether more than half of a sample lies in it.
     #[must_use]
     pub fn has(&self, sample: &NodeSample) -> bool {
@@ -36,8 +36,8 @@ impl Window {
 /// ends with its figures. What stands before and behind is preparation.
 #[derive(Debug, Clone, Default)]
 pub struct Windows {
-    done: Vec<Window>,
-    current: Option<Window>,
+    done: Vec<StepWindow>,
+    current: Option<StepWindow>,
     /// The engine of the current one has started.
     started: bool,
     /// The current one has ended.
@@ -51,7 +51,7 @@ impl Windows {
         match &entry.event {
             Event::Step { of, name, .. } => {
                 self.done.extend(self.current.take());
-                self.current = Some(Window {
+                self.current = Some(StepWindow {
                     step: (*of > 1).then(|| name.clone()),
                     begin_ms: at_ms,
                     end_ms: at_ms,
@@ -76,7 +76,7 @@ impl Windows {
 
     /// All of them.
     #[must_use]
-    pub fn finish(mut self) -> Vec<Window> {
+    pub fn finish(mut self) -> Vec<StepWindow> {
         self.done.extend(self.current);
         self.done
     }
@@ -161,13 +161,13 @@ pub fn util_percent(device: &DeviceCounts, span_ms: u64) -> f64 {
 
 /// The lowest and the highest of a figure, and in how many intervals it was there.
 #[derive(Debug, Clone, Copy)]
-struct Extent {
+struct LowHigh {
     least: f64,
     most: f64,
     n: u32,
 }
 
-impl Default for Extent {
+impl Default for LowHigh {
     fn default() -> Self {
         Self {
             least: f64::INFINITY,
@@ -177,7 +177,7 @@ impl Default for Extent {
     }
 }
 
-impl Extent {
+impl LowHigh {
     fn add(&mut self, value: f64) {
         self.least = self.least.min(value);
         self.most = self.most.max(value);
@@ -193,7 +193,7 @@ pub struct Summary {
     /// All intervals as one.
     all: NodeSample,
     /// Extents by name of the figure, and of what it is.
-    extents: BTreeMap<(&'static str, String), Extent>,
+    extents: BTreeMap<(&'static str, String), LowHigh>,
     /// Sums of memory figures times their ms: they hold for their interval.
     memory: BTreeMap<&'static str, f64>,
 }
@@ -248,9 +248,9 @@ impl Summary {
     }
 
     /// The figure over all intervals in which it is known.
-    fn range(&self, figure: &'static str, of: &str, mean: f64) -> Option<Range> {
+    fn range(&self, figure: &'static str, of: &str, mean: f64) -> Option<FigureRange> {
         let extent = self.extents.get(&(figure, of.to_owned()))?;
-        Some(Range {
+        Some(FigureRange {
             mean,
             min: extent.least,
             max: extent.most,
@@ -259,11 +259,11 @@ impl Summary {
 
     /// A rate of what is in a sample only when it did something: it was 0 in the
     /// others.
-    fn rate(&self, figure: &'static str, of: &str, mean: f64) -> Range {
+    fn rate(&self, figure: &'static str, of: &str, mean: f64) -> FigureRange {
         let extent = self.extents.get(&(figure, of.to_owned()));
         let extent = extent.copied().unwrap_or_default();
         let idle = extent.n < self.samples;
-        Range {
+        FigureRange {
             mean,
             min: if idle { 0.0 } else { extent.least },
             max: extent.most.max(0.0),
@@ -423,7 +423,7 @@ mod tests {
         summary.take(&idle);
         summary.take(&sample(10_000, 9000, 0, 900));
         let used = summary.finish("a", None).unwrap();
-        let range = |mean, min, max| Range { mean, min, max };
+        let range = |mean, min, max| FigureRange { mean, min, max };
         assert_eq!(used.user_percent, range(10.0, 0.0, 100.0));
         let sda = &used.devices[0];
         assert_eq!(sda.read_iops, range(90.0, 0.0, 100.0));

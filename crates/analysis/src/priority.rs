@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use fathom_model::{Direction, LogEntry};
 
-use crate::latlog::{Collector, Settings, Statistics, TooMany};
+use crate::latlog::{CollectSettings, LogCollector, Statistics, TooMany};
 
 /// A limit of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,9 +22,9 @@ pub struct Limit {
 
 /// Limits by direction and number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Limits(BTreeMap<(Direction, u8), Limit>);
+pub struct DurationLimits(BTreeMap<(Direction, u8), Limit>);
 
-impl Limits {
+impl DurationLimits {
     /// Adds a limit of one direction.
     pub fn add(&mut self, dir: Direction, limit: Limit) {
         self.0.insert((dir, limit.number), limit);
@@ -42,9 +42,9 @@ impl Limits {
 /// Collects the lines of one part of a log, by direction and priority.
 #[derive(Debug)]
 pub struct Classes {
-    limits: Limits,
+    limits: DurationLimits,
     /// Reads, writes.
-    latencies: [Collector; 2],
+    latencies: [LogCollector; 2],
     /// I/Os over the limit that they name, for every class that names one.
     over: BTreeMap<(Direction, u16), u64>,
     /// The class of the line before: most lines have the same.
@@ -55,14 +55,14 @@ pub struct Classes {
 impl Classes {
     /// `memory` is for exact percentiles, in bytes.
     #[must_use]
-    pub fn new(limits: Limits, memory: usize) -> Self {
-        let settings = Settings {
+    pub fn new(limits: DurationLimits, memory: usize) -> Self {
+        let settings = CollectSettings {
             memory: memory / 2,
             interval_ms: None,
         };
         Self {
             limits,
-            latencies: [Collector::new(settings), Collector::new(settings)],
+            latencies: [LogCollector::new(settings), LogCollector::new(settings)],
             over: BTreeMap::new(),
             last: None,
             last_ms: 0,
@@ -90,13 +90,13 @@ impl Classes {
 
     /// That was the last line.
     pub fn end(&mut self) {
-        self.latencies.iter_mut().for_each(Collector::end);
+        self.latencies.iter_mut().for_each(LogCollector::end);
     }
 }
 
 /// I/Os of one direction and priority, as a log has them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Class {
+pub struct PriorityClass {
     /// Direction.
     pub dir: Direction,
     /// The kernel's value of the priority.
@@ -120,24 +120,24 @@ pub struct Class {
     pub aborted: Option<u64>,
 }
 
-impl Class {
+impl PriorityClass {
     /// Over their limit, of all I/Os of the class.
     #[must_use]
-    pub fn over_share(&self) -> Option<Share> {
-        Share::of(self.over?, self.n + self.aborted.unwrap_or(0))
+    pub fn over_share(&self) -> Option<IoShare> {
+        IoShare::of(self.over?, self.n + self.aborted.unwrap_or(0))
     }
 
     /// Aborted, of all I/Os of the class.
     #[must_use]
-    pub fn aborted_share(&self) -> Option<Share> {
+    pub fn aborted_share(&self) -> Option<IoShare> {
         let aborted = self.aborted?;
-        Share::of(aborted, self.n + aborted)
+        IoShare::of(aborted, self.n + aborted)
     }
 }
 
 /// A part of I/Os.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Share {
+pub struct IoShare {
     /// In percent.
     pub percent: f64,
     /// Its standard error in percent, √(p(1 − p)/n): of independent I/Os, so that
@@ -145,7 +145,7 @@ pub struct Share {
     pub error_percent: f64,
 }
 
-impl Share {
+impl IoShare {
     /// `None` of nothing.
     #[must_use]
     pub fn of(part: u64, whole: u64) -> Option<Self> {
@@ -159,7 +159,7 @@ impl Share {
 
 /// One workload at one depth.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
+pub struct DepthFigures {
     /// Latest time stamp of the log, ms.
     pub runtime_ms: u64,
     /// I/Os that came back with their data.
@@ -171,10 +171,10 @@ pub struct Measured {
     /// I/Os that came back without; `None` where nobody can say.
     pub aborted: Option<u64>,
     /// By direction and priority, I/Os without a priority first.
-    pub classes: Vec<Class>,
+    pub classes: Vec<PriorityClass>,
 }
 
-impl Measured {
+impl DepthFigures {
     /// What the parts of a log hold together; `None` of an empty one.
     ///
     /// # Errors
@@ -184,7 +184,7 @@ impl Measured {
         let limits = parts.first().map(|part| part.limits.clone());
         let limits = limits.unwrap_or_default();
         let mut over: BTreeMap<(Direction, u16), u64> = BTreeMap::new();
-        let mut collected: [Vec<Collector>; 2] = Default::default();
+        let mut collected: [Vec<LogCollector>; 2] = Default::default();
         for part in parts {
             for (class, count) in part.over {
                 *over.entry(class).or_insert(0) += count;
@@ -216,7 +216,7 @@ impl Measured {
                 };
                 let p99 = figures.percentiles_ns.iter().find(|(p, _)| *p == 99.0);
                 measured.n += group.n;
-                measured.classes.push(Class {
+                measured.classes.push(PriorityClass {
                     dir,
                     prio: *prio,
                     limit: limits.of(dir, *prio),
@@ -240,7 +240,7 @@ impl Measured {
     /// none.
     pub fn put_aborted(&mut self, aborted: Option<u64>) {
         self.aborted = aborted;
-        let fails = |class: &Class| class.limit.is_some_and(|limit| limit.may_fail);
+        let fails = |class: &PriorityClass| class.limit.is_some_and(|limit| limit.may_fail);
         let failing = self.classes.iter().filter(|class| fails(class)).count();
         for class in &mut self.classes {
             class.aborted = match (fails(class), failing, aborted) {
@@ -290,8 +290,8 @@ mod tests {
         }
     }
 
-    fn measured() -> Measured {
-        let mut limits = Limits::default();
+    fn measured() -> DepthFigures {
+        let mut limits = DurationLimits::default();
         for (dir, number, ns, may_fail) in [
             (Direction::Read, 1, Some(100), false),
             (Direction::Read, 7, Some(50), true),
@@ -319,7 +319,7 @@ mod tests {
             classes.end();
             parts.push(classes);
         }
-        Measured::of(parts).unwrap().unwrap()
+        DepthFigures::of(parts).unwrap().unwrap()
     }
 
     #[test]

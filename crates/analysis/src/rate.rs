@@ -1,9 +1,9 @@
 //! The rate of all jobs in one direction over one interval.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fathom_model::histogram::bounds_of;
-use fathom_model::{Direction, Histogram, Latency, Sample};
+use fathom_model::{Direction, Event, Histogram, Latency, Sample};
 
 /// Percentiles that are shown when the engine reported none: fio's own default
 /// list (`stat.c`), so that records of all kinds have the same.
@@ -69,6 +69,53 @@ impl Rate {
 
 /// The rates of an interval by direction.
 pub type Rates = BTreeMap<Direction, Rate>;
+
+/// What each machine of a run did in its last interval.
+#[derive(Debug, Clone, Default)]
+pub struct HostRates {
+    /// Where each job runs, by its place.
+    of_job: Vec<String>,
+    adding: BTreeMap<String, Rates>,
+    last: BTreeMap<String, Rates>,
+}
+
+impl HostRates {
+    /// Takes the next event.
+    pub fn take(&mut self, event: &Event) {
+        match event {
+            // The machines of the jobs that samples refer to by place.
+            Event::Jobs { hosts, .. } => {
+                self.of_job.clone_from(hosts);
+                self.adding.clear();
+                self.last.clear();
+            }
+            Event::Sample(sample) => {
+                if let Some(host) = self.of_job.get(sample.job as usize) {
+                    let rates = self.adding.entry(host.clone()).or_default();
+                    rates.entry(sample.dir).or_default().add_counts(sample);
+                }
+            }
+            Event::Interval { .. } => self.last = std::mem::take(&mut self.adding),
+            Event::StepEnded { .. } => self.last.clear(),
+            _ => {}
+        }
+    }
+
+    /// Every machine with its rates in the last interval, the slowest first; none where
+    /// there is only one.
+    #[must_use]
+    pub fn slowest_first(&self) -> Vec<(&str, Rates)> {
+        let names: BTreeSet<&String> = self.of_job.iter().collect();
+        let rates = |host: &String| self.last.get(host).cloned().unwrap_or_default();
+        let mut hosts: Vec<(&str, Rates)> = match names.len() {
+            0 | 1 => Vec::new(),
+            _ => names.iter().map(|it| (it.as_str(), rates(it))).collect(),
+        };
+        let bandwidth = |rates: &Rates| -> f64 { rates.values().map(|rate| rate.bw_bytes).sum() };
+        hosts.sort_by(|(_, a), (_, b)| bandwidth(a).total_cmp(&bandwidth(b)));
+        hosts
+    }
+}
 
 /// What a histogram tells of its values. Minimum and maximum are the outer
 /// bounds of its outer buckets: no value was beyond them.

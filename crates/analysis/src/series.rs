@@ -9,18 +9,18 @@ use crate::estimate::Estimate;
 
 mod collector;
 
-pub use collector::Collector;
+pub use collector::SweepCollector;
 
 /// All curves of a campaign.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sweep {
     /// The curves in the order of their first points.
-    pub series: Vec<Series>,
+    pub series: Vec<Curve>,
 }
 
 /// One curve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Series {
+pub struct Curve {
     /// Its name: [`Point::series`], a folder of the campaign.
     pub name: String,
     /// The option on the x axis: [`Point::x`].
@@ -35,16 +35,16 @@ pub struct PointResult {
     /// The point; its repetition is that of its first measurement.
     pub point: Point,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: SweepOutcome,
     /// Reads; `None` when it did none or there are no good figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read: Option<Figures>,
+    pub read: Option<RepeatedFigures>,
     /// Writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub write: Option<Figures>,
+    pub write: Option<RepeatedFigures>,
     /// Trims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trim: Option<Figures>,
+    pub trim: Option<RepeatedFigures>,
     /// What fio's searches for the depth that keeps a latency came to: of each job and
     /// measurement that made one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -71,7 +71,7 @@ pub fn engines_of<'p>(points: impl IntoIterator<Item = &'p PointResult>) -> Vec<
 impl PointResult {
     /// The figures of one direction.
     #[must_use]
-    pub fn figures(&self, dir: Direction) -> Option<&Figures> {
+    pub fn figures(&self, dir: Direction) -> Option<&RepeatedFigures> {
         match dir {
             Direction::Read => self.read.as_ref(),
             Direction::Write => self.write.as_ref(),
@@ -84,7 +84,7 @@ impl PointResult {
 /// What came of a point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum SweepOutcome {
     /// Measured as often as asked; the figures are good.
     Done,
     /// At least one repetition failed; the reasons. Figures of a failed point
@@ -98,7 +98,7 @@ pub enum Outcome {
 
 /// The figures of one direction over all repetitions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Figures {
+pub struct RepeatedFigures {
     /// Bytes per second.
     pub bw_bytes: Estimate,
     /// I/Os per second.
@@ -118,7 +118,7 @@ pub struct Figures {
     pub percentiles_ns: Vec<(f64, u64)>,
 }
 
-impl Figures {
+impl RepeatedFigures {
     /// The completion latency at `percent` in ns: from the merged histogram,
     /// else as reported; never beyond the largest, which 100 % is.
     #[must_use]

@@ -12,7 +12,7 @@
 //!   says "less than" in one place and "no more than" in another: ≤ is taken.
 //!
 //! Whether a window holds is computed from sums that slide, in constant time
-//! whatever its length ([`Judge`]). A window without I/O is never steady, nor is
+//! whatever its length ([`SteadyJudge`]). A window without I/O is never steady, nor is
 //! one in which a value is missing.
 
 use std::fmt;
@@ -26,10 +26,10 @@ mod twofold;
 mod verdict;
 mod watch;
 
-pub use judge::{Judge, judge};
-pub use rounds::{Ask, Round, Rounds, Series, Span};
-pub use verdict::{Outcome, Term, TermKind, Verdict, Window};
-pub use watch::Watch;
+pub use judge::{SteadyJudge, judge};
+pub use rounds::{Ask, RoundSeries, RoundSpan, Rounds, SteadyRound};
+pub use verdict::{FittedWindow, SteadyOutcome, SteadyVerdict, Term, TermKind};
+pub use watch::SteadyWatch;
 
 /// Rounds of SNIA's window (SSS PTS 2.0, 2.1.24).
 pub const SNIA_WINDOW: usize = 5;
@@ -43,7 +43,7 @@ pub const SNIA_SLOPE_PERCENT: f64 = 10.0;
 /// What is to hold of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(tag = "rule", rename_all = "snake_case")]
-pub enum Rule {
+pub enum WindowRule {
     /// fio's. An absent limit is not looked at.
     Fio {
         /// The largest |sample − mean| is below so many percent of the mean.
@@ -68,7 +68,7 @@ pub enum Rule {
     },
 }
 
-impl Rule {
+impl WindowRule {
     /// SNIA's criterion with its own limits.
     pub const SNIA: Self = Self::Snia {
         data_limit_percent: SNIA_DATA_PERCENT,
@@ -106,7 +106,7 @@ impl Rule {
 
     /// What it demands of a window, each with what was found. Without a limit
     /// there is nothing to demand, and nothing holds.
-    pub fn terms(&self, window: &Window) -> impl Iterator<Item = Term> {
+    pub fn terms(&self, window: &FittedWindow) -> impl Iterator<Item = Term> {
         let term = |kind, limit| Term::new(kind, window, limit);
         let terms = match *self {
             Self::Fio {
@@ -131,7 +131,7 @@ impl Rule {
 
     /// Whether a window is steady.
     #[must_use]
-    pub fn holds(&self, window: &Window) -> bool {
+    pub fn holds(&self, window: &FittedWindow) -> bool {
         let mut terms = self.terms(window).peekable();
         terms.peek().is_some() && terms.all(|term| term.holds)
     }
@@ -188,7 +188,7 @@ impl Serialize for Metric {
 
 /// One value of a series: a sample, a round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Value {
+pub struct SeriesValue {
     /// Begin, ms since the run's start.
     pub begin_ms: u64,
     /// End, ms since the run's start.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use fathom_analysis::{Collector, Outcome, PointResult, Sweep, engines_of};
+use fathom_analysis::{PointResult, Sweep, SweepCollector, SweepOutcome, engines_of};
 use fathom_model::result::LatencyTarget;
 use fathom_model::{
     DirectionResult, Doubt, Entry, Event, Failure, FailureKind, Histogram, JobResult, Latency,
-    Point, Results, RunStatus, StageEnd,
+    Point, Results, RunStatus, StageEnd, with_step_ends,
 };
 
 fn point(depth: u64, repetition: u32) -> Point {
@@ -89,8 +89,8 @@ fn ended(status: RunStatus) -> Event {
 }
 
 fn sweep(events: impl IntoIterator<Item = Event>) -> Sweep {
-    let mut collector = Collector::new();
-    for event in events {
+    let mut collector = SweepCollector::new();
+    for event in with_step_ends(events) {
         collector.take(&Entry { at_ms: 0, event });
     }
     collector.finish()
@@ -103,7 +103,7 @@ fn points(events: impl IntoIterator<Item = Event>) -> Vec<PointResult> {
     sweep.series.remove(0).points
 }
 
-fn outcomes(points: &[PointResult]) -> Vec<(u64, Outcome)> {
+fn outcomes(points: &[PointResult]) -> Vec<(u64, SweepOutcome)> {
     let of = |p: &PointResult| (p.point.x_value().unwrap_or(0), p.outcome.clone());
     points.iter().map(of).collect()
 }
@@ -132,7 +132,7 @@ fn points_are_sorted_by_x_and_series_by_their_first_point() {
     assert_eq!(names, ["a", "b"]);
     assert_eq!(sweep.series[0].x, "iodepth");
     let found = outcomes(&sweep.series[0].points);
-    assert_eq!(found, [(2, Outcome::Done), (16, Outcome::Done)]);
+    assert_eq!(found, [(2, SweepOutcome::Done), (16, SweepOutcome::Done)]);
     assert_eq!(sweep.series[0].points[0].write, None, "it wrote nothing");
 }
 
@@ -140,16 +140,16 @@ fn points_are_sorted_by_x_and_series_by_their_first_point() {
 fn figures_alone_do_not_end_a_measurement() {
     // The failure stands behind the figures, where a kill can cut it off.
     let cut = points([step(1, 1), good(1)]);
-    assert_eq!(outcomes(&cut), [(1, Outcome::Unfinished)]);
+    assert_eq!(outcomes(&cut), [(1, SweepOutcome::Unfinished)]);
     assert_eq!(cut[0].read, None);
     // A stopped job gives figures too.
     let stopped = points([step(1, 1), good(1), ended(RunStatus::Interrupted)]);
-    assert_eq!(outcomes(&stopped), [(1, Outcome::Unfinished)]);
+    assert_eq!(outcomes(&stopped), [(1, SweepOutcome::Unfinished)]);
     let killed = points([step(1, 1), good(1), KILLED, step(2, 1), good(1), step(3, 1)]);
     let expected = [
-        (1, Outcome::Unfinished),
-        (2, Outcome::Done),
-        (3, Outcome::Unfinished),
+        (1, SweepOutcome::Unfinished),
+        (2, SweepOutcome::Done),
+        (3, SweepOutcome::Unfinished),
     ];
     assert_eq!(outcomes(&killed), expected);
 }
@@ -158,14 +158,14 @@ fn figures_alone_do_not_end_a_measurement() {
 fn a_step_that_was_run_again_counts_once() {
     let end = || ended(RunStatus::Complete);
     let killed = points([step(1, 1), KILLED, step(1, 1), good(7), end()]);
-    assert_eq!(outcomes(&killed), [(1, Outcome::Done)]);
+    assert_eq!(outcomes(&killed), [(1, SweepOutcome::Done)]);
     let read = killed[0].read.as_ref().unwrap();
     assert_eq!((read.iops.mean, read.iops.n), (7.0, 1));
 
     let failed_first = [step(1, 1), failure("no"), step(1, 1), good(7), end()];
-    assert_eq!(outcomes(&points(failed_first)), [(1, Outcome::Done)]);
+    assert_eq!(outcomes(&points(failed_first)), [(1, SweepOutcome::Done)]);
     let good_first = points([step(1, 1), good(7), step(1, 1), failure("no"), end()]);
-    let failed = Outcome::Failed(vec!["no".into()]);
+    let failed = SweepOutcome::Failed(vec!["no".into()]);
     assert_eq!(outcomes(&good_first), [(1, failed)]);
     assert_eq!(good_first[0].read, None);
     // What did not come to its end takes nothing away.
@@ -197,12 +197,15 @@ fn one_failed_repetition_fails_the_point_and_one_left_out_does_not() {
     let end = || ended(RunStatus::Failed);
     let failed = points([step(1, 1), good(5), step(1, 2), failure("gone"), end()]);
     let reasons = vec!["repetition 2: gone".to_owned()];
-    assert_eq!(outcomes(&failed), [(1, Outcome::Failed(reasons))]);
+    assert_eq!(outcomes(&failed), [(1, SweepOutcome::Failed(reasons))]);
     let left_out = points([step(1, 1), good(5), skipped(1, 2, "guard"), end()]);
-    assert_eq!(outcomes(&left_out), [(1, Outcome::Done)]);
+    assert_eq!(outcomes(&left_out), [(1, SweepOutcome::Done)]);
     assert_eq!(left_out[0].doubts, ["repetition 2: left out: guard"]);
     let skipped = points([skipped(1, 1, "guard"), skipped(1, 2, "guard"), end()]);
-    assert_eq!(outcomes(&skipped), [(1, Outcome::Skipped("guard".into()))]);
+    assert_eq!(
+        outcomes(&skipped),
+        [(1, SweepOutcome::Skipped("guard".into()))]
+    );
 }
 
 #[test]
@@ -250,10 +253,16 @@ fn errors_and_nothing_moved_are_failures_also_when_nobody_said_so() {
     broken.error = 5;
     let events = [step(1, 1), finished(vec![broken]), end()];
     let reasons = vec!["j: error 5".to_owned()];
-    assert_eq!(outcomes(&points(events)), [(1, Outcome::Failed(reasons))]);
+    assert_eq!(
+        outcomes(&points(events)),
+        [(1, SweepOutcome::Failed(reasons))]
+    );
     let idle = [step(1, 1), finished(vec![JobResult::default()]), end()];
     let reasons = vec!["the job moved no data".to_owned()];
-    assert_eq!(outcomes(&points(idle)), [(1, Outcome::Failed(reasons))]);
+    assert_eq!(
+        outcomes(&points(idle)),
+        [(1, SweepOutcome::Failed(reasons))]
+    );
 }
 
 /// Of jobs that go past errors (continue_on_error) the engine tells which failed.
@@ -276,10 +285,10 @@ fn errors_that_a_job_went_past_leave_its_point_done() {
         )
     };
     let done = points_of(Vec::new());
-    assert_eq!(done[0].outcome, Outcome::Done);
+    assert_eq!(done[0].outcome, SweepOutcome::Done);
     assert_eq!(done[0].latency_targets[0].depth, 7);
     let failed = points_of(vec![failure("it ended the job")]);
-    assert!(matches!(failed[0].outcome, Outcome::Failed(_)));
+    assert!(matches!(failed[0].outcome, SweepOutcome::Failed(_)));
 }
 
 #[test]

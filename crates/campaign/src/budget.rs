@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use fathom_device::Health;
-use fathom_model::{Deed, LedgerEntry, units};
+use fathom_model::{LedgerEntry, LedgerEvent, units};
 
 pub use crate::plan::{Cost, Speed};
 
@@ -24,7 +24,7 @@ const HISTORY_PERCENT: f64 = 10.0;
 
 /// What may be spent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct SpendLimits {
     /// Longest time.
     pub time: Option<Duration>,
     /// Most bytes written.
@@ -43,7 +43,7 @@ pub enum Over {
     Refuse,
 }
 
-impl Limits {
+impl SpendLimits {
     /// The places of those parts that would not fit, each after the ones before
     /// it that do, with `spent` bytes written already. A part whose time or bytes
     /// nobody knows counts as if it had none: it is ended when the limit is
@@ -110,12 +110,12 @@ pub struct Endurance {
     /// As somebody says, from the data sheet, in bytes.
     pub said_bytes: Option<f64>,
     /// As the drive's own count tells.
-    pub told: Option<Told>,
+    pub told: Option<RatingByWear>,
 }
 
 /// A rating in bytes, from what a drive says of its wear.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Told {
+pub struct RatingByWear {
     /// Percents used over the bytes that it was taken from.
     pub used_percent: f64,
     /// Those bytes.
@@ -132,7 +132,7 @@ pub struct Told {
 
 /// A share of the rated endurance, 1 for all of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Share {
+pub struct EnduranceShare {
     /// The share; `None` where only its bound is known.
     pub share: Option<f64>,
     /// The least that it can be.
@@ -156,18 +156,18 @@ impl Endurance {
 
     /// The share that so many bytes are; `None`: nobody knows the rating.
     #[must_use]
-    pub fn share(&self, bytes: u64) -> Option<Share> {
+    pub fn share(&self, bytes: u64) -> Option<EnduranceShare> {
         let bytes = bytes as f64;
         if let Some(rated) = self.said_bytes {
             let share = bytes / rated;
-            return Some(Share {
+            return Some(EnduranceShare {
                 share: Some(share),
                 least: share,
                 most: share,
             });
         }
         let told = self.told?;
-        Some(Share {
+        Some(EnduranceShare {
             share: told.bytes.map(|rated| bytes / rated),
             least: told.bytes_most.map_or(0.0, |rated| bytes / rated),
             most: bytes / told.bytes_least,
@@ -186,7 +186,7 @@ impl Endurance {
             return format!("{} of the {rated} TB given", percent(share.most));
         }
         let most = percent(share.most);
-        let told = self.told.unwrap_or(Told::NOTHING);
+        let told = self.told.unwrap_or(RatingByWear::NOTHING);
         let written = units::bytes(told.written_bytes as f64);
         let when = if told.from_history { "more " } else { "" };
         let used = told.used_percent;
@@ -202,7 +202,7 @@ impl Endurance {
     }
 }
 
-impl Told {
+impl RatingByWear {
     const NOTHING: Self = Self {
         used_percent: 0.0,
         written_bytes: 0,
@@ -214,9 +214,9 @@ impl Told {
 }
 
 /// The rating if `percent` were used by so many bytes; nothing from no bytes.
-fn told((percent, bytes): (f64, u64), from_history: bool) -> Option<Told> {
+fn told((percent, bytes): (f64, u64), from_history: bool) -> Option<RatingByWear> {
     let rated = |percent: f64| (percent > 0.0).then(|| bytes as f64 * 100.0 / percent);
-    Some(Told {
+    Some(RatingByWear {
         used_percent: percent,
         written_bytes: bytes,
         from_history,
@@ -228,9 +228,9 @@ fn told((percent, bytes): (f64, u64), from_history: bool) -> Option<Told> {
 
 /// From the first look in the ledger until now, where enough was used since: a
 /// drive wears by the load that it has, and the ledger's is the one to come.
-fn from_history(ledger: &[LedgerEntry], (percent, bytes): (f64, u64)) -> Option<Told> {
+fn from_history(ledger: &[LedgerEntry], (percent, bytes): (f64, u64)) -> Option<RatingByWear> {
     let first = ledger.iter().find_map(|entry| match entry.deed {
-        Deed::Seen {
+        LedgerEvent::Seen {
             used_percent,
             host_written_bytes,
             ..
@@ -260,7 +260,7 @@ pub fn sentence(cost: &Cost, endurance: &Endurance) -> String {
     let ms = u64::try_from(cost.duration.as_millis()).unwrap_or(u64::MAX);
     let time = match (cost.endless, cost.duration.is_zero()) {
         (0, _) => format!("it takes {}", units::duration(ms)),
-        (_, true) => "nobody knows how long it takes".to_owned(),
+        (_, true) => "how long it takes is unknown".to_owned(),
         (_, false) => format!("it takes more than {}", units::duration(ms)),
     };
     let bytes = units::bytes(cost.write_bytes as f64);
@@ -294,7 +294,7 @@ mod tests {
             at_ms: 1,
             command: "run".into(),
             record: None,
-            deed: Deed::Seen {
+            deed: LedgerEvent::Seen {
                 host_written_bytes: Some(bytes),
                 used_percent: Some(percent),
                 power_on_hours: None,
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_left_out_and_what_is_unknown_is_not() {
         let minute = |n: u64| Some(Duration::from_secs(60 * n));
-        let limits = Limits {
+        let limits = SpendLimits {
             time: minute(5),
             bytes: Some(100),
             over: Over::Cut,
@@ -368,7 +368,7 @@ mod tests {
         assert_eq!(limits.left_out(parts, 0), [1, 2]);
         // Reads fit however much was written.
         assert_eq!(limits.left_out([parts[0], (minute(1), Some(0))], 100), [0]);
-        assert_eq!(Limits::default().left_out(parts, u64::MAX), [0; 0]);
+        assert_eq!(SpendLimits::default().left_out(parts, u64::MAX), [0; 0]);
         assert_eq!(limits.text().unwrap(), "5m00s and 100 B written");
     }
 
@@ -387,6 +387,6 @@ mod tests {
         );
         assert!(cost(&[(hour, Some(1 << 30))]).contains("writes 1 GiB at most; of the rated"));
         assert!(cost(&[(hour, None)]).ends_with("as fast as the device takes it"));
-        assert!(cost(&[(None, Some(0))]).starts_with("nobody knows"));
+        assert!(cost(&[(None, Some(0))]).starts_with("how long it takes is unknown"));
     }
 }

@@ -10,12 +10,12 @@ use fathom_engine::fio::version::Program;
 use fathom_engine::jobfile::{Diagnostic, JobFile, Severity, variable};
 
 use crate::folder::file;
-use crate::plan::Plan;
+use crate::plan::ResolvedCampaign;
 use crate::{CampaignError, Only, generate};
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct CheckReport {
     /// Job files of the plan that are there and were read.
     pub files: usize,
     /// What is wrong with them; one problem of many files stands once.
@@ -39,7 +39,11 @@ pub struct Problem {
 ///
 /// # Errors
 /// When the folder cannot be read, or fio cannot be run.
-pub fn check(plan: &Plan, only: &[Only], fio: Option<&Program>) -> Result<Report, CampaignError> {
+pub fn check(
+    plan: &ResolvedCampaign,
+    only: &[Only],
+    fio: Option<&Program>,
+) -> Result<CheckReport, CampaignError> {
     let mut problems = Problems::default();
     let mut there = Vec::new();
     for (name, wanted) in in_order(plan, only) {
@@ -78,7 +82,7 @@ pub fn check(plan: &Plan, only: &[Only], fio: Option<&Program>) -> Result<Report
             }
         }
     }
-    Ok(Report {
+    Ok(CheckReport {
         files: there.len(),
         problems: problems.list,
         dut_there: plan.dut.exists(),
@@ -86,10 +90,10 @@ pub fn check(plan: &Plan, only: &[Only], fio: Option<&Program>) -> Result<Report
 }
 
 /// The job files in the order in which they are used.
-fn in_order<'p>(plan: &'p Plan, only: &[Only]) -> Vec<(String, Cow<'p, str>)> {
+fn in_order<'p>(plan: &'p ResolvedCampaign, only: &[Only]) -> Vec<(String, Cow<'p, str>)> {
     let mut files = generate::job_files(plan, only);
     let mut ordered = Vec::new();
-    let once = |step: &&crate::plan::Step| step.point.repetition == 1;
+    let once = |step: &&crate::plan::CampaignStep| step.point.repetition == 1;
     for step in plan.steps.iter().filter(once) {
         ordered.extend(files.remove_entry(step.job_file.to_string_lossy().as_ref()));
     }

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use fathom_device::{Health, Node, Sys};
+use fathom_device::{Health, Sys, SysBlock};
 use fathom_engine::{Control, Engine};
 use fathom_model::environment::BlockDevice;
 use fathom_model::{Stage, StageKind, units};
@@ -154,7 +154,7 @@ impl Wait {
 
 /// When a device appeared, since the machine's start: udev notes it in µs of the
 /// monotonic clock (`I:` in its database, libsystemd's device-private.c).
-fn appeared(sys: &Sys, disk: &Node) -> Option<Duration> {
+fn appeared(sys: &Sys, disk: &SysBlock) -> Option<Duration> {
     let (major, minor) = disk.number()?;
     let notes = fs::read(sys.path(format!("/run/udev/data/b{major}:{minor}"))).ok()?;
     let notes = String::from_utf8_lossy(&notes);
@@ -173,7 +173,7 @@ fn uptime(sys: &Sys) -> Option<Duration> {
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use fathom_engine::sim::{Device, Sim};
+    use fathom_engine::sim::{Sim, SimDevice};
 
     use super::*;
 
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_day_passes_on_the_clock_of_the_simulation_and_can_be_stopped() {
-        let sim = Sim::new(Device::default());
+        let sim = Sim::new(SimDevice::default());
         let wait = Wait::simulated(DAY);
         let control = Control::default();
         let mut told = 0_u64;

@@ -6,20 +6,23 @@ use std::sync::Arc;
 
 use fathom_model::Exit;
 
-/// A line of a file.
+/// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct FilePosition {
     /// The file, as messages name it.
     pub file: Arc<str>,
     /// Counted from 1; 0 for the file as a whole.
     pub line: u32,
+    /// In characters, counted from 1; 0 for the line as a whole.
+    pub column: u32,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FilePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => f.write_str(&self.file),
-            line => write!(f, "{}:{line}", self.file),
+        match (self.line, self.column) {
+            (0, _) => f.write_str(&self.file),
+            (line, 0) => write!(f, "{}:{line}", self.file),
+            (line, column) => write!(f, "{}:{line}:{column}", self.file),
         }
     }
 }
@@ -28,13 +31,13 @@ impl fmt::Display for Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// Where.
-    pub place: Place,
+    pub place: FilePosition,
     /// What is wrong, and what would be right.
     pub message: String,
 }
 
 impl Fault {
-    pub(crate) fn new(place: &Place, message: impl Into<String>) -> Self {
+    pub(crate) fn new(place: &FilePosition, message: impl Into<String>) -> Self {
         Self {
             place: place.clone(),
             message: message.into(),
@@ -83,7 +86,7 @@ pub enum CampaignError {
         reason: String,
     },
     /// Nothing of the campaign is called so.
-    #[error("nothing of this campaign is called {what}; there {known}")]
+    #[error("nothing in this campaign is called {what}; there {known}")]
     NothingCalled {
         /// As asked for.
         what: String,
@@ -167,9 +170,15 @@ fn paths(all: &[PathBuf]) -> String {
 /// The one of `known` that `written` was probably meant to be, as an addition
 /// to a message.
 pub(crate) fn meant<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    /// Longer words are no names, and the distance takes quadratic time.
+    const LONGEST: usize = 100;
+    if written.len() > LONGEST {
+        return String::new();
+    }
     let allowed = written.chars().count().div_ceil(3);
     let near = known
         .into_iter()
+        .filter(|word| word.len() <= LONGEST)
         .map(|word| (strsim::damerau_levenshtein(written, word), word))
         .filter(|&(distance, _)| distance <= allowed)
         .min_by_key(|&(distance, _)| distance);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fathom_kconfig::{Config, Disk, Loader, Tree, Warning};
+use fathom_kconfig::{Config, DiskFiles, Loader, Tree, Warning};
 
 use crate::CampaignError;
 use crate::definition::Definitions;
@@ -56,7 +56,7 @@ impl Folder {
     /// # Errors
     /// The first mistake in its files.
     pub fn tree(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<Arc<Tree>, CampaignError> {
-        let tree = Loader::new(&Disk::new(&self.dir))
+        let tree = Loader::new(&DiskFiles::new(&self.dir))
             .env(env)
             .load("Kconfig")?;
         Ok(Arc::new(tree))

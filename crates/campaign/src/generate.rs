@@ -11,7 +11,7 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::folder::file;
-use crate::plan::Plan;
+use crate::plan::ResolvedCampaign;
 use crate::{CampaignError, Only, precondition};
 
 /// The list of generated files.
@@ -38,8 +38,12 @@ pub struct Generation {
 /// # Errors
 /// When a file is in the way that was made or changed by hand, unless `force`;
 /// nothing has been written then. When the system refuses.
-pub fn generate(plan: &Plan, only: &[Only], force: bool) -> Result<Generation, CampaignError> {
-    let old = List::read(&plan.folder)?;
+pub fn generate(
+    plan: &ResolvedCampaign,
+    only: &[Only],
+    force: bool,
+) -> Result<Generation, CampaignError> {
+    let old = GeneratedFiles::read(&plan.folder)?;
     let files = job_files(plan, only);
     let mut new = old.clone();
     let mut writes: Vec<(&str, &str)> = Vec::new();
@@ -90,7 +94,7 @@ pub fn generate(plan: &Plan, only: &[Only], force: bool) -> Result<Generation, C
 /// # Errors
 /// When the system refuses.
 pub fn clean(folder: &Path, only: &[Only]) -> Result<Generation, CampaignError> {
-    let mut list = List::read(folder)?;
+    let mut list = GeneratedFiles::read(folder)?;
     let mut done = Generation::default();
     remove(folder, &|name| !is_meant(name, only), &mut list, &mut done)?;
     let path = folder.join(GENERATED);
@@ -104,7 +108,10 @@ pub fn clean(folder: &Path, only: &[Only]) -> Result<Generation, CampaignError> 
 
 /// The texts of the job files of a plan by their names, those of pre-conditioning
 /// included; repetitions share one.
-pub(crate) fn job_files<'p>(plan: &'p Plan, only: &[Only]) -> BTreeMap<String, Cow<'p, str>> {
+pub(crate) fn job_files<'p>(
+    plan: &'p ResolvedCampaign,
+    only: &[Only],
+) -> BTreeMap<String, Cow<'p, str>> {
     let of_steps = plan.steps.iter().map(|step| {
         let name = step.job_file.to_string_lossy().into_owned();
         (name, Cow::Borrowed(step.job_text.as_str()))
@@ -120,9 +127,12 @@ pub(crate) fn job_files<'p>(plan: &'p Plan, only: &[Only]) -> BTreeMap<String, C
 }
 
 /// What lies in the folder and belongs to an earlier configuration.
-pub(crate) fn left_over(plan: &Plan, only: &[Only]) -> Result<Vec<PathBuf>, CampaignError> {
+pub(crate) fn left_over(
+    plan: &ResolvedCampaign,
+    only: &[Only],
+) -> Result<Vec<PathBuf>, CampaignError> {
     let files = job_files(plan, only);
-    let list = List::read(&plan.folder)?;
+    let list = GeneratedFiles::read(&plan.folder)?;
     let names = list.sums.into_keys();
     let old = names.filter(|name| !files.contains_key(name) && is_meant(name, only));
     let paths = old.map(|name| file(&plan.folder, Path::new(&name)));
@@ -159,7 +169,7 @@ fn replace(path: &Path, text: &[u8]) -> Result<(), CampaignError> {
 fn remove(
     folder: &Path,
     asked: &dyn Fn(&str) -> bool,
-    list: &mut List,
+    list: &mut GeneratedFiles,
     done: &mut Generation,
 ) -> Result<(), CampaignError> {
     let old: Vec<String> = list.sums.keys().cloned().collect();
@@ -189,11 +199,11 @@ fn remove(
 /// The names of generated files, below the campaign's folder, each with the
 /// checksums of what was written there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct List {
+struct GeneratedFiles {
     sums: BTreeMap<String, BTreeSet<u64>>,
 }
 
-impl List {
+impl GeneratedFiles {
     fn read(folder: &Path) -> Result<Self, CampaignError> {
         let path = folder.join(GENERATED);
         let text = match fs::read_to_string(&path) {
@@ -204,7 +214,7 @@ impl List {
         let mut lines = text.lines();
         if lines.next() != Some(FORMAT) {
             let message =
-                format!("its first line is not {FORMAT}: move it away, and it is made anew");
+                format!("its first line is not {FORMAT}: move it away to have it made again");
             let wrong = std::io::Error::new(ErrorKind::InvalidData, message);
             return Err(CampaignError::io(path, wrong));
         }

@@ -16,17 +16,17 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fathom_device::command::{Issue, Live};
+use fathom_device::command::{Issue, KernelDevices};
 use fathom_device::{Health, Sys, identity};
 use fathom_model::environment::BlockDevice;
-use fathom_model::{Deed, LedgerEntry};
+use fathom_model::{LedgerEntry, LedgerEvent};
 use fathom_record::{Ledger, RecordError, now_ms};
 
 mod bytes_written;
 
 pub use bytes_written::BytesWritten;
 
-use crate::state::State;
+use crate::state::DeviceState;
 use crate::xdg;
 
 /// The ledgers of the devices that this user's Fathom has written to.
@@ -61,7 +61,7 @@ pub struct Known {
     /// What it says of itself now.
     pub health: Option<Health>,
     /// Its state.
-    pub state: State,
+    pub state: DeviceState,
     /// What was done to it, oldest first.
     pub entries: Vec<LedgerEntry>,
 }
@@ -80,7 +80,7 @@ impl Known {
         let now = self.health.as_ref().and_then(|h| h.host_written_bytes);
         now.or_else(|| {
             self.last_look(|deed| match deed {
-                Deed::Seen {
+                LedgerEvent::Seen {
                     host_written_bytes, ..
                 } => *host_written_bytes,
                 _ => None,
@@ -94,13 +94,13 @@ impl Known {
         let now = self.health.as_ref().and_then(|h| h.used_percent);
         now.or_else(|| {
             self.last_look(|deed| match deed {
-                Deed::Seen { used_percent, .. } => *used_percent,
+                LedgerEvent::Seen { used_percent, .. } => *used_percent,
                 _ => None,
             })
         })
     }
 
-    fn last_look<T>(&self, told: impl Fn(&Deed) -> Option<T>) -> Option<T> {
+    fn last_look<T>(&self, told: impl Fn(&LedgerEvent) -> Option<T>) -> Option<T> {
         self.entries
             .iter()
             .rev()
@@ -134,7 +134,7 @@ impl Ledgers {
         Self {
             folder: state.map(|state| state.join("fathom/devices")),
             sys: Sys::live(),
-            issue: Arc::new(Live),
+            issue: Arc::new(KernelDevices),
         }
     }
 
@@ -154,7 +154,7 @@ impl Ledgers {
         Self {
             folder: None,
             sys: Sys::live(),
-            issue: Arc::new(Live),
+            issue: Arc::new(KernelDevices),
         }
     }
 
@@ -187,7 +187,13 @@ impl Ledgers {
     /// Something was done to the device behind a path: enters it, and what the
     /// device says of itself afterwards. A command with a record is not over by
     /// that: [`Ledgers::end`].
-    pub fn did(&self, path: &Path, command: &str, record: Option<&Path>, deed: Deed) -> Notes {
+    pub fn did(
+        &self,
+        path: &Path,
+        command: &str,
+        record: Option<&Path>,
+        deed: LedgerEvent,
+    ) -> Notes {
         let Some(device) = self.device(path) else {
             return Notes::new();
         };
@@ -227,7 +233,7 @@ impl Ledgers {
                 Ok(Some(killed)) => {
                     if killed.in_purge {
                         let what = "purge".to_owned();
-                        let deed = Deed::Interrupted { what };
+                        let deed = LedgerEvent::Interrupted { what };
                         notes.extend(self.broke_off(&command, &record, deed, killed.at_ms));
                     }
                     let (bytes, at_ms) = (killed.bytes, killed.at_ms);
@@ -265,7 +271,7 @@ impl Ledgers {
                 let health = here.as_ref().map(|device| self.health_of(device));
                 let now = health.as_ref().map(Health::seen);
                 Known {
-                    state: State::of(&entries, now.as_ref(), None),
+                    state: DeviceState::of(&entries, now.as_ref(), None),
                     device,
                     here,
                     health,
@@ -286,17 +292,17 @@ impl Ledgers {
     }
 
     /// The state of the device behind a path, as it is now; `own` as for
-    /// [`State::of`].
+    /// [`DeviceState::of`].
     ///
     /// # Errors
     /// As [`Ledgers::all`].
-    pub fn state(&self, path: &Path, own: Option<&Path>) -> Result<State, RecordError> {
+    pub fn state(&self, path: &Path, own: Option<&Path>) -> Result<DeviceState, RecordError> {
         // What cannot be caught up is told by the command that begins.
         let _ = self.catch_up();
         let entries = self.entries(path)?;
         let now = self.health(path).seen();
         let own = own.map(absolute);
-        Ok(State::of(&entries, Some(&now), own.as_deref()))
+        Ok(DeviceState::of(&entries, Some(&now), own.as_deref()))
     }
 
     /// What the drive behind a path says of itself.
@@ -360,7 +366,7 @@ impl Ledgers {
     }
 
     /// Enters what a command did not bring to its end, where its begin stands.
-    fn broke_off(&self, command: &str, record: &Path, deed: Deed, at_ms: u64) -> Notes {
+    fn broke_off(&self, command: &str, record: &Path, deed: LedgerEvent, at_ms: u64) -> Notes {
         let devices = match self.of_record(record) {
             Ok(devices) => devices,
             Err(error) => return vec![unwritten(&error)],
@@ -397,7 +403,7 @@ impl Ledgers {
                     at_ms,
                     command: command.to_owned(),
                     record: Some(record.clone()),
-                    deed: Deed::Written { bytes },
+                    deed: LedgerEvent::Written { bytes },
                 })
             }));
             if let Some(here) = self.here(&device) {
@@ -446,7 +452,7 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 /// Commands whose begin was entered and whose end was not, with their records:
-/// the last entry that names the record is none of bytes.
+/// the last entry that names the record is not one of bytes.
 fn begun(entries: &[LedgerEntry]) -> impl Iterator<Item = (String, PathBuf)> {
     let mut open: Vec<(String, PathBuf)> = Vec::new();
     for entry in entries {
@@ -454,7 +460,7 @@ fn begun(entries: &[LedgerEntry]) -> impl Iterator<Item = (String, PathBuf)> {
             continue;
         };
         open.retain(|(_, other)| other != record);
-        if !matches!(entry.deed, Deed::Written { .. }) {
+        if !matches!(entry.deed, LedgerEvent::Written { .. }) {
             open.push((entry.command.clone(), record.clone()));
         }
     }

@@ -7,7 +7,10 @@
 //!   ([`snia`]). [`provision`] leads many drives there at once.
 //! - [`ledger`]: what was done to a device, from which its [`state`] is judged;
 //!   [`budget`]: what a plan costs it.
-//! - [`cluster`]: benchmarks on the nodes of a Kubernetes cluster.
+//! - [`study`]: plan files: steps of any kind in order, loops, and conditions on
+//!   the figures.
+//! - [`soak`]: a job that is repeated for hours.
+//! - [`prio`]: priorities and Command Duration Limits over queue depths.
 //! - [`fio_tests`] reads the results of others' campaigns.
 //!
 //! Knows `kconfig`, `analysis`, `fleet`, `engine`, `device`, `record` and
@@ -16,7 +19,6 @@
 
 pub mod budget;
 pub mod check;
-pub mod cluster;
 mod definition;
 pub mod energized;
 mod error;
@@ -29,16 +31,19 @@ mod matrix;
 mod only;
 pub mod plan;
 pub mod precondition;
+pub mod prio;
 pub mod provision;
 pub mod purge;
 pub mod quick;
 pub mod run;
 pub mod snia;
+pub mod soak;
 pub mod state;
+pub mod study;
 mod write_budget;
 pub mod xdg;
 
-pub use error::{CampaignError, Fault, Place};
+pub use error::{CampaignError, Fault, FilePosition};
 pub use folder::Folder;
 pub use ledger::Ledgers;
 pub use only::Only;

@@ -5,16 +5,16 @@ use std::collections::{HashMap, HashSet};
 
 use fathom_kconfig::{Config, Tri};
 use fathom_model::Point;
+use fathom_model::units::{format_size, parse_size};
 
 use crate::definition::names::{is_symbol, no_symbol, no_word};
 use crate::definition::{
-    Axis, Block, Condition, Definitions, Line, Pattern, Profile, Setting, Template, Test, Value,
-    Values, is_plain,
+    Axis, AxisValues, Condition, Definitions, JobSetting, OptionsOf, Profile, Template,
+    TemplateLine, TestDefinition, TextPattern, Value, is_plain,
 };
 use crate::error::{CampaignError, Fault};
 use crate::only::Only;
-use crate::plan::Phase;
-use crate::quick::{format_size, parse_size};
+use crate::plan::DevicePhase;
 
 /// The most points of a campaign: nobody measures more, and mistyped bounds of
 /// axes would not end.
@@ -25,7 +25,7 @@ const POINTS_MAX: usize = 100_000;
 pub(crate) struct Made {
     pub(crate) point: Point,
     pub(crate) job_text: String,
-    pub(crate) phase: Phase,
+    pub(crate) phase: DevicePhase,
     pub(crate) guarded: bool,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn make(
     for test in &definitions.tests {
         let is_on = matrix.holds(test.when.as_ref());
         let guarded = matrix.holds(test.guard.as_ref());
-        let mut numbers = Numbers::default();
+        let mut numbers = PathNumbers::default();
         for (profile, on) in definitions.profiles.iter().zip(&profiles) {
             if is_on && *on && test.runs_with(profile) {
                 let pair = Pair {
@@ -92,7 +92,7 @@ struct Matrix<'a> {
 
 /// A test with one of its profiles.
 struct Pair<'a> {
-    test: &'a Test,
+    test: &'a TestDefinition,
     profile: &'a Profile,
     guarded: bool,
 }
@@ -113,7 +113,7 @@ impl<'a> Matrix<'a> {
     }
 
     /// Makes the points of a test with a profile.
-    fn points(&mut self, pair: &Pair<'a>, numbers: &mut Numbers) -> Result<(), Fault> {
+    fn points(&mut self, pair: &Pair<'a>, numbers: &mut PathNumbers) -> Result<(), Fault> {
         let scope = Scope::new(self.config, pair);
         let axes: Vec<(&Axis, Vec<String>)> = pair
             .test
@@ -149,7 +149,7 @@ impl<'a> Matrix<'a> {
         &mut self,
         pair: &Pair<'a>,
         mut scope: Scope<'a>,
-        numbers: &mut Numbers,
+        numbers: &mut PathNumbers,
     ) -> Result<(), Fault> {
         scope.resolve()?;
         let id = numbers.path(pair.test, &scope)?;
@@ -193,7 +193,7 @@ type Settings<'a> = Vec<(&'a String, Option<String>)>;
 /// What the placeholders of one point stand for.
 struct Scope<'a> {
     config: &'a Config,
-    test: &'a Test,
+    test: &'a TestDefinition,
     profile: &'a Profile,
     axes: Settings<'a>,
     options: Settings<'a>,
@@ -215,15 +215,16 @@ impl<'a> Scope<'a> {
     /// Finds the values of all options; axes go before the options of the
     /// test, those before the ones of the profile.
     fn resolve(&mut self) -> Result<(), Fault> {
-        let overrides: &'a [Setting] = self
+        let overrides: &'a [JobSetting] = self
             .test
             .overrides
             .iter()
             .find(|((profile, _), _)| *profile == self.profile.name)
             .map_or(&[], |(_, options)| options);
-        let replaced = |own: &&Setting| !overrides.iter().any(|other| other.option == own.option);
+        let replaced =
+            |own: &&JobSetting| !overrides.iter().any(|other| other.option == own.option);
         let own = self.test.options.iter().filter(replaced).chain(overrides);
-        let own: Vec<&'a Setting> = own.collect();
+        let own: Vec<&'a JobSetting> = own.collect();
         for setting in &self.profile.options {
             let is_own = own.iter().any(|own| own.option == setting.option)
                 || self
@@ -252,7 +253,7 @@ impl<'a> Scope<'a> {
         Ok(())
     }
 
-    fn value(&self, setting: &Setting) -> Result<Option<String>, Fault> {
+    fn value(&self, setting: &JobSetting) -> Result<Option<String>, Fault> {
         setting
             .value
             .as_ref()
@@ -269,7 +270,7 @@ impl<'a> Scope<'a> {
         all.map(|(option, value)| (*option, value.as_deref()))
     }
 
-    fn fill(&self, pattern: &Pattern) -> Result<String, Fault> {
+    fn fill(&self, pattern: &TextPattern) -> Result<String, Fault> {
         pattern.fill(&|name| self.placeholder(name))
     }
 
@@ -323,12 +324,12 @@ impl<'a> Scope<'a> {
     fn values(&self, axis: &Axis) -> Result<Vec<String>, Fault> {
         let wrong = |message: String| Err(Fault::new(&axis.place, message));
         let values = match &axis.values {
-            Values::Range(from, to) => self.range(from, to)?,
-            Values::List(list) => list
+            AxisValues::Range(from, to) => self.range(from, to)?,
+            AxisValues::List(list) => list
                 .iter()
                 .map(|value| self.fill(value))
                 .collect::<Result<_, _>>()?,
-            Values::Text(text) => {
+            AxisValues::Text(text) => {
                 let text = self.fill(text)?;
                 let parts = text
                     .split(',')
@@ -386,7 +387,7 @@ impl<'a> Scope<'a> {
         };
         for line in &template.lines {
             let block = match line {
-                Line::Text { option, pattern } => {
+                TemplateLine::Text { option, pattern } => {
                     text += &match option.as_deref() {
                         Some("filename") => pattern.fill(&|name| self.file_name(name))?,
                         _ => self.fill(pattern)?,
@@ -394,8 +395,8 @@ impl<'a> Scope<'a> {
                     text.push('\n');
                     continue;
                 }
-                Line::Block(Block::Test) => self.axes.iter().chain(&self.options),
-                Line::Block(Block::Profile) => self.profile_options.iter().chain(&[]),
+                TemplateLine::Block(OptionsOf::Test) => self.axes.iter().chain(&self.options),
+                TemplateLine::Block(OptionsOf::Profile) => self.profile_options.iter().chain(&[]),
             };
             for (option, value) in block {
                 if template.line_of(option).is_none() {
@@ -409,16 +410,16 @@ impl<'a> Scope<'a> {
 
 /// Numbers files and folders as `{{ n }}` shows them: from 0001 in each folder.
 #[derive(Default)]
-struct Numbers {
+struct PathNumbers {
     /// The name that a folder has got, by the folder above and what it is called
     /// without its number.
     known: HashMap<(String, String), String>,
     counts: HashMap<String, u32>,
 }
 
-impl Numbers {
+impl PathNumbers {
     /// The path of a point's job file without its ending, the test's folder included.
-    fn path(&mut self, test: &Test, scope: &Scope<'_>) -> Result<String, Fault> {
+    fn path(&mut self, test: &TestDefinition, scope: &Scope<'_>) -> Result<String, Fault> {
         let mut path = test.name.clone();
         let last = test.path.len().saturating_sub(1);
         for (level, pattern) in test.path.iter().enumerate() {
@@ -436,7 +437,7 @@ impl Numbers {
     fn name(
         &mut self,
         parent: &str,
-        pattern: &Pattern,
+        pattern: &TextPattern,
         scope: &Scope<'_>,
         is_file: bool,
     ) -> Result<String, Fault> {

@@ -6,34 +6,36 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fathom_engine::jobfile::JobFile;
-use fathom_engine::jobfile::value::{TimeUnit, time_us};
+use fathom_engine::jobfile::value::{BareTimeUnit, time_us};
 use fathom_kconfig::Config;
 use fathom_model::{Pattern, Point};
 use serde::{Deserialize, Serialize};
 
-use crate::budget::{Limits, Over};
+use crate::budget::{Over, SpendLimits};
 use crate::matrix::{self, Made};
-use crate::snia::Asked;
-use crate::{CampaignError, Folder, Only, folder};
+use crate::snia::SniaConfig;
+use crate::{CampaignError, Folder, Only};
 
 mod budget;
-mod care;
+mod device_policy;
 mod load;
 mod preparation;
 
+pub use load::Load;
+
 pub use budget::{Cost, Speed};
-pub use care::{Care, NO_RATING, Stale, terabytes};
+pub use device_policy::{Care, NO_RATING, Stale, terabytes};
 pub use preparation::Preparation;
 
 /// A campaign, resolved: everything `run` needs to know.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct ResolvedCampaign {
     /// The campaign's folder.
     pub folder: PathBuf,
     /// The device (or file) under test: `CONFIG_DUT_FILENAME`.
     pub dut: PathBuf,
     /// How the points are run.
-    pub settings: Settings,
+    pub settings: RunSettings,
     /// What is to be known before it starts, each a sentence: where the
     /// configuration is doubtful, what it asks for and this Fathom does not do.
     pub notes: Vec<String>,
@@ -41,18 +43,34 @@ pub struct Plan {
     pub preparation: Preparation,
     /// The tests after SNIA's specification, which come first: each begins with a
     /// purge.
-    pub snia: Asked,
+    pub snia: SniaConfig,
     /// The steps in the order in which they run; with repetitions each
     /// measurement of a point is a step of its own.
-    pub steps: Vec<Step>,
+    pub steps: Vec<CampaignStep>,
+    /// What the names of its points and stages begin with, as a step of a plan file:
+    /// `STEP/`; empty where it is a run of its own.
+    pub scope: String,
 }
 
-impl Plan {
+impl ResolvedCampaign {
+    /// The same as a step of this name of a plan file.
+    #[must_use]
+    pub(crate) fn within(mut self, step: &str) -> Self {
+        self.scope = format!("{step}/");
+        for CampaignStep { point, .. } in &mut self.steps {
+            point.id.insert_str(0, &self.scope);
+            point.series.insert_str(0, &self.scope);
+        }
+        // The logs are those of a run of the folder.
+        self.settings.progress_logs = false;
+        self
+    }
+
     /// The kinds of work that there are, in their order: the device is made ready
     /// for each.
     #[must_use]
-    pub fn phases(&self) -> Vec<Phase> {
-        let mut phases: Vec<Phase> = self.steps.iter().map(|step| step.phase).collect();
+    pub fn phases(&self) -> Vec<DevicePhase> {
+        let mut phases: Vec<DevicePhase> = self.steps.iter().map(|step| step.phase).collect();
         phases.extend(self.preparation.provision);
         phases.sort_unstable();
         phases.dedup();
@@ -69,18 +87,12 @@ impl Plan {
         });
         named.collect()
     }
-
-    /// The path of a step's job file.
-    #[must_use]
-    pub fn path_of(&self, step: &Step) -> PathBuf {
-        folder::file(&self.folder, &step.job_file)
-    }
 }
 
 /// How the points of a campaign are run: the menu "Running" of the
 /// configuration, with the flags of the command line laid over it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct RunSettings {
     /// `auto`, `fio` or `native`.
     pub engine: String,
     /// Words that name the device that may be destroyed (`DESTROY_CONFIRM`).
@@ -92,18 +104,18 @@ pub struct Settings {
     /// Longest time the campaign may take.
     pub campaign_limit: Option<Duration>,
     /// Points in a row that end a series, and the noise in percent; `None`: no guard.
-    pub guard: Option<Guard>,
+    pub guard: Option<GuardPolicy>,
     /// Whether progress logs in fio-tests' form are kept.
     pub progress_logs: bool,
     /// The menu "Budget", and what is done about the state of the device.
     pub care: Care,
 }
 
-impl Settings {
+impl RunSettings {
     /// What may be spent: the time of one start, the bytes of the whole record.
     #[must_use]
-    pub fn limits(&self) -> Limits {
-        Limits {
+    pub fn limits(&self) -> SpendLimits {
+        SpendLimits {
             time: self.campaign_limit,
             bytes: self.care.max_written,
             over: self.care.over,
@@ -113,7 +125,7 @@ impl Settings {
 
 /// When the guard ends a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Guard {
+pub struct GuardPolicy {
     /// So many points in a row must be worse than the best before them.
     pub points: u32,
     /// A point is worse only if it is so by more than this.
@@ -122,7 +134,7 @@ pub struct Guard {
 
 /// One job file to run once.
 #[derive(Debug, Clone)]
-pub struct Step {
+pub struct CampaignStep {
     /// What it measures.
     pub point: Point,
     /// The job file, below the campaign's folder.
@@ -130,7 +142,7 @@ pub struct Step {
     /// Its text, as generated.
     pub job_text: String,
     /// Which state of the device it wants.
-    pub phase: Phase,
+    pub phase: DevicePhase,
     /// Whether the guard may end its series.
     pub guarded: bool,
     /// How long it takes: ramp and run time, where the job says so.
@@ -146,14 +158,14 @@ pub struct Step {
 /// sequential work is not measured on a device that random writes went to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Phase {
+pub enum DevicePhase {
     /// After sequential pre-conditioning.
     Sequential,
     /// After random pre-conditioning.
     Random,
 }
 
-impl Phase {
+impl DevicePhase {
     /// The order of the writes that make a device ready for it.
     #[must_use]
     pub fn pattern(self) -> Pattern {
@@ -164,7 +176,7 @@ impl Phase {
     }
 }
 
-impl fmt::Display for Phase {
+impl fmt::Display for DevicePhase {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         self.pattern().fmt(f)
     }
@@ -176,7 +188,7 @@ pub struct Overrides {
     /// Measurements of each point (`REPEAT`).
     pub repeat: Option<u32>,
     /// In which order they follow each other.
-    pub order: Option<Order>,
+    pub order: Option<MeasureOrder>,
     /// Time between two samples (`INTERVAL_MS`).
     pub interval: Option<Duration>,
     /// Longest time a point may take (`POINT_TIMEOUT`).
@@ -202,7 +214,7 @@ pub struct Overrides {
 
 /// How the measurements of a point follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum MeasureOrder {
     /// A whole series once, then again.
     Interleaved,
     /// All measurements of a point, then the next point.
@@ -222,7 +234,7 @@ pub fn plan(
     env: &dyn Fn(&str) -> Option<String>,
     only: &[Only],
     overrides: &Overrides,
-) -> Result<Plan, CampaignError> {
+) -> Result<ResolvedCampaign, CampaignError> {
     let (mut config, warnings) = folder.configured(env)?;
     let mut notes: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     let dut = choose_dut(&mut config, env, overrides, &mut notes);
@@ -234,8 +246,8 @@ pub fn plan(
     let preparation = Preparation::of(&config, &dut, made.is_empty())?;
     // Whoever names points does not want whole tests.
     let snia = match only.is_empty() {
-        true => Asked::of(&config)?,
-        false => Asked::default(),
+        true => SniaConfig::of(&config)?,
+        false => SniaConfig::default(),
     };
     if made.is_empty() && !snia.is_something() {
         notes.push(match preparation.provision {
@@ -248,11 +260,11 @@ pub fn plan(
         });
     }
     let guards = overrides.guard;
-    let steps: Vec<Step> = made
+    let steps: Vec<CampaignStep> = made
         .into_iter()
         .map(|made| step(made, settings.guard.is_some(), guards))
         .collect();
-    Ok(Plan {
+    Ok(ResolvedCampaign {
         folder: folder.path().to_owned(),
         dut,
         settings,
@@ -260,6 +272,7 @@ pub fn plan(
         preparation,
         snia,
         steps: ordered(steps, &config, overrides),
+        scope: String::new(),
     })
 }
 
@@ -303,7 +316,7 @@ pub fn dut(config: &Config, env: &dyn Fn(&str) -> Option<String>) -> PathBuf {
 ///
 /// # Errors
 /// A value that cannot be used.
-pub fn settings(config: &Config, overrides: &Overrides) -> Result<Settings, CampaignError> {
+pub fn settings(config: &Config, overrides: &Overrides) -> Result<RunSettings, CampaignError> {
     let number = |symbol: &'static str| config.get(symbol).and_then(|text| text.parse().ok());
     let engine = match () {
         () if config.is_on("ENGINE_FIO") => "fio",
@@ -317,7 +330,7 @@ pub fn settings(config: &Config, overrides: &Overrides) -> Result<Settings, Camp
         .filter(|word| !word.is_empty())
         .collect();
     destroy.extend(overrides.destroy.iter().cloned());
-    let guard = Guard {
+    let guard = GuardPolicy {
         points: number("GUARD_POINTS").unwrap_or(2),
         noise_percent: number("GUARD_NOISE_PERCENT").unwrap_or(5),
     };
@@ -327,7 +340,7 @@ pub fn settings(config: &Config, overrides: &Overrides) -> Result<Settings, Camp
         Some(own) => Ok(Some(own)),
         None => time(config, symbol),
     };
-    Ok(Settings {
+    Ok(RunSettings {
         engine: overrides
             .engine
             .clone()
@@ -355,18 +368,18 @@ fn time(config: &Config, symbol: &'static str) -> Result<Option<Duration>, Campa
         value: text.to_owned(),
         reason,
     };
-    let us = time_us(text, TimeUnit::Seconds).map_err(|fault| wrong(fault.message))?;
+    let us = time_us(text, BareTimeUnit::Seconds).map_err(|fault| wrong(fault.message))?;
     match u64::try_from(us) {
         Ok(us) if us > 0 => Ok(Some(Duration::from_micros(us))),
         _ => Err(wrong("a time limit is longer than 0".to_owned())),
     }
 }
 
-fn step(made: Made, guard: bool, all: Option<bool>) -> Step {
+fn step(made: Made, guard: bool, all: Option<bool>) -> CampaignStep {
     let job_file = PathBuf::from(format!("{}.ini", made.point.id));
     let checked = JobFile::parse(&made.job_text, &job_file, &|_| None);
-    let load = load::Load::of(&checked.file.jobs());
-    Step {
+    let load = Load::of(&checked.file.jobs());
+    CampaignStep {
         point: made.point,
         job_file,
         job_text: made.job_text,
@@ -379,24 +392,28 @@ fn step(made: Made, guard: bool, all: Option<bool>) -> Step {
 }
 
 /// The steps in their order: by phase, and with the repetitions of each point.
-fn ordered(mut steps: Vec<Step>, config: &Config, overrides: &Overrides) -> Vec<Step> {
+fn ordered(
+    mut steps: Vec<CampaignStep>,
+    config: &Config,
+    overrides: &Overrides,
+) -> Vec<CampaignStep> {
     steps.sort_by_key(|step| step.phase);
     let configured = config.get("REPEAT").and_then(|text| text.parse().ok());
     let repeat = overrides.repeat.or(configured).unwrap_or(1).max(1);
     let order = overrides
         .order
         .unwrap_or(match config.is_on("REPEAT_IN_A_ROW") {
-            true => Order::InARow,
-            false => Order::Interleaved,
+            true => MeasureOrder::InARow,
+            false => MeasureOrder::Interleaved,
         });
-    let again = |step: &Step, repetition| {
+    let again = |step: &CampaignStep, repetition| {
         let mut step = step.clone();
         step.point.repetition = repetition;
         step
     };
-    let same_block = |a: &Step, b: &Step| match order {
-        Order::InARow => false,
-        Order::Interleaved => a.point.series == b.point.series,
+    let same_block = |a: &CampaignStep, b: &CampaignStep| match order {
+        MeasureOrder::InARow => false,
+        MeasureOrder::Interleaved => a.point.series == b.point.series,
     };
     steps
         .chunk_by(same_block)

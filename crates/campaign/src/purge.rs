@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use fathom_device::command::Issue;
 use fathom_device::purge::{
-    Action, Choice, Fill, Format, Method, Progress, Purge, PurgeError, Want,
+    FormatNvm, OverwriteFill, Purge, PurgeError, PurgeMethod, PurgeMethods, PurgeProgress,
+    SanitizeAction, Want,
 };
 use fathom_device::safety::Confirmations;
 use fathom_engine::Control;
 use fathom_kconfig::Config;
-use fathom_model::{Deed, Event, Purged, StageEnd};
+use fathom_model::{Event, LedgerEvent, Purged, StageEnd};
 
 use crate::CampaignError;
 use crate::run::logs::Logs;
@@ -58,29 +59,28 @@ const NAMED: [(&str, &str); 9] = [
     ("PURGE_METHOD_OVERWRITE_RANDOM", "overwrite-random"),
 ];
 
-fn choice(config: &Config) -> Choice {
+fn choice(config: &Config) -> PurgeMethods {
     let named = NAMED.iter().find(|(symbol, _)| config.is_on(symbol));
     if let Some(choice) = named.and_then(|(_, name)| name.parse().ok()) {
         return choice;
     }
-    let allowed = |method: &Method| match method {
-        Method::NvmeFormat => config.is_on("PURGING_NVME"),
+    let allowed = |method: &PurgeMethod| match method {
+        PurgeMethod::NvmeFormat => config.is_on("PURGING_NVME"),
         // Format NVM is what PURGING_NVME stands for.
-        Method::NvmeSanitize(_) => false,
-        Method::AtaSanitize(Action::Block | Action::Crypto) | Method::AtaSecurityErase { .. } => {
-            config.is_on("PURGING_ATA")
-        }
-        Method::ScsiSanitize(Action::Block | Action::Crypto) | Method::ScsiFormat => {
-            config.is_on("PURGING_SCSI")
-        }
-        Method::Discard { secure } => !secure,
-        Method::Overwrite(fill) => *fill == Fill::Zeros,
-        Method::AtaSanitize(Action::Overwrite) | Method::ScsiSanitize(Action::Overwrite) => false,
+        PurgeMethod::NvmeSanitize(_) => false,
+        PurgeMethod::AtaSanitize(SanitizeAction::Block | SanitizeAction::Crypto)
+        | PurgeMethod::AtaSecurityErase { .. } => config.is_on("PURGING_ATA"),
+        PurgeMethod::ScsiSanitize(SanitizeAction::Block | SanitizeAction::Crypto)
+        | PurgeMethod::ScsiFormat => config.is_on("PURGING_SCSI"),
+        PurgeMethod::Discard { secure } => !secure,
+        PurgeMethod::Overwrite(fill) => *fill == OverwriteFill::Zeros,
+        PurgeMethod::AtaSanitize(SanitizeAction::Overwrite)
+        | PurgeMethod::ScsiSanitize(SanitizeAction::Overwrite) => false,
     };
-    Choice::of(fathom_device::purge::AUTO.into_iter().filter(allowed))
+    PurgeMethods::of(fathom_device::purge::AUTO.into_iter().filter(allowed))
 }
 
-fn format(config: &Config) -> Result<Format, CampaignError> {
+fn format(config: &Config) -> Result<FormatNvm, CampaignError> {
     let set = |switch: &str, symbol: &'static str, most: u64| match config.is_on(switch) {
         true => number(config, symbol, most).map(Some),
         false => Ok(None),
@@ -90,7 +90,7 @@ fn format(config: &Config) -> Result<Format, CampaignError> {
     let pi = config.is_on("PURGE_PI");
     let nsid = set("PURGE_NSID_SPECIFIC", "PURGE_NSID", u32::MAX.into())?;
     let timeout = set("PURGE_TIMEOUT_SET", "PURGE_TIMEOUT_MS", u32::MAX.into())?;
-    Ok(Format {
+    Ok(FormatNvm {
         nsid: nsid.and_then(|nsid| u32::try_from(nsid).ok()),
         lbaf: byte(set("PURGE_LBAF_SPECIFIC", "PURGE_LBAF", 63)?),
         ms: byte(set("PURGE_MS_SPECIFIC", "PURGE_MS", 1)?),
@@ -116,12 +116,12 @@ fn number(config: &Config, symbol: &'static str, most: u64) -> Result<u64, Campa
         .ok_or_else(|| CampaignError::Setting {
             symbol,
             value: value.to_owned(),
-            reason: format!("a whole number from 0 to {most} is wanted"),
+            reason: format!("expected a whole number from 0 to {most}"),
         })
 }
 
 /// One purge of a campaign or of a person.
-pub struct Run<'r> {
+pub struct RecordedPurge<'r> {
     /// What is done.
     pub purge: &'r Purge,
     /// The words that name the devices.
@@ -133,7 +133,7 @@ pub struct Run<'r> {
     pub folder: Option<&'r Path>,
 }
 
-impl Run<'_> {
+impl RecordedPurge<'_> {
     /// Does it; the caller has called [`Purge::check`] and holds the device.
     ///
     /// # Errors
@@ -142,7 +142,7 @@ impl Run<'_> {
         &self,
         issue: &dyn Issue,
         control: &Control,
-        progress: &mut dyn FnMut(Progress<'_>),
+        progress: &mut dyn FnMut(PurgeProgress<'_>),
     ) -> Result<Purged, PurgeError> {
         let dut = &self.purge.capabilities.path;
         let logs = self.folder.map(|folder| Logs::new(folder, dut));
@@ -170,13 +170,13 @@ impl Run<'_> {
     /// What the device's ledger gets, whether the data are gone or not; `None`:
     /// the device was not touched.
     #[must_use]
-    pub fn deed(&self, done: &Result<Purged, PurgeError>) -> Option<Deed> {
+    pub fn deed(&self, done: &Result<Purged, PurgeError>) -> Option<LedgerEvent> {
         match done {
             Err(PurgeError::Refused(_)) => None,
-            Err(PurgeError::Stopped { .. }) => Some(Deed::Interrupted {
+            Err(PurgeError::Stopped { .. }) => Some(LedgerEvent::Interrupted {
                 what: format!("purge ({})", self.purge.method),
             }),
-            _ => Some(Deed::Purged {
+            _ => Some(LedgerEvent::Purged {
                 method: self.purge.method.to_string(),
                 verified: done.is_ok(),
                 reason: self.reason.to_owned(),
@@ -187,19 +187,19 @@ impl Run<'_> {
 
 /// What of its progress belongs into a record.
 #[must_use]
-pub fn event(progress: &Progress<'_>) -> Option<Event> {
+pub fn event(progress: &PurgeProgress<'_>) -> Option<Event> {
     match progress {
-        Progress::Begin { step, number, of } => Some(Event::Preparing {
+        PurgeProgress::Begin { step, number, of } => Some(Event::Preparing {
             what: format!("{number}/{of} {}", step.like),
         }),
-        Progress::End { issued } => {
+        PurgeProgress::End { issued } => {
             let bytes = issued.issued.as_deref();
             let bytes = bytes.map_or_else(String::new, |bytes| format!(" [{bytes}]"));
             Some(Event::Note {
                 text: format!("{}{bytes}: {}", issued.command, issued.answer),
             })
         }
-        Progress::Part { .. } => None,
+        PurgeProgress::Part { .. } => None,
     }
 }
 

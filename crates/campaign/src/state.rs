@@ -10,7 +10,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use fathom_model::{Deed, LedgerEntry, Pattern, units};
+use fathom_model::{LedgerEntry, LedgerEvent, Pattern, units};
 
 /// What a drive may count beyond what Fathom wrote before somebody else must
 /// have written: drives count in units of 512 000 bytes, rounded up, at the
@@ -19,7 +19,7 @@ const UNITS_BYTES: u64 = 2 * 512_000;
 
 /// A state that a flow leads to, wanted by whoever measures next.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Wanted<'w> {
+pub struct WantedState<'w> {
     /// The load in which the device is to be steady.
     pub pattern: Pattern,
     /// Size of one write in bytes.
@@ -33,7 +33,7 @@ pub struct Wanted<'w> {
 
 /// What is known of a device.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct State {
+pub struct DeviceState {
     /// What made the state: the last purge, interrupted or not, fill or load.
     pub made: Option<LedgerEntry>,
     /// When Fathom wrote to it the last time, ms since 1970 UTC.
@@ -78,8 +78,8 @@ struct Counter<'e> {
 }
 
 impl<'e> Counter<'e> {
-    fn of(deed: &'e Deed) -> Option<Self> {
-        let Deed::Seen {
+    fn of(deed: &'e LedgerEvent) -> Option<Self> {
+        let LedgerEvent::Seen {
             host_written_bytes,
             kernel_written_bytes,
             boot,
@@ -109,17 +109,17 @@ impl<'e> Counter<'e> {
     }
 }
 
-impl State {
+impl DeviceState {
     /// The state of a device with these entries in its ledger, which now says
-    /// `now` of itself (a [`Deed::Seen`]). Entries of the record `own` do not
+    /// `now` of itself (a [`LedgerEvent::Seen`]). Entries of the record `own` do not
     /// count as disturbances: a flow that goes on does not disturb itself.
     #[must_use]
-    pub fn of(entries: &[LedgerEntry], now: Option<&Deed>, own: Option<&Path>) -> Self {
+    pub fn of(entries: &[LedgerEntry], now: Option<&LedgerEvent>, own: Option<&Path>) -> Self {
         // A run that was killed is entered when somebody looks, at its own time.
         let mut ordered: Vec<&LedgerEntry> = entries.iter().collect();
         ordered.sort_by_key(|entry| entry.at_ms);
         let mut state = Self::default();
-        let mut look = Looks::default();
+        let mut look = CounterReadings::default();
         let mut begun: Vec<&LedgerEntry> = Vec::new();
         for entry in ordered {
             // A look that names a record is the begin of a command, bytes its end.
@@ -132,17 +132,17 @@ impl State {
             let bytes = entry.deed.bytes().unwrap_or(0);
             look.explain(bytes);
             match entry.deed {
-                Deed::Written { bytes: 0 } | Deed::Seen { .. } => continue,
-                Deed::Written { .. } => {
+                LedgerEvent::Written { bytes: 0 } | LedgerEvent::Seen { .. } => continue,
+                LedgerEvent::Written { .. } => {
                     if own.is_none() || entry.record.as_deref() != own {
                         state.written_bytes = state.written_bytes.saturating_add(bytes);
                         state.written_by = Some(entry.command.clone());
                     }
                 }
-                Deed::Purged { .. }
-                | Deed::Interrupted { .. }
-                | Deed::Filled { .. }
-                | Deed::Settled { .. } => {
+                LedgerEvent::Purged { .. }
+                | LedgerEvent::Interrupted { .. }
+                | LedgerEvent::Filled { .. }
+                | LedgerEvent::Settled { .. } => {
                     state.made = Some(entry.clone());
                     state.written_bytes = 0;
                     state.written_by = None;
@@ -171,7 +171,7 @@ impl State {
     /// Whether the device is in the wanted state, at `now_ms` since 1970 UTC.
     /// Beyond `idle_limit` without writes the state counts as stale.
     #[must_use]
-    pub fn judge(&self, wanted: &Wanted, idle_limit: Duration, now_ms: u64) -> Judgement {
+    pub fn judge(&self, wanted: &WantedState, idle_limit: Duration, now_ms: u64) -> Judgement {
         let Some(made) = &self.made else {
             let reason = "nothing is known of the state of the device";
             return Judgement::Lacks(reason.to_owned());
@@ -180,7 +180,7 @@ impl State {
         if !is_wanted(&made.deed, wanted) {
             let load = load(wanted.pattern, wanted.bs_bytes, wanted.range_percent);
             let rule = wanted.rule;
-            return Judgement::Lacks(format!("{is}, and {load} by {rule} is wanted"));
+            return Judgement::Lacks(format!("{is}, and {load} by {rule} is required"));
         }
         let idle_ms = now_ms.saturating_sub(self.touched_ms.unwrap_or(made.at_ms));
         let idle = units::duration(idle_ms);
@@ -193,7 +193,7 @@ impl State {
         }
         if let Some(by) = &self.begun_by {
             return Judgement::Stale(format!(
-                "{is}, but fathom {by} began to write to it, and nobody knows how much it wrote"
+                "{is}, but fathom {by} began to write to it, and how much it wrote is unknown"
             ));
         }
         if let Some(others) = self.others_bytes.filter(|bytes| *bytes > 0) {
@@ -207,18 +207,18 @@ impl State {
         }
         let nobody = match self.others_bytes {
             Some(_) => "nothing was written to it since",
-            None => "Fathom has written nothing since (what others wrote nobody counts)",
+            None => "Fathom has written nothing since (writes of other programs are not counted)",
         };
         Judgement::Holds(format!("{is} {idle} ago, and {nobody}"))
     }
 }
 
 /// Whether a deed led to the wanted state.
-fn is_wanted(deed: &Deed, wanted: &Wanted) -> bool {
+fn is_wanted(deed: &LedgerEvent, wanted: &WantedState) -> bool {
     /// Ranges are kept in percent, and come from text.
     const SAME_PERCENT: f64 = 0.01;
     match deed {
-        Deed::Settled {
+        LedgerEvent::Settled {
             pattern,
             bs_bytes,
             range_percent,
@@ -238,15 +238,15 @@ fn is_wanted(deed: &Deed, wanted: &Wanted) -> bool {
 /// What a deed has made of the device: `it became steady in random writes of
 /// 4 KiB`.
 #[must_use]
-pub fn describe(deed: &Deed) -> String {
+pub fn describe(deed: &LedgerEvent) -> String {
     match deed {
-        Deed::Purged {
+        LedgerEvent::Purged {
             method, verified, ..
         } => {
             let verified = if *verified { "" } else { ", not verified" };
             format!("it was purged ({method}{verified})")
         }
-        Deed::Filled {
+        LedgerEvent::Filled {
             pattern,
             bs_bytes,
             range_percent,
@@ -255,7 +255,7 @@ pub fn describe(deed: &Deed) -> String {
             "it was filled with {}",
             load(*pattern, *bs_bytes, *range_percent)
         ),
-        Deed::Settled {
+        LedgerEvent::Settled {
             pattern,
             bs_bytes,
             range_percent,
@@ -269,8 +269,8 @@ pub fn describe(deed: &Deed) -> String {
                 false => format!("it did not become steady in {load} ({rule})"),
             }
         }
-        Deed::Interrupted { what } => format!("its {what} was not brought to its end"),
-        Deed::Written { .. } | Deed::Seen { .. } => "it was used".to_owned(),
+        LedgerEvent::Interrupted { what } => format!("its {what} was not brought to its end"),
+        LedgerEvent::Written { .. } | LedgerEvent::Seen { .. } => "it was used".to_owned(),
     }
 }
 
@@ -287,7 +287,7 @@ fn load(pattern: Pattern, bs_bytes: u64, range_percent: f64) -> String {
 /// The looks at what a drive has counted, one after the other, since the state
 /// was made.
 #[derive(Default)]
-struct Looks<'e> {
+struct CounterReadings<'e> {
     last: Option<Counter<'e>>,
     /// What Fathom has written since the last look.
     explained: u64,
@@ -296,7 +296,7 @@ struct Looks<'e> {
     gap: bool,
 }
 
-impl<'e> Looks<'e> {
+impl<'e> CounterReadings<'e> {
     fn take(&mut self, counter: Counter<'e>) {
         if let Some(last) = &self.last {
             match counter.since(last) {

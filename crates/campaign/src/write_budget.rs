@@ -1,17 +1,18 @@
 //! What a run has written while it goes on, against what it may write.
 
 use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use fathom_device::{Sys, WriteCounter};
-use fathom_engine::{Control, Engine, Flow, Outcome, Request};
+use fathom_device::{Sys, WriteCounter, threads};
+use fathom_engine::{Control, Engine, Outcome, Request};
 use fathom_fleet::local::Session;
 use fathom_model::{Event, units};
 
-use crate::budget::Limits;
+use crate::budget::SpendLimits;
 use crate::ledger::BytesWritten;
 
 /// How often the kernel is asked while a step with a limit runs. All processes are
@@ -28,7 +29,7 @@ const NO_DIFFERENCE_BYTES: u64 = 1 << 20;
 
 /// Counts what a run writes, and ends its steps in time.
 pub(crate) struct WriteBudget {
-    pub(crate) limits: Limits,
+    pub(crate) limits: SpendLimits,
     written: RefCell<BytesWritten>,
     /// `None` where nothing of this machine is written to.
     counter: Option<WriteCounter>,
@@ -44,7 +45,7 @@ impl WriteBudget {
     pub(crate) fn new<'p>(
         mut before: BytesWritten,
         targets: impl IntoIterator<Item = &'p Path>,
-        limits: Limits,
+        limits: SpendLimits,
     ) -> Self {
         before.begin_again();
         Self {
@@ -79,13 +80,13 @@ impl WriteBudget {
 
     /// Whether the limit leaves no room for something that writes so many bytes, or,
     /// where nobody knows, `least` and perhaps as many as the last interval had.
-    pub(crate) fn has_no_room(&self, writes: Option<u64>, least: u64) -> bool {
+    pub(crate) fn has_no_room(&self, writes: Option<u64>, least: impl FnOnce() -> u64) -> bool {
         let spent = self.bytes();
-        let may_be = match least {
+        let may_be = || match least() {
             0 => 0,
             least => least.max(self.written.borrow().in_interval()),
         };
-        self.limits.is_over(spent, writes.unwrap_or(may_be))
+        self.limits.is_over(spent, writes.unwrap_or_else(may_be))
     }
 
     fn counted_bytes(&self) -> u64 {
@@ -106,7 +107,7 @@ impl WriteBudget {
         engine: &dyn Engine,
         request: &Request,
         control: &Control,
-        watch: &mut dyn FnMut(&Event) -> Flow,
+        watch: &mut dyn FnMut(&Event) -> ControlFlow<()>,
     ) -> (Outcome, bool) {
         let control = control.of_step();
         let spent = AtomicBool::new(false);
@@ -117,13 +118,13 @@ impl WriteBudget {
                 spent.store(true, Ordering::Relaxed);
             }
             match spent.load(Ordering::Relaxed) {
-                true => Flow::Stop,
+                true => ControlFlow::Break(()),
                 false => watch(event),
             }
         };
         let reaction = if is_sized { Duration::ZERO } else { REACTION };
         let outcome = self.watched(&spent, reaction, &control, &mut || {
-            session.run_until(engine, request, &control, &mut watch)
+            session.run(engine, request, &control, &mut watch)
         });
         self.record(session);
         let spent = spent.load(Ordering::Relaxed) && outcome == Outcome::Interrupted;
@@ -166,7 +167,7 @@ impl WriteBudget {
                 }
             };
             // Without it the intervals alone end the step.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, look);
+            let _ = threads::spawn_scoped(scope, "write-budget", look);
             let outcome = step();
             drop(ends);
             outcome
@@ -185,7 +186,7 @@ impl WriteBudget {
         let done = act(session);
         let bytes = self.counted_bytes().saturating_sub(before);
         if bytes > 0 {
-            session.event(Event::WrittenBeside { bytes });
+            let _ = session.event(Event::WrittenBeside { bytes });
         }
         done
     }
@@ -214,7 +215,7 @@ impl WriteBudget {
         use fathom_engine::Sink as _;
         let written_bytes = self.counted_bytes();
         if written_bytes > self.recorded.replace(written_bytes) {
-            session.event(Event::KernelCounted { written_bytes });
+            let _ = session.event(Event::KernelCounted { written_bytes });
         }
     }
 }

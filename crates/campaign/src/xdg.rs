@@ -11,3 +11,9 @@ pub fn base(variable: &str, under_home: &str) -> Option<PathBuf> {
         .filter(|path| path.is_absolute())
         .or_else(|| Some(std::env::home_dir()?.join(under_home)))
 }
+
+/// Folder of the user's groups of quick tests.
+#[must_use]
+pub fn groups_dir() -> Option<PathBuf> {
+    Some(base("XDG_CONFIG_HOME", ".config")?.join("fathom/quick"))
+}

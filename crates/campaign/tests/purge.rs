@@ -5,20 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fathom_campaign::CampaignError;
-use fathom_campaign::purge::{Run, end, event, wanted};
+use fathom_campaign::purge::{RecordedPurge, end, event, wanted};
 use fathom_device::Sys;
-use fathom_device::command::{Command, Issue, Live, Reply};
-use fathom_device::purge::{Format, Purge, PurgeError, Want};
+use fathom_device::command::{Command, Issue, KernelDevices, Reply};
+use fathom_device::purge::{FormatNvm, Purge, PurgeError, Want};
 use fathom_device::safety::Confirmations;
 use fathom_engine::Control;
-use fathom_kconfig::{Config, Disk, Loader};
-use fathom_model::{Deed, Event, StageEnd};
+use fathom_kconfig::{Config, DiskFiles, Loader};
+use fathom_model::{Event, LedgerEvent, StageEnd};
 use fathom_testkit::{LoopDevice, skip};
 
 /// The shipped configuration with these lines.
 fn config(lines: &str) -> Config {
     let campaigns = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../campaigns");
-    let tree = Loader::new(&Disk::new(campaigns)).load("Kconfig").unwrap();
+    let tree = Loader::new(&DiskFiles::new(campaigns))
+        .load("Kconfig")
+        .unwrap();
     let mut config = Config::new(Arc::new(tree));
     let warnings = config.read(lines, "test");
     assert!(warnings.is_empty(), "{warnings:?}");
@@ -41,9 +43,9 @@ fn names(want: &Want) -> Vec<String> {
 fn the_symbols_of_fio_tests_mean_what_they_mean_there() {
     let plain = want("");
     assert_eq!(names(&plain), ["nvme-format", "blkdiscard", "overwrite"]);
-    let format = Format {
+    let format = FormatNvm {
         ses: Some(1),
-        ..Format::default()
+        ..FormatNvm::default()
     };
     assert_eq!(
         (&plain.format, plain.check, plain.samples),
@@ -59,7 +61,7 @@ fn the_symbols_of_fio_tests_mean_what_they_mean_there() {
          CONFIG_PURGE_SES_2=y\nCONFIG_PURGE_PI=y\nCONFIG_PURGE_PIL_1=y\n\
          # CONFIG_PURGE_NVME_PURGE_VERIFY is not set\nCONFIG_PURGE_SAMPLES=\"77\"\n",
     );
-    let format = Format {
+    let format = FormatNvm {
         nsid: Some(7),
         lbaf: Some(2),
         ms: Some(1),
@@ -167,21 +169,21 @@ fn a_purge_is_logged_as_fio_tests_does_and_told_to_record_and_ledger() {
         samples: 16,
         ..want("")
     };
-    let purge = Purge::new(&Sys::live(), &Live, &want, device.path()).unwrap();
+    let purge = Purge::new(&Sys::live(), &KernelDevices, &want, device.path()).unwrap();
     let name = device.path().display();
     let confirmed = Confirmations(vec![format!("{name}=8MiB")]);
-    let run = Run {
+    let run = RecordedPurge {
         purge: &purge,
         confirmed: &confirmed,
         reason: "before the | rounds",
         folder: Some(folder.path()),
     };
     let mut events = Vec::new();
-    let done = run.go(&Live, &Control::default(), &mut |progress| {
+    let done = run.go(&KernelDevices, &Control::default(), &mut |progress| {
         events.extend(event(&progress))
     });
     assert_eq!(end(&done), Some(StageEnd::Done));
-    let deed = |verified| Deed::Purged {
+    let deed = |verified| LedgerEvent::Purged {
         method: "blkdiscard".into(),
         verified,
         reason: "before the | rounds".into(),
@@ -200,7 +202,7 @@ fn a_purge_is_logged_as_fio_tests_does_and_told_to_record_and_ledger() {
 
     let control = Control::default();
     control.stop();
-    let stopped = run.go(&Live, &control, &mut |_| {});
+    let stopped = run.go(&KernelDevices, &control, &mut |_| {});
     assert_eq!(end(&stopped), None, "{stopped:?}");
 
     let device_name = device.path().file_name().unwrap();

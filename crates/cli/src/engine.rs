@@ -53,17 +53,6 @@ pub enum EngineOrSim {
 }
 
 impl EngineOrSim {
-    /// The engine that is wished for; `None` for the simulation.
-    #[must_use]
-    pub fn wish(self) -> Option<Wish> {
-        match self {
-            Self::Auto => Some(Wish::Auto),
-            Self::Fio => Some(Wish::Fio),
-            Self::Native => Some(Wish::Native),
-            Self::Sim => None,
-        }
-    }
-
     /// The name, as a campaign's settings have it.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -4,7 +4,7 @@ use fathom_engine::fio::stream::OutputFormat;
 
 /// One of fio's output formats, by fio's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
+pub enum FioOutputFormat {
     /// Text for people
     Normal,
     /// Semicolons, a line per job
@@ -16,13 +16,13 @@ pub enum Format {
     JsonPlus,
 }
 
-impl From<Format> for OutputFormat {
-    fn from(format: Format) -> Self {
+impl From<FioOutputFormat> for OutputFormat {
+    fn from(format: FioOutputFormat) -> Self {
         match format {
-            Format::Normal => Self::Normal,
-            Format::Terse => Self::Terse,
-            Format::Json => Self::Json,
-            Format::JsonPlus => Self::JsonPlus,
+            FioOutputFormat::Normal => Self::Normal,
+            FioOutputFormat::Terse => Self::Terse,
+            FioOutputFormat::Json => Self::Json,
+            FioOutputFormat::JsonPlus => Self::JsonPlus,
         }
     }
 }

@@ -1,29 +1,25 @@
-//! The observer of a run: what a person sees while it goes on.
-//!
-//! On a terminal a few lines that stay in place; elsewhere a plain line per
-//! interval; nothing at all when told to be quiet. Always on stderr: stdout is
-//! for the result.
+//! What a person sees while a run goes on: on a terminal lines that stay in place;
+//! elsewhere lines one below the other; nothing but failures when told to be quiet.
+//! Always on stderr: stdout is for the result.
 
 use std::collections::BTreeSet;
 
 use fathom_analysis::rate::{Rate, Rates};
 use fathom_model::{Direction, Event, Failure, units};
-use fathom_report::style::{Style, Tone, cut, on_terminal, wrap};
+use fathom_report::style::{Style, Tone, cut, fitting, on_terminal, wrap};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::out::{self, Color};
+use crate::out::{self, ColorChoice};
 
-#[path = "live/hosts.rs"] // also for the example that shows this file alone
 mod hosts;
 
-use hosts::HostRates;
+pub use hosts::host_lines;
 
-/// Columns of the progress bar.
-const BAR: u32 = 24;
-/// Columns of the head line beside the step's name: the bar, both times, gaps.
-const HEAD: usize = BAR as usize + 24;
-/// The step's name keeps at least this much of its columns.
-const STEP_MIN: usize = 12;
+/// Columns of the progress bar, and the fewest in a narrow window.
+const BAR: usize = 24;
+const BAR_MIN: usize = 8;
+/// Columns of what can stand beside the bar.
+const BESIDE_BAR: usize = 56;
 /// Redraws a second, at the most: the machine that is measured has other work.
 const REDRAWS_HZ: u8 = 5;
 
@@ -39,30 +35,46 @@ pub struct LiveOptions {
 
 impl LiveOptions {
     /// As the command line and the terminal have it.
-    pub fn new(quiet: bool, color: Color) -> Self {
+    pub fn new(quiet: bool, color: ColorChoice) -> Self {
         Self {
             quiet,
             style: out::progress_style(color),
         }
     }
+
+    /// Whether lines can stay in place.
+    pub fn in_place(self) -> bool {
+        !self.quiet && self.style.width.is_some()
+    }
+
+    /// Colours and columns as they are now, as the window may have another size than at
+    /// the begin, and how many lines can stay in place.
+    pub fn now(self) -> (Style, usize) {
+        let (columns, rows) = out::progress_size().unwrap_or((80, 24));
+        let width = Some(columns);
+        // The cursor needs one.
+        let rows = usize::from(rows).saturating_sub(1);
+        (
+            Style {
+                width,
+                ..self.style
+            },
+            rows,
+        )
+    }
 }
 
-/// Shows a run while it goes on.
+/// Says what happens in a run in lines one below the other: what is to be known, and
+/// where no lines can stay in place each interval.
 #[derive(Debug)]
-pub struct Live {
+pub struct LiveLines {
     options: LiveOptions,
-    /// The lines that stay in place, on a terminal.
-    place: InPlace,
-    /// Place and name of the step in progress, when there are several.
-    step: String,
-    /// When it began, ms since the run's start.
+    /// When the step in progress began, ms since the run's start.
     step_t_ms: u64,
     /// Now, ms since the run's start.
     t_ms: u64,
     /// The interval in progress.
     rates: Rates,
-    /// The same by machine, when there are several.
-    hosts: HostRates,
     /// Its length, as its samples have it, ms.
     span_ms: u64,
     /// Length of the longest interval so far, ms.
@@ -71,17 +83,14 @@ pub struct Live {
     told: BTreeSet<String>,
 }
 
-impl Live {
-    /// Shows nothing yet.
+impl LiveLines {
+    /// Says nothing yet.
     pub fn new(options: LiveOptions) -> Self {
         Self {
             options,
-            place: InPlace::new(options),
-            step: String::new(),
             step_t_ms: 0,
             t_ms: 0,
             rates: Rates::new(),
-            hosts: HostRates::default(),
             span_ms: 0,
             longest_span_ms: 0,
             told: BTreeSet::new(),
@@ -89,77 +98,38 @@ impl Live {
     }
 
     /// Takes the next event of the run.
-    pub fn observe(&mut self, event: &Event) {
+    pub fn take(&mut self, event: &Event) {
         match event {
             Event::Step { step, of, name, .. } => self.step(*step, *of, name),
-            Event::Preparing { what } => self.preparing(what),
+            Event::Preparing { what } => self.line(what),
             Event::Sample(sample) => {
                 self.span_ms = self.span_ms.max(sample.span_ms);
-                self.hosts.add(sample);
                 self.rates.entry(sample.dir).or_default().add(sample);
             }
             Event::Interval { t_ms, remaining_ms } => self.interval(*t_ms, *remaining_ms),
-            Event::Note { text } if !self.options.quiet => self.say(&format!("- {text}")),
+            Event::Note { text } if !self.options.quiet => out::note(format_args!("- {text}")),
             Event::Failure(failure) => self.failure(failure),
             Event::Status { results } => {
-                self.say(fathom_report::figures_so_far(results, self.options.style).trim_end());
+                let figures = fathom_report::figures_so_far(results, self.options.style);
+                out::note(figures.trim_end());
             }
-            Event::Jobs { hosts, .. } => {
-                self.rates.clear();
-                self.hosts.begin(hosts);
-            }
-            Event::EngineStarted { .. } => self.rates.clear(),
-            Event::Note { .. }
-            | Event::Doubted { .. }
-            | Event::Hosts { .. }
-            | Event::Volumes { .. }
-            | Event::WrittenBeside { .. }
-            | Event::KernelCounted { .. }
-            | Event::Skipped { .. }
-            | Event::Stage { .. }
-            | Event::StageEnded { .. }
-            | Event::Resumed { .. }
-            | Event::Finished { .. }
-            | Event::Ended { .. } => {}
+            Event::Jobs { .. } | Event::EngineStarted { .. } => self.rates.clear(),
+            _ => {}
         }
-    }
-
-    /// Writes text that stays, above the lines in place.
-    pub fn say(&self, text: &str) {
-        self.place.say(text);
-    }
-
-    /// Takes the lines in place away; what was said stays.
-    pub fn finish(&mut self) {
-        self.place.finish();
     }
 
     fn step(&mut self, step: u32, of: u32, name: &str) {
         self.step_t_ms = self.t_ms;
         self.rates.clear();
         self.told.clear();
-        if of < 2 {
-            return;
-        }
-        self.step = format!("{step}/{of} {name}");
-        match self.place.is_there() {
-            true => self.place.draw(std::slice::from_ref(&self.step)),
-            false => self.line(&format!("step {step} of {of}: {name}")),
-        }
-    }
-
-    fn preparing(&self, what: &str) {
-        match self.place.is_there() {
-            true => self
-                .place
-                .draw(&[format!("{}  {what}", self.step).trim().to_owned()]),
-            false => self.line(what),
+        if of > 1 {
+            self.line(&format!("step {step} of {of}: {name}"));
         }
     }
 
     fn failure(&mut self, failure: &Failure) {
         if let Some(text) = self.news(failure) {
-            self.say(&text);
+            out::note(text);
         }
     }
 
@@ -176,36 +146,16 @@ impl Live {
         let no_length = self.span_ms == 0 && !rates.is_empty();
         let is_rest = self.ends_a_rest() || no_length;
         let elapsed_ms = t_ms.saturating_sub(self.step_t_ms);
-        let left = remaining_ms.map(|ms| format!("{} left", clock(ms)));
-        if !self.place.is_there() {
-            if is_rest || (rates.is_empty() && elapsed_ms < 500) {
-                return;
-            }
-            let mut parts = vec![clock(elapsed_ms)];
-            if rates.is_empty() {
-                parts.push("no I/O".to_owned());
-            }
-            parts.extend(rates.iter().map(|(dir, rate)| text(*dir, rate)));
-            parts.extend(left);
-            self.hosts.lines();
-            self.line(&parts.join("  "));
+        if is_rest || (rates.is_empty() && elapsed_ms < 500) {
             return;
         }
-        let mut head = Vec::new();
-        if !self.step.is_empty() {
-            let room = usize::from(self.options.style.width.unwrap_or(80)).saturating_sub(HEAD);
-            let step = cut(&self.step, room.max(STEP_MIN));
-            head.push(self.options.style.paint(Tone::Strong, &step));
+        let mut parts = vec![clock(elapsed_ms)];
+        if rates.is_empty() {
+            parts.push("no I/O".to_owned());
         }
-        if let Some(remaining_ms) = remaining_ms {
-            head.push(bar(self.options.style, elapsed_ms, remaining_ms));
-        }
-        head.push(clock(elapsed_ms));
-        head.extend(left);
-        let mut lines = vec![head.join("  ")];
-        lines.extend(rates.iter().map(|(dir, rate)| aligned(*dir, rate)));
-        lines.extend(self.hosts.lines());
-        self.place.draw(&lines);
+        parts.extend(rates.iter().map(|(dir, rate)| text(*dir, rate)));
+        parts.extend(remaining_ms.map(|ms| format!("{} left", clock(ms))));
+        self.line(&parts.join("  "));
     }
 
     /// Whether the interval that ends is what was left of the run behind its last
@@ -217,33 +167,34 @@ impl Live {
     }
 
     fn line(&self, text: &str) {
-        if !self.options.quiet {
+        if !self.options.quiet && !self.options.in_place() {
             out::note(text);
         }
     }
 }
 
-/// Lines at the end of a terminal that stay in place, and text above them; where
-/// there is no terminal only the text.
+/// Lines at the end of a terminal that stay in place; what else is written stands above
+/// them.
 #[derive(Debug)]
 pub struct InPlace {
+    options: LiveOptions,
     bar: Option<ProgressBar>,
 }
 
 impl InPlace {
     /// Shows nothing yet.
     pub fn new(options: LiveOptions) -> Self {
-        let in_place = !options.quiet && options.style.width.is_some();
-        let bar = in_place.then(|| {
+        let bar = options.in_place().then(|| {
             let target = ProgressDrawTarget::stderr_with_hz(REDRAWS_HZ);
             let bar = ProgressBar::with_draw_target(None, target);
             // The template has no part that could be wrong.
             if let Ok(template) = ProgressStyle::with_template("{msg}") {
                 bar.set_style(template);
             }
+            out::keep_in_place(Some(bar.clone()));
             bar
         });
-        Self { bar }
+        Self { options, bar }
     }
 
     /// Whether lines can stay in place.
@@ -251,28 +202,22 @@ impl InPlace {
         self.bar.is_some()
     }
 
-    /// Puts these lines in place of those before.
+    /// Puts these lines in place of those before, as far as the window has room.
     pub fn draw(&self, lines: &[String]) {
         if let Some(bar) = &self.bar {
-            bar.set_message(on_terminal(&lines.join("\n")).into_owned());
+            let (style, rows) = self.options.now();
+            let columns = style.width.map_or(usize::MAX, usize::from);
+            let shown = lines.iter().take(rows).map(|line| cut(line, columns));
+            let shown: Vec<String> = shown.collect();
+            bar.set_message(on_terminal(&shown.join("\n")).into_owned());
             out::park();
-        }
-    }
-
-    /// Writes text that stays, above the lines in place.
-    pub fn say(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => {
-                bar.suspend(|| out::note(text));
-                out::park();
-            }
-            None => out::note(text),
         }
     }
 
     /// Takes the lines away; what was said stays.
     pub fn finish(&mut self) {
         if let Some(bar) = self.bar.take() {
+            out::keep_in_place(None);
             bar.finish_and_clear();
         }
     }
@@ -318,19 +263,25 @@ fn text(dir: Direction, rate: &Rate) -> String {
 }
 
 /// The rate of one direction, in columns for lines that stay in place.
-pub fn aligned(dir: Direction, rate: &Rate) -> String {
+pub fn aligned(style: Style, dir: Direction, rate: &Rate) -> String {
     let iops = units::count(rate.iops);
     let bandwidth = units::bytes_per_second(rate.bw_bytes);
     let text = format!("{:<5}  {iops:>5} IOPS  {bandwidth:>10}", dir.name());
-    match latencies(rate) {
-        Some((mean, p99)) => format!("{text}  clat {mean:>7}  p99 {p99:>7}"),
-        None => text,
-    }
+    let latencies =
+        latencies(rate).map(|(mean, p99)| [format!("clat {mean:>7}"), format!("p99 {p99:>7}")]);
+    fitting(
+        style,
+        [text].into_iter().chain(latencies.into_iter().flatten()),
+    )
 }
 
 /// A bar of the part that is done and the part that is left.
 pub fn bar(style: Style, done: u64, left: u64) -> String {
-    bar_of(style, BAR as usize, done, left)
+    let columns = style.width.map_or(BAR, |width| {
+        let room = usize::from(width).saturating_sub(BESIDE_BAR);
+        room.clamp(BAR_MIN, BAR)
+    });
+    bar_of(style, columns, done, left)
 }
 
 /// As [`bar`], of so many columns.
@@ -387,15 +338,23 @@ mod tests {
             "write 4k IOPS 15.6 MiB/s"
         );
         assert_eq!(
-            aligned(Direction::Write, &rate(7, true)),
+            aligned(Style::default(), Direction::Write, &rate(7, true)),
             "write     28 IOPS   112 KiB/s  clat 99.8 µs  p99 99.8 µs"
+        );
+        let narrow = Style {
+            width: Some(50),
+            ..Style::default()
+        };
+        assert_eq!(
+            aligned(narrow, Direction::Write, &rate(7, true)),
+            "write     28 IOPS   112 KiB/s  clat 99.8 µs"
         );
     }
 
     #[test]
     fn the_bar_is_as_long_with_no_time_left_and_with_no_time_passed() {
         let bar = |done, left| bar(Style::default(), done, left);
-        assert_eq!(bar(0, 0).chars().count(), BAR as usize);
+        assert_eq!(bar(0, 0).chars().count(), BAR);
         assert_eq!(bar(5000, 0), "━".repeat(24));
         let third = format!("{}{}", "━".repeat(8), "·".repeat(16));
         assert_eq!(bar(1000, 2000), third);
@@ -403,15 +362,15 @@ mod tests {
 
     #[test]
     fn the_rest_of_the_last_second_is_no_line_of_its_own() {
-        let mut live = Live::new(LiveOptions {
+        let mut lines = LiveLines::new(LiveOptions {
             quiet: true,
             style: Style::default(),
         });
         let rests: Vec<bool> = [1000, 980, 0, 1010, 40]
             .into_iter()
             .map(|span_ms| {
-                live.span_ms = span_ms;
-                live.ends_a_rest()
+                lines.span_ms = span_ms;
+                lines.ends_a_rest()
             })
             .collect();
         assert_eq!(rests, [false, false, false, false, true]);
@@ -426,11 +385,11 @@ mod tests {
     /// 48 of 64 jobs that found no room for their I/Os once said so 48 times.
     #[test]
     fn a_failure_that_many_jobs_have_is_told_once() {
-        let mut live = Live::new(LiveOptions::new(true, Color::Never));
+        let mut lines = LiveLines::new(LiveOptions::new(true, ColorChoice::Never));
         let failure = Failure::new(FailureKind::AioLimit, "no room").about("job a");
-        assert!(live.news(&failure).is_some());
-        assert!(live.news(&failure).is_none());
-        live.step(2, 2, "next");
-        assert!(live.news(&failure).is_some());
+        assert!(lines.news(&failure).is_some());
+        assert!(lines.news(&failure).is_none());
+        lines.step(2, 2, "next");
+        assert!(lines.news(&failure).is_some());
     }
 }

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use fathom_engine::fio::guard;
 use fathom_engine::native;
 use fathom_model::Exit;
@@ -18,10 +17,12 @@ mod wire;
 
 fn main() -> ExitCode {
     let args = std::env::args_os;
+    // Without it a limit would end the program as it did before: nothing to tell.
+    let _ = signals::outlive_file_limit();
     if let Some(ended) = guard::entry(args()).or_else(|| native::entry(args())) {
         return ended;
     }
-    let cli = match cmd::Cli::try_parse() {
+    let cli = match cmd::options::parse() {
         Ok(cli) => cli,
         Err(error) => return out::usage(&error),
     };

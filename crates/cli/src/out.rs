@@ -13,11 +13,12 @@ use anyhow::Context;
 use fathom_model::text as foreign;
 use fathom_report::Style;
 use fathom_report::style::on_terminal;
+use indicatif::ProgressBar;
 use serde::Serialize;
 
 /// When to use colours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Color {
+pub enum ColorChoice {
     /// On a terminal, unless NO_COLOR is set; CLICOLOR_FORCE overrides both
     #[default]
     Auto,
@@ -32,6 +33,28 @@ static STOPPED: Mutex<Option<io::Error>> = Mutex::new(None);
 
 /// Whether nobody is to read what a command says.
 static SILENT: AtomicBool = AtomicBool::new(false);
+
+/// The lines that stay in place at the end of the terminal, while there are any.
+static IN_PLACE: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// From now on everything that is written stands above these lines.
+pub fn keep_in_place(lines: Option<ProgressBar>) {
+    if let Ok(mut in_place) = IN_PLACE.lock() {
+        *in_place = lines;
+    }
+}
+
+/// Writes above the lines that stay in place.
+fn above_lines(write: impl FnOnce()) {
+    let lines = IN_PLACE.lock().ok().and_then(|lines| lines.clone());
+    match lines {
+        Some(lines) => {
+            lines.suspend(write);
+            park();
+        }
+        None => write(),
+    }
+}
 
 /// From now on only [`wire`] says something.
 pub fn silence() {
@@ -73,10 +96,17 @@ fn to_stdout(bytes: &[u8]) {
     let Ok(mut stopped) = STOPPED.lock() else {
         return;
     };
-    if stopped.is_none() {
+    if stopped.is_some() {
+        return;
+    }
+    let mut write = || {
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
         *stopped = written.err();
+    };
+    match io::stdout().is_terminal() {
+        true => above_lines(write),
+        false => write(),
     }
 }
 
@@ -137,7 +167,9 @@ pub fn note(text: impl Display) {
         return;
     }
     let text = text.to_string();
-    let _ = writeln!(io::stderr().lock(), "{}", on_terminal(&text));
+    above_lines(|| {
+        let _ = writeln!(io::stderr().lock(), "{}", on_terminal(&text));
+    });
 }
 
 /// Brings the cursor of a terminal to the begin of its line.
@@ -169,18 +201,13 @@ pub fn usage(error: &clap::Error) -> ExitCode {
 }
 
 /// How tables on stdout are to look.
-pub fn style(color: Color) -> Style {
+pub fn style(color: ColorChoice) -> Style {
     style_of(color, io::stdout().is_terminal().then(io::stdout))
 }
 
 /// How progress on stderr is to look; without a width it is no terminal.
-pub fn progress_style(color: Color) -> Style {
+pub fn progress_style(color: ColorChoice) -> Style {
     style_of(color, io::stderr().is_terminal().then(io::stderr))
-}
-
-/// The width of the terminal that shows progress, as it is now.
-pub fn progress_columns() -> Option<u16> {
-    progress_size().map(|(columns, _)| columns)
 }
 
 /// Columns and lines of the terminal that shows progress, as they are now.
@@ -189,7 +216,7 @@ pub fn progress_size() -> Option<(u16, u16)> {
     terminal.is_terminal().then(|| size(terminal))
 }
 
-fn style_of(color: Color, terminal: Option<impl std::os::fd::AsFd>) -> Style {
+fn style_of(color: ColorChoice, terminal: Option<impl std::os::fd::AsFd>) -> Style {
     Style {
         color: wants_color(color, terminal.is_some(), &|name| std::env::var(name).ok()),
         width: terminal.map(|terminal| size(terminal).0),
@@ -207,15 +234,15 @@ fn size(terminal: impl std::os::fd::AsFd) -> (u16, u16) {
 
 /// <https://no-color.org> and <https://bixense.com/clicolors>: variables count
 /// when they are set and not empty; the command line overrides them.
-fn wants_color(color: Color, terminal: bool, env: &dyn Fn(&str) -> Option<String>) -> bool {
+fn wants_color(color: ColorChoice, terminal: bool, env: &dyn Fn(&str) -> Option<String>) -> bool {
     let set = |name| env(name).filter(|value| !value.is_empty());
     match color {
-        Color::Always => true,
-        Color::Never => false,
-        Color::Auto if set("NO_COLOR").is_some() => false,
-        Color::Auto if set("CLICOLOR_FORCE").is_some_and(|value| value != "0") => true,
-        Color::Auto if set("CLICOLOR").as_deref() == Some("0") => false,
-        Color::Auto => terminal && set("TERM").as_deref() != Some("dumb"),
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto if set("NO_COLOR").is_some() => false,
+        ColorChoice::Auto if set("CLICOLOR_FORCE").is_some_and(|value| value != "0") => true,
+        ColorChoice::Auto if set("CLICOLOR").as_deref() == Some("0") => false,
+        ColorChoice::Auto => terminal && set("TERM").as_deref() != Some("dumb"),
     }
 }
 
@@ -231,7 +258,7 @@ mod tests {
                 Some(found.1.to_owned())
             }
         };
-        let auto = |terminal, pairs| wants_color(Color::Auto, terminal, &env(pairs));
+        let auto = |terminal, pairs| wants_color(ColorChoice::Auto, terminal, &env(pairs));
         assert!(auto(true, &[]) && !auto(false, &[]));
         assert!(!auto(true, &[("NO_COLOR", "1")]));
         assert!(
@@ -243,7 +270,7 @@ mod tests {
         assert!(!auto(true, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
         assert!(!auto(true, &[("TERM", "dumb")]) && !auto(true, &[("CLICOLOR", "0")]));
         let no_color = env(&[("NO_COLOR", "1")]);
-        assert!(wants_color(Color::Always, false, &no_color));
-        assert!(!wants_color(Color::Never, true, &no_color));
+        assert!(wants_color(ColorChoice::Always, false, &no_color));
+        assert!(!wants_color(ColorChoice::Never, true, &no_color));
     }
 }

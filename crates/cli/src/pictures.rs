@@ -22,14 +22,14 @@ use crate::cmd::{ExitError, may_write};
 
 /// What a graph is written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
-pub enum Format {
+pub enum PictureFormat {
     /// Sharp at every size, text stays text
     Svg,
     /// Pixels
     Png,
 }
 
-impl Format {
+impl PictureFormat {
     pub fn ending(self) -> &'static str {
         match self {
             Self::Svg => "svg",
@@ -40,8 +40,8 @@ impl Format {
 
 /// How graphs are drawn.
 #[derive(Debug, Clone)]
-pub struct Look {
-    pub formats: BTreeSet<Format>,
+pub struct PictureStyle {
+    pub formats: BTreeSet<PictureFormat>,
     /// Width and height where the graph's own are not wanted.
     pub width: Option<f64>,
     pub height: Option<f64>,
@@ -50,7 +50,7 @@ pub struct Look {
     pub dark: bool,
 }
 
-impl Look {
+impl PictureStyle {
     fn svg(&self, graph: &Graph) -> String {
         let theme = if self.dark { Theme::DARK } else { Theme::LIGHT };
         let size = Size {
@@ -66,7 +66,11 @@ impl Look {
 ///
 /// # Errors
 /// When a file cannot be written.
-pub fn write_all(folder: &Path, drawn: &[Graph], look: &Look) -> anyhow::Result<Vec<String>> {
+pub fn write_all(
+    folder: &Path,
+    drawn: &[Graph],
+    look: &PictureStyle,
+) -> anyhow::Result<Vec<String>> {
     let parents: BTreeSet<&Path> = drawn
         .iter()
         .filter_map(|g| Path::new(&g.path).parent())
@@ -109,13 +113,13 @@ pub fn write_all(folder: &Path, drawn: &[Graph], look: &Look) -> anyhow::Result<
     Ok(files.collect())
 }
 
-fn write(folder: &Path, graph: &Graph, look: &Look) -> anyhow::Result<()> {
+fn write(folder: &Path, graph: &Graph, look: &PictureStyle) -> anyhow::Result<()> {
     let svg = look.svg(graph);
     for format in &look.formats {
         let path = folder.join(format!("{}.{}", graph.path, format.ending()));
         let bytes = match format {
-            Format::Svg => svg.clone().into_bytes(),
-            Format::Png => png(&svg, look.scale)?,
+            PictureFormat::Svg => svg.clone().into_bytes(),
+            PictureFormat::Png => png(&svg, look.scale)?,
         };
         may_write(&path)?;
         fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
@@ -138,8 +142,7 @@ pub fn display(instead: &str) -> anyhow::Result<()> {
     let message = format!(
         "there is no display to show plots on (neither DISPLAY nor WAYLAND_DISPLAY is set): {instead}"
     );
-    let exit = Exit::Missing;
-    Err(ExitError { exit, message }.into())
+    Err(ExitError::new(Exit::Missing, message).into())
 }
 
 /// Shows graphs on the desktop, all on one page in its browser, which outlives
@@ -148,7 +151,12 @@ pub fn display(instead: &str) -> anyhow::Result<()> {
 /// # Errors
 /// When there is no display, or nothing to open the page with; `instead` says
 /// what to do then.
-pub fn show(drawn: &[Graph], title: &str, look: &Look, instead: &str) -> anyhow::Result<PathBuf> {
+pub fn show(
+    drawn: &[Graph],
+    title: &str,
+    look: &PictureStyle,
+    instead: &str,
+) -> anyhow::Result<PathBuf> {
     display(instead)?;
     let folder = private_folder()?;
     let page = folder.join("plots.html");
@@ -156,9 +164,8 @@ pub fn show(drawn: &[Graph], title: &str, look: &Look, instead: &str) -> anyhow:
         .with_context(|| format!("cannot write {}", page.display()))?;
     open(page.as_os_str()).map_err(|error| {
         let _ = fs::remove_dir_all(&folder);
-        let exit = Exit::Missing;
         let message = format!("cannot show the plots: {error}; {instead}");
-        ExitError { exit, message }
+        ExitError::new(Exit::Missing, message)
     })?;
     Ok(page)
 }
@@ -179,7 +186,7 @@ fn private_folder() -> anyhow::Result<PathBuf> {
     anyhow::bail!("cannot make a folder in {}", base.display())
 }
 
-fn html(drawn: &[Graph], title: &str, look: &Look) -> String {
+fn html(drawn: &[Graph], title: &str, look: &PictureStyle) -> String {
     let title = title.replace('&', "&amp;").replace('<', "&lt;");
     let (ground, ink) = match look.dark {
         true => ("#0e1116", "#f0f2f5"),

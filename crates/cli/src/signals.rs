@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use fathom_device::threads;
-use fathom_engine::{Control, Lead};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use fathom_engine::{Control, StepBarrier};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 /// How often fio itself looks for its trigger file (`DISK_UTIL_MSEC`, diskutil.h).
@@ -19,16 +19,26 @@ static LED: OnceLock<Control> = OnceLock::new();
 /// The control that signals stop.
 static GIVEN: OnceLock<Control> = OnceLock::new();
 
-/// Whether a step of the run was refused for the safety of data.
+/// Whether a step of the run was refused.
 pub fn is_refused() -> bool {
     let mut controls = LED.get().into_iter().chain(GIVEN.get());
     controls.any(Control::is_refused)
 }
 
 /// From now on [`control`] gives this one, led by `lead`.
-pub fn lead(control: Control, lead: Arc<dyn Lead>) {
+pub fn lead(control: Control, lead: Arc<dyn StepBarrier>) {
     // An agent does it once.
-    let _ = LED.set(control.led_by(lead));
+    let _ = LED.set(control.with_barrier(lead));
+}
+
+/// A file that may not become longer (`ulimit -f`) is an error of whoever writes to it,
+/// and not the end of the program; programs that it starts are not affected.
+///
+/// # Errors
+/// When the signal cannot be taken over.
+pub fn outlive_file_limit() -> anyhow::Result<()> {
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).context("cannot watch for signals")?;
+    Ok(())
 }
 
 /// A control that SIGINT, SIGTERM and SIGHUP stop (a second one stops harder),
@@ -37,6 +47,18 @@ pub fn lead(control: Control, lead: Arc<dyn Lead>) {
 /// # Errors
 /// When the signals cannot be taken over.
 pub fn control() -> anyhow::Result<Control> {
+    control_by(&[SIGINT, SIGTERM, SIGHUP, SIGUSR1])
+}
+
+/// As [`control`], of a run on another machine: SIGHUP ends this program alone.
+///
+/// # Errors
+/// When the signals cannot be taken over.
+pub fn control_until_hangup() -> anyhow::Result<Control> {
+    control_by(&[SIGINT, SIGTERM, SIGUSR1])
+}
+
+fn control_by(signals: &[i32]) -> anyhow::Result<Control> {
     if let Some(led) = LED.get() {
         return Ok(led.clone());
     }
@@ -44,8 +66,7 @@ pub fn control() -> anyhow::Result<Control> {
     // A command asks for it once.
     let _ = GIVEN.set(control.clone());
     let asked = control.clone();
-    let mut signals =
-        Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1]).context("cannot watch for signals")?;
+    let mut signals = Signals::new(signals).context("cannot watch for signals")?;
     threads::spawn("signals", move || {
         for signal in signals.forever() {
             match signal {

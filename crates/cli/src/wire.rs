@@ -1,6 +1,6 @@
 //! The far side of a run over ssh: stdout carries [`Wire`] lines.
 
-use fathom_fleet::ssh::carry::Wire;
+use fathom_fleet::hosts::wire::Wire;
 
 use crate::out;
 

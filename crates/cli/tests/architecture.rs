@@ -237,3 +237,82 @@ fn no_file_names_a_place_on_somebodys_machine() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+/// What two branches have both added is easily kept twice when they meet.
+#[test]
+fn no_table_and_no_list_of_the_documents_says_a_thing_twice() {
+    const BEGIN: usize = 48;
+    let mut pages = files(&root().join("docs"), &[".md"]);
+    pages.extend(["README.md", "CHANGELOG.md"].map(|page| root().join(page)));
+    let mut twice = Vec::new();
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        let mut rows = BTreeSet::new();
+        let mut begins = BTreeSet::new();
+        for (n, line) in (1..).zip(text.lines()) {
+            let is_known = match line.strip_prefix('|') {
+                Some(row) => {
+                    let name = row.split('|').next().unwrap_or_default().trim();
+                    !name.is_empty() && !rows.insert(name)
+                }
+                None => {
+                    rows.clear();
+                    // What is drawn begins with blanks.
+                    let is_text = line.len() > BEGIN + 12 && !line.starts_with(' ');
+                    let begin = line.get(..BEGIN).filter(|_| is_text);
+                    begin.is_some_and(|begin| !begins.insert(begin))
+                }
+            };
+            if is_known {
+                twice.push(format!("{}:{n}: {line:.60}", page.display()));
+            }
+        }
+    }
+    assert!(twice.is_empty(), "{twice:#?}");
+}
+
+/// What is to be one, how it is found in a line, and how many there are still. A number
+/// may fall and never rise.
+const ONE: [(&str, &[&str], usize); 5] = [
+    ("writers of dry runs", &["\"fathom.dry-run/1\""], 1),
+    // The executor, and the phases of a cluster.
+    ("owners of a run's session", &["Session::new("], 2),
+    // The executor, a campaign here and on several machines, job run, prio and quick there,
+    // a cluster's, two imports', and the copy of a run on another machine.
+    (
+        "makers of records",
+        &[" Writer::create(", "(Writer::create("],
+        10,
+    ),
+    // A plan's, that of job files, that of the quick series, and what they all call.
+    (
+        "places that choose an engine",
+        &["EngineHandle::choose(", "choice::choose("],
+        4,
+    ),
+    // The one of all runs, the series of quick, whose lines others read, the overview of
+    // many drives, a purge by hand, whose progress no record has, and the menu of a
+    // configuration, which is none of a run.
+    ("screens", &["struct Screen", "struct Dashboard"], 5),
+];
+
+#[test]
+fn what_must_be_one_does_not_become_more() {
+    let sources = sources().into_iter().filter(|path| is_shipped(path));
+    let code: Vec<(PathBuf, Vec<(usize, String)>)> = sources
+        .map(|path| (path.clone(), shipped_code(&path)))
+        .collect();
+    for (what, patterns, most) in ONE {
+        let mut found = Vec::new();
+        for (path, lines) in &code {
+            let is_one = |line: &str| patterns.iter().any(|it| line.contains(it));
+            let hits = lines.iter().filter(|(_, line)| is_one(line));
+            found.extend(hits.map(|(n, _)| format!("{}:{n}", path.display())));
+        }
+        assert!(!found.is_empty(), "{what}: the pattern finds none");
+        assert!(
+            found.len() <= most,
+            "{what}: {most} at most, and there are {found:#?}"
+        );
+    }
+}

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fathom_analysis::{Outcome, Series, best};
+use fathom_analysis::{Curve, SweepOutcome, best};
 use fathom_model::Direction;
 use fathom_report::{CampaignRecord, read_sweep};
 use serde_json::Value;
@@ -87,7 +87,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-fn series<'c>(campaign: &'c CampaignRecord, name: &str) -> &'c Series {
+fn series<'c>(campaign: &'c CampaignRecord, name: &str) -> &'c Curve {
     let mut all = campaign.sweep.series.iter();
     all.find(|series| series.name == name).unwrap()
 }
@@ -164,7 +164,11 @@ fn of_two_attempts_the_output_decides() {
     let place = Place::new();
     let campaign = place.import(&fixtures());
     let points = &series(&campaign, TWO_ATTEMPTS).points;
-    assert!(points.iter().all(|point| point.outcome == Outcome::Done));
+    assert!(
+        points
+            .iter()
+            .all(|point| point.outcome == SweepOutcome::Done)
+    );
     let notes = campaign.run.notes.join("\n");
     assert!(
         notes.contains("7 tests") && notes.contains("two attempts"),
@@ -309,10 +313,13 @@ fn failed_points_have_a_reason() {
         .iter()
         .map(|p| &p.outcome)
         .collect();
-    assert_eq!([outcomes[0], outcomes[6]], [&Outcome::Done, &Outcome::Done]);
+    assert_eq!(
+        [outcomes[0], outcomes[6]],
+        [&SweepOutcome::Done, &SweepOutcome::Done]
+    );
     let reason = |at: usize| match outcomes[at] {
-        Outcome::Failed(reasons) => reasons.join("; "),
-        Outcome::Skipped(reason) => format!("skipped: {reason}"),
+        SweepOutcome::Failed(reasons) => reasons.join("; "),
+        SweepOutcome::Skipped(reason) => format!("skipped: {reason}"),
         other => panic!("{other:?}"),
     };
     assert!(reason(1).contains("fs.aio-max-nr"), "{}", reason(1));
@@ -533,7 +540,7 @@ fn the_demo_is_unpacked_drawn_and_has_its_knee() {
     let reads = series(&campaign, "0001-basic-tests/0004-randread");
     assert_eq!(reads.points.len(), 8);
     for point in &reads.points {
-        assert_eq!(point.outcome, Outcome::Done);
+        assert_eq!(point.outcome, SweepOutcome::Done);
         let iops = point.read.as_ref().unwrap().iops;
         // The kernel held the device to this many; it counts in slices of time.
         assert!(iops.n == 3 && iops.mean < 16_000.0 * 1.1, "{iops:?}");

@@ -98,6 +98,7 @@ fn every_exit_code_is_documented() {
         Exit::Refused,
         Exit::Missing,
         Exit::Record,
+        Exit::ConditionFailed,
         Exit::Interrupted,
     ];
     assert_eq!(documented, all.map(Exit::code));
@@ -216,5 +217,36 @@ fn doctor_says_what_an_ordinary_user_cannot_make() {
     for name in ["loop devices", "zram devices"] {
         let check = checks.iter().find(|check| check["name"] == name).unwrap();
         assert_eq!(check["state"], "absent", "{check}");
+    }
+}
+
+#[test]
+fn an_option_that_a_command_does_not_take_says_why() {
+    for (args, why) in [
+        (&["purge", "/dev/none", "--max-time", "1h"][..], "cut short"),
+        (&["purge", "/dev/none", "--engine", "sim"], "no engine"),
+        (
+            &["snia", "wsat", "/dev/none", "--hosts", "a,b"],
+            "one machine",
+        ),
+        (
+            &["provision", "--hosts=a,b", "/dev/none"],
+            "on each machine",
+        ),
+        (&["cluster", "rand", "--destroy", "S1"], "claimed itself"),
+    ] {
+        let output = fathom(args);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {told}");
+        assert!(told.contains(why), "{args:?}: {told}");
+        // What is not offered is in no help.
+        let words: Vec<String> = args.iter().map(|word| (*word).to_owned()).collect();
+        let command = &words[..words
+            .iter()
+            .position(|it| it.starts_with(['/', '-']))
+            .unwrap()];
+        let option = words.iter().find(|word| word.starts_with("--")).unwrap();
+        let option = option.split('=').next().unwrap();
+        assert!(!help(command).contains(option), "{args:?}");
     }
 }

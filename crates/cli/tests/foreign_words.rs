@@ -82,13 +82,14 @@ fn run(runs: &Path) -> String {
 }
 
 /// A campaign whose series, points and settings are foreign.
-fn campaign(runs: &Path) -> String {
+fn campaign(runs: &Path, over: &str) -> String {
     let mut writer = Writer::create(runs, &records::header(FOREIGN, "run")).unwrap();
     let mut append = |event: Event| writer.append(&event).unwrap();
     let series = FOREIGN.replace('/', "∕");
     for (step, depth) in [1, 2, 4].into_iter().enumerate() {
         let mut point = records::point(&series, depth, 1);
         point.settings.insert(FOREIGN.into(), FOREIGN.into());
+        point.x = over.into();
         append(Event::Step {
             step: step as u32 + 1,
             of: 4,
@@ -101,6 +102,7 @@ fn campaign(runs: &Path) -> String {
         append(records::interval(1000));
         let figures = records::figures(1000.0, 90_000.0, 3000);
         append(records::finished(vec![records::job(FOREIGN, figures)]));
+        append(records::STEP_ENDED);
     }
     append(Event::Skipped {
         point: Box::new(records::point(&series, 8, 1)),
@@ -142,7 +144,7 @@ fn foreign_words_are_shown_and_never_obeyed() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let run = run(&dir.join("runs"));
-    let campaign = campaign(&dir.join("runs"));
+    let campaign = campaign(&dir.join("runs"), "iodepth");
     let log = FOREIGN.replace('/', "∕");
     fs::write(dir.join(&log), "1, 1000, 0, 4096, 0\n2, 1000, 0, 4096, 0\n").unwrap();
     fs::write(dir.join("bad.cdl"), format!("{FOREIGN}\n")).unwrap();
@@ -230,7 +232,7 @@ fn documents_hold_foreign_words_whole_and_escaped() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let run = run(&dir.join("runs"));
-    let campaign = campaign(&dir.join("runs"));
+    let campaign = campaign(&dir.join("runs"), "iodepth");
     for args in [
         &["runs", "--json"] as &[&str],
         &["show", &run, "--json"],
@@ -288,6 +290,7 @@ fn what_is_exported_or_drawn_stays_in_its_folder_whatever_series_are_called() {
         records::begin(&mut append, &["job"]);
         let figures = records::figures(1000.0, 90_000.0, 3000);
         append(records::finished(vec![records::job("job", figures)]));
+        append(records::STEP_ENDED);
         let run = writer.finish(RunStatus::Complete).unwrap();
         let run = run.to_str().unwrap();
         let exported = fathom(dir, &["export", "ssv", run, "--out", "to"]);
@@ -301,7 +304,10 @@ fn what_is_exported_or_drawn_stays_in_its_folder_whatever_series_are_called() {
 fn text_in_a_sheet_is_no_formula() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    let (run, campaign) = (run(&dir.join("runs")), campaign(&dir.join("runs")));
+    let (run, campaign) = (
+        run(&dir.join("runs")),
+        campaign(&dir.join("runs"), "iodepth"),
+    );
     let samples = fathom(dir, &["show", &run, "--samples=csv"]);
     let samples = String::from_utf8(samples.stdout).unwrap();
     assert!(samples.contains(&format!(",'{SHOWN}")), "{samples}");
@@ -311,7 +317,13 @@ fn text_in_a_sheet_is_no_formula() {
             .success()
     );
     let failures = fs::read_to_string(dir.join("csv/failures.csv")).unwrap();
-    for line in failures.lines().chain(samples.lines()) {
+    // What the series goes over is the first word of its sheet.
+    let campaign = self::campaign(&dir.join("runs"), FOREIGN);
+    let sheet = fathom(dir, &["export", "csv", &campaign, "--out", "-"]);
+    let sheet = String::from_utf8(sheet.stdout).unwrap();
+    assert_harmless("sheet", &sheet);
+    assert!(sheet.contains(&format!("'{SHOWN}")), "{sheet}");
+    for line in failures.lines().chain(samples.lines()).chain(sheet.lines()) {
         let begins = |field: &str| field.trim_start_matches('"').starts_with(['=', '+', '@']);
         assert!(!line.split(',').any(begins), "{line}");
     }

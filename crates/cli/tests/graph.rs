@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use fathom_model::{
-    Direction, DirectionResult, Event, JobResult, Latency, Point, Results, RunStatus, Sample,
+    Direction, DirectionResult, Event, JobResult, Latency, Outcome, Point, Results, RunStatus,
+    Sample,
 };
 use fathom_record::{Header, Writer};
 use serde_json::Value;
@@ -92,6 +93,8 @@ fn campaign(runs: &Path) -> PathBuf {
                     ..Results::default()
                 }),
             });
+            let outcome = Outcome::Complete;
+            append(Event::StepEnded { outcome });
         }
     }
     writer.finish(RunStatus::Complete).unwrap()

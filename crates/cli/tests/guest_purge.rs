@@ -1,7 +1,7 @@
 //! On a machine of its own: purges of NVMe, SCSI and ATA disks as QEMU has them,
 //! some of which say that they did it and did not.
 
-use fathom_testkit::{Answer, Guest, skip};
+use fathom_testkit::{Guest, GuestAnswer, skip};
 use serde_json::Value;
 
 use crate::guests::{GUEST, MIB, NEWER_GUEST, disk_of};
@@ -13,7 +13,7 @@ fn word(guest: &mut Guest, disk: &str) -> String {
 }
 
 /// Purges a disk that answers to `words`, as a document.
-fn purge(guest: &mut Guest, disk: &str, words: &[&str], options: &str) -> (Answer, Value) {
+fn purge(guest: &mut Guest, disk: &str, words: &[&str], options: &str) -> (GuestAnswer, Value) {
     let destroy: Vec<String> = words
         .iter()
         .map(|word| format!("--destroy '{word}'"))

@@ -6,8 +6,9 @@ use std::ops::Deref;
 use std::path::Path;
 use std::process::{Child, Command, Output};
 
+use fathom_model::FailureKind;
 use fathom_testkit::{
-    LoopDevice, Program, SmallFs, await_that, signal, signal_until_it_ends, skip,
+    LoopDevice, ProgramUnderTest, SmallFs, await_that, signal, signal_until_it_ends, skip,
 };
 use serde_json::Value;
 
@@ -15,19 +16,19 @@ const LONG: &str =
     "[global]\nsize=1m\ntime_based\nruntime=600\nrw=randread\nrate_iops=500\n[a]\nnumjobs=4\n";
 
 /// Fathom in a folder of its own, where trigger files are looked for too.
-struct Bench(Program);
+struct Bench(ProgramUnderTest);
 
 impl Deref for Bench {
-    type Target = Program;
+    type Target = ProgramUnderTest;
 
-    fn deref(&self) -> &Program {
+    fn deref(&self) -> &ProgramUnderTest {
         &self.0
     }
 }
 
 impl Bench {
     fn new() -> Self {
-        Self(Program::new(env!("CARGO_BIN_EXE_fathom")))
+        Self(ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom")))
     }
 
     fn json(&self, args: &[&str]) -> Value {
@@ -357,6 +358,9 @@ fn a_process_that_outlives_fio_is_killed_and_told() {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let doc: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(doc["failures"][0]["kind"], "orphan");
+    let shown = bench.run(&["show"]);
+    let shown = String::from_utf8_lossy(&shown.stdout);
+    assert!(shown.contains(FailureKind::Orphan.advice()), "{shown}");
     assert!(bench.processes().is_empty(), "{:?}", bench.processes());
 }
 
@@ -513,6 +517,9 @@ fn a_full_disk_under_the_records_stops_the_run() {
         jobs.any(|job| job["read"]["total_ios"].as_u64() > Some(0)),
         "what is there is kept"
     );
+    let shown = bench.run(&["--runs", runs.to_str().unwrap(), "show"]);
+    let shown = String::from_utf8_lossy(&shown.stdout);
+    assert!(shown.contains(FailureKind::Record.advice()), "{shown}");
 }
 
 #[test]

@@ -243,7 +243,7 @@ fn a_state(guest: &mut Guest, drive: &Drive) {
     let redone = guest.run(&run);
     assert_eq!(redone.code, 0, "{redone:?}");
     assert!(
-        redone.stderr.contains("anew") && redone.stderr.contains(told),
+        redone.stderr.contains("made ready for random work again") && redone.stderr.contains(told),
         "{redone:?}"
     );
     assert!(number(&drive.ledger(guest), "fathom_written_bytes") > written);

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods)] // a test that gets no thread fails by panicking
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
+mod advice;
 mod architecture;
 mod campaign;
 mod campaign_results;
@@ -13,6 +14,7 @@ mod config;
 mod exchanges;
 mod figures;
 mod foreign_words;
+mod golden;
 mod graph;
 #[cfg(target_os = "linux")]
 mod guest;
@@ -28,6 +30,8 @@ mod hosts;
 mod import;
 mod job;
 mod job_run;
+#[cfg(target_os = "linux")]
+mod kills;
 mod lat;
 #[cfg(target_os = "linux")]
 mod ledger;
@@ -44,10 +48,13 @@ mod provision;
 mod purge;
 mod quick;
 mod report;
+#[cfg(target_os = "linux")]
+mod resume;
 mod running;
 mod show;
 mod snia;
 mod steady;
+mod study;
 #[cfg(target_os = "linux")]
 mod threads;
 #[cfg(target_os = "linux")]

@@ -6,27 +6,33 @@ use std::ops::Deref;
 use std::path::Path;
 use std::process::Output;
 
-use fathom_testkit::{FaultFs, LoopDevice, Op, Program, SmallFs, await_that, signal, skip};
+use fathom_model::FailureKind;
+use fathom_testkit::{
+    FaultFs, FaultOp, LoopDevice, ProgramUnderTest, SmallFs, await_that, signal, skip,
+};
 use serde_json::Value;
 
 /// Fathom in a folder of its own.
-struct Bench(Program);
+struct Bench(ProgramUnderTest);
 
 impl Deref for Bench {
-    type Target = Program;
+    type Target = ProgramUnderTest;
 
-    fn deref(&self) -> &Program {
+    fn deref(&self) -> &ProgramUnderTest {
         &self.0
     }
 }
 
 impl Bench {
     fn new() -> Self {
-        Self(Program::new(env!("CARGO_BIN_EXE_fathom")))
+        Self(ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom")))
     }
 
     fn below(parent: &Path) -> Self {
-        Self(Program::below(env!("CARGO_BIN_EXE_fathom"), parent))
+        Self(ProgramUnderTest::below(
+            env!("CARGO_BIN_EXE_fathom"),
+            parent,
+        ))
     }
 
     /// Hides fio.
@@ -279,7 +285,7 @@ fn auto_takes_what_is_here_and_says_what_is_missing() {
     let output = bench.run(&["job", "run", "plain.fio", "--engine=fio"]);
     assert_eq!(output.status.code(), Some(5));
     assert!(
-        stderr(&output).contains("to do: install it"),
+        stderr(&output).contains(FailureKind::FioMissing.advice()),
         "{}",
         stderr(&output)
     );
@@ -304,7 +310,7 @@ fn faults_are_failures_of_the_run() {
             fs::write(&file, vec![1u8; 1 << 20]).unwrap();
             let job = format!("[a]\nrw=write\nsize=1m\nfilename={}\n", file.display());
             bench.file("eio.fio", &job);
-            faulty.fail_once(Op::Write, 10, libc::EIO);
+            faulty.fail_once(FaultOp::Write, 10, libc::EIO);
             let (doc, code) = bench.document(&["eio.fio", "--engine=native"]);
             assert_eq!((code, &doc["status"]), (1, &"failed".into()));
             assert_eq!(doc["failures"][0]["kind"], "io", "{}", doc["failures"]);

@@ -179,7 +179,7 @@ fn an_interrupted_purge_is_recorded_as_interrupted() {
         .unwrap();
     let log = std::fs::read_to_string(run.unwrap().path().join("events.jsonl")).unwrap();
     assert!(
-        log.ends_with("\"event\":\"ended\",\"status\":\"interrupted\"}\n"),
+        log.contains("\"event\":\"ended\",\"status\":\"interrupted\""),
         "{log}"
     );
     assert!(!log.contains("stage_ended"), "{log}");
@@ -213,6 +213,52 @@ fn a_killed_purge_is_known_as_interrupted() {
     let (_, shown, _) = shell.run(&["show"]);
     assert!(shown.contains("interrupted"), "{shown}");
     assert!(!shown.contains("purged"), "{shown}");
+}
+
+#[test]
+fn resume_purges_anew_what_was_killed_once_the_device_is_named_again() {
+    let test = "resume_purges_anew_what_was_killed_once_the_device_is_named_again";
+    let device = match LoopDevice::new(SIZE) {
+        Ok(device) => device,
+        Err(reason) => return skip(test, &reason),
+    };
+    let shell = Shell::new();
+    let path = device.path().to_str().unwrap();
+    let word = format!("{path}=8MiB");
+    let method = ["--method", "overwrite", "--samples", "64"];
+    shell.json(&[&["purge", path, "--destroy", &word][..], &method].concat());
+    // As a kill in its midst leaves it.
+    let runs = shell.0.path().join("fathom-runs");
+    let run = std::fs::read_dir(runs).unwrap().next().unwrap().unwrap();
+    let (log, document) = (run.path().join("events.jsonl"), "purge.json");
+    let text = std::fs::read_to_string(&log).unwrap();
+    let (kept, _) = text.split_once("{\"at_ms\"").unwrap();
+    let stage = text
+        .lines()
+        .find(|line| line.contains("\"stage\""))
+        .unwrap();
+    std::fs::write(&log, format!("{kept}{stage}\n")).unwrap();
+    std::fs::remove_file(run.path().join(document)).unwrap();
+
+    let (code, _, stderr) = shell.run(&["resume"]);
+    assert_eq!(code, 4, "{stderr}");
+    assert!(stderr.contains("would be overwritten"), "{stderr}");
+    let (code, _, stderr) = shell.run(&["resume", "--destroy", &word, "--max-time", "1h"]);
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("cut short"), "{stderr}");
+    let (code, steps, stderr) = shell.run(&["resume", "--dry-run", "--destroy", &word]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(steps.contains("if=/dev/zero"), "{steps}");
+    assert!(!run.path().join(document).exists());
+    let doc = shell.json(&["resume", "--destroy", &word]);
+    assert_eq!(
+        (&doc["status"], &doc["method"]),
+        (&"complete".into(), &"overwrite".into())
+    );
+    assert_eq!(shell.json(&["resume"]), doc);
+    assert_eq!(shell.json(&["runs"])["runs"].as_array().unwrap().len(), 1);
+    let log = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(log.matches("\"event\":\"stage_ended\"").count(), 1, "{log}");
 }
 
 #[test]

@@ -380,3 +380,45 @@ fn a_part_of_a_name_finds_the_last_run_that_has_it() {
     assert!(stderr(&refused).contains("'2026' fits 11 runs: 20261121T130711Z-randread-11, "));
     assert_eq!(fathom(runs, &["show", "write"]).status.code(), Some(5));
 }
+
+#[test]
+fn the_lines_of_a_log_are_printed_however_they_are_stored_and_damage_is_told() {
+    let runs = tempfile::tempdir().unwrap();
+    let runs = runs.path();
+    let mut writer = begin(runs, "long", 20);
+    let dir = writer.dir().to_owned();
+    writer.set_segment_bytes(500);
+    let remaining_ms = None;
+    let t_ms = 20_000;
+    let interval = Event::Interval { t_ms, remaining_ms };
+    writer.append(&interval).unwrap();
+    finish(writer, "long", RunStatus::Complete);
+    let segment = dir.join("events/000001.jsonl.zst");
+    assert!(segment.exists());
+
+    let printed = stdout(&fathom(runs, &["show", "--events"]));
+    let lines: Vec<Value> = printed
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let kinds = |kind: &str| lines.iter().filter(|line| line["event"] == kind).count();
+    assert_eq!((kinds("sample"), kinds("interval")), (20, 21));
+    assert_eq!((kinds("finished"), kinds("ended")), (1, 1));
+    let figures = |doc: Value| (doc["jobs"].clone(), doc["status"].clone());
+    let whole = figures(json(runs, &["show", "--json"]));
+
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let output = fathom(runs, &["show", "--events"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("events/000001.jsonl.zst:"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(stdout(&output).contains("\"finished\""));
+    // What it added up to is known.
+    assert_eq!(figures(json(runs, &["show", "--json"])), whole);
+}

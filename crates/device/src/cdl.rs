@@ -17,14 +17,14 @@ pub const DESCRIPTORS: usize = 7;
 
 /// Which page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum CdlPage {
     /// The limits of reads.
     T2a,
     /// The limits of writes.
     T2b,
 }
 
-impl Kind {
+impl CdlPage {
     /// Both, reads first.
     pub const ALL: [Self; 2] = [Self::T2a, Self::T2b];
 
@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for CdlPage {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -63,7 +63,7 @@ impl fmt::Display for Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     /// Which one.
-    pub kind: Kind,
+    pub kind: CdlPage,
     /// How much performance the device may give up to keep duration guidelines;
     /// only T2A has it.
     pub guideline: Guideline,
@@ -74,7 +74,7 @@ pub struct Page {
 impl Page {
     /// A page without limits.
     #[must_use]
-    pub fn empty(kind: Kind) -> Self {
+    pub fn empty(kind: CdlPage) -> Self {
         Self {
             kind,
             guideline: Guideline::default(),
@@ -124,13 +124,13 @@ impl Page {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Descriptor {
     /// The unit of its times.
-    pub unit: Unit,
+    pub unit: CdlUnit,
     /// Longest wait before the device begins with the I/O.
-    pub max_inactive: Limit,
+    pub max_inactive: CdlLimit,
     /// Longest time that the device works on it.
-    pub max_active: Limit,
+    pub max_active: CdlLimit,
     /// Time from its arrival to its end that the device is to keep.
-    pub duration: Limit,
+    pub duration: CdlLimit,
 }
 
 /// Which time of a descriptor.
@@ -172,7 +172,7 @@ impl Bound {
 impl Descriptor {
     /// One of its limits.
     #[must_use]
-    pub fn limit(&self, bound: Bound) -> Limit {
+    pub fn limit(&self, bound: Bound) -> CdlLimit {
         match bound {
             Bound::Inactive => self.max_inactive,
             Bound::Active => self.max_active,
@@ -181,7 +181,7 @@ impl Descriptor {
     }
 
     /// The place of one of its limits.
-    pub(crate) fn limit_mut(&mut self, bound: Bound) -> &mut Limit {
+    pub(crate) fn limit_mut(&mut self, bound: Bound) -> &mut CdlLimit {
         match bound {
             Bound::Inactive => &mut self.max_inactive,
             Bound::Active => &mut self.max_active,
@@ -243,9 +243,9 @@ impl Descriptor {
     #[must_use]
     pub fn told(&self, bound: Bound) -> String {
         match (self.limit(bound), self.ns(bound)) {
-            (Limit { time: 0, .. }, _) => "no limit".to_owned(),
-            (Limit { policy, .. }, Some(ns)) => format!("{} ({policy})", time(ns)),
-            (Limit { time, policy }, None) => {
+            (CdlLimit { time: 0, .. }, _) => "no limit".to_owned(),
+            (CdlLimit { policy, .. }, Some(ns)) => format!("{} ({policy})", time(ns)),
+            (CdlLimit { time, policy }, None) => {
                 format!("{time} in unit {:#x} ({policy})", self.unit.0)
             }
         }
@@ -254,7 +254,7 @@ impl Descriptor {
 
 /// A limit, as the page has it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Limit {
+pub struct CdlLimit {
     /// In the descriptor's unit; 0 is none.
     pub time: u16,
     /// What happens to an I/O that misses it.
@@ -306,9 +306,9 @@ impl fmt::Display for Policy {
 
 /// The unit of a descriptor's times: the page's code (T2CDLUNITS).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Unit(pub u8);
+pub struct CdlUnit(pub u8);
 
-impl Unit {
+impl CdlUnit {
     /// The codes with a meaning.
     pub const KNOWN: [u8; 5] = [0x0, 0x6, 0x8, 0xa, 0xe];
 

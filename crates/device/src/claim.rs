@@ -14,7 +14,7 @@ use rustix::fs::OFlags;
 
 use crate::safety::{InUse, Refusal};
 use crate::usage::{self, Use};
-use crate::{Node, Sys, openers};
+use crate::{Sys, SysBlock, openers};
 
 /// udev, blkid and the like open a device for moments after every change: that is
 /// waited for, a second at the most.
@@ -26,7 +26,7 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 /// Block devices that nobody else can take into use until it is dropped.
 #[derive(Debug, Default)]
 #[must_use = "what it claims is free again once it is dropped"]
-pub struct Claim(Vec<(Node, File)>);
+pub struct Claim(Vec<(SysBlock, File)>);
 
 impl Claim {
     /// Claims a device besides those that are claimed already; a path that is no
@@ -68,8 +68,8 @@ impl Claim {
 
     /// Whether a device, or the disk it is part of, is claimed by this.
     #[must_use]
-    pub fn has(&self, node: &Node) -> bool {
-        let part_of = |claimed: &Node| node.is_partition() && node.whole() == *claimed;
+    pub fn has(&self, node: &SysBlock) -> bool {
+        let part_of = |claimed: &SysBlock| node.is_partition() && node.whole() == *claimed;
         self.0
             .iter()
             .any(|(claimed, _)| claimed == node || part_of(claimed))

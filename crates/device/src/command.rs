@@ -2,7 +2,7 @@
 //! shown before they are issued, issued, and played back where no such device is.
 //!
 //! Everything that changes a device by other means than writing blocks goes
-//! through [`Issue`]: [`Live`] gives it to the kernel, [`Played`] answers with
+//! through [`Issue`]: [`KernelDevices`] gives it to the kernel, [`Played`] answers with
 //! replies that were recorded and keeps what it was asked.
 
 use std::fmt;
@@ -27,7 +27,7 @@ pub enum Command {
         /// Command dwords 10 to 15.
         dwords: [u32; 6],
         /// What goes along.
-        data: Data,
+        data: CommandData,
         /// How long it may take; zero is the kernel's own limit.
         timeout: Duration,
     },
@@ -36,7 +36,7 @@ pub enum Command {
         /// The command descriptor block, 6 to 32 bytes.
         cdb: Vec<u8>,
         /// What goes along.
-        data: Data,
+        data: CommandData,
         /// How long it may take.
         timeout: Duration,
     },
@@ -65,7 +65,7 @@ pub enum Command {
 
 /// What goes along with a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Data {
+pub enum CommandData {
     /// Nothing.
     #[default]
     None,
@@ -110,9 +110,9 @@ pub trait Issue: Send + Sync {
 
 /// The devices of this machine.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Live;
+pub struct KernelDevices;
 
-impl Issue for Live {
+impl Issue for KernelDevices {
     fn issue(&self, path: &Path, command: &Command) -> io::Result<Reply> {
         match command {
             Command::Attribute { path, value } => fs::write(path, value).map(|()| Reply::default()),
@@ -209,8 +209,8 @@ impl fmt::Display for Command {
                     write!(f, " {byte:02x}")?;
                 }
                 match data {
-                    Data::Out(bytes) => write!(f, " < {} bytes", bytes.len()),
-                    Data::In(_) | Data::None => Ok(()),
+                    CommandData::Out(bytes) => write!(f, " < {} bytes", bytes.len()),
+                    CommandData::In(_) | CommandData::None => Ok(()),
                 }
             }
             Self::Discard {
@@ -255,7 +255,7 @@ mod tests {
     fn programs_give_their_outputs_and_their_exit() {
         let argv = ["sh", "-c", "echo out; echo err >&2; exit 3"];
         let argv = argv.map(str::to_owned).to_vec();
-        let reply = Live
+        let reply = KernelDevices
             .issue(Path::new("/"), &Command::Program { argv })
             .unwrap();
         assert_eq!(

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::sys::{Node, Sys};
+use crate::sys::{Sys, SysBlock};
 use crate::usage::{self, Use};
 
 /// How a drive is attached.
@@ -36,9 +36,9 @@ impl fmt::Display for Transport {
 
 /// One drive.
 #[derive(Debug, Clone)]
-pub struct Drive {
+pub struct FoundDrive {
     /// The whole device.
-    pub node: Node,
+    pub node: SysBlock,
     /// How it is attached.
     pub transport: Transport,
     /// What keeps it from being written to, each a sentence; empty: nothing
@@ -49,7 +49,7 @@ pub struct Drive {
 /// How the device is attached, as its place in sysfs tells; `None` for one that
 /// is no drive (a loop device, a device of the device mapper) or of another kind.
 #[must_use]
-pub fn transport(node: &Node) -> Option<Transport> {
+pub fn transport(node: &SysBlock) -> Option<Transport> {
     let disk = node.whole();
     let parts: Vec<&str> = disk
         .dir
@@ -96,8 +96,8 @@ fn numbered(part: &str, name: &str) -> bool {
 /// All drives of this kind, in the order of their numbers. Drives by USB come
 /// along with the SCSI ones, and are never free: they are named one by one.
 #[must_use]
-pub fn of(sys: &Sys, wanted: Transport) -> Vec<Drive> {
-    let mut drives: Vec<Drive> = sys
+pub fn of(sys: &Sys, wanted: Transport) -> Vec<FoundDrive> {
+    let mut drives: Vec<FoundDrive> = sys
         .disks()
         .into_iter()
         // The paths to a namespace that a multipath node stands for.
@@ -106,7 +106,7 @@ pub fn of(sys: &Sys, wanted: Transport) -> Vec<Drive> {
         .filter_map(|node| {
             let transport = transport(&node)?;
             let by_usb = wanted == Transport::Scsi && transport == Transport::Usb;
-            (transport == wanted || by_usb).then(|| Drive {
+            (transport == wanted || by_usb).then(|| FoundDrive {
                 against: against(sys, &node, transport),
                 node,
                 transport,
@@ -119,14 +119,14 @@ pub fn of(sys: &Sys, wanted: Transport) -> Vec<Drive> {
 
 /// SCSI tapes, CD drives and enclosures are block devices at the most by
 /// accident: type 0 is a disk, 14h one of zones (SPC-5, table 150).
-fn is_disk(node: &Node) -> bool {
+fn is_disk(node: &SysBlock) -> bool {
     match node.value::<u8>("device/type") {
         Some(kind) => matches!(kind, 0 | 0x14),
         None => !node.name.starts_with("sr"),
     }
 }
 
-fn against(sys: &Sys, node: &Node, transport: Transport) -> Vec<String> {
+fn against(sys: &Sys, node: &SysBlock, transport: Transport) -> Vec<String> {
     let uses = usage::of_device(sys, node);
     if let Some(system) = uses.iter().find(|found| found.is_system()) {
         return vec![format!("it holds the running system ({system})")];

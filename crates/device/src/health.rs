@@ -9,10 +9,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use fathom_model::Deed;
+use fathom_model::LedgerEvent;
 
 use crate::command::{Command, Issue};
-use crate::sys::{Node, Sys, text};
+use crate::sys::{Sys, SysBlock, text};
 
 mod ata;
 mod nvme;
@@ -65,17 +65,17 @@ impl Health {
 
     /// Asks a drive.
     #[must_use]
-    pub fn of(issue: &dyn Issue, sys: &Sys, node: &Node) -> Self {
+    pub fn of(issue: &dyn Issue, sys: &Sys, node: &SysBlock) -> Self {
         let disk = node.whole();
-        let ask = Ask {
+        let ask = HealthQuery {
             issue,
             path: &disk.dev_path(),
         };
-        let health = match Kind::of(&disk) {
-            Kind::Nvme => nvme::health(&ask),
-            Kind::Scsi => scsi::health(&ask, block_bytes(&disk)),
-            Kind::Ata => ata::health(&ask, block_bytes(&disk)),
-            Kind::Virtual => Self::default(),
+        let health = match HealthProtocol::of(&disk) {
+            HealthProtocol::Nvme => nvme::health(&ask),
+            HealthProtocol::Scsi => scsi::health(&ask, block_bytes(&disk)),
+            HealthProtocol::Ata => ata::health(&ask, block_bytes(&disk)),
+            HealthProtocol::Virtual => Self::default(),
         };
         Self {
             kernel_written_bytes: disk.written_bytes(),
@@ -86,8 +86,8 @@ impl Health {
 
     /// As a ledger keeps it.
     #[must_use]
-    pub fn seen(&self) -> Deed {
-        Deed::Seen {
+    pub fn seen(&self) -> LedgerEvent {
+        LedgerEvent::Seen {
             host_written_bytes: self.host_written_bytes,
             used_percent: self.used_percent,
             power_on_hours: self.powered.map(|powered| powered.as_secs() / 3600),
@@ -98,15 +98,15 @@ impl Health {
 }
 
 /// How a device is asked.
-enum Kind {
+enum HealthProtocol {
     Nvme,
     Scsi,
     Ata,
     Virtual,
 }
 
-impl Kind {
-    fn of(disk: &Node) -> Self {
+impl HealthProtocol {
+    fn of(disk: &SysBlock) -> Self {
         if disk.dir.join("nsid").exists() {
             return Self::Nvme;
         }
@@ -120,12 +120,12 @@ impl Kind {
 }
 
 /// A device, and the way to it.
-struct Ask<'a> {
+struct HealthQuery<'a> {
     issue: &'a dyn Issue,
     path: &'a Path,
 }
 
-impl Ask<'_> {
+impl HealthQuery<'_> {
     /// The data of a command that the device has completed; a drive need not
     /// have what it is asked for.
     fn data(&self, command: &Command) -> Option<Vec<u8>> {
@@ -135,7 +135,7 @@ impl Ask<'_> {
 }
 
 /// Size of a logical block in bytes.
-fn block_bytes(disk: &Node) -> u64 {
+fn block_bytes(disk: &SysBlock) -> u64 {
     disk.value("queue/logical_block_size").unwrap_or(512)
 }
 

@@ -19,7 +19,7 @@ use crate::claim::{LOOKS, PAUSE};
 use crate::safety::{InUse, Refusal};
 use crate::usage::Use;
 
-/// Devices that are kept until it is dropped.
+/// Devices and files that are kept until it is dropped.
 #[derive(Debug, Default)]
 #[must_use = "what it holds is free again once it is dropped"]
 pub struct Hold(Vec<File>);
@@ -45,7 +45,7 @@ impl Hold {
     pub fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<Self, Refusal> {
         let sys = Sys::live();
         let nodes = paths.into_iter().filter_map(|path| sys.by_path(path));
-        let (parts, wholes): (Vec<_>, Vec<_>) = nodes.partition(crate::Node::is_partition);
+        let (parts, wholes): (Vec<_>, Vec<_>) = nodes.partition(crate::SysBlock::is_partition);
         let exclusive = wholes.iter().chain(&parts);
         let mut devices: Vec<_> = exclusive
             .map(|node| (node.dev_path(), FlockOperation::NonBlockingLockExclusive))
@@ -61,6 +61,11 @@ impl Hold {
             }
         }
         Ok(hold)
+    }
+
+    /// Keeps the lock that `file` has.
+    pub fn of_locked(file: File) -> Self {
+        Self(vec![file])
     }
 
     fn lock(&mut self, device: &Path, lock: FlockOperation) -> Result<(), Refusal> {

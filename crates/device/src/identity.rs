@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use fathom_model::environment::{BlockDevice, FileSystem, Partition, Target};
 
 use crate::mounts;
-use crate::sys::{Node, Sys, names_in, numbers, printable, text};
+use crate::sys::{Sys, SysBlock, names_in, numbers, printable, text};
 
 /// Describes what stands behind a path. A path that does not exist yet is
 /// described by the folder that would hold it.
@@ -30,7 +30,7 @@ pub fn target(sys: &Sys, path: &Path) -> Target {
 /// Identity and settings of a device. Of a partition, those of the disk it is
 /// on, and its own place there.
 #[must_use]
-pub fn block_device(sys: &Sys, node: &Node) -> BlockDevice {
+pub fn block_device(sys: &Sys, node: &SysBlock) -> BlockDevice {
     let disk = node.whole();
     let ata = ata_identity(&disk);
     let (ata_model, ata_firmware) = ata.map_or((None, None), |a| (a.model, a.firmware));
@@ -59,7 +59,7 @@ pub fn block_device(sys: &Sys, node: &Node) -> BlockDevice {
 }
 
 /// The first of these attributes of the device behind the disk that is there.
-fn first(disk: &Node, names: &[&str]) -> Option<String> {
+fn first(disk: &SysBlock, names: &[&str]) -> Option<String> {
     names
         .iter()
         .find_map(|name| disk.text(&format!("device/{name}")))
@@ -67,7 +67,7 @@ fn first(disk: &Node, names: &[&str]) -> Option<String> {
 
 /// NVMe and SCSI name it `model`, MMC `name`. SCSI cuts it to 16 bytes and puts
 /// the maker beside it, which for ATA disks says only `ATA`.
-fn model(disk: &Node) -> Option<String> {
+fn model(disk: &SysBlock) -> Option<String> {
     let model = first(disk, &["model"]).or_else(|| match disk.name.starts_with("mmcblk") {
         true => first(disk, &["name"]),
         false => None,
@@ -85,7 +85,7 @@ fn model(disk: &Node) -> Option<String> {
 /// NVMe and MMC in `device/serial`, SCSI and ATA in VPD page 80h (SPC-4 7.8.18:
 /// length in byte 3, text from byte 4); else what udev noted.
 #[must_use]
-pub fn serial(sys: &Sys, disk: &Node) -> Option<String> {
+pub fn serial(sys: &Sys, disk: &SysBlock) -> Option<String> {
     disk.text("serial")
         .or_else(|| disk.text("device/serial"))
         .or_else(|| {
@@ -105,7 +105,7 @@ pub fn serial(sys: &Sys, disk: &Node) -> Option<String> {
 
 /// Names of a device that no other one has: its links in /dev/disk/by-id.
 #[must_use]
-pub fn by_id(sys: &Sys, node: &Node) -> Vec<String> {
+pub fn by_id(sys: &Sys, node: &SysBlock) -> Vec<String> {
     let dir = sys.path("/dev/disk/by-id");
     names_in(&dir)
         .into_iter()
@@ -124,7 +124,7 @@ struct AtaIdentity {
 /// Model and firmware in full, which SCSI's fields cut: VPD page 89h holds the
 /// IDENTIFY DEVICE data from byte 60 (SAT-4 12.4.2); in it firmware is words
 /// 23–26, model words 27–46, the bytes of each word swapped (ACS-4 7.12.7).
-fn ata_identity(disk: &Node) -> Option<AtaIdentity> {
+fn ata_identity(disk: &SysBlock) -> Option<AtaIdentity> {
     let page = fs::read(disk.dir.join("device/vpd_pg89")).ok()?;
     let words = |from: usize, to: usize| {
         let bytes = page.get(60 + 2 * from..60 + 2 * to + 2)?;
@@ -147,7 +147,7 @@ fn chosen(all: &str) -> String {
 
 /// The link of the nearest PCIe device above, `16.0 GT/s x4 of 16.0 GT/s x4`.
 /// Devices inside the chipset have no link and say `Unknown`.
-fn pcie_link(disk: &Node) -> Option<String> {
+fn pcie_link(disk: &SysBlock) -> Option<String> {
     let pci = disk
         .dir
         .ancestors()
@@ -165,7 +165,7 @@ fn pcie_link(disk: &Node) -> Option<String> {
 }
 
 /// What stands behind a device that is not hardware.
-pub(crate) fn backing(disk: &Node) -> Option<String> {
+pub(crate) fn backing(disk: &SysBlock) -> Option<String> {
     if let Some(file) = disk.text("loop/backing_file") {
         return Some(file);
     }

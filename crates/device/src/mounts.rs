@@ -24,7 +24,7 @@ pub struct Mount {
 
 /// The mounts of one namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Namespace {
+pub struct MountNamespace {
     /// A process that sees them; `None` for those this process itself sees.
     pub pid: Option<u32>,
     /// The mounts in their order: a later one covers an earlier one.
@@ -123,11 +123,11 @@ pub fn own(sys: &Sys) -> Vec<Mount> {
 
 /// The mounts of every namespace that can be looked into, this process's first.
 #[must_use]
-pub fn everywhere(sys: &Sys) -> Vec<Namespace> {
+pub fn everywhere(sys: &Sys) -> Vec<MountNamespace> {
     let proc = sys.path("/proc");
     let id = |process: &str| fs::read_link(proc.join(process).join("ns/mnt"));
     let mut seen: Vec<PathBuf> = id("self").into_iter().collect();
-    let mut all = vec![Namespace {
+    let mut all = vec![MountNamespace {
         pid: None,
         mounts: own(sys),
     }];
@@ -146,7 +146,7 @@ pub fn everywhere(sys: &Sys) -> Vec<Namespace> {
             && !text.is_empty()
         {
             seen.push(namespace);
-            all.push(Namespace {
+            all.push(MountNamespace {
                 pid: Some(pid),
                 mounts: parse(&text),
             });

@@ -3,12 +3,11 @@
 //! neither mounts nor claims.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
-use std::str::FromStr;
 
+use crate::process::{self, Process};
 use crate::sys::Sys;
 
 /// Most parents of a process that are asked for: more are a circle.
@@ -58,7 +57,7 @@ impl Openers {
     pub(crate) fn now(sys: &Sys) -> Self {
         let mut openers = Self::default();
         let own = std::process::id();
-        for pid in processes(sys).filter(|&pid| pid != own) {
+        for pid in process::pids(sys).filter(|&pid| pid != own) {
             openers.look_at(pid, &sys.path(format!("/proc/{pid}")));
         }
         openers
@@ -106,23 +105,66 @@ impl Openers {
 /// Whether a process that this one has started, and not this one, has a file or device
 /// open, for whatever.
 pub(crate) fn ours_have_open(sys: &Sys, path: &Path) -> bool {
-    let Some(wanted) = fs::metadata(path).ok().and_then(|meta| Opened::of(&meta)) else {
-        return false;
-    };
-    let has_it = |(pid, _): (u32, u64)| {
-        let descriptors = fs::read_dir(sys.path(format!("/proc/{pid}/fd")));
-        let descriptors = descriptors.into_iter().flatten().flatten();
-        let mut opened = descriptors.filter_map(|it| Opened::of(&fs::metadata(it.path()).ok()?));
-        opened.any(|opened| opened == wanted)
-    };
     let children = own_processes(sys).into_iter();
     children
         .filter(|(pid, _)| *pid != std::process::id())
-        .any(has_it)
+        .any(|(pid, _)| has_open(sys, path, pid))
 }
 
-fn number(name: &OsStr) -> Option<u32> {
-    name.to_str()?.parse().ok()
+/// Whether a process has a file or device open, for whatever.
+fn has_open(sys: &Sys, path: &Path, pid: u32) -> bool {
+    let Some(wanted) = fs::metadata(path).ok().and_then(|meta| Opened::of(&meta)) else {
+        return false;
+    };
+    let descriptors = fs::read_dir(sys.path(format!("/proc/{pid}/fd")));
+    let descriptors = descriptors.into_iter().flatten().flatten();
+    let mut opened = descriptors.filter_map(|it| Opened::of(&fs::metadata(it.path()).ok()?));
+    opened.any(|opened| opened == wanted)
+}
+
+/// Whether somebody has a regular file open for writing whom no /proc here shows: a
+/// process of another PID namespace, one that has it mapped only, the kernel itself.
+pub(crate) fn is_written_elsewhere(sys: &Sys, path: &Path) -> bool {
+    let is_ours = || has_open(sys, path, std::process::id()) || ours_have_open(sys, path);
+    lease_is_refused(path) && !is_ours()
+}
+
+/// A lease for reading is given only where nobody has the file open for writing,
+/// however (fcntl(2), `F_SETLEASE`). Where it cannot be asked for (another's file, a
+/// network file system) nothing is known.
+#[cfg(target_os = "linux")]
+fn lease_is_refused(path: &Path) -> bool {
+    use std::os::fd::AsRawFd as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    /// asm-generic/fcntl.h.
+    const F_SETSIG: i32 = 10;
+
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path);
+    let Ok(file) = file else { return false };
+    let call = |command, argument: i32| {
+        // SAFETY: the descriptor is open; neither command takes a pointer.
+        unsafe { libc::fcntl(file.as_raw_fd(), command, argument) }
+    };
+    // Whoever opens the file while the lease stands waits for it, and the holder is told
+    // by a signal: one that is ignored unless somebody handles it.
+    if call(F_SETSIG, libc::SIGURG) != 0 {
+        return false;
+    }
+    if call(libc::F_SETLEASE, libc::F_RDLCK) == 0 {
+        call(libc::F_SETLEASE, libc::F_UNLCK);
+        return false;
+    }
+    std::io::Error::last_os_error().kind() == std::io::ErrorKind::WouldBlock
+}
+
+/// Other systems do not tell.
+#[cfg(not(target_os = "linux"))]
+fn lease_is_refused(_: &Path) -> bool {
+    false
 }
 
 /// Whether this process has started it, or one that did.
@@ -131,8 +173,8 @@ fn is_ours(sys: &Sys, mut pid: u32) -> bool {
         if pid == std::process::id() {
             return true;
         }
-        match parent(sys, pid) {
-            Some(parent) if parent > 1 => pid = parent,
+        match Process::of(sys, &pid.to_string()) {
+            Some(it) if it.parent > 1 => pid = it.parent,
             _ => return false,
         }
     }
@@ -142,43 +184,12 @@ fn is_ours(sys: &Sys, mut pid: u32) -> bool {
 /// This process and those that it has started and that still run, each with its
 /// start in the kernel's ticks since boot.
 pub(crate) fn own_processes(sys: &Sys) -> Vec<(u32, u64)> {
-    /// `starttime` is the 22nd field, the state the third (proc_pid_stat(5)).
-    const START: usize = 22 - 3;
-    let told: Vec<(u32, u32, u64)> = processes(sys)
-        .filter_map(|pid| Some((pid, parent(sys, pid)?, stat_field(sys, pid, START)?)))
-        .collect();
-    let mut ours = vec![std::process::id()];
-    let mut at = 0;
-    while let Some(&parent) = ours.get(at) {
-        let children = told.iter().filter(|(_, of, _)| *of == parent);
-        ours.extend(children.map(|(pid, ..)| *pid));
-        at += 1;
-    }
-    let is_ours = |(pid, ..): &&(u32, u32, u64)| ours.contains(pid);
-    told.iter()
-        .filter(is_ours)
-        .map(|&(pid, _, started)| (pid, started))
-        .collect()
-}
-
-fn processes(sys: &Sys) -> impl Iterator<Item = u32> {
-    let entries = fs::read_dir(sys.path("/proc")).into_iter().flatten();
-    entries
-        .flatten()
-        .filter_map(|entry| number(&entry.file_name()))
-}
-
-fn parent(sys: &Sys, pid: u32) -> Option<u32> {
-    stat_field(sys, pid, 1)
-}
-
-/// A field behind the command, counted from the state (0).
-/// proc_pid_stat(5): `PID (COMMAND) STATE PARENT …`; the command may hold anything.
-fn stat_field<T: FromStr>(sys: &Sys, pid: u32, field: usize) -> Option<T> {
-    let stat = fs::read(sys.path(Path::new(&format!("/proc/{pid}/stat")))).ok()?;
-    let behind = stat.iter().rposition(|&b| b == b')')?;
-    let rest = std::str::from_utf8(&stat[behind + 1..]).ok()?;
-    rest.split_whitespace().nth(field)?.parse().ok()
+    let processes = process::all(sys);
+    let own = std::process::id();
+    let ours = process::below(&processes, &[own]);
+    let is_ours = |it: &&Process| it.pid == own || ours.contains(&it.pid);
+    let ours = processes.iter().filter(is_ours);
+    ours.map(|it| (it.pid, it.started)).collect()
 }
 
 fn command(sys: &Sys, pid: u32) -> String {

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::Node;
+use crate::SysBlock;
 use crate::command::{Command, Issue};
 use crate::sys::printable;
 
@@ -105,7 +105,7 @@ pub struct Info {
 /// What is known of a disk. `issue` is asked for `cdladm info`, which may not be
 /// there.
 #[must_use]
-pub fn info(node: &Node, path: &Path, issue: &dyn Issue) -> Info {
+pub fn info(node: &SysBlock, path: &Path, issue: &dyn Issue) -> Info {
     let feature = |name: &str| {
         let flag = |what: &str| node.value::<u8>(&format!("device/{name}_{what}"));
         Some(Feature {
@@ -155,7 +155,7 @@ pub fn info(node: &Node, path: &Path, issue: &dyn Issue) -> Info {
 }
 
 /// Fixed places in the page: vendor 8 to 15, product 16 to 31, revision 32 to 35.
-fn sat(node: &Node) -> Option<Sat> {
+fn sat(node: &SysBlock) -> Option<Sat> {
     let page = std::fs::read(node.dir.join("device/vpd_pg89")).ok()?;
     let field = |from: usize, to: usize| printable(page.get(from..to)?);
     Some(Sat {
@@ -166,7 +166,7 @@ fn sat(node: &Node) -> Option<Sat> {
 }
 
 /// The lines `name: value` of `cdladm info`; none where it is not there or fails.
-fn cdladm(node: &Node, issue: &dyn Issue) -> Vec<(String, String)> {
+fn cdladm(node: &SysBlock, issue: &dyn Issue) -> Vec<(String, String)> {
     let device = node.dev_path();
     let argv = ["cdladm", "info"].map(str::to_owned).into_iter();
     let argv = argv.chain([device.display().to_string()]).collect();

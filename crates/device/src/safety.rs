@@ -7,21 +7,21 @@
 //! Between the check and the first write another program can still take the
 //! device into use; from then on a [`Claim`] rules that out.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use fathom_model::units;
+use fathom_model::units::{self, parse_size};
 
 use crate::claim::{self, Claim};
 use crate::identity::{block_number, by_id, existing, serial};
-use crate::openers::Openers;
+use crate::openers::{self, Openers};
 use crate::signature;
-use crate::sys::{Node, Sys, numbers};
-use crate::usage::{self, Use};
+use crate::sys::{Sys, SysBlock, numbers};
+use crate::usage::{self, Occupied, Use};
 
 /// The words given to `--destroy`, each of which names a device.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Confirmations(pub Vec<String>);
 impl Confirmations {
     /// Whether one of them names the device that answers to `words` (see [`words`]).
     #[must_use]
-    pub fn name(&self, sys: &Sys, node: &Node, words: &[String]) -> bool {
+    pub fn name(&self, sys: &Sys, node: &SysBlock, words: &[String]) -> bool {
         // `PATH=SIZE`, where that is the word: by any of its paths, in any unit.
         let by_size = |word: &str| {
             matches!(words, [only] if only.contains('='))
@@ -187,14 +187,16 @@ fn quoted(word: &str) -> String {
 /// Decides what may be written to, from how the machine stands when it is asked
 /// first.
 #[derive(Debug)]
-pub struct Judge {
+pub struct WriteJudge {
     sys: Sys,
     confirmed: Confirmations,
     /// What processes had open when it was asked last.
     openers: RefCell<Option<Openers>>,
+    /// What files were in use for when it was asked first.
+    taken: OnceCell<Occupied>,
 }
 
-impl Judge {
+impl WriteJudge {
     /// One that knows these words for devices.
     #[must_use]
     pub fn new(confirmed: &Confirmations) -> Self {
@@ -202,6 +204,7 @@ impl Judge {
             sys: Sys::live(),
             confirmed: confirmed.clone(),
             openers: RefCell::default(),
+            taken: OnceCell::new(),
         }
     }
 
@@ -215,20 +218,20 @@ impl Judge {
         self.check(path, Signatures::Matter, &Claim::default())
     }
 
-    /// As [`Judge::write`], for a device that `claim` keeps from others.
+    /// As [`WriteJudge::write`], for a device that `claim` keeps from others.
     ///
     /// # Errors
-    /// As [`Judge::write`].
+    /// As [`WriteJudge::write`].
     pub fn write_claimed(&self, path: &Path, claim: &Claim) -> Result<(), Refusal> {
         self.check(path, Signatures::Matter, claim)
     }
 
-    /// As [`Judge::write`], for a target that has passed it and been written to
+    /// As [`WriteJudge::write`], for a target that has passed it and been written to
     /// since: whether it is still the one that was named and nobody but `claim` has
     /// taken it into use. What has been written there is not searched for signatures.
     ///
     /// # Errors
-    /// As [`Judge::write`].
+    /// As [`WriteJudge::write`].
     pub fn write_again(&self, path: &Path, claim: &Claim) -> Result<(), Refusal> {
         self.check(path, Signatures::AreOurs, claim)
     }
@@ -252,7 +255,7 @@ impl Judge {
             return Err(Refusal::OutputIsDevice { path });
         }
         match kind.is_file() {
-            true => in_use(path, usage::of_file(&self.sys, path, &meta)),
+            true => in_use(path, self.uses_of_file(path, &meta)),
             false => Ok(()),
         }
     }
@@ -309,11 +312,27 @@ impl Judge {
             let path = path.to_owned();
             return Err(Refusal::FileAmongDevices { path });
         }
-        let mut uses = usage::of_file(&self.sys, &real, meta);
+        let mut uses = self.uses_of_file(&real, meta);
         if uses.is_empty() {
-            uses = self.opened(|openers| usage::openers_of(&self.sys, openers, &real));
+            uses = self.opened(|openers| self.openers_of_file(openers, &real));
         }
         in_use(path, uses)
+    }
+
+    fn uses_of_file(&self, path: &Path, meta: &Metadata) -> Vec<Use> {
+        let taken = self.taken.get_or_init(|| Occupied::now(&self.sys));
+        usage::of_file(&self.sys, taken, path, meta)
+    }
+
+    /// The processes that have a file open for writing, or that there is one.
+    fn openers_of_file(&self, openers: &Openers, path: &Path) -> Vec<Use> {
+        let mut uses = usage::openers_of(&self.sys, openers, path);
+        if uses.is_empty() && openers::is_written_elsewhere(&self.sys, path) {
+            uses.push(Use::OpenElsewhere {
+                device: path.to_owned(),
+            });
+        }
+        uses
     }
 
     fn check_block(
@@ -371,12 +390,12 @@ fn in_use(path: &Path, uses: Vec<Use>) -> Result<(), Refusal> {
     })))
 }
 
-/// [`Judge::write`] for a single target.
+/// [`WriteJudge::write`] for a single target.
 ///
 /// # Errors
 /// As there.
 pub fn check_write(path: &Path, confirmed: &Confirmations) -> Result<(), Refusal> {
-    Judge::new(confirmed).write(path)
+    WriteJudge::new(confirmed).write(path)
 }
 
 /// Whether data on a device may be wanted by somebody.
@@ -447,7 +466,7 @@ fn takes_text(meta: &Metadata) -> bool {
 fn find_uses(
     sys: &Sys,
     path: &Path,
-    node: &Node,
+    node: &SysBlock,
     signatures: Signatures,
     claim: &Claim,
 ) -> Result<Vec<Use>, Refusal> {
@@ -503,20 +522,20 @@ fn is_exclusive(path: &Path) -> io::Result<bool> {
 /// sysfs (`wwid`) and its names in /dev/disk/by-id; a device that has none of
 /// these: its path and exact size.
 #[must_use]
-pub fn words(sys: &Sys, path: &Path, node: &Node) -> Vec<String> {
+pub fn words(sys: &Sys, path: &Path, node: &SysBlock) -> Vec<String> {
     let disk = node.whole();
     // A serial that several devices answer to (the namespaces of one NVMe
     // drive, the paths to one LUN, cheap USB bridges) names none of them.
-    let alone = |of: &dyn Fn(&Node) -> Option<String>| {
+    let alone = |of: &dyn Fn(&SysBlock) -> Option<String>| {
         let own = of(&disk)?;
-        let visible = |d: &Node| d.value::<u8>("hidden") != Some(1) && d.name != disk.name;
+        let visible = |d: &SysBlock| d.value::<u8>("hidden") != Some(1) && d.name != disk.name;
         let shared = sys
             .disks()
             .iter()
             .any(|other| visible(other) && of(other).as_ref() == Some(&own));
         (!shared).then_some(own)
     };
-    let wwid = |disk: &Node| disk.text("wwid").or_else(|| disk.text("device/wwid"));
+    let wwid = |disk: &SysBlock| disk.text("wwid").or_else(|| disk.text("device/wwid"));
     let mut words: Vec<String> = alone(&|disk| serial(sys, disk)).into_iter().collect();
     words.extend(by_id(sys, node));
     if node.is_partition() {
@@ -534,8 +553,6 @@ pub fn words(sys: &Sys, path: &Path, node: &Node) -> Vec<String> {
 }
 
 const UNITS: [(&str, u32); 5] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10), ("", 0)];
-/// As fio has them: powers of two.
-const LETTERS: [(&str, u32); 4] = [("T", 40), ("G", 30), ("M", 20), ("K", 10)];
 
 /// A size as a whole number of the largest unit that fits: `512MiB`.
 fn exact_size(bytes: u64) -> String {
@@ -547,11 +564,12 @@ fn exact_size(bytes: u64) -> String {
     format!("{}{unit}", bytes >> shift)
 }
 
+/// `MB` is left out: to some it is a power of ten.
 fn size_in_bytes(text: &str) -> Option<u64> {
-    let mut units = LETTERS.into_iter().chain(UNITS);
-    let (unit, shift) = units.find(|(unit, _)| text.ends_with(unit))?;
-    let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
-    number.checked_mul(1 << shift)
+    match text.strip_suffix('B') {
+        Some(unit) if !unit.ends_with('i') => None,
+        _ => parse_size(text),
+    }
 }
 
 #[cfg(test)]

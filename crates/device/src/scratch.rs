@@ -14,6 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use tempfile::TempDir;
 
 use crate::Sys;
+use crate::process::Process;
 
 /// What the names of these folders begin with.
 pub const PREFIX: &str = "fathom-";
@@ -89,7 +90,7 @@ struct Owner {
 impl Owner {
     /// `None` where the system does not tell: such a folder is never swept.
     fn of_this_process(sys: &Sys) -> Option<Self> {
-        let (pid, started) = process(&sys.path("/proc/self/stat"))?;
+        let Process { pid, started, .. } = Process::of(sys, "self")?;
         // Else /proc is that of another PID namespace.
         (pid == std::process::id()).then_some(())?;
         Some(Self {
@@ -128,8 +129,8 @@ impl Owner {
     /// processes live.
     fn is_gone(&self, sys: &Sys, own: &Self) -> bool {
         let is_known = self.boot == own.boot && self.namespace == own.namespace;
-        let now = process(&sys.path(format!("/proc/{}/stat", self.pid)));
-        is_known && now.is_none_or(|(_, started)| started != self.started)
+        let now = Process::of(sys, &self.pid.to_string());
+        is_known && now.is_none_or(|it| it.started != self.started)
     }
 }
 
@@ -174,17 +175,6 @@ fn owner(file: &Path) -> Option<Owner> {
         .read_to_string(&mut line)
         .ok()?;
     Owner::parse(&line)
-}
-
-/// Pid and start time of a `/proc/PID/stat` (proc_pid_stat(5)); the name in
-/// parentheses may hold anything, so that the last one ends it.
-fn process(stat: &Path) -> Option<(u32, u64)> {
-    let line = fs::read_to_string(stat).ok()?;
-    let pid = line.split(' ').next()?.parse().ok()?;
-    let (_, fields) = line.rsplit_once(") ")?;
-    // The state is the third field, the start time the 22nd.
-    let started = fields.split_ascii_whitespace().nth(22 - 3)?.parse().ok()?;
-    Some((pid, started))
 }
 
 /// What names this boot of this machine, and no other.

@@ -19,7 +19,7 @@ const TAIL_BYTES: u64 = 1 << 20;
 
 /// What a signature belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum SignatureClass {
     /// A file system.
     FileSystem,
     /// A table of partitions.
@@ -38,7 +38,7 @@ pub struct Signature {
     /// What it says it is, for example `ext2/3/4`.
     pub kind: &'static str,
     /// What that is.
-    pub class: Class,
+    pub class: SignatureClass,
     /// Where it was found, in bytes from the start.
     pub offset: u64,
 }
@@ -46,11 +46,11 @@ pub struct Signature {
 impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let class = match self.class {
-            Class::FileSystem => " file system",
-            Class::PartitionTable => " partition table",
-            Class::Member => " member",
-            Class::Encrypted => " encrypted volume",
-            Class::Swap => "",
+            SignatureClass::FileSystem => " file system",
+            SignatureClass::PartitionTable => " partition table",
+            SignatureClass::Member => " member",
+            SignatureClass::Encrypted => " encrypted volume",
+            SignatureClass::Swap => "",
         };
         write!(f, "{}{class} (byte {})", self.kind, self.offset)
     }
@@ -59,24 +59,29 @@ impl fmt::Display for Signature {
 /// A signature that is always at the same place.
 struct Magic {
     kind: &'static str,
-    class: Class,
+    class: SignatureClass,
     offset: u64,
     bytes: &'static [u8],
 }
 
 const fn fs(kind: &'static str, offset: u64, bytes: &'static [u8]) -> Magic {
-    magic(kind, Class::FileSystem, offset, bytes)
+    magic(kind, SignatureClass::FileSystem, offset, bytes)
 }
 
 const fn member(kind: &'static str, offset: u64, bytes: &'static [u8]) -> Magic {
-    magic(kind, Class::Member, offset, bytes)
+    magic(kind, SignatureClass::Member, offset, bytes)
 }
 
 const fn table(kind: &'static str, offset: u64, bytes: &'static [u8]) -> Magic {
-    magic(kind, Class::PartitionTable, offset, bytes)
+    magic(kind, SignatureClass::PartitionTable, offset, bytes)
 }
 
-const fn magic(kind: &'static str, class: Class, offset: u64, bytes: &'static [u8]) -> Magic {
+const fn magic(
+    kind: &'static str,
+    class: SignatureClass,
+    offset: u64,
+    bytes: &'static [u8],
+) -> Magic {
     Magic {
         kind,
         class,
@@ -136,8 +141,8 @@ const MAGICS: &[Magic] = &[
     member("device-mapper snapshot", 0, b"SnAp"),
     member("dm-verity", 0, b"verity\0\0"),
     member("dm-integrity", 0, b"integrt\0"),
-    magic("LUKS", Class::Encrypted, 0, b"LUKS\xba\xbe"),
-    magic("BitLocker", Class::Encrypted, 3, b"-FVE-FS-"),
+    magic("LUKS", SignatureClass::Encrypted, 0, b"LUKS\xba\xbe"),
+    magic("BitLocker", SignatureClass::Encrypted, 3, b"-FVE-FS-"),
     table("GPT", 512, b"EFI PART"),
     table("GPT", 4096, b"EFI PART"),
     table("BSD", 512, b"\x57\x45\x56\x82"),
@@ -147,13 +152,13 @@ const MAGICS: &[Magic] = &[
 ];
 
 /// The first and the last part of a device.
-struct Ends {
+struct DeviceEnds {
     size: u64,
     head: Vec<u8>,
     tail: Vec<u8>,
 }
 
-impl Ends {
+impl DeviceEnds {
     fn read(file: &File, size: u64) -> io::Result<Self> {
         let part = |offset: u64, length: u64| {
             let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
@@ -195,10 +200,10 @@ impl Ends {
 /// # Errors
 /// When it cannot be read.
 pub fn read(file: &File, size: u64) -> io::Result<Vec<Signature>> {
-    Ends::read(file, size).map(|ends| find(&ends))
+    DeviceEnds::read(file, size).map(|ends| find(&ends))
 }
 
-fn find(ends: &Ends) -> Vec<Signature> {
+fn find(ends: &DeviceEnds) -> Vec<Signature> {
     let mut found: Vec<Signature> = MAGICS
         .iter()
         .filter(|magic| ends.has(magic.offset, magic.bytes))
@@ -215,22 +220,30 @@ fn find(ends: &Ends) -> Vec<Signature> {
             offset,
         }));
     };
-    add("ext2/3/4", Class::FileSystem, ext(ends));
+    add("ext2/3/4", SignatureClass::FileSystem, ext(ends));
     add(
         "nilfs2 (second superblock)",
-        Class::FileSystem,
+        SignatureClass::FileSystem,
         nilfs_second(ends),
     );
-    add("swap space", Class::Swap, swap(ends));
-    add("LUKS2 (second header)", Class::Encrypted, luks_second(ends));
-    add("GPT (backup)", Class::PartitionTable, gpt_backup(ends));
-    add("Sun", Class::PartitionTable, sun(ends));
-    add("Linux RAID 0.90", Class::Member, md_0_90(ends));
-    add("Linux RAID 1.0", Class::Member, md_1_0(ends));
-    add("Intel RAID", Class::Member, intel_raid(ends));
-    add("DDF RAID", Class::Member, ddf_raid(ends));
-    add("DRBD", Class::Member, drbd(ends));
-    add("ZFS", Class::Member, zfs(ends));
+    add("swap space", SignatureClass::Swap, swap(ends));
+    add(
+        "LUKS2 (second header)",
+        SignatureClass::Encrypted,
+        luks_second(ends),
+    );
+    add(
+        "GPT (backup)",
+        SignatureClass::PartitionTable,
+        gpt_backup(ends),
+    );
+    add("Sun", SignatureClass::PartitionTable, sun(ends));
+    add("Linux RAID 0.90", SignatureClass::Member, md_0_90(ends));
+    add("Linux RAID 1.0", SignatureClass::Member, md_1_0(ends));
+    add("Intel RAID", SignatureClass::Member, intel_raid(ends));
+    add("DDF RAID", SignatureClass::Member, ddf_raid(ends));
+    add("DRBD", SignatureClass::Member, drbd(ends));
+    add("ZFS", SignatureClass::Member, zfs(ends));
     // A FAT or NTFS boot sector ends like an MBR and has code where a table would be.
     if !found
         .iter()
@@ -238,7 +251,7 @@ fn find(ends: &Ends) -> Vec<Signature> {
     {
         found.extend(mbr(ends).map(|offset| Signature {
             kind: "MBR",
-            class: Class::PartitionTable,
+            class: SignatureClass::PartitionTable,
             offset,
         }));
     }
@@ -248,14 +261,14 @@ fn find(ends: &Ends) -> Vec<Signature> {
 /// ext2/3/4: the magic 0xEF53 is only two bytes long, so the superblock at 1024
 /// must make sense too: revision 0 or 1, blocks of 1 to 64 KiB
 /// (kernel, Documentation/filesystems/ext4/super.rst).
-fn ext(ends: &Ends) -> Option<u64> {
+fn ext(ends: &DeviceEnds) -> Option<u64> {
     let sane = ends.le32(1024 + 0x18)? <= 6 && ends.le32(1024 + 0x4c)? <= 1;
     (sane && ends.has(1024 + 0x38, b"\x53\xef")).then_some(1024 + 0x38)
 }
 
 /// The copy of nilfs2's superblock in the last whole 4 KiB
 /// (kernel, include/uapi/linux/nilfs2_ondisk.h, `NILFS_SB2_OFFSET_BYTES`).
-fn nilfs_second(ends: &Ends) -> Option<u64> {
+fn nilfs_second(ends: &DeviceEnds) -> Option<u64> {
     let offset = (ends.size & !0xfff).checked_sub(4096)?;
     ends.has(offset, b"\x02\0\0\0\0\0\x34\x34")
         .then_some(offset)
@@ -263,7 +276,7 @@ fn nilfs_second(ends: &Ends) -> Option<u64> {
 
 /// Swap space, and a system suspended into it: the last 10 bytes of the first
 /// page, whose size is the maker's (mkswap(8)).
-fn swap(ends: &Ends) -> Option<u64> {
+fn swap(ends: &DeviceEnds) -> Option<u64> {
     const TEXTS: [&[u8]; 6] = [
         b"SWAPSPACE2",
         b"SWAP-SPACE",
@@ -279,14 +292,14 @@ fn swap(ends: &Ends) -> Option<u64> {
 }
 
 /// The second header of LUKS2, at one of nine places (LUKS2 On-Disk Format 2.2).
-fn luks_second(ends: &Ends) -> Option<u64> {
+fn luks_second(ends: &DeviceEnds) -> Option<u64> {
     (14..=22)
         .map(|power| 1u64 << power)
         .find(|&offset| ends.has(offset, b"SKUL\xba\xbe"))
 }
 
 /// The copy of the GPT header in the last block (UEFI 2.10, 5.3.2).
-fn gpt_backup(ends: &Ends) -> Option<u64> {
+fn gpt_backup(ends: &DeviceEnds) -> Option<u64> {
     [512, 4096]
         .into_iter()
         .filter_map(|block| ends.size.checked_sub(block))
@@ -294,7 +307,7 @@ fn gpt_backup(ends: &Ends) -> Option<u64> {
 }
 
 /// MBR: 55 AA at 510, and four entries whose first byte can only be 0 or 80h.
-fn mbr(ends: &Ends) -> Option<u64> {
+fn mbr(ends: &DeviceEnds) -> Option<u64> {
     let entries = ends.at(446, 64)?;
     let plausible = entries.chunks(16).all(|entry| entry[0] & 0x7f == 0);
     (plausible && ends.has(510, b"\x55\xaa")).then_some(510)
@@ -302,7 +315,7 @@ fn mbr(ends: &Ends) -> Option<u64> {
 
 /// Sun's disk label: DA BE at 508, and the exclusive or of all its 16-bit words
 /// is 0 (kernel, block/partitions/sun.c).
-fn sun(ends: &Ends) -> Option<u64> {
+fn sun(ends: &DeviceEnds) -> Option<u64> {
     let words = ends.at(0, 512)?.chunks_exact(2);
     let sum = words.fold([0, 0], |sum, word| [sum[0] ^ word[0], sum[1] ^ word[1]]);
     (ends.has(508, b"\xda\xbe") && sum == [0, 0]).then_some(508)
@@ -310,7 +323,7 @@ fn sun(ends: &Ends) -> Option<u64> {
 
 /// MD 0.90: in the last whole 64 KiB, in the byte order of the machine that
 /// made it (kernel, include/uapi/linux/raid/md_p.h).
-fn md_0_90(ends: &Ends) -> Option<u64> {
+fn md_0_90(ends: &DeviceEnds) -> Option<u64> {
     let offset = (ends.size & !0xffff).checked_sub(0x1_0000)?;
     let magics: [&[u8]; 2] = [b"\xfc\x4e\x2b\xa9\0\0\0\0", b"\xa9\x2b\x4e\xfc\0\0\0\0"];
     magics
@@ -321,28 +334,28 @@ fn md_0_90(ends: &Ends) -> Option<u64> {
 
 /// MD 1.0: at least 8 KiB before the end, at a multiple of 4 KiB
 /// (kernel, drivers/md/md.c, `super_1_load`).
-fn md_1_0(ends: &Ends) -> Option<u64> {
+fn md_1_0(ends: &DeviceEnds) -> Option<u64> {
     let offset = (ends.size & !0xfff).checked_sub(0x2000)?;
     ends.has(offset, b"\xfc\x4e\x2b\xa9\x01\0\0\0")
         .then_some(offset)
 }
 
 /// Intel Matrix RAID: in the last but one block (libblkid, isw_raid.c).
-fn intel_raid(ends: &Ends) -> Option<u64> {
+fn intel_raid(ends: &DeviceEnds) -> Option<u64> {
     let offset = (ends.size & !0x1ff).checked_sub(1024)?;
     ends.has(offset, b"Intel Raid ISM Cfg Sig. ")
         .then_some(offset)
 }
 
 /// DDF: the anchor header in the last block (SNIA Common RAID DDF 2.0, 4.2.1).
-fn ddf_raid(ends: &Ends) -> Option<u64> {
+fn ddf_raid(ends: &DeviceEnds) -> Option<u64> {
     let offset = (ends.size & !0x1ff).checked_sub(512)?;
     ends.has(offset, b"\xde\x11\xde\x11").then_some(offset)
 }
 
 /// DRBD 8.4 and 9 with metadata on the device itself: the last 4 KiB, magic at
 /// byte 60 (drbd-headers, drbd_meta_data.h).
-fn drbd(ends: &Ends) -> Option<u64> {
+fn drbd(ends: &DeviceEnds) -> Option<u64> {
     let offset = ends.size.checked_sub(4096)?.checked_add(60)?;
     let last = ends.at(offset, 4)?;
     let known = last[..3] == [0x83, 0x74, 0x02] && (0x6b..=0x6d).contains(&last[3]);
@@ -352,7 +365,7 @@ fn drbd(ends: &Ends) -> Option<u64> {
 /// ZFS: four labels of 256 KiB, two at either end, each with a ring of 128
 /// uberblocks from its middle on; libblkid wants four of them to be sure
 /// (OpenZFS, vdev_impl.h and uberblock_impl.h).
-fn zfs(ends: &Ends) -> Option<u64> {
+fn zfs(ends: &DeviceEnds) -> Option<u64> {
     const LABEL: u64 = 256 << 10;
     const MAGIC: u64 = 0x00ba_b10c;
     let aligned = ends.size & !(LABEL - 1);

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use fathom_model::{FormerPage, SwitchState};
 
-use crate::Node;
+use crate::SysBlock;
 use crate::cdl::file::{self, FileError};
 use crate::cdl::scsi::{self, ScsiError};
 use crate::cdl::wire::BYTES;
-use crate::cdl::{Kind, Page};
-use crate::command::{Command, Data, Issue};
+use crate::cdl::{CdlPage, Page};
+use crate::command::{Command, CommandData, Issue};
 
 /// SET FEATURES moves no data; the kernel waits as long (`SD_TIMEOUT`).
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -26,7 +26,7 @@ const PRIORITY_OFF: [(u8, u8); 1] = [(0x56, 0)];
 
 /// What I/Os with a priority are to meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum PriorityMode {
     /// A device that looks at no priority.
     Plain,
     /// NCQ priority.
@@ -76,7 +76,7 @@ pub enum SwitchError {
     #[error("the disk did not take page {kind} as it is: {}", differences.join("; "))]
     Other {
         /// The page.
-        kind: Kind,
+        kind: CdlPage,
         /// How it differs.
         differences: Vec<String>,
     },
@@ -84,7 +84,7 @@ pub enum SwitchError {
 
 /// The switches of one disk.
 pub struct Switches<'i> {
-    node: Node,
+    node: SysBlock,
     issue: &'i dyn Issue,
     ata: bool,
     /// Where files that `cdladm` reads and writes go.
@@ -95,7 +95,7 @@ impl<'i> Switches<'i> {
     /// Those of a disk. `ata` says that its pages are cdladm's matter, `folder`
     /// where the files for that go.
     #[must_use]
-    pub fn new(node: Node, ata: bool, folder: PathBuf, issue: &'i dyn Issue) -> Self {
+    pub fn new(node: SysBlock, ata: bool, folder: PathBuf, issue: &'i dyn Issue) -> Self {
         Self {
             node,
             issue,
@@ -108,7 +108,7 @@ impl<'i> Switches<'i> {
     ///
     /// # Errors
     /// When a page cannot be read.
-    pub fn found(&self, pages: &[Kind]) -> Result<SwitchState, SwitchError> {
+    pub fn found(&self, pages: &[CdlPage]) -> Result<SwitchState, SwitchError> {
         let on = |name: &str| {
             self.node
                 .value::<u8>(&format!("device/{name}"))
@@ -135,7 +135,7 @@ impl<'i> Switches<'i> {
         Some(flag("enable")? != 0)
     }
 
-    fn former(&self, kind: Kind) -> Result<FormerPage, SwitchError> {
+    fn former(&self, kind: CdlPage) -> Result<FormerPage, SwitchError> {
         let mut former = FormerPage {
             page: kind.name().to_owned(),
             bytes: None,
@@ -160,17 +160,17 @@ impl<'i> Switches<'i> {
     ///
     /// # Errors
     /// What was refused.
-    pub fn set(&self, mode: Mode) -> Result<(), SwitchError> {
-        if mode != Mode::Limits && self.is_on("cdl") == Some(true) {
+    pub fn set(&self, mode: PriorityMode) -> Result<(), SwitchError> {
+        if mode != PriorityMode::Limits && self.is_on("cdl") == Some(true) {
             self.cdl(false)?;
         }
-        if mode != Mode::NcqPriority && self.is_on("ncq_prio") == Some(true) {
+        if mode != PriorityMode::NcqPriority && self.is_on("ncq_prio") == Some(true) {
             self.ncq_priority(false)?;
         }
         match mode {
-            Mode::Plain => Ok(()),
-            Mode::NcqPriority => self.ncq_priority(true),
-            Mode::Limits => self.cdl(true),
+            PriorityMode::Plain => Ok(()),
+            PriorityMode::NcqPriority => self.ncq_priority(true),
+            PriorityMode::Limits => self.cdl(true),
         }
     }
 
@@ -246,7 +246,7 @@ impl<'i> Switches<'i> {
         }
     }
 
-    fn save(&self, kind: Kind, file: &Path) -> Result<(), SwitchError> {
+    fn save(&self, kind: CdlPage, file: &Path) -> Result<(), SwitchError> {
         let path = file.display().to_string();
         self.cdladm(&["save", "--page", kind.name(), "--file", &path])
             .map(drop)
@@ -256,7 +256,7 @@ impl<'i> Switches<'i> {
     ///
     /// # Errors
     /// When a page cannot be read.
-    pub fn show(&self, pages: &[Kind]) -> Result<String, SwitchError> {
+    pub fn show(&self, pages: &[CdlPage]) -> Result<String, SwitchError> {
         if self.ata {
             let reply = self.cdladm(&["show"])?;
             return Ok(String::from_utf8_lossy(&reply).into_owned());
@@ -305,7 +305,7 @@ impl<'i> Switches<'i> {
         let damaged = || SwitchError::Kept {
             page: former.page.clone(),
         };
-        let kind = Kind::of_name(&former.page).ok_or_else(damaged)?;
+        let kind = CdlPage::of_name(&former.page).ok_or_else(damaged)?;
         if let Some(file) = &former.file {
             return self.upload_file(&file::read(file)?, file);
         }
@@ -347,7 +347,7 @@ impl<'i> Switches<'i> {
             cdb[14] = 0xef;
             self.give(&Command::Scsi {
                 cdb,
-                data: Data::None,
+                data: CommandData::None,
                 timeout: TIMEOUT,
             })?;
         }

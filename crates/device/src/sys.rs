@@ -13,7 +13,7 @@ pub struct Sys {
 
 /// A block device as sysfs has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
+pub struct SysBlock {
     /// Kernel name, for example `sda1`.
     pub name: String,
     /// Its folder in sysfs, without links.
@@ -43,22 +43,22 @@ impl Sys {
 
     /// The block device of a number.
     #[must_use]
-    pub fn by_number(&self, major: u32, minor: u32) -> Option<Node> {
-        Node::at(&self.path(format!("/sys/dev/block/{major}:{minor}")))
+    pub fn by_number(&self, major: u32, minor: u32) -> Option<SysBlock> {
+        SysBlock::at(&self.path(format!("/sys/dev/block/{major}:{minor}")))
     }
 
     /// The block device of a kernel name. Slashes in it (`cciss/c0d0`) stand as
     /// `!` in sysfs.
     #[must_use]
-    pub fn by_name(&self, name: &str) -> Option<Node> {
+    pub fn by_name(&self, name: &str) -> Option<SysBlock> {
         let name = name.replace('/', "!");
-        Node::at(&self.path(format!("/sys/class/block/{name}")))
+        SysBlock::at(&self.path(format!("/sys/class/block/{name}")))
     }
 
     /// The block device behind a path such as /dev/sda or /dev/mapper/vg-lv;
     /// `None` when it is none.
     #[must_use]
-    pub fn by_path(&self, path: &Path) -> Option<Node> {
+    pub fn by_path(&self, path: &Path) -> Option<SysBlock> {
         let real = fs::canonicalize(self.path(path)).ok()?;
         let meta = fs::metadata(&real).ok()?;
         if meta.file_type().is_block_device() {
@@ -74,7 +74,7 @@ impl Sys {
 
     /// All block devices that are no partitions.
     #[must_use]
-    pub fn disks(&self) -> Vec<Node> {
+    pub fn disks(&self) -> Vec<SysBlock> {
         names_in(&self.path("/sys/block"))
             .iter()
             .filter_map(|name| self.by_name(name))
@@ -82,7 +82,7 @@ impl Sys {
     }
 }
 
-impl Node {
+impl SysBlock {
     fn at(link: &Path) -> Option<Self> {
         let dir = fs::canonicalize(link).ok()?;
         // Names with a slash, see `Sys::by_name`.

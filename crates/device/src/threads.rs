@@ -53,16 +53,36 @@ impl NoThread {
     }
 }
 
-impl std::error::Error for NoThread {}
+/// What to do about a process that cannot be started, where a limit is the reason;
+/// `None` where it is another.
+#[must_use]
+pub fn advice_on(error: &io::Error) -> Option<String> {
+    let is_lack = matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory
+    );
+    is_lack.then(|| NoThread::new(error).advice())
+}
 
-impl fmt::Display for NoThread {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "no thread can be started: {}", self.said)?;
+impl NoThread {
+    fn what(&self) -> String {
+        format!("no thread can be started: {}", self.said)
+    }
+
+    fn advice(&self) -> String {
         let limits = match self.limits.is_empty() {
             true => "the kernel's own limits (sysctl kernel.threads-max, vm.max_map_count)".into(),
             false => self.limits.join(", "),
         };
-        write!(f, "\n  to do: raise what limits it here: {limits}")
+        format!("raise what limits it here: {limits}")
+    }
+}
+
+impl std::error::Error for NoThread {}
+
+impl fmt::Display for NoThread {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}\n  to do: {}", self.what(), self.advice())
     }
 }
 
@@ -74,7 +94,7 @@ impl From<NoThread> for io::Error {
 
 impl From<NoThread> for Failure {
     fn from(error: NoThread) -> Self {
-        Self::new(FailureKind::NoThread, error.to_string())
+        Self::new(FailureKind::NoThread, error.what()).to_do(error.advice())
     }
 }
 

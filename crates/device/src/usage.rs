@@ -7,10 +7,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::identity::backing;
-use crate::mounts::{self, Namespace, unescape};
+use crate::loop_status;
+use crate::mounts::{self, MountNamespace, unescape};
 use crate::openers::{Opened, Openers};
 use crate::signature::Signature;
-use crate::sys::{Node, Sys};
+use crate::sys::{Sys, SysBlock, numbers};
 
 /// One use of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +72,11 @@ pub enum Use {
         /// The name it goes by.
         command: String,
     },
+    /// Somebody whom this process does not see has it open for writing.
+    OpenElsewhere {
+        /// Path of the file.
+        device: PathBuf,
+    },
 }
 
 impl fmt::Display for Use {
@@ -125,6 +131,11 @@ impl fmt::Display for Use {
                 "{} is open for writing in process {pid} ({command})",
                 device.display()
             ),
+            Self::OpenElsewhere { device } => write!(
+                f,
+                "{} is open for writing, or mapped, by somebody who is not seen from here (a container, a server in the kernel)",
+                device.display()
+            ),
         }
     }
 }
@@ -161,13 +172,15 @@ impl Use {
                 device.display()
             ),
             Self::Open { pid, command, .. } => format!("end process {pid} ({command})"),
+            Self::OpenElsewhere { .. } => "stop the program that writes to it".to_owned(),
         }
     }
 }
 
 /// What stands behind a loop device.
+#[derive(Debug)]
 enum Backing {
-    Device(Node),
+    Device(SysBlock),
     /// A file, by device and inode number.
     File(u64, u64),
     /// A path that leads nowhere in this mount namespace.
@@ -177,8 +190,9 @@ enum Backing {
 /// The uses that are known of a device and of all that is stacked on it;
 /// signatures and exclusive opening are not asked for here.
 #[must_use]
-pub fn of_device(sys: &Sys, node: &Node) -> Vec<Use> {
-    let mut walk = Walk::new(sys);
+pub fn of_device(sys: &Sys, node: &SysBlock) -> Vec<Use> {
+    let taken = Occupied::now(sys);
+    let mut walk = Walk::new(sys, &taken);
     walk.visit(node);
     if node.is_partition() {
         // Its neighbours may be in use, the disk as a whole may not.
@@ -189,13 +203,13 @@ pub fn of_device(sys: &Sys, node: &Node) -> Vec<Use> {
 
 /// The processes that have a device, its partitions, the disk it is part of, or the
 /// file behind it open for writing.
-pub(crate) fn openers(sys: &Sys, openers: &Openers, node: &Node) -> Vec<Use> {
+pub(crate) fn openers(sys: &Sys, openers: &Openers, node: &SysBlock) -> Vec<Use> {
     let mut nodes = vec![node.clone()];
     nodes.extend(node.partitions());
     if node.is_partition() {
         nodes.push(node.whole());
     }
-    let mut paths: Vec<PathBuf> = nodes.iter().map(Node::dev_path).collect();
+    let mut paths: Vec<PathBuf> = nodes.iter().map(SysBlock::dev_path).collect();
     paths.extend(node.text("loop/backing_file").map(PathBuf::from));
     paths
         .iter()
@@ -218,8 +232,8 @@ pub(crate) fn openers_of(sys: &Sys, openers: &Openers, path: &Path) -> Vec<Use> 
 }
 
 /// The uses of a regular file: as swap, and of loop devices that stand on it.
-pub(crate) fn of_file(sys: &Sys, path: &Path, meta: &fs::Metadata) -> Vec<Use> {
-    let mut walk = Walk::new(sys);
+pub(crate) fn of_file(sys: &Sys, taken: &Occupied, path: &Path, meta: &fs::Metadata) -> Vec<Use> {
+    let mut walk = Walk::new(sys, taken);
     let name = path.file_name().map(PathBuf::from).unwrap_or_default();
     for node in walk.loops_over_file((meta.dev(), meta.ino()), &name) {
         // What is on top first: it is what has to end first.
@@ -232,7 +246,7 @@ pub(crate) fn of_file(sys: &Sys, path: &Path, meta: &fs::Metadata) -> Vec<Use> {
     let same = |swap: &PathBuf| {
         fs::metadata(sys.path(swap)).is_ok_and(|m| (m.dev(), m.ino()) == (meta.dev(), meta.ino()))
     };
-    if walk.swaps.iter().any(same) {
+    if taken.swaps.iter().any(same) {
         walk.uses.push(Use::Swap {
             device: path.to_owned(),
         });
@@ -240,29 +254,43 @@ pub(crate) fn of_file(sys: &Sys, path: &Path, meta: &fs::Metadata) -> Vec<Use> {
     walk.uses
 }
 
+/// What is in use on a machine at one moment: many files are judged by one look.
+#[derive(Debug)]
+pub(crate) struct Occupied {
+    namespaces: Vec<MountNamespace>,
+    swaps: Vec<PathBuf>,
+    loops: Vec<(SysBlock, Backing)>,
+}
+
+impl Occupied {
+    pub(crate) fn now(sys: &Sys) -> Self {
+        Self {
+            namespaces: mounts::everywhere(sys),
+            swaps: swaps(sys),
+            loops: loops(sys),
+        }
+    }
+}
+
 struct Walk<'s> {
     sys: &'s Sys,
-    namespaces: Vec<Namespace>,
-    swaps: Vec<PathBuf>,
-    loops: Vec<(Node, Backing)>,
-    seen: Vec<Node>,
+    taken: &'s Occupied,
+    seen: Vec<SysBlock>,
     uses: Vec<Use>,
 }
 
 impl<'s> Walk<'s> {
-    fn new(sys: &'s Sys) -> Self {
+    fn new(sys: &'s Sys, taken: &'s Occupied) -> Self {
         Self {
             sys,
-            namespaces: mounts::everywhere(sys),
-            swaps: swaps(sys),
-            loops: loops(sys),
+            taken,
             seen: Vec::new(),
             uses: Vec::new(),
         }
     }
 
     /// A device, its partitions, and what is stacked on them.
-    fn visit(&mut self, node: &Node) {
+    fn visit(&mut self, node: &SysBlock) {
         if self.seen.contains(node) {
             return;
         }
@@ -273,12 +301,12 @@ impl<'s> Walk<'s> {
         self.look_behind(node);
     }
 
-    fn look_at(&mut self, node: &Node) {
+    fn look_at(&mut self, node: &SysBlock) {
         self.seen.push(node.clone());
         self.mounted(node);
         let swapped = |swap: &PathBuf| self.sys.by_path(swap).as_ref() == Some(node);
         let device = node.dev_path();
-        if self.swaps.iter().any(swapped) {
+        if self.taken.swaps.iter().any(swapped) {
             self.uses.push(Use::Swap {
                 device: device.clone(),
             });
@@ -308,8 +336,8 @@ impl<'s> Walk<'s> {
 
     /// Writing to a loop device writes to what is behind it, which may be in
     /// use by other ways.
-    fn look_behind(&mut self, node: &Node) {
-        let behind = self.loops.iter().find(|(over, _)| over == node);
+    fn look_behind(&mut self, node: &SysBlock) {
+        let behind = self.taken.loops.iter().find(|(over, _)| over == node);
         match behind.map(|(_, backing)| backing) {
             Some(Backing::Device(device)) => {
                 let device = device.clone();
@@ -324,10 +352,10 @@ impl<'s> Walk<'s> {
         }
     }
 
-    fn mounted(&mut self, node: &Node) {
+    fn mounted(&mut self, node: &SysBlock) {
         let number = node.number();
         let device = node.dev_path();
-        for namespace in &self.namespaces {
+        for namespace in &self.taken.namespaces {
             for mount in &namespace.mounts {
                 let same = match mount.number {
                     // btrfs mounts have numbers of their own.
@@ -350,7 +378,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    fn loops_over(&self, node: &Node) -> Vec<Node> {
+    fn loops_over(&self, node: &SysBlock) -> Vec<SysBlock> {
         let over = |backing: &Backing| match backing {
             Backing::Device(device) => device == node,
             Backing::File(..) => false,
@@ -361,7 +389,7 @@ impl<'s> Walk<'s> {
 
     /// A path of another namespace counts as this file when it has its name:
     /// one refusal too many is better than one too few.
-    fn loops_over_file(&self, file: (u64, u64), name: &Path) -> Vec<Node> {
+    fn loops_over_file(&self, file: (u64, u64), name: &Path) -> Vec<SysBlock> {
         self.loops_where(|backing| match backing {
             Backing::Device(_) => false,
             &Backing::File(device, inode) => (device, inode) == file,
@@ -369,8 +397,9 @@ impl<'s> Walk<'s> {
         })
     }
 
-    fn loops_where(&self, wanted: impl Fn(&Backing) -> bool) -> Vec<Node> {
-        self.loops
+    fn loops_where(&self, wanted: impl Fn(&Backing) -> bool) -> Vec<SysBlock> {
+        self.taken
+            .loops
             .iter()
             .filter(|(_, backing)| wanted(backing))
             .map(|(over, _)| over.clone())
@@ -392,15 +421,27 @@ fn swaps(sys: &Sys) -> Vec<PathBuf> {
 
 /// The loop devices that are set up, with what is behind them. sysfs does not
 /// list them among the holders of a device.
-fn loops(sys: &Sys) -> Vec<(Node, Backing)> {
-    let of = |node: Node| {
+///
+/// The kernel's own answer counts. The path in sysfs may lead elsewhere: that of a
+/// file that was unlinked, or of one that another mount namespace sees there.
+fn loops(sys: &Sys) -> Vec<(SysBlock, Backing)> {
+    let of = |node: SysBlock| {
         let path = PathBuf::from(node.text("loop/backing_file")?);
-        let backing = match (sys.by_path(&path), fs::metadata(sys.path(&path))) {
+        let told = loop_status::read(&sys.path(node.dev_path()));
+        let backing = match told {
+            Some(told) if told.device_number != 0 => {
+                let (major, minor) = numbers(told.device_number);
+                sys.by_number(major, minor).map(Backing::Device)
+            }
+            Some(told) => Some(Backing::File(told.file_system, told.inode)),
+            None => None,
+        };
+        let by_path = || match (sys.by_path(&path), fs::metadata(sys.path(&path))) {
             (Some(device), _) => Backing::Device(device),
             (None, Ok(meta)) => Backing::File(meta.dev(), meta.ino()),
-            (None, Err(_)) => Backing::Elsewhere(path),
+            (None, Err(_)) => Backing::Elsewhere(path.clone()),
         };
-        Some((node, backing))
+        Some((node, backing.unwrap_or_else(by_path)))
     };
     sys.disks().into_iter().filter_map(of).collect()
 }

@@ -14,8 +14,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::command::{Command, Data, Issue};
-use crate::sys::{Node, Sys, text};
+use crate::command::{Command, CommandData, Issue};
+use crate::sys::{Sys, SysBlock, text};
 
 /// Set Features and Get Features (figure 138).
 const SET_FEATURES: u8 = 0x09;
@@ -27,7 +27,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The write cache of one device, as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WriteCache {
+pub struct DeviceWriteCache {
     /// Whether it is on; `None`: the device does not tell.
     pub on: Option<bool>,
     /// What the kernel takes it for: `write back`, `write through`.
@@ -44,7 +44,7 @@ enum Way {
     None,
 }
 
-impl WriteCache {
+impl DeviceWriteCache {
     /// Asks the device behind a path; of a partition the disk it is on. Changes
     /// nothing.
     #[must_use]
@@ -87,7 +87,7 @@ impl WriteCache {
                 opcode: SET_FEATURES,
                 nsid: 0,
                 dwords: [FEATURE, u32::from(on), 0, 0, 0, 0],
-                data: Data::None,
+                data: CommandData::None,
                 timeout: TIMEOUT,
             }),
             Way::Attribute(path) => Some(Command::Attribute {
@@ -117,7 +117,7 @@ fn feature(issue: &dyn Issue, path: &Path) -> Option<bool> {
         opcode: GET_FEATURES,
         nsid: 0,
         dwords: [FEATURE, 0, 0, 0, 0, 0],
-        data: Data::None,
+        data: CommandData::None,
         timeout: TIMEOUT,
     };
     let reply = issue.issue(path, &command).ok()?;
@@ -125,7 +125,7 @@ fn feature(issue: &dyn Issue, path: &Path) -> Option<bool> {
 }
 
 /// `cache_type` of the SCSI disk that a block device is.
-fn attribute(node: &Node) -> Option<PathBuf> {
+fn attribute(node: &SysBlock) -> Option<PathBuf> {
     let disks = fs::read_dir(node.dir.join("device/scsi_disk")).ok()?;
     let first = disks.flatten().next()?;
     let attribute = first.path().join("cache_type");
@@ -137,8 +137,8 @@ mod tests {
     use super::*;
     use crate::command::{Played, Reply};
 
-    fn cache(way: Way) -> WriteCache {
-        WriteCache {
+    fn cache(way: Way) -> DeviceWriteCache {
+        DeviceWriteCache {
             on: Some(true),
             kernel: None,
             path: "/dev/nvme0n1".into(),

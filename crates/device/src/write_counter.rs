@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use crate::openers;
-use crate::sys::{Node, Sys};
+use crate::sys::{Sys, SysBlock};
 
 /// Counts from its making on. Of block devices it is what the kernel's own counter
 /// of each has, so other programs that write to them count too; I/O past the block
@@ -18,7 +18,7 @@ use crate::sys::{Node, Sys};
 pub struct WriteCounter {
     sys: Sys,
     /// With the bytes that were written before.
-    devices: Vec<(Node, u64)>,
+    devices: Vec<(SysBlock, u64)>,
     /// `None` where every target is a block device.
     processes: Option<Mutex<Processes>>,
 }
@@ -35,7 +35,7 @@ impl WriteCounter {
     /// A counter for these targets; `None` where the kernel counts for none of them.
     #[must_use]
     pub fn of<'p>(sys: &Sys, targets: impl IntoIterator<Item = &'p Path>) -> Option<Self> {
-        let mut devices: Vec<(Node, u64)> = Vec::new();
+        let mut devices: Vec<(SysBlock, u64)> = Vec::new();
         let mut has_files = false;
         for target in targets {
             match sys.by_path(target) {
@@ -45,7 +45,7 @@ impl WriteCounter {
             }
         }
         // What is written to a partition counts for its disk already.
-        let nodes: Vec<Node> = devices.iter().map(|(node, _)| node.clone()).collect();
+        let nodes: Vec<SysBlock> = devices.iter().map(|(node, _)| node.clone()).collect();
         devices.retain(|(node, _)| !node.is_partition() || !nodes.contains(&node.whole()));
         let processes = has_files.then(|| Mutex::new(Processes::now(sys)));
         (has_files || !devices.is_empty()).then(|| Self {
@@ -72,7 +72,7 @@ impl WriteCounter {
     /// Bytes so far. For files it has to be asked while the processes live.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        let device = |(node, before): &(Node, u64)| {
+        let device = |(node, before): &(SysBlock, u64)| {
             let now = node.written_bytes();
             now.map_or(0, |now| now.saturating_sub(*before))
         };

@@ -4,17 +4,17 @@
 use std::path::Path;
 
 use fathom_device::cdl::file::{parse, render};
-use fathom_device::cdl::scsi::{self, Limits, ScsiError};
+use fathom_device::cdl::scsi::{self, CdlPages, ScsiError};
 use fathom_device::cdl::wire::{BYTES, decode, encode_over};
-use fathom_device::cdl::{Bound, Kind, Page, Policy, Unit, show};
-use fathom_device::command::{Command, Data, Played, Reply};
+use fathom_device::cdl::{Bound, CdlPage, CdlUnit, Page, Policy, show};
+use fathom_device::command::{Command, CommandData, Played, Reply};
 
 const SHIPPED: [&str; 2] = [
     include_str!("../../../campaigns/cdl/T2A.cdl"),
     include_str!("../../../campaigns/cdl/T2B.cdl"),
 ];
 
-fn shipped(kind: Kind) -> Page {
+fn shipped(kind: CdlPage) -> Page {
     let page = parse(SHIPPED[kind as usize]).unwrap();
     assert_eq!(page.kind, kind);
     page
@@ -22,7 +22,7 @@ fn shipped(kind: Kind) -> Page {
 
 #[test]
 fn the_shipped_pages_have_the_usual_limits() {
-    for kind in Kind::ALL {
+    for kind in CdlPage::ALL {
         let page = shipped(kind);
         let ms: Vec<_> = page
             .descriptors
@@ -33,12 +33,12 @@ fn the_shipped_pages_have_the_usual_limits() {
         assert_eq!(ms, [&limits[..], &[None]].concat());
         assert!(page.descriptors.iter().all(|d| !d.may_fail()));
     }
-    assert_eq!(shipped(Kind::T2a).guideline.percent(), Some(20.0));
+    assert_eq!(shipped(CdlPage::T2a).guideline.percent(), Some(20.0));
 }
 
 #[test]
 fn a_page_is_the_same_as_file_and_as_bytes() {
-    for kind in Kind::ALL {
+    for kind in CdlPage::ALL {
         let page = shipped(kind);
         assert_eq!(parse(&render(&page)).unwrap(), page);
         let mut bytes = [0xff; BYTES];
@@ -47,7 +47,7 @@ fn a_page_is_the_same_as_file_and_as_bytes() {
         // What has no meaning here stays as the disk has it.
         assert_eq!((bytes[8] & 0xf0, bytes[9], bytes[39]), (0xf0, 0xff, 0xff));
         assert_eq!(bytes[0], 0x4a);
-        let other = Kind::ALL[1 - kind as usize];
+        let other = CdlPage::ALL[1 - kind as usize];
         assert!(decode(other, &bytes).is_err());
     }
 }
@@ -72,13 +72,13 @@ fn every_fault_of_a_file_is_told_with_its_line() {
     assert_eq!(told.len(), 6, "{told:#?}");
     let line = |wanted: &str| text.lines().position(|l| l == wanted).unwrap() + 1;
     for (at, what) in [
-        (line("t2cdlunits: 0x7"), "is none of 0x0"),
+        (line("t2cdlunits: 0x7"), "is not one of 0x0"),
         (line("duration-guideline: ten"), "'ten' is no number"),
         (line("max-active-time-policy: 0x1"), "0xe (abort-recovery)"),
         (line("== descriptor: 8"), "N from 1 to 7"),
         (
             line("perf-vs-duration-guideline: 0xd"),
-            "none of 0x0 to 0xc",
+            "is not one of 0x0 to 0xc",
         ),
         (1, "there is no descriptor 7"),
     ] {
@@ -94,10 +94,10 @@ fn every_fault_of_a_file_is_told_with_its_line() {
 
 #[test]
 fn limits_are_told_as_cdladm_does() {
-    let mut page = shipped(Kind::T2a);
+    let mut page = shipped(CdlPage::T2a);
     page.descriptors[1].max_active.time = 3;
     page.descriptors[1].max_active.policy = Policy(0xf);
-    page.descriptors[1].unit = Unit(0x6);
+    page.descriptors[1].unit = CdlUnit(0x6);
     let text = show::page(&page);
     for line in [
         "Page T2A:",
@@ -144,9 +144,9 @@ fn refused() -> Reply {
 #[test]
 fn a_page_is_uploaded_over_what_is_there_and_read_back() {
     let disk = Path::new("/dev/sdz");
-    let page = shipped(Kind::T2a);
+    let page = shipped(CdlPage::T2a);
     let tape = Played::new([
-        sensed(&Page::empty(Kind::T2a)),
+        sensed(&Page::empty(CdlPage::T2a)),
         good(Vec::new()),
         sensed(&page),
     ]);
@@ -158,7 +158,7 @@ fn a_page_is_uploaded_over_what_is_there_and_read_back() {
     assert_eq!(cdb[..], [0x5a, 8, 0x0a, 7, 0, 0, 0, 2, 0, 0]);
     let Command::Scsi {
         cdb,
-        data: Data::Out(list),
+        data: CommandData::Out(list),
         ..
     } = &issued[1].1
     else {
@@ -168,13 +168,13 @@ fn a_page_is_uploaded_over_what_is_there_and_read_back() {
     // No data length, no block descriptors, no PS bit.
     assert_eq!(list[..8], [0; 8]);
     assert_eq!(list[8..12], [0x4a, 7, 0, 228]);
-    assert_eq!(decode(Kind::T2a, &list[8..]).unwrap(), page);
+    assert_eq!(decode(CdlPage::T2a, &list[8..]).unwrap(), page);
 }
 
 #[test]
 fn a_disk_that_takes_something_else_is_told() {
     let disk = Path::new("/dev/sdz");
-    let page = shipped(Kind::T2b);
+    let page = shipped(CdlPage::T2b);
     let mut rounded = page.clone();
     rounded.descriptors[2].duration.time = 21;
     let tape = Played::new([sensed(&rounded), good(Vec::new()), sensed(&rounded)]);
@@ -197,14 +197,14 @@ fn a_disk_that_takes_something_else_is_told() {
 fn a_disk_says_which_page_limits_a_command() {
     let disk = Path::new("/dev/sdz");
     for (rwcdlp, support, limits) in [
-        (1, 3 | 1 << 3, Limits::Page(Kind::T2a)),
-        (1, 3 | 2 << 3, Limits::Page(Kind::T2b)),
-        (0, 3 | 1 << 3, Limits::Older),
-        (0, 3, Limits::None),
-        (1, 1 | 1 << 3, Limits::None),
+        (1, 3 | 1 << 3, CdlPages::Page(CdlPage::T2a)),
+        (1, 3 | 2 << 3, CdlPages::Page(CdlPage::T2b)),
+        (0, 3 | 1 << 3, CdlPages::Older),
+        (0, 3, CdlPages::None),
+        (1, 1 | 1 << 3, CdlPages::None),
     ] {
         let tape = Played::new([good([&[rwcdlp, support][..], &[0; 18]].concat())]);
-        assert_eq!(scsi::limits(&tape, disk, Kind::T2a).unwrap(), limits);
+        assert_eq!(scsi::limits(&tape, disk, CdlPage::T2a).unwrap(), limits);
     }
-    assert!(scsi::limits(&Played::new([refused()]), disk, Kind::T2b).is_err());
+    assert!(scsi::limits(&Played::new([refused()]), disk, CdlPage::T2b).is_err());
 }

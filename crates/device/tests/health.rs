@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fathom_device::command::{Command, Played, Reply};
 use fathom_device::{Health, Sys};
-use fathom_model::Deed;
+use fathom_model::LedgerEvent;
 
 /// A disk as the kernel shows it, with these attributes.
 fn disk(name: &str, attributes: &[(&str, &str)]) -> (tempfile::TempDir, Sys) {
@@ -112,7 +112,7 @@ fn nvme_drives_tell_by_their_smart_log() {
     assert_eq!(health.kernel_written_bytes, Some(4000 * 512));
     assert_eq!(
         health.seen(),
-        Deed::Seen {
+        LedgerEvent::Seen {
             host_written_bytes: Some(1_024_000_000_000),
             used_percent: Some(104.0),
             power_on_hours: Some(8760),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use fathom_device::drives::{self, Transport};
 use fathom_device::safety::{Confirmations, words};
 use fathom_device::usage::{Use, of_device};
-use fathom_device::{Node, Sys, environment, identity};
+use fathom_device::{Sys, SysBlock, environment, identity};
 
 struct Tree(tempfile::TempDir);
 
@@ -43,7 +43,7 @@ impl Tree {
     }
 
     /// A device at `dir`, with its links and its node in /dev.
-    fn block(&self, dir: &str, number: &str, sectors: u64) -> Node {
+    fn block(&self, dir: &str, number: &str, sectors: u64) -> SysBlock {
         let name = dir.rsplit('/').next().unwrap();
         self.write(&format!("{dir}/dev"), format!("{number}\n"));
         self.write(&format!("{dir}/size"), format!("{sectors}\n"));
@@ -53,13 +53,13 @@ impl Tree {
         self.sys().by_name(name).unwrap()
     }
 
-    fn disk(&self, dir: &str, number: &str, sectors: u64) -> Node {
+    fn disk(&self, dir: &str, number: &str, sectors: u64) -> SysBlock {
         let node = self.block(dir, number, sectors);
         self.link(&format!("/sys/block/{}", node.name), dir);
         node
     }
 
-    fn partition(&self, disk: &str, name: &str, number: &str, sectors: u64) -> Node {
+    fn partition(&self, disk: &str, name: &str, number: &str, sectors: u64) -> SysBlock {
         self.write(&format!("{disk}/{name}/partition"), "1\n");
         self.write(&format!("{disk}/{name}/start"), "2048\n");
         self.block(&format!("{disk}/{name}"), number, sectors)
@@ -72,7 +72,7 @@ impl Tree {
     }
 
     /// An NVMe drive of `namespaces`, with a partition on the first.
-    fn nvme(&self, namespaces: u32) -> Vec<Node> {
+    fn nvme(&self, namespaces: u32) -> Vec<SysBlock> {
         let controller = format!("{NVME}/nvme/nvme0");
         self.write(
             &format!("{controller}/model"),
@@ -104,7 +104,7 @@ impl Tree {
             .collect()
     }
 
-    fn sata(&self) -> Node {
+    fn sata(&self) -> SysBlock {
         let dir = format!("{SATA}/block/sda");
         let node = self.disk(&dir, "8:0", 11_721_045_168);
         self.link(&format!("{dir}/device"), SATA);
@@ -211,7 +211,7 @@ fn devices_that_are_no_hardware_say_what_they_are() {
     tree.link(&at("dm-0/slaves/loop3"), &at("loop3"));
     let array = tree.disk(&at("md0"), "9:0", 8);
     tree.write(&at("md0/md/level"), "raid1\n");
-    let backing = |node: &Node| identity::block_device(&sys, node).backing.unwrap();
+    let backing = |node: &SysBlock| identity::block_device(&sys, node).backing.unwrap();
     assert_eq!(backing(&looped), "/srv/a disk.img");
     assert_eq!(backing(&zram), "zram");
     assert_eq!(backing(&mapped), "LVM vg-root on loop3");
@@ -270,7 +270,7 @@ fn a_partition_answers_to_its_own_names_and_its_disks() {
 
 /// A disk: sda1 is mounted; sda2 is LVM, on it dm-0, mounted as / and, under
 /// another number, by btrfs; sda3 is swap.
-fn busy() -> (Tree, Node) {
+fn busy() -> (Tree, SysBlock) {
     let tree = Tree::new();
     let disk = tree.sata();
     let at = format!("{SATA}/block/sda");

@@ -206,6 +206,90 @@ fn a_mount_in_another_namespace_is_seen() {
     assert!(uses[0].starts_with(&wanted), "{uses:?}");
 }
 
+/// A file that another one covers, until it is dropped.
+struct Covered<'p>(&'p Path);
+
+impl<'p> Covered<'p> {
+    fn by(other: &Path, path: &'p Path) -> Self {
+        run("mount", &[Path::new("--bind"), other, path]).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Covered<'_> {
+    fn drop(&mut self) {
+        let _ = run("umount", &[self.0]);
+    }
+}
+
+/// The path that the kernel shows need not lead to what it has open.
+#[test]
+fn the_file_behind_a_loop_device_is_known_by_any_name() {
+    let test = "the_file_behind_a_loop_device_is_known_by_any_name";
+    let none = &Confirmations::default();
+    let dir = tempfile::tempdir().unwrap();
+    let [image, twin, other] = ["image", "twin", "other"].map(|name| dir.path().join(name));
+    File::create(&image).unwrap().set_len(SIZE).unwrap();
+    fs::write(&other, "free").unwrap();
+    fs::hard_link(&image, &twin).unwrap();
+    let disk = require!(test, LoopDevice::over(&image));
+    let behind = format!(
+        "{} is behind loop device {}",
+        twin.display(),
+        disk.path().display()
+    );
+    assert_eq!(found(&twin), [behind.as_str()]);
+    // As another mount namespace may see it.
+    let covered = Covered::by(&other, &image);
+    assert_eq!(found(&twin), [behind.as_str()]);
+    check_write(&other, none).unwrap();
+    drop(covered);
+    fs::remove_file(&image).unwrap();
+    assert_eq!(found(&twin), [behind.as_str()]);
+    // Another file by the old name is free.
+    fs::write(&image, "free").unwrap();
+    check_write(&image, none).unwrap();
+}
+
+#[test]
+fn a_file_that_is_only_mapped_is_refused() {
+    let test = "a_file_that_is_only_mapped_is_refused";
+    let none = &Confirmations::default();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("database");
+    fs::write(&file, "years of work").unwrap();
+    check_write(&file, none).unwrap();
+    let script = "import mmap, os, sys\n\
+        fd = os.open(sys.argv[1], os.O_RDWR)\n\
+        kept = mmap.mmap(fd, 0)\n\
+        os.closerange(3, 64)\n\
+        print('mapped', flush=True)\n\
+        sys.stdin.read()";
+    let python = Command::new("python3")
+        .args(["-c", script])
+        .arg(&file)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut python = require!(test, python.map_err(|e| format!("python3: {e}")));
+    let mut line = [0; 7];
+    python
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut line)
+        .unwrap();
+    let uses = found(&file);
+    let wanted = format!(
+        "{} is open for writing, or mapped, by somebody",
+        file.display()
+    );
+    assert!(uses[0].starts_with(&wanted), "{uses:?}");
+    drop(python.stdin.take());
+    python.wait().unwrap();
+    check_write(&file, none).unwrap();
+}
+
 /// A partition table with one entry: type 83h, from 1 MiB to the end.
 fn write_table(image: &File) {
     let mut sector = [0u8; 512];

@@ -7,11 +7,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use fathom_device::cdl::{Kind, Page, file};
-use fathom_device::command::{Command, Data, Issue, Reply};
+use fathom_device::cdl::{CdlPage, Page, file};
+use fathom_device::command::{Command, CommandData, Issue, Reply};
 use fathom_device::priority::{self, Interface};
-use fathom_device::switches::{Mode, SwitchError, Switches};
-use fathom_device::{Node, Sys};
+use fathom_device::switches::{PriorityMode, SwitchError, Switches};
+use fathom_device::{Sys, SysBlock};
 use fathom_model::SwitchState;
 use tempfile::TempDir;
 
@@ -52,7 +52,7 @@ impl Disk {
         page[16..32].copy_from_slice(b"libata          ");
         page[32..36].copy_from_slice(b"3.00");
         fs::write(disk.join("device/vpd_pg89"), page).unwrap();
-        for kind in Kind::ALL {
+        for kind in CdlPage::ALL {
             let page = file::render(&Page::empty(kind));
             fs::write(tree.path().join(kind.name()), page).unwrap();
         }
@@ -64,7 +64,7 @@ impl Disk {
         }
     }
 
-    fn node(&self) -> Node {
+    fn node(&self) -> SysBlock {
         Sys::recorded(self.tree.path()).by_name("sdz").unwrap()
     }
 
@@ -122,7 +122,8 @@ impl Issue for Disk {
             }
             Command::Program { argv } => self.program(argv),
             Command::Scsi {
-                data: Data::None, ..
+                data: CommandData::None,
+                ..
             } => Ok(Reply::default()),
             other => panic!("{other}"),
         }
@@ -164,12 +165,12 @@ fn ncq_priority_is_switched_on_and_off_again() {
         }
     );
     switches.scheduler("none").unwrap();
-    switches.set(Mode::Plain).unwrap();
+    switches.set(PriorityMode::Plain).unwrap();
     assert_eq!(
         disk.take(),
         ["echo none > /sys/class/block/sdz/queue/scheduler"]
     );
-    switches.set(Mode::NcqPriority).unwrap();
+    switches.set(PriorityMode::NcqPriority).unwrap();
     assert_eq!(disk.take(), ncq_on());
     assert!(switches.put_back(&found).is_empty());
     let back = ["echo mq-deadline > /sys/class/block/sdz/queue/scheduler".to_owned()];
@@ -181,11 +182,11 @@ fn ncq_priority_is_switched_on_and_off_again() {
 fn priority_and_limits_exclude_each_other_and_come_back_as_they_were() {
     let disk = Disk::new(true);
     let switches = disk.switches();
-    switches.set(Mode::NcqPriority).unwrap();
+    switches.set(PriorityMode::NcqPriority).unwrap();
     let found = switches.found(&[]).unwrap();
     assert_eq!(found.ncq_priority, Some(true));
     disk.take();
-    switches.set(Mode::Limits).unwrap();
+    switches.set(PriorityMode::Limits).unwrap();
     let on = [format!("{ON}cdl_enable")];
     assert_eq!(disk.take(), [&ncq_off()[..], &on[..]].concat());
     assert!(switches.put_back(&found).is_empty());
@@ -200,7 +201,7 @@ fn priority_and_limits_exclude_each_other_and_come_back_as_they_were() {
 fn pages_of_an_ata_disk_go_through_cdladm_and_come_back() {
     let disk = Disk::new(true);
     let switches = disk.switches();
-    let found = switches.found(&Kind::ALL).unwrap();
+    let found = switches.found(&CdlPage::ALL).unwrap();
     assert_eq!(found.pages.len(), 2);
     let kept: PathBuf = found.pages[0].file.clone().unwrap();
     assert!(kept.ends_with("state/sdz.T2A.cdl"), "{kept:?}");
@@ -215,17 +216,17 @@ fn pages_of_an_ata_disk_go_through_cdladm_and_come_back() {
             "cdladm save --page T2A --file /state/sdz.T2A.now.cdl /dev/sdz".to_owned(),
         ]
     );
-    let has = |kind: Kind| file::read(&disk.tree.path().join(kind.name())).unwrap();
-    assert_eq!(has(Kind::T2a), page);
+    let has = |kind: CdlPage| file::read(&disk.tree.path().join(kind.name())).unwrap();
+    assert_eq!(has(CdlPage::T2a), page);
     assert!(switches.put_back(&found).is_empty());
-    assert_eq!(has(Kind::T2a), Page::empty(Kind::T2a));
+    assert_eq!(has(CdlPage::T2a), Page::empty(CdlPage::T2a));
     assert!(!kept.exists());
 }
 
 #[test]
 fn without_cdladm_pages_of_an_ata_disk_are_out_of_reach() {
     let disk = Disk::new(false);
-    let error = disk.switches().found(&[Kind::T2a]).unwrap_err();
+    let error = disk.switches().found(&[CdlPage::T2a]).unwrap_err();
     assert!(matches!(error, SwitchError::NoCdladm), "{error}");
     assert!(error.to_string().contains("install cdl-tools"), "{error}");
 }
@@ -235,10 +236,10 @@ fn without_cdladm_pages_of_an_ata_disk_are_out_of_reach() {
 fn one_refusal_keeps_nothing_else_from_coming_back() {
     let disk = Disk::new(true);
     let switches = disk.switches();
-    let mut found = switches.found(&[Kind::T2b]).unwrap();
+    let mut found = switches.found(&[CdlPage::T2b]).unwrap();
     found.pages[0].page = "T2X".to_owned();
     switches.scheduler("none").unwrap();
-    switches.set(Mode::Limits).unwrap();
+    switches.set(PriorityMode::Limits).unwrap();
     let failed = switches.put_back(&found);
     assert_eq!(failed.len(), 1);
     assert!(

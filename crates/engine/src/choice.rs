@@ -28,6 +28,19 @@ pub enum Wish {
 }
 
 impl Wish {
+    /// By its name on the command line; `None`: it is not one of these.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "" | "auto" => Some(Self::Auto),
+            "fio" => Some(Self::Fio),
+            "native" => Some(Self::Native),
+            _ => None,
+        }
+    }
+}
+
+impl Wish {
     /// Its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -50,14 +63,14 @@ pub enum Chosen {
 
 /// Why an engine does not run jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lack {
+pub struct MissingCapability {
     /// What it is: nothing there, an I/O engine missing, an option not taken.
     pub kind: FailureKind,
     /// Sentences without a full stop.
     pub reasons: Vec<String>,
 }
 
-impl Lack {
+impl MissingCapability {
     /// A lack for one reason.
     #[must_use]
     pub fn new(kind: FailureKind, reason: impl Into<String>) -> Self {
@@ -80,13 +93,13 @@ impl Lack {
     }
 }
 
-impl fmt::Display for Lack {
+impl fmt::Display for MissingCapability {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(&self.reasons.join("; "))
     }
 }
 
-impl From<Failure> for Lack {
+impl From<Failure> for MissingCapability {
     /// A program that is not there; what to do about it is for the end of the message.
     fn from(failure: Failure) -> Self {
         let reason = match failure.subject {
@@ -99,7 +112,7 @@ impl From<Failure> for Lack {
 
 /// No engine runs the jobs: each that was asked for, with its lack.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoEngine(pub Vec<(&'static str, Lack)>);
+pub struct NoEngine(pub Vec<(&'static str, MissingCapability)>);
 
 impl NoEngine {
     /// The kind of the first lack: what is to be got, or mended, first.
@@ -138,9 +151,9 @@ impl std::error::Error for NoEngine {}
 /// The lacks of all engines that were asked for.
 pub fn choose(
     wish: Wish,
-    fio: impl FnOnce() -> Result<(), Lack>,
-    native: impl FnOnce() -> Result<(), Lack>,
-) -> Result<(Chosen, Option<Lack>), NoEngine> {
+    fio: impl FnOnce() -> Result<(), MissingCapability>,
+    native: impl FnOnce() -> Result<(), MissingCapability>,
+) -> Result<(Chosen, Option<MissingCapability>), NoEngine> {
     let mut lacks = Vec::new();
     if wish != Wish::Native {
         match fio() {
@@ -161,16 +174,16 @@ pub fn choose(
 ///
 /// # Errors
 /// Every option that it does not take, with its line.
-pub fn native_runs(jobs: &[JobSpec]) -> Result<(), Lack> {
+pub fn native_runs(jobs: &[JobSpec]) -> Result<(), MissingCapability> {
     let refused = native::supports(jobs).err().unwrap_or_default();
     let reasons = refused.iter().map(ToString::to_string).collect();
-    Lack::unless_none(FailureKind::BadOption, reasons)?;
+    MissingCapability::unless_none(FailureKind::BadOption, reasons)?;
     kernel_runs(jobs)
 }
 
 /// Whether the kernel offers the I/O engines of these jobs, whoever uses them.
-fn kernel_runs(jobs: &[JobSpec]) -> Result<(), Lack> {
-    Lack::unless_none(FailureKind::EngineMissing, native::kernel_lacks(jobs))
+fn kernel_runs(jobs: &[JobSpec]) -> Result<(), MissingCapability> {
+    MissingCapability::unless_none(FailureKind::EngineMissing, native::kernel_lacks(jobs))
 }
 
 /// I/O engines that every fio for Linux of the last years is built with. One
@@ -205,14 +218,14 @@ pub fn fio_runs(
     jobs: &[JobSpec],
     job_file: &str,
     extra_args: &[String],
-) -> Result<(), Lack> {
+) -> Result<(), MissingCapability> {
     kernel_runs(jobs)?;
     if are_usual(jobs) {
         return Ok(());
     }
     let cannot = |error: std::io::Error| {
         let reason = format!("{} cannot be run: {error}", program.path.display());
-        Lack::new(FailureKind::FioMissing, reason)
+        MissingCapability::new(FailureKind::FioMissing, reason)
     };
     // Side by side: each question costs a start of fio.
     let (words, missing) = std::thread::scope(|scope| {
@@ -227,9 +240,9 @@ pub fn fio_runs(
         .map_err(cannot)?
         .into_iter()
         .map(|words| with_place(words, jobs));
-    Lack::unless_none(FailureKind::BadOption, reasons.collect())?;
+    MissingCapability::unless_none(FailureKind::BadOption, reasons.collect())?;
     let missing = missing.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    Lack::unless_none(FailureKind::EngineMissing, missing)
+    MissingCapability::unless_none(FailureKind::EngineMissing, missing)
 }
 
 /// A sentence for each I/O engine of the jobs that this fio cannot load.
@@ -266,13 +279,13 @@ mod tests {
     use super::*;
     use crate::jobfile::JobFile;
 
-    fn lack(reason: &str) -> Result<(), Lack> {
-        Err(Lack::new(FailureKind::FioMissing, reason))
+    fn lack(reason: &str) -> Result<(), MissingCapability> {
+        Err(MissingCapability::new(FailureKind::FioMissing, reason))
     }
 
     #[test]
     fn fio_goes_first_and_a_wish_goes_before() {
-        let never = || -> Result<(), Lack> { panic!("must not be asked") };
+        let never = || -> Result<(), MissingCapability> { panic!("must not be asked") };
         assert_eq!(choose(Wish::Auto, || Ok(()), never).unwrap().0, Chosen::Fio);
         let (chosen, why) = choose(Wish::Auto, || lack("not here"), || Ok(())).unwrap();
         assert_eq!(
@@ -289,7 +302,7 @@ mod tests {
 
     #[test]
     fn without_any_engine_both_reasons_are_told() {
-        let jobs = |reason: &str| Err(Lack::new(FailureKind::BadOption, reason));
+        let jobs = |reason: &str| Err(MissingCapability::new(FailureKind::BadOption, reason));
         let none = choose(Wish::Auto, || lack("not here"), || jobs("x.fio:3:1: no")).unwrap_err();
         assert_eq!(none.kind(), FailureKind::FioMissing);
         assert_eq!(

@@ -11,12 +11,12 @@ use std::path::Path;
 /// Bytes written at once.
 const BLOCK: usize = 1 << 20;
 
-/// Makes a file of `from` bytes `to` bytes long, with random bytes. When it fails,
-/// or `stop` says so, the file is as it was.
+/// Makes a file of `from` bytes `to` bytes long, with random bytes; `false` when `stop`
+/// said not to. Then, and when it fails, the file is as it was.
 ///
 /// # Errors
 /// What the system says; that the file is not `from` bytes long any more.
-pub fn extend(path: &Path, from: u64, to: u64, stop: &dyn Fn() -> bool) -> io::Result<()> {
+pub fn extend(path: &Path, from: u64, to: u64, stop: &dyn Fn() -> bool) -> io::Result<bool> {
     let mut state = from ^ to;
     extend_with(path, from, to, stop, &mut |block| random(&mut state, block))
 }
@@ -28,7 +28,7 @@ pub(crate) fn extend_with(
     to: u64,
     stop: &dyn Fn() -> bool,
     fill: &mut dyn FnMut(&mut [u8]),
-) -> io::Result<()> {
+) -> io::Result<bool> {
     let mut file = OpenOptions::new().write(true).open(path)?;
     let meta = file.metadata()?;
     if !meta.is_file() || meta.len() != from {
@@ -38,8 +38,8 @@ pub(crate) fn extend_with(
     file.seek(SeekFrom::Start(from))?;
     let written = append(&mut file, to - from, stop, fill);
     match written {
-        Ok(true) => file.sync_all(),
-        other => file.set_len(from).and(other.map(|_| ())),
+        Ok(true) => file.sync_all().map(|()| true),
+        other => file.set_len(from).and(other),
     }
 }
 

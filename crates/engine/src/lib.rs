@@ -5,6 +5,7 @@
 //! results. This crate knows `model` and `device`.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use fathom_model::{Event, RunStatus};
 use serde::{Deserialize, Serialize};
+
+pub use fathom_model::Outcome;
 
 pub mod bounded;
 pub mod choice;
@@ -34,18 +37,9 @@ mod unsupported;
 
 /// Takes the events of a run in order.
 pub trait Sink {
-    /// Takes one event. [`Flow::Stop`] ends the run as an interrupt would:
+    /// Takes one event. [`ControlFlow::Break`] ends the run as an interrupt would:
     /// the record could not be written.
-    fn event(&mut self, event: Event) -> Flow;
-}
-
-/// Whether a run goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flow {
-    /// Go on.
-    Continue,
-    /// End the run now and keep what there is.
-    Stop,
+    fn event(&mut self, event: Event) -> ControlFlow<()>;
 }
 
 /// What an engine is to run.
@@ -84,19 +78,8 @@ pub enum EngineError {
     },
 }
 
-/// How the engine's run ended, beyond what the events say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// All jobs reported and none failed.
-    Complete,
-    /// Told to stop.
-    Interrupted,
-    /// A job or the engine failed; the events name each failure.
-    Failed,
-}
-
 /// Runs jobs.
-pub trait Engine {
+pub trait Engine: fmt::Debug {
     /// `fio`, `native` or `sim`.
     fn name(&self) -> &'static str;
 
@@ -124,9 +107,9 @@ pub trait Engine {
     ) -> Result<Outcome, EngineError>;
 }
 
-/// Who leads a run that is one of several on as many machines: it is told
-/// everything that happens, and says when the steps begin.
-pub trait Lead: fmt::Debug + Send + Sync {
+/// Where a run that is one of several on as many machines waits before each step:
+/// it is told everything that happens, and says when the steps begin.
+pub trait StepBarrier: fmt::Debug + Send + Sync {
     /// The run's record was begun, or is gone on with, in this folder.
     fn record(&self, dir: &Path);
 
@@ -147,24 +130,27 @@ pub trait Lead: fmt::Debug + Send + Sync {
 pub struct Control {
     stop: Arc<AtomicU8>,
     /// The same, of one step alone.
-    step_stop: Arc<AtomicU8>,
+    step_stop: Arc<AtomicBool>,
     status_requests: Arc<AtomicU32>,
     refused: Arc<AtomicBool>,
-    lead: Option<Arc<dyn Lead>>,
+    step_barrier: Option<Arc<dyn StepBarrier>>,
 }
 
 impl Control {
-    /// The same, of a run that somebody leads.
+    /// The same, of a run whose steps begin together with those of others.
     #[must_use]
-    pub fn led_by(self, lead: Arc<dyn Lead>) -> Self {
-        let lead = Some(lead);
-        Self { lead, ..self }
+    pub fn with_barrier(self, barrier: Arc<dyn StepBarrier>) -> Self {
+        let step_barrier = Some(barrier);
+        Self {
+            step_barrier,
+            ..self
+        }
     }
 
-    /// Who leads the run, where it is one of several.
+    /// Where the run waits for others before a step, if it is one of several.
     #[must_use]
-    pub fn lead(&self) -> Option<&Arc<dyn Lead>> {
-        self.lead.as_ref()
+    pub fn step_barrier(&self) -> Option<&Arc<dyn StepBarrier>> {
+        self.step_barrier.as_ref()
     }
 
     /// To be asked once everything has been checked and before anything is
@@ -172,8 +158,8 @@ impl Control {
     /// one of them refuses none may do. False: the run ends.
     #[must_use]
     pub fn all_are_ready(&self) -> bool {
-        let lead = self.lead.as_ref();
-        lead.is_none_or(|lead| lead.may_begin(0))
+        let barrier = self.step_barrier.as_ref();
+        barrier.is_none_or(|barrier| barrier.may_begin(0))
     }
 
     /// Asks the run to end; asking again asks harder (the engine is killed).
@@ -195,17 +181,19 @@ impl Control {
 
     /// Asks the step to end, where this is of one; the run goes on.
     pub fn end_step(&self) {
-        self.step_stop.store(1, Ordering::SeqCst);
+        self.step_stop.store(true, Ordering::SeqCst);
     }
 
     /// How often [`Control::stop`] was called.
     #[must_use]
     pub fn stop_requests(&self) -> u8 {
         let of_step = self.step_stop.load(Ordering::SeqCst);
-        self.stop.load(Ordering::SeqCst).saturating_add(of_step)
+        let of_run = self.stop.load(Ordering::SeqCst);
+        of_run.saturating_add(u8::from(of_step))
     }
 
-    /// Notes that a step was refused for the safety of data.
+    /// Notes that a step was refused, for the safety of data or because its figures
+    /// would mislead.
     pub fn refuse(&self) {
         self.refused.store(true, Ordering::SeqCst);
     }

@@ -21,7 +21,7 @@ impl Native {
 
     /// The same.
     #[must_use]
-    pub fn apart() -> Self {
+    pub fn in_own_process() -> Self {
         Self
     }
 }

@@ -1,7 +1,7 @@
 //! Every path that a job will read, lay out, write or create, as the file system
 //! stands: what is judged before a step begins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,16 @@ use std::path::{Path, PathBuf};
 use fathom_model::{Failure, FailureKind, JobSpec, units};
 
 use crate::jobfile::value::{self, Amount};
-use crate::jobfile::{Replay, Role, TargetUse, replay, spec, targets};
+use crate::jobfile::{Replay, Role, TargetUse, below, folders, numbered, replay, spec, targets};
 
 /// Folders of a tree that lie deeper are a circle of mounts.
 const DEEPEST: usize = 64;
+/// Names of one `filename_format` that are looked at: a second or two.
+const MOST_FORMATTED: u64 = 1 << 20;
 
 /// What a job does to a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum JobPathUse {
     /// Reads it.
     Read,
     /// Reads it after it was made, or made longer.
@@ -33,14 +35,14 @@ pub enum Action {
 }
 
 /// A path and what a job does to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PathUse {
     /// From the root on.
     pub path: PathBuf,
     /// As the job names it.
     pub named: PathBuf,
     /// What is done.
-    pub action: Action,
+    pub action: JobPathUse,
 }
 
 impl PathUse {
@@ -48,7 +50,7 @@ impl PathUse {
     #[must_use]
     pub fn layout_bytes(&self) -> u64 {
         match self.action {
-            Action::LayOut { from, to } => to.saturating_sub(from.unwrap_or(0)),
+            JobPathUse::LayOut { from, to } => to.saturating_sub(from.unwrap_or(0)),
             _ => 0,
         }
     }
@@ -59,11 +61,11 @@ impl PathUse {
         let size = |bytes: u64| units::bytes(bytes as f64);
         let named = self.named.display();
         match self.action {
-            Action::LayOut { from: None, to } => Some(format!(
+            JobPathUse::LayOut { from: None, to } => Some(format!(
                 "{named} will be created and laid out: {}",
                 size(to)
             )),
-            Action::LayOut {
+            JobPathUse::LayOut {
                 from: Some(from),
                 to,
             } => Some(format!(
@@ -84,21 +86,25 @@ impl PathUse {
 pub fn all(jobs: &[JobSpec], work_dir: &Path) -> Result<Vec<PathUse>, Failure> {
     let mut uses: Vec<PathUse> = Vec::new();
     let mut longest: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    let mut seen: HashSet<PathUse> = HashSet::new();
     for job in jobs {
         for new in of(job, work_dir)? {
             match (new.action, longest.get(&new.path)) {
                 // Several jobs read one file: it is as long as the longest of them needs.
-                (Action::LayOut { to, .. }, Some(&known)) => {
-                    if let Action::LayOut { to: had, .. } = &mut uses[known].action {
+                (JobPathUse::LayOut { to, .. }, Some(&known)) => {
+                    if let JobPathUse::LayOut { to: had, .. } = &mut uses[known].action {
                         *had = to.max(*had);
                     }
                 }
-                (Action::LayOut { .. }, None) => {
+                (JobPathUse::LayOut { .. }, None) => {
                     longest.insert(new.path.clone(), uses.len());
                     uses.push(new);
                 }
-                _ if uses.contains(&new) => {}
-                _ => uses.push(new),
+                _ if seen.contains(&new) => {}
+                _ => {
+                    seen.insert(new.clone());
+                    uses.push(new);
+                }
             }
         }
     }
@@ -111,19 +117,27 @@ pub fn all(jobs: &[JobSpec], work_dir: &Path) -> Result<Vec<PathUse>, Failure> {
 /// When the log does not tell or cannot be read, a folder cannot, or it cannot be
 /// said how long a file must be.
 pub fn of(job: &JobSpec, work_dir: &Path) -> Result<Vec<PathUse>, Failure> {
-    let mut named = targets(job);
-    named.extend(replayed(job, work_dir)?);
+    let replayed = replayed(job, work_dir)?;
+    let named = targets(job);
     let mut uses = Uses {
         job,
         work_dir,
-        end: End::of(job),
+        end: ReadExtent::of(job),
+        folders: folders(job),
         list: Vec::new(),
+        seen: HashSet::new(),
     };
-    for target in &named {
+    for target in named.iter().chain(&replayed) {
         uses.add(target).map_err(|error| {
             let what = format!("{error}");
             Failure::new(FailureKind::Open, what).about(target.path.display().to_string())
         })?;
+    }
+    for target in &replayed {
+        uses.also_below(&target.path, target.writes);
+    }
+    if let Some(path) = job.value("replay_redirect") {
+        uses.also_below(Path::new(path), true);
     }
     let unsure = uses.list.iter().find(|used| uses.end.is_unsure(used));
     match unsure {
@@ -134,6 +148,14 @@ pub fn of(job: &JobSpec, work_dir: &Path) -> Result<Vec<PathUse>, Failure> {
             Err(Failure::new(FailureKind::NoSize, what).about(subject))
         }
     }
+}
+
+/// The verify states that a job leaves in `folder` when fio is given it as `--aux-path`:
+/// the first, and all that are there.
+#[must_use]
+pub fn states(job: &JobSpec, folder: &Path) -> Vec<PathBuf> {
+    let first = folder.join(format!("local-{}-0-verify.state", job.name));
+    and_alike(&first, Path::new(""))
 }
 
 fn replayed(job: &JobSpec, work_dir: &Path) -> Result<Vec<TargetUse>, Failure> {
@@ -157,8 +179,10 @@ fn replayed(job: &JobSpec, work_dir: &Path) -> Result<Vec<TargetUse>, Failure> {
 struct Uses<'j> {
     job: &'j JobSpec,
     work_dir: &'j Path,
-    end: End,
+    end: ReadExtent,
+    folders: Vec<String>,
     list: Vec<PathUse>,
+    seen: HashSet<PathUse>,
 }
 
 impl Uses<'_> {
@@ -169,15 +193,16 @@ impl Uses<'_> {
                 self.push(&target.path, action);
             }
             Role::Log => {
-                for path in self.and_alike(&target.path) {
-                    self.push(&path, Action::Log);
+                for path in and_alike(&target.path, self.work_dir) {
+                    self.push(&path, JobPathUse::Log);
                 }
             }
             Role::Tree => self.tree(&target.path, target.writes, 0)?,
+            Role::Format => self.formatted(&target.path, target.writes)?,
             Role::Folder => {
                 let action = match target.writes {
-                    true => Action::Write,
-                    false => Action::Read,
+                    true => JobPathUse::Write,
+                    false => JobPathUse::Read,
                 };
                 self.push(&target.path, action);
                 // The first name tells what making a file there means; all that
@@ -196,7 +221,19 @@ impl Uses<'_> {
         Ok(())
     }
 
-    fn push(&mut self, named: &Path, action: Action) {
+    /// A name that `directory` is not meant for. Where that stands before `opendir`, or
+    /// a log is replayed, fio puts it in front all the same: what is there counts.
+    fn also_below(&mut self, path: &Path, writes: bool) {
+        let again: Vec<PathBuf> = below(&self.folders, path).collect();
+        for path in again {
+            if fs::symlink_metadata(self.work_dir.join(&path)).is_ok() {
+                let action = self.action(&path, writes);
+                self.push(&path, action);
+            }
+        }
+    }
+
+    fn push(&mut self, named: &Path, action: JobPathUse) {
         // Without the `.` in it, and the slash behind.
         let path = self.work_dir.join(named).components().collect();
         let used = PathUse {
@@ -204,24 +241,46 @@ impl Uses<'_> {
             named: named.to_owned(),
             action,
         };
-        if !self.list.contains(&used) {
+        if self.seen.insert(used.clone()) {
             self.list.push(used);
         }
     }
 
-    fn action(&self, named: &Path, writes: bool) -> Action {
+    fn action(&self, named: &Path, writes: bool) -> JobPathUse {
         if writes {
-            return Action::Write;
+            return JobPathUse::Write;
         }
         let meta = fs::metadata(self.work_dir.join(named)).ok();
         let real = meta.as_ref().map(fs::Metadata::len);
         let is_file = meta.is_none_or(|meta| meta.is_file());
         match self.end.bytes(real.unwrap_or(0)) {
             Some(to) if is_file && real.is_none_or(|real| real < to) => {
-                Action::LayOut { from: real, to }
+                JobPathUse::LayOut { from: real, to }
             }
-            _ => Action::Read,
+            _ => JobPathUse::Read,
         }
+    }
+
+    /// The files of a `filename_format` that are there, and the first of all: it tells
+    /// what making one means.
+    fn formatted(&mut self, pattern: &Path, writes: bool) -> io::Result<()> {
+        let clones = spec::numjobs(self.job).max(1);
+        let files = spec::number(self.job, "nrfiles").unwrap_or(1).max(1);
+        if clones.saturating_mul(files) > MOST_FORMATTED {
+            let what = "its filename_format names more files than can be looked at: leave it out, or have fewer of nrfiles and numjobs";
+            return Err(io::Error::other(what));
+        }
+        let pattern = pattern.to_string_lossy();
+        for (clone, file) in (0..clones).flat_map(|clone| (0..files).map(move |file| (clone, file)))
+        {
+            let path = PathBuf::from(numbered(&pattern, clone, file));
+            let is_there = || fs::symlink_metadata(self.work_dir.join(&path)).is_ok();
+            if (clone, file) == (0, 0) || is_there() {
+                let action = self.action(&path, writes);
+                self.push(&path, action);
+            }
+        }
+        Ok(())
     }
 
     /// The files of a tree, as fio gathers them: neither links nor devices
@@ -237,6 +296,7 @@ impl Uses<'_> {
             if kind.is_file() {
                 let action = self.action(&path, writes);
                 self.push(&path, action);
+                self.also_below(&path, writes);
             } else if kind.is_dir() {
                 self.tree(&path, writes, depth + 1)?;
             }
@@ -253,57 +313,57 @@ impl Uses<'_> {
             rest.and_then(|rest| rest.split_once('.'))
                 .is_some_and(|(job, file)| number(job) && number(file))
         };
-        self.files_where(folder, &is_ours)
+        files_where(self.work_dir, folder, &is_ours)
     }
+}
 
-    /// A log, and those beside it that differ in their number, or are packed.
-    fn and_alike(&self, log: &Path) -> Vec<PathBuf> {
-        let mut logs = vec![log.to_owned()];
-        let name = log.file_name().map(|name| name.to_string_lossy());
-        let name = name.unwrap_or_default();
-        // `x_lat.1.log`, `local-x-0-verify.state`: what stands before the number.
-        let stem = name
-            .strip_suffix("1.log")
-            .or_else(|| name.strip_suffix("0-verify.state"));
-        if let Some(stem) = stem {
-            let is_alike = |other: &str| {
-                let end = [".log", ".log.fz", "-verify.state"];
-                other.starts_with(stem) && end.iter().any(|end| other.ends_with(end))
-            };
-            let folder = log.parent().unwrap_or(Path::new(""));
-            logs.extend(self.files_where(folder, &is_alike));
-        }
-        logs
+/// A log, and those beside it that differ in their number, or are packed.
+fn and_alike(log: &Path, work_dir: &Path) -> Vec<PathBuf> {
+    let mut logs = vec![log.to_owned()];
+    let name = log.file_name().map(|name| name.to_string_lossy());
+    let name = name.unwrap_or_default();
+    // `x_lat.1.log`, `local-x-0-verify.state`: what stands before the number.
+    let stem = name
+        .strip_suffix("1.log")
+        .or_else(|| name.strip_suffix("0-verify.state"));
+    if let Some(stem) = stem {
+        let is_alike = |other: &str| {
+            let end = [".log", ".log.fz", "-verify.state"];
+            other.starts_with(stem) && end.iter().any(|end| other.ends_with(end))
+        };
+        let folder = log.parent().unwrap_or(Path::new(""));
+        logs.extend(files_where(work_dir, folder, &is_alike));
     }
+    logs
+}
 
-    fn files_where(&self, folder: &Path, wanted: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
-        let entries = fs::read_dir(self.work_dir.join(folder));
-        let names = entries.into_iter().flatten().flatten();
-        let names = names.map(|entry| entry.file_name());
-        names
-            .filter(|name| wanted(&name.to_string_lossy()))
-            .map(|name| folder.join(name))
-            .collect()
-    }
+fn files_where(work_dir: &Path, folder: &Path, wanted: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
+    let entries = fs::read_dir(work_dir.join(folder));
+    let names = entries.into_iter().flatten().flatten();
+    let names = names.map(|entry| entry.file_name());
+    names
+        .filter(|name| wanted(&name.to_string_lossy()))
+        .map(|name| folder.join(name))
+        .collect()
 }
 
 /// How long a reading job wants its files (filesetup.c, setup_files).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct End {
+struct ReadExtent {
     /// Bytes from the offset on; `None` when they follow from the file itself.
-    part: Option<Part>,
+    part: Option<TargetPart>,
     offset: Amount,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum TargetPart {
     /// `size`, with what the job's clones begin further on.
     Bytes(u64),
     /// `filesize`: the whole file's length, unless it is within these bounds.
     Whole(u64, u64),
 }
 
-impl End {
+impl ReadExtent {
     fn of(job: &JobSpec) -> Self {
         let reads = spec::rw(job).is_some_and(|rw| rw.reads);
         let offset = spec::amount(job, "offset").unwrap_or(Amount::Number(0));
@@ -318,8 +378,8 @@ impl End {
     fn bytes(&self, real: u64) -> Option<u64> {
         match self.part? {
             // Any length within the bounds will do: the longest.
-            Part::Whole(low, high) => (real < low).then_some(high),
-            Part::Bytes(bytes) => Some(self.start(real).saturating_add(bytes)),
+            TargetPart::Whole(low, high) => (real < low).then_some(high),
+            TargetPart::Bytes(bytes) => Some(self.start(real).saturating_add(bytes)),
         }
     }
 
@@ -339,10 +399,10 @@ impl End {
     fn is_unsure(&self, used: &PathUse) -> bool {
         let share = matches!(self.offset, Amount::Percent(1..));
         share
-            && matches!(self.part, Some(Part::Bytes(_)))
+            && matches!(self.part, Some(TargetPart::Bytes(_)))
             && matches!(
                 used.action,
-                Action::LayOut {
+                JobPathUse::LayOut {
                     from: Some(1..),
                     ..
                 }
@@ -350,7 +410,7 @@ impl End {
     }
 }
 
-fn part(job: &JobSpec) -> Option<Part> {
+fn part(job: &JobSpec) -> Option<TargetPart> {
     let base = spec::base(job);
     if let Some(text) = job.value("filesize") {
         let size = |bound: &str| value::size(bound, base);
@@ -359,7 +419,7 @@ fn part(job: &JobSpec) -> Option<Part> {
             .or_else(|_| value::range(text, size))
             .ok()?;
         let [low, high] = [low, high].map(|bytes| u64::try_from(bytes).ok());
-        return Some(Part::Whole(low?, high?));
+        return Some(TargetPart::Whole(low?, high?));
     }
     let Amount::Number(size) = spec::size(job)? else {
         return None;
@@ -387,7 +447,7 @@ fn part(job: &JobSpec) -> Option<Part> {
         Some(Amount::Number(bytes)) => u64::try_from(bytes).unwrap_or(0).saturating_mul(clones),
         _ => 0,
     };
-    Some(Part::Bytes(
+    Some(TargetPart::Bytes(
         (size / files)
             .saturating_add(longer)
             .saturating_add(further),

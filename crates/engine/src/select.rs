@@ -4,9 +4,9 @@ use std::path::Path;
 
 use fathom_model::FailureKind;
 
-use crate::choice::{self, Chosen, Lack, NoEngine, Wish};
+use crate::choice::{self, Chosen, MissingCapability, NoEngine, Wish};
 use crate::fio::Fio;
-use crate::fio::guard::Place;
+use crate::fio::guard::GuardPlace;
 use crate::fio::version::Program;
 use crate::native::Native;
 use crate::sim::Sim;
@@ -14,16 +14,18 @@ use crate::{Engine, EngineError, Request};
 
 /// What runs the jobs.
 #[derive(Debug)]
-pub enum Selected {
+pub enum EngineHandle {
     /// fio.
     Fio(Fio),
     /// The engine inside Fathom.
     Native(Native),
     /// No engine: a simulation.
     Sim(Box<Sim>),
+    /// The engine of another machine.
+    Remote(Box<dyn Engine>),
 }
 
-impl Selected {
+impl EngineHandle {
     /// Chooses between fio and the native engine as [`choice::choose`] does;
     /// `fio` says what this fio lacks for the jobs (not asked when no other
     /// engine would do), `native` what the other one lacks. With the native
@@ -36,11 +38,11 @@ impl Selected {
     pub fn choose(
         wish: Wish,
         fio: Option<&Path>,
-        fio_runs: impl FnOnce(&Program) -> Result<(), Lack>,
-        native_runs: impl FnOnce() -> Result<(), Lack>,
-    ) -> Result<(Self, Option<Lack>), NoEngine> {
+        fio_runs: impl FnOnce(&Program) -> Result<(), MissingCapability>,
+        native_runs: impl FnOnce() -> Result<(), MissingCapability>,
+    ) -> Result<(Self, Option<MissingCapability>), NoEngine> {
         let mut found = None;
-        let with_fio = || -> Result<(), Lack> {
+        let with_fio = || -> Result<(), MissingCapability> {
             let program = Program::find(fio)?;
             if wish == Wish::Auto {
                 fio_runs(&program)?;
@@ -50,8 +52,8 @@ impl Selected {
         };
         let (chosen, passed_over) = choice::choose(wish, with_fio, native_runs)?;
         let selected = match (chosen, found) {
-            (Chosen::Fio, Some(program)) => Self::Fio(Fio::new(program, Place::Process)),
-            _ => Self::Native(Native::apart()),
+            (Chosen::Fio, Some(program)) => Self::Fio(Fio::new(program, GuardPlace::Process)),
+            _ => Self::Native(Native::in_own_process()),
         };
         Ok((selected, passed_over))
     }
@@ -62,8 +64,12 @@ impl Selected {
     /// When the file is wrong.
     pub fn simulation(device: Option<&Path>) -> Result<Self, NoEngine> {
         let sim = Sim::read(device);
-        sim.map(|sim| Self::Sim(Box::new(sim)))
-            .map_err(|reason| NoEngine(vec![("sim", Lack::new(FailureKind::BadOption, reason))]))
+        sim.map(|sim| Self::Sim(Box::new(sim))).map_err(|reason| {
+            NoEngine(vec![(
+                "sim",
+                MissingCapability::new(FailureKind::BadOption, reason),
+            )])
+        })
     }
 
     /// As what runs.
@@ -73,6 +79,7 @@ impl Selected {
             Self::Fio(fio) => fio,
             Self::Native(native) => native,
             Self::Sim(sim) => sim.as_ref(),
+            Self::Remote(engine) => engine.as_ref(),
         }
     }
 
@@ -82,14 +89,14 @@ impl Selected {
         matches!(self, Self::Sim(_))
     }
 
-    /// The command that it would execute; empty when it executes none.
+    /// The command that it would execute here; empty when it executes none.
     ///
     /// # Errors
     /// When fio cannot be asked how.
     pub fn command(&self, request: &Request) -> Result<Vec<String>, EngineError> {
         match self {
             Self::Fio(fio) => fio.command(request),
-            Self::Native(_) | Self::Sim(_) => Ok(Vec::new()),
+            Self::Native(_) | Self::Sim(_) | Self::Remote(_) => Ok(Vec::new()),
         }
     }
 }

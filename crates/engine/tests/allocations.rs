@@ -5,12 +5,13 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use fathom_engine::native::Native;
-use fathom_engine::{Control, Engine, Flow, Outcome, Request, Sink};
+use fathom_engine::{Control, Engine, Outcome, Request, Sink};
 use fathom_model::Event;
 
 /// Allocations of all threads but those that said they are not counted.
@@ -44,8 +45,8 @@ static ALLOCATOR: Counting = Counting;
 struct Deaf;
 
 impl Sink for Deaf {
-    fn event(&mut self, _: Event) -> Flow {
-        Flow::Continue
+    fn event(&mut self, _: Event) -> ControlFlow<()> {
+        ControlFlow::Continue(())
     }
 }
 

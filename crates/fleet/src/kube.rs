@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use fathom_engine::Control;
+use fathom_engine::bounded::{LEFT_OUT, TEXT_BYTES_MAX};
 use futures_util::future::{self, Either};
 use futures_util::stream::{self, StreamExt as _};
 use k8s_openapi::api::authorization::v1::{
@@ -23,6 +24,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::mpsc;
 
 mod talk;
 
@@ -36,6 +38,8 @@ const AT_ONCE: usize = 16;
 const NOTICE: Duration = Duration::from_millis(50);
 /// More than any output of a command: the figures of a phase are the longest.
 const OUTPUT_BYTES_MAX: u64 = 256 << 20;
+/// More than any output of one of many commands that run side by side.
+const SMALL_BYTES_MAX: u64 = 16 << 20;
 /// More than anybody reads of what a pod wrote.
 const LOG_BYTES_MAX: i64 = 1 << 20;
 /// Who made an object, for the API server's records.
@@ -65,6 +69,14 @@ pub enum KubeError {
         /// The time that was waited.
         after: Duration,
     },
+    /// A command says more than any of its kind does, and is heard no further.
+    #[error("{what}: it says far more than was asked for (over {mib} MiB)")]
+    TooMuch {
+        /// What was asked.
+        what: String,
+        /// What was heard of it.
+        mib: u64,
+    },
     /// The wait was cut short: the run was told to stop.
     #[error("interrupted")]
     Interrupted,
@@ -92,7 +104,7 @@ impl KubeError {
                 code: 0,
             } => Self::Api {
                 what,
-                reason: format!("the API server at {server} cannot be spoken to: {reason}"),
+                reason: format!("cannot talk to the API server at {server}: {reason}"),
                 code: 0,
             },
             answered => answered,
@@ -129,7 +141,7 @@ fn whole(error: &dyn std::error::Error) -> String {
 
 /// What a command in a pod gave.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ran {
+pub struct PodCommand {
     /// Its exit code; `None` when it could not be started or was cut off.
     pub code: Option<i32>,
     /// Its standard output.
@@ -140,14 +152,14 @@ pub struct Ran {
 
 /// A kind of object: `v1`, `Pod`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kind {
+pub struct ObjectKind {
     /// Group and version as manifests have them.
     pub api_version: &'static str,
     /// Name of the kind.
     pub kind: &'static str,
 }
 
-impl Kind {
+impl ObjectKind {
     /// A kind by its group and version, and its name.
     #[must_use]
     pub const fn new(api_version: &'static str, kind: &'static str) -> Self {
@@ -343,7 +355,7 @@ impl Cluster {
     /// What the API server says.
     pub fn get(
         &self,
-        kind: Kind,
+        kind: ObjectKind,
         namespace: Option<&str>,
         name: &str,
     ) -> Result<Option<Value>, KubeError> {
@@ -359,7 +371,7 @@ impl Cluster {
     /// What the API server says.
     pub fn list(
         &self,
-        kind: Kind,
+        kind: ObjectKind,
         namespace: Option<&str>,
         labels: &str,
         fields: &str,
@@ -378,7 +390,7 @@ impl Cluster {
     /// What the API server says.
     pub fn delete(
         &self,
-        kind: Kind,
+        kind: ObjectKind,
         namespace: Option<&str>,
         name: &str,
         uid: &str,
@@ -460,8 +472,8 @@ impl Cluster {
         argv: &[&str],
         stdin: Option<&[u8]>,
         limit: Duration,
-    ) -> Result<Ran, KubeError> {
-        let command = self.command(namespace, pod, argv, stdin, limit);
+    ) -> Result<PodCommand, KubeError> {
+        let command = self.command(namespace, pod, argv, stdin, (limit, OUTPUT_BYTES_MAX));
         self.runtime.block_on(command)
     }
 
@@ -472,10 +484,10 @@ impl Cluster {
         namespace: &str,
         commands: &[(&str, &[&str])],
         limit: Duration,
-    ) -> Vec<Result<Ran, KubeError>> {
+    ) -> Vec<Result<PodCommand, KubeError>> {
         let each = commands
             .iter()
-            .map(|(pod, argv)| self.command(namespace, pod, argv, None, limit));
+            .map(|(pod, argv)| self.command(namespace, pod, argv, None, (limit, SMALL_BYTES_MAX)));
         let all = stream::iter(each).buffered(AT_ONCE).collect();
         self.runtime.block_on(all)
     }
@@ -489,7 +501,7 @@ impl Cluster {
         namespace: &str,
         commands: &[(&str, &[&str])],
         limit: Duration,
-    ) -> Result<Vec<Ran>, KubeError> {
+    ) -> Result<Vec<PodCommand>, KubeError> {
         self.exec_each(namespace, commands, limit)
             .into_iter()
             .collect()
@@ -506,10 +518,10 @@ impl Cluster {
         commands: &[(&str, &[&str])],
         limit: Duration,
         (slow, tell): (Duration, &mut dyn FnMut()),
-    ) -> Result<Vec<Ran>, KubeError> {
+    ) -> Result<Vec<PodCommand>, KubeError> {
         let each = commands
             .iter()
-            .map(|(pod, argv)| self.command(namespace, pod, argv, None, limit));
+            .map(|(pod, argv)| self.command(namespace, pod, argv, None, (limit, SMALL_BYTES_MAX)));
         let all = stream::iter(each).buffered(AT_ONCE).collect::<Vec<_>>();
         let ran = self.runtime.block_on(async {
             match future::select(Box::pin(all), Box::pin(tokio::time::sleep(slow))).await {
@@ -529,17 +541,21 @@ impl Cluster {
         pod: &str,
         argv: &[&str],
         stdin: Option<&[u8]>,
-        limit: Duration,
-    ) -> Result<Ran, KubeError> {
+        (limit, most): (Duration, u64),
+    ) -> Result<PodCommand, KubeError> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
         let parameters = AttachParams::default().stdin(stdin.is_some()).stderr(true);
         let what = format!("{} in {pod}", argv.first().unwrap_or(&"nothing"));
         let waits = self.waits();
-        in_time(&what, limit, &waits, async {
+        let ran = in_time(&what, limit, &waits, async {
             let process = pods.exec(pod, argv.iter().copied(), &parameters).await?;
-            Ok(to_end(process, stdin).await)
+            Ok(to_end(process, stdin, most).await)
+        });
+        // Its connection has ended with the answer.
+        ran.await?.ok_or(KubeError::TooMuch {
+            what,
+            mib: most >> 20,
         })
-        .await
     }
 
     fn api(&self, api_version: &str, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
@@ -600,8 +616,12 @@ fn runtime_and_client(config: Config) -> Result<(tokio::runtime::Runtime, Client
 }
 
 /// Gives a process its input and takes all its outputs at once: whichever waited
-/// for the other could wait for ever.
-async fn to_end(mut process: AttachedProcess, stdin: Option<&[u8]>) -> Ran {
+/// for the other could wait for ever. `None`: it says more than `most` bytes.
+async fn to_end(
+    mut process: AttachedProcess,
+    stdin: Option<&[u8]>,
+    most: u64,
+) -> Option<PodCommand> {
     let (input, out, err) = (process.stdin(), process.stdout(), process.stderr());
     let status = process.take_status();
     let give = async {
@@ -612,16 +632,33 @@ async fn to_end(mut process: AttachedProcess, stdin: Option<&[u8]>) -> Ran {
         }
     };
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    let heard = future::join3(give, all(out, &mut stdout), all(err, &mut stderr));
-    let status = ended(heard, status).await;
+    let text = TEXT_BYTES_MAX as u64;
+    let (floods, is_flooded) = mpsc::unbounded_channel();
+    let heard = future::join3(
+        give,
+        all(out, &mut stdout, (most, most), &floods),
+        all(err, &mut stderr, (text, most), &floods),
+    );
+    let ended = Box::pin(ended(heard, status));
+    let status = match future::select(ended, Box::pin(flood(is_flooded))).await {
+        Either::Left((status, _)) => Some(status),
+        Either::Right(_) => None,
+    };
     // What came before a cut is kept.
     drop(process);
-    let (code, words) = exit_of(status);
+    let (code, words) = exit_of(status?);
     stderr.extend(words.unwrap_or_default().into_bytes());
-    Ran {
+    Some(PodCommand {
         code,
         stdout,
         stderr,
+    })
+}
+
+/// Waits until an output says too much.
+async fn flood(mut is_flooded: mpsc::UnboundedReceiver<()>) {
+    if is_flooded.recv().await.is_none() {
+        future::pending::<()>().await;
     }
 }
 
@@ -644,12 +681,27 @@ fn exit_of(status: Option<Status>) -> (Option<i32>, Option<String>) {
     }
 }
 
-async fn all(input: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) {
-    if let Some(mut input) = input {
-        // How it ended is told by the status.
-        let _ = (&mut input).take(OUTPUT_BYTES_MAX).read_to_end(bytes).await;
-        // Who cannot write does not end.
-        let _ = tokio::io::copy(&mut input, &mut tokio::io::sink()).await;
+/// Keeps so many bytes of an output, and hears so many; more is a flood.
+async fn all(
+    input: Option<impl AsyncRead + Unpin>,
+    bytes: &mut Vec<u8>,
+    (kept, most): (u64, u64),
+    floods: &mpsc::UnboundedSender<()>,
+) {
+    let Some(mut input) = input else { return };
+    // How it ended is told by the status.
+    let _ = (&mut input).take(kept).read_to_end(bytes).await;
+    // Who cannot write does not end.
+    let rest = most - kept + 1;
+    let mut rest_of_it = input.take(rest);
+    let further = tokio::io::copy(&mut rest_of_it, &mut tokio::io::sink()).await;
+    let further = further.unwrap_or(0);
+    if further > 0 && kept < most {
+        bytes.extend_from_slice(format!("\n{LEFT_OUT}\n").as_bytes());
+    }
+    if further == rest {
+        // Who waits for it ends with this.
+        let _ = floods.send(());
     }
 }
 

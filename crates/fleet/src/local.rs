@@ -1,26 +1,15 @@
 //! Runs steps on this machine: one stream of events into the record and to an
 //! observer.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
-use fathom_engine::{Control, Engine, EngineError, Flow, Lead, Outcome, Request, Sink};
+use fathom_engine::{Control, Engine, EngineError, Outcome, Request, Sink, StepBarrier};
 use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
 
 use crate::{MaxErrors, TargetCheck};
-
-/// One step of a run: what the engine is asked for, under a name.
-#[derive(Debug, Clone)]
-pub struct StepRequest {
-    /// Name of the step: the job file's, the test's.
-    pub name: String,
-    /// What to run.
-    pub request: Request,
-    /// Most failed I/Os of each job; `None`: as many as the job goes past.
-    pub max_errors: Option<MaxErrors>,
-}
 
 /// Why a run could not be kept to its end. What was written until then stays.
 #[derive(Debug, thiserror::Error)]
@@ -33,58 +22,6 @@ pub enum FleetError {
         /// What happened.
         source: RecordError,
     },
-}
-
-/// Runs the steps one after the other and closes the record. A step that fails
-/// does not keep the next one from running; a stop does. `targets` is `None` for jobs
-/// that touch nothing of this machine.
-///
-/// # Errors
-/// When the record could not be written; the run was stopped then.
-pub fn run(
-    engine: &dyn Engine,
-    steps: &[StepRequest],
-    writer: Writer,
-    targets: Option<TargetCheck>,
-    control: &Control,
-    observer: &mut dyn FnMut(&Event),
-) -> Result<(PathBuf, RunStatus), FleetError> {
-    let mut session = Session::new(writer, targets, control, observer, 0);
-    let started = Instant::now();
-    let of = u32::try_from(steps.len()).unwrap_or(u32::MAX);
-    let mut status = RunStatus::Complete;
-    for (step, request) in (1..).zip(steps) {
-        session.at(u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX));
-        let name = request.name.clone();
-        let point = None;
-        session.event(Event::Step {
-            step,
-            of,
-            name,
-            point,
-        });
-        let mut exceeded = Vec::new();
-        let counts_failed = engine.name() != "native";
-        let mut watch = |event: &Event| {
-            if let (Event::Finished { results }, Some(most)) = (event, request.max_errors) {
-                exceeded = most.exceeded(results, counts_failed);
-            }
-            Flow::Continue
-        };
-        let outcome = session.run_until(engine, &request.request, control, &mut watch);
-        match session.judge(outcome, exceeded) {
-            Outcome::Complete => {}
-            Outcome::Failed => status = RunStatus::Failed,
-            Outcome::Interrupted => {
-                status = RunStatus::Interrupted;
-                break;
-            }
-        }
-        if !session.is_recorded() {
-            break;
-        }
-    }
-    session.close(status)
 }
 
 fn note_refusal(failure: &Failure, control: &Control) {
@@ -116,32 +53,33 @@ pub struct Session<'o> {
     error: Option<RecordError>,
     /// Begin of the step: the engine counts from there.
     offset_ms: u64,
-    /// End of the last interval.
-    t_ms: u64,
     /// `None`: what the steps use is not of this machine.
     targets: Option<TargetCheck>,
     /// Who leads it, where it is one of several.
-    lead: Option<Arc<dyn Lead>>,
+    lead: Option<Arc<dyn StepBarrier>>,
     /// The step that was told last and has not begun yet. The steps of a stage
     /// are nobody's but this machine's: they are not waited with.
     step: Option<u32>,
     in_stage: bool,
+    /// Whether a step is in progress.
+    is_in_step: bool,
+    max_errors: Option<MaxErrors>,
 }
 
 impl Sink for Session<'_> {
-    fn event(&mut self, event: Event) -> Flow {
-        self.take(event, &mut |_| Flow::Continue)
+    fn event(&mut self, event: Event) -> ControlFlow<()> {
+        self.take(event, &mut |_| ControlFlow::Continue(()))
     }
 }
 
 /// A session whose step somebody watches.
-struct Watched<'w, 'o> {
+struct WatchedSession<'w, 'o> {
     session: &'w mut Session<'o>,
-    watch: &'w mut dyn FnMut(&Event) -> Flow,
+    watch: &'w mut dyn FnMut(&Event) -> ControlFlow<()>,
 }
 
-impl Sink for Watched<'_, '_> {
-    fn event(&mut self, event: Event) -> Flow {
+impl Sink for WatchedSession<'_, '_> {
+    fn event(&mut self, event: Event) -> ControlFlow<()> {
         self.session.take(event, self.watch)
     }
 }
@@ -157,7 +95,7 @@ impl<'o> Session<'o> {
         observer: &'o mut dyn FnMut(&Event),
         t_ms: u64,
     ) -> Self {
-        let lead = control.lead().cloned();
+        let lead = control.step_barrier().cloned();
         if let Some(lead) = &lead {
             lead.record(writer.dir());
         }
@@ -166,12 +104,19 @@ impl<'o> Session<'o> {
             observer,
             error: None,
             offset_ms: t_ms,
-            t_ms,
             targets,
             lead,
             step: None,
             in_stage: false,
+            is_in_step: false,
+            max_errors: None,
         }
+    }
+
+    /// Most failed I/Os of each job of the steps that follow; `None`: as many as the
+    /// job goes past.
+    pub fn limit_errors(&mut self, most: Option<MaxErrors>) {
+        self.max_errors = most;
     }
 
     /// The record that is written.
@@ -202,12 +147,6 @@ impl<'o> Session<'o> {
         self.offset_ms = t_ms;
     }
 
-    /// End of the last interval, in ms of the run's time.
-    #[must_use]
-    pub fn t_ms(&self) -> u64 {
-        self.t_ms
-    }
-
     /// Whether everything so far could be recorded: else the run must end.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
@@ -215,19 +154,23 @@ impl<'o> Session<'o> {
     }
 
     /// Puts an event into the run's time, records it and shows it to everybody.
-    fn take(&mut self, mut event: Event, watch: &mut dyn FnMut(&Event) -> Flow) -> Flow {
+    fn take(
+        &mut self,
+        mut event: Event,
+        watch: &mut dyn FnMut(&Event) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         if let Some(lead) = &self.lead {
             lead.event(&event);
         }
         match &mut event {
             Event::Sample(sample) => sample.t_ms += self.offset_ms,
-            Event::Interval { t_ms, .. } => {
-                *t_ms += self.offset_ms;
-                self.t_ms = *t_ms;
-            }
+            Event::Interval { t_ms, .. } => *t_ms += self.offset_ms,
             Event::Stage { .. } => self.in_stage = true,
             Event::StageEnded { .. } => self.in_stage = false,
-            Event::Step { step, .. } => self.step = (!self.in_stage).then_some(*step),
+            Event::Step { step, .. } => {
+                self.step = (!self.in_stage).then_some(*step);
+                self.is_in_step = true;
+            }
             _ => {}
         }
         let written = self.writer.append(&event);
@@ -238,48 +181,53 @@ impl<'o> Session<'o> {
             self.error = Some(error);
         }
         match self.error {
-            Some(_) => Flow::Stop,
+            Some(_) => ControlFlow::Break(()),
             None => watch(&event),
         }
     }
 
-    /// Runs one step to its end. An engine that cannot be started has failed.
-    pub fn run(&mut self, engine: &dyn Engine, request: &Request, control: &Control) -> Outcome {
-        self.run_until(engine, request, control, &mut |_| Flow::Continue)
-    }
-
-    /// As [`Session::run`], but `watch` is shown every event once it is recorded
-    /// and can end the step: as an interrupt would, and that is its outcome.
-    pub fn run_until(
+    /// Runs one step to its end. An engine that cannot be started has failed. `watch` is
+    /// shown every event once it is recorded and can end the step: as an interrupt would,
+    /// and that is its outcome.
+    pub fn run(
         &mut self,
         engine: &dyn Engine,
         request: &Request,
         control: &Control,
-        watch: &mut dyn FnMut(&Event) -> Flow,
+        watch: &mut dyn FnMut(&Event) -> ControlFlow<()>,
     ) -> Outcome {
         // Before the others are waited for: who refuses, or lays out for minutes, does so
         // while nobody measures.
         let checked = self.check_targets(request, control);
-        if !self.may_begin() {
+        if !self.may_begin(engine) {
             return Outcome::Interrupted;
         }
         if let Err(failure) = checked {
             note_refusal(&failure, control);
-            self.event(Event::Failure(failure));
+            let _ = self.event(Event::Failure(failure));
             return Outcome::Failed;
         }
         if control.stop_requests() > 0 {
             return Outcome::Interrupted;
         }
-        let mut watched = Watched {
+        let most = self.max_errors;
+        let mut exceeded = Vec::new();
+        let mut watch = |event: &Event| {
+            if let (Event::Finished { results }, Some(most)) = (event, most) {
+                exceeded = most.exceeded(results, engine.name() != "native");
+            }
+            watch(event)
+        };
+        let mut watched = WatchedSession {
             session: &mut *self,
-            watch,
+            watch: &mut watch,
         };
         let outcome = engine.run(request, control, &mut watched);
-        outcome.unwrap_or_else(|error| {
-            self.event(Event::Failure(failure_of(error)));
+        let outcome = outcome.unwrap_or_else(|error| {
+            let _ = self.event(Event::Failure(failure_of(error)));
             Outcome::Failed
-        })
+        });
+        self.judge(outcome, exceeded)
     }
 
     /// What came of a step whose jobs had these failed I/Os too many.
@@ -288,9 +236,16 @@ impl<'o> Session<'o> {
             return outcome;
         }
         for failure in exceeded {
-            self.event(Event::Failure(failure));
+            let _ = self.event(Event::Failure(failure));
         }
         Outcome::Failed
+    }
+
+    /// Says that the step in progress has ended, and how, if there is one.
+    pub fn end_step(&mut self, outcome: Outcome) {
+        if std::mem::take(&mut self.is_in_step) {
+            let _ = self.event(Event::StepEnded { outcome });
+        }
     }
 
     fn check_targets(&mut self, request: &Request, control: &Control) -> Result<(), Failure> {
@@ -299,23 +254,25 @@ impl<'o> Session<'o> {
         };
         let prepared = targets.before(request, control)?;
         for text in prepared.notes {
-            self.event(Event::Note { text });
+            let _ = self.event(Event::Note { text });
         }
         if prepared.laid_out_bytes > 0 {
             let bytes = prepared.laid_out_bytes;
-            self.event(Event::WrittenBeside { bytes });
+            let _ = self.event(Event::WrittenBeside { bytes });
         }
         Ok(())
     }
 
-    /// Waits for the other machines before a step, where there are any.
-    fn may_begin(&mut self) -> bool {
+    /// Waits for the other machines before a step, where there are any. That is a part of
+    /// the run's time, but for a device whose time is not that of a clock.
+    fn may_begin(&mut self, engine: &dyn Engine) -> bool {
         let (Some(lead), Some(step)) = (&self.lead, self.step.take()) else {
             return true;
         };
-        let waits = Instant::now();
+        let since = engine.now();
         let may = lead.may_begin(step);
-        self.offset_ms += u64::try_from(waits.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let waited = engine.now().saturating_sub(since);
+        self.offset_ms += u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
         may
     }
 

@@ -4,9 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use fathom_model::{Failure, FailureKind, JobResult, Results};
+use serde::{Deserialize, Serialize};
 
 /// Most failed I/Os of a job; more make it a failed one.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum MaxErrors {
     /// So many.
     Count(u64),
@@ -35,6 +37,20 @@ impl fmt::Display for MaxErrors {
             Self::Count(count) => count.fmt(f),
             Self::Percent(percent) => write!(f, "{percent}%"),
         }
+    }
+}
+
+impl From<MaxErrors> for String {
+    fn from(most: MaxErrors) -> Self {
+        most.to_string()
+    }
+}
+
+impl TryFrom<String> for MaxErrors {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
     }
 }
 

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use fathom_device::safety::{Confirmations, Judge, Refusal};
-use fathom_device::{Claim, Sys};
+use fathom_device::safety::{Confirmations, Refusal, WriteJudge};
+use fathom_device::{Claim, Sys, space};
 use fathom_engine::jobfile::{JobFile, variable};
-use fathom_engine::resolve::{self, Action, PathUse};
+use fathom_engine::resolve::{self, JobPathUse, PathUse};
 use fathom_engine::{Control, Request, layout};
-use fathom_model::{Failure, FailureKind, JobSpec};
+use fathom_model::{Failure, FailureKind, JobSpec, units};
 
 /// The targets of a run's steps. From the first step that writes to a device on the
 /// run is the device's only exclusive holder.
@@ -17,15 +17,16 @@ use fathom_model::{Failure, FailureKind, JobSpec};
 pub struct TargetCheck {
     confirmed: Confirmations,
     claim: Claim,
-    /// Devices that this run has written to: what they carry is its own.
-    written: BTreeSet<PathBuf>,
+    /// Devices that this run has written to, by the paths that led to them then: what
+    /// they carry is its own.
+    written: BTreeSet<(PathBuf, String)>,
     /// What could not be looked at, told once.
     unseen: Option<String>,
 }
 
 /// What came of making a step's targets ready.
 #[derive(Debug, Default)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedTargets {
     /// What is to be known of them.
     pub(crate) notes: Vec<String>,
     /// Bytes that were laid out, or will be by the engine.
@@ -52,13 +53,13 @@ impl TargetCheck {
     /// # Errors
     /// As [`TargetCheck::before`].
     pub(crate) fn look(&self, paths: &[PathBuf]) -> Result<(), Failure> {
-        let judge = Judge::new(&self.confirmed);
+        let judge = WriteJudge::new(&self.confirmed);
         let judged = paths.iter().try_for_each(|path| self.judge(&judge, path));
         judged.map_err(|refusal| failure(&refusal))
     }
 
-    fn judge(&self, judge: &Judge, path: &Path) -> Result<(), Refusal> {
-        match self.written.contains(path) {
+    fn judge(&self, judge: &WriteJudge, path: &Path) -> Result<(), Refusal> {
+        match device(path).is_some_and(|device| self.written.contains(&device)) {
             true => judge.write_again(path, &self.claim),
             false => judge.write_claimed(path, &self.claim),
         }
@@ -73,10 +74,10 @@ impl TargetCheck {
         &mut self,
         request: &Request,
         control: &Control,
-    ) -> Result<Prepared, Failure> {
+    ) -> Result<PreparedTargets, Failure> {
         let jobs = jobs(request)?;
         let uses = resolve::all(&jobs, &request.work_dir)?;
-        let mut prepared = Prepared::default();
+        let mut prepared = PreparedTargets::default();
         let runs_programs = ["exec_prerun", "exec_postrun"]
             .iter()
             .any(|option| jobs.iter().any(|job| job.value(option).is_some()));
@@ -84,13 +85,13 @@ impl TargetCheck {
             // A mkfs among them would find the device in use.
             self.release();
         }
-        let judge = Judge::new(&self.confirmed);
+        let judge = WriteJudge::new(&self.confirmed);
         for used in &uses {
             let judged = match used.action {
-                Action::Read => Ok(()),
-                Action::Log => judge.output(&used.path),
-                Action::LayOut { .. } => judge.write(&used.path),
-                Action::Write => self.write(&judge, &used.path, !runs_programs),
+                JobPathUse::Read => Ok(()),
+                JobPathUse::Log => judge.output(&used.path),
+                JobPathUse::LayOut { .. } => judge.write(&used.path),
+                JobPathUse::Write => self.write(&judge, &used.path, !runs_programs),
             };
             judged.map_err(|refusal| failure(&refusal))?;
         }
@@ -111,16 +112,23 @@ impl TargetCheck {
         Ok(prepared)
     }
 
-    fn write(&mut self, judge: &Judge, path: &Path, claims: bool) -> Result<(), Refusal> {
+    fn write(&mut self, judge: &WriteJudge, path: &Path, claims: bool) -> Result<(), Refusal> {
         if claims {
             self.claim.add(path)?;
         }
         self.judge(judge, path)?;
-        if Sys::live().by_path(path).is_some() {
-            self.written.insert(path.to_owned());
-        }
+        self.written.extend(device(path));
         Ok(())
     }
+}
+
+/// A block device and the path that leads to it, which may lead to another one later.
+/// A device that is plugged in or set up anew under the same name has another sequence
+/// number (Documentation/ABI/testing/sysfs-block, diskseq).
+fn device(path: &Path) -> Option<(PathBuf, String)> {
+    let node = Sys::live().by_path(path)?;
+    let sequence = node.whole().text("diskseq").unwrap_or_default();
+    Some((path.to_owned(), format!("{} {sequence}", node.name)))
 }
 
 /// The jobs that a step runs.
@@ -135,15 +143,26 @@ fn jobs(request: &Request) -> Result<Vec<JobSpec>, Failure> {
 
 /// Makes a file longer that is there; one that is not is the engine's to make.
 fn lay_out(used: &PathUse, control: &Control) -> Result<Option<String>, Failure> {
-    let Action::LayOut {
+    let JobPathUse::LayOut {
         from: Some(from),
         to,
     } = used.action
     else {
         return Ok(None);
     };
+    let about = |failure: Failure| failure.about(used.named.display().to_string());
+    // Not until the disk is full, which others use as well.
+    let missing = used.layout_bytes();
+    if let Ok(free) = space::free_bytes(&used.path)
+        && free < missing
+    {
+        let [missing, free] = [missing, free].map(|bytes| units::bytes(bytes as f64));
+        let what =
+            format!("the job reads {missing} more than it has, and {free} are free on its disk");
+        return Err(about(Failure::new(FailureKind::NoSpace, what)));
+    }
     let stop = || control.stop_requests() > 0;
-    layout::extend(&used.path, from, to, &stop).map_err(|error| {
+    let laid_out = layout::extend(&used.path, from, to, &stop).map_err(|error| {
         let kind = match error.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
                 FailureKind::NoSpace
@@ -153,15 +172,14 @@ fn lay_out(used: &PathUse, control: &Control) -> Result<Option<String>, Failure>
         };
         let what =
             format!("it is shorter than the job reads, and could not be made longer: {error}");
-        let failure = Failure::new(kind, what).about(used.named.display().to_string());
+        let failure = about(Failure::new(kind, what));
         match error.raw_os_error() {
             Some(errno) => failure.with_errno(errno),
             None => failure,
         }
     })?;
-    Ok(used
-        .layout()
-        .map(|text| text.replacen("will be", "were", 1)))
+    let told = used.layout().filter(|_| laid_out);
+    Ok(told.map(|text| text.replacen("will be", "were", 1)))
 }
 
 fn failure(refusal: &Refusal) -> Failure {

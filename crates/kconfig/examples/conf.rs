@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{env, fs, io};
 
-use fathom_kconfig::{Config, Disk, Loader, NodeId, OldConfig};
+use fathom_kconfig::{Config, DiskFiles, Loader, NodeId, OldConfig};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: conf OPERATION KCONFIG [.config]".into());
     };
     let path = Path::new(kconfig);
-    let files = Disk::new(path.parent().unwrap_or(Path::new("")));
+    let files = DiskFiles::new(path.parent().unwrap_or(Path::new("")));
     let name = path
         .file_name()
         .and_then(|name| name.to_str())

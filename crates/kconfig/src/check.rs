@@ -4,8 +4,8 @@
 use crate::config::Config;
 use crate::error::{Warning, WarningKind};
 use crate::expr::{Expr, Tri};
-use crate::number::{self, Base};
-use crate::tree::{ChoiceId, Item, Kind, NodeId, Symbol, SymbolId, Tree};
+use crate::number::{self, NumberBase};
+use crate::tree::{ChoiceId, Item, NodeId, Symbol, SymbolId, SymbolKind, Tree};
 
 impl Tree {
     /// Fills [`warnings`](Self::warnings) with what the whole tree shows.
@@ -28,7 +28,7 @@ impl Tree {
         let name = &symbol.name;
         let mut doubt = |node: NodeId, message: String| found.push((node, message));
         let first = symbol.nodes[0];
-        if symbol.kind == Kind::Unknown {
+        if symbol.kind == SymbolKind::Unknown {
             doubt(first, format!("{name} has no type"));
         }
         for &at in &symbol.nodes {
@@ -107,7 +107,10 @@ impl Tree {
                 "the choice has no prompt: it is never shown".to_owned(),
             ));
         }
-        if !matches!(choice.kind, Kind::Bool | Kind::Tristate | Kind::Unknown) {
+        if !matches!(
+            choice.kind,
+            SymbolKind::Bool | SymbolKind::Tristate | SymbolKind::Unknown
+        ) {
             let kind = choice.kind.with_article();
             found.push((
                 choice.nodes[0],
@@ -136,20 +139,22 @@ impl Tree {
         let default = self.symbol(*default);
         let is_value = default.constant || default.nodes.is_empty();
         let fits = match symbol.kind {
-            Kind::Unknown | Kind::String => true,
-            Kind::Bool => !is_value || matches!(default.name.as_str(), "y" | "n"),
-            Kind::Tristate => !is_value || Tri::from_text(&default.name).is_some(),
-            Kind::Int => !is_value || number::parse(&default.name, Base::Decimal).is_some(),
-            Kind::Hex => !is_value || number::parse(&default.name, Base::Hex).is_some(),
+            SymbolKind::Unknown | SymbolKind::String => true,
+            SymbolKind::Bool => !is_value || matches!(default.name.as_str(), "y" | "n"),
+            SymbolKind::Tristate => !is_value || Tri::from_text(&default.name).is_some(),
+            SymbolKind::Int => {
+                !is_value || number::parse(&default.name, NumberBase::Decimal).is_some()
+            }
+            SymbolKind::Hex => !is_value || number::parse(&default.name, NumberBase::Hex).is_some(),
         };
         (!fits).then(|| self.expr_text(value))
     }
 
-    fn may_be_number(&self, id: SymbolId, kind: Kind) -> bool {
-        let base = if kind == Kind::Hex {
-            Base::Hex
+    fn may_be_number(&self, id: SymbolId, kind: SymbolKind) -> bool {
+        let base = if kind == SymbolKind::Hex {
+            NumberBase::Hex
         } else {
-            Base::Decimal
+            NumberBase::Decimal
         };
         let symbol = self.symbol(id);
         match symbol.nodes.is_empty() {
@@ -163,7 +168,7 @@ impl Tree {
     #[must_use]
     pub fn undefined(&self) -> Vec<&str> {
         let undefined = self.symbols.iter().enumerate().filter(|(id, symbol)| {
-            let is_value = number::parse(&symbol.name, Base::ByPrefix).is_some();
+            let is_value = number::parse(&symbol.name, NumberBase::ByPrefix).is_some();
             !symbol.constant && symbol.nodes.is_empty() && !is_value && *id != self.modules.index()
         });
         let mut names: Vec<&str> = undefined.map(|(_, symbol)| symbol.name.as_str()).collect();
@@ -199,10 +204,10 @@ impl Config {
     fn out_of_range(&self, id: SymbolId) -> Option<(WarningKind, String)> {
         let symbol = self.tree().symbol(id);
         let (low, high) = self.range(id)?;
-        let base = if symbol.kind == Kind::Hex {
-            Base::Hex
+        let base = if symbol.kind == SymbolKind::Hex {
+            NumberBase::Hex
         } else {
-            Base::Decimal
+            NumberBase::Decimal
         };
         let user = self.user_value(id).filter(|_| self.visibility(id) > Tri::N);
         let (what, value) = match user {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::config::Config;
 use crate::error::{Error, ErrorKind, Position, nearest};
 use crate::expr::{Expr, ExprId, Tri};
-use crate::lexer::Line;
+use crate::lexer::LogicalLine;
 use crate::parser;
 use crate::tree::SymbolId;
 
@@ -19,7 +19,7 @@ impl Config {
     pub fn condition(&self, text: &str, at: &Position) -> Result<Tri, Error> {
         let tree = self.tree().as_ref().clone();
         let known = tree.symbols.len();
-        let line = Line::single(text, at);
+        let line = LogicalLine::single(text, at);
         let (tree, id) = parser::condition(tree, line)?;
         let (first, last) = (self.exprs.len(), tree.exprs.len());
         let added = (first..last).map(|n| ExprId(u32::try_from(n).expect("ids have 32 bits")));
@@ -75,13 +75,13 @@ fn undefined(tree: &crate::tree::Tree, name: &str, at: &Position) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Loader, Memory};
+    use crate::{Loader, MemoryFiles};
 
     #[test]
     fn conditions_mean_what_they_mean_in_the_tree() {
         let text = "config A\n\tbool \"a\"\n\nconfig B\n\tbool \"b\"\n\nconfig SIZE\n\tint \"size\"\n\tdefault 8\n\n\
                     config NAME\n\tstring \"name\"\n\tdefault \"x\"\n";
-        let files = Memory::from_iter([("Kconfig", text)]);
+        let files = MemoryFiles::from_iter([("Kconfig", text)]);
         let tree = Arc::new(Loader::new(&files).load("Kconfig").unwrap());
         let mut config = Config::new(tree);
         config.set_by_name("A", "y").unwrap();

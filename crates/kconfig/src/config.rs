@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::expr::{ExprId, Tri};
-use crate::number::{self, Base};
+use crate::number::{self, NumberBase};
 use crate::order::Vertex;
-use crate::tree::{ChoiceId, Item, Kind, NodeId, SymbolId, Tree};
+use crate::tree::{ChoiceId, Item, NodeId, SymbolId, SymbolKind, Tree};
 
 mod values;
 
@@ -48,7 +48,7 @@ pub enum SetError {
         /// The symbol.
         name: String,
         /// Its type.
-        kind: Kind,
+        kind: SymbolKind,
         /// What was to be set.
         value: String,
     },
@@ -135,22 +135,22 @@ impl Config {
     /// The type as it works now: a tristate is a bool where modules are off and
     /// in a choice that is `y`.
     #[must_use]
-    pub fn kind(&self, id: SymbolId) -> Kind {
+    pub fn kind(&self, id: SymbolId) -> SymbolKind {
         let symbol = self.tree.symbol(id);
         let in_choice = symbol
             .choice
             .is_some_and(|choice| self.mode(choice) == Tri::Y);
         match symbol.kind {
-            Kind::Tristate if in_choice || !self.modules_on() => Kind::Bool,
+            SymbolKind::Tristate if in_choice || !self.modules_on() => SymbolKind::Bool,
             kind => kind,
         }
     }
 
     /// The type of a choice as it works now.
     #[must_use]
-    pub fn choice_kind(&self, id: ChoiceId) -> Kind {
+    pub fn choice_kind(&self, id: ChoiceId) -> SymbolKind {
         match self.tree.choice(id).kind {
-            Kind::Tristate if !self.modules_on() => Kind::Bool,
+            SymbolKind::Tristate if !self.modules_on() => SymbolKind::Bool,
             kind => kind,
         }
     }
@@ -217,7 +217,7 @@ impl Config {
         }
         let least = self.value(symbol.reverse);
         let implied = self.value(symbol.weak_reverse) == Tri::Y;
-        let whole = self.kind(id) == Kind::Bool || implied;
+        let whole = self.kind(id) == SymbolKind::Bool || implied;
         [Tri::N, Tri::M, Tri::Y]
             .into_iter()
             .filter(|&value| match value {
@@ -232,7 +232,7 @@ impl Config {
     #[must_use]
     pub fn choice_assignable(&self, id: ChoiceId) -> Vec<Tri> {
         let optional = self.tree.choice(id).optional;
-        let is_bool = self.choice_kind(id) == Kind::Bool;
+        let is_bool = self.choice_kind(id) == SymbolKind::Bool;
         [Tri::N, Tri::M, Tri::Y]
             .into_iter()
             .filter(|&mode| match mode {
@@ -269,13 +269,15 @@ impl Config {
     pub(crate) fn check(&self, id: SymbolId, value: &str) -> Result<(), SetError> {
         let symbol = self.tree.symbol(id);
         let valid = match symbol.kind {
-            Kind::Unknown => false,
-            Kind::Bool => matches!(value, "n" | "y"),
-            Kind::Tristate => matches!(value, "n" | "m" | "y"),
+            SymbolKind::Unknown => false,
+            SymbolKind::Bool => matches!(value, "n" | "y"),
+            SymbolKind::Tristate => matches!(value, "n" | "m" | "y"),
             // A .config holds one line for each.
-            Kind::String => !value.contains('\n'),
-            Kind::Int => number::parse(value, Base::Decimal).is_some(),
-            Kind::Hex => number::parse(value, Base::Hex).is_some_and(|number| number >= 0),
+            SymbolKind::String => !value.contains('\n'),
+            SymbolKind::Int => number::parse(value, NumberBase::Decimal).is_some(),
+            SymbolKind::Hex => {
+                number::parse(value, NumberBase::Hex).is_some_and(|number| number >= 0)
+            }
         };
         if !valid || symbol.constant {
             let (name, kind) = (symbol.name.clone(), symbol.kind);
@@ -303,7 +305,7 @@ impl Config {
     /// When its type does not have the mode.
     pub fn set_mode(&mut self, id: ChoiceId, mode: Tri) -> Result<bool, SetError> {
         let kind = self.tree.choice(id).kind;
-        let valid = kind == Kind::Tristate || kind == Kind::Bool && mode != Tri::M;
+        let valid = kind == SymbolKind::Tristate || kind == SymbolKind::Bool && mode != Tri::M;
         if !valid {
             let (name, value) = (self.tree.choice_name(id), mode.as_str().to_owned());
             return Err(SetError::Invalid { name, kind, value });

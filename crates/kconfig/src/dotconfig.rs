@@ -5,18 +5,13 @@ use std::collections::HashSet;
 
 use crate::config::Config;
 use crate::error::{Position, Warning, WarningKind};
-use crate::expr::Tri;
-use crate::tree::{Item, Kind, NodeId, SymbolId};
+use crate::expr::{Tri, escape};
+use crate::tree::{Item, NodeId, SymbolId, SymbolKind};
 
 /// The comment that the kernel's own tools write first.
 #[must_use]
 pub fn kernel_header(title: &str) -> String {
     format!("#\n# Automatically generated file; DO NOT EDIT.\n# {title}\n#\n")
-}
-
-/// A text as it stands between the quotes of a `.config`.
-pub(crate) fn escape(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 /// The text between the quotes at the beginning of a value, without its
@@ -34,18 +29,18 @@ fn unquote(value: &str) -> Option<String> {
 }
 
 /// One line of a `.config`.
-enum Line<'l> {
+enum ConfigLine<'l> {
     Set(&'l str, &'l str),
     NotSet(&'l str),
     Comment,
     Malformed,
 }
 
-fn read_line<'l>(line: &'l str, prefix: &str) -> Line<'l> {
+fn read_line<'l>(line: &'l str, prefix: &str) -> ConfigLine<'l> {
     if let Some(rest) = line.strip_prefix(prefix)
         && let Some((name, value)) = rest.split_once('=').filter(|(name, _)| !name.is_empty())
     {
-        return Line::Set(name, value);
+        return ConfigLine::Set(name, value);
     }
     let comment = line
         .strip_prefix("# ")
@@ -54,11 +49,11 @@ fn read_line<'l>(line: &'l str, prefix: &str) -> Line<'l> {
         && rest.starts_with("is not set")
         && !name.is_empty()
     {
-        return Line::NotSet(name);
+        return ConfigLine::NotSet(name);
     }
     match line.trim_start().chars().next() {
-        None | Some('#') => Line::Comment,
-        Some(_) => Line::Malformed,
+        None | Some('#') => ConfigLine::Comment,
+        Some(_) => ConfigLine::Malformed,
     }
 }
 
@@ -72,7 +67,7 @@ impl Config {
 
     /// Takes the values of a `.config` and leaves what it does not name.
     pub fn merge(&mut self, text: &str, name: &str) -> Vec<Warning> {
-        let mut reading = Reading {
+        let mut reading = DotConfigReader {
             config: self,
             file: name.into(),
             line: 0,
@@ -125,7 +120,7 @@ impl Config {
         // the member a module.
         let goes_without_saying = symbol.choice.is_some_and(|choice| {
             !self.tree().choice(choice).optional
-                && symbol.kind == Kind::Bool
+                && symbol.kind == SymbolKind::Bool
                 && self.default_selection(choice) == Some(id)
                 && self.tri(id) == Tri::Y
         });
@@ -137,7 +132,7 @@ impl Config {
         let symbol = self.tree().symbol(id);
         if !symbol.kind.is_logical() {
             return match symbol.kind {
-                Kind::Unknown => String::new(),
+                SymbolKind::Unknown => String::new(),
                 _ => self.default_text(id).unwrap_or_default().to_owned(),
             };
         }
@@ -148,7 +143,7 @@ impl Config {
                 .unwrap_or(Tri::N)
                 .max(self.value(symbol.reverse))
                 .max(self.value(symbol.weak_reverse));
-            if value == Tri::M && self.kind(id) == Kind::Bool {
+            if value == Tri::M && self.kind(id) == SymbolKind::Bool {
                 value = Tri::Y;
             }
         }
@@ -164,14 +159,16 @@ impl Config {
         let (prefix, name) = (self.tree().prefix(), &self.tree().symbol(id).name);
         let value = self.text(id);
         match self.tree().symbol(id).kind {
-            Kind::Bool | Kind::Tristate if value == "n" => format!("# {prefix}{name} is not set\n"),
-            Kind::String => format!("{prefix}{name}=\"{}\"\n", escape(value)),
+            SymbolKind::Bool | SymbolKind::Tristate if value == "n" => {
+                format!("# {prefix}{name} is not set\n")
+            }
+            SymbolKind::String => format!("{prefix}{name}=\"{}\"\n", escape(value)),
             _ => format!("{prefix}{name}={value}\n"),
         }
     }
 }
 
-struct Reading<'c> {
+struct DotConfigReader<'c> {
     config: &'c mut Config,
     file: std::sync::Arc<str>,
     line: u32,
@@ -179,7 +176,7 @@ struct Reading<'c> {
     warnings: Vec<Warning>,
 }
 
-impl Reading<'_> {
+impl DotConfigReader<'_> {
     fn warn(&mut self, kind: WarningKind, message: String) {
         let position = Position {
             file: self.file.clone(),
@@ -216,20 +213,20 @@ impl Reading<'_> {
     fn line(&mut self, line: &str) {
         let prefix = self.config.tree().prefix().to_owned();
         match read_line(line, &prefix) {
-            Line::Set(name, value) => {
+            ConfigLine::Set(name, value) => {
                 if let Some(id) = self.find(name) {
                     self.set(id, value);
                 }
             }
-            Line::NotSet(name) => {
+            ConfigLine::NotSet(name) => {
                 if let Some(id) = self.find(name)
                     && self.config.tree().symbol(id).kind.is_logical()
                 {
                     self.assign(id, "n");
                 }
             }
-            Line::Comment => {}
-            Line::Malformed => {
+            ConfigLine::Comment => {}
+            ConfigLine::Malformed => {
                 self.warn(
                     WarningKind::Malformed,
                     format!("neither a value nor a comment: {line}"),
@@ -244,7 +241,8 @@ impl Reading<'_> {
         if symbol.kind.is_logical() {
             // The first letter decides, as in the kernel's tools.
             let first = value.get(..1).and_then(Tri::from_text);
-            let Some(tri) = first.filter(|&tri| tri != Tri::M || symbol.kind == Kind::Tristate)
+            let Some(tri) =
+                first.filter(|&tri| tri != Tri::M || symbol.kind == SymbolKind::Tristate)
             else {
                 return self.invalid(id, value);
             };
@@ -264,7 +262,7 @@ impl Reading<'_> {
             }
             return self.assign(id, tri.as_str());
         }
-        if symbol.kind == Kind::String {
+        if symbol.kind == SymbolKind::String {
             return match unquote(value) {
                 Some(text) => self.assign(id, &text),
                 None => self.invalid(id, value),

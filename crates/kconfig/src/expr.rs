@@ -7,6 +7,11 @@
 use crate::limits::MAX_SHOWN_DEPTH;
 use crate::tree::{ChoiceId, SymbolId, Tree};
 
+/// A text as it stands between quotes, here and in a `.config`.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
 /// The value of a bool or tristate symbol and of every condition. The order is
 /// the language's: `&&` is the smaller, `||` the larger of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -301,7 +306,7 @@ impl Tree {
     fn operand_text(&self, id: SymbolId) -> String {
         let symbol = self.symbol(id);
         if symbol.constant && Tri::from_text(&symbol.name).is_none() {
-            format!("\"{}\"", crate::dotconfig::escape(&symbol.name))
+            format!("\"{}\"", escape(&symbol.name))
         } else {
             symbol.name.clone()
         }

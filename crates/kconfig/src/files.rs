@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::limits::MAX_BYTES;
 
 /// A source of Kconfig files. Names use `/`.
-pub trait Files {
+pub trait KconfigSource {
     /// The text of a file.
     ///
     /// # Errors
@@ -24,11 +24,11 @@ pub trait Files {
 
 /// Files below a folder; absolute names stay what they are.
 #[derive(Debug, Clone)]
-pub struct Disk {
+pub struct DiskFiles {
     root: PathBuf,
 }
 
-impl Disk {
+impl DiskFiles {
     /// Names are looked up below `root`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
@@ -39,7 +39,7 @@ impl Disk {
     }
 }
 
-impl Files for Disk {
+impl KconfigSource for DiskFiles {
     fn read(&self, name: &str) -> io::Result<String> {
         let mut bytes = Vec::new();
         fs::File::open(self.path(name))?
@@ -71,11 +71,11 @@ impl Files for Disk {
 
 /// Texts by their names, for trees that a program carries in itself.
 #[derive(Debug, Clone, Default)]
-pub struct Memory {
+pub struct MemoryFiles {
     texts: BTreeMap<String, String>,
 }
 
-impl<N: Into<String>, T: Into<String>> FromIterator<(N, T)> for Memory {
+impl<N: Into<String>, T: Into<String>> FromIterator<(N, T)> for MemoryFiles {
     fn from_iter<I: IntoIterator<Item = (N, T)>>(texts: I) -> Self {
         let texts = texts
             .into_iter()
@@ -85,7 +85,7 @@ impl<N: Into<String>, T: Into<String>> FromIterator<(N, T)> for Memory {
     }
 }
 
-impl Files for Memory {
+impl KconfigSource for MemoryFiles {
     fn read(&self, name: &str) -> io::Result<String> {
         self.texts
             .get(name)
@@ -152,7 +152,7 @@ fn expand(
 }
 
 /// Whether a name matches a pattern of one path component, as in
-/// [`Files::glob`].
+/// [`KconfigSource::glob`].
 #[must_use]
 pub fn matches(pattern: &str, name: &str) -> bool {
     if name.starts_with('.') && !pattern.starts_with('.') {
@@ -246,8 +246,8 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, name).unwrap();
         }
-        let disk = Disk::new(folder.path());
-        let memory: Memory = names.into_iter().map(|name| (name, name)).collect();
+        let disk = DiskFiles::new(folder.path());
+        let memory: MemoryFiles = names.into_iter().map(|name| (name, name)).collect();
         for (pattern, count) in [
             ("*/Kconfig", 2),
             ("Kconfig", 1),

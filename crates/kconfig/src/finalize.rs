@@ -5,7 +5,7 @@
 use crate::error::{Error, Position, Warning, WarningKind};
 use crate::expr::{Arena, Expr, ExprId, Relation};
 use crate::limits::{MAX_IMPLICIT_DEPTH, MAX_IMPLICIT_PARTS};
-use crate::tree::{ChoiceId, Item, Kind, NodeId, SelectedBy, SymbolId, Tree};
+use crate::tree::{ChoiceId, Item, NodeId, SelectedBy, SymbolId, SymbolKind, Tree};
 
 impl Tree {
     /// Finishes a tree whose nodes have just been read.
@@ -22,7 +22,7 @@ impl Tree {
             self.symbols[id].depends = self.exprs.any(depends);
         }
         self.check_values()?;
-        self.order = crate::order::Order::new(&self)?;
+        self.order = crate::order::EvalOrder::new(&self)?;
         self.look_for_doubts();
         Ok(self)
     }
@@ -208,19 +208,19 @@ impl Tree {
             self.choices[id.index()].members.push(member);
         }
         let choice = &mut self.choices[id.index()];
-        if choice.kind == Kind::Unknown {
+        if choice.kind == SymbolKind::Unknown {
             let kinds = choice
                 .members
                 .iter()
                 .map(|member| self.symbols[member.index()].kind);
             choice.kind = kinds
                 .into_iter()
-                .find(|&kind| kind != Kind::Unknown)
+                .find(|&kind| kind != SymbolKind::Unknown)
                 .unwrap_or_default();
         }
         for member in &choice.members {
             let kind = &mut self.symbols[member.index()].kind;
-            if *kind == Kind::Unknown {
+            if *kind == SymbolKind::Unknown {
                 *kind = choice.kind;
             }
         }
@@ -242,7 +242,7 @@ impl Tree {
                 Item::Symbol(id) => {
                     let symbol = self.symbol(id);
                     let kind = symbol.kind;
-                    let is_text = kind == Kind::String || kind.is_number();
+                    let is_text = kind == SymbolKind::String || kind.is_number();
                     (
                         format!("{}, {},", symbol.name, kind.with_article()),
                         is_text,

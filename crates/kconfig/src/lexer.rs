@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Position};
-use crate::macros::{Assign, Macros, Place, closing};
+use crate::macros::{Assign, ExpansionPlace, Macros, closing};
 
 /// A file that is being read line by line.
-pub(crate) struct Reader {
+pub(crate) struct LineReader {
     file: Arc<str>,
     text: String,
     offset: usize,
@@ -15,7 +15,7 @@ pub(crate) struct Reader {
 
 /// A line after joining those that end with a backslash.
 #[derive(Debug, Clone)]
-pub(crate) struct Line {
+pub(crate) struct LogicalLine {
     pub(crate) file: Arc<str>,
     pub(crate) text: String,
     /// Where in `text` each line of the file begins, and its number.
@@ -61,7 +61,7 @@ impl Token {
     }
 }
 
-impl Reader {
+impl LineReader {
     pub(crate) fn new(file: &str, text: String) -> Self {
         // A byte order mark is no part of the text.
         let offset = if text.starts_with('\u{feff}') { 3 } else { 0 };
@@ -86,7 +86,7 @@ impl Reader {
     }
 
     /// The next line, joined with those after it while they end with a backslash.
-    pub(crate) fn next(&mut self) -> Option<Line> {
+    pub(crate) fn next(&mut self) -> Option<LogicalLine> {
         let mut text = self.raw()?.to_owned();
         let mut starts = vec![(0, self.line)];
         while text.ends_with('\\') {
@@ -96,7 +96,7 @@ impl Reader {
             text.push_str(more);
             starts.push((at, self.line));
         }
-        Some(Line {
+        Some(LogicalLine {
             file: self.file.clone(),
             text,
             starts,
@@ -184,7 +184,7 @@ pub(crate) struct Assignment<'l> {
     pub(crate) value: &'l str,
 }
 
-impl Line {
+impl LogicalLine {
     /// One line that stands somewhere in another file.
     pub(crate) fn single(text: &str, at: &Position) -> Self {
         // Columns are counted from where the line begins.
@@ -196,8 +196,8 @@ impl Line {
         }
     }
 
-    pub(crate) fn place(&self) -> Place<'_> {
-        Place {
+    pub(crate) fn place(&self) -> ExpansionPlace<'_> {
+        ExpansionPlace {
             file: &self.file,
             line: self.starts[0].1,
         }

@@ -2,9 +2,9 @@
 //! out, and everything a menuconfig shows. Knows nothing of storage and no
 //! other crate.
 //!
-//! A [`Tree`] is what the files say, read by a [`Loader`] from a [`Files`]; a
+//! A [`Tree`] is what the files say, read by a [`Loader`] from a [`KconfigSource`]; a
 //! [`Config`] is a set of values for it. Nothing here prints, asks, or touches
-//! the file system except [`Disk`]. Who builds a menu takes [`Config::rows`],
+//! the file system except [`DiskFiles`]. Who builds a menu takes [`Config::rows`],
 //! [`Config::search`], [`Config::explain`] and [`Config::refusal`]; who asks
 //! questions, [`OldConfig`].
 //!
@@ -79,12 +79,12 @@ pub use config::{Config, SetError};
 pub use dotconfig::kernel_header;
 pub use error::{Error, ErrorKind, Position, Warning, WarningKind};
 pub use expr::{Expr, ExprId, Relation, Tri};
-pub use files::{Disk, Files, Memory, matches};
+pub use files::{DiskFiles, KconfigSource, MemoryFiles, matches};
 pub use loader::Loader;
-pub use menu::{Explanation, Hit, Part, Row};
-pub use oldconfig::{AnswerError, OldConfig, Question, Wanted};
-pub use refusal::Refusal;
+pub use menu::{ConditionPart, Explanation, Hit, MenuRow};
+pub use oldconfig::{AnswerError, AnswerKind, ConfigQuestion, OldConfig};
+pub use refusal::ValueRefusal;
 pub use tree::{
-    Choice, ChoiceId, Default, Item, Kind, Node, NodeId, Prompt, Range, Select, SelectedBy, Symbol,
-    SymbolId, Tree,
+    Choice, ChoiceId, Default, Item, MenuNode, NodeId, Prompt, Select, SelectedBy, Symbol,
+    SymbolId, SymbolKind, Tree, ValueRange,
 };

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::error::Error;
-use crate::files::Files;
+use crate::files::KconfigSource;
 use crate::macros::{Env, Macros, Shell};
 use crate::parser::Parser;
 use crate::tree::Tree;
@@ -11,7 +11,7 @@ use crate::tree::Tree;
 /// Reads trees. Without further calls the environment is empty and no command
 /// may run, so that a tree means the same everywhere.
 pub struct Loader<'a> {
-    files: &'a dyn Files,
+    files: &'a dyn KconfigSource,
     env: Box<Env<'a>>,
     shell: Option<Box<Shell<'a>>>,
     prefix: String,
@@ -20,7 +20,7 @@ pub struct Loader<'a> {
 impl<'a> Loader<'a> {
     /// Reads from these files; `source` names are looked up there.
     #[must_use]
-    pub fn new(files: &'a dyn Files) -> Self {
+    pub fn new(files: &'a dyn KconfigSource) -> Self {
         Self {
             files,
             env: Box::new(|_| None),

@@ -26,7 +26,7 @@ struct Variable {
 
 /// Where an expansion happens, for `$(filename)` and `$(lineno)`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'p> {
+pub(crate) struct ExpansionPlace<'p> {
     pub(crate) file: &'p str,
     pub(crate) line: u32,
 }
@@ -74,7 +74,7 @@ impl<'a> Macros<'a> {
         name: &str,
         how: Assign,
         value: &str,
-        place: Place<'_>,
+        place: ExpansionPlace<'_>,
     ) -> Result<(), String> {
         self.count(value.len())?;
         let simple = match how {
@@ -108,7 +108,7 @@ impl<'a> Macros<'a> {
     }
 
     /// The text with every `$(…)` replaced.
-    pub(crate) fn expand(&mut self, text: &str, place: Place<'_>) -> Expanded {
+    pub(crate) fn expand(&mut self, text: &str, place: ExpansionPlace<'_>) -> Expanded {
         self.expand_in(text, &[], place, 0)
     }
 
@@ -116,7 +116,7 @@ impl<'a> Macros<'a> {
         &mut self,
         text: &str,
         args: &[String],
-        place: Place<'_>,
+        place: ExpansionPlace<'_>,
         depth: usize,
     ) -> Expanded {
         if depth > MAX_MACRO_DEPTH {
@@ -145,7 +145,7 @@ impl<'a> Macros<'a> {
         &mut self,
         inner: &str,
         args: &[String],
-        place: Place<'_>,
+        place: ExpansionPlace<'_>,
         depth: usize,
     ) -> Expanded {
         self.expansions += 1;
@@ -184,7 +184,7 @@ impl<'a> Macros<'a> {
         &mut self,
         name: &str,
         args: &[String],
-        place: Place<'_>,
+        place: ExpansionPlace<'_>,
         depth: usize,
     ) -> Expanded {
         let variable = self
@@ -207,7 +207,12 @@ impl<'a> Macros<'a> {
     }
 
     /// A built-in function, or nothing when there is none of this name.
-    fn function(&mut self, name: &str, args: &[String], place: Place<'_>) -> Option<Expanded> {
+    fn function(
+        &mut self,
+        name: &str,
+        args: &[String],
+        place: ExpansionPlace<'_>,
+    ) -> Option<Expanded> {
         let wanted = match name {
             "filename" | "lineno" => 0,
             "info" | "shell" => 1,
@@ -301,7 +306,7 @@ fn arguments(text: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    const HERE: Place<'static> = Place {
+    const HERE: ExpansionPlace<'static> = ExpansionPlace {
         file: "Kconfig",
         line: 7,
     };

@@ -3,11 +3,11 @@
 
 use crate::config::Config;
 use crate::expr::{Expr, ExprId, Tri};
-use crate::tree::{Item, Kind, NodeId, SymbolId, Tree};
+use crate::tree::{Item, NodeId, SymbolId, SymbolKind, Tree};
 
 /// One line of a menu.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct MenuRow {
     /// The node it shows.
     pub node: NodeId,
     /// How many entries of the same menu it stands under.
@@ -34,7 +34,7 @@ pub struct Hit {
 
 /// A part of a condition and what it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct ConditionPart {
     /// As it could be written.
     pub text: String,
     /// Its value now.
@@ -46,20 +46,20 @@ pub struct Part {
 pub struct Explanation {
     /// What its prompts need, one list for each prompt; all parts of a list
     /// must hold. Empty when there is no prompt.
-    pub prompts: Vec<Vec<Part>>,
+    pub prompts: Vec<Vec<ConditionPart>>,
     /// What it depends on.
-    pub depends: Vec<Part>,
+    pub depends: Vec<ConditionPart>,
     /// The symbols that select it now, and how far.
     pub selected_by: Vec<(SymbolId, Tri)>,
     /// The symbols that imply it now, and how far.
     pub implied_by: Vec<(SymbolId, Tri)>,
     /// The default that counts now, as written.
-    pub default: Option<Part>,
+    pub default: Option<ConditionPart>,
 }
 
 impl Explanation {
     /// The parts of the prompts' conditions that keep the symbol hidden.
-    pub fn missing(&self) -> impl Iterator<Item = &Part> {
+    pub fn missing(&self) -> impl Iterator<Item = &ConditionPart> {
         self.prompts
             .iter()
             .flatten()
@@ -71,13 +71,13 @@ impl Config {
     /// The lines of a menu: what stands under `menu`, entries that depend on
     /// each other indented. With `hidden` also what the user cannot see now.
     #[must_use]
-    pub fn rows(&self, menu: NodeId, hidden: bool) -> Vec<Row> {
+    pub fn rows(&self, menu: NodeId, hidden: bool) -> Vec<MenuRow> {
         let mut rows = Vec::new();
         self.add_rows(menu, 0, hidden, &mut rows);
         rows
     }
 
-    fn add_rows(&self, parent: NodeId, indent: usize, hidden: bool, rows: &mut Vec<Row>) {
+    fn add_rows(&self, parent: NodeId, indent: usize, hidden: bool, rows: &mut Vec<MenuRow>) {
         let tree = self.tree();
         for &id in &tree.node(parent).children {
             let node = tree.node(id);
@@ -95,7 +95,7 @@ impl Config {
         }
     }
 
-    fn row(&self, id: NodeId, indent: usize, visible: bool) -> Row {
+    fn row(&self, id: NodeId, indent: usize, visible: bool) -> MenuRow {
         let tree = self.tree();
         let node = tree.node(id);
         let (value, name, enters) = match node.item {
@@ -122,7 +122,7 @@ impl Config {
             .prompt
             .as_ref()
             .map_or(name, |prompt| prompt.text.clone());
-        Row {
+        MenuRow {
             node: id,
             indent,
             value,
@@ -160,7 +160,7 @@ impl Config {
         let assignable = self.assignable(id);
         match assignable.len() {
             0 | 1 => format!("-{letter}-"),
-            _ if self.kind(id) == Kind::Tristate && assignable.contains(&Tri::M) => {
+            _ if self.kind(id) == SymbolKind::Tristate && assignable.contains(&Tri::M) => {
                 // Braces where n is not possible.
                 let free = assignable.contains(&Tri::N);
                 if free {
@@ -235,8 +235,8 @@ impl Config {
         }
     }
 
-    fn part(&self, id: ExprId) -> Part {
-        Part {
+    fn part(&self, id: ExprId) -> ConditionPart {
+        ConditionPart {
             text: self.tree().expr_text(id),
             value: self.value(id),
         }
@@ -245,7 +245,7 @@ impl Config {
     /// The parts of a condition that must all hold, each once, and what they are
     /// now; none for a condition that always holds.
     #[must_use]
-    pub fn conditions(&self, condition: ExprId) -> Vec<Part> {
+    pub fn conditions(&self, condition: ExprId) -> Vec<ConditionPart> {
         let (mut open, mut parts) = (vec![condition], Vec::new());
         while let Some(id) = open.pop() {
             match self.tree().expr(id) {
@@ -291,20 +291,20 @@ impl Tree {
         let symbol = self.symbol(id);
         let name = symbol.name.to_lowercase();
         let nodes = || symbol.nodes.iter().map(|&node| self.node(node));
-        let in_prompt = |node: &crate::Node| {
+        let in_prompt = |node: &crate::MenuNode| {
             node.prompt
                 .as_ref()
                 .is_some_and(|prompt| prompt.text.to_lowercase().contains(word))
         };
         let choice = || symbol.choice.iter().flat_map(|&id| &self.choice(id).nodes);
-        let in_menus = |node: &crate::Node| {
+        let in_menus = |node: &crate::MenuNode| {
             let parents =
                 std::iter::successors(Some(node.parent), |&id| Some(self.node(id).parent));
             parents
                 .take_while(|&id| id != self.root())
                 .any(|id| in_prompt(self.node(id)))
         };
-        let in_help = |node: &crate::Node| {
+        let in_help = |node: &crate::MenuNode| {
             node.help
                 .as_ref()
                 .is_some_and(|help| help.to_lowercase().contains(word))

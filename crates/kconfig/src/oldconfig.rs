@@ -5,26 +5,26 @@ use std::collections::HashSet;
 
 use crate::config::{Config, SetError};
 use crate::expr::Tri;
-use crate::tree::{ChoiceId, Item, Kind, NodeId, SymbolId};
+use crate::tree::{ChoiceId, Item, NodeId, SymbolId, SymbolKind};
 
 /// What an answer may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
+pub enum AnswerKind {
     /// One of these values of a bool or tristate.
     Values(Vec<Tri>),
     /// A text, or a number.
-    Text(Kind),
+    Text(SymbolKind),
     /// One of these members of a choice, by name or by its number from 1.
     Member(Vec<SymbolId>),
 }
 
 /// One question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct ConfigQuestion {
     /// The node that is asked for: prompt, help and position stand there.
     pub node: NodeId,
     /// What can be answered.
-    pub wanted: Wanted,
+    pub wanted: AnswerKind,
     /// What an empty answer means.
     pub default: String,
 }
@@ -36,7 +36,7 @@ pub enum AnswerError {
     #[error("no question is open")]
     NothingAsked,
     /// Not one of the values that are possible now.
-    #[error("{answer:?} is none of {}", .possible.join(", "))]
+    #[error("{answer:?} is not one of {}", .possible.join(", "))]
     NotPossible {
         /// What was answered.
         answer: String,
@@ -63,7 +63,7 @@ pub enum AnswerError {
 #[derive(Debug)]
 pub struct OldConfig<'c> {
     config: &'c mut Config,
-    open: Option<Question>,
+    open: Option<ConfigQuestion>,
     answered: HashSet<NodeId>,
 }
 
@@ -84,7 +84,7 @@ impl<'c> OldConfig<'c> {
     }
 
     /// The next question, or the open one again; none when all is said.
-    pub fn question(&mut self) -> Option<Question> {
+    pub fn question(&mut self) -> Option<ConfigQuestion> {
         if self.open.is_none() {
             self.open = self.find();
         }
@@ -94,7 +94,7 @@ impl<'c> OldConfig<'c> {
     /// Answers the open question; an empty answer takes the default.
     ///
     /// # Errors
-    /// When the answer is none of what is possible: the question stays open.
+    /// When the answer is not one of what is possible: the question stays open.
     pub fn answer(&mut self, answer: &str) -> Result<(), AnswerError> {
         let question = self.open.clone().ok_or(AnswerError::NothingAsked)?;
         let answer = if answer.is_empty() {
@@ -106,10 +106,10 @@ impl<'c> OldConfig<'c> {
             self.config.tree().node(question.node).item,
             &question.wanted,
         ) {
-            (Item::Choice(choice), Wanted::Member(members)) => {
+            (Item::Choice(choice), AnswerKind::Member(members)) => {
                 self.pick(choice, members, answer)?;
             }
-            (Item::Symbol(id), Wanted::Values(values)) => {
+            (Item::Symbol(id), AnswerKind::Values(values)) => {
                 let value = values
                     .iter()
                     .find(|value| value.as_str() == answer.to_lowercase());
@@ -182,7 +182,7 @@ impl<'c> OldConfig<'c> {
         Ok(())
     }
 
-    fn find(&self) -> Option<Question> {
+    fn find(&self) -> Option<ConfigQuestion> {
         let tree = self.config.tree();
         let mut open = vec![tree.root()];
         while let Some(id) = open.pop() {
@@ -203,7 +203,7 @@ impl<'c> OldConfig<'c> {
         None
     }
 
-    fn about_symbol(&self, node: NodeId, id: SymbolId) -> Option<Question> {
+    fn about_symbol(&self, node: NodeId, id: SymbolId) -> Option<ConfigQuestion> {
         let config = &self.config;
         let symbol = config.tree().symbol(id);
         let in_choice = symbol
@@ -213,17 +213,17 @@ impl<'c> OldConfig<'c> {
             return None;
         }
         let wanted = match symbol.kind {
-            Kind::Bool | Kind::Tristate => Wanted::Values(config.assignable(id)),
-            kind => Wanted::Text(kind),
+            SymbolKind::Bool | SymbolKind::Tristate => AnswerKind::Values(config.assignable(id)),
+            kind => AnswerKind::Text(kind),
         };
-        Some(Question {
+        Some(ConfigQuestion {
             node,
             wanted,
             default: config.text(id).to_owned(),
         })
     }
 
-    fn about_choice(&self, node: NodeId, id: ChoiceId) -> Option<Question> {
+    fn about_choice(&self, node: NodeId, id: ChoiceId) -> Option<ConfigQuestion> {
         let config = &self.config;
         let tree = config.tree();
         let selection = config.selection(id)?;
@@ -234,9 +234,9 @@ impl<'c> OldConfig<'c> {
         let is_new = visible
             .iter()
             .any(|&member| config.user_value(member).is_none());
-        (is_new && visible.len() > 1).then(|| Question {
+        (is_new && visible.len() > 1).then(|| ConfigQuestion {
             node,
-            wanted: Wanted::Member(visible),
+            wanted: AnswerKind::Member(visible),
             default: tree.symbol(selection).name.clone(),
         })
     }

@@ -3,7 +3,7 @@
 
 use crate::config::Config;
 use crate::expr::Tri;
-use crate::tree::{Kind, SymbolId};
+use crate::tree::{SymbolId, SymbolKind};
 
 impl Config {
     /// `alldefconfig`: everything at its default.
@@ -19,9 +19,9 @@ impl Config {
             let symbol = tree.symbol(id);
             // Members of a choice that is itself at most m are all m.
             let value = match (symbol.kind, symbol.choice) {
-                (Kind::Tristate, Some(_)) => "m",
-                (Kind::Bool, Some(_)) => continue,
-                (Kind::Bool | Kind::Tristate, None) => "y",
+                (SymbolKind::Tristate, Some(_)) => "m",
+                (SymbolKind::Bool, Some(_)) => continue,
+                (SymbolKind::Bool | SymbolKind::Tristate, None) => "y",
                 _ => continue,
             };
             self.take(id, value);
@@ -49,12 +49,12 @@ impl Config {
     pub fn randomize(&mut self, seed: u64) {
         self.reset();
         let tree = std::sync::Arc::clone(self.tree());
-        let mut numbers = Numbers(seed);
+        let mut numbers = SplitMix(seed);
         for &id in tree.symbols() {
             let symbol = tree.symbol(id);
             let values: &[&str] = match symbol.kind {
-                Kind::Bool => &["n", "y"],
-                Kind::Tristate => &["n", "m", "y"],
+                SymbolKind::Bool => &["n", "y"],
+                SymbolKind::Tristate => &["n", "m", "y"],
                 _ => continue,
             };
             if symbol.choice.is_none() {
@@ -102,8 +102,11 @@ impl Config {
     #[must_use]
     pub fn can_change(&self, id: SymbolId) -> bool {
         let symbol = self.tree().symbol(id);
-        let free =
-            symbol.choice.is_some() || matches!(symbol.kind, Kind::String | Kind::Int | Kind::Hex);
+        let free = symbol.choice.is_some()
+            || matches!(
+                symbol.kind,
+                SymbolKind::String | SymbolKind::Int | SymbolKind::Hex
+            );
         self.assignable(id).len() > 1 || free && self.visibility(id) > Tri::N
     }
 
@@ -125,9 +128,9 @@ impl Config {
 }
 
 /// Numbers that look random (splitmix64, Steele, Lea and Flood 2014).
-struct Numbers(u64);
+struct SplitMix(u64);
 
-impl Numbers {
+impl SplitMix {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

@@ -7,7 +7,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::expr::{Arena, Expr, ExprId, Leaf};
-use crate::tree::{ChoiceId, Kind, SymbolId, Tree};
+use crate::tree::{ChoiceId, SymbolId, SymbolKind, Tree};
 
 /// Something that has a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) enum Vertex {
 
 /// The order of one tree.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Order {
+pub(crate) struct EvalOrder {
     exprs: u32,
     symbols: u32,
     /// The vertices, each after all it rests on.
@@ -36,7 +36,7 @@ pub(crate) struct Order {
     targets: Vec<u32>,
 }
 
-impl Order {
+impl EvalOrder {
     pub(crate) fn new(tree: &Tree) -> Result<Self, Error> {
         let exprs = count(tree.exprs.len());
         let symbols = count(tree.symbols.len());
@@ -143,7 +143,7 @@ impl Order {
                         expr(prompt.condition, &mut on);
                     }
                 }
-                if tree.choice(id).kind == Kind::Tristate {
+                if tree.choice(id).kind == SymbolKind::Tristate {
                     on.push(self.number(Vertex::Value(tree.modules())));
                 }
             }
@@ -195,7 +195,7 @@ impl Order {
 
     /// A tristate is a bool where modules are off.
     fn modules(&self, tree: &Tree, id: SymbolId, on: &mut Vec<u32>) {
-        if tree.symbol(id).kind == Kind::Tristate
+        if tree.symbol(id).kind == SymbolKind::Tristate
             && !tree.symbol(id).constant
             && id != tree.modules()
         {
@@ -265,23 +265,23 @@ fn count(n: usize) -> u32 {
 /// them. Depth first, with a stack of its own.
 fn sort(rests_on: &[Vec<u32>]) -> Result<Vec<u32>, Vec<u32>> {
     #[derive(Clone, Copy, PartialEq)]
-    enum State {
+    enum VisitState {
         New,
         Open,
         Done,
     }
-    let mut states = vec![State::New; rests_on.len()];
+    let mut states = vec![VisitState::New; rests_on.len()];
     let mut sequence = Vec::with_capacity(rests_on.len());
     for start in 0..rests_on.len() {
-        if states[start] != State::New {
+        if states[start] != VisitState::New {
             continue;
         }
-        states[start] = State::Open;
+        states[start] = VisitState::Open;
         // Each vertex on the way down, and which of its edges comes next.
         let mut path = vec![(start, 0)];
         while let Some((vertex, edge)) = path.last_mut() {
             let Some(&next) = rests_on[*vertex].get(*edge) else {
-                states[*vertex] = State::Done;
+                states[*vertex] = VisitState::Done;
                 sequence.push(count(*vertex));
                 path.pop();
                 continue;
@@ -289,12 +289,12 @@ fn sort(rests_on: &[Vec<u32>]) -> Result<Vec<u32>, Vec<u32>> {
             *edge += 1;
             let next = next as usize;
             match states[next] {
-                State::Done => {}
-                State::New => {
-                    states[next] = State::Open;
+                VisitState::Done => {}
+                VisitState::New => {
+                    states[next] = VisitState::Open;
                     path.push((next, 0));
                 }
-                State::Open => {
+                VisitState::Open => {
                     let on_the_way = path.iter().map(|&(vertex, _)| vertex);
                     return Err(on_the_way.skip_while(|&v| v != next).map(count).collect());
                 }

@@ -2,11 +2,11 @@
 
 use crate::error::{Error, ErrorKind, Position, Warning, WarningKind};
 use crate::expr::ExprId;
-use crate::files::Files;
-use crate::lexer::{Line, Reader, Token, TokenKind};
+use crate::files::KconfigSource;
+use crate::lexer::{LineReader, LogicalLine, Token, TokenKind};
 use crate::limits::{MAX_BYTES, MAX_FILES, MAX_NESTING, MAX_SOURCE_DEPTH};
 use crate::macros::Macros;
-use crate::tree::{Choice, ChoiceId, Item, Kind, NodeId, Prompt, Tree};
+use crate::tree::{Choice, ChoiceId, Item, NodeId, Prompt, SymbolKind, Tree};
 
 mod attributes;
 mod expression;
@@ -60,7 +60,7 @@ const ATTRIBUTES: &[&str] = &[
 
 /// A line cut into tokens, and how many of them have been read.
 struct Statement {
-    line: Line,
+    line: LogicalLine,
     tokens: Vec<Token>,
     next: usize,
 }
@@ -139,15 +139,15 @@ impl Statement {
 }
 
 /// A file being read, and the line that was read too far.
-struct Input {
+struct OpenSource {
     name: String,
-    reader: Reader,
+    reader: LineReader,
     pending: Option<Statement>,
 }
 
 pub(crate) struct Parser<'a> {
     pub(crate) tree: Tree,
-    files: &'a dyn Files,
+    files: &'a dyn KconfigSource,
     macros: Macros<'a>,
     /// The files that are being read, each with the place that sources it.
     open: Vec<(String, Option<Position>)>,
@@ -156,7 +156,7 @@ pub(crate) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    pub(crate) fn new(prefix: &str, files: &'a dyn Files, macros: Macros<'a>) -> Self {
+    pub(crate) fn new(prefix: &str, files: &'a dyn KconfigSource, macros: Macros<'a>) -> Self {
         Self {
             tree: Tree::empty(prefix),
             files,
@@ -239,9 +239,9 @@ impl<'a> Parser<'a> {
         }
         self.tree.files.push(name.to_owned());
         self.open.push((name.to_owned(), from));
-        let mut input = Input {
+        let mut input = OpenSource {
             name: name.to_owned(),
-            reader: Reader::new(name, text),
+            reader: LineReader::new(name, text),
             pending: None,
         };
         self.block(&mut input, parent, None)?;
@@ -250,7 +250,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The next line that is neither blank nor an assignment.
-    fn statement(&mut self, input: &mut Input) -> Result<Option<Statement>, Error> {
+    fn statement(&mut self, input: &mut OpenSource) -> Result<Option<Statement>, Error> {
         if let Some(statement) = input.pending.take() {
             return Ok(Some(statement));
         }
@@ -277,7 +277,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Carries out `name = value`; says whether the line was one.
-    fn assign(&mut self, line: &Line) -> Result<bool, Error> {
+    fn assign(&mut self, line: &LogicalLine) -> Result<bool, Error> {
         let Some(assignment) = line.assignment() else {
             return Ok(false);
         };
@@ -294,7 +294,7 @@ impl<'a> Parser<'a> {
     /// Statements up to the word that ends them, or the end of the file.
     fn block(
         &mut self,
-        input: &mut Input,
+        input: &mut OpenSource,
         parent: NodeId,
         end: Option<(&str, &Position)>,
     ) -> Result<(), Error> {
@@ -344,7 +344,7 @@ impl<'a> Parser<'a> {
     /// What stands between a statement and its `end…`.
     fn nested(
         &mut self,
-        input: &mut Input,
+        input: &mut OpenSource,
         node: NodeId,
         end: &str,
         opened: &Position,
@@ -359,7 +359,12 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn config(&mut self, input: &mut Input, mut s: Statement, parent: NodeId) -> Result<(), Error> {
+    fn config(
+        &mut self,
+        input: &mut OpenSource,
+        mut s: Statement,
+        parent: NodeId,
+    ) -> Result<(), Error> {
         let name = s.name("the name of the symbol")?;
         s.end()?;
         if matches!(name.as_str(), "n" | "m" | "y") {
@@ -378,7 +383,12 @@ impl<'a> Parser<'a> {
         self.attributes(input, node)
     }
 
-    fn menu(&mut self, input: &mut Input, mut s: Statement, parent: NodeId) -> Result<(), Error> {
+    fn menu(
+        &mut self,
+        input: &mut OpenSource,
+        mut s: Statement,
+        parent: NodeId,
+    ) -> Result<(), Error> {
         let text = s.text("the title of the menu")?;
         s.end()?;
         let opened = s.start();
@@ -388,7 +398,12 @@ impl<'a> Parser<'a> {
         self.nested(input, node, "endmenu", &opened)
     }
 
-    fn choice(&mut self, input: &mut Input, mut s: Statement, parent: NodeId) -> Result<(), Error> {
+    fn choice(
+        &mut self,
+        input: &mut OpenSource,
+        mut s: Statement,
+        parent: NodeId,
+    ) -> Result<(), Error> {
         let name = s
             .peek()
             .is_some()
@@ -399,7 +414,7 @@ impl<'a> Parser<'a> {
         let choice = known.unwrap_or_else(|| {
             self.tree.choices.push(Choice {
                 name,
-                kind: Kind::Unknown,
+                kind: SymbolKind::Unknown,
                 optional: false,
                 nodes: Vec::new(),
                 members: Vec::new(),
@@ -417,7 +432,7 @@ impl<'a> Parser<'a> {
 
     fn conditional(
         &mut self,
-        input: &mut Input,
+        input: &mut OpenSource,
         mut s: Statement,
         parent: NodeId,
     ) -> Result<(), Error> {
@@ -431,7 +446,7 @@ impl<'a> Parser<'a> {
 
     fn comment(
         &mut self,
-        input: &mut Input,
+        input: &mut OpenSource,
         mut s: Statement,
         parent: NodeId,
     ) -> Result<(), Error> {
@@ -457,7 +472,12 @@ impl<'a> Parser<'a> {
         self.tree.nodes[node.index()].prompt = Some(Prompt { text, condition });
     }
 
-    fn source(&mut self, input: &Input, mut s: Statement, parent: NodeId) -> Result<(), Error> {
+    fn source(
+        &mut self,
+        input: &OpenSource,
+        mut s: Statement,
+        parent: NodeId,
+    ) -> Result<(), Error> {
         let written = s.text("the name of the file")?;
         s.end()?;
         let relative = matches!(s.keyword(), "rsource" | "orsource");

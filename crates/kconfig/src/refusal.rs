@@ -2,14 +2,14 @@
 
 use crate::config::{Config, SetError};
 use crate::expr::Tri;
-use crate::menu::Part;
-use crate::number::{self, Base};
-use crate::tree::{Kind, SymbolId};
+use crate::menu::ConditionPart;
+use crate::number::{self, NumberBase};
+use crate::tree::{SymbolId, SymbolKind};
 
 /// Why a symbol cannot have a value as things are. [`Config::set`] keeps such a
 /// value as a wish; who wants to refuse it at once asks [`Config::refusal`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum ValueRefusal {
     /// The type does not have the value.
     #[error(transparent)]
     Invalid(#[from] SetError),
@@ -25,7 +25,7 @@ pub enum Refusal {
         /// The symbol.
         name: String,
         /// What does not hold, a list for each prompt: one list must hold.
-        missing: Vec<Vec<Part>>,
+        missing: Vec<Vec<ConditionPart>>,
     },
     /// A number outside its range.
     #[error("{name}={value} is not in the range {low} to {high}")]
@@ -71,8 +71,8 @@ pub enum Refusal {
     },
 }
 
-fn needs(missing: &[Vec<Part>]) -> String {
-    let one = |parts: &Vec<Part>| {
+fn needs(missing: &[Vec<ConditionPart>]) -> String {
+    let one = |parts: &Vec<ConditionPart>| {
         let parts = parts
             .iter()
             .map(|part| match part.text.contains(' ') {
@@ -108,7 +108,7 @@ impl Config {
     /// can have it. A value that is only to be had together with others is
     /// judged by setting them all first.
     #[must_use]
-    pub fn refusal(&self, id: SymbolId, value: &str) -> Option<Refusal> {
+    pub fn refusal(&self, id: SymbolId, value: &str) -> Option<ValueRefusal> {
         if let Err(invalid) = self.check(id, value) {
             return Some(invalid.into());
         }
@@ -128,32 +128,36 @@ impl Config {
 
     /// Why the user cannot set a symbol to anything now.
     #[must_use]
-    pub fn obstacle(&self, id: SymbolId) -> Option<Refusal> {
+    pub fn obstacle(&self, id: SymbolId) -> Option<ValueRefusal> {
         let name = self.tree().symbol(id).name.clone();
         let prompts = self.explain(id).prompts;
         if prompts.is_empty() {
-            return Some(Refusal::Follows { name });
+            return Some(ValueRefusal::Follows { name });
         }
-        let missing = prompts.into_iter().map(|parts| -> Vec<Part> {
+        let missing = prompts.into_iter().map(|parts| -> Vec<ConditionPart> {
             let missing = parts.into_iter().filter(|part| part.value == Tri::N);
             missing.collect()
         });
-        (self.visibility(id) == Tri::N).then(|| Refusal::Hidden {
+        (self.visibility(id) == Tri::N).then(|| ValueRefusal::Hidden {
             name,
             missing: missing.filter(|parts| !parts.is_empty()).collect(),
         })
     }
 
-    fn range_refusal(&self, id: SymbolId, name: String, value: String) -> Option<Refusal> {
+    fn range_refusal(&self, id: SymbolId, name: String, value: String) -> Option<ValueRefusal> {
         let (low, high) = self.range(id)?;
-        let is_hex = self.tree().symbol(id).kind == Kind::Hex;
-        let base = if is_hex { Base::Hex } else { Base::Decimal };
+        let is_hex = self.tree().symbol(id).kind == SymbolKind::Hex;
+        let base = if is_hex {
+            NumberBase::Hex
+        } else {
+            NumberBase::Decimal
+        };
         let number = number::parse(&value, base)?;
         let text = |number: i128| match is_hex {
             true => format!("{number:#x}"),
             false => number.to_string(),
         };
-        (!(low..=high).contains(&number)).then(|| Refusal::OutOfRange {
+        (!(low..=high).contains(&number)).then(|| ValueRefusal::OutOfRange {
             name,
             value,
             low: text(low),
@@ -161,7 +165,7 @@ impl Config {
         })
     }
 
-    fn logical_refusal(&self, id: SymbolId, name: String, value: String) -> Option<Refusal> {
+    fn logical_refusal(&self, id: SymbolId, name: String, value: String) -> Option<ValueRefusal> {
         let possible = self.assignable(id);
         if possible.iter().any(|possible| possible.as_str() == value) {
             return None;
@@ -177,7 +181,7 @@ impl Config {
                 .map(name_of)
                 .collect();
             let choice = tree.choice_name(choice);
-            return Some(Refusal::Picked {
+            return Some(ValueRefusal::Picked {
                 name,
                 choice,
                 others,
@@ -190,8 +194,8 @@ impl Config {
             .map(|(by, _)| name_of(by))
             .collect();
         Some(match by.is_empty() {
-            false => Refusal::Selected { name, value, by },
-            true => Refusal::NotNow {
+            false => ValueRefusal::Selected { name, value, by },
+            true => ValueRefusal::NotNow {
                 name,
                 value,
                 possible,

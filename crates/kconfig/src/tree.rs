@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::config::SetError;
 use crate::error::{Position, Warning};
 use crate::expr::{Arena, Expr, ExprId};
-use crate::order::Order;
+use crate::order::EvalOrder;
 
 /// A symbol's number in its tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,7 +43,7 @@ impl NodeId {
 
 /// The type of a symbol or choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Kind {
+pub enum SymbolKind {
     /// No type was given: its value is its own name.
     #[default]
     Unknown,
@@ -59,7 +59,7 @@ pub enum Kind {
     Hex,
 }
 
-impl Kind {
+impl SymbolKind {
     /// The word of the language for it; `unknown` where there is none.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -118,7 +118,7 @@ pub struct Default {
 
 /// The bounds of a number, both included, with their condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Range {
+pub struct ValueRange {
     /// The least value: a symbol or constant.
     pub low: SymbolId,
     /// The greatest value.
@@ -155,7 +155,7 @@ pub struct Symbol {
     /// A quoted value, or `n`, `m`, `y`.
     pub constant: bool,
     /// The type, before modules are considered.
-    pub kind: Kind,
+    pub kind: SymbolKind,
     /// Where it is defined, in order; none for constants and undefined symbols.
     pub nodes: Vec<NodeId>,
     /// The choice it is a member of.
@@ -163,7 +163,7 @@ pub struct Symbol {
     /// The `default`s of all definitions; the first whose condition holds counts.
     pub defaults: Vec<Default>,
     /// The `range`s of all definitions; the first whose condition holds counts.
-    pub ranges: Vec<Range>,
+    pub ranges: Vec<ValueRange>,
     /// Who selects it.
     pub selected_by: Vec<SelectedBy>,
     /// Who implies it.
@@ -188,7 +188,7 @@ pub struct Choice {
     /// The name of a named choice.
     pub name: Option<String>,
     /// The type, before modules are considered.
-    pub kind: Kind,
+    pub kind: SymbolKind,
     /// It may be off altogether.
     pub optional: bool,
     /// Where it is defined, in order.
@@ -216,7 +216,7 @@ pub enum Item {
 
 /// One place in the menu tree.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct MenuNode {
     /// What stands here.
     pub item: Item,
     /// Where it is written.
@@ -236,12 +236,12 @@ pub struct Node {
     /// Written `menuconfig`: shown as a menu of its own.
     pub is_menuconfig: bool,
     pub(crate) defaults: Vec<Default>,
-    pub(crate) ranges: Vec<Range>,
+    pub(crate) ranges: Vec<ValueRange>,
     pub(crate) selects: Vec<Select>,
     pub(crate) implies: Vec<Select>,
 }
 
-impl Node {
+impl MenuNode {
     /// What this definition selects.
     #[must_use]
     pub fn selects(&self) -> &[Select] {
@@ -262,7 +262,7 @@ impl Node {
 
     /// The ranges of this definition alone.
     #[must_use]
-    pub fn ranges(&self) -> &[Range] {
+    pub fn ranges(&self) -> &[ValueRange] {
         &self.ranges
     }
 }
@@ -272,14 +272,14 @@ impl Node {
 pub struct Tree {
     pub(crate) symbols: Vec<Symbol>,
     pub(crate) choices: Vec<Choice>,
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Vec<MenuNode>,
     pub(crate) exprs: Arena,
     pub(crate) by_name: HashMap<String, SymbolId>,
     pub(crate) constants: HashMap<String, SymbolId>,
     /// Symbols with a definition, in the order of their first one.
     pub(crate) defined: Vec<SymbolId>,
     pub(crate) modules: SymbolId,
-    pub(crate) order: Order,
+    pub(crate) order: EvalOrder,
     pub(crate) prefix: String,
     pub(crate) files: Vec<String>,
     pub(crate) warnings: Vec<Warning>,
@@ -297,7 +297,7 @@ impl Tree {
             constants: HashMap::new(),
             defined: Vec::new(),
             modules: SymbolId::N,
-            order: Order::default(),
+            order: EvalOrder::default(),
             prefix: prefix.to_owned(),
             files: Vec::new(),
             warnings: Vec::new(),
@@ -305,7 +305,7 @@ impl Tree {
         };
         for name in ["n", "m", "y"] {
             let id = tree.constant_named(name);
-            tree.symbols[id.index()].kind = Kind::Tristate;
+            tree.symbols[id.index()].kind = SymbolKind::Tristate;
         }
         tree.modules = tree.symbol_named("MODULES");
         tree
@@ -317,7 +317,7 @@ impl Tree {
         self.symbols.push(Symbol {
             name: name.to_owned(),
             constant,
-            kind: Kind::Unknown,
+            kind: SymbolKind::Unknown,
             nodes: Vec::new(),
             choice: None,
             defaults: Vec::new(),
@@ -354,7 +354,7 @@ impl Tree {
 
     pub(crate) fn add_node(&mut self, item: Item, position: Position, parent: NodeId) -> NodeId {
         let id = u32::try_from(self.nodes.len()).expect("the limit on input keeps ids in 32 bits");
-        self.nodes.push(Node {
+        self.nodes.push(MenuNode {
             item,
             position,
             parent,
@@ -387,7 +387,7 @@ impl Tree {
 
     /// One node.
     #[must_use]
-    pub fn node(&self, id: NodeId) -> &Node {
+    pub fn node(&self, id: NodeId) -> &MenuNode {
         &self.nodes[id.index()]
     }
 

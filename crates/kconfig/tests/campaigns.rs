@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{env, fs};
 
-use fathom_kconfig::{Config, Disk, Item, Loader, Tree};
+use fathom_kconfig::{Config, DiskFiles, Item, Loader, Tree};
 
 use crate::random::Numbers;
 
@@ -20,7 +20,7 @@ fn campaigns() -> PathBuf {
 fn load(folder: &Path, dev: &str) -> Arc<Tree> {
     let env = |name: &str| (name == "DEV").then(|| dev.to_owned());
     Arc::new(
-        Loader::new(&Disk::new(folder))
+        Loader::new(&DiskFiles::new(folder))
             .env(env)
             .load("Kconfig")
             .unwrap(),

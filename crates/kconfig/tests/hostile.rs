@@ -4,13 +4,13 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use fathom_kconfig::{Config, Error, ErrorKind, Loader, Memory, Tree};
+use fathom_kconfig::{Config, Error, ErrorKind, Loader, MemoryFiles, Tree};
 use proptest::prelude::*;
 
 use crate::random;
 
 fn read(text: &str) -> Result<Tree, Error> {
-    Loader::new(&Memory::from_iter([("Kconfig", text)])).load("Kconfig")
+    Loader::new(&MemoryFiles::from_iter([("Kconfig", text)])).load("Kconfig")
 }
 
 fn kind(text: &str) -> ErrorKind {
@@ -87,7 +87,7 @@ fn files_that_multiply_are_refused() {
         })
         .collect();
     files.push(("f40".to_owned(), String::new()));
-    let error = Loader::new(&Memory::from_iter(files))
+    let error = Loader::new(&MemoryFiles::from_iter(files))
         .load("f0")
         .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Limit);

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use fathom_kconfig::{
-    AnswerError, Config, Error, ErrorKind, Kind, Loader, Memory, OldConfig, SetError, Tree, Tri,
-    Wanted, WarningKind,
+    AnswerError, AnswerKind, Config, Error, ErrorKind, Loader, MemoryFiles, OldConfig, SetError,
+    SymbolKind, Tree, Tri, WarningKind,
 };
 
 fn read(text: &str) -> Result<Tree, Error> {
-    Loader::new(&Memory::from_iter([("Kconfig", text)])).load("Kconfig")
+    Loader::new(&MemoryFiles::from_iter([("Kconfig", text)])).load("Kconfig")
 }
 
 fn config(text: &str) -> Config {
@@ -162,7 +162,7 @@ fn loops_are_shown_step_by_step() {
 
 #[test]
 fn files_that_source_themselves_or_are_missing_are_refused() {
-    let files = Memory::from_iter([
+    let files = MemoryFiles::from_iter([
         ("Kconfig", "source \"a/Kconfig\"\n"),
         ("a/Kconfig", "\nrsource \"b\"\n"),
         ("a/b", "source \"a/Kconfig\"\n"),
@@ -211,14 +211,17 @@ fn any_symbol_can_stand_for_modules() {
     let mut config =
         config("config MODS\n\tbool \"m\"\n\tmodules\nconfig A\n\ttristate \"a\"\n\tdefault m\n");
     let a = config.tree().find("A").unwrap();
-    assert_eq!((config.kind(a), config.text(a)), (Kind::Bool, "y"));
+    assert_eq!((config.kind(a), config.text(a)), (SymbolKind::Bool, "y"));
     set(&mut config, &[("MODS", "y")]);
-    assert_eq!((config.kind(a), config.text(a)), (Kind::Tristate, "m"));
+    assert_eq!(
+        (config.kind(a), config.text(a)),
+        (SymbolKind::Tristate, "m")
+    );
 }
 
 #[test]
 fn commands_run_only_where_the_caller_allows_it() {
-    let files = Memory::from_iter([(
+    let files = MemoryFiles::from_iter([(
         "Kconfig",
         "config A\n\tstring\n\tdefault \"$(shell,uname -s)\"\n$(info,read)\n",
     )]);
@@ -426,18 +429,18 @@ fn oldconfig_asks_for_what_is_new_and_for_what_that_opens() {
             Ok(()) => format!("{prompt} [{}]", question.default),
             Err(error) => format!("{prompt}: {error}"),
         });
-        if let Wanted::Member(members) = question.wanted {
+        if let AnswerKind::Member(members) = question.wanted {
             assert_eq!(members.len(), 2);
         }
     }
     assert_eq!(
         asked,
         [
-            "a: \"maybe\" is none of n, y",
+            "a: \"maybe\" is not one of n, y",
             "a [n]",
             "depth: 12 is not in the range 1 to 9",
             "depth [3]",
-            "engine: \"3\" is none of ONE, TWO",
+            "engine: \"3\" is not one of ONE, TWO",
             "engine [TWO]",
             "name [x]",
         ]

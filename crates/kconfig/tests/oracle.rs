@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
-use fathom_kconfig::{Config, Disk, Kind, Loader, Tree};
+use fathom_kconfig::{Config, DiskFiles, Loader, SymbolKind, Tree};
 
 use crate::random::{self, Numbers};
 
@@ -69,7 +69,7 @@ fn for_kconfiglib(text: &str) -> String {
 }
 
 fn load(folder: &Path) -> Result<Arc<Tree>, fathom_kconfig::Error> {
-    Loader::new(&Disk::new(folder))
+    Loader::new(&DiskFiles::new(folder))
         .env(env)
         .load("Kconfig")
         .map(Arc::new)
@@ -90,9 +90,9 @@ fn random_config(tree: &Tree, numbers: &mut Numbers) -> String {
                 _ if numbers.below(40) == 0 => {
                     numbers.one_of(&["", "maybe", "\"", "12x", "\"y\"", "-"])
                 }
-                Kind::Bool => numbers.one_of(&["y", "n", "y", "yes", "m"]),
-                Kind::Tristate | Kind::Unknown => numbers.one_of(&["y", "m", "n", "m"]),
-                Kind::String => numbers.one_of(&[
+                SymbolKind::Bool => numbers.one_of(&["y", "n", "y", "yes", "m"]),
+                SymbolKind::Tristate | SymbolKind::Unknown => numbers.one_of(&["y", "m", "n", "m"]),
+                SymbolKind::String => numbers.one_of(&[
                     "\"\"",
                     "\"a b\"",
                     "\"a \\\"b\\\" \\\\ c\"",
@@ -102,10 +102,10 @@ fn random_config(tree: &Tree, numbers: &mut Numbers) -> String {
                     "\"y\"",
                     "bare",
                 ]),
-                Kind::Int => {
+                SymbolKind::Int => {
                     numbers.one_of(&["0", "1", "-3", "7", "010", "42", "100", "99999999999"])
                 }
-                Kind::Hex => numbers.one_of(&["0x0", "1f", "0xFF", "0X10", "-0x1", "40"]),
+                SymbolKind::Hex => numbers.one_of(&["0x0", "1f", "0xFF", "0X10", "-0x1", "40"]),
             };
             Some(match value {
                 "n" => format!("# CONFIG_{} is not set", symbol.name),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fathom_kconfig::{Config, Loader, Memory, Refusal};
+use fathom_kconfig::{Config, Loader, MemoryFiles, ValueRefusal};
 
 const TREE: &str = r#"
 config MODULES
@@ -54,7 +54,7 @@ endchoice
 "#;
 
 fn config() -> Config {
-    let files = Memory::from_iter([("Kconfig", TREE)]);
+    let files = MemoryFiles::from_iter([("Kconfig", TREE)]);
     Config::new(Arc::new(Loader::new(&files).load("Kconfig").unwrap()))
 }
 
@@ -123,7 +123,7 @@ fn what_can_be_set_and_what_is_so_already_is_not_refused() {
     assert_eq!(said(&config, "TEXT", "x"), "yes", "the wish came true");
     let id = config.tree().named("CONFIG_ONE").unwrap();
     assert!(
-        matches!(config.refusal(id, "n"), Some(Refusal::Picked { others, .. }) if others == ["TWO", "THREE"])
+        matches!(config.refusal(id, "n"), Some(ValueRefusal::Picked { others, .. }) if others == ["TWO", "THREE"])
     );
 }
 

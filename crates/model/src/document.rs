@@ -1,6 +1,7 @@
 //! The one document that `--json` prints for a run. Its schema is versioned and
 //! described in docs/FORMAT.md.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,10 @@ pub struct RunDocument {
     pub from_samples: bool,
     /// The jobs.
     pub jobs: Vec<JobResult>,
+    /// Steps that made a device ready, among those of the jobs: their figures are no
+    /// results.
+    #[serde(skip)]
+    pub preparations: BTreeSet<String>,
     /// Aggregates per reporting group and direction.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupResult>,

@@ -23,12 +23,37 @@ pub struct Entry {
     pub event: Event,
 }
 
+/// How a step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// All jobs reported and none failed.
+    Complete,
+    /// Stopped from outside: whatever figures there are, it is run again when the
+    /// run goes on.
+    Interrupted,
+    /// A job or the engine failed; the events name each failure.
+    Failed,
+}
+
+impl Outcome {
+    /// That of two parts of one step: it is as bad as the worse.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Interrupted, _) | (_, Self::Interrupted) => Self::Interrupted,
+            (Self::Failed, _) | (_, Self::Failed) => Self::Failed,
+            (Self::Complete, Self::Complete) => Self::Complete,
+        }
+    }
+}
+
 /// Something that happened in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// A part of the run begins: one job file of several, one test of a
-    /// series. The events up to the next step belong to it.
+    /// series. The events up to its end belong to it.
     Step {
         /// Place, counted from 1.
         step: u32,
@@ -39,6 +64,12 @@ pub enum Event {
         /// What is measured in it, when it is a point of a campaign.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         point: Option<Box<Point>>,
+    },
+    /// The step has ended: what follows belongs to the run, or to the next step.
+    /// Without it the step was broken off by a kill.
+    StepEnded {
+        /// How.
+        outcome: Outcome,
     },
     /// A stage of a flow begins: the steps up to its end belong to it.
     Stage {

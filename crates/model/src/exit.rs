@@ -18,6 +18,8 @@ pub enum Exit {
     Missing = 5,
     /// The record cannot be written (folder not writable, disk full).
     Record = 6,
+    /// Measured, but a stated condition does not hold.
+    ConditionFailed = 7,
     /// Ended by SIGINT or SIGTERM; what was measured is kept.
     Interrupted = 130,
 }
@@ -40,6 +42,7 @@ impl Exit {
             Self::Refused,
             Self::Missing,
             Self::Record,
+            Self::ConditionFailed,
             Self::Interrupted,
         ]
         .into_iter()

@@ -98,7 +98,9 @@ impl FailureKind {
                 "raise the limit: sysctl -w fs.aio-max-nr=1048576, or lower numjobs × iodepth"
             }
             Self::NoSize => "give size= (or a filename= that exists and has one)",
-            Self::Open => "check the path, its permissions and that nobody holds it exclusively",
+            Self::Open => {
+                "check the path, its permissions and that no program holds it exclusively"
+            }
             Self::NoDevice => "check the name: ls -l /dev/disk/by-id",
             Self::Refused => {
                 "nothing was written by that step; what was measured before it is kept"
@@ -114,7 +116,7 @@ impl FailureKind {
             }
             Self::Unreachable => "check its name, that it is on, and its network",
             Self::NoServer => {
-                "check its name, its network and that it listens ('fathom serve' there); --min-clients goes on without it"
+                "check its name, its network and that it listens ('fathom serve' there); --min-clients continues without it"
             }
             Self::Lost => {
                 "look at that host: its network, and in its kernel log whether what ran there was killed"
@@ -135,6 +137,9 @@ impl FailureKind {
         }
     }
 }
+
+/// What stands before the advice in a message that has its own.
+const TO_DO: &str = "\n  to do: ";
 
 /// One thing that went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -167,7 +172,7 @@ pub fn advice_on_signal(signal: i32) -> Option<&'static str> {
         24 => Some("it reached the limit on CPU time: ulimit -t"),
         25 => Some("it reached the limit on the size of a file: ulimit -f"),
         _ => Some(
-            "somebody ended it: a person, a service manager, a batch system; measure again without that",
+            "it was ended from outside: by a person, a service manager or a batch system; measure again without that",
         ),
     }
 }
@@ -207,6 +212,23 @@ impl Failure {
         }
     }
 
+    /// What to do about it: what its message says, as that of a refusal does, else its
+    /// own advice, else that of its kind.
+    #[must_use]
+    pub fn to_be_done(&self) -> &str {
+        let own = self.advice.as_deref();
+        let said = self.message.split_once(TO_DO).map(|(_, advice)| advice);
+        said.or(own).unwrap_or_else(|| self.kind.advice())
+    }
+
+    /// As [`Failure::sentence`], without what to do about it.
+    #[must_use]
+    pub fn happened(&self) -> String {
+        let sentence = self.sentence();
+        let what = sentence.split_once(TO_DO).map(|(what, _)| what.to_owned());
+        what.unwrap_or(sentence)
+    }
+
     /// Adds the errno.
     #[must_use]
     pub fn with_errno(mut self, errno: i32) -> Self {
@@ -217,19 +239,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let sentence = self.sentence();
-        // A refusal says itself what to do.
-        match sentence.contains("\n  to do: ") {
-            true => f.write_str(&sentence),
-            false => {
-                let advice = self.advice.as_deref();
-                write!(
-                    f,
-                    "{sentence}\n  to do: {}",
-                    advice.unwrap_or(self.kind.advice())
-                )
-            }
-        }
+        write!(f, "{}{TO_DO}{}", self.happened(), self.to_be_done())
     }
 }
 
@@ -249,13 +259,26 @@ mod tests {
         assert!(told(9).contains("out-of-memory killer"), "{}", told(9));
         for (signal, words) in [
             (11, "a fault of the program"),
-            (15, "somebody ended it"),
+            (15, "ended from outside"),
             (24, "ulimit -t"),
             (25, "ulimit -f"),
         ] {
             let told = told(signal);
             assert!(told.contains(words) && !told.contains("memory"), "{told}");
         }
+    }
+
+    #[test]
+    fn what_is_to_be_done_is_told_once_and_by_who_knows_most() {
+        let refused = Failure::new(FailureKind::Refused, "in use\n  to do: unmount it");
+        let told = refused.about("/dev/sdx");
+        assert_eq!(told.happened(), "/dev/sdx: in use");
+        assert_eq!(told.to_be_done(), "unmount it");
+        assert_eq!(told.to_string().matches("to do").count(), 1);
+        let own = Failure::new(FailureKind::Mismatch, "x").to_do("leave it");
+        assert_eq!(own.to_string(), "x\n  to do: leave it");
+        let of_kind = Failure::new(FailureKind::Io, "x");
+        assert_eq!(of_kind.to_be_done(), FailureKind::Io.advice());
     }
 
     #[test]

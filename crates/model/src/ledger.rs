@@ -16,13 +16,13 @@ pub struct LedgerEntry {
     pub record: Option<std::path::PathBuf>,
     /// What was done.
     #[serde(flatten)]
-    pub deed: Deed,
+    pub deed: LedgerEvent,
 }
 
 /// Something that was done to a device, or was seen of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "deed", rename_all = "snake_case")]
-pub enum Deed {
+pub enum LedgerEvent {
     /// All data were taken away.
     Purged {
         /// How: `nvme-format`, `blkdiscard`, `overwrite`, …
@@ -111,7 +111,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-impl Deed {
+impl LedgerEvent {
     /// Bytes that it wrote to the device, where it is known to have written.
     #[must_use]
     pub fn bytes(&self) -> Option<u64> {

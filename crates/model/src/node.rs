@@ -113,7 +113,7 @@ pub struct ProcessTime {
 
 /// A figure over the intervals of a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Range {
+pub struct FigureRange {
     /// Over all of the time.
     pub mean: f64,
     /// Of the interval where it was lowest.
@@ -135,21 +135,21 @@ pub struct NodeUse {
     /// How often it did not answer.
     pub missed: u32,
     /// CPU time of programs in percent of all CPUs, as all below.
-    pub user_percent: Range,
+    pub user_percent: FigureRange,
     /// Of the kernel.
-    pub system_percent: Range,
+    pub system_percent: FigureRange,
     /// Idle while a task waited for a disk.
-    pub iowait_percent: Range,
+    pub iowait_percent: FigureRange,
     /// Taken by the hypervisor.
-    pub steal_percent: Range,
+    pub steal_percent: FigureRange,
     /// Memory there is.
     pub memory_bytes: u64,
     /// Memory that programs could still get.
-    pub available_bytes: Range,
+    pub available_bytes: FigureRange,
     /// The page cache.
-    pub page_cache_bytes: Range,
+    pub page_cache_bytes: FigureRange,
     /// What waited to be written, or was being written.
-    pub dirty_bytes: Range,
+    pub dirty_bytes: FigureRange,
     /// The block devices that did something, the busiest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceUse>,
@@ -167,23 +167,23 @@ pub struct DeviceUse {
     /// Kernel name.
     pub name: String,
     /// Reads per second.
-    pub read_iops: Range,
+    pub read_iops: FigureRange,
     /// Writes per second.
-    pub write_iops: Range,
+    pub write_iops: FigureRange,
     /// Bytes read per second.
-    pub read_bw_bytes: Range,
+    pub read_bw_bytes: FigureRange,
     /// Bytes written per second.
-    pub write_bw_bytes: Range,
+    pub write_bw_bytes: FigureRange,
     /// Time of a read, queueing included; absent without reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read_await_ns: Option<Range>,
+    pub read_await_ns: Option<FigureRange>,
     /// Time of a write, queueing included; absent without writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub write_await_ns: Option<Range>,
+    pub write_await_ns: Option<FigureRange>,
     /// Requests under way, on average.
-    pub queue: Range,
+    pub queue: FigureRange,
     /// Share of the time in which a request was under way.
-    pub util_percent: Range,
+    pub util_percent: FigureRange,
 }
 
 /// What a network interface moved in one step of a run.
@@ -192,9 +192,9 @@ pub struct InterfaceUse {
     /// Its name.
     pub name: String,
     /// Bytes received per second.
-    pub rx_bw_bytes: Range,
+    pub rx_bw_bytes: FigureRange,
     /// Bytes sent per second.
-    pub tx_bw_bytes: Range,
+    pub tx_bw_bytes: FigureRange,
 }
 
 /// A process in one step of a run.

@@ -36,6 +36,11 @@ pub enum StageKind {
     Round,
     /// Measures in the state that was reached.
     Measure,
+    /// Runs a command of the user's.
+    Command,
+    /// Switches something of the device or machine, until this start of the run
+    /// ends: then it is put back.
+    Switch,
 }
 
 impl fmt::Display for StageKind {
@@ -47,11 +52,13 @@ impl fmt::Display for StageKind {
             Self::Settle => "settle",
             Self::Round => "round",
             Self::Measure => "measure",
+            Self::Command => "command",
+            Self::Switch => "switch",
         })
     }
 }
 
-/// How a stage ended. One that was interrupted has no end; it is done anew.
+/// How a stage ended. One that was stopped with its run has no end; it is done anew.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum StageEnd {
@@ -70,6 +77,12 @@ pub enum StageEnd {
     /// It did not do what it promised.
     Failed {
         /// What happened, in one sentence.
+        reason: String,
+    },
+    /// A limit has stopped it, and the run goes on without it. The next start does it
+    /// anew.
+    Interrupted {
+        /// Which limit, in one sentence.
         reason: String,
     },
 }

@@ -1,7 +1,8 @@
 //! Numbers as people write and read them: sizes, rates, times.
 //!
 //! Sizes are shown in powers of 1024 (`KiB`, `MiB`), counts in powers of 1000.
-//! Parsing of fio's own number grammar is the job file's business.
+//! fio's own number grammar, in which `kB`, `kiB` and hexadecimal numbers mean
+//! things of their own, is the job file's business.
 
 /// Bytes with a binary unit and about three digits: `4 KiB`, `1.50 GiB`.
 #[must_use]
@@ -44,6 +45,46 @@ pub fn duration(value_ms: u64) -> String {
         3600..86_400 => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
         _ => format!("{}d{:02}h", seconds / 86_400, seconds % 86_400 / 3600),
     }
+}
+
+/// Which power of a unit's base a letter stands for: 1 for `k`, 4 for `T`.
+#[must_use]
+pub fn unit_power(letter: char) -> Option<u32> {
+    let at = "kmgtp".find(letter.to_ascii_lowercase())?;
+    u32::try_from(at + 1).ok()
+}
+
+/// A size as people write it: digits and `k`, `M`, `G`, `T` or `P` (powers of 1024),
+/// optionally followed by `B` or `iB`. `None` for anything else, 0 included.
+#[must_use]
+pub fn parse_size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit());
+    let (digits, unit) = text.split_at(end.unwrap_or(text.len()));
+    let unit = unit.to_ascii_lowercase();
+    let power = match unit.as_str() {
+        "" | "b" => 0,
+        unit => {
+            let mut letters = unit.chars();
+            let power = unit_power(letters.next()?)?;
+            matches!(letters.as_str(), "" | "b" | "ib").then_some(power)?
+        }
+    };
+    let value: u64 = digits.parse().ok()?;
+    value
+        .checked_mul(1 << (10 * power))
+        .filter(|&bytes| bytes > 0)
+}
+
+/// The shortest exact form that [`parse_size`] and fio read: `512M`, `16k`, `1000`.
+#[must_use]
+pub fn format_size(size_bytes: u64) -> String {
+    for (shift, unit) in [(40, "T"), (30, "G"), (20, "M"), (10, "k")] {
+        if size_bytes >= 1 << shift && size_bytes.trailing_zeros() >= shift {
+            return format!("{}{unit}", size_bytes >> shift);
+        }
+    }
+    size_bytes.to_string()
 }
 
 fn scale<'u>(mut value: f64, base: f64, units: &[&'u str]) -> (f64, &'u str) {
@@ -102,5 +143,38 @@ mod tests {
         assert_eq!(duration(187_000), "3m07s");
         assert_eq!(duration(7_500_000), "2h05m");
         assert_eq!(duration(100_800_000), "1d04h");
+    }
+
+    #[test]
+    fn sizes_go_both_ways() {
+        for (text, size_bytes) in [
+            ("512M", 512 << 20),
+            ("16k", 16 << 10),
+            ("1000", 1000),
+            ("3G", 3 << 30),
+        ] {
+            assert_eq!(parse_size(text), Some(size_bytes));
+            assert_eq!(format_size(size_bytes), text);
+        }
+        assert_eq!(parse_size("64MiB"), Some(64 << 20));
+        assert_eq!(parse_size(" 64mb"), Some(64 << 20));
+        assert_eq!(parse_size("1P"), Some(1 << 50));
+        for bad in [
+            "",
+            "0",
+            "M",
+            "4q",
+            "-1",
+            "1.5G",
+            "1ib",
+            "1kibib",
+            "1kbb",
+            "b",
+            "1µ",
+            "1 M",
+            "99999999999T",
+        ] {
+            assert_eq!(parse_size(bad), None, "{bad}");
+        }
     }
 }

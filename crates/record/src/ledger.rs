@@ -9,7 +9,7 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 use fathom_model::environment::BlockDevice;
-use fathom_model::{Deed, LedgerEntry};
+use fathom_model::{LedgerEntry, LedgerEvent};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub const LEDGER_FORMAT: &str = "fathom.ledger/1";
 
 /// The first line: whose ledger it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Head {
+struct LedgerHead {
     schema: String,
     device: BlockDevice,
 }
@@ -57,7 +57,7 @@ impl Ledger {
         device: &BlockDevice,
         command: &str,
         record: Option<&Path>,
-        deed: Deed,
+        deed: LedgerEvent,
     ) -> Result<(), RecordError> {
         let entry = LedgerEntry {
             at_ms: now_ms(),
@@ -174,7 +174,7 @@ fn write(
         None => {
             let schema = LEDGER_FORMAT.to_owned();
             let device = device.clone();
-            serde_json::to_writer(&mut lines, &Head { schema, device })?;
+            serde_json::to_writer(&mut lines, &LedgerHead { schema, device })?;
             lines.push(b'\n');
         }
         // A line that a power cut left half written stays by itself.
@@ -195,7 +195,7 @@ fn read(path: &Path, file: &File) -> Result<(BlockDevice, Vec<LedgerEntry>), Rec
             .transpose()
             .map_err(|source| RecordError::file(path, source))
     };
-    let head = next()?.and_then(|line| serde_json::from_slice::<Head>(&line).ok());
+    let head = next()?.and_then(|line| serde_json::from_slice::<LedgerHead>(&line).ok());
     let Some(head) = head.filter(|head| head.schema == LEDGER_FORMAT) else {
         return Err(RecordError::NotARecord {
             path: path.to_owned(),
@@ -239,14 +239,14 @@ mod tests {
         let ledger = Ledger::of(folder.path(), &device()).unwrap();
         assert!(ledger.path().ends_with("QEMU_NVMe_Ctrl_N-1_n7.jsonl"));
         assert_eq!(ledger.entries().unwrap(), []);
-        let written = |bytes| Deed::Written { bytes };
+        let written = |bytes| LedgerEvent::Written { bytes };
         ledger
             .append(&device(), "job run", None, written(1))
             .unwrap();
         let mut file = OpenOptions::new().append(true).open(ledger.path()).unwrap();
         file.write_all(b"{\"at_ms\":1,\"comm").unwrap();
         ledger.append(&device(), "run", None, written(2)).unwrap();
-        let deeds: Vec<Deed> = ledger
+        let deeds: Vec<LedgerEvent> = ledger
             .entries()
             .unwrap()
             .into_iter()

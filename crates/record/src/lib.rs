@@ -1,18 +1,25 @@
 //! The record of a run: a folder that is only ever appended to.
 //!
 //! `events.jsonl` begins with a [`Header`] and holds one
-//! [`fathom_model::Entry`] a line, flushed at every interval; beside it lie the
+//! [`fathom_model::Entry`] a line, flushed at every interval; once it is long it is
+//! closed, compressed and added up in `events/`. Beside it lie the
 //! job files as run (`jobs/`) and the engine's raw outputs (`raw/`). The folder
 //! is the truth: everything else can be made from it again. Knows only `model`.
 //! Every file and field is described in docs/FORMAT.md.
 
+mod chain;
+pub mod digest;
 mod ledger;
+mod lines;
 mod list;
+mod live;
+mod pack;
 mod quick;
 mod reader;
 mod replace;
+mod segment;
 mod stats;
-mod switches;
+mod undo;
 mod writer;
 
 use std::io;
@@ -23,18 +30,24 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use fathom_model::Environment;
 use serde::{Deserialize, Serialize};
 
+pub use chain::Chain;
+pub use digest::{DigestSums, SampleSum};
 pub use ledger::{LEDGER_FORMAT, Ledger, ledgers};
-pub use list::{Listed, Summary, find, fitting, list};
-pub use reader::{DamagedLines, Entries, Record};
+pub use list::{ListedRun, RunSummary, find, fitting, list};
+pub use reader::{DamagedLines, Entries, Record, RecordPart};
 pub use replace::replace;
-pub use stats::{STATS_FORMAT, Stats, StatsHeader, StatsLine, StatsWriter};
-pub use switches::{Leftover, SWITCHES_FORMAT, SwitchFile, leftovers};
+pub use segment::{is_log, log_bytes};
+pub use stats::{NodeStats, STATS_FORMAT, StatsHeader, StatsLine, StatsWriter};
+pub use undo::{
+    COMMAND_UNDO_FORMAT, CommandUndo, SWITCHES_FORMAT, SwitchesFound, UndoFile, UndoNote,
+    undo_files,
+};
 pub use writer::{Writer, claim};
 
 /// Name of the format that [`Header::format`] carries.
 pub const FORMAT: &str = "fathom-record";
 /// Version of the format written by this Fathom.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// The event log: the file that makes a folder a record.
 pub const EVENTS: &str = "events.jsonl";
 
@@ -104,15 +117,15 @@ pub enum RecordError {
         /// The record's folder.
         dir: PathBuf,
     },
-    /// A line amid the event log cannot be read. What stands before it can, and
-    /// what stands behind it too: [`Entries::salvage`].
+    /// Lines amid the event log cannot be read, or are not as they were written. What
+    /// stands before them can, and what stands behind them too: [`Entries`].
     #[error(
-        "{path}:{line}: damaged: {reason}; the lines before it can still be read, and those behind it with 'fathom show --salvage'"
+        "{path}:{line}: damaged: {reason}; 'fathom show --salvage' reads every line that is intact"
     )]
     Damaged {
-        /// The event log.
+        /// The event log, or a segment of it.
         path: PathBuf,
-        /// The line, counted from 1.
+        /// The first line, counted from 1.
         line: u64,
         /// What is wrong with it.
         reason: String,

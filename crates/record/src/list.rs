@@ -9,7 +9,8 @@ use fathom_model::RunStatus;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::reader::{Entries, id_of, no_log, open};
+use crate::live::{no_log, open};
+use crate::reader::{Entries, id_of};
 use crate::writer::stamp_ms;
 use crate::{EVENTS, RecordError};
 
@@ -20,7 +21,7 @@ const HEADER_BYTES_MAX: u64 = 64 << 10;
 
 /// What a list of runs shows of one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Summary {
+pub struct RunSummary {
     /// Name of the folder.
     pub id: String,
     /// The run's name.
@@ -35,7 +36,7 @@ pub struct Summary {
     pub status: Option<RunStatus>,
 }
 
-impl Summary {
+impl RunSummary {
     /// Reads what a list shows of one record: its first and its last line,
     /// however long the record is.
     ///
@@ -57,7 +58,7 @@ impl Summary {
 /// One run of a folder, whether it can be read or not: who looks for a run must
 /// not take another one for it.
 #[derive(Debug)]
-pub struct Listed {
+pub struct ListedRun {
     /// Name of the folder.
     pub id: String,
     /// Start, ms since 1970 UTC; of one that cannot be read as near as can be known,
@@ -66,12 +67,12 @@ pub struct Listed {
     /// The command that made it, where that can be read.
     pub command: Option<String>,
     /// What is in it, or why it cannot be read: damaged, or of a newer Fathom.
-    pub summary: Result<Summary, RecordError>,
+    pub summary: Result<RunSummary, RecordError>,
 }
 
-impl Listed {
+impl ListedRun {
     fn read(dir: &Path) -> Self {
-        let summary = Summary::read(dir);
+        let summary = RunSummary::read(dir);
         let (started_ms, command) = match &summary {
             Ok(summary) => (summary.started_ms, Some(summary.command.clone())),
             Err(_) => remains(dir),
@@ -125,10 +126,10 @@ fn begun_ms(dir: &Path) -> u64 {
 ///
 /// # Errors
 /// When the folder cannot be read; one that does not exist holds no runs.
-pub fn list(runs_dir: &Path) -> Result<Vec<Listed>, RecordError> {
-    let mut runs: Vec<Listed> = record_dirs(runs_dir)?
+pub fn list(runs_dir: &Path) -> Result<Vec<ListedRun>, RecordError> {
+    let mut runs: Vec<ListedRun> = record_dirs(runs_dir)?
         .iter()
-        .map(|dir| Listed::read(dir))
+        .map(|dir| ListedRun::read(dir))
         .collect();
     // Runs of one millisecond: `x` before `x.2` before `x.10`.
     runs.sort_by(|a, b| (a.started_ms, a.id.len(), &a.id).cmp(&(b.started_ms, b.id.len(), &b.id)));

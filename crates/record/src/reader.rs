@@ -1,24 +1,19 @@
 //! Reading a record back, whole or entry by entry.
 
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read as _, Seek as _, SeekFrom};
+use std::collections::VecDeque;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use fathom_model::{Entry, Event, RunStatus};
-use rustix::fs::{FlockOperation, flock};
+use fathom_model::{Entry, Event, RunStatus, StepEnds};
 use serde::Deserialize;
 
+use crate::chain::is_sealed;
+use crate::digest::{Digest, DigestSums};
+use crate::lines::{BlockReader, Damage, NextEntry};
 use crate::list::remains;
+use crate::live::{LiveFile, no_log, place};
+use crate::segment::{self, SegmentSource};
 use crate::{EVENTS, FORMAT, Header, RecordError, VERSION, quick};
-
-/// Longest line that is read. The longest ones hold the results of hundreds of
-/// jobs with their histograms, a few MiB; a file without line ends must not be
-/// taken into memory whole.
-const LINE_BYTES_MAX: u64 = 64 << 20;
-/// Read at once: long enough that a record of many samples takes few calls.
-const READ_BYTES: usize = 64 << 10;
-/// The last line of an ended run is far shorter than this.
-const LAST_LINE_BYTES_MAX: u64 = 4 << 10;
 
 /// One record read back.
 ///
@@ -75,8 +70,10 @@ impl Record {
 /// A record's entries in order, one at a time, in memory that does not grow
 /// with their number.
 ///
-/// It ends after the last whole line, or after the first error; one that was
-/// opened by [`Entries::salvage`] passes over damaged lines.
+/// It ends after the last whole line. Damage is given as an error in the place of the
+/// lines that it costs, and the entries behind it follow; of a log of version 1, which
+/// has no checks, it is the end. One that was opened by [`Entries::salvage`] gives
+/// whatever line can be read.
 #[derive(Debug)]
 pub struct Entries {
     /// The record's first line.
@@ -85,35 +82,59 @@ pub struct Entries {
     pub torn_bytes: u64,
     /// Events passed over so far because this Fathom does not know their kind.
     pub unknown_events: u64,
-    /// Damaged lines passed over so far; none but by [`Entries::salvage`].
+    /// Damage met so far; none but by [`Entries::salvage`].
     pub damaged: DamagedLines,
     /// As [`Record::status`].
     pub status: Option<RunStatus>,
     /// Time of the line [`Event::Ended`], ms since 1970 UTC.
     pub ended_ms: Option<u64>,
-    path: PathBuf,
-    input: BufReader<File>,
-    line: Vec<u8>,
-    line_number: u64,
+    dir: PathBuf,
+    /// The file that is being read, and the number of its segment.
+    lines: BlockReader,
+    number: u32,
+    /// The number of the live file, and the file until it is reached.
+    live_number: u32,
+    live: Option<(BlockReader, Option<Damage>)>,
+    /// Sums of closed segments, where these are enough.
+    digest: Option<Digest>,
+    /// Whether the segment is read from its digest.
+    in_digest: bool,
+    /// The check of everything in the segment; `None`: a part of it could not be read.
+    is_whole: bool,
+    /// Damage that is to be told next.
+    told: VecDeque<RecordError>,
     done: bool,
     failed: bool,
     salvage: bool,
+    /// Whether a line since the last check could not be read.
+    unread: bool,
+    /// A check that does not hold, when no line before it was counted.
+    mismatch: Option<u64>,
+    /// Of version 1.
+    /// Whether the segment is of a version that does not tell them.
+    lacks_step_ends: bool,
+    step_ends: StepEnds,
+    /// The entry behind the end of a step that was just given.
+    next: Option<Entry>,
+    last_ms: u64,
 }
 
-/// Lines that could not be read.
+/// Lines that could not be read, or are not as they were written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DamagedLines {
     /// How many.
     pub count: u64,
-    /// The first one, counted from 1.
+    /// The first one, counted from 1 in its file.
     pub first: u64,
 }
 
-/// What reading one line gave.
-enum Read {
-    Whole,
-    Torn(u64),
-    End,
+/// What a record is read as by who needs no single sample.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RecordPart {
+    /// A line.
+    Entry(Entry),
+    /// What many samples add up to.
+    Sums(Box<DigestSums>),
 }
 
 impl Entries {
@@ -122,10 +143,51 @@ impl Entries {
     /// # Errors
     /// When it is no record, is of a newer version, or cannot be read.
     pub fn open(dir: &Path) -> Result<Self, RecordError> {
-        let mut entries = Self::begin(dir)?;
-        entries.read_first(dir)?;
-        entries.header = header(dir, &entries.line)?;
+        let mut live = LiveFile::open(dir, false)?;
+        let last = segment::last(dir);
+        match live.header(dir) {
+            Err(error) if last == 0 => Err(error),
+            // What its check does not hold of is damaged, not newer.
+            Err(error) if is_newer(live.lines.line()) && matches!(live.first, NextEntry::Line) => {
+                Err(error)
+            }
+            Ok((header, _)) if last == 0 => Ok(Self::begin(dir, live, header, 1, false)),
+            Ok((header, place)) if matches!(live.first, NextEntry::Line) => {
+                Ok(Self::begin(dir, live, header, place.segment, false))
+            }
+            // Those before it tell what the run is.
+            _ => {
+                let header = header_of(dir, last)?;
+                if matches!(live.first, NextEntry::Line) {
+                    live.first = NextEntry::Damage(live.lines.lacks_check());
+                }
+                Ok(Self::begin(dir, live, header, last + 1, false))
+            }
+        }
+    }
+
+    /// As [`Entries::open`], for who needs no single sample: [`Entries::next_part`]
+    /// gives sums in the place of the samples of closed segments.
+    ///
+    /// # Errors
+    /// As those of [`Entries::open`].
+    pub fn summed(dir: &Path) -> Result<Self, RecordError> {
+        let mut entries = Self::open(dir)?;
+        if entries.live_number > 1 {
+            entries.digest = Digest::open(dir);
+            entries.told.clear();
+            entries.enter(1);
+        }
         Ok(entries)
+    }
+
+    /// Makes [`DigestSums::tracks`] be read too, which takes longer.
+    #[must_use]
+    pub fn with_tracks(mut self) -> Self {
+        if let Some(digest) = &mut self.digest {
+            digest.with_tracks = true;
+        }
+        self
     }
 
     /// Opens a record folder to read whatever line of it is intact. Of a header
@@ -134,75 +196,86 @@ impl Entries {
     /// # Errors
     /// When it is no record, is of a newer version, or cannot be read.
     pub fn salvage(dir: &Path) -> Result<Self, RecordError> {
-        let mut entries = Self::begin(dir)?;
-        entries.salvage = true;
-        entries.read_first(dir)?;
-        if let Ok(version) = version(&entries.line) {
+        let mut live = LiveFile::open(dir, true)?;
+        let last = segment::last(dir);
+        if let Ok(version) = version(live.lines.line()) {
             version.check(dir)?;
         }
-        if let Ok(header) = header(dir, &entries.line) {
-            entries.header = header;
-            return Ok(entries);
+        if let Ok((header, place)) = live.header(dir) {
+            let number = match live.first {
+                NextEntry::Line => place.segment,
+                _ => last + 1,
+            };
+            return Ok(Self::begin(dir, live, header, number, true));
         }
-        entries.header = Header {
+        if matches!(live.first, NextEntry::End) && last == 0 {
+            return Err(live.header(dir).err().unwrap_or_else(|| no_log(dir)));
+        }
+        let header = header_of(dir, last).unwrap_or_else(|_| Header {
             started_ms: remains(dir).0,
             ..Header::new(&id_of(dir), "")
-        };
+        });
         // The first line that is there may be an event.
-        let rewound = entries.input.rewind();
-        rewound.map_err(|e| RecordError::file(&entries.path, e))?;
-        entries.line_number = 0;
-        Ok(entries)
+        if !matches!(live.first, NextEntry::End) {
+            live.lines.again();
+        }
+        live.first = NextEntry::Line;
+        Ok(Self::begin(dir, live, header, last + 1, true))
     }
 
-    /// Opens the log and looks at its end; no line has been read.
-    fn begin(dir: &Path) -> Result<Self, RecordError> {
-        let path = dir.join(EVENTS);
-        let mut file = open(dir)?;
-        // First the lock, then the end: a run that ends in between counts as
-        // going on, which was true when we looked. The other way round it
-        // would count as interrupted, which it never was.
-        let goes_on = is_locked(&file);
-        let last = last_line(&mut file).map_err(|e| RecordError::file(&path, e))?;
-        let (status, ended_ms) = status_of(last, goes_on);
-        Ok(Self {
-            header: Header::new("", ""),
+    fn begin(dir: &Path, live: LiveFile, header: Header, number: u32, salvage: bool) -> Self {
+        let mut entries = Self {
+            header,
             torn_bytes: 0,
             unknown_events: 0,
             damaged: DamagedLines::default(),
-            status,
-            ended_ms,
-            input: BufReader::with_capacity(READ_BYTES, file),
-            path,
-            line: Vec::new(),
-            line_number: 0,
+            status: live.status,
+            ended_ms: live.ended_ms,
+            dir: dir.to_owned(),
+            // Checks and the ends of steps came with the same version.
+            lacks_step_ends: number <= 1 && !live.lines.has_checks(),
+            lines: live.lines,
+            number,
+            live_number: number,
+            live: None,
+            digest: None,
+            in_digest: false,
+            is_whole: true,
+            told: VecDeque::new(),
             done: false,
             failed: false,
-            salvage: false,
-        })
-    }
-
-    /// Reads the first line, which there must be.
-    fn read_first(&mut self, dir: &Path) -> Result<(), RecordError> {
-        match self.read_line()? {
-            Read::Whole => Ok(()),
-            Read::Torn(_) | Read::End => {
-                let reason = format!("{EVENTS} has no header: the run was killed as it began");
-                Err(not_a_record(dir, reason))
-            }
+            salvage,
+            unread: false,
+            mismatch: None,
+            step_ends: StepEnds::default(),
+            next: None,
+            last_ms: 0,
+        };
+        if number > 1 {
+            let nothing = BlockReader::new(
+                dir.join(EVENTS),
+                SegmentSource::Nothing(io::empty()),
+                salvage,
+            );
+            let lines = std::mem::replace(&mut entries.lines, nothing);
+            entries.live = Some((lines, live.first.damage()));
+            entries.enter(1);
+        } else if let Some(damage) = live.first.damage() {
+            entries.tell(damage);
         }
+        entries
     }
 
     /// The record's folder.
     #[must_use]
     pub fn dir(&self) -> &Path {
-        self.path.parent().unwrap_or(Path::new(""))
+        &self.dir
     }
 
     /// Name of the record's folder.
     #[must_use]
     pub fn id(&self) -> String {
-        id_of(self.dir())
+        id_of(&self.dir)
     }
 
     /// Looks again behind the last whole line: the run may have gone on. Does
@@ -214,81 +287,283 @@ impl Entries {
         if self.failed || !self.done {
             return Ok(());
         }
-        let failed = |e| RecordError::file(&self.path, e);
-        // A line that is being written is read as a whole later.
-        let torn = i64::try_from(std::mem::take(&mut self.torn_bytes)).unwrap_or(0);
-        self.input.seek_relative(-torn).map_err(failed)?;
-        let mut file = File::open(&self.path).map_err(failed)?;
-        let goes_on = is_locked(&file);
-        let last = last_line(&mut file).map_err(failed)?;
-        (self.status, self.ended_ms) = status_of(last, goes_on);
+        self.torn_bytes = 0;
+        let again = self.lines.look_again();
+        again.map_err(|e| RecordError::file(&self.lines.path, e))?;
+        let live = LiveFile::open(&self.dir, self.salvage)?;
+        (self.status, self.ended_ms) = (live.status, live.ended_ms);
+        if let Ok((_, place)) = live.header(&self.dir)
+            && place.segment > self.live_number
+        {
+            // The one that was read was closed, and others may have been since.
+            self.live_number = place.segment;
+            self.live = Some((live.lines, live.first.damage()));
+        }
         self.done = false;
         Ok(())
     }
 
-    /// Reads the next line, without its end, into `self.line`.
-    fn read_line(&mut self) -> Result<Read, RecordError> {
-        self.line.clear();
-        let read = (&mut self.input)
-            .take(LINE_BYTES_MAX)
-            .read_until(b'\n', &mut self.line)
-            .map_err(|e| RecordError::file(&self.path, e))?;
-        if self.line.pop_if(|&mut last| last == b'\n').is_some() {
-            self.line_number += 1;
-            return Ok(Read::Whole);
+    /// Tells damage, or counts it.
+    fn tell(&mut self, Damage { line, reason, .. }: Damage) {
+        self.is_whole = false;
+        if self.salvage {
+            self.count(line);
+            return;
         }
-        if read as u64 == LINE_BYTES_MAX {
-            self.line_number += 1;
-            if self.salvage {
-                self.skip_line()?;
-                self.line.clear();
-                return Ok(Read::Whole);
-            }
-            return Err(self.damage(format!("a line longer than {LINE_BYTES_MAX} bytes")));
-        }
-        Ok(match read {
-            0 => Read::End,
-            bytes => Read::Torn(bytes as u64),
-        })
-    }
-
-    /// Goes on behind the end of a line that is too long to be read.
-    fn skip_line(&mut self) -> Result<(), RecordError> {
-        let skipped = self.input.skip_until(b'\n');
-        skipped.map_err(|e| RecordError::file(&self.path, e))?;
-        Ok(())
-    }
-
-    fn damage(&self, reason: String) -> RecordError {
-        RecordError::Damaged {
-            path: self.path.clone(),
-            line: self.line_number,
+        self.told.push_back(RecordError::Damaged {
+            path: self.lines.path.clone(),
+            line,
             reason,
+        });
+    }
+
+    fn count(&mut self, line: u64) {
+        self.damaged.count += 1;
+        if self.damaged.count == 1 {
+            self.damaged.first = line;
         }
     }
 
-    fn next_entry(&mut self) -> Result<Option<Entry>, RecordError> {
-        loop {
-            match self.read_line()? {
-                Read::End => return Ok(None),
-                Read::Torn(bytes) => {
-                    self.torn_bytes = bytes;
-                    return Ok(None);
+    /// Goes to the beginning of a segment.
+    fn enter(&mut self, number: u32) {
+        let before = (number > 1 && self.is_whole).then(|| match (self.in_digest, &self.digest) {
+            (true, Some(digest)) => digest.crc.clone(),
+            _ => self.lines.chain.to_string(),
+        });
+        (self.number, self.is_whole, self.in_digest) = (number, true, false);
+        self.lacks_step_ends &= number == 1;
+        let follows = match number == self.live_number {
+            true => {
+                if let Some((lines, damage)) = self.live.take() {
+                    self.lines = lines;
+                    damage.into_iter().for_each(|damage| self.tell(damage));
                 }
-                Read::Whole => {}
+                // It was read up to its first line when it was opened.
+                match self.lines.number {
+                    0 => None,
+                    _ => place(self.lines.line()).follows,
+                }
             }
-            match parse(&self.line) {
-                Ok(Some(entry)) => return Ok(Some(entry)),
-                Ok(None) => self.unknown_events += 1,
-                Err(_) if self.salvage => {
-                    self.damaged.count += 1;
-                    if self.damaged.count == 1 {
-                        self.damaged.first = self.line_number;
+            false => match self.digest.as_mut().and_then(|digest| digest.begin(number)) {
+                Some(follows) => {
+                    self.in_digest = true;
+                    follows
+                }
+                None => self.enter_file(number),
+            },
+        };
+        if let (Some(before), Some(follows)) = (before, follows)
+            && before != follows
+        {
+            self.tell(Damage::lost(
+                1,
+                "it does not follow the segment before it, which lacks lines",
+            ));
+            self.is_whole = true;
+        }
+    }
+
+    /// Opens a closed segment; the check of the one that it follows.
+    fn enter_file(&mut self, number: u32) -> Option<String> {
+        let (path, input) = SegmentSource::open(&self.dir, number);
+        let first = input.and_then(|input| {
+            self.lines = BlockReader::new(path.clone(), input, self.salvage);
+            self.lines.only_sealed = true;
+            self.lines.first()
+        });
+        let reason = match first {
+            // Only the first one can be of version 1.
+            Ok(NextEntry::Line) if number > 1 && !self.lines.has_checks() => {
+                let damage = self.lines.lacks_check();
+                self.tell(damage);
+                return None;
+            }
+            Ok(NextEntry::Line) => {
+                self.lacks_step_ends = number == 1 && !self.lines.has_checks();
+                if header(&self.dir, self.lines.line()).is_err() {
+                    self.tell(Damage::lost(1, "it is no header"));
+                }
+                return place(self.lines.line()).follows;
+            }
+            Ok(NextEntry::Damage(damage)) => {
+                self.tell(damage);
+                return None;
+            }
+            Ok(NextEntry::End) => "the segment is empty".to_owned(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // A number that is wrong could make it look for billions.
+                let there = segment::first_from(&self.dir, number).unwrap_or(u32::MAX);
+                let next = there.min(self.live_number);
+                self.number = next.max(number + 1) - 1;
+                match self.number == number {
+                    true => "the segment is gone".to_owned(),
+                    false => format!("the segments {number} to {} are gone", self.number),
+                }
+            }
+            Err(error) => format!("the segment cannot be read: {error}"),
+        };
+        self.lines = BlockReader::new(path, SegmentSource::Nothing(io::empty()), self.salvage);
+        self.tell(Damage::lost(1, reason));
+        None
+    }
+
+    /// Goes on to the next line, of the next segment where one is over; whether there
+    /// is one. There is none either where the next segment is read from its digest.
+    fn next_line(&mut self) -> Result<bool, RecordError> {
+        loop {
+            if let Some(error) = self.told.pop_front() {
+                return Err(error);
+            }
+            let is_live = self.number == self.live_number;
+            match self.lines.next() {
+                Ok(NextEntry::Line) => return Ok(true),
+                Ok(NextEntry::Damage(damage)) if self.salvage && !damage.is_lost => {
+                    self.is_whole = false;
+                    self.mismatch = (!self.unread).then_some(damage.line);
+                }
+                Ok(NextEntry::Damage(damage)) => self.tell(damage),
+                Ok(NextEntry::End) if is_live => {
+                    self.torn_bytes = self.lines.torn_bytes;
+                    return Ok(false);
+                }
+                Ok(NextEntry::End) => {
+                    if self.lines.torn_bytes > 0 {
+                        let line = self.lines.number + 1;
+                        self.tell(Damage::lost(line, "the segment was cut"));
+                    }
+                    self.enter(self.number + 1);
+                    if self.in_digest {
+                        return Ok(false);
                     }
                 }
-                Err(error) => return Err(self.damage(error.to_string())),
+                Err(error) if is_live => return Err(RecordError::file(&self.lines.path, error)),
+                Err(error) => {
+                    let line = self.lines.number + 1;
+                    let reason = format!("the rest of the segment cannot be read: {error}");
+                    self.tell(Damage::lost(line, reason));
+                }
             }
         }
+    }
+
+    /// The next line as it stands in the log, without its end; headers are none.
+    ///
+    /// # Errors
+    /// As of the entries themselves.
+    pub fn next_raw(&mut self) -> Option<Result<&[u8], RecordError>> {
+        if self.done {
+            return None;
+        }
+        match self.next_line() {
+            Ok(true) => Some(Ok(self.lines.line())),
+            Ok(false) => {
+                self.done = true;
+                None
+            }
+            Err(error) => Some(Err(self.failure(error))),
+        }
+    }
+
+    /// After what error there is nothing more.
+    fn failure(&mut self, error: RecordError) -> RecordError {
+        let goes_on = matches!(error, RecordError::Damaged { .. })
+            && (self.lines.has_checks() || self.number < self.live_number || self.live_number > 1);
+        (self.done, self.failed) = (!goes_on, !goes_on);
+        error
+    }
+
+    /// The next entry; or, of one that was opened by [`Entries::summed`], what the
+    /// samples of a closed segment add up to.
+    pub fn next_part(&mut self) -> Option<Result<RecordPart, RecordError>> {
+        if let Some(entry) = self.next.take() {
+            return Some(Ok(RecordPart::Entry(entry)));
+        }
+        if self.done {
+            return None;
+        }
+        match self.part() {
+            Ok(Some(RecordPart::Entry(entry))) => {
+                Some(Ok(RecordPart::Entry(self.with_step_end(entry))))
+            }
+            Ok(Some(part)) => Some(Ok(part)),
+            Ok(None) => {
+                self.done = true;
+                None
+            }
+            Err(error) => Some(Err(self.failure(error))),
+        }
+    }
+
+    fn part(&mut self) -> Result<Option<RecordPart>, RecordError> {
+        loop {
+            if self.in_digest {
+                if let Some(error) = self.told.pop_front() {
+                    return Err(error);
+                }
+                match self.digest.as_mut().and_then(Digest::next) {
+                    Some(part) => return Ok(Some(part)),
+                    None => self.enter(self.number + 1),
+                }
+                continue;
+            }
+            if !self.next_line()? {
+                if self.in_digest {
+                    continue;
+                }
+                return Ok(None);
+            }
+            let parsed = parse(self.lines.line());
+            if self.salvage {
+                self.look_at(parsed.is_err());
+            }
+            match parsed {
+                Ok(Some(entry)) => return Ok(Some(RecordPart::Entry(entry))),
+                Ok(None) => self.unknown_events += 1,
+                Err(_) if self.salvage => {}
+                Err(error) => {
+                    if !self.lines.has_checks() {
+                        self.is_whole = false;
+                        self.lines.end();
+                    }
+                    return Err(RecordError::Damaged {
+                        path: self.lines.path.clone(),
+                        line: self.lines.number,
+                        reason: error.to_string(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Counts what is wrong with a line that is to be salvaged: it cannot be read, or
+    /// it closes lines that can be read and are not as they were written.
+    fn look_at(&mut self, is_unreadable: bool) {
+        let mismatch = self.mismatch.take();
+        match (is_unreadable, mismatch) {
+            (true, _) => self.count(self.lines.number),
+            (false, Some(line)) => self.count(line),
+            (false, None) => {}
+        }
+        self.unread |= is_unreadable;
+        if is_sealed(self.lines.line()) {
+            self.unread = false;
+        }
+    }
+}
+
+impl Entries {
+    /// Puts the end of a step before the entry that tells it, in a record that has
+    /// none.
+    fn with_step_end(&mut self, entry: Entry) -> Entry {
+        let last_ms = std::mem::replace(&mut self.last_ms, entry.at_ms);
+        let end = match self.lacks_step_ends {
+            true => self.step_ends.before(&entry.event),
+            false => None,
+        };
+        let Some(event) = end else { return entry };
+        self.next = Some(entry);
+        let at_ms = last_ms;
+        Entry { at_ms, event }
     }
 }
 
@@ -296,20 +571,22 @@ impl Iterator for Entries {
     type Item = Result<Entry, RecordError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.done {
-            return None;
+        loop {
+            match self.next_part()? {
+                Ok(RecordPart::Entry(entry)) => return Some(Ok(entry)),
+                // Who wants single samples does not ask for sums.
+                Ok(RecordPart::Sums(_)) => {}
+                Err(error) => return Some(Err(error)),
+            }
         }
-        let next = self.next_entry().transpose();
-        self.done = !matches!(next, Some(Ok(_)));
-        self.failed = matches!(next, Some(Err(_)));
-        next
     }
 }
 
 /// The kinds of event this Fathom knows, by their tags; a later Fathom may add
 /// kinds within a version, and an older one then passes over them.
-const KINDS: [&str; 20] = [
+const KINDS: [&str; 21] = [
     "step",
+    "step_ended",
     "stage",
     "stage_ended",
     "skipped",
@@ -332,9 +609,9 @@ const KINDS: [&str; 20] = [
 ];
 
 /// One line; `None` for an event of an unknown kind.
-fn parse(line: &[u8]) -> Result<Option<Entry>, serde_json::Error> {
+pub(crate) fn parse(line: &[u8]) -> Result<Option<Entry>, serde_json::Error> {
     #[derive(Deserialize)]
-    struct Kind<'a> {
+    struct LineKind<'a> {
         at_ms: u64,
         #[serde(borrow)]
         event: std::borrow::Cow<'a, str>,
@@ -343,7 +620,7 @@ fn parse(line: &[u8]) -> Result<Option<Entry>, serde_json::Error> {
     if let Some(entry) = quick::sample(line) {
         return Ok(Some(entry));
     }
-    let kind: Kind = serde_json::from_slice(line)?;
+    let kind: LineKind = serde_json::from_slice(line)?;
     if kind.event == "sample" {
         // Read directly: its histogram is not first copied into a tree, as serde
         // does for enums with a tag.
@@ -359,12 +636,12 @@ fn parse(line: &[u8]) -> Result<Option<Entry>, serde_json::Error> {
 
 /// What is asked of the first line before anything else.
 #[derive(Deserialize)]
-struct Version {
-    format: String,
-    version: u32,
+pub(crate) struct FormatVersion {
+    pub(crate) format: String,
+    pub(crate) version: u32,
 }
 
-impl Version {
+impl FormatVersion {
     /// Whether this Fathom reads it.
     fn check(&self, dir: &Path) -> Result<(), RecordError> {
         let Self { format, version } = self;
@@ -382,11 +659,11 @@ impl Version {
     }
 }
 
-fn version(line: &[u8]) -> Result<Version, serde_json::Error> {
+pub(crate) fn version(line: &[u8]) -> Result<FormatVersion, serde_json::Error> {
     serde_json::from_slice(line)
 }
 
-fn header(dir: &Path, line: &[u8]) -> Result<Header, RecordError> {
+pub(crate) fn header(dir: &Path, line: &[u8]) -> Result<Header, RecordError> {
     let damaged = |e| {
         let reason = format!(
             "line 1 of {EVENTS} is damaged: {e}; 'fathom show --salvage' reads the lines that are intact"
@@ -397,74 +674,27 @@ fn header(dir: &Path, line: &[u8]) -> Result<Header, RecordError> {
     serde_json::from_slice(line).map_err(damaged)
 }
 
-/// Opens the event log of a record folder. What is no regular file is not opened:
-/// a FIFO would be waited for.
-pub(crate) fn open(dir: &Path) -> Result<File, RecordError> {
-    let path = dir.join(EVENTS);
-    let failed = |e: io::Error| match e.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => no_log(dir),
-        _ => RecordError::file(&path, e),
-    };
-    let kind = fs::metadata(&path).map_err(failed)?;
-    if !kind.is_file() {
-        return Err(not_a_record(dir, format!("{EVENTS} is no regular file")));
-    }
-    // Files of /proc have no size and may be waited for.
-    if kind.len() == 0 {
-        let reason = format!("{EVENTS} is empty: the run was killed as it began");
-        return Err(not_a_record(dir, reason));
-    }
-    File::open(&path).map_err(failed)
+/// Whether a first line is that of a newer Fathom, or of another format.
+fn is_newer(line: &[u8]) -> bool {
+    version(line).is_ok_and(|version| version.format != FORMAT || version.version > VERSION)
 }
 
-pub(crate) fn no_log(dir: &Path) -> RecordError {
-    not_a_record(dir, format!("not the record of a run: it has no {EVENTS}"))
-}
-
-/// Whether a writer holds the log, that is, whether it lives.
-fn is_locked(file: &File) -> bool {
-    match flock(file, FlockOperation::NonBlockingLockShared) {
-        Ok(()) => {
-            // Let go at once; closing the file would do, but later.
-            let _ = flock(file, FlockOperation::Unlock);
-            false
-        }
-        Err(errno) => errno == rustix::io::Errno::WOULDBLOCK,
+/// The header of a closed segment.
+fn header_of(dir: &Path, number: u32) -> Result<Header, RecordError> {
+    let (path, input) = SegmentSource::open(dir, number);
+    let mut lines = BlockReader::new(
+        path.clone(),
+        input.map_err(|e| RecordError::file(&path, e))?,
+        false,
+    );
+    match lines.first() {
+        Ok(NextEntry::Line | NextEntry::Damage(_)) => header(dir, lines.line()),
+        Ok(NextEntry::End) => Err(no_log(dir)),
+        Err(error) => Err(RecordError::file(&path, error)),
     }
 }
 
-/// The status and time of the last whole line, when it is [`Event::Ended`].
-/// Leaves the file at its beginning.
-fn last_line(file: &mut File) -> io::Result<Option<(RunStatus, u64)>> {
-    let length = file.seek(SeekFrom::End(0))?;
-    let start = length.saturating_sub(LAST_LINE_BYTES_MAX);
-    file.seek(SeekFrom::Start(start))?;
-    let mut tail = Vec::new();
-    file.take(LAST_LINE_BYTES_MAX).read_to_end(&mut tail)?;
-    file.seek(SeekFrom::Start(0))?;
-    let Some(whole) = tail.strip_suffix(b"\n") else {
-        return Ok(None);
-    };
-    let last = whole.rsplit(|&b| b == b'\n').next().unwrap_or_default();
-    Ok(match serde_json::from_slice(last) {
-        Ok(Entry {
-            at_ms,
-            event: Event::Ended { status },
-        }) => Some((status, at_ms)),
-        _ => None,
-    })
-}
-
-/// How a run ended and when, from its last line and whether its writer lives.
-fn status_of(last: Option<(RunStatus, u64)>, goes_on: bool) -> (Option<RunStatus>, Option<u64>) {
-    match last {
-        Some((status, at_ms)) => (Some(status), Some(at_ms)),
-        None if goes_on => (None, None),
-        None => (Some(RunStatus::Interrupted), None),
-    }
-}
-
-fn not_a_record(dir: &Path, reason: String) -> RecordError {
+pub(crate) fn not_a_record(dir: &Path, reason: String) -> RecordError {
     RecordError::NotARecord {
         path: dir.to_owned(),
         reason,
@@ -487,6 +717,7 @@ mod tests {
     fn kind_of(event: &Event) -> &'static str {
         match event {
             Event::Step { .. } => "step",
+            Event::StepEnded { .. } => "step_ended",
             Event::Skipped { .. } => "skipped",
             Event::Stage { .. } => "stage",
             Event::StageEnded { .. } => "stage_ended",
@@ -517,7 +748,7 @@ mod tests {
                 r#""point":{"id":"a/b","series":"a","x":"iodepth","settings":{}}"#,
                 r#""stage":{"id":"purge","kind":"purge","title":"x"},"id":"purge","end":"done""#,
                 r#""t_ms":1,"span_ms":1,"job":0,"dir":"read","ios":1,"bytes":1,"written_bytes":1"#,
-                r#""doubt":"short","results":{"jobs":[]},"hosts":[],"volumes":[],"kind":"io","message":"x","status":"complete""#,
+                r#""doubt":"short","results":{"jobs":[]},"hosts":[],"volumes":[],"kind":"io","message":"x","status":"complete","outcome":"complete""#,
             ];
             let rest = lines.join(",");
             let line = format!(r#"{{"at_ms":1,"event":"{kind}",{rest}}}"#);

@@ -28,3 +28,20 @@ pub fn replace<T, E: From<io::Error>>(
     }
     done
 }
+
+/// Removes from a folder what [`replace`] was kept from putting in place by a kill: for
+/// who knows that nobody else writes there.
+pub(crate) fn sweep(dir: &Path) {
+    let is_part = |name: &str| {
+        let pid = name
+            .strip_suffix(".part")
+            .and_then(|it| it.rsplit_once('.'));
+        pid.is_some_and(|(of, pid)| of.contains('.') && pid.parse::<u32>().is_ok())
+    };
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(is_part) {
+            // It costs its space and nothing else.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}

@@ -104,13 +104,13 @@ impl StatsWriter {
 
 /// The statistics of one node, read line by line.
 #[derive(Debug)]
-pub struct Stats {
+pub struct NodeStats {
     /// The first line.
     pub header: StatsHeader,
     lines: std::io::Lines<BufReader<File>>,
 }
 
-impl Stats {
+impl NodeStats {
     /// Opens the statistics of every node of a record, in the order of their
     /// names. A file that is not one is left out.
     #[must_use]
@@ -129,7 +129,7 @@ impl Stats {
     }
 }
 
-impl Iterator for Stats {
+impl Iterator for NodeStats {
     type Item = StatsLine;
 
     /// The next line. The first that cannot be read ends it: a kill has cut it.

@@ -3,7 +3,12 @@
 //! Samples are collected and written together with the [`Event::Interval`] that
 //! closes them, in one write(2): a kill between two intervals loses what was
 //! collected since, never a part of a line before it. Everything else is
-//! written at once.
+//! written at once. The last line of each write carries the check of everything
+//! before it ([`crate::Chain`]).
+//!
+//! Once the log is long it is closed at an interval's end, by a link and a rename,
+//! and a new one begins ([`crate::segment`]); the closed one is compressed little by
+//! little ([`crate::pack`]).
 //!
 //! A kill cannot take away what write(2) has accepted; a power cut can. The log
 //! is synced to the device between steps, every ten seconds at most, and at the
@@ -21,7 +26,13 @@ use fathom_model::{Entry, Event, Failure, FailureKind, RunStatus};
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 
+use crate::chain::Chain;
+use crate::lines::{BlockReader, NextEntry};
+use crate::live::{LogPlace, is_at, place};
+use crate::pack::{SegmentPacker, sync_dir};
 use crate::reader::Entries;
+use crate::replace::sweep;
+use crate::segment::{self, SegmentSource};
 use crate::{EVENTS, FORMAT, Header, RecordError, VERSION, now_ms};
 
 /// Between short steps a sync each would cost more than it saves: it takes tens
@@ -39,8 +50,23 @@ const LOCK_ATTEMPTS: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 /// How much of a log's end is looked through first for its last line.
 const TAIL_BYTES: u64 = 64 << 10;
+/// A log of this length is closed: half an hour of two directions with their
+/// histograms, which any reader takes in a moment.
+const SEGMENT_BYTES: u64 = 8 << 20;
+/// At the run's end a log is closed from this part of it on: small records stay one
+/// plain file.
+const SEGMENT_PART_AT_END: u64 = 8;
+/// After an attempt that failed, the next one is made when so much more was written.
+const SEGMENT_PART_TO_RETRY: u64 = 8;
+/// How long the end of a run may wait until its segments are compressed; what is left
+/// stays as it is.
+const PACK_PATIENCE: Duration = Duration::from_secs(10);
+/// The next log, before it takes the place of the one that is closed.
+const NEXT: &str = ".events.jsonl.next";
 /// The file that keeps it.
 const RESERVE: &str = ".reserve";
+/// Folder of the job files as run.
+const JOBS: &str = "jobs";
 /// Longest part of a run's name that goes into the folder's name, in bytes.
 const NAME_BYTES_MAX: usize = 80;
 
@@ -52,7 +78,16 @@ const NAME_BYTES_MAX: usize = 80;
 #[derive(Debug)]
 pub struct Writer {
     dir: PathBuf,
-    log: Log,
+    log: EventLog,
+    /// What every segment begins with.
+    header: Header,
+    packer: SegmentPacker,
+    /// How long a log becomes, and from which length on it is closed next.
+    segment_bytes: u64,
+    close_at: u64,
+    /// The jobs that samples refer to, and whether they run on several machines.
+    jobs: usize,
+    on_hosts: bool,
     reserve: PathBuf,
     /// What it appended when the record was reopened.
     resumed: Option<Event>,
@@ -64,9 +99,14 @@ pub struct Writer {
 
 /// The event log and what has not been written to it yet.
 #[derive(Debug)]
-struct Log {
+struct EventLog {
     path: PathBuf,
     file: File,
+    /// Its number.
+    segment: u32,
+    chain: Chain,
+    /// Whether its lines are checked; those of version 1 are not.
+    has_checks: bool,
     /// Length of the file up to its last whole line.
     whole_bytes: u64,
     /// By how much the last line was ahead of the clock when the record was reopened:
@@ -77,7 +117,7 @@ struct Log {
 
 /// [`Entry`], borrowed.
 #[derive(Serialize)]
-struct Line<'a> {
+struct EntryLine<'a> {
     at_ms: u64,
     #[serde(flatten)]
     event: &'a Event,
@@ -173,7 +213,7 @@ impl Writer {
     fn begin(dir: &Path, header: &Header) -> Result<Self, RecordError> {
         let reserve = dir.join(RESERVE);
         write_reserve(&reserve).map_err(|e| RecordError::file(&reserve, e))?;
-        let mut log = Log::create(dir.join(EVENTS))?;
+        let mut log = EventLog::create(dir.join(EVENTS))?;
         let header = Header {
             format: FORMAT.to_owned(),
             version: VERSION,
@@ -181,14 +221,24 @@ impl Writer {
         };
         log.push(&header)?;
         log.flush()?;
-        Ok(Self {
+        Ok(Self::of(dir, log, header))
+    }
+
+    fn of(dir: &Path, log: EventLog, header: Header) -> Self {
+        Self {
+            packer: SegmentPacker::new(dir, log.segment),
             dir: dir.to_owned(),
             log,
-            reserve,
+            header,
+            segment_bytes: SEGMENT_BYTES,
+            close_at: SEGMENT_BYTES,
+            jobs: 0,
+            on_hosts: false,
+            reserve: dir.join(RESERVE),
             resumed: None,
             synced: Instant::now(),
             failed: false,
-        })
+        }
     }
 
     /// Goes on with a record that was killed or has ended: takes the lock, cuts
@@ -198,11 +248,24 @@ impl Writer {
     /// When it is no record, another process writes to it
     /// ([`RecordError::Busy`]), or it cannot be written.
     pub fn reopen(dir: &Path) -> Result<Self, RecordError> {
-        // Only a record of this version may be appended to.
-        Entries::open(dir)?;
-        let (mut log, last) = Log::reopen(dir.join(EVENTS))?;
+        // Only a record of this version, or an older one, may be appended to.
+        let header = Header {
+            version: VERSION,
+            ..Entries::open(dir)?.header
+        };
+        let (log, last) = EventLog::reopen(dir)?;
         let reserve = dir.join(RESERVE);
         write_reserve(&reserve).map_err(|e| RecordError::file(&reserve, e))?;
+        // Who has the lock is the only one who writes here; not every file system has any.
+        if flock(&log.file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            sweep(&dir.join(JOBS));
+        }
+        let mut writer = Self::of(dir, log, header);
+        if !writer.log.has_checks {
+            // Of version 1, or gone with the power.
+            let next = writer.close_segment();
+            next.map_err(|e| RecordError::file(&writer.log.path, e))?;
+        }
         let (at_ms, after) = match last {
             Some(Entry {
                 at_ms,
@@ -213,18 +276,73 @@ impl Writer {
         };
         let now_ms = now_ms();
         let gap_ms = at_ms.map_or(0, |at_ms| now_ms.saturating_sub(at_ms));
-        log.ahead_ms = at_ms.map_or(0, |at_ms| at_ms.saturating_sub(now_ms));
+        writer.log.ahead_ms = at_ms.map_or(0, |at_ms| at_ms.saturating_sub(now_ms));
         let resumed = Event::Resumed { after, gap_ms };
-        log.push_event(&resumed)?;
-        log.flush()?;
-        Ok(Self {
-            dir: dir.to_owned(),
-            log,
-            reserve,
-            resumed: Some(resumed),
-            synced: Instant::now(),
-            failed: false,
-        })
+        writer.log.push_event(&resumed)?;
+        writer.log.flush()?;
+        writer.resumed = Some(resumed);
+        Ok(writer)
+    }
+
+    /// Makes segments of another length than the usual one: of a few KB in tests.
+    pub fn set_segment_bytes(&mut self, bytes: u64) {
+        (self.segment_bytes, self.close_at) = (bytes, bytes);
+    }
+
+    /// Makes the log a closed segment and begins the next one. After an error it goes
+    /// on as it was; what a kill leaves in between is told by its number.
+    fn close_segment(&mut self) -> io::Result<()> {
+        let number = self.log.segment;
+        let closed = segment::plain(&self.dir, number);
+        if let Err(error) = DirBuilder::new().create(self.dir.join(segment::FOLDER))
+            && error.kind() != io::ErrorKind::AlreadyExists
+        {
+            return Err(error);
+        }
+        // A log that the power has taken is not kept.
+        let follows = if self.log.whole_bytes > 0 {
+            match fs::remove_file(&closed) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            // FAT has no links.
+            fs::hard_link(&self.log.path, &closed)
+                .or_else(|_| fs::copy(&self.log.path, &closed).map(drop))?;
+            Some(self.log.chain.to_string())
+        } else {
+            None
+        };
+        let place = LogPlace {
+            segment: number.saturating_add(u32::from(follows.is_some())),
+            follows,
+            jobs: self.jobs,
+            on_hosts: self.on_hosts,
+        };
+        let next = self.dir.join(NEXT);
+        let log = EventLog::next(&next, &self.header, &place)
+            .and_then(|log| fs::rename(&next, &self.log.path).map(|()| log));
+        let log = log.inspect_err(|_| {
+            let _ = fs::remove_file(&next);
+        })?;
+        let before = std::mem::replace(&mut self.log, log);
+        self.log.path.clone_from(&before.path);
+        self.log.ahead_ms = before.ahead_ms;
+        self.close_at = self.segment_bytes;
+        if self.log.segment > number {
+            self.packer.closed(number);
+        }
+        Ok(())
+    }
+
+    /// What is done between two intervals: a log that is long enough is closed, and
+    /// closed ones are worked on.
+    fn tend(&mut self, written: u64) {
+        if self.log.whole_bytes >= self.close_at && self.close_segment().is_err() {
+            // It goes on as one file, and the next attempt is made later.
+            let more = self.segment_bytes / SEGMENT_PART_TO_RETRY;
+            self.close_at = self.log.whole_bytes.saturating_add(more);
+        }
+        self.packer.step(written);
     }
 
     /// The [`Event::Resumed`] with which it began; `None`: the record is new.
@@ -244,7 +362,7 @@ impl Writer {
     /// # Errors
     /// When it cannot be made.
     pub fn jobs_dir(&self) -> Result<PathBuf, RecordError> {
-        self.folder("jobs")
+        self.folder(JOBS)
     }
 
     /// Folder of the engine's raw outputs (made on first use).
@@ -289,7 +407,16 @@ impl Writer {
         if matches!(event, Event::Sample(_)) && self.log.buffer.len() < BUFFER_BYTES_MAX {
             return Ok(());
         }
-        self.log.flush().inspect_err(|error| self.fail(error))
+        let before = self.log.whole_bytes;
+        self.log.flush().inspect_err(|error| self.fail(error))?;
+        match event {
+            Event::Jobs { names, hosts } => {
+                (self.jobs, self.on_hosts) = (names.len(), !hosts.is_empty());
+            }
+            Event::Interval { .. } => self.tend(self.log.whole_bytes - before),
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Frees the reserve, but for the last line's share, and says in the record why it ends.
@@ -298,6 +425,7 @@ impl Writer {
             return;
         }
         self.failed = true;
+        self.packer.stop();
         let mut failure = Failure::new(FailureKind::Record, "the record could not be written");
         if let RecordError::File { path, source } = error {
             failure.message = format!("the record could not be written: {source}");
@@ -323,9 +451,17 @@ impl Writer {
         // Samples of an interval that nobody closed are still facts.
         let pending = self.log.flush().inspect_err(|error| self.fail(error));
         let _ = fs::remove_file(&self.reserve);
+        let is_long = self.log.whole_bytes >= self.segment_bytes / SEGMENT_PART_AT_END;
+        // Where it cannot be closed it stays as it is.
+        if is_long && !self.failed && self.log.sync().is_ok() {
+            let _ = self.close_segment();
+        }
         self.log.push_event(&Event::Ended { status })?;
         self.log.flush()?;
         self.log.sync()?;
+        // Of a folder that cannot be synced what is in it may be gone with the power.
+        let _ = sync_dir(&self.dir);
+        self.packer.finish(PACK_PATIENCE);
         pending.map(|()| self.dir.clone())
     }
 }
@@ -338,7 +474,7 @@ impl Drop for Writer {
     }
 }
 
-impl Drop for Log {
+impl Drop for EventLog {
     /// A process that is being started has a copy of the file until it executes its
     /// program: closing this one would leave the lock with it.
     fn drop(&mut self) {
@@ -346,53 +482,105 @@ impl Drop for Log {
     }
 }
 
-impl Log {
+impl EventLog {
     fn create(path: PathBuf) -> Result<Self, RecordError> {
-        let open = || {
-            let file = OpenOptions::new()
-                .append(true)
-                .create_new(true)
-                .open(&path)?;
-            match flock(&file, FlockOperation::LockExclusive) {
-                // Without locks a run that goes on reads as interrupted until
-                // it has ended; that is no reason not to measure.
-                Err(rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK) | Ok(()) => Ok(file),
-                Err(errno) => Err(errno.into()),
-            }
-        };
-        let file = open().map_err(|e| RecordError::file(&path, e))?;
-        Ok(Self {
+        let mut options = OpenOptions::new();
+        let open = options.append(true).create_new(true).open(&path);
+        let file = open.and_then(|file| lock_new(&file).map(|()| file));
+        let file = file.map_err(|e| RecordError::file(&path, e))?;
+        Ok(Self::at(path, file, 1))
+    }
+
+    /// The log of a new segment, under another name.
+    fn next(path: &Path, header: &Header, place: &LogPlace) -> io::Result<Self> {
+        /// The first line of a segment.
+        #[derive(Serialize)]
+        struct FirstLine<'a> {
+            #[serde(flatten)]
+            header: &'a Header,
+            #[serde(flatten)]
+            place: &'a LogPlace,
+        }
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut options = OpenOptions::new();
+        let file = options.append(true).create_new(true).open(path)?;
+        lock_new(&file)?;
+        let mut log = Self::at(path.to_owned(), file, place.segment);
+        let line = FirstLine { header, place };
+        log.push(&line)
+            .and_then(|()| log.flush())
+            .map_err(|error| match error {
+                RecordError::File { source, .. } => source,
+                other => io::Error::other(other.to_string()),
+            })?;
+        Ok(log)
+    }
+
+    fn at(path: PathBuf, file: File, segment: u32) -> Self {
+        Self {
             path,
             file,
+            segment,
+            chain: Chain::default(),
+            has_checks: true,
             whole_bytes: 0,
             ahead_ms: 0,
             buffer: Vec::new(),
-        })
+        }
     }
 
-    /// Opens an existing log at its end; gives its last whole line too, when
-    /// that is an event which this Fathom knows.
-    fn reopen(path: PathBuf) -> Result<(Self, Option<Entry>), RecordError> {
+    /// Opens an existing log at its end; gives the last whole line of the record too,
+    /// when that is an event which this Fathom knows.
+    fn reopen(dir: &Path) -> Result<(Self, Option<Entry>), RecordError> {
+        let path = dir.join(EVENTS);
         let failed = |e| RecordError::file(&path, e);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .open(&path)
-            .map_err(failed)?;
-        if !lock(&file).map_err(failed)? {
-            let dir = path.parent().unwrap_or(&path).to_owned();
-            return Err(RecordError::Busy { dir });
-        }
+        let mut file = loop {
+            let file = OpenOptions::new()
+                .read(true)
+                .append(true)
+                .open(&path)
+                .map_err(failed)?;
+            if !lock(&file).map_err(failed)? {
+                let dir = dir.to_owned();
+                return Err(RecordError::Busy { dir });
+            }
+            // Its writer may have closed this one meanwhile, and write to the next.
+            if is_at(&file, &path) {
+                break file;
+            }
+        };
         let (whole_bytes, last) = last_whole_line(&mut file).map_err(failed)?;
         file.set_len(whole_bytes).map_err(failed)?;
-        let log = Self {
-            path,
-            file,
-            whole_bytes,
-            ahead_ms: 0,
-            buffer: Vec::new(),
+        let mut log = Self::at(path.clone(), file, segment::last(dir) + 1);
+        log.whole_bytes = whole_bytes;
+        log.read_chain().map_err(failed)?;
+        let last = match log.segment {
+            1 => serde_json::from_slice(&last).ok(),
+            // The one before may have ended with it.
+            _ => serde_json::from_slice(&last)
+                .ok()
+                .or_else(|| last_of(dir, log.segment - 1)),
         };
-        Ok((log, serde_json::from_slice(&last).ok()))
+        Ok((log, last))
+    }
+
+    /// Which segment it is, and the check of everything that it holds.
+    fn read_chain(&mut self) -> io::Result<()> {
+        let file = File::open(&self.path)?;
+        let mut lines = BlockReader::new(self.path.clone(), SegmentSource::of(file), false);
+        let first = lines.first()?;
+        self.has_checks = lines.has_checks();
+        if matches!(first, NextEntry::Line)
+            && serde_json::from_slice::<Header>(lines.line()).is_ok()
+        {
+            self.segment = place(lines.line()).segment;
+        }
+        while !matches!(lines.next()?, NextEntry::End) {}
+        self.chain = lines.chain;
+        Ok(())
     }
 
     /// Adds a line to the buffer.
@@ -408,7 +596,7 @@ impl Log {
 
     fn push_event(&mut self, event: &Event) -> Result<(), RecordError> {
         let start = self.buffer.len();
-        self.push(&Line {
+        self.push(&EntryLine {
             at_ms: now_ms().saturating_add(self.ahead_ms),
             event,
         })?;
@@ -427,13 +615,21 @@ impl Log {
     /// Hands the buffer to the kernel. After an error the file ends with the
     /// last whole line that it took, and the buffer is empty.
     fn flush(&mut self) -> Result<(), RecordError> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let before = self.chain;
+        self.chain.seal(&mut self.buffer);
         let (written, result) = write_all(&mut self.file, &self.buffer);
         let whole = match &result {
             Ok(()) => written,
-            Err(_) => self.buffer[..written]
-                .iter()
-                .rposition(|&b| b == b'\n')
-                .map_or(0, |at| at + 1),
+            Err(_) => {
+                let end = self.buffer[..written].iter().rposition(|&b| b == b'\n');
+                let whole = end.map_or(0, |at| at + 1);
+                self.chain = before;
+                self.chain.over(&self.buffer[..whole]);
+                whole
+            }
         };
         self.whole_bytes += whole as u64;
         self.buffer.clear();
@@ -449,6 +645,35 @@ impl Log {
             .sync_data()
             .map_err(|e| RecordError::file(&self.path, e))
     }
+}
+
+/// Takes the lock of a log that nobody else has.
+fn lock_new(file: &File) -> io::Result<()> {
+    match flock(file, FlockOperation::LockExclusive) {
+        // Without locks a run that goes on reads as interrupted until
+        // it has ended; that is no reason not to measure.
+        Err(rustix::io::Errno::NOTSUP | rustix::io::Errno::NOLCK) | Ok(()) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// The last event of a closed segment.
+fn last_of(dir: &Path, number: u32) -> Option<Entry> {
+    let (path, input) = SegmentSource::open(dir, number);
+    let mut lines = BlockReader::new(path, input.ok()?, true);
+    let mut last = None;
+    lines.first().ok()?;
+    loop {
+        match lines.next().ok()? {
+            NextEntry::Line => {
+                let line = lines.line();
+                last = Some(line.to_vec());
+            }
+            NextEntry::Damage(_) => {}
+            NextEntry::End => break,
+        }
+    }
+    serde_json::from_slice(&last?).ok()
 }
 
 /// Takes the lock of a log; `false` when another writer has it. A reader that

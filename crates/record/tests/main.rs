@@ -6,3 +6,4 @@
 mod crash;
 mod full_disk;
 mod records;
+mod segments;

@@ -10,7 +10,9 @@ use fathom_model::{
     Direction, DirectionResult, Event, Failure, FailureKind, Histogram, JobResult, Latency, Point,
     Results, RunStatus, Sample,
 };
-use fathom_record::{EVENTS, Entries, Header, Record, RecordError, Summary, Writer, find};
+use fathom_record::{
+    Chain, EVENTS, Entries, Header, Record, RecordError, RunSummary, Writer, find,
+};
 use proptest::prelude::*;
 
 fn header(name: &str, started_ms: u64) -> Header {
@@ -30,7 +32,7 @@ fn write(runs: &Path, header: &Header, events: &[Event]) -> String {
 }
 
 /// All runs of a folder, which can all be read.
-fn list(runs: &Path) -> Result<Vec<Summary>, RecordError> {
+fn list(runs: &Path) -> Result<Vec<RunSummary>, RecordError> {
     let listed = fathom_record::list(runs)?;
     listed.into_iter().map(|run| run.summary).collect()
 }
@@ -38,6 +40,9 @@ fn list(runs: &Path) -> Result<Vec<Summary>, RecordError> {
 fn note(text: &str) -> Event {
     Event::Note { text: text.into() }
 }
+
+/// What a kill can leave behind the last check: the rest of the line of [`sample`].
+const SAMPLE: &str = r#""t_ms":7,"span_ms":1000,"job":0,"dir":"read","ios":1,"bytes":4096}"#;
 
 fn append_raw(dir: &Path, bytes: &[u8]) {
     let mut file = OpenOptions::new()
@@ -244,7 +249,7 @@ fn the_last_run_is_the_last_one_whether_it_can_be_read_or_not() {
         fs::write(&log, text.replacen(from, to, 1)).unwrap();
     };
     fs::write(runs.join(&damaged).join(EVENTS), "\0\n").unwrap();
-    change(&newer, "\"version\":1", "\"version\":2");
+    change(&newer, "\"version\":2", "\"version\":3");
     assert_eq!(find(runs, None).unwrap(), runs.join(&newer));
     let listed = fathom_record::list(runs).unwrap();
     let of = |at: usize| {
@@ -273,7 +278,7 @@ fn a_record_that_goes_on_after_the_clock_was_set_back_goes_on_in_its_own_time() 
     let ahead = fathom_record::now_ms() + 86_400_000;
     append_raw(
         &dir,
-        format!("{{\"at_ms\":{ahead},\"event\":\"note\",\"text\":\"b\"}}\n").as_bytes(),
+        format!("{{\"at_ms\":{ahead},\"event\":\"sample\",{SAMPLE}\n").as_bytes(),
     );
     let mut writer = Writer::reopen(&dir).unwrap();
     writer.append(&note("c")).unwrap();
@@ -306,16 +311,17 @@ fn a_run_whose_log_is_gone_is_not_taken_for_one_whose_name_begins_alike() {
 #[test]
 fn events_of_a_later_kind_are_passed_over_and_counted() {
     let runs = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(runs.path(), &header("x", 0)).unwrap();
-    let dir = writer.dir().to_owned();
-    append_raw(
-        &dir,
-        b"{\"at_ms\":1,\"event\":\"t\\u0065lepathy\",\"of\":[1,{}]}\n",
-    );
+    let dir = runs
+        .path()
+        .join(write(runs.path(), &header("x", 0), &[note("a")]));
+    let mut line = b"{\"at_ms\":1,\"event\":\"t\\u0065lepathy\",\"of\":[1,{}]}\n".to_vec();
+    Chain::of(&fs::read(dir.join(EVENTS)).unwrap()).seal(&mut line);
+    append_raw(&dir, &line);
+    let mut writer = Writer::reopen(&dir).unwrap();
     writer.append(&note("after")).unwrap();
     writer.finish(RunStatus::Complete).unwrap();
     let record = Record::open(&dir).unwrap();
-    assert_eq!((record.entries.len(), record.unknown_events), (2, 1));
+    assert_eq!((record.entries.len(), record.unknown_events), (5, 1));
 }
 
 #[test]
@@ -328,7 +334,7 @@ fn a_newer_version_is_refused_by_name_and_listed() {
     let text = fs::read_to_string(&log).unwrap();
     fs::write(
         &log,
-        text.replacen("\"version\":1", "\"version\":2,\"x\":0", 1),
+        text.replacen("\"version\":2", "\"version\":3,\"x\":0", 1),
     )
     .unwrap();
     let error = Record::open(&dir).unwrap_err().to_string();
@@ -561,6 +567,25 @@ proptest! {
 }
 
 #[test]
+fn what_a_kill_has_left_of_job_files_goes_when_the_record_goes_on() {
+    let runs = tempfile::tempdir().unwrap();
+    let writer = Writer::create(runs.path(), &header("x", 1000)).unwrap();
+    let (dir, jobs) = (writer.dir().to_owned(), writer.jobs_dir().unwrap());
+    let parts = ["a.fio.4711.part", "a.fio.as-written.1.part"];
+    let others = ["a.fio", "b.part", "c.fio.x.part", "7.part"];
+    for name in parts.iter().chain(&others) {
+        fs::write(jobs.join(name), "[a]").unwrap();
+    }
+    // Its writer lives.
+    assert!(Writer::reopen(&dir).is_err());
+    assert!(jobs.join(parts[0]).exists());
+    drop(writer);
+    drop(Writer::reopen(&dir).unwrap());
+    assert!(parts.iter().all(|name| !jobs.join(name).exists()));
+    assert!(others.iter().all(|name| jobs.join(name).exists()));
+}
+
+#[test]
 fn a_record_that_was_killed_goes_on_behind_its_last_whole_line() {
     let runs = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(runs.path(), &header("x", 1000)).unwrap();
@@ -636,16 +661,23 @@ fn a_log_can_be_followed_while_it_grows() {
     let next = |entries: &mut Entries| entries.next().map(|entry| entry.unwrap().event);
     assert_eq!(next(&mut entries), None);
     writer.append(&note("one")).unwrap();
-    append_raw(writer.dir(), br#"{"at_ms":5,"#);
+    let dir = writer.dir().to_owned();
     entries.look_again().unwrap();
     assert_eq!(next(&mut entries), Some(note("one")));
     assert_eq!((next(&mut entries), entries.status), (None, None));
-    append_raw(writer.dir(), b"\"event\":\"note\",\"text\":\"two\"}\n");
+    // A line in two parts.
+    append_raw(&dir, br#"{"at_ms":5,"#);
     entries.look_again().unwrap();
-    assert_eq!(next(&mut entries), Some(note("two")));
+    assert_eq!((next(&mut entries), entries.torn_bytes), (None, 11));
+    append_raw(&dir, format!("\"event\":\"sample\",{SAMPLE}\n").as_bytes());
+    entries.look_again().unwrap();
+    assert_eq!(next(&mut entries), Some(sample(7)));
     assert_eq!(next(&mut entries), None);
+    drop(writer);
+    let writer = Writer::reopen(&dir).unwrap();
     writer.finish(RunStatus::Failed).unwrap();
     entries.look_again().unwrap();
+    assert!(matches!(next(&mut entries), Some(Event::Resumed { .. })));
     assert!(matches!(next(&mut entries), Some(Event::Ended { .. })));
     assert_eq!(entries.status, Some(RunStatus::Failed));
 }

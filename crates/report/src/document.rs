@@ -1,5 +1,6 @@
 //! From a record to the one document of its run.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use fathom_analysis::groups;
@@ -8,13 +9,13 @@ use fathom_analysis::nodes::Windows;
 use fathom_analysis::rate::PERCENTILES;
 use fathom_model::{
     DiskUse, Doubt, Entry, Event, Failure, Host, JobResult, Results, RunDocument, RunStatus,
-    Volume, units,
+    StageKind, Volume, units,
 };
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
-use fathom_record::{DamagedLines, Entries, Header, Record, RecordError};
+use fathom_record::{DamagedLines, Entries, Header, Record, RecordError, RecordPart};
 use jiff::Timestamp;
 
-use crate::samples::Tally;
+use crate::samples::SampleTally;
 use crate::{clean, doubts, nodes, samples, volumes};
 
 /// The document of a run, without histograms.
@@ -32,23 +33,26 @@ pub fn document(record: &Record) -> RunDocument {
 /// The document of a record folder, with the histograms where the engine gave
 /// them. Takes memory for the jobs, not for the samples.
 ///
-/// A damaged line ends the reading; the figures are those of the lines before
-/// it, and a note says so.
+/// Damaged lines are left out, and a note says so; in a record of version 1 they end
+/// the reading.
 ///
 /// # Errors
 /// When the folder is no record, is of a newer Fathom, or cannot be read.
 pub fn read(dir: &Path) -> Result<RunDocument, RecordError> {
-    Ok(read_entries(Entries::open(dir)?))
+    Ok(read_entries(Entries::summed(dir)?))
 }
 
 /// As [`read`], of a record that has been opened.
 #[must_use]
 pub fn read_entries(mut entries: Entries) -> RunDocument {
-    let run = Run::of(&entries);
+    let run = RunReader::of(&entries);
     let mut windows = Windows::default();
-    let mut doc = run.read(&mut entries, |run, entry| {
-        windows.take(entry);
-        run.take(entry);
+    let mut doc = run.read(&mut entries, |run, part| {
+        match part {
+            RecordPart::Entry(entry) => windows.take(entry),
+            RecordPart::Sums(sums) => sums.interval().iter().for_each(|last| windows.take(last)),
+        }
+        run.take_part(part);
     });
     doc.nodes = nodes::uses(entries.dir(), &windows.finish());
     doc
@@ -67,7 +71,7 @@ pub(crate) fn compose(
     header: &Header,
     entries: &[Entry],
 ) -> RunDocument {
-    let mut run = Run::new(id, status, header);
+    let mut run = RunReader::new(id, status, header);
     for entry in entries {
         run.take(entry);
     }
@@ -76,10 +80,13 @@ pub(crate) fn compose(
 
 /// The document of figures alone, as an engine gives them while it runs.
 pub(crate) fn of_results(results: &Results) -> RunDocument {
-    let mut run = Run::new(String::new(), RunStatus::Running, &Header::new("", ""));
+    let mut run = RunReader::new(String::new(), RunStatus::Running, &Header::new("", ""));
     run.results.push(results.clone());
     run.finish()
 }
+
+/// Damaged parts of a record that are told one by one.
+const DAMAGES_TOLD: u64 = 5;
 
 /// A time as RFC 3339 in UTC with milliseconds.
 #[must_use]
@@ -118,12 +125,14 @@ fn interruption(after: Option<RunStatus>, gap_ms: u64) -> String {
 }
 
 /// A run while its events are read in order.
-pub(crate) struct Run {
+pub(crate) struct RunReader {
     pub(crate) doc: RunDocument,
     /// Name of the step in progress, when there are several.
     step: Option<String>,
+    /// Whether the stage in progress makes a device ready.
+    prepares: bool,
     results: Vec<Results>,
-    tally: Tally,
+    tally: SampleTally,
     /// What the hosts did together, and which they are.
     overlap: Overlap,
     hosts: Vec<Host>,
@@ -131,24 +140,33 @@ pub(crate) struct Run {
     doubts: Vec<Doubt>,
 }
 
-impl Run {
+impl RunReader {
     /// The run of a record that nothing has been read of but the header.
     pub(crate) fn of(entries: &Entries) -> Self {
         let status = entries.status.unwrap_or(RunStatus::Running);
         Self::new(entries.id(), status, &entries.header)
     }
 
-    /// Gives every entry to `take`, which passes on what belongs here.
+    /// Gives every part to `take`, which passes on what belongs here.
     pub(crate) fn read(
         mut self,
         entries: &mut Entries,
-        mut take: impl FnMut(&mut Self, &Entry),
+        mut take: impl FnMut(&mut Self, &RecordPart),
     ) -> RunDocument {
-        for entry in &mut *entries {
-            match entry {
-                Ok(entry) => take(&mut self, &entry),
-                Err(damage) => self.note(&damage.to_string()),
+        let mut damaged = 0u64;
+        while let Some(part) = entries.next_part() {
+            match part {
+                Ok(part) => take(&mut self, &part),
+                Err(damage) => {
+                    damaged += 1;
+                    if damaged <= DAMAGES_TOLD {
+                        self.note(&damage.to_string());
+                    }
+                }
             }
+        }
+        if let Some(more @ 1..) = damaged.checked_sub(DAMAGES_TOLD) {
+            self.note(&format!("{more} further parts of the record are damaged"));
         }
         if entries.damaged.count > 0 {
             let DamagedLines { count, first } = entries.damaged;
@@ -179,6 +197,7 @@ impl Run {
                 engine_version: None,
                 from_samples: false,
                 jobs: Vec::new(),
+                preparations: BTreeSet::new(),
                 groups: Vec::new(),
                 disks: Vec::new(),
                 hosts: Vec::new(),
@@ -189,11 +208,26 @@ impl Run {
                 environment: header.environment.clone(),
             },
             step: None,
+            prepares: false,
             results: Vec::new(),
-            tally: Tally::default(),
+            tally: SampleTally::default(),
             overlap: Overlap::default(),
             hosts: Vec::new(),
             doubts: Vec::new(),
+        }
+    }
+
+    pub(crate) fn take_part(&mut self, part: &RecordPart) {
+        let sums = match part {
+            RecordPart::Entry(entry) => return self.take(entry),
+            RecordPart::Sums(sums) => sums,
+        };
+        for sum in &sums.sums {
+            self.tally.add_sum(sum);
+            self.overlap.add(&sum.as_sample());
+        }
+        if let Some(t_ms) = sums.t_ms {
+            self.overlap.interval(t_ms);
         }
     }
 
@@ -204,6 +238,8 @@ impl Run {
             } => {
                 self.end_step();
                 self.step = (*of > 1 || point.is_some()).then(|| name.clone());
+                let prepares = self.step.iter().filter(|_| self.prepares);
+                self.doc.preparations.extend(prepares.cloned());
             }
             Event::EngineStarted {
                 engine, version, ..
@@ -237,14 +273,18 @@ impl Run {
             Event::Resumed { after, gap_ms } => {
                 self.end_step();
                 self.step = None;
+                self.prepares = false;
                 self.doc.ended = None;
                 self.note(&interruption(*after, *gap_ms));
             }
             Event::Failure(failure) => self.failure(failure),
             Event::Finished { results } => self.results.push(Results::clone(results)),
             Event::Ended { .. } => self.doc.ended = Some(rfc3339(entry.at_ms)),
-            Event::Stage { .. }
-            | Event::StageEnded { .. }
+            Event::Stage { stage } => {
+                self.prepares = matches!(stage.kind, StageKind::Fill | StageKind::Settle);
+            }
+            Event::StageEnded { .. } => self.prepares = false,
+            Event::StepEnded { .. }
             | Event::Preparing { .. }
             | Event::WrittenBeside { .. }
             | Event::KernelCounted { .. }

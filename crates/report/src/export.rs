@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use fathom_analysis::rate::PERCENTILES;
 use fathom_analysis::{
-    Estimate, Figures, Outcome, PointResult, Series, best, engines_of, measured_of,
+    Curve, Estimate, PointResult, RepeatedFigures, SweepOutcome, best, engines_of, measured_of,
 };
 use fathom_model::result::LatencyTarget;
 use fathom_model::{Direction, RunStatus, text};
@@ -38,19 +38,18 @@ pub enum Separated {
 /// it moved nothing. A latency that nobody measured is `NaN`, which gnuplot
 /// leaves out, and with commas an empty field.
 #[must_use]
-pub fn separated(series: &Series, form: Separated) -> Option<String> {
+pub fn separated(series: &Curve, form: Separated) -> Option<String> {
     let (separator, unknown) = match form {
         Separated::Spaces => (" ", "NaN"),
         Separated::Commas => (",", ""),
     };
     let mut text = String::new();
     if form == Separated::Commas {
-        let x = match series.x.as_str() {
-            "iodepth" => "IO depth",
-            "numjobs" => "Threads",
-            other => other,
+        text += &match series.x.as_str() {
+            "iodepth" => "IO depth".to_owned(),
+            "numjobs" => "Threads".to_owned(),
+            other => text::csv_field(other),
         };
-        text += x;
         text += FIGURES;
     }
     let mut good = series
@@ -100,12 +99,12 @@ fn x_field(point: &PointResult, form: Separated) -> String {
 }
 
 fn is_good(point: &PointResult) -> bool {
-    point.outcome == Outcome::Done
+    point.outcome == SweepOutcome::Done
 }
 
 /// A point that is not exported as a result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct LeftOut<'c> {
+pub struct NotExported<'c> {
     /// The point.
     pub id: &'c str,
     /// Its series.
@@ -122,17 +121,17 @@ pub struct LeftOut<'c> {
 
 /// The points of a series that are not exported as results.
 #[must_use]
-pub fn left_out(series: &Series) -> Vec<LeftOut<'_>> {
+pub fn left_out(series: &Curve) -> Vec<NotExported<'_>> {
     let points = series.points.iter();
     points
         .filter_map(|point| {
             let (outcome, reasons) = match &point.outcome {
-                Outcome::Done => return None,
-                Outcome::Failed(why) => ("failed", why.iter().map(String::as_str).collect()),
-                Outcome::Skipped(why) => ("skipped", vec![why.as_str()]),
-                Outcome::Unfinished => ("unfinished", Vec::new()),
+                SweepOutcome::Done => return None,
+                SweepOutcome::Failed(why) => ("failed", why.iter().map(String::as_str).collect()),
+                SweepOutcome::Skipped(why) => ("skipped", vec![why.as_str()]),
+                SweepOutcome::Unfinished => ("unfinished", Vec::new()),
             };
-            Some(LeftOut {
+            Some(NotExported {
                 id: &point.point.id,
                 series: &series.name,
                 x: point.point.x_value(),
@@ -146,7 +145,7 @@ pub fn left_out(series: &Series) -> Vec<LeftOut<'_>> {
 
 /// Points that were left out, as lines between commas with a header.
 #[must_use]
-pub fn failures_csv(left_out: &[LeftOut]) -> String {
+pub fn failures_csv(left_out: &[NotExported]) -> String {
     let mut text = "series,point,x,outcome,reason\n".to_owned();
     for point in left_out {
         let x = point.x.map_or_else(String::new, |x| x.to_string());
@@ -167,12 +166,12 @@ pub fn failures_csv(left_out: &[LeftOut]) -> String {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Document<'c> {
     schema: &'static str,
-    run: Run<'c>,
-    series: Vec<Curve<'c>>,
+    run: ExportRun<'c>,
+    series: Vec<ExportCurve<'c>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-struct Run<'c> {
+struct ExportRun<'c> {
     id: &'c str,
     name: &'c str,
     status: RunStatus,
@@ -181,11 +180,11 @@ struct Run<'c> {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-struct Curve<'c> {
+struct ExportCurve<'c> {
     name: &'c str,
     x: &'c str,
-    points: Vec<Point<'c>>,
-    left_out: Vec<LeftOut<'c>>,
+    points: Vec<ExportPoint<'c>>,
+    left_out: Vec<NotExported<'c>>,
     /// Engines that measured its points.
     engines: Vec<&'c str>,
     /// Of how many points `best` holds the best.
@@ -194,16 +193,16 @@ struct Curve<'c> {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-struct Point<'c> {
+struct ExportPoint<'c> {
     id: &'c str,
     x: Option<u64>,
     settings: &'c BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    read: Option<Rates>,
+    read: Option<ExportRates>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    write: Option<Rates>,
+    write: Option<ExportRates>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    trim: Option<Rates>,
+    trim: Option<ExportRates>,
     #[serde(skip_serializing_if = "<[LatencyTarget]>::is_empty")]
     latency_targets: &'c [LatencyTarget],
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -211,7 +210,7 @@ struct Point<'c> {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-struct Rates {
+struct ExportRates {
     bw_bytes: Estimate,
     iops: Estimate,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -235,12 +234,12 @@ struct BestPoints {
 #[must_use]
 pub fn document<'c>(
     campaign: &'c CampaignRecord,
-    series: impl IntoIterator<Item = &'c Series>,
+    series: impl IntoIterator<Item = &'c Curve>,
 ) -> Document<'c> {
     let run = &campaign.run;
     Document {
         schema: SCHEMA,
-        run: Run {
+        run: ExportRun {
             id: &run.id,
             name: &run.name,
             status: run.status,
@@ -251,7 +250,7 @@ pub fn document<'c>(
     }
 }
 
-fn curve(series: &Series) -> Curve<'_> {
+fn curve(series: &Curve) -> ExportCurve<'_> {
     let points = series.points.iter().filter(|point| is_good(point));
     let directions = [Direction::Read, Direction::Write, Direction::Trim];
     let bests = directions.into_iter().filter_map(|dir| {
@@ -265,7 +264,7 @@ fn curve(series: &Series) -> Curve<'_> {
         };
         Some((dir.name(), points))
     });
-    Curve {
+    ExportCurve {
         name: &series.name,
         x: &series.x,
         points: points.map(point).collect(),
@@ -276,8 +275,8 @@ fn curve(series: &Series) -> Curve<'_> {
     }
 }
 
-fn point(point: &PointResult) -> Point<'_> {
-    Point {
+fn point(point: &PointResult) -> ExportPoint<'_> {
+    ExportPoint {
         id: &point.point.id,
         x: point.point.x_value(),
         settings: &point.point.settings,
@@ -289,7 +288,7 @@ fn point(point: &PointResult) -> Point<'_> {
     }
 }
 
-fn rates(figures: &Figures) -> Rates {
+fn rates(figures: &RepeatedFigures) -> ExportRates {
     let percentiles: Vec<(f64, u64)> = match &figures.clat {
         Some(_) => PERCENTILES
             .iter()
@@ -297,7 +296,7 @@ fn rates(figures: &Figures) -> Rates {
             .collect(),
         None => figures.percentiles_ns.clone(),
     };
-    Rates {
+    ExportRates {
         bw_bytes: figures.bw_bytes,
         iops: figures.iops,
         clat_mean_ns: figures.clat_mean_ns,

@@ -41,14 +41,14 @@ pub const fn words(title: &'static str, spare: u8) -> Column {
 /// One field: its text, in one line, and a mark behind it that does not disturb
 /// the alignment.
 #[derive(Debug, Clone, Default)]
-pub struct Cell {
+pub struct GridCell {
     text: String,
     tone: Tone,
     mark: String,
     mark_tone: Tone,
 }
 
-impl Cell {
+impl GridCell {
     /// A field in a tone.
     pub fn new(tone: Tone, text: impl Into<String>) -> Self {
         Self {
@@ -67,13 +67,13 @@ impl Cell {
     }
 }
 
-impl From<String> for Cell {
+impl From<String> for GridCell {
     fn from(text: String) -> Self {
         Self::new(Tone::Plain, text)
     }
 }
 
-impl From<&str> for Cell {
+impl From<&str> for GridCell {
     fn from(text: &str) -> Self {
         Self::new(Tone::Plain, text)
     }
@@ -81,8 +81,8 @@ impl From<&str> for Cell {
 
 /// A line of a grid.
 #[derive(Debug, Clone)]
-enum Line {
-    Cells(Vec<Cell>),
+enum GridLine {
+    Cells(Vec<GridCell>),
     Heading(String),
 }
 
@@ -90,7 +90,7 @@ enum Line {
 #[derive(Debug, Clone)]
 pub struct Grid {
     columns: Vec<Column>,
-    lines: Vec<Line>,
+    lines: Vec<GridLine>,
 }
 
 /// Widths of one column.
@@ -116,16 +116,16 @@ impl Grid {
     }
 
     /// Adds a line; it has a cell for each column.
-    pub fn line(&mut self, cells: impl Into<Vec<Cell>>) {
+    pub fn line(&mut self, cells: impl Into<Vec<GridCell>>) {
         let cells = cells.into();
         debug_assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
-        self.lines.push(Line::Cells(cells));
+        self.lines.push(GridLine::Cells(cells));
     }
 
     /// Adds a line of text over the whole width.
     pub fn heading(&mut self, text: impl Into<String>) {
         self.lines
-            .push(Line::Heading(text::line(&text.into()).into_owned()));
+            .push(GridLine::Heading(text::line(&text.into()).into_owned()));
     }
 
     /// The grid as text, a newline after every line. Columns that hold nothing
@@ -178,7 +178,7 @@ impl Grid {
     fn measure(&self, column: usize) -> Measure {
         let mut measure = Measure { text: 0, mark: 0 };
         for line in &self.lines {
-            if let Line::Cells(cells) = line {
+            if let GridLine::Cells(cells) = line {
                 measure.text = measure.text.max(width(&cells[column].text));
                 measure.mark = measure.mark.max(width(&cells[column].mark));
             }
@@ -188,18 +188,20 @@ impl Grid {
 
     fn lines_of(&self, shown: &[usize], measures: &[Measure], style: Style) -> String {
         let mut text = String::new();
-        let titles: Vec<Cell> = self
+        let titles: Vec<GridCell> = self
             .columns
             .iter()
-            .map(|column| Cell::new(Tone::Faint, column.title))
+            .map(|column| GridCell::new(Tone::Faint, column.title))
             .collect();
         if self.columns.iter().any(|column| !column.title.is_empty()) {
             text += &self.line_of(&titles, shown, measures, style, true);
         }
         for line in &self.lines {
             match line {
-                Line::Cells(cells) => text += &self.line_of(cells, shown, measures, style, false),
-                Line::Heading(heading) => {
+                GridLine::Cells(cells) => {
+                    text += &self.line_of(cells, shown, measures, style, false)
+                }
+                GridLine::Heading(heading) => {
                     text += &style.paint(Tone::Strong, &cut(heading, style.columns()));
                     text.push('\n');
                 }
@@ -210,7 +212,7 @@ impl Grid {
 
     fn line_of(
         &self,
-        cells: &[Cell],
+        cells: &[GridCell],
         shown: &[usize],
         measures: &[Measure],
         style: Style,
@@ -256,14 +258,14 @@ mod tests {
     fn sample() -> Grid {
         let mut grid = Grid::new([words("job", 0), figures("IOPS", 0), figures("moved", 1)]);
         grid.line([
-            Cell::from("a"),
-            Cell::from("140k").marked(Tone::Doubtful, "¹"),
-            Cell::from("1 GiB"),
+            GridCell::from("a"),
+            GridCell::from("140k").marked(Tone::Doubtful, "¹"),
+            GridCell::from("1 GiB"),
         ]);
         grid.line([
-            Cell::from("quite a long name"),
-            Cell::from("7"),
-            Cell::from("20 GiB"),
+            GridCell::from("quite a long name"),
+            GridCell::from("7"),
+            GridCell::from("20 GiB"),
         ]);
         grid
     }
@@ -304,7 +306,10 @@ mod tests {
             ("read clat from issue", ", ms", "1.20"),
             ("slat", ", µs", "3"),
         ] {
-            grid.line([Cell::from(name).marked(Tone::Plain, unit), Cell::from(mean)]);
+            grid.line([
+                GridCell::from(name).marked(Tone::Plain, unit),
+                GridCell::from(mean),
+            ]);
         }
         let narrow = Style {
             color: false,
@@ -319,7 +324,11 @@ mod tests {
     #[test]
     fn a_column_of_nothing_is_left_out() {
         let mut grid = Grid::new([words("job", 0), figures("trims", 0), figures("IOPS", 0)]);
-        grid.line([Cell::from("a"), Cell::default(), Cell::from("1")]);
+        grid.line([
+            GridCell::from("a"),
+            GridCell::default(),
+            GridCell::from("1"),
+        ]);
         assert_eq!(grid.render(Style::default()), "job  IOPS\na       1\n");
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use fathom_analysis::latlog::{
-    Figures, Group, HISTOGRAM_ERROR_PERCENT, Interval, PERCENTS, Statistics,
+    HISTOGRAM_ERROR_PERCENT, LatencyFigures, LatencyGroup, LogInterval, PERCENTS, Statistics,
 };
 use fathom_model::log::class_name;
 use fathom_model::{Direction, PrioColumn, text};
@@ -36,7 +36,7 @@ pub struct LatLog<'l> {
 
 /// Which I/Os figures are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum LatencyClass {
     /// All.
     All,
     /// Each direction.
@@ -48,7 +48,7 @@ pub enum By {
 /// What a group is called.
 struct Named<'s> {
     who: Who,
-    group: &'s Group,
+    group: &'s LatencyGroup,
 }
 
 #[derive(Clone, Copy)]
@@ -104,19 +104,19 @@ fn class_of(value: u16) -> String {
 
 impl LatLog<'_> {
     /// What text shows by default: nothing twice.
-    fn by_default(&self, statistics: &Statistics) -> Vec<By> {
+    fn by_default(&self, statistics: &Statistics) -> Vec<LatencyClass> {
         let several = statistics.priorities.len() > 1;
         let directions = statistics.directions.len() > 1;
         let priorities = several || (self.prio == PrioColumn::Value && !directions);
         let mut by = Vec::new();
         if several || directions || !priorities {
-            by.push(By::All);
+            by.push(LatencyClass::All);
         }
         if directions {
-            by.push(By::Direction);
+            by.push(LatencyClass::Direction);
         }
         if priorities {
-            by.push(By::Priority);
+            by.push(LatencyClass::Priority);
         }
         by
     }
@@ -124,19 +124,19 @@ impl LatLog<'_> {
 
 fn named<'s>(
     log: &LatLog,
-    by: &[By],
-    all: &'s Group,
-    directions: &'s [(Direction, Group)],
-    priorities: &'s [(u16, Group)],
+    by: &[LatencyClass],
+    all: &'s LatencyGroup,
+    directions: &'s [(Direction, LatencyGroup)],
+    priorities: &'s [(u16, LatencyGroup)],
 ) -> Vec<Named<'s>> {
     let mut list = Vec::new();
-    if by.contains(&By::All) {
+    if by.contains(&LatencyClass::All) {
         list.push((Who::All, all));
     }
-    if by.contains(&By::Direction) {
+    if by.contains(&LatencyClass::Direction) {
         list.extend(directions.iter().map(|(dir, g)| (Who::Direction(*dir), g)));
     }
-    if by.contains(&By::Priority) {
+    if by.contains(&LatencyClass::Priority) {
         let priority = |&(prio, ref g)| (Who::Priority(log.prio, prio), g);
         list.extend(priorities.iter().map(priority));
     }
@@ -145,16 +145,16 @@ fn named<'s>(
         .collect()
 }
 
-fn of_whole<'s>(log: &LatLog, by: &[By], s: &'s Statistics) -> Vec<Named<'s>> {
+fn of_whole<'s>(log: &LatLog, by: &[LatencyClass], s: &'s Statistics) -> Vec<Named<'s>> {
     named(log, by, &s.all, &s.directions, &s.priorities)
 }
 
-fn of_interval<'s>(log: &LatLog, by: &[By], i: &'s Interval) -> Vec<Named<'s>> {
+fn of_interval<'s>(log: &LatLog, by: &[LatencyClass], i: &'s LogInterval) -> Vec<Named<'s>> {
     named(log, by, &i.all, &i.directions, &i.priorities)
 }
 
 /// The share of the whole in percent, cut to two digits.
-fn share(group: &Group) -> String {
+fn share(group: &LatencyGroup) -> String {
     let hundredths = u128::from(group.n) * 10_000 / u128::from(group.of.max(1));
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
 }
@@ -229,7 +229,7 @@ fn block(text: &mut String, style: Style, named: &Named, runtime_ms: u64, averag
 
 /// The text of a log: a heading, a block for each group, and the course of time.
 #[must_use]
-pub fn text(log: &LatLog, by: &[By], style: Style) -> String {
+pub fn text(log: &LatLog, by: &[LatencyClass], style: Style) -> String {
     let mut text = style.paint(Tone::Strong, &log.file);
     let Some(statistics) = log.statistics else {
         let _ = writeln!(text, ": no I/O");
@@ -272,7 +272,11 @@ pub fn text(log: &LatLog, by: &[By], style: Style) -> String {
         block(&mut text, style, &named, runtime_ms, averaged);
     }
     if !statistics.intervals.is_empty() {
-        let by = if by.is_empty() { &[By::All] } else { by };
+        let by = if by.is_empty() {
+            &[LatencyClass::All]
+        } else {
+            by
+        };
         text += &over_time(log, by, statistics).render(style);
     }
     text
@@ -285,7 +289,7 @@ fn notes(log: &LatLog, style: Style) -> String {
         .collect()
 }
 
-fn over_time(log: &LatLog, by: &[By], statistics: &Statistics) -> Grid {
+fn over_time(log: &LatLog, by: &[LatencyClass], statistics: &Statistics) -> Grid {
     let mut grid = Grid::new([
         figures("from s", 0),
         words("I/Os", 0),
@@ -311,7 +315,7 @@ fn over_time(log: &LatLog, by: &[By], statistics: &Statistics) -> Grid {
             // Nothing in an interval is known to be nothing; of windows it is not.
             let idle = (f.is_none() && !statistics.averaged).then_some(0.0);
             let known = |value: Option<f64>| value.or(idle).map_or_else(none, rate);
-            let ns = |of: &dyn Fn(&Figures) -> f64| f.map_or_else(none, |f| latency(of(f)));
+            let ns = |of: &dyn Fn(&LatencyFigures) -> f64| f.map_or_else(none, |f| latency(of(f)));
             grid.line([
                 format!("{:.3}", interval.start_ms as f64 / 1e3).into(),
                 who.short().into(),
@@ -359,11 +363,15 @@ pub fn csv_head(leading: Leading) -> String {
 /// A line for each group, by priority where nothing else is asked for.
 /// Latencies are in ms with every digit down to the ns.
 #[must_use]
-pub fn csv(log: &LatLog, by: &[By], leading: Leading) -> String {
+pub fn csv(log: &LatLog, by: &[LatencyClass], leading: Leading) -> String {
     let Some(statistics) = log.statistics else {
         return String::new();
     };
-    let by = if by.is_empty() { &[By::Priority] } else { by };
+    let by = if by.is_empty() {
+        &[LatencyClass::Priority]
+    } else {
+        by
+    };
     let mut lines = String::new();
     if leading.over_time {
         for interval in &statistics.intervals {
@@ -413,7 +421,11 @@ pub fn document(logs: &[LatLog]) -> Value {
 }
 
 fn file_document(log: &LatLog) -> Value {
-    let by = [By::All, By::Direction, By::Priority];
+    let by = [
+        LatencyClass::All,
+        LatencyClass::Direction,
+        LatencyClass::Priority,
+    ];
     let priorities = match log.prio {
         PrioColumn::Absent => "absent",
         PrioColumn::RealTime => "real_time",
@@ -453,11 +465,11 @@ fn file_document(log: &LatLog) -> Value {
 
 /// The figures of a group with their share of the whole.
 #[derive(Serialize)]
-struct Shared<'f> {
+struct GroupShare<'f> {
     n: u64,
     share_percent: Option<f64>,
     #[serde(flatten)]
-    figures: Option<&'f Figures>,
+    figures: Option<&'f LatencyFigures>,
 }
 
 fn groups(list: &[Named]) -> Map<String, Value> {
@@ -465,7 +477,7 @@ fn groups(list: &[Named]) -> Map<String, Value> {
     let (mut directions, mut priorities) = (Vec::new(), Vec::new());
     for Named { who, group } in list {
         let share = group.n as f64 * 100.0 / group.of as f64;
-        let mut value = json!(Shared {
+        let mut value = json!(GroupShare {
             n: group.n,
             share_percent: share.is_finite().then_some(share),
             figures: group.figures.as_ref(),

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use fathom_analysis::nodes::{Summary, Window, then};
+use fathom_analysis::nodes::{StepWindow, Summary, then};
 use fathom_model::{NodeSample, NodeUse};
-use fathom_record::{Stats, StatsLine};
+use fathom_record::{NodeStats, StatsLine};
 
 /// What every node did in every window, by window and node.
-pub(crate) fn uses(record: &Path, windows: &[Window]) -> Vec<NodeUse> {
+pub(crate) fn uses(record: &Path, windows: &[StepWindow]) -> Vec<NodeUse> {
     let mut all: Vec<Vec<NodeUse>> = windows.iter().map(|_| Vec::new()).collect();
-    for stats in Stats::of_record(record) {
+    for stats in NodeStats::of_record(record) {
         let node = stats.header.node.clone();
         let mut summaries: Vec<Summary> = windows.iter().map(|_| Summary::default()).collect();
         for line in stats {
@@ -34,7 +34,7 @@ pub(crate) fn uses(record: &Path, windows: &[Window]) -> Vec<NodeUse> {
 
 /// One node over all of a run.
 #[derive(Debug)]
-pub(crate) struct Track {
+pub(crate) struct NodeCurve {
     pub(crate) node: String,
     /// The intervals, merged where there were more than asked for.
     pub(crate) samples: Vec<NodeSample>,
@@ -44,13 +44,13 @@ pub(crate) struct Track {
 
 /// The intervals of every node, at most `most` of each: neighbours are added up
 /// until they fit.
-pub(crate) fn tracks(record: &Path, most: usize) -> Vec<Track> {
-    let all = Stats::of_record(record).into_iter();
+pub(crate) fn tracks(record: &Path, most: usize) -> Vec<NodeCurve> {
+    let all = NodeStats::of_record(record).into_iter();
     let tracks = all.map(|stats| track(stats, most));
     tracks.filter(|track| !track.samples.is_empty()).collect()
 }
 
-fn track(stats: Stats, most: usize) -> Track {
+fn track(stats: NodeStats, most: usize) -> NodeCurve {
     let node = stats.header.node.clone();
     let (mut samples, mut merged, mut last): (Vec<NodeSample>, u32, u32) = (Vec::new(), 1, 0);
     for line in stats {
@@ -78,7 +78,7 @@ fn track(stats: Stats, most: usize) -> Track {
             };
         }
     }
-    Track {
+    NodeCurve {
         node,
         samples,
         merged,

@@ -1,11 +1,11 @@
 //! What priorities and limits did, workload by workload and depth by depth: the
 //! table and the document `fathom.prio/1`.
 
-use fathom_analysis::priority::{Class, Measured, Share};
+use fathom_analysis::priority::{DepthFigures, IoShare, PriorityClass};
 use fathom_model::{Direction, units};
 use serde_json::{Value, json};
 
-use crate::grid::{Cell, Grid, figures, words};
+use crate::grid::{Grid, GridCell, figures, words};
 use crate::style::{Style, Tone};
 
 /// The document's name and version.
@@ -21,27 +21,27 @@ pub struct Prio {
     /// What the record's header says of device, limits and options.
     pub facts: Value,
     /// In the order in which they were measured.
-    pub workloads: Vec<Workload>,
+    pub workloads: Vec<PrioCurve>,
 }
 
 /// One workload.
 #[derive(Debug, Clone)]
-pub struct Workload {
+pub struct PrioCurve {
     /// `baseline`, `ncqprio`, `cdlsingle`, `cdlmulti`.
     pub name: String,
     /// What its I/Os asked for, in words.
     pub words: String,
     /// In the order in which they were measured.
-    pub points: Vec<Point>,
+    pub points: Vec<DepthPoint>,
 }
 
 /// One workload at one depth.
 #[derive(Debug, Clone)]
-pub struct Point {
+pub struct DepthPoint {
     /// Queue depth.
     pub depth: u64,
     /// What was measured; `None` of a failed one, and where no I/O was logged.
-    pub measured: Option<Measured>,
+    pub measured: Option<DepthFigures>,
     /// What went wrong.
     pub failure: Option<String>,
     /// It was stopped before its time was over: its figures are of what was
@@ -52,7 +52,7 @@ pub struct Point {
 }
 
 /// Puts every point beside the baseline of its depth; not what was interrupted.
-pub fn compare(workloads: &mut [Workload]) {
+pub fn compare(workloads: &mut [PrioCurve]) {
     let baseline = workloads.iter().find(|w| w.name == "baseline");
     let Some(mut baseline) = baseline.map(|baseline| baseline.points.clone()) else {
         return;
@@ -96,7 +96,7 @@ pub fn text(prio: &Prio, style: Style) -> String {
     text
 }
 
-fn grid(workload: &Workload) -> Grid {
+fn grid(workload: &PrioCurve) -> Grid {
     let mut grid = Grid::new([
         figures("QD", 0),
         words("I/Os", 0),
@@ -117,8 +117,8 @@ fn grid(workload: &Workload) -> Grid {
                 (None, true) => "interrupted",
                 (None, false) => "no I/O came back",
             };
-            let mut line: Vec<Cell> = vec![depth.into(), Cell::new(Tone::Bad, why)];
-            line.resize_with(10, Cell::default);
+            let mut line: Vec<GridCell> = vec![depth.into(), GridCell::new(Tone::Bad, why)];
+            line.resize_with(10, GridCell::default);
             grid.line(line);
             continue;
         };
@@ -146,19 +146,19 @@ fn grid(workload: &Workload) -> Grid {
             ]);
         }
         if several {
-            let all = |text: String| Cell::new(Tone::Strong, text);
+            let all = |text: String| GridCell::new(Tone::Strong, text);
             grid.line([
-                Cell::default(),
+                GridCell::default(),
                 all("all".to_owned()),
                 all(measured.n.to_string()),
-                Cell::default(),
+                GridCell::default(),
                 all(rate(measured.iops)),
-                Cell::default(),
-                Cell::default(),
-                Cell::default(),
+                GridCell::default(),
+                GridCell::default(),
+                GridCell::default(),
                 all(measured
                     .aborted
-                    .map_or_else(String::new, |n| share(Share::of(n, measured.n + n)))),
+                    .map_or_else(String::new, |n| share(IoShare::of(n, measured.n + n)))),
                 all(against(point)),
             ]);
         }
@@ -167,7 +167,7 @@ fn grid(workload: &Workload) -> Grid {
 }
 
 /// What tells the I/Os of a class from others.
-fn who(workload: &Workload, measured: &Measured, class: &Class) -> String {
+fn who(workload: &PrioCurve, measured: &DepthFigures, class: &PriorityClass) -> String {
     let cdl = workload.name.starts_with("cdl");
     let name = match (class.limit, class.prio >> 13) {
         (Some(limit), _) => {
@@ -207,16 +207,16 @@ fn percent(value: f64) -> String {
     }
 }
 
-fn share(share: Option<Share>) -> String {
+fn share(share: Option<IoShare>) -> String {
     match share {
         None => "–".to_owned(),
-        Some(Share { percent: 0.0, .. }) => "0 %".to_owned(),
+        Some(IoShare { percent: 0.0, .. }) => "0 %".to_owned(),
         Some(share) => format!("{:.2} ± {:.2} %", share.percent, share.error_percent),
     }
 }
 
 /// Nobody can say: `?`. Nothing could be: empty.
-fn aborted(class: &Class) -> String {
+fn aborted(class: &PriorityClass) -> String {
     match (class.limit, class.aborted) {
         (None, _) => String::new(),
         (Some(_), None) => "?".to_owned(),
@@ -224,7 +224,7 @@ fn aborted(class: &Class) -> String {
     }
 }
 
-fn against(point: &Point) -> String {
+fn against(point: &DepthPoint) -> String {
     point
         .against_percent
         .map_or_else(String::new, |percent| format!("{percent:+.1} %"))
@@ -247,12 +247,12 @@ pub fn document(prio: &Prio) -> Value {
     })
 }
 
-fn workload_document(workload: &Workload) -> Value {
+fn workload_document(workload: &PrioCurve) -> Value {
     let points: Vec<Value> = workload.points.iter().map(point_document).collect();
     json!({ "name": workload.name, "words": workload.words, "points": points })
 }
 
-fn point_document(point: &Point) -> Value {
+fn point_document(point: &DepthPoint) -> Value {
     let measured = point.measured.as_ref();
     let classes = measured.map(|m| m.classes.iter().map(class_document).collect::<Vec<_>>());
     json!({
@@ -269,9 +269,9 @@ fn point_document(point: &Point) -> Value {
     })
 }
 
-fn class_document(class: &Class) -> Value {
-    let percent = |share: Option<Share>| share.map(|share| share.percent);
-    let error = |share: Option<Share>| share.map(|share| share.error_percent);
+fn class_document(class: &PriorityClass) -> Value {
+    let percent = |share: Option<IoShare>| share.map(|share| share.percent);
+    let error = |share: Option<IoShare>| share.map(|share| share.error_percent);
     let (over, aborted) = (class.over_share(), class.aborted_share());
     json!({
         "direction": class.dir,

@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 
 use fathom_analysis::rate::latency;
-use fathom_model::result::Spread;
-use fathom_model::{Direction, DirectionResult, Doubt, Histogram, Host, JobResult, Sample};
+use fathom_model::{
+    Direction, DirectionResult, Doubt, Histogram, Host, JobResult, Moments, Sample,
+};
+use fathom_record::SampleSum;
 
 /// What the samples of one engine's run add up to.
 #[derive(Debug, Default)]
-pub struct Tally {
-    jobs: Vec<Seen>,
+pub struct SampleTally {
+    jobs: Vec<SeenJob>,
 }
 
 /// What was seen of one job.
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenJob {
     name: String,
     /// Where it runs, when it is not this machine: a host's label.
     host: Option<String>,
@@ -32,15 +34,15 @@ struct Sum {
     bw_bytes: Moments,
 }
 
-impl Tally {
+impl SampleTally {
     /// The jobs that the following samples refer to by place.
     pub fn begin(&mut self, names: &[String], hosts: &[String]) {
         self.jobs = (0..)
             .zip(names)
-            .map(|(place, name): (usize, _)| Seen {
+            .map(|(place, name): (usize, _)| SeenJob {
                 name: name.clone(),
                 host: hosts.get(place).cloned(),
-                ..Seen::default()
+                ..SeenJob::default()
             })
             .collect();
     }
@@ -65,6 +67,23 @@ impl Tally {
             sum.bw_bytes.add(bw_bytes);
         }
     }
+
+    /// Adds what many samples add up to.
+    pub fn add_sum(&mut self, of: &SampleSum) {
+        let Some(job) = self.jobs.get_mut(of.job as usize) else {
+            return;
+        };
+        let (first, last) = job.time.unwrap_or((of.begin_ms, of.end_ms));
+        job.time = Some((first.min(of.begin_ms), last.max(of.end_ms)));
+        let sum = job.sums.entry(of.dir).or_default();
+        sum.ios = sum.ios.saturating_add(of.ios);
+        sum.bytes = sum.bytes.saturating_add(of.bytes);
+        if let Some(clat) = &of.clat {
+            sum.clat.merge(clat);
+        }
+        sum.iops.merge(&of.iops);
+        sum.bw_bytes.merge(&of.bw_bytes);
+    }
 }
 
 /// Gives `jobs` the figures that only the samples know: all of them when the
@@ -73,12 +92,12 @@ impl Tally {
 /// figure came from samples.
 ///
 /// Of several `hosts`, those that were lost have such figures only.
-pub fn fill(jobs: &mut Vec<JobResult>, tally: Tally, hosts: &[Host]) -> bool {
+pub fn fill(jobs: &mut Vec<JobResult>, tally: SampleTally, hosts: &[Host]) -> bool {
     if !hosts.is_empty() || tally.jobs.iter().any(|seen| seen.host.is_some()) {
         return fill_hosts(jobs, tally, hosts);
     }
     if jobs.is_empty() {
-        jobs.extend(tally.jobs.into_iter().map(Seen::into_job));
+        jobs.extend(tally.jobs.into_iter().map(SeenJob::into_job));
         return jobs.iter().any(|job| job.directions().next().is_some());
     }
     // Places agree only when the engine reported exactly the announced jobs.
@@ -107,7 +126,7 @@ pub fn fill(jobs: &mut Vec<JobResult>, tally: Tally, hosts: &[Host]) -> bool {
 }
 
 /// The figures of hosts that reported none.
-fn fill_hosts(jobs: &mut Vec<JobResult>, tally: Tally, hosts: &[Host]) -> bool {
+fn fill_hosts(jobs: &mut Vec<JobResult>, tally: SampleTally, hosts: &[Host]) -> bool {
     let labels: Vec<String> = jobs
         .iter()
         .filter_map(fathom_analysis::hosts::label_of)
@@ -131,7 +150,7 @@ fn fill_hosts(jobs: &mut Vec<JobResult>, tally: Tally, hosts: &[Host]) -> bool {
     any
 }
 
-impl Seen {
+impl SeenJob {
     fn into_job(self) -> JobResult {
         let mut job = JobResult {
             name: self.name,
@@ -180,41 +199,5 @@ impl Sum {
             iops_intervals: self.iops.spread(),
             ..DirectionResult::default()
         }
-    }
-}
-
-/// Mean and deviation of values seen once each, in constant memory.
-///
-/// Welford, Note on a method for calculating corrected sums of squares and
-/// products, Technometrics 4 (1962): no large sums are subtracted from another.
-#[derive(Debug, Clone, Copy, Default)]
-struct Moments {
-    n: u64,
-    min: f64,
-    max: f64,
-    mean: f64,
-    squares: f64,
-}
-
-impl Moments {
-    fn add(&mut self, value: f64) {
-        self.n += 1;
-        (self.min, self.max) = match self.n {
-            1 => (value, value),
-            _ => (self.min.min(value), self.max.max(value)),
-        };
-        let distance = value - self.mean;
-        self.mean += distance / self.n as f64;
-        self.squares += distance * (value - self.mean);
-    }
-
-    fn spread(self) -> Option<Spread> {
-        (self.n > 0).then(|| Spread {
-            n: Some(self.n),
-            min: self.min,
-            max: self.max,
-            mean: self.mean,
-            stddev: (self.n > 1).then(|| (self.squares / (self.n - 1) as f64).sqrt()),
-        })
     }
 }

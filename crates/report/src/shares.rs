@@ -8,7 +8,7 @@ use fathom_model::{Direction, DirectionResult, Host, JobResult, RunDocument};
 
 /// The part of one host in one direction of a job, or the sum of all.
 #[derive(Debug, Clone)]
-pub struct Share<'d> {
+pub struct HostShare<'d> {
     /// The step, when the run has several.
     pub step: Option<&'d str>,
     /// Name of the job; of a run with one job it tells nothing.
@@ -27,7 +27,7 @@ pub struct Share<'d> {
 /// The hosts of each job and direction, in the order of the run, each followed by
 /// the sum; nothing for a run without a sum.
 #[must_use]
-pub fn shares(doc: &RunDocument) -> Vec<Share<'_>> {
+pub fn shares(doc: &RunDocument) -> Vec<HostShare<'_>> {
     let mut all = Vec::new();
     // Labels are made once: three hundred hosts have three hundred jobs.
     let labelled: Vec<(String, &JobResult)> = doc
@@ -46,7 +46,7 @@ pub fn shares(doc: &RunDocument) -> Vec<Share<'_>> {
         }
         let hosts: Vec<&Host> = doc.hosts.iter().filter(|h| h.step == total.step).collect();
         for (dir, of_all) in total.directions().filter(|(_, r)| r.total_ios > 0) {
-            let row = |host, result, share| Share {
+            let row = |host, result, share| HostShare {
                 step: total.step.as_deref(),
                 job: name,
                 dir,

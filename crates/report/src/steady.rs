@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use fathom_analysis::steady_state::{Ask, Metric, Rounds, Rule, Series, Span, Verdict, judge};
+use fathom_analysis::steady_state::{
+    Ask, Metric, RoundSeries, RoundSpan, Rounds, SteadyVerdict, WindowRule, judge,
+};
 use fathom_model::{Event, JobResult};
 use fathom_record::{Entries, RecordError};
 use serde::Serialize;
@@ -14,7 +16,7 @@ mod text;
 pub use fio::FioVerdict;
 pub use text::text;
 
-/// `schema` of [`Steady`].
+/// `schema` of [`RecordVerdicts`].
 pub const SCHEMA: &str = "fathom.steady/1";
 
 /// The length of a window.
@@ -30,7 +32,7 @@ pub enum Length {
 #[derive(Debug, Clone)]
 pub struct Question {
     /// The rule; its window is replaced by `window`.
-    pub rule: Rule,
+    pub rule: WindowRule,
     /// The window; `None`: that of the rule.
     pub window: Option<Length>,
     /// What is gathered.
@@ -41,14 +43,14 @@ pub struct Question {
 
 /// All verdicts on one record.
 #[derive(Debug, Clone, Serialize)]
-pub struct Steady {
+pub struct RecordVerdicts {
     /// [`SCHEMA`].
     pub schema: &'static str,
     /// Name of the record's folder.
     pub run: String,
     /// Name of the run.
     pub name: String,
-    /// [`Rule::name`].
+    /// [`WindowRule::name`].
     pub rule_name: &'static str,
     /// `interval`, `time` or `point`.
     pub round: &'static str,
@@ -89,17 +91,17 @@ pub struct Judged {
     pub left_over_ms: u64,
     /// The verdict.
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub verdict: SteadyVerdict,
 }
 
-/// Judges a record. A damaged line ends the reading, and a note says so.
+/// Judges a record. Damaged lines are left out, and a note says so.
 ///
 /// # Errors
 /// When the folder is no record, is of a newer Fathom, or cannot be read.
-pub fn read(dir: &Path, question: &Question) -> Result<Steady, RecordError> {
+pub fn read(dir: &Path, question: &Question) -> Result<RecordVerdicts, RecordError> {
     let mut entries = Entries::open(dir)?;
     let mut rounds = Rounds::new(question.ask.clone());
-    let mut found = Steady::new(&entries, question);
+    let mut found = RecordVerdicts::new(&entries, question);
     for entry in &mut entries {
         match entry {
             Ok(entry) => {
@@ -113,7 +115,7 @@ pub fn read(dir: &Path, question: &Question) -> Result<Steady, RecordError> {
     let all = rounds.finish();
     for (place, series) in all.iter().enumerate() {
         // A stage that was interrupted was done anew: what stands is the last.
-        let is_anew = |later: &Series| later.name == series.name;
+        let is_anew = |later: &RoundSeries| later.name == series.name;
         if found.of_stages.contains(&series.name) && all[place + 1..].iter().any(is_anew) {
             continue;
         }
@@ -127,7 +129,7 @@ pub fn read(dir: &Path, question: &Question) -> Result<Steady, RecordError> {
     Ok(found)
 }
 
-impl Steady {
+impl RecordVerdicts {
     fn new(entries: &Entries, question: &Question) -> Self {
         Self {
             schema: SCHEMA,
@@ -135,9 +137,9 @@ impl Steady {
             name: entries.header.name.clone(),
             rule_name: question.rule.name(),
             round: match question.ask.span {
-                Span::Interval => "interval",
-                Span::Time(_) => "time",
-                Span::Point => "point",
+                RoundSpan::Interval => "interval",
+                RoundSpan::Time(_) => "time",
+                RoundSpan::Point => "point",
             },
             job: question.ask.job.clone(),
             dir: question.ask.dir.map(fathom_model::Direction::name),
@@ -189,7 +191,7 @@ impl Steady {
         }
     }
 
-    fn judge(&mut self, series: &Series, question: &Question) {
+    fn judge(&mut self, series: &RoundSeries, question: &Question) {
         let round_ms = series.round_ms();
         let rule = with_window(question.rule, question.window, round_ms);
         self.rule_name = rule.name();
@@ -206,7 +208,7 @@ impl Steady {
 }
 
 /// The rule with a window of this length, when rounds are so long.
-fn with_window(mut rule: Rule, length: Option<Length>, round_ms: u64) -> Rule {
+fn with_window(mut rule: WindowRule, length: Option<Length>, round_ms: u64) -> WindowRule {
     let values = match length {
         None => return rule,
         Some(Length::Values(values)) => values,
@@ -217,7 +219,7 @@ fn with_window(mut rule: Rule, length: Option<Length>, round_ms: u64) -> Rule {
         }
     };
     match &mut rule {
-        Rule::Fio { window, .. } | Rule::Snia { window, .. } => *window = values.max(2),
+        WindowRule::Fio { window, .. } | WindowRule::Snia { window, .. } => *window = values.max(2),
     }
     rule
 }

@@ -76,11 +76,7 @@ pub fn on_terminal(text: &str) -> Cow<'_, str> {
         return text::lines(text);
     }
     let mut shown = String::with_capacity(text.len());
-    let mut parts = text.split(KEY.as_str()).peekable();
-    while let Some(part) = parts.next() {
-        // A number of one or two digits stands behind the last escape.
-        let colour = part.rfind("\x1b[").filter(|_| parts.peek().is_some());
-        let (plain, colour) = part.split_at(colour.unwrap_or(part.len()));
+    for (plain, colour) in pieces(text) {
         shown += &text::lines(plain);
         if !colour.is_empty() {
             shown += colour;
@@ -90,29 +86,67 @@ pub fn on_terminal(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Columns that `text` takes on a terminal.
-#[must_use]
-pub fn width(text: &str) -> usize {
-    UnicodeWidthStr::width(text)
+/// Text between the colours of [`Style::paint`], each with the colour behind it, which
+/// lacks the key.
+fn pieces(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut parts = text.split(KEY.as_str()).peekable();
+    std::iter::from_fn(move || {
+        let part = parts.next()?;
+        // A number of one or two digits stands behind the last escape.
+        let colour = part.rfind("\x1b[").filter(|_| parts.peek().is_some());
+        Some(part.split_at(colour.unwrap_or(part.len())))
+    })
 }
 
-/// `text` cut to `columns`, with an ellipsis in place of what is left out.
+/// Columns that `text` takes on a terminal; colours take none.
+#[must_use]
+pub fn width(text: &str) -> usize {
+    match text.contains('\x1b') {
+        true => pieces(text)
+            .map(|(plain, _)| UnicodeWidthStr::width(plain))
+            .sum(),
+        false => UnicodeWidthStr::width(text),
+    }
+}
+
+/// `text` cut to `columns`, with an ellipsis in place of what is left out. Colours
+/// stay.
 #[must_use]
 pub fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
-    let mut kept = String::new();
-    for c in text.chars() {
-        let mut longer = kept.clone();
-        longer.push(c);
-        if width(&longer) + 1 > columns {
+    let (mut words, mut kept) = (String::new(), String::new());
+    let mut is_full = false;
+    for (plain, colour) in pieces(text) {
+        for c in plain.chars() {
+            if is_full {
+                break;
+            }
+            words.push(c);
+            is_full = width(&words) + 1 > columns;
+            kept.push(if is_full { '…' } else { c });
+        }
+        if !colour.is_empty() {
+            kept += colour;
+            kept += &KEY;
+        }
+    }
+    kept
+}
+
+/// `parts` behind one another, as many of the first as there are columns for.
+#[must_use]
+pub fn fitting(style: Style, parts: impl IntoIterator<Item = String>) -> String {
+    let mut line = String::new();
+    for part in parts {
+        let gap = if line.is_empty() { "" } else { "  " };
+        if !line.is_empty() && width(&line) + 2 + width(&part) > style.columns() {
             break;
         }
-        kept = longer;
+        line = line + gap + &part;
     }
-    kept.push('…');
-    kept
+    line
 }
 
 /// `text` broken at spaces into lines of at most `columns`; a word that is
@@ -165,6 +199,30 @@ mod tests {
         assert_eq!(cut("漢字漢字", 5), "漢字…");
         assert_eq!(wrap("a bb ccc dddddd", 4), ["a bb", "ccc", "dddddd"]);
         assert!(wrap("", 4).is_empty());
+    }
+
+    #[test]
+    fn colours_take_no_columns_and_outlive_a_cut() {
+        let color = true;
+        let style = Style { color, width: None };
+        let painted = style.paint(Tone::Bad, "four") + " words";
+        assert_eq!(width(&painted), 10);
+        assert_eq!(cut(&painted, 10), painted);
+        assert_eq!(
+            on_terminal(&cut(&painted, 3)),
+            "\x1b[31mfo…\x1b[0m",
+            "what follows keeps its colour"
+        );
+        let narrow = Style {
+            color,
+            width: Some(10),
+        };
+        let parts = || [style.paint(Tone::Bad, "four"), "five".into(), "!".into()];
+        assert_eq!(
+            on_terminal(&fitting(narrow, parts())),
+            "\x1b[31mfour\x1b[0m  five"
+        );
+        assert_eq!(width(&fitting(style, parts())), 13);
     }
 
     #[test]

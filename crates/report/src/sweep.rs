@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use fathom_analysis::{Collector, Sweep};
+use fathom_analysis::{Sweep, SweepCollector};
 use fathom_model::{Entry, Event, Results, RunDocument};
-use fathom_record::{Entries, Header, RecordError};
+use fathom_record::{Entries, Header, RecordError, RecordPart};
 
-use crate::document::{Run, apply_globals};
+use crate::document::{RunReader, apply_globals};
 use crate::doubts;
 
 /// What graphs, exports and reports of a campaign are made of.
@@ -33,7 +33,8 @@ impl CampaignRecord {
 }
 
 /// Reads the curves of a record folder, in memory for its points, not for its
-/// samples. A damaged line ends the reading, and a note says so.
+/// samples. Damaged lines are left out, and a note says so; in a record of version 1
+/// they end the reading.
 ///
 /// # Errors
 /// When the folder is no record, is of a newer Fathom, or cannot be read.
@@ -47,22 +48,28 @@ pub fn sweep_of(entries: Entries) -> CampaignRecord {
     along(entries, |_| ())
 }
 
-/// [`read_sweep`], which gives every entry to `each` as it goes by.
+/// [`read_sweep`], which gives every part to `each` as it goes by.
 pub(crate) fn read_along(
     dir: &Path,
-    each: impl FnMut(&Entry),
+    each: impl FnMut(&RecordPart),
 ) -> Result<CampaignRecord, RecordError> {
-    Ok(along(Entries::open(dir)?, each))
+    Ok(along(Entries::summed(dir)?, each))
 }
 
-fn along(mut entries: Entries, mut each: impl FnMut(&Entry)) -> CampaignRecord {
-    let run = Run::of(&entries);
+fn along(mut entries: Entries, mut each: impl FnMut(&RecordPart)) -> CampaignRecord {
+    let run = RunReader::of(&entries);
     let imported = entries.header.command == "import";
-    let mut collector = Collector::new();
+    let mut collector = SweepCollector::new();
     let mut engines: Vec<String> = Vec::new();
     let mut in_point = false;
-    let mut run = run.read(&mut entries, |run, entry| {
-        each(entry);
+    let mut run = run.read(&mut entries, |run, part| {
+        each(part);
+        let entry = match part {
+            RecordPart::Entry(entry) => entry,
+            // The sweep tells of these, and in less memory.
+            RecordPart::Sums(_) if in_point => return,
+            RecordPart::Sums(_) => return run.take_part(part),
+        };
         if let Event::Step { point, .. } = &entry.event {
             in_point = point.is_some();
         }
@@ -79,7 +86,7 @@ fn along(mut entries: Entries, mut each: impl FnMut(&Entry)) -> CampaignRecord {
                 let at_ms = entry.at_ms;
                 collector.take(&Entry { at_ms, event });
             }
-            // The sweep tells of these, and in less memory.
+            // As of sums.
             Event::Sample(_) | Event::Jobs { .. } if in_point => {}
             Event::Skipped { .. } => collector.take(entry),
             _ => {

@@ -88,7 +88,7 @@ pub(crate) fn notes(doc: &RunDocument) -> Vec<String> {
     for volume in &doc.volumes {
         let Some(why) = &volume.unknown else { continue };
         let device = volume.device.as_deref().unwrap_or("a volume");
-        let note = format!("nobody can tell whether reads of {device} came from memory: {why}");
+        let note = format!("unknown whether reads of {device} came from memory: {why}");
         if issued_bytes(volume, &doc.jobs) > 0 && !notes.contains(&note) {
             notes.push(note);
         }
@@ -217,7 +217,7 @@ mod tests {
         assert!(marked(&doc).is_empty());
         assert_eq!(
             notes(&doc),
-            ["nobody can tell whether reads of sda came from memory: it is not counted"]
+            ["unknown whether reads of sda came from memory: it is not counted"]
         );
     }
 }

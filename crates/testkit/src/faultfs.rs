@@ -19,7 +19,7 @@ const MOUNT_DEADLINE: Duration = Duration::from_secs(60);
 
 /// The operations that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Op {
+pub enum FaultOp {
     /// `read`
     Read,
     /// `write`
@@ -30,7 +30,7 @@ pub enum Op {
     Open,
 }
 
-impl Op {
+impl FaultOp {
     fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -105,12 +105,12 @@ impl FaultFs {
     }
 
     /// The `nth` operation from now, and that one only, fails with `errno`.
-    pub fn fail_once(&self, op: Op, nth: u64, errno: i32) {
+    pub fn fail_once(&self, op: FaultOp, nth: u64, errno: i32) {
         self.control(&format!("{} {nth} {errno}", op.name()));
     }
 
     /// Every operation from the `nth` on fails with `errno`.
-    pub fn fail_from(&self, op: Op, nth: u64, errno: i32) {
+    pub fn fail_from(&self, op: FaultOp, nth: u64, errno: i32) {
         self.control(&format!("{}+ {nth} {errno}", op.name()));
     }
 

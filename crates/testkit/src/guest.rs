@@ -272,7 +272,7 @@ fn state(newer: bool) -> Result<PathBuf, String> {
 
 /// How a command in the guest ended.
 #[derive(Debug)]
-pub struct Answer {
+pub struct GuestAnswer {
     /// Exit code.
     pub code: i32,
     /// What it wrote to stdout.
@@ -320,7 +320,7 @@ impl Guest {
     ///
     /// # Panics
     /// When the guest does not answer: what its kernel said comes with it.
-    pub fn run(&mut self, line: &str) -> Answer {
+    pub fn run(&mut self, line: &str) -> GuestAnswer {
         assert!(!line.contains('\n'), "a line: {line}");
         let told = format!("{} {line}\n", line.len());
         for _ in 0..TRIES {
@@ -415,7 +415,7 @@ enum Heard {
     /// The command lost bytes on its way.
     Again,
     /// What came of it.
-    Answer(Answer),
+    Answer(GuestAnswer),
 }
 
 /// Reads `READY`, `AGAIN` or `END code bytes bytes` and what follows; `None` at
@@ -435,7 +435,7 @@ fn read_answer(output: &mut impl BufRead) -> Option<Heard> {
         output.take(wanted).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     };
-    Some(Heard::Answer(Answer {
+    Some(Heard::Answer(GuestAnswer {
         code,
         stdout: text()?,
         stderr: text()?,

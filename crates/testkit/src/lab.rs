@@ -22,12 +22,12 @@ static NUMBER: AtomicU32 = AtomicU32::new(0);
 pub struct Lab {
     dir: TempDir,
     bridge: String,
-    machines: Vec<Machine>,
+    machines: Vec<LabMachine>,
     _network: Exclusive,
 }
 
 #[derive(Debug)]
-struct Machine {
+struct LabMachine {
     namespace: String,
     daemon: Child,
     address: String,
@@ -106,7 +106,7 @@ impl Lab {
         let daemon = up.and_then(|_| self.daemon(&namespace, place, &address, data));
         match daemon {
             Ok(daemon) => {
-                self.machines.push(Machine {
+                self.machines.push(LabMachine {
                     namespace,
                     daemon,
                     address,

@@ -4,7 +4,7 @@
 //! ([`Sshd`]), machines in network namespaces ([`Lab`]), a terminal ([`Tmux`]), a machine with emulated disks ([`Guest`]),
 //! PyPI's kconfiglib ([`kconfiglib`](fn@kconfiglib)), a newer fio
 //! ([`newer_fio`](fn@newer_fio)), programs without some system
-//! calls ([`deny`](fn@deny)), the program under test in a folder of its own ([`Program`]), turns where tests
+//! calls ([`deny`](fn@deny)), the program under test in a folder of its own ([`ProgramUnderTest`]), turns where tests
 //! share a machine ([`exclusive`](fn@exclusive), [`free_port`]), and a way to skip with a reason ([`skip`]).
 //! For tests only; knows no other crate.
 //!
@@ -48,12 +48,12 @@ pub use children::{await_that, meet, signal, signal_until_it_ends};
 pub use deny::deny;
 pub use devices::{LoopDevice, SmallFs};
 pub use exclusive::{Exclusive, exclusive, free_port, shared};
-pub use faultfs::{FaultFs, Op, Served};
-pub use guest::{Answer, Guest, GuestPlan, GuestTurn, SharedGuest};
+pub use faultfs::{FaultFs, FaultOp, Served};
+pub use guest::{Guest, GuestAnswer, GuestPlan, GuestTurn, SharedGuest};
 pub use kconfiglib::kconfiglib;
 pub use lab::Lab;
 pub use newer_fio::newer_fio;
-pub use program::Program;
+pub use program::ProgramUnderTest;
 pub use sshd::Sshd;
 pub use throttle::{Throttle, Zram};
 pub use tmux::Tmux;

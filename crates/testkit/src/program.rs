@@ -10,14 +10,14 @@ use tempfile::TempDir;
 /// A program, and a folder in which it runs and keeps everything: records in
 /// `fathom-runs`, its state in `state`, temporary files. Gone when it is dropped.
 #[derive(Debug)]
-pub struct Program {
+pub struct ProgramUnderTest {
     path: PathBuf,
     dir: TempDir,
     /// What is set, and what is taken away.
     environment: Vec<(OsString, Option<OsString>)>,
 }
 
-impl Program {
+impl ProgramUnderTest {
     /// The program at `path`, which a test of its crate has as
     /// `env!("CARGO_BIN_EXE_…")`.
     ///

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fathom_testkit::{
-    Browser, FaultFs, LoopDevice, Op, SmallFs, await_that, exclusive, free_port, skip,
+    Browser, FaultFs, FaultOp, LoopDevice, SmallFs, await_that, exclusive, free_port, skip,
 };
 
 const EIO: i32 = 5;
@@ -25,9 +25,9 @@ fn faults_come_when_they_are_asked_for() {
     let mut file = File::create(&path).unwrap();
     let mut write = || file.write(&[7; 512]).map_err(|e| e.raw_os_error().unwrap());
 
-    faultfs.fail_once(Op::Write, 2, EIO);
+    faultfs.fail_once(FaultOp::Write, 2, EIO);
     assert_eq!([write(), write(), write()], [Ok(512), Err(EIO), Ok(512)]);
-    faultfs.fail_from(Op::Write, 2, ENOSPC);
+    faultfs.fail_from(FaultOp::Write, 2, ENOSPC);
     assert_eq!(
         [write(), write(), write()],
         [Ok(512), Err(ENOSPC), Err(ENOSPC)]
@@ -36,11 +36,11 @@ fn faults_come_when_they_are_asked_for() {
     faultfs.short_write(1);
     assert_eq!([write(), write()], [Ok(256), Ok(512)]);
 
-    faultfs.fail_once(Op::Fsync, 1, EIO);
+    faultfs.fail_once(FaultOp::Fsync, 1, EIO);
     assert_eq!(file.sync_all().unwrap_err().raw_os_error(), Some(EIO));
-    faultfs.fail_once(Op::Open, 1, EIO);
+    faultfs.fail_once(FaultOp::Open, 1, EIO);
     assert_eq!(File::open(&path).unwrap_err().raw_os_error(), Some(EIO));
-    faultfs.fail_once(Op::Read, 1, EIO);
+    faultfs.fail_once(FaultOp::Read, 1, EIO);
     let mut read = File::open(&path).unwrap();
     assert_eq!(
         read.read(&mut [0; 8]).unwrap_err().raw_os_error(),

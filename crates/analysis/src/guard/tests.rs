@@ -3,14 +3,14 @@ use proptest::prelude::*;
 
 use super::*;
 
-const RULE: Rule = Rule {
+const RULE: GuardRule = GuardRule {
     points: 2,
     noise_percent: 5,
 };
 
 /// IOPS of 4k blocks, latency in µs.
-fn totals(iops: f64, clat_us: f64) -> Totals {
-    Totals {
+fn totals(iops: f64, clat_us: f64) -> MeasurementTotals {
+    MeasurementTotals {
         bw_bytes: iops * 4096.0,
         iops,
         clat_ns: Some(clat_us * 1000.0),
@@ -18,7 +18,7 @@ fn totals(iops: f64, clat_us: f64) -> Totals {
 }
 
 /// After how many points the series is over; `None`: it never is.
-fn over_after(rule: Rule, points: &[(f64, f64)]) -> Option<usize> {
+fn over_after(rule: GuardRule, points: &[(f64, f64)]) -> Option<usize> {
     let mut guard = Guard::new(rule);
     let ends = |&(iops, clat_us): &(f64, f64)| guard.add(&[totals(iops, clat_us)]);
     points.iter().position(ends).map(|place| place + 1)
@@ -28,7 +28,7 @@ fn over_after(rule: Rule, points: &[(f64, f64)]) -> Option<usize> {
 fn two_worse_points_in_a_row_end_a_series() {
     let falling = [(100.0, 10.0), (200.0, 20.0), (180.0, 40.0), (170.0, 80.0)];
     assert_eq!(over_after(RULE, &falling), Some(4));
-    let one = Rule { points: 1, ..RULE };
+    let one = GuardRule { points: 1, ..RULE };
     assert_eq!(over_after(one, &falling), Some(3));
     // A point that is not worse breaks the row.
     let saw = [(200.0, 20.0), (180.0, 40.0), (199.0, 80.0), (180.0, 90.0)];
@@ -53,7 +53,7 @@ fn fewer_ios_of_more_bandwidth_are_not_worse() {
     for power in 0..8 {
         // A sweep of block sizes: IOPS fall, bandwidth grows.
         let blocks = f64::from(1 << power);
-        let point = Totals {
+        let point = MeasurementTotals {
             bw_bytes: 1e6 * (2.0 - 1.0 / blocks),
             iops: 1000.0 / blocks,
             clat_ns: Some(1000.0 * blocks),
@@ -66,7 +66,7 @@ fn fewer_ios_of_more_bandwidth_are_not_worse() {
 fn without_latencies_nothing_is_worse_and_failed_points_are_passed_over() {
     let mut guard = Guard::new(RULE);
     guard.add(&[totals(200.0, 20.0)]);
-    let silent = Totals {
+    let silent = MeasurementTotals {
         clat_ns: None,
         ..totals(10.0, 0.0)
     };
@@ -114,9 +114,9 @@ fn totals_add_directions_and_weigh_latencies() {
         }],
         ..Results::default()
     };
-    let totals = Totals::of(&results).unwrap();
+    let totals = MeasurementTotals::of(&results).unwrap();
     assert_eq!((totals.iops, totals.clat_ns), (400.0, Some(200.0)));
-    assert_eq!(Totals::of(&Results::default()), None);
+    assert_eq!(MeasurementTotals::of(&Results::default()), None);
 }
 
 proptest! {
@@ -127,7 +127,7 @@ proptest! {
         points in 0..4u32,
         noise_percent in 0..50u32,
     ) {
-        let mut guard = Guard::new(Rule { points, noise_percent });
+        let mut guard = Guard::new(GuardRule { points, noise_percent });
         let mut iops = 1.0;
         for (more, clat_us) in steps {
             iops += more;
@@ -143,7 +143,7 @@ proptest! {
         noise_percent in 0..50u32,
     ) {
         let at = |points, noise_percent| {
-            over_after(Rule { points, noise_percent }, &series).unwrap_or(usize::MAX)
+            over_after(GuardRule { points, noise_percent }, &series).unwrap_or(usize::MAX)
         };
         prop_assert!(at(points, noise_percent) <= at(points + 1, noise_percent));
     }
@@ -153,7 +153,7 @@ proptest! {
     fn a_series_that_falls_is_ended_when_the_rule_says(points in 1..6u32) {
         let falling: Vec<(f64, f64)> =
             (0..20).map(|i| (1e5 * 0.8f64.powi(i), 10.0 * 2f64.powi(i))).collect();
-        let rule = Rule { points, noise_percent: 5 };
+        let rule = GuardRule { points, noise_percent: 5 };
         prop_assert_eq!(over_after(rule, &falling), Some(points as usize + 1));
     }
 }

@@ -12,7 +12,7 @@ const BINS_MAX: usize = 16_000;
 
 /// The latencies of one priority.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Spread {
+pub struct PrioritySpread {
     /// All I/Os.
     pub n: u64,
     /// I/Os by bin; the first begins at 0.
@@ -23,12 +23,12 @@ pub struct Spread {
 
 /// Counts the lines of one part of a log.
 #[derive(Debug)]
-pub struct Bins {
+pub struct PriorityBins {
     width_ns: u64,
-    spreads: BTreeMap<u16, Spread>,
+    spreads: BTreeMap<u16, PrioritySpread>,
 }
 
-impl Bins {
+impl PriorityBins {
     /// Without lines.
     #[must_use]
     pub fn new(width_ns: u64) -> Self {
@@ -59,8 +59,8 @@ impl Bins {
 
     /// All parts of a log together, by priority.
     #[must_use]
-    pub fn of(parts: Vec<Self>) -> BTreeMap<u16, Spread> {
-        let mut all: BTreeMap<u16, Spread> = BTreeMap::new();
+    pub fn of(parts: Vec<Self>) -> BTreeMap<u16, PrioritySpread> {
+        let mut all: BTreeMap<u16, PrioritySpread> = BTreeMap::new();
         for (prio, part) in parts.into_iter().flat_map(|part| part.spreads) {
             all.entry(prio).or_default().merge(&part);
         }
@@ -68,7 +68,7 @@ impl Bins {
     }
 }
 
-impl Spread {
+impl PrioritySpread {
     /// Adds all of another.
     pub fn merge(&mut self, other: &Self) {
         self.n += other.n;
@@ -100,12 +100,12 @@ mod tests {
                 offset: None, prio, issue_ns: None,
             };
             let part = |lines: &[(u64, u16)]| {
-                let mut bins = Bins::new(width_ns);
+                let mut bins = PriorityBins::new(width_ns);
                 lines.iter().for_each(|line| bins.add(&entry(line)));
                 bins
             };
             let len = lines.len().div_ceil(parts).max(1);
-            let all = Bins::of(lines.chunks(len).map(part).collect());
+            let all = PriorityBins::of(lines.chunks(len).map(part).collect());
             for (prio, spread) in &all {
                 let of: Vec<u64> = lines.iter().filter(|l| l.1 == *prio).map(|l| l.0).collect();
                 prop_assert_eq!(spread.n, of.len() as u64);

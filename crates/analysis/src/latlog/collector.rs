@@ -2,9 +2,9 @@
 
 use fathom_model::{Direction, Histogram, LogEntry};
 
-use super::moments::Moments;
+use super::moments::LatencyMoments;
 use super::over_time::OverTime;
-use super::values::{Counts, Exact};
+use super::values::{BucketCounts, Exact};
 
 /// Priorities and directions together that a log may have. Each takes 30 KB of
 /// counts; real logs have a dozen.
@@ -15,7 +15,7 @@ const DIRECTIONS: [Direction; 3] = [Direction::Read, Direction::Write, Direction
 
 /// How to collect.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct CollectSettings {
     /// Bytes that exact latencies may take; with more there is a histogram.
     pub memory: usize,
     /// Statistics over time with this interval.
@@ -24,20 +24,20 @@ pub struct Settings {
 
 /// What is known of one direction and priority.
 #[derive(Debug)]
-pub(super) struct Cell {
+pub(super) struct DirectionPriority {
     pub(super) dir: Direction,
     pub(super) prio: u16,
-    pub(super) moments: Moments,
+    pub(super) moments: LatencyMoments,
     pub(super) exact: Exact,
-    pub(super) counts: Option<Counts>,
+    pub(super) counts: Option<BucketCounts>,
 }
 
 /// The lines of one part of a log.
 #[derive(Debug)]
-pub struct Collector {
+pub struct LogCollector {
     /// By direction and priority: place in `cells`, counted from 1.
     slots: Box<[u16]>,
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Vec<DirectionPriority>,
     /// Bytes that are left for exact latencies; `None` once there is a histogram.
     left: Option<usize>,
     pub(super) over_time: Option<OverTime>,
@@ -46,10 +46,10 @@ pub struct Collector {
     pub(super) beyond: u64,
 }
 
-impl Collector {
+impl LogCollector {
     /// One without lines.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: CollectSettings) -> Self {
         Self {
             slots: vec![0; DIRECTIONS.len() << 16].into_boxed_slice(),
             cells: Vec::new(),
@@ -93,7 +93,7 @@ impl Collector {
                     None => self.count(),
                 }
             }
-            (None, None) => cell.counts.insert(Counts::default()).add(entry.value),
+            (None, None) => cell.counts.insert(BucketCounts::default()).add(entry.value),
         }
         if let Some(over_time) = &mut self.over_time {
             let slot = usize::from(slot) - 1;
@@ -107,12 +107,12 @@ impl Collector {
             self.beyond += 1;
             return None;
         }
-        self.cells.push(Cell {
+        self.cells.push(DirectionPriority {
             dir: DIRECTIONS[key >> 16],
             prio: key as u16,
-            moments: Moments::default(),
+            moments: LatencyMoments::default(),
             exact: Exact::default(),
-            counts: self.left.is_none().then(Counts::default),
+            counts: self.left.is_none().then(BucketCounts::default),
         });
         let slot = self.cells.len() as u16;
         self.slots[key] = slot;
@@ -144,7 +144,7 @@ impl Collector {
     }
 }
 
-impl Cell {
+impl DirectionPriority {
     pub(super) fn histogram(&mut self) -> Histogram {
         let (min, max) = (self.moments.min_ns, self.moments.max_ns);
         self.counts

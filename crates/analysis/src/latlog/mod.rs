@@ -1,6 +1,6 @@
 //! Statistics of a latency log: of all I/Os, by direction, by priority, over time.
 //!
-//! A [`Collector`] takes the lines of one part of a log, in whatever memory it
+//! A [`LogCollector`] takes the lines of one part of a log, in whatever memory it
 //! is allowed; [`Statistics`] are made of all parts. Count, sum and sum of
 //! squares are whole numbers, so that figures do not depend on how a log was cut
 //! into parts. Percentiles follow one rule: of n latencies in ascending order
@@ -16,11 +16,11 @@ mod tests;
 mod timeline;
 mod values;
 
-pub use bins::{Bins, Spread};
-pub use collector::{Collector, Settings};
-pub use moments::Moments;
-pub use statistics::{Figures, Group, Interval, Statistics, TooMany};
-pub use timeline::{Slice, Timeline, Track};
+pub use bins::{PriorityBins, PrioritySpread};
+pub use collector::{CollectSettings, LogCollector};
+pub use moments::LatencyMoments;
+pub use statistics::{LatencyFigures, LatencyGroup, LogInterval, Statistics, TooMany};
+pub use timeline::{DirectionTrack, Timeline, TimelineSlice};
 
 /// The percentiles, as fractions: 1, 5, 10 … 90, 95, 99, 99.5, 99.9, 99.95, 99.99 %.
 pub const FRACTIONS: [f64; 17] = [

@@ -2,7 +2,7 @@
 
 /// What can be added up of latencies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moments {
+pub struct LatencyMoments {
     /// How many.
     pub n: u64,
     /// Their sum in ns.
@@ -18,7 +18,7 @@ pub struct Moments {
     pub bytes: u128,
 }
 
-impl Default for Moments {
+impl Default for LatencyMoments {
     fn default() -> Self {
         Self {
             n: 0,
@@ -32,7 +32,7 @@ impl Default for Moments {
     }
 }
 
-impl Moments {
+impl LatencyMoments {
     /// Adds a latency, the largest that it stands for, and the bytes of its I/O.
     #[inline]
     pub fn add(&mut self, value_ns: u64, max_ns: u64, bytes: u64) {

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use fathom_model::Histogram;
 
 use super::collector::MOST_INTERVALS;
-use super::moments::Moments;
-use super::values::Counts;
+use super::moments::LatencyMoments;
+use super::values::BucketCounts;
 
 /// One interval of one priority and direction, complete.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Slice {
-    pub(super) moments: Moments,
+pub(super) struct PrioritySlice {
+    pub(super) moments: LatencyMoments,
     pub(super) histogram: Histogram,
 }
 
-impl Slice {
+impl PrioritySlice {
     pub(super) fn merge(&mut self, other: &Self) {
         self.moments.merge(&other.moments);
         self.histogram.merge(&other.histogram);
@@ -29,9 +29,9 @@ pub(super) struct OverTime {
     interval_ms: u64,
     running: u64,
     /// By slot of the collector.
-    open: Vec<(Moments, Counts)>,
+    open: Vec<(LatencyMoments, BucketCounts)>,
     /// By interval, then slot.
-    pub(super) done: BTreeMap<(u64, usize), Slice>,
+    pub(super) done: BTreeMap<(u64, usize), PrioritySlice>,
 }
 
 impl OverTime {
@@ -78,7 +78,7 @@ impl OverTime {
                 continue;
             }
             let histogram = counts.take(moments.min_ns, moments.max_ns);
-            let slice = Slice { moments, histogram };
+            let slice = PrioritySlice { moments, histogram };
             self.done
                 .entry((self.running, slot))
                 .or_default()

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use fathom_model::{Direction, Histogram};
 use serde::Serialize;
 
-use super::collector::{Cell, Collector, MOST_INTERVALS, MOST_KEYS};
-use super::moments::Moments;
-use super::over_time::Slice;
+use super::collector::{DirectionPriority, LogCollector, MOST_INTERVALS, MOST_KEYS};
+use super::moments::LatencyMoments;
+use super::over_time::PrioritySlice;
 use super::values::Exact;
 use super::{FRACTIONS, PERCENTS, element};
 
@@ -22,29 +22,29 @@ pub struct Statistics {
     /// bytes. Nothing is known of single I/Os then, of their rate, or of bytes.
     pub averaged: bool,
     /// Of all I/Os.
-    pub all: Group,
+    pub all: LatencyGroup,
     /// By direction, those that occur.
-    pub directions: Vec<(Direction, Group)>,
+    pub directions: Vec<(Direction, LatencyGroup)>,
     /// By the value of the priority's column, ascending.
-    pub priorities: Vec<(u16, Group)>,
+    pub priorities: Vec<(u16, LatencyGroup)>,
     /// Over time, where it was asked for; without gaps from 0 on.
-    pub intervals: Vec<Interval>,
+    pub intervals: Vec<LogInterval>,
 }
 
 /// I/Os that belong together.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Group {
+pub struct LatencyGroup {
     /// I/Os; lines of an averaged log.
     pub n: u64,
     /// I/Os of the whole, of which this is a part.
     pub of: u64,
     /// The figures; `None` without any I/O.
-    pub figures: Option<Figures>,
+    pub figures: Option<LatencyFigures>,
 }
 
 /// Figures of at least one I/O.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Figures {
+pub struct LatencyFigures {
     /// I/Os per second; not known of an averaged log, nor of no time at all.
     pub iops: Option<f64>,
     /// Bytes per second; likewise.
@@ -66,17 +66,17 @@ pub struct Figures {
 
 /// A piece of the log's time; percentiles come from histograms.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Interval {
+pub struct LogInterval {
     /// Begin in ms.
     pub start_ms: u64,
     /// End in ms; of the last one, the end of the log.
     pub end_ms: u64,
     /// Of all I/Os.
-    pub all: Group,
+    pub all: LatencyGroup,
     /// By direction, those that occur in the log.
-    pub directions: Vec<(Direction, Group)>,
+    pub directions: Vec<(Direction, LatencyGroup)>,
     /// By priority, those that occur in the log.
-    pub priorities: Vec<(u16, Group)>,
+    pub priorities: Vec<(u16, LatencyGroup)>,
 }
 
 /// More than a log of fio has.
@@ -90,14 +90,14 @@ pub enum TooMany {
 
 /// What a group's figures are made of.
 #[derive(Default)]
-struct Parts<'c> {
-    moments: Moments,
+struct GroupParts<'c> {
+    moments: LatencyMoments,
     exact: Vec<&'c Exact>,
     histogram: Histogram,
 }
 
-impl Parts<'_> {
-    fn group(&self, of: u64, span_ms: u64, exact: bool, averaged: bool) -> Group {
+impl GroupParts<'_> {
+    fn group(&self, of: u64, span_ms: u64, exact: bool, averaged: bool) -> LatencyGroup {
         let moments = &self.moments;
         let n = moments.n;
         let rate = |amount: f64| {
@@ -113,7 +113,7 @@ impl Parts<'_> {
                 false => Some(self.histogram.element_ns(element)?.clamp(min, max)),
             }
         };
-        let figures = moments.mean_ns().map(|avg_ns| Figures {
+        let figures = moments.mean_ns().map(|avg_ns| LatencyFigures {
             iops: rate(n as f64),
             bw_bytes: rate(moments.bytes as f64),
             io_bytes: (!averaged).then_some(moments.bytes as f64),
@@ -127,7 +127,7 @@ impl Parts<'_> {
                 .filter_map(|(&percent, fraction)| Some((percent, percentile(fraction)?)))
                 .collect(),
         });
-        Group { n, of, figures }
+        LatencyGroup { n, of, figures }
     }
 }
 
@@ -136,23 +136,25 @@ impl Statistics {
     ///
     /// # Errors
     /// When there is more than a log can have.
-    pub fn of(mut parts: Vec<Collector>) -> Result<Option<Self>, TooMany> {
+    pub fn of(mut parts: Vec<LogCollector>) -> Result<Option<Self>, TooMany> {
         let runtime_ms = parts.iter().map(|part| part.last_ms).max().unwrap_or(0);
         check(&parts, runtime_ms)?;
-        let exact = parts.iter().all(Collector::is_exact);
+        let exact = parts.iter().all(LogCollector::is_exact);
         if !exact {
-            parts.iter_mut().for_each(Collector::count);
+            parts.iter_mut().for_each(LogCollector::count);
         }
         let over_time = slices(&mut parts);
-        let mut cells: Vec<Cell> = parts.into_iter().flat_map(|part| part.cells).collect();
-        let histograms: Vec<Histogram> = cells.iter_mut().map(Cell::histogram).collect();
+        let mut cells: Vec<DirectionPriority> =
+            parts.into_iter().flat_map(|part| part.cells).collect();
+        let histograms: Vec<Histogram> =
+            cells.iter_mut().map(DirectionPriority::histogram).collect();
         let of: u64 = cells.iter().map(|cell| cell.moments.n).sum();
         if of == 0 {
             return Ok(None);
         }
         let averaged = cells.iter().all(|cell| cell.moments.bytes == 0);
-        let group = |wanted: &dyn Fn(&Cell) -> bool| {
-            let mut parts = Parts::default();
+        let group = |wanted: &dyn Fn(&DirectionPriority) -> bool| {
+            let mut parts = GroupParts::default();
             for (cell, histogram) in cells.iter().zip(&histograms).filter(|(c, _)| wanted(c)) {
                 parts.moments.merge(&cell.moments);
                 parts.exact.push(&cell.exact);
@@ -183,14 +185,14 @@ impl Statistics {
         Ok(Some(statistics))
     }
 
-    fn over_time(&self, interval_ms: u64, slices: &Slices) -> Vec<Interval> {
+    fn over_time(&self, interval_ms: u64, slices: &Slices) -> Vec<LogInterval> {
         let empty = BTreeMap::new();
         let interval = |number: u64| {
             let start_ms = number * interval_ms;
             let end_ms = start_ms.saturating_add(interval_ms).min(self.runtime_ms);
             let slices = slices.get(&number).unwrap_or(&empty);
             let group = |wanted: &dyn Fn(Direction, u16) -> bool| {
-                let mut parts = Parts::default();
+                let mut parts = GroupParts::default();
                 for (_, slice) in slices.iter().filter(|&(&(d, p), _)| wanted(d, p)) {
                     parts.moments.merge(&slice.moments);
                     parts.histogram.merge(&slice.histogram);
@@ -198,7 +200,7 @@ impl Statistics {
                 let of = slices.values().map(|slice| slice.moments.n).sum();
                 parts.group(of, end_ms - start_ms, false, self.averaged)
             };
-            Interval {
+            LogInterval {
                 start_ms,
                 end_ms,
                 all: group(&|_, _| true),
@@ -218,10 +220,10 @@ impl Statistics {
     }
 }
 
-type Slices = BTreeMap<u64, BTreeMap<(Direction, u16), Slice>>;
+type Slices = BTreeMap<u64, BTreeMap<(Direction, u16), PrioritySlice>>;
 
 /// The slices of all parts by interval, then by direction and priority.
-fn slices(parts: &mut [Collector]) -> Option<(u64, Slices)> {
+fn slices(parts: &mut [LogCollector]) -> Option<(u64, Slices)> {
     let mut all = Slices::new();
     let mut interval_ms = None;
     for part in parts {
@@ -239,7 +241,7 @@ fn slices(parts: &mut [Collector]) -> Option<(u64, Slices)> {
     interval_ms.map(|interval_ms| (interval_ms, all))
 }
 
-fn check(parts: &[Collector], runtime_ms: u64) -> Result<(), TooMany> {
+fn check(parts: &[LogCollector], runtime_ms: u64) -> Result<(), TooMany> {
     let intervals = parts
         .iter()
         .filter_map(|part| part.over_time.as_ref())

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const EXACT: Settings = Settings {
+const EXACT: CollectSettings = CollectSettings {
     memory: 1 << 20,
     interval_ms: None,
 };
@@ -21,10 +21,10 @@ fn entry(time_ms: u64, value: u64, dir: Direction, bs: u64, prio: u16) -> LogEnt
     }
 }
 
-fn statistics(entries: &[LogEntry], parts: usize, settings: Settings) -> Statistics {
+fn statistics(entries: &[LogEntry], parts: usize, settings: CollectSettings) -> Statistics {
     let len = entries.len().div_ceil(parts);
     let parts = entries.chunks(len).map(|entries| {
-        let mut collector = Collector::new(settings);
+        let mut collector = LogCollector::new(settings);
         entries.iter().for_each(|entry| collector.add(entry));
         collector.end();
         collector
@@ -33,7 +33,7 @@ fn statistics(entries: &[LogEntry], parts: usize, settings: Settings) -> Statist
 }
 
 /// The same figures, slowly and plainly.
-fn plain(entries: &[&LogEntry], runtime_ms: u64) -> (u64, Figures) {
+fn plain(entries: &[&LogEntry], runtime_ms: u64) -> (u64, LatencyFigures) {
     let mut values: Vec<u64> = entries.iter().map(|entry| entry.value).collect();
     values.sort_unstable();
     let n = values.len();
@@ -45,7 +45,7 @@ fn plain(entries: &[&LogEntry], runtime_ms: u64) -> (u64, Figures) {
         let element = (n as f64 * fraction) as usize;
         (percent, values[element.max(1) - 1])
     };
-    let figures = Figures {
+    let figures = LatencyFigures {
         iops: rate(n as f64),
         bw_bytes: rate(bytes),
         io_bytes: Some(bytes),
@@ -62,7 +62,7 @@ fn plain(entries: &[&LogEntry], runtime_ms: u64) -> (u64, Figures) {
     (n as u64, figures)
 }
 
-fn assert_close(group: &Group, (n, expected): (u64, Figures), exact: bool) {
+fn assert_close(group: &LatencyGroup, (n, expected): (u64, LatencyFigures), exact: bool) {
     let figures = group.figures.as_ref().unwrap();
     assert_eq!(group.n, n);
     let close = |a: Option<f64>, b: Option<f64>, by: f64| match (a, b) {
@@ -108,7 +108,7 @@ proptest! {
         if sorted {
             entries.sort_by_key(|entry| entry.time_ms);
         }
-        let settings = Settings { memory, interval_ms: Some(700) };
+        let settings = CollectSettings { memory, interval_ms: Some(700) };
         let s = statistics(&entries, parts, settings);
         let runtime_ms = entries.iter().map(|e| e.time_ms).max().unwrap();
         prop_assert_eq!(s.runtime_ms, runtime_ms);
@@ -197,7 +197,7 @@ fn means_over_windows_have_no_rate() {
 
 #[test]
 fn what_no_log_has_is_refused_within_bounds() {
-    let mut collector = Collector::new(EXACT);
+    let mut collector = LogCollector::new(EXACT);
     for prio in 0..2000 {
         collector.add(&entry(1, 1, Direction::Read, 512, prio));
     }
@@ -205,15 +205,15 @@ fn what_no_log_has_is_refused_within_bounds() {
         Statistics::of(vec![collector]),
         Err(TooMany::Priorities(1024))
     );
-    let over_time = Settings {
+    let over_time = CollectSettings {
         interval_ms: Some(1),
         ..EXACT
     };
-    let mut collector = Collector::new(over_time);
+    let mut collector = LogCollector::new(over_time);
     collector.add(&entry(u64::MAX, 1, Direction::Read, 512, 0));
     assert_eq!(
         Statistics::of(vec![collector]),
         Err(TooMany::Intervals(20_000))
     );
-    assert_eq!(Statistics::of(vec![Collector::new(EXACT)]), Ok(None));
+    assert_eq!(Statistics::of(vec![LogCollector::new(EXACT)]), Ok(None));
 }

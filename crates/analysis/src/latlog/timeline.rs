@@ -2,7 +2,7 @@
 
 use fathom_model::{Direction, Histogram, LogEntry};
 
-use super::values::Counts;
+use super::values::BucketCounts;
 
 /// Slices of a log at most: more columns of pixels than a plot has.
 const SLICES: u64 = 2048;
@@ -12,7 +12,7 @@ const DIRECTIONS: [Direction; 3] = [Direction::Read, Direction::Write, Direction
 
 /// What a log says of a piece of its time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Slice {
+pub struct TimelineSlice {
     /// Lines; of a histogram log, I/Os.
     pub n: u64,
     /// Sum of the values.
@@ -27,7 +27,7 @@ pub struct Slice {
     pub histogram: Histogram,
 }
 
-impl Default for Slice {
+impl Default for TimelineSlice {
     fn default() -> Self {
         Self {
             n: 0,
@@ -40,7 +40,7 @@ impl Default for Slice {
     }
 }
 
-impl Slice {
+impl TimelineSlice {
     #[inline]
     fn add(&mut self, time_ms: u64, value: u64, max: u64, bytes: u64) {
         self.n += 1;
@@ -79,12 +79,12 @@ impl Slice {
 
 /// One direction of a log.
 #[derive(Debug, Clone)]
-pub struct Track {
+pub struct DirectionTrack {
     /// Read, write or trim.
     pub dir: Direction,
     /// The pieces of its time, each [`Timeline::span_ms`] long, the first from 0 on;
     /// those without anything are empty.
-    pub slices: Vec<Slice>,
+    pub slices: Vec<TimelineSlice>,
     /// Every line as (ms, value), when there are few; else none.
     pub points: Vec<(u64, u64)>,
     /// All lines.
@@ -93,7 +93,7 @@ pub struct Track {
     pub single: bool,
 }
 
-impl Track {
+impl DirectionTrack {
     fn new(dir: Direction) -> Self {
         Self {
             dir,
@@ -104,10 +104,10 @@ impl Track {
         }
     }
 
-    fn slice(&mut self, place: u64) -> &mut Slice {
+    fn slice(&mut self, place: u64) -> &mut TimelineSlice {
         let place = usize::try_from(place).expect("there are few slices");
         if place >= self.slices.len() {
-            self.slices.resize_with(place + 1, Slice::default);
+            self.slices.resize_with(place + 1, TimelineSlice::default);
         }
         &mut self.slices[place]
     }
@@ -119,7 +119,7 @@ impl Track {
             return;
         }
         let joined = self.slices.chunks(together).map(|slices| {
-            let mut sum = Slice::default();
+            let mut sum = TimelineSlice::default();
             slices.iter().for_each(|slice| sum.merge(slice));
             sum
         });
@@ -129,9 +129,9 @@ impl Track {
 
 /// What is being counted of one direction.
 #[derive(Debug)]
-struct Open {
-    slice: Slice,
-    counts: Option<Counts>,
+struct OpenSlice {
+    slice: TimelineSlice,
+    counts: Option<BucketCounts>,
 }
 
 /// A log over time, direction by direction. Its slices grow with its length, by
@@ -142,10 +142,10 @@ pub struct Timeline {
     unit_ms: u64,
     /// How often slices have doubled.
     shift: u32,
-    tracks: Vec<Track>,
+    tracks: Vec<DirectionTrack>,
     /// The slice that is being filled.
     running: u64,
-    open: [Open; 3],
+    open: [OpenSlice; 3],
     /// The latest time in ms.
     pub end_ms: u64,
 }
@@ -154,14 +154,14 @@ impl Timeline {
     /// Without lines. `histograms` says whether the values of slices are wanted.
     #[must_use]
     pub fn new(histograms: bool) -> Self {
-        let open = || Open {
-            slice: Slice::default(),
-            counts: histograms.then(Counts::default),
+        let open = || OpenSlice {
+            slice: TimelineSlice::default(),
+            counts: histograms.then(BucketCounts::default),
         };
         Self {
             unit_ms: 1,
             shift: 0,
-            tracks: DIRECTIONS.map(Track::new).into(),
+            tracks: DIRECTIONS.map(DirectionTrack::new).into(),
             running: 0,
             open: [open(), open(), open()],
             end_ms: 0,
@@ -216,7 +216,7 @@ impl Timeline {
         self.end_ms = self.end_ms.max(time_ms);
         let n = counts.total();
         let mean = counts.mean_ns().unwrap_or(0.0);
-        let slice = Slice {
+        let slice = TimelineSlice {
             n,
             sum: (mean * n as f64) as u128,
             bytes: 0,
@@ -304,7 +304,7 @@ impl Timeline {
     }
 
     /// The directions that occur.
-    pub fn tracks(&self) -> impl Iterator<Item = &Track> {
+    pub fn tracks(&self) -> impl Iterator<Item = &DirectionTrack> {
         self.tracks.iter().filter(|track| track.n > 0)
     }
 
@@ -352,8 +352,8 @@ mod tests {
     }
 
     /// The same slices, slowly and plainly.
-    fn plain(entries: &[LogEntry], dir: Direction, span_ms: u64) -> Vec<(u64, Slice)> {
-        let mut slices: std::collections::BTreeMap<u64, Slice> = Default::default();
+    fn plain(entries: &[LogEntry], dir: Direction, span_ms: u64) -> Vec<(u64, TimelineSlice)> {
+        let mut slices: std::collections::BTreeMap<u64, TimelineSlice> = Default::default();
         for entry in entries.iter().filter(|entry| entry.dir == dir) {
             let slice = slices.entry(entry.time_ms / span_ms).or_default();
             slice.n += 1;
@@ -414,7 +414,7 @@ mod tests {
                     prop_assert_eq!(track.n, expected.iter().map(|(_, s)| s.n).sum::<u64>());
                     prop_assert!(track.single);
                     let filled = track.slices.iter().enumerate().filter(|(_, s)| s.n > 0);
-                    let filled: Vec<(u64, &Slice)> = filled.map(|(at, s)| (at as u64, s)).collect();
+                    let filled: Vec<(u64, &TimelineSlice)> = filled.map(|(at, s)| (at as u64, s)).collect();
                     prop_assert_eq!(filled.len(), expected.len());
                     for ((at, slice), (wanted_at, wanted)) in filled.iter().zip(&expected) {
                         prop_assert_eq!(at, wanted_at);

@@ -55,8 +55,8 @@ impl Exact {
         low
     }
 
-    pub(super) fn counted(&self) -> Counts {
-        let mut counts = Counts::default();
+    pub(super) fn counted(&self) -> BucketCounts {
+        let mut counts = BucketCounts::default();
         for &value in &self.small {
             counts.add(u64::from(value));
         }
@@ -70,18 +70,18 @@ impl Exact {
 /// Counts in the buckets of the model's histogram, all of them in place, so
 /// that adding is one increment.
 #[derive(Debug)]
-pub(super) struct Counts {
+pub(super) struct BucketCounts {
     buckets: Box<[u64]>,
 }
 
-impl Default for Counts {
+impl Default for BucketCounts {
     fn default() -> Self {
         let buckets = vec![0; BUCKETS].into_boxed_slice();
         Self { buckets }
     }
 }
 
-impl Counts {
+impl BucketCounts {
     #[inline]
     pub(super) fn add(&mut self, value_ns: u64) {
         self.buckets[bucket_of(value_ns)] += 1;

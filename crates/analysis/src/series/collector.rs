@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use fathom_model::result::LatencyTarget;
 use fathom_model::{
-    Direction, DirectionResult, Doubt, Entry, Event, Failure, Histogram, JobResult, Point,
-    RunStatus, StageEnd,
+    Direction, DirectionResult, Doubt, Entry, Event, Failure, Histogram, JobResult, Outcome, Point,
+    StageEnd,
 };
 
-use super::{Figures, Outcome, PointResult, Series, Sweep, engines_of};
+use super::{Curve, PointResult, RepeatedFigures, Sweep, SweepOutcome, engines_of};
 use crate::{Estimate, groups};
 
 /// Makes a [`Sweep`] of events taken in order.
@@ -18,18 +18,18 @@ use crate::{Estimate, groups};
 /// next step, a point left out, or the run's end, unless that says interrupted.
 /// Engines give the figures first and the failures behind them, and figures of
 /// a stopped job too, so figures alone prove nothing. What has not ended is
-/// [`Outcome::Unfinished`], and a run that goes on measures it again.
+/// [`SweepOutcome::Unfinished`], and a run that goes on measures it again.
 ///
 /// The last ended measurement of a repetition counts: a point may have been run
 /// again after a kill or a failure. Samples are passed over, so it takes memory
 /// for the measurements only.
 #[derive(Debug, Default)]
-pub struct Collector {
+pub struct SweepCollector {
     points: Vec<Gathered>,
     /// Places in `points` by [`Point::id`].
     places: HashMap<String, usize>,
     /// The step in progress, when it is a point.
-    attempt: Option<Attempt>,
+    attempt: Option<StepAttempt>,
     /// The last load that was to become steady did not.
     unsteady: bool,
     /// What measures, as far as it has been told.
@@ -49,7 +49,7 @@ struct Gathered {
 /// What came of one repetition.
 #[derive(Debug)]
 enum Repetition {
-    Done(Measured),
+    Done(MeasuredFigures),
     Failed(Vec<String>),
     Skipped(String),
     Unfinished,
@@ -63,7 +63,7 @@ impl Repetition {
 
 /// A step while its events go by.
 #[derive(Debug)]
-struct Attempt {
+struct StepAttempt {
     place: usize,
     repetition: u32,
     jobs: Vec<JobResult>,
@@ -73,7 +73,7 @@ struct Attempt {
 
 /// The figures of one measurement.
 #[derive(Debug, Default)]
-struct Measured {
+struct MeasuredFigures {
     directions: BTreeMap<Direction, Rates>,
     latency_targets: Vec<LatencyTarget>,
     doubts: Vec<String>,
@@ -91,7 +91,7 @@ struct Rates {
     percentiles_ns: Vec<(f64, u64)>,
 }
 
-impl Collector {
+impl SweepCollector {
     /// A collector that has seen nothing.
     #[must_use]
     pub fn new() -> Self {
@@ -102,22 +102,20 @@ impl Collector {
     pub fn take(&mut self, entry: &Entry) {
         match &entry.event {
             Event::Step { point, .. } => {
-                self.end_step(true);
+                self.end_step(false);
                 self.attempt = point.as_deref().map(|point| self.begin(point));
             }
             // The points behind a stage that was found or made steady are good.
             Event::StageEnded { end, .. } => {
-                self.end_step(true);
                 self.unsteady = matches!(end, StageEnd::NotAttained { .. });
             }
+            Event::StepEnded { outcome } => self.end_step(*outcome != Outcome::Interrupted),
             Event::Skipped { point, reason } => {
-                self.end_step(true);
                 let place = self.place_of(point);
                 let skipped = Repetition::Skipped(reason.clone());
                 self.keep(place, point.repetition, skipped);
             }
-            Event::Resumed { .. } => self.end_step(false),
-            Event::Ended { status } => self.end_step(*status != RunStatus::Interrupted),
+            Event::Resumed { .. } | Event::Ended { .. } => self.end_step(false),
             Event::EngineStarted {
                 engine, version, ..
             } => {
@@ -153,7 +151,7 @@ impl Collector {
         for gathered in self.points {
             let name = &gathered.point.series;
             let place = *places.entry(name.clone()).or_insert_with(|| {
-                sweep.series.push(Series {
+                sweep.series.push(Curve {
                     name: name.clone(),
                     x: gathered.point.x.clone(),
                     points: Vec::new(),
@@ -171,7 +169,7 @@ impl Collector {
         sweep
     }
 
-    fn begin(&mut self, point: &Point) -> Attempt {
+    fn begin(&mut self, point: &Point) -> StepAttempt {
         let place = self.place_of(point);
         let gathered = &mut self.points[place];
         if gathered
@@ -181,7 +179,7 @@ impl Collector {
         {
             gathered.point = point.clone();
         }
-        Attempt {
+        StepAttempt {
             place,
             repetition: point.repetition,
             jobs: Vec::new(),
@@ -201,12 +199,11 @@ impl Collector {
         })
     }
 
-    /// Ends the step in progress; `settled` when something follows it that says
-    /// that it had come to its end.
-    fn end_step(&mut self, settled: bool) {
+    /// Ends the step in progress; unless it `has_ended` it was broken off.
+    fn end_step(&mut self, has_ended: bool) {
         if let Some(attempt) = self.attempt.take() {
             let (place, repetition) = (attempt.place, attempt.repetition);
-            let mut came = match settled {
+            let mut came = match has_ended {
                 true => attempt.end(),
                 false => Repetition::Unfinished,
             };
@@ -227,7 +224,7 @@ impl Collector {
     }
 }
 
-impl Attempt {
+impl StepAttempt {
     fn fail(&mut self, failure: &Failure) {
         let reason = failure.sentence();
         if !self.failures.contains(&reason) {
@@ -244,7 +241,7 @@ impl Attempt {
             let reason = |job: &JobResult| format!("{}: error {}", job.name, job.error);
             self.failures = failed.map(reason).collect();
         }
-        let mut measured = Measured::of(&self.jobs);
+        let mut measured = MeasuredFigures::of(&self.jobs);
         measured.engine = self.engine;
         if self.failures.is_empty() && measured.directions.is_empty() {
             self.failures.push("the job moved no data".to_owned());
@@ -256,7 +253,7 @@ impl Attempt {
     }
 }
 
-impl Measured {
+impl MeasuredFigures {
     fn of(jobs: &[JobResult]) -> Self {
         let mut measured = Self::default();
         let single = |job: &&JobResult| !job.is_sum_of_clients();
@@ -370,7 +367,7 @@ fn merged<'h>(mut histograms: impl Iterator<Item = &'h Histogram>) -> Option<His
 impl Gathered {
     fn result(self) -> PointResult {
         let (outcome, mut doubts) = self.outcome();
-        let done: Vec<&Measured> = self
+        let done: Vec<&MeasuredFigures> = self
             .repetitions
             .values()
             .filter_map(|known| match known {
@@ -383,7 +380,8 @@ impl Gathered {
                 doubts.push(doubt.clone());
             }
         }
-        let is_mixed = |measured: &&Measured| measured.directions.contains_key(&Direction::Mixed);
+        let is_mixed =
+            |measured: &&MeasuredFigures| measured.directions.contains_key(&Direction::Mixed);
         if done.iter().any(is_mixed) {
             doubts.push("reads and writes were reported as one: no figures of either".to_owned());
         }
@@ -409,7 +407,7 @@ impl Gathered {
 
     /// What came of all repetitions together, and what is to know of those that
     /// gave no figures although others did.
-    fn outcome(&self) -> (Outcome, Vec<String>) {
+    fn outcome(&self) -> (SweepOutcome, Vec<String>) {
         let several = self.repetitions.len() > 1;
         let named = |repetition: u32, text: &str| match several {
             true => format!("repetition {repetition}: {text}"),
@@ -430,19 +428,19 @@ impl Gathered {
             }
         }
         if !reasons.is_empty() {
-            return (Outcome::Failed(reasons), missing);
+            return (SweepOutcome::Failed(reasons), missing);
         }
         match skipped {
-            _ if done => (Outcome::Done, missing),
-            Some(why) => (Outcome::Skipped(why), Vec::new()),
-            None => (Outcome::Unfinished, Vec::new()),
+            _ if done => (SweepOutcome::Done, missing),
+            Some(why) => (SweepOutcome::Skipped(why), Vec::new()),
+            None => (SweepOutcome::Unfinished, Vec::new()),
         }
     }
 }
 
 /// Versions of an engine cost different amounts of CPU for an I/O and count
 /// differently: a step in a curve may be theirs.
-fn doubt_mixture(series: &mut Series) {
+fn doubt_mixture(series: &mut Curve) {
     let engines = engines_of(&series.points);
     if engines.len() < 2 {
         return;
@@ -452,14 +450,14 @@ fn doubt_mixture(series: &mut Series) {
         engines.join(", ")
     );
     for point in &mut series.points {
-        if point.outcome == Outcome::Done {
+        if point.outcome == SweepOutcome::Done {
             point.doubts.push(doubt.clone());
         }
     }
 }
 
 /// One direction over all repetitions that measured it.
-fn figures(done: &[&Measured], dir: Direction) -> Option<Figures> {
+fn figures(done: &[&MeasuredFigures], dir: Direction) -> Option<RepeatedFigures> {
     let rates: Vec<&Rates> = done
         .iter()
         .filter_map(|measured| measured.directions.get(&dir))
@@ -471,7 +469,7 @@ fn figures(done: &[&Measured], dir: Direction) -> Option<Figures> {
     let histograms = rates.iter().filter_map(|rates| rates.clat.as_ref());
     // Percentiles of some repetitions would not be those of the point.
     let whole = histograms.clone().count() == rates.len();
-    Some(Figures {
+    Some(RepeatedFigures {
         bw_bytes: estimate(|rates| Some(rates.bw_bytes))?,
         iops: estimate(|rates| Some(rates.iops))?,
         clat_mean_ns: estimate(|rates| rates.clat_mean_ns),

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use fathom_model::{
-    Direction, Event, Histogram, Point, Results, RunStatus, Stage, StageEnd, StageKind,
+    Direction, Event, Histogram, Outcome, Point, Results, Stage, StageEnd, StageKind,
 };
 use serde::Serialize;
 
 use super::setup::{CellRule, HISTOGRAM, Setup};
-use crate::steady_state::{Ask, Metric, Rounds, Rule, Value, judge};
+use crate::steady_state::{Ask, Metric, Rounds, SeriesValue, WindowRule, judge};
 
 /// One mix with one block size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Cell {
+pub struct SniaCell {
     /// Reads, in percent of the I/Os.
     pub reads_percent: u8,
     /// Size of an I/O in bytes.
@@ -24,7 +24,7 @@ pub struct Cell {
 pub struct CellFigures {
     /// The cell.
     #[serde(flatten)]
-    pub cell: Cell,
+    pub cell: SniaCell,
     /// Begin, ms of the run's time.
     pub begin_ms: u64,
     /// End, ms of the run's time.
@@ -75,7 +75,7 @@ impl CellFigures {
 
 /// One round of a part.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Round {
+pub struct SniaRound {
     /// Counted from 1.
     pub round: u32,
     /// Its cells in the order in which they were measured; a round that was
@@ -85,10 +85,10 @@ pub struct Round {
     pub ended: bool,
 }
 
-impl Round {
+impl SniaRound {
     /// What was measured of a cell.
     #[must_use]
-    pub fn cell(&self, cell: Cell) -> Option<&CellFigures> {
+    pub fn cell(&self, cell: SniaCell) -> Option<&CellFigures> {
         self.cells.iter().find(|figures| figures.cell == cell)
     }
 
@@ -100,7 +100,7 @@ impl Round {
 
     /// Whether every one of these cells has come to its end.
     #[must_use]
-    pub fn is_whole(&self, cells: &[Cell]) -> bool {
+    pub fn is_whole(&self, cells: &[SniaCell]) -> bool {
         cells.iter().all(|&cell| self.cell(cell).is_some())
     }
 }
@@ -118,7 +118,7 @@ pub struct Interruption {
 
 /// Gathers the rounds of a test while its events go by.
 #[derive(Debug)]
-pub struct Collector {
+pub struct RoundCollector {
     setup: Setup,
     /// By part, in the order of the setup.
     parts: BTreeMap<String, PartRounds>,
@@ -129,27 +129,27 @@ pub struct Collector {
     here: bool,
     interruptions: Vec<Interruption>,
     notes: Vec<String>,
-    attempt: Option<Attempt>,
+    attempt: Option<CellAttempt>,
     now_ms: u64,
 }
 
 /// What is known of a part.
 #[derive(Debug, Default)]
 struct PartRounds {
-    rounds: Vec<Round>,
+    rounds: Vec<SniaRound>,
 }
 
 /// A cell that is measured.
 #[derive(Debug)]
-struct Attempt {
-    cell: Cell,
+struct CellAttempt {
+    cell: SniaCell,
     begin_ms: u64,
     results: Option<Box<Results>>,
     failures: Vec<String>,
     samples: Rounds,
 }
 
-impl Collector {
+impl RoundCollector {
     /// Has seen nothing.
     #[must_use]
     pub fn new(setup: Setup) -> Self {
@@ -174,26 +174,28 @@ impl Collector {
         }
         match event {
             Event::Stage { stage } => {
-                self.settle();
+                self.give_up();
                 self.here = self.setup.part_of(&stage.id).is_some();
                 if self.here {
                     self.stage(stage);
                 }
             }
-            Event::StageEnded { id, end } => {
-                self.settle();
-                self.stage_ended(id, end);
-            }
+            // It is done anew.
+            Event::StageEnded {
+                end: StageEnd::Interrupted { .. },
+                ..
+            } => self.give_up(),
+            Event::StageEnded { id, end } => self.stage_ended(id, end),
             Event::Step { point, .. } => {
-                self.settle();
+                self.give_up();
                 self.begin(point.as_deref());
             }
-            Event::Skipped { .. } => self.settle(),
-            Event::Interval { t_ms, .. } => self.now_ms = *t_ms,
-            Event::Ended { status } => match status {
-                RunStatus::Interrupted => self.give_up(),
-                _ => self.settle(),
+            Event::StepEnded { outcome } => match outcome {
+                Outcome::Interrupted => self.give_up(),
+                Outcome::Complete | Outcome::Failed => self.settle(),
             },
+            Event::Interval { t_ms, .. } => self.now_ms = *t_ms,
+            Event::Ended { .. } => self.give_up(),
             Event::Resumed { gap_ms, .. } => {
                 self.give_up();
                 self.interrupted(*gap_ms);
@@ -211,7 +213,7 @@ impl Collector {
 
     /// The rounds of a part that have been begun.
     #[must_use]
-    pub fn rounds(&self, part: &str) -> &[Round] {
+    pub fn rounds(&self, part: &str) -> &[SniaRound] {
         self.parts.get(part).map_or(&[], |part| &part.rounds)
     }
 
@@ -245,9 +247,9 @@ impl Collector {
         self.stages.push((stage.clone(), None));
         if let (Some(round), Some((part, _))) = (stage.round, self.setup.part_of(&stage.id)) {
             let part = self.parts.entry(part.to_owned()).or_default();
-            *part.round(round) = Round {
+            *part.round(round) = SniaRound {
                 round,
-                ..Round::default()
+                ..SniaRound::default()
             };
         }
     }
@@ -261,10 +263,10 @@ impl Collector {
     }
 
     fn begin(&mut self, point: Option<&Point>) {
-        let (Some(_), Some(cell)) = (self.place(), point.and_then(Cell::of)) else {
+        let (Some(_), Some(cell)) = (self.place(), point.and_then(SniaCell::of)) else {
             return;
         };
-        self.attempt = Some(Attempt {
+        self.attempt = Some(CellAttempt {
             cell,
             begin_ms: self.now_ms,
             results: None,
@@ -328,13 +330,13 @@ impl Collector {
 
 impl PartRounds {
     /// The round of this number.
-    fn round(&mut self, round: u32) -> &mut Round {
+    fn round(&mut self, round: u32) -> &mut SniaRound {
         let place = match self.rounds.binary_search_by_key(&round, |r| r.round) {
             Ok(place) => place,
             Err(place) => {
-                let new = Round {
+                let new = SniaRound {
                     round,
-                    ..Round::default()
+                    ..SniaRound::default()
                 };
                 self.rounds.insert(place, new);
                 place
@@ -344,14 +346,14 @@ impl PartRounds {
     }
 }
 
-impl Round {
+impl SniaRound {
     fn keep(&mut self, figures: CellFigures) {
         self.cells.retain(|known| known.cell != figures.cell);
         self.cells.push(figures);
     }
 }
 
-impl Attempt {
+impl CellAttempt {
     fn take(&mut self, event: &Event) {
         match event {
             Event::Finished { results } => self.results = Some(results.clone()),
@@ -376,7 +378,7 @@ impl Attempt {
             failed: self.failures.into_iter().next(),
         };
         let samples = self.samples.series().iter();
-        let samples: Vec<Value> = samples.flat_map(|series| series.values(0)).collect();
+        let samples: Vec<SeriesValue> = samples.flat_map(|series| series.values(0)).collect();
         figures.keeps_fio_rule = rule.keeps(&samples);
         if let Some(results) = self.results {
             figures.written_bytes = figures.add(&results);
@@ -419,7 +421,7 @@ impl CellRule {
     /// Whether the samples at the end of a cell keep it; `None` when there are
     /// not two in a window.
     #[must_use]
-    pub fn keeps(&self, samples: &[Value]) -> Option<bool> {
+    pub fn keeps(&self, samples: &[SeriesValue]) -> Option<bool> {
         let mut lengths: Vec<u64> = samples.iter().map(|v| v.end_ms - v.begin_ms).collect();
         lengths.sort_unstable();
         let sample_ms = lengths.get(lengths.len() / 2).copied().unwrap_or(0).max(1);
@@ -427,7 +429,7 @@ impl CellRule {
             // A cell that is as long as the window may have an interval less.
             let wanted = usize::try_from((ms + sample_ms / 2) / sample_ms);
             let window = wanted.unwrap_or(usize::MAX).min(samples.len());
-            let rule = Rule::Fio {
+            let rule = WindowRule::Fio {
                 mean_limit_percent: mean,
                 slope_limit_percent: slope,
                 window,

@@ -3,9 +3,9 @@
 use fathom_model::{Histogram, Stage, StageEnd, StageKind};
 use serde::Serialize;
 
-use super::collect::{Cell, CellFigures, Collector, Interruption, Round};
-use super::setup::{Criterion, Setup, Test};
-use crate::steady_state::{Metric, Term, Value, Window, judge};
+use super::collect::{CellFigures, Interruption, RoundCollector, SniaCell, SniaRound};
+use super::setup::{Setup, SniaTest, TrackedVariable};
+use crate::steady_state::{FittedWindow, Metric, SeriesValue, Term, judge};
 
 /// A percentile that is shown of latencies: "five nines".
 const FIVE_NINES: f64 = 99.999;
@@ -18,7 +18,7 @@ pub struct Findings {
     /// Whether every part attained steady state.
     pub attained: bool,
     /// The parts, in their order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TestPart>,
     /// The cell of the histogram at the end; null when there is none (yet).
     pub histogram: Option<CellFigures>,
     /// What led to the rounds: purges and fills, with their ends.
@@ -44,7 +44,7 @@ pub struct Passed {
 /// How the rounds of a part came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ending {
+pub enum PartEnding {
     /// Steady within the rounds that there may be.
     Attained,
     /// Steady, but only beyond the rounds that there may be (soft limit).
@@ -59,11 +59,11 @@ pub enum Ending {
 
 /// One part: purged and made steady by itself.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Part {
+pub struct TestPart {
     /// Its block size, or empty when there is but one.
     pub part: String,
     /// How it came out.
-    pub ending: Ending,
+    pub ending: PartEnding,
     /// Whether it was steady.
     pub attained: bool,
     /// Rounds that have ended.
@@ -81,7 +81,7 @@ pub struct Part {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saturation: Option<Saturation>,
     /// Every round, as measured.
-    pub measured: Vec<Round>,
+    pub measured: Vec<SniaRound>,
 }
 
 /// One tracked variable.
@@ -89,7 +89,7 @@ pub struct Part {
 pub struct Tracked {
     /// The cell.
     #[serde(flatten)]
-    pub cell: Cell,
+    pub cell: SniaCell,
     /// What is tracked of it.
     pub metric: Metric,
     /// Its value in every round; null where there is none.
@@ -103,7 +103,7 @@ pub struct Tracked {
 pub struct Determination {
     /// Average, range, slope and the rest. Its places are numbers of rounds.
     #[serde(flatten)]
-    pub window: Window,
+    pub window: FittedWindow,
     /// Data and slope excursion, allowed and measured.
     pub terms: Vec<Term>,
     /// Whether both keep their limits.
@@ -117,7 +117,7 @@ pub struct Determination {
 pub struct CellSummary {
     /// The cell.
     #[serde(flatten)]
-    pub cell: Cell,
+    pub cell: SniaCell,
     /// Rounds with good figures.
     pub n: usize,
     /// Average of the rounds, reads and writes added up.
@@ -160,11 +160,11 @@ pub struct Saturation {
 
 /// Judges what a collector has gathered.
 #[must_use]
-pub fn find(collector: &Collector) -> Findings {
+pub fn find(collector: &RoundCollector) -> Findings {
     let setup = collector.setup();
     let parts = setup.parts().into_iter();
-    let parts: Vec<Part> = parts
-        .map(|part| Part::of(setup, &part, collector.rounds(&part)))
+    let parts: Vec<TestPart> = parts
+        .map(|part| TestPart::of(setup, &part, collector.rounds(&part)))
         .collect();
     let mut deviations = setup.deviations();
     for (stage, end) in collector.stages() {
@@ -206,27 +206,27 @@ impl Interruption {
     }
 }
 
-impl Part {
+impl TestPart {
     /// Judges the rounds of a part.
     #[must_use]
-    pub fn of(setup: &Setup, part: &str, rounds: &[Round]) -> Self {
+    pub fn of(setup: &Setup, part: &str, rounds: &[SniaRound]) -> Self {
         let cells = setup.cells(part);
-        let whole: Vec<&Round> = rounds.iter().take_while(|r| r.is_whole(&cells)).collect();
+        let whole: Vec<&SniaRound> = rounds.iter().take_while(|r| r.is_whole(&cells)).collect();
         let grouped = setup.samples_a_round.max(1);
         let metric = setup.test.metric();
         let cells_tracked = setup.tracked(part);
-        let series = |&cell: &Cell| -> Vec<Value> {
+        let series = |&cell: &SniaCell| -> Vec<SeriesValue> {
             let groups = whole.chunks_exact(grouped);
             groups.map(|group| value_of(group, cell, metric)).collect()
         };
-        let values: Vec<Vec<Value>> = cells_tracked.iter().map(series).collect();
+        let values: Vec<Vec<SeriesValue>> = cells_tracked.iter().map(series).collect();
         let first = setup.first_judged(&whole, grouped);
         let by_tracked = steady_window(setup, &values, first);
         let all_cells = AllCells::of(setup, &whole);
         let count = values.first().map_or(0, Vec::len);
         let at = match setup.criterion {
-            Criterion::Tracked => by_tracked,
-            Criterion::AllCells => all_cells.at,
+            TrackedVariable::Tracked => by_tracked,
+            TrackedVariable::AllCells => all_cells.at,
         };
         let can_be_judged = count >= first.saturating_add(setup.limits.window);
         let last = at.or(can_be_judged.then_some(count));
@@ -244,19 +244,19 @@ impl Part {
         let in_window = window.map_or(&[][..], |(first, last)| {
             &whole[(first - 1) * grouped..last * grouped]
         });
-        let saturation = (setup.test == Test::Wsat).then(|| Saturation::of(setup, &whole, at));
+        let saturation = (setup.test == SniaTest::Wsat).then(|| Saturation::of(setup, &whole, at));
         let is_over = match &saturation {
             Some(saturation) => saturation.ended_by.is_some(),
             None => count >= setup.limits.max_rounds && !setup.limits.soft,
         };
         let ending = match at {
-            Some(at) if at <= setup.limits.max_rounds || setup.test == Test::Wsat => {
-                Ending::Attained
+            Some(at) if at <= setup.limits.max_rounds || setup.test == SniaTest::Wsat => {
+                PartEnding::Attained
             }
-            Some(_) => Ending::AttainedLate,
-            None if is_over && !can_be_judged && saturation.is_some() => Ending::TooShort,
-            None if is_over => Ending::NotAttained,
-            None => Ending::Unfinished,
+            Some(_) => PartEnding::AttainedLate,
+            None if is_over && !can_be_judged && saturation.is_some() => PartEnding::TooShort,
+            None if is_over => PartEnding::NotAttained,
+            None => PartEnding::Unfinished,
         };
         Self {
             part: part.to_owned(),
@@ -278,13 +278,13 @@ impl Part {
     /// Whether its rounds are over, steady or not.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.ending != Ending::Unfinished
+        self.ending != PartEnding::Unfinished
     }
 
     /// Whether it goes on beyond the rounds that there may be.
     #[must_use]
     pub fn is_late(&self, setup: &Setup) -> bool {
-        setup.test != Test::Wsat && self.rounds >= setup.limits.max_rounds
+        setup.test != SniaTest::Wsat && self.rounds >= setup.limits.max_rounds
     }
 }
 
@@ -292,12 +292,12 @@ impl Setup {
     /// The first round of the criterion that a window may hold, from 0. Write
     /// saturation begins on a purged device, which is level for a while: only
     /// what comes after the whole range was written once is judged.
-    fn first_judged(&self, rounds: &[&Round], grouped: usize) -> usize {
-        if self.test != Test::Wsat {
+    fn first_judged(&self, rounds: &[&SniaRound], grouped: usize) -> usize {
+        if self.test != SniaTest::Wsat {
             return 0;
         }
         let mut written = 0;
-        let mut filled = |round: &&Round| {
+        let mut filled = |round: &&SniaRound| {
             written += round.written_bytes();
             written >= self.active_bytes
         };
@@ -309,10 +309,10 @@ impl Setup {
 }
 
 /// The mean of a figure over the rounds of a group; `None` when one is missing.
-fn value_of(group: &[&Round], cell: Cell, metric: Metric) -> Value {
+fn value_of(group: &[&SniaRound], cell: SniaCell, metric: Metric) -> SeriesValue {
     let cells: Vec<&CellFigures> = group.iter().filter_map(|round| round.cell(cell)).collect();
     let values: Option<Vec<f64>> = cells.iter().map(|cell| cell.value(metric)).collect();
-    Value {
+    SeriesValue {
         begin_ms: cells.first().map_or(0, |cell| cell.begin_ms),
         end_ms: cells.last().map_or(0, |cell| cell.end_ms),
         value: values
@@ -327,7 +327,7 @@ fn mean(values: &[f64]) -> f64 {
 
 /// The number of the first round at which all variables are steady over the
 /// same window.
-fn steady_window(setup: &Setup, values: &[Vec<Value>], first: usize) -> Option<usize> {
+fn steady_window(setup: &Setup, values: &[Vec<SeriesValue>], first: usize) -> Option<usize> {
     let window = setup.limits.window;
     let count = values.first()?.len();
     (first.saturating_add(window)..=count).find(|&last| {
@@ -338,7 +338,7 @@ fn steady_window(setup: &Setup, values: &[Vec<Value>], first: usize) -> Option<u
 
 impl Determination {
     /// Judges one variable in the window of these rounds.
-    fn of(setup: &Setup, values: &[Value], (first, last): (usize, usize)) -> Option<Self> {
+    fn of(setup: &Setup, values: &[SeriesValue], (first, last): (usize, usize)) -> Option<Self> {
         let rule = setup.limits.rule();
         let mut window = judge(rule, values[first - 1..last].to_vec()).window?;
         window.first = first;
@@ -371,7 +371,7 @@ fn figures(value: f64) -> String {
 }
 
 impl CellSummary {
-    fn of(cell: Cell, rounds: &[&Round]) -> Self {
+    fn of(cell: SniaCell, rounds: &[&SniaRound]) -> Self {
         let all: Vec<&CellFigures> = rounds.iter().filter_map(|round| round.cell(cell)).collect();
         let good: Vec<&CellFigures> = all.into_iter().filter(|c| c.failed.is_none()).collect();
         let average = |metric| {
@@ -399,8 +399,8 @@ impl CellSummary {
 }
 
 impl AllCells {
-    fn of(setup: &Setup, rounds: &[&Round]) -> Self {
-        let steady = |round: &&Round| {
+    fn of(setup: &Setup, rounds: &[&SniaRound]) -> Self {
+        let steady = |round: &&SniaRound| {
             let keep =
                 |cell: &&CellFigures| cell.failed.is_none() && cell.keeps_fio_rule == Some(true);
             (round.cells.iter().filter(keep).count(), round.cells.len())
@@ -419,7 +419,7 @@ impl AllCells {
 }
 
 impl Saturation {
-    fn of(setup: &Setup, samples: &[&Round], steady_at: Option<usize>) -> Self {
+    fn of(setup: &Setup, samples: &[&SniaRound], steady_at: Option<usize>) -> Self {
         let written: u64 = samples.iter().map(|round| round.written_bytes()).sum();
         let drive_fills = written as f64 / setup.capacity_bytes.max(1) as f64;
         let mut io_ms = samples.len() as u64 * setup.cell_ms;

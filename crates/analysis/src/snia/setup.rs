@@ -8,15 +8,15 @@ use std::fmt;
 use fathom_model::{Point, units};
 use serde::{Deserialize, Serialize};
 
-use super::collect::Cell;
+use super::collect::SniaCell;
 use crate::steady_state::{
-    Metric, Rule, SNIA_DATA_PERCENT, SNIA_MAX_ROUNDS, SNIA_SLOPE_PERCENT, SNIA_WINDOW,
+    Metric, SNIA_DATA_PERCENT, SNIA_MAX_ROUNDS, SNIA_SLOPE_PERCENT, SNIA_WINDOW, WindowRule,
 };
 
 /// Which test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Test {
+pub enum SniaTest {
     /// Random I/O over all mixes and block sizes (chapter 7).
     Iops,
     /// Sequential I/O of large blocks (chapter 8).
@@ -27,7 +27,7 @@ pub enum Test {
     Wsat,
 }
 
-impl Test {
+impl SniaTest {
     /// All, in the order of the specification.
     pub const ALL: [Self; 4] = [Self::Iops, Self::Throughput, Self::Latency, Self::Wsat];
 
@@ -67,14 +67,14 @@ impl Test {
 /// The two kinds of drives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Class {
+pub enum DriveClass {
     /// PTS-C: 75 % of the range, QD 16 × 2 threads, write cache on.
     Client,
     /// PTS-E: the whole range, QD 32 × 4 threads, write cache off.
     Enterprise,
 }
 
-impl fmt::Display for Class {
+impl fmt::Display for DriveClass {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
             Self::Client => "client",
@@ -86,7 +86,7 @@ impl fmt::Display for Class {
 /// What decides that the rounds are steady.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Criterion {
+pub enum TrackedVariable {
     /// SNIA's, of the tracked variables.
     #[default]
     Tracked,
@@ -95,7 +95,7 @@ pub enum Criterion {
     AllCells,
 }
 
-impl fmt::Display for Criterion {
+impl fmt::Display for TrackedVariable {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
             Self::Tracked => "SNIA's criterion (interpretation), of the tracked variables",
@@ -106,7 +106,7 @@ impl fmt::Display for Criterion {
 
 /// When rounds are steady, and how many there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct RoundLimits {
     /// Most that the values of a window may lie apart, in percent of the average.
     pub data_percent: f64,
     /// Most that the fit may change over the window, in percent of the average.
@@ -119,7 +119,7 @@ pub struct Limits {
     pub soft: bool,
 }
 
-impl Limits {
+impl RoundLimits {
     /// SNIA's own (2.1.24).
     pub const SNIA: Self = Self {
         data_percent: SNIA_DATA_PERCENT,
@@ -132,8 +132,8 @@ impl Limits {
     /// As a rule. The number of rounds is not its business: it looks at one
     /// window at a time.
     #[must_use]
-    pub fn rule(&self) -> Rule {
-        Rule::Snia {
+    pub fn rule(&self) -> WindowRule {
+        WindowRule::Snia {
             data_limit_percent: self.data_percent,
             slope_limit_percent: self.slope_percent,
             window: self.window,
@@ -142,7 +142,7 @@ impl Limits {
     }
 }
 
-/// fio's rule within a cell, for [`Criterion::AllCells`].
+/// fio's rule within a cell, for [`TrackedVariable::AllCells`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CellRule {
     /// The largest |sample − mean| is below so many percent of the mean.
@@ -158,7 +158,7 @@ pub struct CellRule {
 /// The cache of the device itself: what is wanted, and what was found before
 /// anything was done.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WriteCache {
+pub struct CacheSetting {
     /// Whether it is to be on; `None`: it is left as it is.
     pub wanted: Option<bool>,
     /// What the device itself says; `None`: it does not tell.
@@ -172,7 +172,7 @@ pub struct WriteCache {
     pub settable: bool,
 }
 
-impl WriteCache {
+impl CacheSetting {
     /// That it is not as the class wants it.
     fn deviation(&self) -> Option<String> {
         let word = |on: bool| if on { "on" } else { "off" };
@@ -196,9 +196,9 @@ impl WriteCache {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
     /// Which test.
-    pub test: Test,
+    pub test: SniaTest,
     /// Which kind of drive it is measured as.
-    pub class: Class,
+    pub class: DriveClass,
     /// Capacity of the device in bytes.
     pub capacity_bytes: u64,
     /// The part of it that is used, from its start, in bytes.
@@ -220,9 +220,9 @@ pub struct Setup {
     /// Time between two samples in ms.
     pub interval_ms: u64,
     /// When rounds are steady.
-    pub limits: Limits,
+    pub limits: RoundLimits,
     /// Which criterion decides.
-    pub criterion: Criterion,
+    pub criterion: TrackedVariable,
     /// fio's rule within a cell.
     pub cell_rule: CellRule,
     /// Time of the histogram at the end in ms; 0: there is none.
@@ -235,7 +235,11 @@ pub struct Setup {
     pub samples_a_round: usize,
     /// The device's cache.
     #[serde(default)]
-    pub write_cache: WriteCache,
+    pub write_cache: CacheSetting,
+    /// What its stages begin with, as a step of a plan file: `STEP/`; empty where it
+    /// stands alone.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub scope: String,
 }
 
 const KIB: u64 = 1024;
@@ -248,22 +252,22 @@ pub const HISTOGRAM: &str = "histogram";
 impl Setup {
     /// The test as the specification has it, on a device of this capacity.
     #[must_use]
-    pub fn specified(test: Test, class: Class, capacity_bytes: u64) -> Self {
-        let enterprise = class == Class::Enterprise;
+    pub fn specified(test: SniaTest, class: DriveClass, capacity_bytes: u64) -> Self {
+        let enterprise = class == DriveClass::Enterprise;
         let (iodepth, jobs) = match (test, enterprise) {
-            (Test::Throughput, _) => (32, 1),
-            (Test::Latency, _) => (1, 1),
+            (SniaTest::Throughput, _) => (32, 1),
+            (SniaTest::Latency, _) => (1, 1),
             (_, true) => (32, 4),
             (_, false) => (16, 2),
         };
         let (mixes, blocks): (&[u8], &[u64]) = match test {
-            Test::Iops => (
+            SniaTest::Iops => (
                 &[100, 95, 65, 50, 35, 5, 0],
                 &[1024, 128, 64, 32, 16, 8, 4, 0],
             ),
-            Test::Throughput => (&[100, 0], &[1024, 128]),
-            Test::Latency => (&[100, 65, 0], &[8, 4, 0]),
-            Test::Wsat => (&[0], &[4]),
+            SniaTest::Throughput => (&[100, 0], &[1024, 128]),
+            SniaTest::Latency => (&[100, 65, 0], &[8, 4, 0]),
+            SniaTest::Wsat => (&[0], &[4]),
         };
         // 0 stands for half a KiB.
         let bytes = |kib: &u64| if *kib == 0 { KIB / 2 } else { kib * KIB };
@@ -276,13 +280,13 @@ impl Setup {
             iodepth,
             jobs,
             fill_block_bytes: 128 * KIB,
-            fill_loops: if test == Test::Wsat { 0 } else { 2 },
+            fill_loops: if test == SniaTest::Wsat { 0 } else { 2 },
             mixes: mixes.to_vec(),
             blocks: blocks.iter().map(bytes).collect(),
             cell_ms: CELL_MS,
             interval_ms: 1000,
-            limits: Limits::SNIA,
-            criterion: Criterion::Tracked,
+            limits: RoundLimits::SNIA,
+            criterion: TrackedVariable::Tracked,
             // fio-tests: SNIA_IOPS_WD_SS_* of its Kconfig.
             cell_rule: CellRule {
                 mean_percent: 20.0,
@@ -291,16 +295,17 @@ impl Setup {
                 slope_ms: CELL_MS,
             },
             histogram_ms: match test {
-                Test::Latency | Test::Wsat => 20 * CELL_MS,
-                Test::Iops | Test::Throughput => 0,
+                SniaTest::Latency | SniaTest::Wsat => 20 * CELL_MS,
+                SniaTest::Iops | SniaTest::Throughput => 0,
             },
             stop_fills: 4.0,
             stop_ms: 6 * 60 * CELL_MS,
-            samples_a_round: if test == Test::Wsat { 30 } else { 1 },
-            write_cache: WriteCache {
+            samples_a_round: if test == SniaTest::Wsat { 30 } else { 1 },
+            write_cache: CacheSetting {
                 wanted: Some(!enterprise),
-                ..WriteCache::default()
+                ..CacheSetting::default()
             },
+            scope: String::new(),
         }
     }
 
@@ -316,24 +321,24 @@ impl Setup {
     #[must_use]
     pub fn parts(&self) -> Vec<String> {
         match self.test {
-            Test::Throughput => self.blocks.iter().map(|&block| block_name(block)).collect(),
+            SniaTest::Throughput => self.blocks.iter().map(|&block| block_name(block)).collect(),
             _ => vec![String::new()],
         }
     }
 
     /// The cells of a round of a part, in their order.
     #[must_use]
-    pub fn cells(&self, part: &str) -> Vec<Cell> {
+    pub fn cells(&self, part: &str) -> Vec<SniaCell> {
         let blocks = self.blocks.iter();
         let blocks: Vec<u64> = match self.test {
-            Test::Throughput => blocks
+            SniaTest::Throughput => blocks
                 .filter(|&&b| block_name(b) == part)
                 .copied()
                 .collect(),
             _ => blocks.copied().collect(),
         };
         let cells = self.mixes.iter().flat_map(|&reads_percent| {
-            blocks.iter().map(move |&block_bytes| Cell {
+            blocks.iter().map(move |&block_bytes| SniaCell {
                 reads_percent,
                 block_bytes,
             })
@@ -343,17 +348,17 @@ impl Setup {
 
     /// The cells whose figures decide, those of them that there are.
     #[must_use]
-    pub fn tracked(&self, part: &str) -> Vec<Cell> {
+    pub fn tracked(&self, part: &str) -> Vec<SniaCell> {
         let cells = self.cells(part);
-        let cell = |reads_percent, kib: u64| Cell {
+        let cell = |reads_percent, kib: u64| SniaCell {
             reads_percent,
             block_bytes: kib * KIB,
         };
         let wanted = match self.test {
             // 2.0 tracks three; 1.1 tracked the first only.
-            Test::Iops => vec![cell(0, 4), cell(65, 64), cell(100, 1024)],
-            Test::Latency | Test::Wsat => vec![cell(0, 4)],
-            Test::Throughput => return cells,
+            SniaTest::Iops => vec![cell(0, 4), cell(65, 64), cell(100, 1024)],
+            SniaTest::Latency | SniaTest::Wsat => vec![cell(0, 4)],
+            SniaTest::Throughput => return cells,
         };
         wanted.into_iter().filter(|c| cells.contains(c)).collect()
     }
@@ -362,17 +367,17 @@ impl Setup {
     #[must_use]
     pub fn criterion_name(&self) -> String {
         match self.criterion {
-            Criterion::Tracked => {
+            TrackedVariable::Tracked => {
                 format!("{}, of the tracked variables", self.limits.rule().name())
             }
-            Criterion::AllCells => self.criterion.to_string(),
+            TrackedVariable::AllCells => self.criterion.to_string(),
         }
     }
 
     /// The cell of the histogram at the end.
     #[must_use]
-    pub fn histogram_cell(&self) -> Cell {
-        Cell {
+    pub fn histogram_cell(&self) -> SniaCell {
+        SniaCell {
             reads_percent: 0,
             block_bytes: 4 * KIB,
         }
@@ -477,11 +482,11 @@ impl Setup {
                 limits.window, limits.max_rounds, own.limits.window, own.limits.max_rounds
             ));
         }
-        if self.criterion == Criterion::AllCells {
+        if self.criterion == TrackedVariable::AllCells {
             told.push(format!("{} decides, not SNIA's", self.criterion));
         }
         let stop = |setup: &Self| (setup.stop_fills, setup.stop_ms);
-        if self.test == Test::Wsat && stop(self) != stop(own) {
+        if self.test == SniaTest::Wsat && stop(self) != stop(own) {
             told.push(format!(
                 "it ends after {} drive fills or {}, the specification's after {} or {}",
                 self.stop_fills,
@@ -510,10 +515,20 @@ impl Setup {
     /// The id of a stage of this test: `iops/round-03`, `throughput/128k/purge`.
     #[must_use]
     pub fn stage_id(&self, part: &str, stage: &str) -> String {
-        let test = self.test.name();
+        let (scope, test) = (&self.scope, self.test.name());
         match part {
-            "" => format!("{test}/{stage}"),
-            part => format!("{test}/{part}/{stage}"),
+            "" => format!("{scope}{test}/{stage}"),
+            part => format!("{scope}{test}/{part}/{stage}"),
+        }
+    }
+
+    /// As a heading has it: with its step, where it is one of a plan file.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let title = self.test.title();
+        match self.scope.strip_suffix('/') {
+            None => title.to_owned(),
+            Some(step) => format!("{title} ({step})"),
         }
     }
 
@@ -521,12 +536,13 @@ impl Setup {
     /// none of this test.
     #[must_use]
     pub fn part_of<'i>(&self, stage_id: &'i str) -> Option<(&'i str, &'i str)> {
-        let own = stage_id.strip_prefix(self.test.name())?.strip_prefix('/')?;
+        let own = stage_id.strip_prefix(&self.scope)?;
+        let own = own.strip_prefix(self.test.name())?.strip_prefix('/')?;
         Some(own.split_once('/').unwrap_or(("", own)))
     }
 }
 
-impl Cell {
+impl SniaCell {
     /// The cell that a point measures; `None` when it is none.
     #[must_use]
     pub fn of(point: &Point) -> Option<Self> {
@@ -555,7 +571,7 @@ impl Cell {
 }
 
 /// `65/35 64k`.
-impl fmt::Display for Cell {
+impl fmt::Display for SniaCell {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{} {}", self.mix(), self.block())
     }

@@ -1,6 +1,6 @@
 use fathom_model::{
-    Direction, DirectionResult, Event, Failure, FailureKind, Histogram, JobResult, Latency, Point,
-    Results, RunStatus, Sample, Stage, StageEnd, StageKind,
+    Direction, DirectionResult, Event, Failure, FailureKind, Histogram, JobResult, Latency,
+    Outcome, Point, Results, RunStatus, Sample, Stage, StageEnd, StageKind,
 };
 
 use super::*;
@@ -9,8 +9,8 @@ use crate::steady_state::Metric;
 /// A capacity that is no round number of anything.
 const CAPACITY: u64 = 1_000_204_886_016;
 
-fn setup(test: Test) -> Setup {
-    Setup::specified(test, Class::Enterprise, CAPACITY)
+fn setup(test: SniaTest) -> Setup {
+    Setup::specified(test, DriveClass::Enterprise, CAPACITY)
 }
 
 fn stage(setup: &Setup, part: &str, round: u32) -> Event {
@@ -31,7 +31,7 @@ fn ended(setup: &Setup, part: &str, round: u32) -> Event {
     }
 }
 
-fn step(cell: Cell) -> Event {
+fn step(cell: SniaCell) -> Event {
     let settings = [
         ("rw", "randrw".to_owned()),
         ("rwmixread", cell.reads_percent.to_string()),
@@ -52,7 +52,7 @@ fn step(cell: Cell) -> Event {
 }
 
 /// Figures of a cell: so many IOPS of the whole, for a minute.
-fn finished(cell: Cell, iops: f64) -> Event {
+fn finished(cell: SniaCell, iops: f64) -> Event {
     let dir = |share: f64| {
         let mut histogram = Histogram::new();
         histogram.add(100_000, (iops * share) as u64);
@@ -84,6 +84,10 @@ fn finished(cell: Cell, iops: f64) -> Event {
     }
 }
 
+const STEP_ENDED: Event = Event::StepEnded {
+    outcome: Outcome::Complete,
+};
+
 /// Ten seconds of samples around a rate.
 fn samples(iops: impl Fn(u64) -> f64) -> Vec<Event> {
     let second = |n: u64| {
@@ -108,18 +112,19 @@ fn samples(iops: impl Fn(u64) -> f64) -> Vec<Event> {
 }
 
 /// A whole round in which every cell has this rate.
-fn round(collector: &mut Collector, part: &str, n: u32, iops: impl Fn(Cell) -> f64) {
+fn round(collector: &mut RoundCollector, part: &str, n: u32, iops: impl Fn(SniaCell) -> f64) {
     let setup = collector.setup().clone();
     collector.take(&stage(&setup, part, n));
     for cell in setup.cells(part) {
         collector.take(&step(cell));
         collector.take(&finished(cell, iops(cell)));
+        collector.take(&STEP_ENDED);
     }
     collector.take(&ended(&setup, part, n));
 }
 
 fn rounds(setup: Setup, rates: impl IntoIterator<Item = f64>) -> Findings {
-    let mut collector = Collector::new(setup);
+    let mut collector = RoundCollector::new(setup);
     for (n, rate) in (1..).zip(rates) {
         round(&mut collector, "", n, |_| rate);
     }
@@ -128,41 +133,45 @@ fn rounds(setup: Setup, rates: impl IntoIterator<Item = f64>) -> Findings {
 
 #[test]
 fn the_tests_are_those_of_the_specification() {
-    let iops = setup(Test::Iops);
+    let iops = setup(SniaTest::Iops);
     assert_eq!(iops.cells("").len(), 56);
-    let all: Vec<String> = iops.cells("").iter().map(Cell::to_string).collect();
+    let all: Vec<String> = iops.cells("").iter().map(SniaCell::to_string).collect();
     assert_eq!(
         (&*all[0], &*all[1], &*all[7]),
         ("100/0 1024k", "100/0 128k", "100/0 512")
     );
     assert_eq!(all[55], "0/100 512");
     let names = |setup: &Setup, part: &str| -> Vec<String> {
-        setup.tracked(part).iter().map(Cell::to_string).collect()
+        setup
+            .tracked(part)
+            .iter()
+            .map(SniaCell::to_string)
+            .collect()
     };
     assert_eq!(names(&iops, ""), ["0/100 4k", "65/35 64k", "100/0 1024k"]);
     assert_eq!(
         (iops.iodepth, iops.jobs, iops.active_bytes),
         (32, 4, CAPACITY / 4096 * 4096)
     );
-    let client = Setup::specified(Test::Iops, Class::Client, CAPACITY);
+    let client = Setup::specified(SniaTest::Iops, DriveClass::Client, CAPACITY);
     assert_eq!((client.iodepth, client.jobs), (16, 2));
     assert_eq!(client.active_bytes, CAPACITY * 3 / 4 / 4096 * 4096);
     assert_eq!(
         (client.write_cache.wanted, iops.write_cache.wanted),
         (Some(true), Some(false))
     );
-    let throughput = setup(Test::Throughput);
+    let throughput = setup(SniaTest::Throughput);
     assert_eq!(throughput.parts(), ["1024k", "128k"]);
     assert_eq!(names(&throughput, "128k"), ["100/0 128k", "0/100 128k"]);
     assert_eq!((throughput.iodepth, throughput.jobs), (32, 1));
-    let latency = setup(Test::Latency);
+    let latency = setup(SniaTest::Latency);
     assert_eq!(latency.cells("").len(), 9);
     assert_eq!(
         (latency.iodepth, latency.jobs, latency.histogram_ms),
         (1, 1, 1_200_000)
     );
     assert_eq!(names(&latency, ""), ["0/100 4k"]);
-    let wsat = setup(Test::Wsat);
+    let wsat = setup(SniaTest::Wsat);
     assert_eq!(
         (wsat.fill_loops, wsat.stop_fills, wsat.stop_ms),
         (0, 4.0, 21_600_000)
@@ -176,19 +185,36 @@ fn the_tests_are_those_of_the_specification() {
 
 #[test]
 fn stages_tell_their_test_and_part() {
-    let throughput = setup(Test::Throughput);
+    let throughput = setup(SniaTest::Throughput);
     let id = throughput.stage_id("128k", "round-07");
     assert_eq!(id, "throughput/128k/round-07");
     assert_eq!(throughput.part_of(&id), Some(("128k", "round-07")));
-    assert_eq!(setup(Test::Iops).part_of(&id), None);
-    assert_eq!(setup(Test::Iops).part_of("iops/purge"), Some(("", "purge")));
+    assert_eq!(setup(SniaTest::Iops).part_of(&id), None);
+    assert_eq!(
+        setup(SniaTest::Iops).part_of("iops/purge"),
+        Some(("", "purge"))
+    );
+}
+
+#[test]
+fn the_same_test_in_two_steps_has_stages_of_its_own_in_each() {
+    let of_step = |scope: &str| Setup {
+        scope: scope.to_owned(),
+        ..setup(SniaTest::Iops)
+    };
+    let id = of_step("cold/").stage_id("", "round-01");
+    assert_eq!(id, "cold/iops/round-01");
+    assert_eq!(of_step("cold/").part_of(&id), Some(("", "round-01")));
+    assert_eq!(of_step("warm/").part_of(&id), None);
+    assert_eq!(setup(SniaTest::Iops).part_of(&id), None);
+    assert_eq!(of_step("cold/").title(), "IOPS (cold)");
 }
 
 #[test]
 fn level_rounds_are_steady_at_the_fifth() {
-    let found = rounds(setup(Test::Iops), [1000.0; 5]);
+    let found = rounds(setup(SniaTest::Iops), [1000.0; 5]);
     let part = &found.parts[0];
-    assert!(found.attained && part.ending == Ending::Attained && part.is_over());
+    assert!(found.attained && part.ending == PartEnding::Attained && part.is_over());
     assert_eq!(part.window, Some((1, 5)));
     assert_eq!(part.tracked.len(), 3);
     let determination = part.tracked[0].determination.as_ref().unwrap();
@@ -197,14 +223,14 @@ fn level_rounds_are_steady_at_the_fifth() {
     assert_eq!(determination.window.correlation, None);
     assert_eq!(part.cells.len(), 56);
     assert_eq!(
-        rounds(setup(Test::Iops), [1000.0; 4]).parts[0].ending,
-        Ending::Unfinished
+        rounds(setup(SniaTest::Iops), [1000.0; 4]).parts[0].ending,
+        PartEnding::Unfinished
     );
 }
 
 #[test]
 fn reads_and_writes_are_added_up_never_averaged() {
-    let found = rounds(setup(Test::Iops), [1000.0; 5]);
+    let found = rounds(setup(SniaTest::Iops), [1000.0; 5]);
     let mixed = found.parts[0]
         .cells
         .iter()
@@ -223,7 +249,7 @@ fn a_device_that_settles_has_the_first_window_that_holds() {
     ];
     // Rounds 6 to 10: range 10 of 1002. Rounds 5 to 9: 200 of 1042, 19.2 %, and
     // a slope of −41·4 = 164, 15.7 %.
-    let found = rounds(setup(Test::Iops), rates);
+    let found = rounds(setup(SniaTest::Iops), rates);
     assert_eq!(found.parts[0].window, Some((6, 10)));
 }
 
@@ -231,12 +257,12 @@ fn a_device_that_settles_has_the_first_window_that_holds() {
 fn a_drift_just_within_the_slope_limit_is_steady_and_one_just_beyond_is_not() {
     // y = 1000 + s·(x − 2) has the mean 1000 and the excursion 4·s, in data and fit.
     let line = |s: f64| (0..5).map(move |x| 1000.0 + s * (f64::from(x) - 2.0));
-    let within = rounds(setup(Test::Iops), line(25.0));
+    let within = rounds(setup(SniaTest::Iops), line(25.0));
     assert!(within.attained, "10 % is not more than 10 %");
     let window = within.parts[0].tracked[0].determination.as_ref().unwrap();
     assert_eq!(window.window.slope_excursion_percent, Some(10.0));
     assert_eq!(window.formula, "y = 25.000·x + 925.00");
-    let beyond = rounds(setup(Test::Iops), line(25.1));
+    let beyond = rounds(setup(SniaTest::Iops), line(25.1));
     assert!(!beyond.attained);
     let found = beyond.parts[0].tracked[0].determination.as_ref().unwrap();
     assert!(found.terms[0].holds && !found.terms[1].holds);
@@ -249,9 +275,9 @@ fn a_swing_just_within_the_data_limit_is_steady_and_one_just_beyond_is_not() {
         let low = 1000.0 - 0.4 * range;
         [low, low + range, low, low + range, low]
     };
-    let within = rounds(setup(Test::Iops), swing(200.0));
+    let within = rounds(setup(SniaTest::Iops), swing(200.0));
     assert!(within.attained, "{:?}", within.parts[0].tracked[0]);
-    let beyond = rounds(setup(Test::Iops), swing(200.1));
+    let beyond = rounds(setup(SniaTest::Iops), swing(200.1));
     assert!(!beyond.attained);
     let found = beyond.parts[0].tracked[0].determination.as_ref().unwrap();
     assert!(!found.terms[0].holds && found.terms[1].holds);
@@ -259,7 +285,7 @@ fn a_swing_just_within_the_data_limit_is_steady_and_one_just_beyond_is_not() {
 
 #[test]
 fn all_tracked_variables_have_to_be_steady_over_the_same_window() {
-    let mut collector = Collector::new(setup(Test::Iops));
+    let mut collector = RoundCollector::new(setup(SniaTest::Iops));
     // The 4k writes are steady from round 1 on, the 64k mix from round 4 on.
     for n in 1..=8 {
         round(&mut collector, "", n, |cell| {
@@ -274,11 +300,14 @@ fn all_tracked_variables_have_to_be_steady_over_the_same_window() {
 
 #[test]
 fn what_never_settles_is_not_attained_after_the_last_round_and_its_window_says_so() {
-    let found = rounds(setup(Test::Iops), (0..25).map(|n| 100.0 * 1.1_f64.powi(n)));
+    let found = rounds(
+        setup(SniaTest::Iops),
+        (0..25).map(|n| 100.0 * 1.1_f64.powi(n)),
+    );
     let part = &found.parts[0];
     assert_eq!(
         (part.ending, part.attained, part.rounds),
-        (Ending::NotAttained, false, 25)
+        (PartEnding::NotAttained, false, 25)
     );
     assert_eq!(
         part.window,
@@ -287,24 +316,24 @@ fn what_never_settles_is_not_attained_after_the_last_round_and_its_window_says_s
     );
     assert!(!part.tracked[0].determination.as_ref().unwrap().holds);
     let soft = Setup {
-        limits: Limits {
+        limits: RoundLimits {
             soft: true,
-            ..Limits::SNIA
+            ..RoundLimits::SNIA
         },
-        ..setup(Test::Iops)
+        ..setup(SniaTest::Iops)
     };
     let grows = |n: i32| 100.0 * 1.1_f64.powi(n.min(26));
     let goes_on = rounds(soft.clone(), (0..28).map(grows));
-    assert_eq!(goes_on.parts[0].ending, Ending::Unfinished);
+    assert_eq!(goes_on.parts[0].ending, PartEnding::Unfinished);
     assert!(goes_on.parts[0].is_late(&soft));
     let late = rounds(soft, (0..40).map(grows));
-    assert_eq!(late.parts[0].ending, Ending::AttainedLate);
+    assert_eq!(late.parts[0].ending, PartEnding::AttainedLate);
     assert!(late.attained);
 }
 
 #[test]
 fn a_window_with_a_failed_cell_or_without_io_is_never_steady() {
-    let mut collector = Collector::new(setup(Test::Iops));
+    let mut collector = RoundCollector::new(setup(SniaTest::Iops));
     for n in 1..=5 {
         let setup = collector.setup().clone();
         collector.take(&stage(&setup, "", n));
@@ -314,24 +343,26 @@ fn a_window_with_a_failed_cell_or_without_io_is_never_steady() {
                 collector.take(&Event::Failure(Failure::new(FailureKind::Io, "EIO")));
             }
             collector.take(&finished(cell, 1000.0));
+            collector.take(&STEP_ENDED);
         }
         collector.take(&ended(&setup, "", n));
     }
     let found = find(&collector);
-    assert_eq!(found.parts[0].ending, Ending::Unfinished);
+    assert_eq!(found.parts[0].ending, PartEnding::Unfinished);
     assert!(found.parts[0].tracked[1].determination.is_none());
-    assert!(!rounds(setup(Test::Iops), [0.0; 5]).attained);
+    assert!(!rounds(setup(SniaTest::Iops), [0.0; 5]).attained);
 }
 
 #[test]
 fn a_round_that_was_broken_off_is_measured_anew_and_the_gap_is_told() {
-    let mut collector = Collector::new(setup(Test::Iops));
+    let mut collector = RoundCollector::new(setup(SniaTest::Iops));
     round(&mut collector, "", 1, |_| 1000.0);
     let setup = collector.setup().clone();
     collector.take(&stage(&setup, "", 2));
     let cells = setup.cells("");
     collector.take(&step(cells[0]));
     collector.take(&finished(cells[0], 5.0));
+    collector.take(&STEP_ENDED);
     collector.take(&step(cells[1]));
     collector.take(&finished(cells[1], 5.0));
     collector.take(&Event::Resumed {
@@ -361,7 +392,7 @@ fn a_round_that_was_broken_off_is_measured_anew_and_the_gap_is_told() {
 #[test]
 fn the_criterion_of_fio_tests_wants_every_cell_to_keep_fios_rule() {
     let all_cells = Setup {
-        criterion: Criterion::AllCells,
+        criterion: TrackedVariable::AllCells,
         cell_ms: 10_000,
         cell_rule: CellRule {
             mean_percent: 20.0,
@@ -369,10 +400,10 @@ fn the_criterion_of_fio_tests_wants_every_cell_to_keep_fios_rule() {
             slope_percent: 10.0,
             slope_ms: 10_000,
         },
-        ..setup(Test::Latency)
+        ..setup(SniaTest::Latency)
     };
     let run = |noisy_round: u32| {
-        let mut collector = Collector::new(all_cells.clone());
+        let mut collector = RoundCollector::new(all_cells.clone());
         for n in 1..=6 {
             let setup = collector.setup().clone();
             collector.take(&stage(&setup, "", n));
@@ -383,6 +414,7 @@ fn the_criterion_of_fio_tests_wants_every_cell_to_keep_fios_rule() {
                     collector.take(&event);
                 }
                 collector.take(&finished(cell, 1000.0));
+                collector.take(&STEP_ENDED);
             }
             collector.take(&ended(&setup, "", n));
         }
@@ -412,7 +444,7 @@ fn the_criterion_of_fio_tests_wants_every_cell_to_keep_fios_rule() {
 #[test]
 fn latencies_are_averages_of_rounds_and_their_tail_is_of_merged_histograms() {
     let found = rounds(
-        setup(Test::Latency),
+        setup(SniaTest::Latency),
         [1000.0, 1010.0, 990.0, 1000.0, 1000.0],
     );
     assert!(found.attained);
@@ -427,7 +459,7 @@ fn latencies_are_averages_of_rounds_and_their_tail_is_of_merged_histograms() {
 
 #[test]
 fn throughput_has_a_part_for_each_block_size() {
-    let mut collector = Collector::new(setup(Test::Throughput));
+    let mut collector = RoundCollector::new(setup(SniaTest::Throughput));
     for n in 1..=5 {
         round(&mut collector, "1024k", n, |_| 1000.0);
     }
@@ -449,11 +481,11 @@ fn write_saturation_is_not_steady_before_the_range_was_written_once() {
         capacity_bytes: 1000 * 60 * 4096 * 10,
         active_bytes: 1000 * 60 * 4096 * 10,
         samples_a_round: 1,
-        ..setup(Test::Wsat)
+        ..setup(SniaTest::Wsat)
     };
     // Ten samples of a minute at 1000 IOPS are one drive fill.
     let found = rounds(small.clone(), [1000.0; 14]);
-    assert_eq!(found.parts[0].ending, Ending::Unfinished);
+    assert_eq!(found.parts[0].ending, PartEnding::Unfinished);
     let found = rounds(small.clone(), [1000.0; 15]);
     assert_eq!(found.parts[0].window, Some((11, 15)));
     let saturation = found.parts[0].saturation.as_ref().unwrap();
@@ -463,7 +495,7 @@ fn write_saturation_is_not_steady_before_the_range_was_written_once() {
     let found = rounds(small.clone(), falls);
     let saturation = found.parts[0].saturation.as_ref().unwrap();
     assert_eq!(saturation.ended_by, Some("the capacity it may write"));
-    assert_eq!(found.parts[0].ending, Ending::NotAttained);
+    assert_eq!(found.parts[0].ending, PartEnding::NotAttained);
     let short = Setup {
         stop_ms: 120_000,
         ..small
@@ -481,14 +513,14 @@ fn what_differs_from_the_specification_is_told() {
         cell_ms: 1000,
         active_bytes: 4 << 20,
         fill_loops: 1,
-        limits: Limits {
+        limits: RoundLimits {
             data_percent: 100.0,
             slope_percent: 100.0,
             window: 2,
             max_rounds: 2,
             soft: false,
         },
-        ..setup(Test::Iops)
+        ..setup(SniaTest::Iops)
     };
     let told = debug.deviations();
     assert_eq!(told.len(), 5, "{told:#?}");
@@ -496,7 +528,7 @@ fn what_differs_from_the_specification_is_told() {
 
 #[test]
 fn a_drive_with_blocks_of_4_kib_has_no_cells_of_half_a_kib() {
-    let mut setup = Setup::specified(Test::Iops, Class::Enterprise, 1 << 30);
+    let mut setup = Setup::specified(SniaTest::Iops, DriveClass::Enterprise, 1 << 30);
     setup.fit_blocks(512);
     assert_eq!(setup.cells("").len(), 56);
     assert_eq!(setup.deviations().len(), 0, "{:?}", setup.deviations());
@@ -512,7 +544,7 @@ fn no_percentile_is_beyond_the_greatest_latency() {
     lat.add(8_020_000, 10);
     let bucket = lat.percentile_ns(100.0).unwrap();
     let cell = CellFigures {
-        cell: Cell {
+        cell: SniaCell {
             reads_percent: 0,
             block_bytes: 4096,
         },

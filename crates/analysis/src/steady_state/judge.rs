@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::twofold::Twofold;
-use super::{Outcome, Rule, Term, Value, Verdict, Window};
+use super::{FittedWindow, SeriesValue, SteadyOutcome, SteadyVerdict, Term, WindowRule};
 
 /// Judges a series value by value.
 ///
@@ -11,11 +11,11 @@ use super::{Outcome, Rule, Term, Value, Verdict, Window};
 /// from one window to the next, least and greatest are kept in queues. Memory
 /// is for the values of one window.
 #[derive(Debug, Clone)]
-pub struct Judge {
-    rule: Rule,
+pub struct SteadyJudge {
+    rule: WindowRule,
     taken: usize,
     missing: usize,
-    values: VecDeque<Value>,
+    values: VecDeque<SeriesValue>,
     missing_in_window: usize,
     /// Σ y.
     sum: Twofold,
@@ -25,15 +25,15 @@ pub struct Judge {
     squares: Twofold,
     least: Extreme,
     most: Extreme,
-    steady: Option<Window>,
-    last: Option<Window>,
-    closest: Option<(f64, Window)>,
+    steady: Option<FittedWindow>,
+    last: Option<FittedWindow>,
+    closest: Option<(f64, FittedWindow)>,
 }
 
-impl Judge {
+impl SteadyJudge {
     /// A judge that has seen nothing.
     #[must_use]
-    pub fn new(rule: Rule) -> Self {
+    pub fn new(rule: WindowRule) -> Self {
         Self {
             rule,
             taken: 0,
@@ -53,7 +53,7 @@ impl Judge {
 
     /// Takes the next value. True as soon as a window was steady within the
     /// rounds of the rule, and from then on.
-    pub fn take(&mut self, value: Value) -> bool {
+    pub fn take(&mut self, value: SeriesValue) -> bool {
         self.taken += 1;
         self.missing += usize::from(figure(&value).is_none());
         if self.steady.is_none() {
@@ -77,25 +77,25 @@ impl Judge {
         !self.attained() && max.is_some_and(|max| self.taken >= max)
     }
 
-    fn is_in_time(&self, window: &Window) -> bool {
+    fn is_in_time(&self, window: &FittedWindow) -> bool {
         self.rule.max_rounds().is_none_or(|max| window.last <= max)
     }
 
     /// The verdict on what was taken so far.
     #[must_use]
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> SteadyVerdict {
         let outcome = match &self.steady {
-            Some(window) if self.is_in_time(window) => Outcome::Attained,
-            Some(_) => Outcome::TooLate,
-            None if self.taken < self.rule.window() => Outcome::TooShort,
-            None if self.closest.is_none() => Outcome::NoValues,
-            None => Outcome::NotAttained,
+            Some(window) if self.is_in_time(window) => SteadyOutcome::Attained,
+            Some(_) => SteadyOutcome::TooLate,
+            None if self.taken < self.rule.window() => SteadyOutcome::TooShort,
+            None if self.closest.is_none() => SteadyOutcome::NoValues,
+            None => SteadyOutcome::NotAttained,
         };
         let window = self.steady.or(self.last);
         let terms = window.map(|window| self.rule.terms(&window).collect());
         let closest = self.closest.filter(|_| self.steady.is_none());
-        Verdict {
-            attained: outcome == Outcome::Attained,
+        SteadyVerdict {
+            attained: outcome == SteadyOutcome::Attained,
             outcome,
             rule: self.rule,
             rule_name: self.rule.name(),
@@ -109,7 +109,7 @@ impl Judge {
 
     /// Moves the window on by one. A missing value stands as 0 in the sums: no
     /// window is judged while it is in it.
-    fn slide(&mut self, value: Value) {
+    fn slide(&mut self, value: SeriesValue) {
         if self.values.len() == self.rule.window() {
             let gone = self.values.pop_front();
             let figure_gone = gone.as_ref().and_then(figure);
@@ -157,7 +157,7 @@ impl Judge {
         }
     }
 
-    fn window(&self) -> Option<Window> {
+    fn window(&self) -> Option<FittedWindow> {
         let (first, last) = (self.values.front()?, self.values.back()?);
         let n = self.values.len() as f64;
         let (min, max) = (-self.least.value()?, self.most.value()?);
@@ -178,7 +178,7 @@ impl Judge {
         let above = Twofold::product(max, n).minus(self.sum).value();
         let below = self.sum.minus(Twofold::product(min, n)).value();
         let range = max - min;
-        Some(Window {
+        Some(FittedWindow {
             first: self.taken + 1 - self.values.len(),
             last: self.taken,
             begin_ms: first.begin_ms,
@@ -202,8 +202,8 @@ impl Judge {
 }
 
 /// Judges a whole series.
-pub fn judge(rule: Rule, values: impl IntoIterator<Item = Value>) -> Verdict {
-    let mut judge = Judge::new(rule);
+pub fn judge(rule: WindowRule, values: impl IntoIterator<Item = SeriesValue>) -> SteadyVerdict {
+    let mut judge = SteadyJudge::new(rule);
     for value in values {
         judge.take(value);
     }
@@ -211,7 +211,7 @@ pub fn judge(rule: Rule, values: impl IntoIterator<Item = Value>) -> Verdict {
 }
 
 /// The figure of a value, when it is one.
-fn figure(value: &Value) -> Option<f64> {
+fn figure(value: &SeriesValue) -> Option<f64> {
     value.value.filter(|value| value.is_finite())
 }
 

@@ -1,13 +1,13 @@
 //! From the events of a run to the rounds that are judged.
 
-use fathom_model::{Direction, Event, Histogram, JobResult, Point, Results, RunStatus, Sample};
+use fathom_model::{Direction, Event, Histogram, JobResult, Outcome, Point, Results, Sample};
 
-use super::{Metric, Value};
+use super::{Metric, SeriesValue};
 use crate::rate::Rate;
 
 /// What a round is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Span {
+pub enum RoundSpan {
     /// Each interval of the samples.
     Interval,
     /// So many ms of samples. A round ends with the interval whose end comes
@@ -23,7 +23,7 @@ pub struct Ask {
     /// What is judged; each is gathered on the same run of I/O.
     pub metrics: Vec<Metric>,
     /// What a round is.
-    pub span: Span,
+    pub span: RoundSpan,
     /// Only the jobs of this name; `None`: all together.
     pub job: Option<String>,
     /// Only this direction; `None`: all that move data together.
@@ -36,7 +36,7 @@ impl Ask {
     pub fn of(metrics: impl Into<Vec<Metric>>) -> Self {
         Self {
             metrics: metrics.into(),
-            span: Span::Interval,
+            span: RoundSpan::Interval,
             job: None,
             dir: None,
         }
@@ -54,7 +54,7 @@ impl Ask {
 
 /// One round.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Round {
+pub struct SteadyRound {
     /// Begin, ms since the run's start.
     pub begin_ms: u64,
     /// End, ms since the run's start.
@@ -65,18 +65,18 @@ pub struct Round {
 
 /// The rounds of one step of a run, or of one point of a campaign.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Series {
+pub struct RoundSeries {
     /// The step's name; the point's id; empty when the run has but one step.
     pub name: String,
     /// In their order.
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<SteadyRound>,
     /// Rest of an interval or round at the end, too short to be one, in ms.
     pub left_over_ms: u64,
     /// The repetition of each round, where rounds are those of a point.
     repetitions: Vec<u32>,
 }
 
-impl Series {
+impl RoundSeries {
     fn new(name: String) -> Self {
         Self {
             name,
@@ -87,8 +87,8 @@ impl Series {
     }
 
     /// The values of the metric at `place` in [`Ask::metrics`].
-    pub fn values(&self, place: usize) -> impl Iterator<Item = Value> + '_ {
-        self.rounds.iter().map(move |round| Value {
+    pub fn values(&self, place: usize) -> impl Iterator<Item = SeriesValue> + '_ {
+        self.rounds.iter().map(move |round| SeriesValue {
             begin_ms: round.begin_ms,
             end_ms: round.end_ms,
             value: round.values.get(place).copied().flatten(),
@@ -109,11 +109,11 @@ impl Series {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rounds {
     ask: Ask,
-    series: Vec<Series>,
+    series: Vec<RoundSeries>,
     names: Vec<String>,
     /// Time of the last interval.
     now_ms: u64,
-    interval: Interval,
+    interval: OpenRound,
     round: Filling,
     /// Idle intervals while other jobs were at work: they count once it is
     /// known that the jobs asked for were not over.
@@ -121,12 +121,12 @@ pub struct Rounds {
     /// Longest interval so far.
     longest_ms: u64,
     /// The measurement of a point that goes on.
-    attempt: Option<Attempt>,
+    attempt: Option<PointAttempt>,
 }
 
 /// Samples of the interval in progress.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Interval {
+struct OpenRound {
     rate: Rate,
     span_ms: u64,
     wanted: bool,
@@ -148,11 +148,10 @@ struct Filling {
 
 /// One measurement of a point.
 #[derive(Debug, Clone, PartialEq)]
-struct Attempt {
+struct PointAttempt {
     point: Point,
     begin_ms: u64,
-    round: Option<Round>,
-    failed: bool,
+    round: Option<SteadyRound>,
 }
 
 impl Rounds {
@@ -164,7 +163,7 @@ impl Rounds {
             series: Vec::new(),
             names: Vec::new(),
             now_ms: 0,
-            interval: Interval::default(),
+            interval: OpenRound::default(),
             round: Filling::default(),
             idle: Vec::new(),
             longest_ms: 0,
@@ -179,36 +178,27 @@ impl Rounds {
             Event::Step {
                 of, name, point, ..
             } => self.step(*of, name, point.as_deref()),
-            Event::Skipped { .. } => self.end_attempt(),
+            Event::StepEnded { outcome } => self.end_attempt(*outcome),
             Event::Jobs { names, .. } => self.names.clone_from(names),
-            Event::Sample(sample) if self.ask.span != Span::Point => self.sample(sample),
+            Event::Sample(sample) if self.ask.span != RoundSpan::Point => self.sample(sample),
             Event::Interval { t_ms, .. } => self.interval(*t_ms),
-            Event::Failure(_) => {
-                if let Some(attempt) = &mut self.attempt {
-                    attempt.failed = true;
-                }
-            }
             Event::Finished { results } => self.finished(results),
-            // What was stopped is measured again.
-            Event::Ended {
-                status: RunStatus::Interrupted,
-            }
-            | Event::Resumed { .. } => self.attempt = None,
-            Event::Ended { .. } => self.end_attempt(),
+            // What was broken off is measured again.
+            Event::Ended { .. } | Event::Resumed { .. } => self.attempt = None,
             _ => {}
         }
     }
 
     /// What has been gathered so far.
     #[must_use]
-    pub fn series(&self) -> &[Series] {
+    pub fn series(&self) -> &[RoundSeries] {
         &self.series
     }
 
     /// Everything; the end of a record is the end of what it measured last,
     /// unless it says that it was interrupted.
     #[must_use]
-    pub fn finish(self) -> Vec<Series> {
+    pub fn finish(self) -> Vec<RoundSeries> {
         let mut series = self.series;
         if let Some(last) = series.last_mut() {
             last.left_over_ms += self.round.length_ms;
@@ -218,17 +208,16 @@ impl Rounds {
     }
 
     fn step(&mut self, of: u32, name: &str, point: Option<&Point>) {
-        self.end_attempt();
+        self.attempt = None;
         self.round = Filling::default();
-        self.interval = Interval::default();
+        self.interval = OpenRound::default();
         self.idle.clear();
         self.longest_ms = 0;
-        if self.ask.span == Span::Point {
-            self.attempt = point.map(|point| Attempt {
+        if self.ask.span == RoundSpan::Point {
+            self.attempt = point.map(|point| PointAttempt {
                 point: point.clone(),
                 begin_ms: self.now_ms,
                 round: None,
-                failed: false,
             });
             return;
         }
@@ -241,7 +230,7 @@ impl Rounds {
         // Measured again: the last attempt counts.
         let is_point = point.is_some();
         self.series.retain(|s| !is_point || s.name != name);
-        self.series.push(Series::new(name));
+        self.series.push(RoundSeries::new(name));
     }
 
     fn sample(&mut self, sample: &Sample) {
@@ -257,7 +246,7 @@ impl Rounds {
 
     fn interval(&mut self, t_ms: u64) {
         let began_ms = std::mem::replace(&mut self.now_ms, t_ms);
-        if self.ask.span == Span::Point {
+        if self.ask.span == RoundSpan::Point {
             return;
         }
         let interval = std::mem::take(&mut self.interval);
@@ -283,7 +272,7 @@ impl Rounds {
     /// Adds an interval to the round.
     fn add(&mut self, begin_ms: u64, end_ms: u64, rate: &Rate) {
         if self.series.is_empty() {
-            self.series.push(Series::new(String::new()));
+            self.series.push(RoundSeries::new(String::new()));
         }
         let length_ms = end_ms - begin_ms;
         self.longest_ms = self.longest_ms.max(length_ms);
@@ -296,8 +285,8 @@ impl Rounds {
         round.bw_bytes_ms += rate.bw_bytes * length_ms as f64;
         round.clat.merge(&rate.clat);
         let wanted_ms = match self.ask.span {
-            Span::Time(ms) => ms,
-            Span::Interval | Span::Point => 0,
+            RoundSpan::Time(ms) => ms,
+            RoundSpan::Interval | RoundSpan::Point => 0,
         };
         // The rest behind the last whole interval is no interval.
         let wanted_ms = wanted_ms.max(self.longest_ms).max(1);
@@ -308,7 +297,7 @@ impl Rounds {
         let values = self.ask.metrics.iter().map(|&metric| full.figure(metric));
         let values = values.collect();
         if let Some(series) = self.series.last_mut() {
-            series.rounds.push(Round {
+            series.rounds.push(SteadyRound {
                 begin_ms: full.begin_ms,
                 end_ms,
                 values,
@@ -321,7 +310,7 @@ impl Rounds {
         let end_ms = self.now_ms;
         if let Some(attempt) = &mut self.attempt {
             let metrics = self.ask.metrics.iter();
-            attempt.round = Some(Round {
+            attempt.round = Some(SteadyRound {
                 begin_ms: attempt.begin_ms.min(end_ms),
                 end_ms,
                 values: metrics.map(|&metric| figures.figure(metric)).collect(),
@@ -331,8 +320,9 @@ impl Rounds {
 
     /// Keeps the round of a measurement that was good; a repetition that was
     /// measured again replaces what there was.
-    fn end_attempt(&mut self) {
-        let Some(attempt) = self.attempt.take().filter(|attempt| !attempt.failed) else {
+    fn end_attempt(&mut self, outcome: Outcome) {
+        let attempt = self.attempt.take();
+        let Some(attempt) = attempt.filter(|_| outcome == Outcome::Complete) else {
             return;
         };
         let Some(round) = attempt.round else {
@@ -340,7 +330,7 @@ impl Rounds {
         };
         let known = self.series.iter().position(|s| s.name == attempt.point.id);
         let place = known.unwrap_or_else(|| {
-            self.series.push(Series::new(attempt.point.id));
+            self.series.push(RoundSeries::new(attempt.point.id));
             self.series.len() - 1
         });
         let series = &mut self.series[place];

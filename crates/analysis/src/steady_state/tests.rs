@@ -1,11 +1,11 @@
 use fathom_model::{Direction, Event, Histogram, Point, Results, RunStatus, Sample};
-use fathom_model::{DirectionResult, JobResult};
+use fathom_model::{DirectionResult, JobResult, with_step_ends};
 use proptest::prelude::*;
 
 use super::*;
 
-fn values(figures: impl IntoIterator<Item = f64>) -> Vec<Value> {
-    let value = |(second, figure): (u64, f64)| Value {
+fn values(figures: impl IntoIterator<Item = f64>) -> Vec<SeriesValue> {
+    let value = |(second, figure): (u64, f64)| SeriesValue {
         begin_ms: second * 1000,
         end_ms: second * 1000 + 1000,
         value: Some(figure).filter(|figure| figure.is_finite()),
@@ -13,20 +13,20 @@ fn values(figures: impl IntoIterator<Item = f64>) -> Vec<Value> {
     (0..).zip(figures).map(value).collect()
 }
 
-fn judged(rule: Rule, figures: impl IntoIterator<Item = f64>) -> Verdict {
+fn judged(rule: WindowRule, figures: impl IntoIterator<Item = f64>) -> SteadyVerdict {
     judge(rule, values(figures))
 }
 
-fn fio(mean: impl Into<Option<f64>>, slope: impl Into<Option<f64>>, window: usize) -> Rule {
-    Rule::Fio {
+fn fio(mean: impl Into<Option<f64>>, slope: impl Into<Option<f64>>, window: usize) -> WindowRule {
+    WindowRule::Fio {
         mean_limit_percent: mean.into(),
         slope_limit_percent: slope.into(),
         window,
     }
 }
 
-fn snia(window: usize) -> Rule {
-    Rule::Snia {
+fn snia(window: usize) -> WindowRule {
+    WindowRule::Snia {
         data_limit_percent: SNIA_DATA_PERCENT,
         slope_limit_percent: SNIA_SLOPE_PERCENT,
         window,
@@ -49,7 +49,7 @@ fn the_worked_example_is_steady_by_fios_rule_and_not_by_snias() {
     assert_eq!(format!("{:.2}", term.measured_percent.unwrap()), "0.23");
 
     let verdict = judged(snia(60), line(823.0, 1.906, 60));
-    assert_eq!(verdict.outcome, Outcome::NotAttained);
+    assert_eq!(verdict.outcome, SteadyOutcome::NotAttained);
     let window = verdict.window.unwrap();
     assert!((window.mean - 823.0).abs() < 1e-9);
     assert!((window.slope_excursion - 112.454).abs() < 1e-9);
@@ -70,11 +70,11 @@ fn the_worked_example_is_steady_by_fios_rule_and_not_by_snias() {
 fn a_limit_that_is_reached_is_kept_by_snia_and_missed_by_fio() {
     // Range 20 of an average of 100; the fit is level.
     let flat = [90.0, 110.0, 100.0, 110.0, 90.0];
-    assert!(judged(Rule::SNIA, flat).attained);
-    assert!(!judged(Rule::SNIA, [89.0, 110.0, 101.0, 110.0, 90.0]).attained);
+    assert!(judged(WindowRule::SNIA, flat).attained);
+    assert!(!judged(WindowRule::SNIA, [89.0, 110.0, 101.0, 110.0, 90.0]).attained);
     // Slope 2.5 over 4 steps: 10 of an average of 100, exactly; then one more.
-    assert!(judged(Rule::SNIA, line(100.0, 2.5, 5)).attained);
-    assert!(!judged(Rule::SNIA, line(100.0, 2.5001, 5)).attained);
+    assert!(judged(WindowRule::SNIA, line(100.0, 2.5, 5)).attained);
+    assert!(!judged(WindowRule::SNIA, line(100.0, 2.5001, 5)).attained);
     assert!(!judged(fio(10.0, None, 5), flat).attained);
     assert!(judged(fio(10.001, None, 5), flat).attained);
     assert!(!judged(fio(None, 2.5, 5), line(100.0, 2.5, 5)).attained);
@@ -86,20 +86,23 @@ fn a_limit_that_is_reached_is_kept_by_snia_and_missed_by_fio() {
 #[test]
 fn a_drive_that_settles_is_steady_when_it_has() {
     let settle = |i: usize| 1000.0 + 3000.0 * (-(i as f64) / 3.0).exp();
-    let verdict = judged(Rule::SNIA, (0..25).map(settle));
+    let verdict = judged(WindowRule::SNIA, (0..25).map(settle));
     let window = verdict.window.unwrap();
     assert!(verdict.attained);
     assert_eq!((window.n, window.last - window.first), (5, 4));
     // The window before it was not.
     let before = (0..window.last - 1).map(settle);
-    assert_eq!(judged(Rule::SNIA, before).outcome, Outcome::NotAttained);
+    assert_eq!(
+        judged(WindowRule::SNIA, before).outcome,
+        SteadyOutcome::NotAttained
+    );
 }
 
 #[test]
 fn one_that_oscillates_never_is_and_the_closest_window_is_told() {
     let swing = |i: usize| 1000.0 + 200.0 * f64::from(if i.is_multiple_of(2) { 1 } else { -1 });
-    let verdict = judged(Rule::SNIA, (0..25).map(swing));
-    assert_eq!(verdict.outcome, Outcome::NotAttained);
+    let verdict = judged(WindowRule::SNIA, (0..25).map(swing));
+    assert_eq!(verdict.outcome, SteadyOutcome::NotAttained);
     assert!(!verdict.terms[0].holds && verdict.terms[1].holds);
     // The last window has 1040 as its mean, the one before 960: closest is the first.
     assert_eq!(verdict.window.unwrap().last, 25);
@@ -110,7 +113,7 @@ fn one_that_oscillates_never_is_and_the_closest_window_is_told() {
 fn one_that_gets_faster_for_ever_is_never_steady() {
     let faster = (0..200).map(|i| 1000.0 * 1.05f64.powi(i));
     let verdict = judged(snia(5), faster);
-    assert_eq!(verdict.outcome, Outcome::NotAttained);
+    assert_eq!(verdict.outcome, SteadyOutcome::NotAttained);
     assert!(!verdict.terms[1].holds);
 }
 
@@ -125,7 +128,7 @@ fn what_is_steady_after_the_last_round_is_too_late() {
             }
         })
     };
-    let mut judge = Judge::new(Rule::SNIA);
+    let mut judge = SteadyJudge::new(WindowRule::SNIA);
     let over: Vec<bool> = values(late(25))
         .into_iter()
         .map(|value| {
@@ -134,26 +137,26 @@ fn what_is_steady_after_the_last_round_is_too_late() {
         })
         .collect();
     assert!(over[24] && !over[23]);
-    assert_eq!(judge.verdict().outcome, Outcome::NotAttained);
-    let verdict = judged(Rule::SNIA, late(30));
-    assert_eq!(verdict.outcome, Outcome::TooLate);
+    assert_eq!(judge.verdict().outcome, SteadyOutcome::NotAttained);
+    let verdict = judged(WindowRule::SNIA, late(30));
+    assert_eq!(verdict.outcome, SteadyOutcome::TooLate);
     assert!(!verdict.attained && verdict.window.unwrap().last > 25);
 }
 
 /// fio says "attained" of it, with a criterion of -nan%.
 #[test]
 fn a_window_without_io_is_never_steady() {
-    for rule in [fio(20.0, 10.0, 5), Rule::SNIA] {
+    for rule in [fio(20.0, 10.0, 5), WindowRule::SNIA] {
         let verdict = judged(rule, [0.0; 10]);
-        assert_eq!(verdict.outcome, Outcome::NotAttained);
+        assert_eq!(verdict.outcome, SteadyOutcome::NotAttained);
         assert_eq!(verdict.terms[0].measured_percent, None);
         // Latencies: there is no value at all.
         let verdict = judged(rule, [f64::NAN; 10]);
-        assert_eq!(verdict.outcome, Outcome::NoValues);
+        assert_eq!(verdict.outcome, SteadyOutcome::NoValues);
         assert_eq!((verdict.missing, verdict.window), (10, None));
         let verdict = judged(rule, [1.0, 1.0, f64::NAN, 1.0, 1.0, 1.0, 1.0, 1.0]);
         assert_eq!(verdict.window.unwrap().first, 4);
-        assert_eq!(judged(rule, [5.0; 4]).outcome, Outcome::TooShort);
+        assert_eq!(judged(rule, [5.0; 4]).outcome, SteadyOutcome::TooShort);
     }
 }
 
@@ -168,7 +171,7 @@ fn metrics_are_named_as_people_do() {
 }
 
 /// What the definitions say, from the values of the window alone.
-fn plain(rule: Rule, values: &[f64]) -> (f64, f64, f64, f64) {
+fn plain(rule: WindowRule, values: &[f64]) -> (f64, f64, f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let middle = (n - 1.0) / 2.0;
@@ -182,13 +185,13 @@ fn plain(rule: Rule, values: &[f64]) -> (f64, f64, f64, f64) {
     let max = values.iter().copied().fold(f64::MIN, f64::max);
     let min = values.iter().copied().fold(f64::MAX, f64::min);
     match rule {
-        Rule::Fio { .. } => (
+        WindowRule::Fio { .. } => (
             mean,
             slope,
             100.0 * deviation / mean,
             100.0 * slope.abs() / mean,
         ),
-        Rule::Snia { .. } => {
+        WindowRule::Snia { .. } => {
             let excursion = slope.abs() * (n - 1.0);
             (
                 mean,
@@ -209,14 +212,14 @@ proptest! {
         limits in (1.0f64..200.0, 1.0f64..100.0),
     ) {
         let rule = if by_fio { fio(limits.0, limits.1, window) } else {
-            Rule::Snia {
+            WindowRule::Snia {
                 data_limit_percent: limits.0,
                 slope_limit_percent: limits.1,
                 window,
                 max_rounds: usize::MAX,
             }
         };
-        let mut judge = Judge::new(rule);
+        let mut judge = SteadyJudge::new(rule);
         for (place, value) in values(figures.iter().copied()).into_iter().enumerate() {
             let attained = judge.take(value);
             if place + 1 < window {
@@ -280,13 +283,13 @@ fn interval(t_ms: u64) -> Event {
     }
 }
 
-fn gather(ask: Ask, events: &[Event]) -> Vec<Series> {
+fn gather(ask: Ask, events: &[Event]) -> Vec<RoundSeries> {
     let mut rounds = Rounds::new(ask);
-    events.iter().for_each(|event| rounds.take(event));
+    with_step_ends(events.iter().cloned()).for_each(|event| rounds.take(&event));
     rounds.finish()
 }
 
-fn figures(series: &Series, place: usize) -> Vec<Option<f64>> {
+fn figures(series: &RoundSeries, place: usize) -> Vec<Option<f64>> {
     series.values(place).map(|value| value.value).collect()
 }
 
@@ -316,7 +319,7 @@ fn reads_and_writes_of_all_jobs_are_summed() {
     let b = gather(Ask { job, ..ask.clone() }, &events);
     assert_eq!(figures(&b[0], 0), [Some(100.0); 4]);
     let dir = Some(Direction::Read);
-    let span = Span::Time(2000);
+    let span = RoundSpan::Time(2000);
     let reads = gather(Ask { dir, span, ..ask }, &events);
     assert_eq!(figures(&reads[0], 0), [Some(100.0); 2]);
     assert_eq!(reads[0].round_ms(), 2000);
@@ -421,7 +424,7 @@ fn repetitions_of_a_point_are_rounds_and_what_was_stopped_is_none() {
         },
     ];
     let ask = Ask {
-        span: Span::Point,
+        span: RoundSpan::Point,
         ..Ask::of([Metric::Iops, Metric::Latency])
     };
     let [series] = &gather(ask, &events)[..] else {
@@ -435,7 +438,7 @@ fn repetitions_of_a_point_are_rounds_and_what_was_stopped_is_none() {
 
 #[test]
 fn a_run_is_watched_live_for_several_metrics() {
-    let mut watch = Watch::new(Rule::SNIA, Ask::of([Metric::Iops, Metric::Latency]));
+    let mut watch = SteadyWatch::new(WindowRule::SNIA, Ask::of([Metric::Iops, Metric::Latency]));
     let mut attained_at = None;
     for second in 1..=20u64 {
         let ios = 1000 / second.min(4);

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::Rule;
+use super::WindowRule;
 
 /// The values of a window and the straight line through them. The x of the line
 /// is the value's place in the window, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Window {
+pub struct FittedWindow {
     /// Place of its first value in the series, from 1.
     pub first: usize,
     /// Place of its last value: the round at which it is judged.
@@ -81,7 +81,7 @@ pub struct Term {
 }
 
 impl Term {
-    pub(super) fn new(term: TermKind, window: &Window, limit_percent: f64) -> Self {
+    pub(super) fn new(term: TermKind, window: &FittedWindow, limit_percent: f64) -> Self {
         let (measured, measured_percent, strict) = match term {
             TermKind::Deviation => (window.deviation, window.deviation_percent, true),
             TermKind::Slope => (window.slope.abs(), window.slope_percent, true),
@@ -118,7 +118,7 @@ impl Term {
 /// How it came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum SteadyOutcome {
     /// Attained.
     Attained,
     /// A window was steady only after the rounds that the rule gives: not attained.
@@ -134,15 +134,15 @@ pub enum Outcome {
 
 /// The judgement of one metric of one series.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Verdict {
+pub struct SteadyVerdict {
     /// Attained within the rule's own rounds.
     pub attained: bool,
     /// How it came out.
-    pub outcome: Outcome,
+    pub outcome: SteadyOutcome,
     /// The rule.
     #[serde(flatten)]
-    pub rule: Rule,
-    /// [`Rule::name`].
+    pub rule: WindowRule,
+    /// [`WindowRule::name`].
     pub rule_name: &'static str,
     /// Values that were looked at.
     pub rounds: usize,
@@ -150,10 +150,10 @@ pub struct Verdict {
     pub missing: usize,
     /// The first window that is steady; when none is, the last one, which is
     /// *not* steady. `None` when no window is full and without missing values.
-    pub window: Option<Window>,
+    pub window: Option<FittedWindow>,
     /// The terms of the rule in that window.
     pub terms: Vec<Term>,
     /// When no window is steady: the one that came closest to it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub closest: Option<Window>,
+    pub closest: Option<FittedWindow>,
 }

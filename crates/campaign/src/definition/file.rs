@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 
 use super::names::{is_symbol, is_word};
-use super::template::Block;
-use super::{Definitions, Pattern, TEMPLATES};
-use crate::error::{Fault, Place, meant};
-use crate::plan::Phase;
+use super::template::OptionsOf;
+use super::{Definitions, TEMPLATES, TextPattern};
+use crate::error::{Fault, FilePosition, meant};
+use crate::plan::DevicePhase;
 
 const TEST_FORMAT: &str = "fathom.test/1";
 const PROFILE_FORMAT: &str = "fathom.profile/1";
@@ -31,11 +31,11 @@ const TAKEN: [&str; 9] = [
 ];
 
 /// A text with its line.
-pub(crate) type Line = (String, Place);
+pub(crate) type Line = (String, FilePosition);
 
 /// A test: which points are measured, and what their job files are made of.
 #[derive(Debug)]
-pub(crate) struct Test {
+pub(crate) struct TestDefinition {
     /// The name of its file without the ending: the folder of its job files.
     pub(crate) name: String,
     pub(crate) about: String,
@@ -44,19 +44,19 @@ pub(crate) struct Test {
     /// When its series are guarded.
     pub(crate) guard: Option<Condition>,
     /// The phase of its points, if not that of the profile.
-    pub(crate) phase: Option<Phase>,
+    pub(crate) phase: Option<DevicePhase>,
     template: Line,
     /// The profiles it runs with; `None`: all.
     profiles: Option<Vec<Line>>,
     /// The path of a job file below the test's folder, one level each.
-    pub(crate) path: Vec<Pattern>,
+    pub(crate) path: Vec<TextPattern>,
     /// The option on the x axis.
     pub(crate) x: Line,
     /// The first one varies slowest.
     pub(crate) axes: Vec<Axis>,
-    pub(crate) options: Vec<Setting>,
+    pub(crate) options: Vec<JobSetting>,
     /// Options that differ for a profile, by its name.
-    pub(crate) overrides: Vec<(Line, Vec<Setting>)>,
+    pub(crate) overrides: Vec<(Line, Vec<JobSetting>)>,
 }
 
 /// A profile: what a job does to the device.
@@ -71,8 +71,8 @@ pub(crate) struct Profile {
     pub(crate) short: String,
     pub(crate) about: String,
     pub(crate) when: Option<Condition>,
-    pub(crate) phase: Phase,
-    pub(crate) options: Vec<Setting>,
+    pub(crate) phase: DevicePhase,
+    pub(crate) options: Vec<JobSetting>,
 }
 
 /// An expression over the symbols of the campaign's Kconfig.
@@ -86,9 +86,10 @@ impl Condition {
     /// What Kconfig says against it.
     pub(crate) fn fault(&self, error: &fathom_kconfig::Error) -> Fault {
         let line = error.position.as_ref().map_or(self.at.line, |at| at.line);
-        let place = Place {
+        let place = FilePosition {
             file: self.at.file.clone(),
             line,
+            column: 0,
         };
         let near = error.suggestion.as_ref();
         let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
@@ -100,12 +101,12 @@ impl Condition {
 #[derive(Debug)]
 pub(crate) struct Axis {
     pub(crate) option: String,
-    pub(crate) place: Place,
-    pub(crate) values: Values,
+    pub(crate) place: FilePosition,
+    pub(crate) values: AxisValues,
 }
 
 #[derive(Debug)]
-pub(crate) enum Values {
+pub(crate) enum AxisValues {
     /// From the first, doubling, up to the last.
     Range(Value, Value),
     /// These.
@@ -115,13 +116,13 @@ pub(crate) enum Values {
 }
 
 /// A value: a text with placeholders.
-pub(crate) type Value = Pattern;
+pub(crate) type Value = TextPattern;
 
 /// An option of a job file.
 #[derive(Debug)]
-pub(crate) struct Setting {
+pub(crate) struct JobSetting {
     pub(crate) option: String,
-    pub(crate) place: Place,
+    pub(crate) place: FilePosition,
     /// `None`: the option stands without a value.
     pub(crate) value: Option<Value>,
 }
@@ -137,7 +138,7 @@ struct TestFile {
     about: String,
     when: Option<Raw<String>>,
     guard: Option<Raw<String>>,
-    phase: Option<Phase>,
+    phase: Option<DevicePhase>,
     template: Raw<String>,
     profiles: Option<Vec<Raw<String>>>,
     path: Raw<String>,
@@ -174,7 +175,7 @@ struct ProfileFile {
     about: String,
     short: Option<String>,
     when: Option<Raw<String>>,
-    phase: Phase,
+    phase: DevicePhase,
     #[serde(default)]
     options: RawOptions,
 }
@@ -191,23 +192,24 @@ enum Scalar {
 }
 
 /// A file that is being read: gives places, collects faults.
-struct Reader<'a> {
+struct DefinitionReader<'a> {
     file: &'a str,
     text: &'a str,
     faults: &'a mut Vec<Fault>,
 }
 
-impl Reader<'_> {
-    fn place(&self, span: std::ops::Range<usize>) -> Place {
+impl DefinitionReader<'_> {
+    fn place(&self, span: std::ops::Range<usize>) -> FilePosition {
         let before = self.text.get(..span.start).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
-        Place {
+        FilePosition {
             file: self.file.into(),
             line: u32::try_from(line).unwrap_or(u32::MAX),
+            column: 0,
         }
     }
 
-    fn fault(&mut self, place: &Place, message: impl Into<String>) {
+    fn fault(&mut self, place: &FilePosition, message: impl Into<String>) {
         self.faults.push(Fault::new(place, message));
     }
 
@@ -249,28 +251,28 @@ impl Reader<'_> {
         })
     }
 
-    fn pattern(&mut self, text: &str, place: &Place) -> Option<Pattern> {
+    fn pattern(&mut self, text: &str, place: &FilePosition) -> Option<TextPattern> {
         let read = if text.contains(['\n', '\r']) {
             Err(Fault::new(place, "a value cannot have more than one line"))
         } else {
-            Pattern::new(text, place)
+            TextPattern::new(text, place)
         };
         read.map_err(|fault| self.faults.push(fault)).ok()
     }
 
     /// A number or text; an axis has no use for an option without a value.
-    fn value(&mut self, scalar: &Scalar, place: &Place) -> Option<Value> {
+    fn value(&mut self, scalar: &Scalar, place: &FilePosition) -> Option<Value> {
         match scalar {
             Scalar::Text(text) => self.pattern(text, place),
             Scalar::Number(number) => self.pattern(&number.to_string(), place),
             Scalar::Flag(_) => {
-                self.fault(place, "a number or a text is wanted here");
+                self.fault(place, "expected a number or a text");
                 None
             }
         }
     }
 
-    fn options(&mut self, raw: RawOptions) -> Vec<Setting> {
+    fn options(&mut self, raw: RawOptions) -> Vec<JobSetting> {
         let mut raw: Vec<(String, Raw<Scalar>)> = raw.into_iter().collect();
         // In the order in which they are written.
         raw.sort_by_key(|(_, value)| value.span().start);
@@ -283,7 +285,7 @@ impl Reader<'_> {
                 Scalar::Flag(false) => self.pattern("0", &place),
                 scalar => self.value(&scalar, &place),
             };
-            all.push(Setting {
+            all.push(JobSetting {
                 option,
                 place,
                 value,
@@ -294,7 +296,7 @@ impl Reader<'_> {
 
     /// Whether fio has such an option: what is mistyped here would stand in
     /// hundreds of job files.
-    fn option(&mut self, name: &str, place: &Place) {
+    fn option(&mut self, name: &str, place: &FilePosition) {
         if table().find(name).next().is_none() {
             let near = meant(name, table().names());
             let message = format!(
@@ -314,18 +316,18 @@ impl Reader<'_> {
             (Some(from), Some(to), None) => {
                 let (at_from, at_to) = (self.place(from.span()), self.place(to.span()));
                 let from = self.value(from.get_ref(), &at_from)?;
-                Values::Range(from, self.value(to.get_ref(), &at_to)?)
+                AxisValues::Range(from, self.value(to.get_ref(), &at_to)?)
             }
             (None, None, Some(values)) => {
                 let at = self.place(values.span());
                 match values.into_inner() {
-                    ListFile::Text(text) => Values::Text(self.pattern(&text, &at)?),
+                    ListFile::Text(text) => AxisValues::Text(self.pattern(&text, &at)?),
                     ListFile::List(list) => {
                         if list.is_empty() {
                             self.fault(&at, "the axis has no values");
                         }
                         let values = list.iter().filter_map(|value| self.value(value, &at));
-                        Values::List(values.collect())
+                        AxisValues::List(values.collect())
                     }
                 }
             }
@@ -361,9 +363,9 @@ pub(crate) fn is_plain(name: &str) -> bool {
         && !name.contains(|c: char| c == '/' || c.is_control())
 }
 
-impl Test {
+impl TestDefinition {
     pub(super) fn parse(file: &str, text: &str, faults: &mut Vec<Fault>) -> Option<Self> {
-        let mut reader = Reader { file, text, faults };
+        let mut reader = DefinitionReader { file, text, faults };
         let raw: TestFile = reader.parse()?;
         reader.format(&raw.format, TEST_FORMAT);
         let name = stem(file).to_owned();
@@ -373,7 +375,7 @@ impl Test {
             reader.fault(&at_path, message);
         }
         let levels = raw.path.get_ref().split('/');
-        let path: Vec<Pattern> = levels
+        let path: Vec<TextPattern> = levels
             .filter_map(|level| reader.pattern(level, &at_path))
             .collect();
         if path.len() < 2 {
@@ -435,7 +437,7 @@ impl Test {
         if !self.axes.is_empty() && !self.axes.iter().any(|axis| axis.option == *x) {
             faults.push(Fault::new(
                 at_x,
-                format!("x is {x}, which is none of the axes"),
+                format!("x is {x}, which is not one of the axes"),
             ));
         }
         let (name, place) = &self.template;
@@ -451,7 +453,7 @@ impl Test {
         let axes = self.axes.iter().map(|axis| (&axis.option, &axis.place));
         let options = self.own_options().map(|own| (&own.option, &own.place));
         for (option, place) in axes.chain(options) {
-            template.check_place((option, place), Block::Test, &known, faults);
+            template.check_place((option, place), OptionsOf::Test, &known, faults);
         }
         for profile in all
             .profiles
@@ -460,7 +462,7 @@ impl Test {
         {
             for own in &profile.options {
                 let own = (&own.option, &own.place);
-                template.check_place(own, Block::Profile, &known, faults);
+                template.check_place(own, OptionsOf::Profile, &known, faults);
             }
         }
     }
@@ -487,8 +489,8 @@ impl super::Template {
     /// Whether an option gets into the job file, and only once.
     fn check_place(
         &self,
-        (option, place): (&String, &Place),
-        block: Block,
+        (option, place): (&String, &FilePosition),
+        block: OptionsOf,
         known: &[&str],
         faults: &mut Vec<Fault>,
     ) {
@@ -508,8 +510,8 @@ impl super::Template {
             None if self.has(block) => {}
             None => {
                 let name = match block {
-                    Block::Test => super::template::TEST_OPTIONS,
-                    Block::Profile => super::template::PROFILE_OPTIONS,
+                    OptionsOf::Test => super::template::TEST_OPTIONS,
+                    OptionsOf::Profile => super::template::PROFILE_OPTIONS,
                 };
                 let message = format!(
                     "{} has no place for {option}: it needs a line {option}={{{{ {option} }}}} or \
@@ -527,14 +529,15 @@ impl super::Template {
 
 impl Profile {
     pub(super) fn parse(file: &str, text: &str, faults: &mut Vec<Fault>) -> Option<Self> {
-        let mut reader = Reader { file, text, faults };
+        let mut reader = DefinitionReader { file, text, faults };
         let raw: ProfileFile = reader.parse()?;
         reader.format(&raw.format, PROFILE_FORMAT);
         let stem = stem(file);
         let Some((number, name)) = stem.split_once('-').filter(|(_, name)| is_plain(name)) else {
-            let place = Place {
+            let place = FilePosition {
                 file: file.into(),
                 line: 0,
+                column: 0,
             };
             reader.fault(&place, "a profile's file is called NUMBER-NAME.toml");
             return None;

@@ -11,9 +11,11 @@ use std::path::Path;
 use crate::CampaignError;
 use crate::error::Fault;
 
-pub(crate) use file::{Axis, Condition, Profile, Setting, Test, Value, Values, is_plain};
-pub(crate) use pattern::Pattern;
-pub(crate) use template::{Block, Line, PROFILE_OPTIONS, TEST_OPTIONS, Template};
+pub(crate) use file::{
+    Axis, AxisValues, Condition, JobSetting, Profile, TestDefinition, Value, is_plain,
+};
+pub(crate) use pattern::TextPattern;
+pub(crate) use template::{OptionsOf, PROFILE_OPTIONS, TEST_OPTIONS, Template, TemplateLine};
 
 /// The folder of tests.
 pub const TESTS: &str = "tests";
@@ -26,7 +28,7 @@ pub const TEMPLATES: &str = "templates";
 #[derive(Debug)]
 pub(crate) struct Definitions {
     /// In the order of their files' names, as are the profiles.
-    pub(crate) tests: Vec<Test>,
+    pub(crate) tests: Vec<TestDefinition>,
     pub(crate) profiles: Vec<Profile>,
     pub(crate) templates: Vec<Template>,
 }
@@ -39,7 +41,7 @@ impl Definitions {
     pub(crate) fn read(folder: &Path) -> Result<Self, CampaignError> {
         let mut faults = Vec::new();
         let profiles = each(folder, PROFILES, ".toml", &mut faults, Profile::parse)?;
-        let tests = each(folder, TESTS, ".toml", &mut faults, Test::parse)?;
+        let tests = each(folder, TESTS, ".toml", &mut faults, TestDefinition::parse)?;
         let templates = each(folder, TEMPLATES, "", &mut faults, Template::parse)?;
         let all = Self {
             tests,

@@ -4,7 +4,8 @@
 use fathom_kconfig::Tree;
 
 use super::{
-    Definitions, Line, PROFILE_OPTIONS, Pattern, Setting, TEST_OPTIONS, Test, Value, Values,
+    AxisValues, Definitions, JobSetting, PROFILE_OPTIONS, TEST_OPTIONS, TemplateLine,
+    TestDefinition, TextPattern, Value,
 };
 use crate::error::{Fault, meant};
 
@@ -47,11 +48,11 @@ pub(crate) fn no_word<'a>(name: &str, options: impl Iterator<Item = &'a str>) ->
     )
 }
 
-impl Test {
+impl TestDefinition {
     /// Looks at every placeholder of the test and its template.
     pub(crate) fn check_names(&self, all: &Definitions, tree: &Tree, faults: &mut Vec<Fault>) {
         let options = self.option_names(all);
-        let mut look = |pattern: &Pattern, in_path: bool| {
+        let mut look = |pattern: &TextPattern, in_path: bool| {
             for name in pattern.names() {
                 let message = match name {
                     _ if options.contains(&name) => continue,
@@ -77,7 +78,7 @@ impl Test {
             .iter()
             .flat_map(|template| &template.lines)
         {
-            if let Line::Text { pattern, .. } = line {
+            if let TemplateLine::Text { pattern, .. } = line {
                 look(pattern, false);
             }
         }
@@ -107,16 +108,16 @@ impl Test {
     }
 
     /// Its options, those for single profiles included.
-    pub(super) fn own_options(&self) -> impl Iterator<Item = &Setting> {
+    pub(super) fn own_options(&self) -> impl Iterator<Item = &JobSetting> {
         let other = self.overrides.iter().flat_map(|(_, options)| options);
         self.options.iter().chain(other)
     }
 
     fn values(&self) -> impl Iterator<Item = &Value> {
         let of_axes = self.axes.iter().flat_map(|axis| match &axis.values {
-            Values::Range(from, to) => vec![from, to],
-            Values::List(list) => list.iter().collect(),
-            Values::Text(text) => vec![text],
+            AxisValues::Range(from, to) => vec![from, to],
+            AxisValues::List(list) => list.iter().collect(),
+            AxisValues::Text(text) => vec![text],
         });
         of_axes.chain(self.own_options().filter_map(|own| own.value.as_ref()))
     }

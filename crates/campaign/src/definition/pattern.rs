@@ -1,23 +1,23 @@
 //! Texts with placeholders: `{{ NAME }}`.
 
-use crate::error::{Fault, Place};
+use crate::error::{Fault, FilePosition};
 
 /// A text that waits for the values of its placeholders.
 #[derive(Debug, Clone)]
-pub(crate) struct Pattern {
-    place: Place,
-    parts: Vec<Part>,
+pub(crate) struct TextPattern {
+    place: FilePosition,
+    parts: Vec<PatternPart>,
 }
 
 #[derive(Debug, Clone)]
-enum Part {
+enum PatternPart {
     Text(String),
     Name(String),
 }
 
-impl Pattern {
+impl TextPattern {
     /// Reads one line of text.
-    pub(crate) fn new(text: &str, place: &Place) -> Result<Self, Fault> {
+    pub(crate) fn new(text: &str, place: &FilePosition) -> Result<Self, Fault> {
         let (mut parts, mut rest) = (Vec::new(), text);
         while let Some((before, after)) = rest.split_once("{{") {
             let Some((name, after)) = after.split_once("}}") else {
@@ -30,13 +30,13 @@ impl Pattern {
                 return Err(Fault::new(place, message));
             }
             if !before.is_empty() {
-                parts.push(Part::Text(before.to_owned()));
+                parts.push(PatternPart::Text(before.to_owned()));
             }
-            parts.push(Part::Name(name.to_owned()));
+            parts.push(PatternPart::Name(name.to_owned()));
             rest = after;
         }
         if !rest.is_empty() {
-            parts.push(Part::Text(rest.to_owned()));
+            parts.push(PatternPart::Text(rest.to_owned()));
         }
         Ok(Self {
             place: place.clone(),
@@ -45,15 +45,15 @@ impl Pattern {
     }
 
     /// Where it is written.
-    pub(crate) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &FilePosition {
         &self.place
     }
 
     /// The names of its placeholders.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Name(name) => Some(name.as_str()),
-            Part::Text(_) => None,
+            PatternPart::Name(name) => Some(name.as_str()),
+            PatternPart::Text(_) => None,
         })
     }
 
@@ -61,9 +61,9 @@ impl Pattern {
     pub(crate) fn only_name(&self) -> Option<&str> {
         let mut names = self.names();
         let name = names.next()?;
-        let blank = |part: &Part| match part {
-            Part::Text(text) => text.trim().is_empty(),
-            Part::Name(_) => true,
+        let blank = |part: &PatternPart| match part {
+            PatternPart::Text(text) => text.trim().is_empty(),
+            PatternPart::Name(_) => true,
         };
         (names.next().is_none() && self.parts.iter().all(blank)).then_some(name)
     }
@@ -71,7 +71,7 @@ impl Pattern {
     /// The text before the first placeholder.
     pub(crate) fn start(&self) -> &str {
         match self.parts.first() {
-            Some(Part::Text(text)) => text,
+            Some(PatternPart::Text(text)) => text,
             _ => "",
         }
     }
@@ -85,8 +85,8 @@ impl Pattern {
         let mut text = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(own) => text.push_str(own),
-                Part::Name(name) => {
+                PatternPart::Text(own) => text.push_str(own),
+                PatternPart::Name(name) => {
                     text += &value(name).map_err(|message| Fault::new(&self.place, message))?;
                 }
             }

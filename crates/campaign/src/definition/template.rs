@@ -2,8 +2,8 @@
 
 use fathom_engine::jobfile::table::table;
 
-use super::Pattern;
-use crate::error::{Fault, Place};
+use super::TextPattern;
+use crate::error::{Fault, FilePosition};
 
 /// Stands for the options of the test that have no line of their own.
 pub(crate) const TEST_OPTIONS: &str = "test.options";
@@ -15,35 +15,36 @@ pub(crate) const PROFILE_OPTIONS: &str = "profile.options";
 pub(crate) struct Template {
     /// The file's name in its folder.
     pub(crate) name: String,
-    pub(crate) place: Place,
-    pub(crate) lines: Vec<Line>,
+    pub(crate) place: FilePosition,
+    pub(crate) lines: Vec<TemplateLine>,
 }
 
 /// A line of a template.
 #[derive(Debug)]
-pub(crate) enum Line {
+pub(crate) enum TemplateLine {
     /// `{{ test.options }}` or `{{ profile.options }}`.
-    Block(Block),
+    Block(OptionsOf),
     /// Anything else.
     Text {
         /// The option that the line sets, by fio's own name for it.
         option: Option<String>,
-        pattern: Pattern,
+        pattern: TextPattern,
     },
 }
 
 /// Whose options stand in a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Block {
+pub(crate) enum OptionsOf {
     Test,
     Profile,
 }
 
 impl Template {
     pub(super) fn parse(file: &str, text: &str, faults: &mut Vec<Fault>) -> Option<Self> {
-        let place = |line| Place {
+        let place = |line| FilePosition {
             file: file.into(),
             line,
+            column: 0,
         };
         let mut lines = Vec::new();
         for (n, text) in text.lines().enumerate() {
@@ -62,10 +63,10 @@ impl Template {
     }
 
     /// The line that sets an option.
-    pub(crate) fn line_of(&self, option: &str) -> Option<&Pattern> {
+    pub(crate) fn line_of(&self, option: &str) -> Option<&TextPattern> {
         let canonical = table().canonical(option);
         self.lines.iter().find_map(|line| match line {
-            Line::Text {
+            TemplateLine::Text {
                 option: Some(own),
                 pattern,
             } if own == canonical => Some(pattern),
@@ -74,17 +75,17 @@ impl Template {
     }
 
     /// Whether it has a place for the other options of a test or profile.
-    pub(crate) fn has(&self, block: Block) -> bool {
-        let is_it = |line: &Line| matches!(line, Line::Block(own) if *own == block);
+    pub(crate) fn has(&self, block: OptionsOf) -> bool {
+        let is_it = |line: &TemplateLine| matches!(line, TemplateLine::Block(own) if *own == block);
         self.lines.iter().any(is_it)
     }
 }
 
-fn line(text: &str, place: &Place) -> Result<Line, Fault> {
-    let pattern = Pattern::new(text, place)?;
+fn line(text: &str, place: &FilePosition) -> Result<TemplateLine, Fault> {
+    let pattern = TextPattern::new(text, place)?;
     match pattern.only_name() {
-        Some(TEST_OPTIONS) => return Ok(Line::Block(Block::Test)),
-        Some(PROFILE_OPTIONS) => return Ok(Line::Block(Block::Profile)),
+        Some(TEST_OPTIONS) => return Ok(TemplateLine::Block(OptionsOf::Test)),
+        Some(PROFILE_OPTIONS) => return Ok(TemplateLine::Block(OptionsOf::Profile)),
         _ => {}
     }
     if let Some(name) = pattern
@@ -102,5 +103,5 @@ fn line(text: &str, place: &Place) -> Result<Line, Fault> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let option = (is_option && !option.is_empty() && option.chars().all(plain))
         .then(|| table().canonical(option).to_owned());
-    Ok(Line::Text { option, pattern })
+    Ok(TemplateLine::Text { option, pattern })
 }

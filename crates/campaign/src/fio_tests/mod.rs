@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use fathom_engine::fio::failures::{End, Evidence, judge};
-use fathom_engine::fio::import::{self, Format};
+use fathom_engine::fio::failures::{Evidence, FioEnd, judge};
+use fathom_engine::fio::import::{self, FioOutput};
 use fathom_engine::jobfile::{JobFile, table};
 use fathom_engine::regular;
 use fathom_model::{Failure, FailureKind, Point, Results};
@@ -19,19 +19,19 @@ use fathom_model::{Failure, FailureKind, Point, Results};
 /// Larger files are no reports of fio.
 const BYTES_MAX: u64 = 1 << 30;
 /// What fio-tests leaves of a job file, and what it says.
-const ENDINGS: [(&str, Kind); 6] = [
-    (".ini", Kind::JobFile),
-    (".ini.out", Kind::Out),
-    (".ini.json", Kind::Json),
-    (".ini.res", Kind::Res),
-    (".ini.OK", Kind::Ok),
-    (".ini.BAD", Kind::Bad),
+const ENDINGS: [(&str, TestKind); 6] = [
+    (".ini", TestKind::JobFile),
+    (".ini.out", TestKind::Out),
+    (".ini.json", TestKind::Json),
+    (".ini.res", TestKind::Res),
+    (".ini.OK", TestKind::Ok),
+    (".ini.BAD", TestKind::Bad),
 ];
 /// What it writes in place of an output when it only pretends to run.
 const DRY_RUN: &[u8] = b"This test never ran";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum TestKind {
     JobFile,
     Out,
     Json,
@@ -55,7 +55,7 @@ pub enum FioTestsError {
 
 /// One test, run or not.
 #[derive(Debug)]
-pub struct Test {
+pub struct FioTestsTest {
     /// Its job file without the ending, below the folder of all tests.
     pub name: String,
     /// The point it measured; `None` for pre-conditioning, rounds of the SNIA
@@ -78,15 +78,15 @@ pub struct Test {
 }
 
 /// The files of one test by their kind.
-type Files = BTreeMap<Kind, PathBuf>;
+type Files = BTreeMap<TestKind, PathBuf>;
 
 /// Whether files are results of fio-tests: exit codes, figures beside outputs,
 /// or outputs whose names tell depth and jobs.
 #[must_use]
 pub fn are_results(files: &[PathBuf]) -> bool {
     files.iter().any(|path| match split(path) {
-        Some((_, Kind::Ok | Kind::Bad | Kind::Res)) => true,
-        Some((stem, Kind::Out)) => {
+        Some((_, TestKind::Ok | TestKind::Bad | TestKind::Res)) => true,
+        Some((stem, TestKind::Out)) => {
             let told = names::settings(&stem);
             told.contains_key("iodepth") && told.contains_key("numjobs")
         }
@@ -98,7 +98,7 @@ pub fn are_results(files: &[PathBuf]) -> bool {
 /// of their names, and why others among them cannot be read. Other files are passed
 /// over.
 #[must_use]
-pub fn read(root: &Path, files: &[PathBuf]) -> (Vec<Test>, Vec<FioTestsError>) {
+pub fn read(root: &Path, files: &[PathBuf]) -> (Vec<FioTestsTest>, Vec<FioTestsError>) {
     let absolute = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     let above = names::numbered_end(&absolute);
     let mut found: BTreeMap<String, Files> = BTreeMap::new();
@@ -125,7 +125,7 @@ pub fn read(root: &Path, files: &[PathBuf]) -> (Vec<Test>, Vec<FioTestsError>) {
 }
 
 /// A path without the ending that fio-tests gave it, and which it was.
-fn split(path: &Path) -> Option<(String, Kind)> {
+fn split(path: &Path) -> Option<(String, TestKind)> {
     let text = path.to_str()?;
     let (ending, kind) = ENDINGS.iter().find(|(ending, _)| text.ends_with(ending))?;
     Some((text.strip_suffix(ending)?.to_owned(), *kind))
@@ -138,9 +138,9 @@ fn read_file(path: &Path) -> Result<Vec<u8>, FioTestsError> {
     })
 }
 
-fn test(id: String, files: &Files) -> Result<Test, FioTestsError> {
+fn test(id: String, files: &Files) -> Result<FioTestsTest, FioTestsError> {
     let mut settings = names::settings(&id);
-    if let Some(path) = files.get(&Kind::JobFile) {
+    if let Some(path) = files.get(&TestKind::JobFile) {
         settings.extend(written(&read_file(path)?, path));
     }
     let known = settings.contains_key("iodepth") || settings.contains_key("numjobs");
@@ -152,7 +152,7 @@ fn test(id: String, files: &Files) -> Result<Test, FioTestsError> {
         settings,
         repetition: 1,
     });
-    let mut test = Test {
+    let mut test = FioTestsTest {
         name: id,
         point,
         results: None,
@@ -160,7 +160,7 @@ fn test(id: String, files: &Files) -> Result<Test, FioTestsError> {
         failures: Vec::new(),
         not_run: None,
         notes: Vec::new(),
-        job_file: files.get(&Kind::JobFile).cloned(),
+        job_file: files.get(&TestKind::JobFile).cloned(),
         source: None,
     };
     test.take_results(files)?;
@@ -194,12 +194,12 @@ fn written(bytes: &[u8], path: &Path) -> Vec<(String, String)> {
     named.collect()
 }
 
-impl Test {
+impl FioTestsTest {
     fn take_results(&mut self, files: &Files) -> Result<(), FioTestsError> {
-        let output = [Kind::Out, Kind::Json]
+        let output = [TestKind::Out, TestKind::Json]
             .iter()
             .find_map(|kind| files.get(kind));
-        let figures = match files.get(&Kind::Res) {
+        let figures = match files.get(&TestKind::Res) {
             Some(path) => res::parse(&read_file(path)?),
             None => None,
         };
@@ -221,11 +221,12 @@ impl Test {
             }
         }
         let (has_ok, has_bad) = (
-            files.contains_key(&Kind::Ok),
-            files.contains_key(&Kind::Bad),
+            files.contains_key(&TestKind::Ok),
+            files.contains_key(&TestKind::Bad),
         );
         if self.results.is_none()
-            && let (Some(figures), Some(path), false) = (figures, files.get(&Kind::Res), has_bad)
+            && let (Some(figures), Some(path), false) =
+                (figures, files.get(&TestKind::Res), has_bad)
         {
             self.results = Some(figures.results());
             self.source = Some(path.clone());
@@ -254,13 +255,13 @@ impl Test {
     fn take_output(
         &mut self,
         path: &Path,
-        format: Format,
+        format: FioOutput,
         all: Vec<Results>,
-        figures: Option<&res::Figures>,
+        figures: Option<&res::SsvFigures>,
     ) {
         let mut results = all.into_iter().next_back().unwrap_or_default();
         last_states(&mut results);
-        if let (Format::Terse(_), Some(figures)) = (format, figures)
+        if let (FioOutput::Terse(_), Some(figures)) = (format, figures)
             && !figures.agree_with(&results)
         {
             let text = "its .res says something else than its output; the output is read";
@@ -273,7 +274,7 @@ impl Test {
 
     fn judge(&mut self, code: i32, messages: &[String], unreadable: Option<String>) {
         let verdict = judge(&Evidence {
-            end: End::Exited(code),
+            end: FioEnd::Exited(code),
             stopped: false,
             messages,
             results: self.results.as_ref(),
@@ -293,13 +294,17 @@ impl Test {
 /// The exit code in `.OK` or `.BAD`; 0 when neither is there, 1 when the one
 /// that tells of a failure cannot be understood.
 fn exit_code(files: &Files) -> Result<i32, FioTestsError> {
-    for (kind, otherwise) in [(Kind::Bad, 1), (Kind::Ok, 0)] {
+    for (kind, otherwise) in [(TestKind::Bad, 1), (TestKind::Ok, 0)] {
         if let Some(path) = files.get(&kind) {
             let bytes = read_file(path)?;
             let code = String::from_utf8_lossy(&bytes).trim().parse::<i32>();
             let code = code.unwrap_or(otherwise);
             // What `.BAD` says is not good even with a 0 in it.
-            return Ok(if kind == Kind::Bad { code.max(1) } else { code });
+            return Ok(if kind == TestKind::Bad {
+                code.max(1)
+            } else {
+                code
+            });
         }
     }
     Ok(0)
@@ -331,7 +336,7 @@ fn last_states(results: &mut Results) {
 }
 
 /// Fills in the x axes, which only all points of a series together tell.
-fn set_x(tests: &mut [Test]) {
+fn set_x(tests: &mut [FioTestsTest]) {
     let mut all: BTreeMap<String, Vec<BTreeMap<String, String>>> = BTreeMap::new();
     for point in tests.iter().filter_map(|test| test.point.as_ref()) {
         let known = all.entry(point.series.clone()).or_default();

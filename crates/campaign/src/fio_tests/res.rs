@@ -4,11 +4,11 @@ use fathom_model::{DirectionResult, JobResult, Latency, Results};
 
 /// Reads, then writes.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Figures([Direction; 2]);
+pub(super) struct SsvFigures([SsvDirection; 2]);
 
 /// One direction; zeros for one that moved nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Direction {
+struct SsvDirection {
     bw_kib: u64,
     iops: u64,
     clat_us: f64,
@@ -16,11 +16,11 @@ struct Direction {
 
 /// `None` for what tells nothing: of a run that failed the fields can be empty
 /// or text, of a pretended one all are 0.
-pub(super) fn parse(bytes: &[u8]) -> Option<Figures> {
+pub(super) fn parse(bytes: &[u8]) -> Option<SsvFigures> {
     let text = std::str::from_utf8(bytes).ok()?;
     let fields: Vec<&str> = text.trim().split(',').collect();
     let direction = |fields: &[&str]| {
-        Some(Direction {
+        Some(SsvDirection {
             bw_kib: fields[0].parse().ok()?,
             iops: fields[1].parse().ok()?,
             clat_us: fields[2].parse().ok().filter(|us: &f64| us.is_finite())?,
@@ -31,13 +31,13 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Figures> {
     }
     let figures = [direction(&fields[..3])?, direction(&fields[3..])?];
     let moved = figures.iter().any(|direction| direction.bw_kib > 0);
-    moved.then_some(Figures(figures))
+    moved.then_some(SsvFigures(figures))
 }
 
-impl Figures {
+impl SsvFigures {
     /// All that can be known of the test from them.
     pub(super) fn results(&self) -> Results {
-        let result = |direction: Direction| {
+        let result = |direction: SsvDirection| {
             (direction.bw_kib > 0).then(|| DirectionResult {
                 bw_bytes: direction.bw_kib as f64 * 1024.0,
                 iops: direction.iops as f64,

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fathom_device::command::{Issue, Live};
-use fathom_device::purge::{Purge, PurgeError, Want};
+use fathom_device::command::{Issue, KernelDevices};
+use fathom_device::purge::{Purge, PurgeError, PurgeProgress, Want};
 use fathom_device::safety::Confirmations;
 use fathom_device::{Health, Sys};
 use fathom_model::environment::BlockDevice;
-use fathom_model::{Deed, Event, Stage, StageEnd, StageKind, units};
+use fathom_model::{Event, Purged, Stage, StageEnd, StageKind, units};
 
-use super::{Act, Acted, Doing};
+use super::{Act, ActionContext, ActionResult};
 use crate::energized::{self, Wait};
 use crate::purge;
 use crate::run::logs::Logs;
@@ -47,7 +47,7 @@ impl Purging {
             reason: reason.to_owned(),
             logs: None,
             sys: Sys::live(),
-            issue: Arc::new(Live),
+            issue: Arc::new(KernelDevices),
         }
     }
 
@@ -70,33 +70,43 @@ impl Purging {
         Purge::new(&self.sys, self.issue.as_ref(), &self.want, &self.dut)
     }
 
-    fn go(&self, doing: &mut Doing<'_>) -> Result<(Option<StageEnd>, Option<Deed>), PurgeError> {
-        let purge = self.find()?;
+    /// Purges the device so; `watch` sees how it goes on. Other devices whose data it
+    /// takes away have it in their ledgers, too.
+    pub fn give(
+        &self,
+        doing: &mut ActionContext<'_>,
+        purge: &Purge,
+        watch: &mut dyn FnMut(&PurgeProgress<'_>),
+    ) -> (ActionResult, Result<Purged, PurgeError>) {
+        let mut notes = doing.book.begin(purge.touched());
         for (method, reason) in &purge.passed_over {
-            let text = format!("purge by {method} was passed over: {reason}");
-            (doing.tell)(Event::Note { text });
+            notes.push(format!("purge by {method} was passed over: {reason}"));
         }
-        let run = purge::Run {
-            purge: &purge,
+        let notes = notes.into_iter();
+        notes.for_each(|text| (doing.tell)(Event::Note { text }));
+        let run = purge::RecordedPurge {
+            purge,
             confirmed: &self.confirmed,
             reason: &self.reason,
             folder: self.logs.as_deref(),
         };
         let done = run.go(self.issue.as_ref(), doing.control, &mut |progress| {
+            watch(&progress);
             if let Some(event) = purge::event(&progress) {
                 (doing.tell)(event);
             }
         });
-        if let Ok(purged) = &done {
-            let text = format!(
-                "purged by {} in {}, and verified by {} samples read back",
-                purged.method,
-                units::duration(purged.took_ms),
-                purged.verification.samples
-            );
-            (doing.tell)(Event::Note { text });
+        let deed = run.deed(&done);
+        if let Some(deed) = &deed {
+            let enter = |path| doing.book.append_to(path, deed.clone());
+            let notes = purge.touched().flat_map(enter);
+            notes.for_each(|text| (doing.tell)(Event::Note { text }));
         }
-        Ok((purge::end(&done), run.deed(&done)))
+        let acted = match purge::end(&done) {
+            Some(end) => ActionResult::Ended { end, deed },
+            None => ActionResult::Interrupted { deed },
+        };
+        (acted, done)
     }
 }
 
@@ -124,24 +134,33 @@ impl Act for Purging {
         self.find().map_or(0, |purge| purge.write_bytes())
     }
 
-    fn run(&self, doing: &mut Doing<'_>) -> Acted {
-        use fathom_engine::select::Selected;
-        if let Selected::Sim(sim) = doing.selected {
+    fn run(&self, doing: &mut ActionContext<'_>) -> ActionResult {
+        use fathom_engine::select::EngineHandle;
+        if let EngineHandle::Sim(sim) = doing.selected {
             sim.purge();
             let deed = None;
             let end = StageEnd::Done;
-            return Acted::Ended { end, deed };
+            return ActionResult::Ended { end, deed };
         }
-        match self.go(doing) {
-            Ok((Some(end), deed)) => Acted::Ended { end, deed },
-            Ok((None, deed)) => Acted::Interrupted { deed },
-            Err(error) => Acted::Ended {
-                end: StageEnd::Failed {
-                    reason: error.to_string(),
-                },
-                deed: None,
-            },
+        let purge = match self.find() {
+            Ok(purge) => purge,
+            Err(error) => {
+                let (reason, deed) = (error.to_string(), None);
+                let end = StageEnd::Failed { reason };
+                return ActionResult::Ended { end, deed };
+            }
+        };
+        let (acted, done) = self.give(doing, &purge, &mut |_| {});
+        if let Ok(purged) = done {
+            let text = format!(
+                "purged by {} in {}, and verified by {} samples read back",
+                purged.method,
+                units::duration(purged.took_ms),
+                purged.verification.samples
+            );
+            (doing.tell)(Event::Note { text });
         }
+        acted
     }
 }
 
@@ -172,7 +191,7 @@ impl Energizing {
     pub fn find(&self) -> Option<Wait> {
         let sys = Sys::live();
         let health = match sys.by_path(&self.dut) {
-            Some(node) => Health::of(&Live, &sys, &node),
+            Some(node) => Health::of(&KernelDevices, &sys, &node),
             None => Health::default(),
         };
         Some(Wait::of(&sys, &self.dut, &health, self.need?))
@@ -188,8 +207,8 @@ impl Act for Energizing {
         Some(self.find().map_or(Duration::ZERO, |wait| wait.left()))
     }
 
-    fn run(&self, doing: &mut Doing<'_>) -> Acted {
-        let ended = |end| Acted::Ended { end, deed: None };
+    fn run(&self, doing: &mut ActionContext<'_>) -> ActionResult {
+        let ended = |end| ActionResult::Ended { end, deed: None };
         let wait = match (doing.selected.is_simulated(), self.need) {
             (_, None) => {
                 let reason = "this model is not known to need it".to_owned();
@@ -214,17 +233,24 @@ impl Act for Energizing {
         log(Logs::start_energizing);
         let tell = &mut doing.tell;
         let engine = doing.selected.engine();
+        let began = engine.now();
         let whole = wait.go(engine, doing.control, &mut |left| {
             let left = units::duration(left.as_millis() as u64);
             let what = format!("waits until the device is energized, {left} left");
             tell(Event::Preparing { what });
+        });
+        // The run's time goes on meanwhile.
+        let waited = engine.now().saturating_sub(began).as_millis();
+        tell(Event::Interval {
+            t_ms: u64::try_from(waited).unwrap_or(u64::MAX),
+            remaining_ms: None,
         });
         match whole {
             true => {
                 log(Logs::finish_energizing);
                 ended(StageEnd::Done)
             }
-            false => Acted::Interrupted { deed: None },
+            false => ActionResult::Interrupted { deed: None },
         }
     }
 }

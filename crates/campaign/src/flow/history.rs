@@ -1,8 +1,14 @@
 //! What has been done in a flow, from its events alone.
 
-use fathom_analysis::guard::Totals;
-use fathom_analysis::steady_state::{Ask, Metric, Rounds, Value};
-use fathom_model::{Direction, Event, Point, Results, RunStatus, Stage, StageEnd};
+use std::collections::{BTreeMap, HashSet};
+
+use fathom_analysis::guard::MeasurementTotals;
+use fathom_analysis::steady_state::{Ask, Metric, Rounds, SeriesValue};
+use fathom_model::{
+    Direction, Event, FailureKind, Outcome, Point, Results, Stage, StageEnd, StageKind,
+};
+
+use super::tally::{EndedPoint, Tally};
 
 /// What has been done so far: the same for a live run, a resumed one and a
 /// watcher, because it is made of events and nothing else.
@@ -16,6 +22,47 @@ pub struct History {
     step: Option<Begun>,
     t_ms: u64,
     steps: u32,
+    /// The step outside of stages that is in progress, and those that have ended, by
+    /// their numbers.
+    single: Option<(u32, EndedStep)>,
+    ended_steps: BTreeMap<u32, EndedStep>,
+    tally: Tally,
+    start: Start,
+}
+
+/// A stage that the limits of a start left no room for, or for more of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its id.
+    pub id: String,
+    /// Why.
+    pub reason: String,
+    /// The point whose turn it was last then, and which measurement of it.
+    pub turn: Option<(String, u32)>,
+}
+
+/// What there was in this start of the run, outside of stages.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Start {
+    /// The number of the last step; `None`: a point was left out behind it.
+    step: Option<u32>,
+    /// The point whose turn it was last, and which measurement of it.
+    turn: Option<(String, u32)>,
+    /// All points that have had their turn, each with which measurement of it.
+    turns: HashSet<(String, u32)>,
+    /// What was noted between steps.
+    notes: Vec<String>,
+    /// Stages that the limits left no room for.
+    left_out: Vec<LeftOut>,
+}
+
+/// How a step outside of stages ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndedStep {
+    /// How.
+    pub outcome: Outcome,
+    /// It was refused before it began.
+    pub refused: bool,
 }
 
 /// A stage that has begun.
@@ -36,7 +83,7 @@ pub struct Past {
     /// Bytes read in the last attempt.
     pub read_bytes: u64,
     /// What was measured in the last attempt, in order.
-    pub measured: Vec<Measured>,
+    pub measured: Vec<MeasuredStep>,
     /// Name of the job file of its last step.
     pub job: Option<String>,
     /// What went wrong in the last attempt, a sentence each.
@@ -45,15 +92,15 @@ pub struct Past {
 
 /// A step that has come to its end.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
+pub struct MeasuredStep {
     /// The point, where it is one.
     pub point: Option<Point>,
     /// All jobs and directions together; `None` when nothing was moved.
-    pub totals: Option<Totals>,
+    pub totals: Option<MeasurementTotals>,
     /// The longest completion latency of all its I/Os, in ns.
     pub clat_max_ns: Option<u64>,
     /// The IOPS of its samples, reads and writes added up; of points only.
-    pub iops: Vec<Value>,
+    pub iops: Vec<SeriesValue>,
 }
 
 /// A time in which nothing was measured, because the run had stopped.
@@ -69,19 +116,33 @@ pub struct Gap {
 #[derive(Debug, Clone, PartialEq)]
 struct Begun {
     point: Option<Point>,
-    figures: Option<Measured>,
+    figures: Option<MeasuredStep>,
     samples: Rounds,
 }
 
 impl History {
-    /// Takes the next event.
-    pub fn take(&mut self, event: &Event) {
+    /// Takes the next event; gives the measurement that has ended by it.
+    pub fn take(&mut self, event: &Event) -> Option<EndedPoint> {
+        self.follow(event);
+        self.tally.take(event)
+    }
+
+    fn follow(&mut self, event: &Event) {
         match event {
             Event::Stage { stage } => self.begin(stage),
             Event::StageEnded { id, end } => self.end(id, end),
-            Event::Step { name, point, .. } => {
-                self.settle();
+            Event::Step {
+                step, name, point, ..
+            } => {
                 self.steps += 1;
+                self.single = None;
+                if !self.open {
+                    let (outcome, refused) = (Outcome::Interrupted, false);
+                    self.single = Some((*step, EndedStep { outcome, refused }));
+                    self.start.step = Some(*step);
+                    self.start.turn = point.as_deref().map(turn_of);
+                    self.start.turns.extend(self.start.turn.clone());
+                }
                 if let Some(past) = self.current() {
                     past.job = Some(name.clone());
                 }
@@ -113,28 +174,42 @@ impl History {
             Event::Failure(failure) => {
                 if let Some(past) = self.current() {
                     past.failures.push(failure.sentence());
+                } else if let Some((_, ended)) = &mut self.single {
+                    ended.refused |= failure.kind == FailureKind::Refused;
                 }
             }
-            Event::Ended { status } => {
-                if *status == RunStatus::Interrupted {
-                    self.step = None;
-                }
-                self.close();
+            Event::StepEnded { outcome } => self.end_step(*outcome),
+            Event::Skipped { point, .. } => {
+                (self.start.step, self.start.turn) = (None, Some(turn_of(point)));
+                self.start.turns.insert(turn_of(point));
             }
+            Event::Note { text } if !self.open && self.single.is_none() => {
+                self.start.notes.push(text.clone());
+            }
+            Event::Ended { .. } => self.close(),
             Event::Resumed { gap_ms, .. } => {
                 self.close();
+                self.start = Start::default();
                 self.gaps.push(Gap {
                     after_stages: self.stages.len(),
                     ms: *gap_ms,
                 });
-                // What failed is tried again: whoever resumes has mended it.
-                for past in &mut self.stages {
-                    past.end
-                        .take_if(|end| matches!(end, StageEnd::Failed { .. }));
-                }
+                self.forget_what_is_done_again();
             }
             _ => {}
         }
+    }
+
+    /// What failed is tried again: whoever resumes has mended it. What was switched
+    /// has been put back.
+    fn forget_what_is_done_again(&mut self) {
+        for past in &mut self.stages {
+            let is_switch = past.stage.kind == StageKind::Switch;
+            past.end
+                .take_if(|end| is_switch || matches!(end, StageEnd::Failed { .. }));
+        }
+        self.ended_steps
+            .retain(|_, ended| ended.outcome == Outcome::Complete);
     }
 
     fn begin(&mut self, stage: &Stage) {
@@ -161,8 +236,9 @@ impl History {
     }
 
     fn end(&mut self, id: &str, end: &StageEnd) {
-        self.settle();
-        if let Some(past) = self.current().filter(|past| past.stage.id == id) {
+        let is_over = !matches!(end, StageEnd::Interrupted { .. });
+        let past = self.current().filter(|past| past.stage.id == id);
+        if let Some(past) = past.filter(|_| is_over) {
             past.end = Some(end.clone());
         }
         self.open = false;
@@ -171,6 +247,7 @@ impl History {
     /// Nothing more comes to the stage in progress.
     fn close(&mut self) {
         self.step = None;
+        self.single = None;
         self.open = false;
     }
 
@@ -186,9 +263,17 @@ impl History {
         }
     }
 
-    /// Ends the step in progress.
-    fn settle(&mut self) {
-        let Some(step) = self.step.take() else { return };
+    /// What was stopped is measured again.
+    fn end_step(&mut self, outcome: Outcome) {
+        let (single, step) = (self.single.take(), self.step.take());
+        if outcome == Outcome::Interrupted {
+            return;
+        }
+        if let Some((number, ended)) = single {
+            let ended = EndedStep { outcome, ..ended };
+            self.ended_steps.insert(number, ended);
+        }
+        let Some(step) = step else { return };
         if let (Some(mut figures), Some(past)) = (step.figures, self.current()) {
             let samples = step.samples.series().iter();
             figures.iops = samples.flat_map(|series| series.values(0)).collect();
@@ -201,9 +286,9 @@ impl History {
         let jobs = results.jobs.iter().filter(|job| !job.is_sum_of_clients());
         let found = jobs.flat_map(fathom_model::JobResult::directions);
         let latencies = found.filter_map(|(_, result)| Some(result.clat.as_ref()?.max_ns));
-        step.figures = Some(Measured {
+        step.figures = Some(MeasuredStep {
             point: step.point.clone(),
-            totals: Totals::of(results),
+            totals: MeasurementTotals::of(results),
             clat_max_ns: latencies.max(),
             iops: Vec::new(),
         });
@@ -236,10 +321,71 @@ impl History {
         self.past(id)?.end.as_ref()
     }
 
-    /// The stage that goes on, or was interrupted: the last one without an end.
+    /// How the step of this number ended, one outside of stages; `None`: it has not
+    /// begun, or not ended.
     #[must_use]
-    pub fn unfinished(&self) -> Option<&Past> {
-        self.stages.last().filter(|past| past.end.is_none())
+    pub fn ended_step(&self, number: u32) -> Option<&EndedStep> {
+        self.ended_steps.get(&number)
+    }
+
+    /// Whether a step outside of stages has failed.
+    #[must_use]
+    pub fn has_failed_steps(&self) -> bool {
+        let mut ended = self.ended_steps.values();
+        ended.any(|step| step.outcome == Outcome::Failed)
+    }
+
+    /// What came of every measurement.
+    #[must_use]
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// The number of the last step outside of stages in this start; `None`: there was
+    /// none, or a point was left out behind it.
+    #[must_use]
+    pub fn last_step(&self) -> Option<u32> {
+        self.start.step
+    }
+
+    /// The point whose turn it was last in this start, and which measurement of it.
+    #[must_use]
+    pub fn turn(&self) -> Option<(&str, u32)> {
+        let (id, repetition) = self.start.turn.as_ref()?;
+        Some((id, *repetition))
+    }
+
+    /// Whether this measurement of a point has had its turn in this start.
+    #[must_use]
+    pub fn had_turn(&self, point: &Point) -> bool {
+        self.start.turns.contains(&turn_of(point))
+    }
+
+    /// Whether this was noted in this start, between two steps.
+    #[must_use]
+    pub fn has_noted(&self, text: &str) -> bool {
+        self.start.notes.iter().any(|note| note == text)
+    }
+
+    /// The stages that the limits of this start left no room for, the last first.
+    pub fn left_out(&self) -> impl Iterator<Item = &LeftOut> {
+        self.start.left_out.iter().rev()
+    }
+
+    /// The limits of this start leave no room for a stage, or for more of it. No event
+    /// says so of one that has not begun: the next start has room of its own.
+    pub fn leave_out(&mut self, id: &str, reason: &str) {
+        self.start.left_out.push(LeftOut {
+            id: id.to_owned(),
+            reason: reason.to_owned(),
+            turn: self.start.turn.clone(),
+        });
+    }
+
+    /// Whether a stage goes on.
+    #[must_use]
+    pub fn is_in_stage(&self) -> bool {
+        self.open
     }
 
     /// When nothing was measured because the run had stopped.
@@ -259,4 +405,8 @@ impl History {
     pub fn steps(&self) -> u32 {
         self.steps
     }
+}
+
+fn turn_of(point: &Point) -> (String, u32) {
+    (point.id.clone(), point.repetition)
 }

@@ -4,46 +4,87 @@
 //! A [`Script`] says what comes next from what has been done ([`History`]) and
 //! from nothing else. The history is made of events alone, so that a run that
 //! goes on, one that is resumed after a kill and one that is only watched agree
-//! on it. [`Flow`] runs a script into a record of its own; a campaign's run does
-//! it within its record. A stage that has ended is not done again; one that was
+//! on it. [`Flow`] runs a script into a record. A stage that has ended is not done again; one that was
 //! interrupted is done anew.
 
 use std::fmt;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
 use fathom_engine::Control;
-use fathom_engine::select::Selected;
-use fathom_model::{Deed, Event, Pattern, Point, Stage, StageEnd};
+use fathom_engine::select::EngineHandle;
+use fathom_model::{Event, Failure, LedgerEvent, Pattern, Point, Stage, StageEnd};
 
 pub mod acts;
-mod alone;
-mod book;
-mod going;
+mod command;
+mod executor;
+mod followers;
 mod history;
+mod jobs;
+mod ledger_scope;
 mod outlook;
-mod settle;
+mod runner;
+mod steady_load;
+mod step;
+mod tally;
+pub mod undo;
 
-pub use alone::{Finish, Flow, Ready};
-pub use book::Book;
-pub(crate) use going::{Clock, Runner, Stop};
-pub use history::{Gap, History, Measured, Past};
+pub use command::ShellCommand;
+pub use executor::{Checked, Finish, Flow, KeptPlan, Ready, RunOptions};
+pub(crate) use executor::{Extras, PastStarts};
+pub(crate) use followers::RunLog;
+pub use history::{EndedStep, Gap, History, LeftOut, MeasuredStep, Past};
+pub use jobs::{Jobs, OneStage};
+pub use ledger_scope::LedgerScope;
 pub(crate) use outlook::lead;
-pub use outlook::{Luck, outlook};
-pub use settle::{Criterion, Settled};
+pub use outlook::{Case, outlook};
+use runner::{Runner, Stop, Switched};
+pub use steady_load::{Criterion, Settled};
+pub use step::{JobStep, last_try};
+pub use tally::{EndedPoint, PointOutcome, Tally};
+pub use undo::Undo;
 
 /// Decides, stage by stage, what is done to a device.
 pub trait Script {
     /// What comes next. The same history gives the same answer: nothing else may
     /// be looked at, no clock and no device.
     fn next(&self, history: &History) -> Next;
+
+    /// Whether what the limits leave no room for is left out, and the rest is done; else
+    /// the run stops there.
+    fn leaves_out(&self) -> bool {
+        false
+    }
+
+    /// Whether steps have failed when it has come to its end.
+    fn has_failed(&self, history: &History) -> bool {
+        history.has_failed_steps()
+    }
+
+    /// Time between two samples of a stage; `None`: that of the run.
+    fn interval_of(&self, _: &Stage) -> Option<Duration> {
+        None
+    }
 }
 
 /// What comes next.
 #[derive(Debug, Clone)]
 pub enum Next {
-    /// This stage. It must not have ended in the history.
+    /// This stage, or step. It must not have ended in the history.
     Do(Task),
+    /// This stage, for the task behind it: where the limits leave no room for that, it is
+    /// not begun.
+    Prepare(Task, Box<Task>),
+    /// Nothing is measured of this point, for this reason.
+    LeaveOut(Box<Point>, String),
+    /// As [`Next::LeaveOut`], of the point of this task; where the limits leave no room for
+    /// it, that is the reason.
+    Unready(Box<Task>, String),
+    /// This is noted. It must not have been in this start of the run.
+    Note(String),
+    /// Nothing: this failure, of which the record is told, stops the run.
+    Fail(Failure),
     /// Nothing.
     End(Ending),
 }
@@ -58,6 +99,13 @@ pub enum Ending {
     NotAttained(String),
     /// A stage did not do what it promised. Which and why, in one sentence.
     Failed(String),
+}
+
+impl Ending {
+    /// A script that asks again for what has been would never end.
+    fn asked_again(what: &str) -> Self {
+        Self::Failed(format!("the flow asked again for {what}, which has ended"))
+    }
 }
 
 /// A stage with what is done in it.
@@ -77,10 +125,12 @@ pub enum Work {
     /// A range is written once.
     Fill(Fill),
     /// A load runs until it is steady, or its time is over.
-    Settle(Settle),
+    Settle(SteadyLoad),
     /// Points are measured one after the other. Of interrupted ones all are
     /// measured anew.
-    Cells(Vec<Cell>),
+    Cells(Vec<RoundPoint>),
+    /// A job file is run by itself: no stage is told of.
+    Job(Box<JobStep>),
     /// Nothing, for this reason: the stage is there to say so.
     Skip(String),
 }
@@ -102,7 +152,7 @@ pub struct Fill {
 
 /// A load that runs until it is steady.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settle {
+pub struct SteadyLoad {
     /// A job file of fio's language, with a runtime: that is its limit.
     pub job_text: String,
     /// The order of its writes.
@@ -124,7 +174,7 @@ pub struct Settle {
 
 /// One point of a round.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cell {
+pub struct RoundPoint {
     /// What is measured; its repetition is the number of the round.
     pub point: Point,
     /// A job file of fio's language, with a runtime.
@@ -150,16 +200,35 @@ pub trait Act: fmt::Debug {
         0
     }
 
+    /// The folder that it makes for what comes behind it, and has judged.
+    fn makes(&self) -> Option<&Path> {
+        None
+    }
+
+    /// What puts back what it switches, as things stand before it is done; `None`:
+    /// what it does stays done. It is kept on the disk first, and put back when this
+    /// start of the run ends, or by whoever comes after a kill.
+    ///
+    /// # Errors
+    /// Why nobody could put it back: it is not done then.
+    fn undo(&self) -> Result<Option<Undo>, String> {
+        Ok(None)
+    }
+
     /// Does it. On a simulated device nothing is touched.
-    fn run(&self, doing: &mut Doing<'_>) -> Acted;
+    fn run(&self, doing: &mut ActionContext<'_>) -> ActionResult;
 }
 
 /// What an [`Act`] gets to do its work with.
-pub struct Doing<'d> {
+pub struct ActionContext<'d> {
     /// What runs the jobs of the flow: tells whether the device is simulated.
-    pub selected: &'d Selected,
+    pub selected: &'d EngineHandle,
     /// To be looked at often: somebody may want to stop.
     pub control: &'d Control,
+    /// The folder of the record.
+    pub record: &'d Path,
+    /// The ledgers: what is done to the device itself is entered from the result.
+    pub book: &'d LedgerScope,
     /// Takes events of the stage: [`Event::Preparing`] says what is done right
     /// now, [`Event::Note`] what is to be kept.
     pub tell: &'d mut dyn FnMut(Event),
@@ -167,24 +236,43 @@ pub struct Doing<'d> {
 
 /// What came of an [`Act`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum Acted {
+pub enum ActionResult {
     /// It has ended.
     Ended {
         /// How.
         end: StageEnd,
         /// What stands in the device's ledger from now on.
-        deed: Option<Deed>,
+        deed: Option<LedgerEvent>,
     },
     /// It was stopped before its end.
     Interrupted {
         /// What stands in the device's ledger from now on.
-        deed: Option<Deed>,
+        deed: Option<LedgerEvent>,
     },
 }
 
-impl Settle {
+impl Task {
+    /// What it measures by itself.
+    fn point(&self) -> Option<Box<Point>> {
+        match &self.work {
+            Work::Job(step) => step.point.clone().map(Box::new),
+            _ => None,
+        }
+    }
+
+    /// Whether it has ended in the history.
+    #[must_use]
+    pub fn has_ended(&self, history: &History) -> bool {
+        match &self.work {
+            Work::Job(step) => history.ended_step(step.number).is_some(),
+            _ => history.ended(&self.stage.id).is_some(),
+        }
+    }
+}
+
+impl SteadyLoad {
     /// Its rules with their limits: what a ledger says, and what is wanted of one
-    /// ([`crate::state::Wanted::rule`]).
+    /// ([`crate::state::WantedState::rule`]).
     #[must_use]
     pub fn rule_text(&self) -> String {
         let all: Vec<String> = self.criteria.iter().map(ToString::to_string).collect();

@@ -3,15 +3,17 @@
 
 use std::time::Duration;
 
-use fathom_model::{Direction, DirectionResult, Event, JobResult, Results, Sample, StageEnd};
+use fathom_model::{
+    Direction, DirectionResult, Event, JobResult, Outcome, Results, Sample, StageEnd,
+    units::parse_size,
+};
 
-use super::{Cell, Ending, History, Next, Script, Task, Work};
+use super::{Ending, History, Next, RoundPoint, Script, Task, Work};
 use crate::plan::Speed;
-use crate::quick::parse_size;
 
 /// How it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Luck {
+pub enum Case {
     /// Everything is steady as soon as it can be.
     Best,
     /// Nothing is ever steady.
@@ -23,28 +25,56 @@ pub enum Luck {
 const LEAST_IOPS: f64 = 50.0;
 /// More than any flow wants to write.
 const PLENTY_BYTES: u64 = 1 << 52;
-/// No flow has so many stages: 25 rounds are the most of SNIA's tests.
-const STAGES_MAX: usize = 10_000;
+/// Samples of a cell that is led through.
+const SAMPLES: u64 = 3;
+/// No flow has so many stages and steps: 25 rounds are the most of SNIA's tests.
+const STAGES_MAX: usize = 100_000;
 
 /// The stages that are left after `history`, and how the flow ends.
 #[must_use]
-pub fn outlook(script: &dyn Script, history: &History, luck: Luck) -> (Vec<Task>, Ending) {
+pub fn outlook(script: &dyn Script, history: &History, luck: Case) -> (Vec<Task>, Ending) {
     lead(script, &mut history.clone(), luck)
 }
 
 /// As [`outlook`], and leaves the history as it will be then.
-pub(crate) fn lead(script: &dyn Script, history: &mut History, luck: Luck) -> (Vec<Task>, Ending) {
+pub(crate) fn lead(script: &dyn Script, history: &mut History, luck: Case) -> (Vec<Task>, Ending) {
     let mut tasks = Vec::new();
-    while tasks.len() < STAGES_MAX {
+    for _ in 0..STAGES_MAX {
         let task = match script.next(history) {
             Next::End(ending) => return (tasks, ending),
-            Next::Do(task) => task,
+            Next::Fail(failure) => return (tasks, Ending::Failed(failure.message)),
+            Next::Do(task) | Next::Prepare(task, _) => task,
+            Next::LeaveOut(point, reason) => {
+                history.take(&Event::Skipped { point, reason });
+                continue;
+            }
+            Next::Unready(task, reason) => match task.point() {
+                Some(point) => {
+                    history.take(&Event::Skipped { point, reason });
+                    continue;
+                }
+                None => return (tasks, Ending::Failed(reason)),
+            },
+            Next::Note(text) if history.has_noted(&text) => {
+                return (tasks, Ending::asked_again(&text));
+            }
+            Next::Note(text) => {
+                history.take(&Event::Note { text });
+                continue;
+            }
         };
+        if let Work::Job(step) = &task.work {
+            history.take(&step.told());
+            let outcome = Outcome::Complete;
+            history.take(&Event::StepEnded { outcome });
+            tasks.push(task);
+            continue;
+        }
         history.take(&Event::Stage {
             stage: Box::new(task.stage.clone()),
         });
         let end = match &task.work {
-            Work::Settle(settle) if luck == Luck::Worst && !settle.criteria.is_empty() => {
+            Work::Settle(settle) if luck == Case::Worst && !settle.criteria.is_empty() => {
                 StageEnd::NotAttained {
                     reason: "not steady".to_owned(),
                 }
@@ -70,10 +100,10 @@ pub(crate) fn lead(script: &dyn Script, history: &mut History, luck: Luck) -> (V
 
 /// The events of a cell that was measured: the same figure in each round, or one
 /// that doubles from round to round, which is never steady.
-fn measure(history: &mut History, cell: &Cell, luck: Luck) {
+fn measure(history: &mut History, cell: &RoundPoint, luck: Case) {
     let doublings = match luck {
-        Luck::Best => 0,
-        Luck::Worst => cell.point.repetition.min(60),
+        Case::Best => 0,
+        Case::Worst => cell.point.repetition.min(60),
     };
     let iops = 1000.0 * f64::from(doublings).exp2();
     let clat = fathom_model::Latency {
@@ -94,10 +124,10 @@ fn measure(history: &mut History, cell: &Cell, luck: Luck) {
         name: cell.point.id.clone(),
         point: Some(Box::new(cell.point.clone())),
     });
-    for second in 1..=3 {
+    for second in 1..=SAMPLES {
         let ios = match luck {
-            Luck::Best => 1000,
-            Luck::Worst => 1000 << second,
+            Case::Best => 1000,
+            Case::Worst => 1000 << second,
         };
         let t_ms = history.t_ms() + 1000;
         history.take(&Event::Sample(Sample {
@@ -106,10 +136,11 @@ fn measure(history: &mut History, cell: &Cell, luck: Luck) {
             job: 0,
             dir: Direction::Write,
             ios,
-            // How many nobody knows: what ends by them ends at once, or never.
+            // How many nobody knows: what ends by them ends at once, or as late as
+            // on the slowest disk.
             bytes: match luck {
-                Luck::Best => PLENTY_BYTES,
-                Luck::Worst => 0,
+                Case::Best => PLENTY_BYTES,
+                Case::Worst => least_of_cell(cell).div_ceil(SAMPLES),
             },
             clat: None,
         }));
@@ -128,6 +159,20 @@ fn measure(history: &mut History, cell: &Cell, luck: Luck) {
     history.take(&Event::Finished {
         results: Box::new(results),
     });
+    let outcome = Outcome::Complete;
+    history.take(&Event::StepEnded { outcome });
+}
+
+/// What the slowest disk writes in this time.
+fn slow(time: Duration, bs_bytes: u64, share: f64) -> u64 {
+    (time.as_secs_f64() * LEAST_IOPS * share).ceil() as u64 * bs_bytes
+}
+
+/// The least that a cell writes.
+fn least_of_cell(cell: &RoundPoint) -> u64 {
+    let bs = cell.point.settings.get("bs");
+    let bs_bytes = bs.and_then(|bs| parse_size(bs)).unwrap_or(0);
+    slow(cell.time, bs_bytes, cell.write_share)
 }
 
 impl Work {
@@ -138,20 +183,22 @@ impl Work {
             Self::Settle(settle) if settle.criteria.is_empty() => settle.most,
             Self::Settle(settle) => settle.least,
             Self::Cells(cells) => cells.iter().map(|cell| cell.time).sum(),
+            Self::Job(step) => step.load.duration.unwrap_or_default(),
             Self::Act(_) | Self::Fill(_) | Self::Skip(_) => Duration::ZERO,
         }
     }
 
     /// The time it takes, where that is known: a fill goes by the device's speed.
     #[must_use]
-    pub fn time(&self, luck: Luck, speed: Option<Speed>) -> Option<Duration> {
+    pub fn time(&self, luck: Case, speed: Option<Speed>) -> Option<Duration> {
         match self {
             Self::Act(act) => act.time(),
             Self::Fill(fill) => {
                 let speed = speed?.bytes_per_second().max(1) as f64;
                 Some(Duration::from_secs_f64(fill.bytes? as f64 / speed))
             }
-            Self::Settle(settle) if luck == Luck::Worst => Some(settle.most),
+            Self::Settle(settle) if luck == Case::Worst => Some(settle.most),
+            Self::Job(step) => step.load.duration,
             _ => Some(self.least_time()),
         }
     }
@@ -159,7 +206,7 @@ impl Work {
     /// The most bytes it writes, where that is known: loads write as fast as the
     /// device takes it.
     #[must_use]
-    pub fn write_bytes(&self, luck: Luck, speed: Option<Speed>) -> Option<u64> {
+    pub fn write_bytes(&self, luck: Case, speed: Option<Speed>) -> Option<u64> {
         let at_speed = |time: Duration, share: f64| {
             let speed = speed?.bytes_per_second() as f64;
             Some((time.as_secs_f64() * speed * share) as u64)
@@ -175,6 +222,10 @@ impl Work {
                 });
                 each.sum()
             }
+            Self::Job(step) => match step.load.write_bytes {
+                Some(bytes) => Some(bytes),
+                None => at_speed(step.load.duration?, step.load.write_share),
+            },
             Self::Skip(_) => Some(0),
         }
     }
@@ -183,32 +234,23 @@ impl Work {
     /// disk takes: [`LEAST_IOPS`].
     #[must_use]
     pub fn least_write_bytes(&self) -> u64 {
-        let slow = |time: Duration, bs_bytes: u64, share: f64| {
-            (time.as_secs_f64() * LEAST_IOPS * share).ceil() as u64 * bs_bytes
-        };
         match self {
             Self::Act(act) => act.bytes(),
             Self::Fill(fill) => fill.bytes.unwrap_or(0),
             Self::Settle(settle) => slow(self.least_time(), settle.bs_bytes, 1.0),
-            Self::Cells(cells) => {
-                let bs_bytes = |cell: &Cell| {
-                    let bs = cell.point.settings.get("bs");
-                    bs.and_then(|bs| parse_size(bs)).unwrap_or(0)
-                };
-                let each = cells.iter();
-                each.map(|cell| slow(cell.time, bs_bytes(cell), cell.write_share))
-                    .sum()
-            }
+            Self::Cells(cells) => cells.iter().map(least_of_cell).sum(),
+            Self::Job(step) => u64::from(step.load.write_share > 0.0),
             Self::Skip(_) => 0,
         }
     }
 
     /// The job files in it.
     pub fn job_texts(&self) -> impl Iterator<Item = &str> {
-        let (one, cells): (Option<&str>, &[Cell]) = match self {
+        let (one, cells): (Option<&str>, &[RoundPoint]) = match self {
             Self::Fill(fill) => (Some(&fill.job_text), &[]),
             Self::Settle(settle) => (Some(&settle.job_text), &[]),
             Self::Cells(cells) => (None, cells),
+            Self::Job(step) => (Some(&step.text), &[]),
             Self::Act(_) | Self::Skip(_) => (None, &[]),
         };
         one.into_iter()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fathom_kconfig::{Config, Loader, Memory};
+use fathom_kconfig::{Config, Loader, MemoryFiles};
 
 use crate::CampaignError;
 
@@ -12,7 +12,7 @@ use crate::CampaignError;
 /// # Errors
 /// A mistake in the shipped files.
 pub fn config(env: &dyn Fn(&str) -> Option<String>) -> Result<Config, CampaignError> {
-    let files: Memory = FILES.iter().copied().collect();
+    let files: MemoryFiles = FILES.iter().copied().collect();
     let tree = Loader::new(&files).env(env).load("Kconfig")?;
     Ok(Config::new(Arc::new(tree)))
 }

@@ -105,7 +105,7 @@ fn written(results: &Results) -> u64 {
 
 /// What a run has done that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ended {
+pub(super) struct EndedWork {
     /// Bytes written.
     pub(super) bytes: u64,
     /// When it last did anything, ms since 1970 UTC.
@@ -118,7 +118,7 @@ pub(super) struct Ended {
 ///
 /// # Errors
 /// When the record cannot be read.
-pub(super) fn read(dir: &Path) -> Result<Option<Ended>, RecordError> {
+pub(super) fn read(dir: &Path) -> Result<Option<EndedWork>, RecordError> {
     let mut entries = Entries::open(dir)?;
     if matches!(entries.status, None | Some(RunStatus::Running)) {
         return Ok(None);
@@ -136,7 +136,7 @@ pub(super) fn read(dir: &Path) -> Result<Option<Ended>, RecordError> {
             _ => {}
         }
     }
-    Ok(Some(Ended {
+    Ok(Some(EndedWork {
         bytes: bytes.of_jobs(),
         at_ms,
         in_purge,

@@ -54,7 +54,7 @@ impl Machine {
         Self { root, ledgers }
     }
 
-    fn deeds(&self, path: &str) -> Vec<Deed> {
+    fn deeds(&self, path: &str) -> Vec<LedgerEvent> {
         let entries = self.ledgers.entries(Path::new(path)).unwrap();
         entries.into_iter().map(|entry| entry.deed).collect()
     }
@@ -131,8 +131,8 @@ fn events(sampled: u64, reported: Option<u64>) -> Vec<Event> {
     events
 }
 
-fn seen(host_written_bytes: Option<u64>) -> Deed {
-    Deed::Seen {
+fn seen(host_written_bytes: Option<u64>) -> LedgerEvent {
+    LedgerEvent::Seen {
         host_written_bytes,
         used_percent: host_written_bytes.map(|_| 0.0),
         power_on_hours: host_written_bytes.map(|_| 0),
@@ -141,8 +141,8 @@ fn seen(host_written_bytes: Option<u64>) -> Deed {
     }
 }
 
-fn written(bytes: u64) -> Deed {
-    Deed::Written { bytes }
+fn written(bytes: u64) -> LedgerEvent {
+    LedgerEvent::Written { bytes }
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_run_is_entered_with_looks_before_and_after_and_what_it_wrote() {
 fn what_a_deed_has_told_is_not_told_again_and_starts_of_one_record_add_up() {
     let machine = Machine::new(&[]);
     let record = Path::new("/runs/a");
-    let filled = Deed::Filled {
+    let filled = LedgerEvent::Filled {
         pattern: Pattern::Sequential,
         bs_bytes: 131_072,
         range_percent: 100.0,
@@ -224,7 +224,7 @@ fn a_purge_that_was_killed_or_stopped_is_no_purge_and_ends_the_state_before() {
     };
     for is_over in [false, true] {
         let machine = Machine::new(&[]);
-        let steady = Deed::Settled {
+        let steady = LedgerEvent::Settled {
             pattern: Pattern::Random,
             bs_bytes: 4096,
             range_percent: 100.0,
@@ -251,7 +251,7 @@ fn a_purge_that_was_killed_or_stopped_is_no_purge_and_ends_the_state_before() {
         let expected = match is_over {
             // What it did stands in the ledger, or it did nothing.
             true => steady,
-            false => Deed::Interrupted { what },
+            false => LedgerEvent::Interrupted { what },
         };
         assert_eq!(made.deed, expected);
         let before = machine.deeds(DISK).len();

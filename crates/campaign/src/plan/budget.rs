@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fathom_device::environment;
 
-use super::{Plan, Step};
+use super::{CampaignStep, ResolvedCampaign};
 
 /// The cost of some steps.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -23,7 +23,7 @@ pub struct Cost {
 
 impl Cost {
     /// The cost of these steps on a device that writes no faster than `speed`.
-    pub fn of<'s>(steps: impl IntoIterator<Item = &'s Step>, speed: Option<Speed>) -> Self {
+    pub fn of<'s>(steps: impl IntoIterator<Item = &'s CampaignStep>, speed: Option<Speed>) -> Self {
         let parts = steps
             .into_iter()
             .map(|step| (step.duration, step.write_most(speed)));
@@ -49,7 +49,7 @@ impl Cost {
     }
 }
 
-impl Step {
+impl CampaignStep {
     /// The most it writes, in bytes; `None` when neither job nor speed tells.
     #[must_use]
     pub fn write_most(&self, speed: Option<Speed>) -> Option<u64> {
@@ -88,7 +88,7 @@ impl Speed {
     }
 }
 
-impl Plan {
+impl ResolvedCampaign {
     /// How fast the link of the device under test is, where it has one that
     /// tells; a look at sysfs, the device is not opened.
     #[must_use]

@@ -7,19 +7,20 @@ use fathom_engine::jobfile::{is_write, spec};
 use fathom_model::JobSpec;
 
 /// The load of a job file.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Load {
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Load {
     /// Ramp and run time, where every job has one.
-    pub(super) duration: Option<Duration>,
+    pub duration: Option<Duration>,
     /// The most it writes, in bytes, where its jobs say so.
-    pub(super) write_bytes: Option<u64>,
+    pub write_bytes: Option<u64>,
     /// The part of its I/O that writes, 0 to 1; of several jobs the greatest.
-    pub(super) write_share: f64,
+    pub write_share: f64,
 }
 
 impl Load {
     /// Jobs run side by side, up to one that waits (`stonewall`).
-    pub(super) fn of(jobs: &[JobSpec]) -> Self {
+    #[must_use]
+    pub fn of(jobs: &[JobSpec]) -> Self {
         let waits = |job: &JobSpec| {
             ["stonewall", "wait_for_previous"]
                 .iter()

@@ -5,8 +5,8 @@ use std::path::Path;
 use fathom_device::purge::Want;
 use fathom_kconfig::Config;
 
-use super::Phase;
-use crate::precondition::{Method, Settings};
+use super::DevicePhase;
+use crate::precondition::{PreconditionMethod, PreconditionSettings};
 use crate::{CampaignError, purge};
 
 /// What leads the device to the state in which it is measured.
@@ -19,12 +19,12 @@ pub struct Preparation {
     /// How it is purged; `None`: it is not.
     pub purge: Option<Want>,
     /// How it is pre-conditioned; `None`: it is not.
-    pub precondition: Option<Settings>,
+    pub precondition: Option<PreconditionSettings>,
     /// Whether that is done also where it is needless.
     pub force: bool,
     /// The work for which the device is made ready when there is nothing to
     /// measure; `None`: there is.
-    pub provision: Option<Phase>,
+    pub provision: Option<DevicePhase>,
 }
 
 impl Preparation {
@@ -36,16 +36,16 @@ impl Preparation {
         if !config.is_on("STEADY_STATE_PROVISIONING") {
             return Ok(Self::default());
         }
-        let precondition = Settings::of(config, dut)?;
+        let precondition = PreconditionSettings::of(config, dut)?;
         let only_ready = nothing_on && !config.is_on("SNIA_TESTS");
         let provision = precondition.as_ref().and_then(|settings| {
             let phase = match config.is_on("PROVISION_SC_SEQUENTIAL") {
-                true => Phase::Sequential,
-                false => Phase::Random,
+                true => DevicePhase::Sequential,
+                false => DevicePhase::Random,
             };
             let wanted = match settings.method {
-                Method::SantaClara => config.is_on("PRECONDITION_PROVISION_SC"),
-                Method::Snia => true,
+                PreconditionMethod::SantaClara => config.is_on("PRECONDITION_PROVISION_SC"),
+                PreconditionMethod::Snia => true,
             };
             (only_ready && wanted).then_some(phase)
         });

@@ -3,13 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use fathom_engine::jobfile::value::{Amount, Base, TimeUnit, amount, size, time_us};
+use fathom_engine::jobfile::value::{Amount, BareTimeUnit, Base, amount, size, time_us};
 use fathom_kconfig::Config;
 
-use super::{By, Limits, Method, Range, SNIA_ROUND, SNIA_WINDOW, Settings, Steady};
+use super::{
+    ActiveRange, DecidingRule, MetricLimits, PreconditionMethod, PreconditionSettings, SNIA_ROUND,
+    SNIA_WINDOW, SteadyWait,
+};
 use crate::CampaignError;
 
-impl Settings {
+impl PreconditionSettings {
     /// What the configuration asks for; `None`: no pre-conditioning.
     ///
     /// # Errors
@@ -18,14 +21,14 @@ impl Settings {
         if !config.is_on("STEADY_STATE_PROVISIONING") || !config.is_on("PRECONDITIONING") {
             return Ok(None);
         }
-        let read = Read(config);
+        let read = SymbolReader(config);
         let method = match config.is_on("PRECONDITION_SNIA_IOPS") {
-            true => Method::Snia,
-            false => Method::SantaClara,
+            true => PreconditionMethod::Snia,
+            false => PreconditionMethod::SantaClara,
         };
         let steady = match method {
-            Method::Snia => Some(read.snia()?),
-            Method::SantaClara => read.santa_clara()?,
+            PreconditionMethod::Snia => Some(read.snia()?),
+            PreconditionMethod::SantaClara => read.santa_clara()?,
         };
         let bs_bytes = read.size("PRECONDITION_BLOCKSIZE")?.unwrap_or(128 << 10);
         let block = read.size("DUT_BLOCKSIZE")?;
@@ -48,9 +51,9 @@ impl Settings {
 }
 
 /// Reads symbols.
-struct Read<'c>(&'c Config);
+struct SymbolReader<'c>(&'c Config);
 
-impl Read<'_> {
+impl SymbolReader<'_> {
     /// A value, where the symbol is there and not empty.
     fn text(&self, symbol: &'static str) -> Option<&str> {
         let text = self.0.get(symbol)?.trim();
@@ -90,7 +93,7 @@ impl Read<'_> {
 
     fn time(&self, symbol: &'static str) -> Result<Option<Duration>, CampaignError> {
         self.value(symbol, |text| {
-            let us = time_us(text, TimeUnit::Seconds).map_err(|fault| fault.message)?;
+            let us = time_us(text, BareTimeUnit::Seconds).map_err(|fault| fault.message)?;
             let us = u64::try_from(us).ok().filter(|us| *us > 0);
             us.map(Duration::from_micros)
                 .ok_or_else(|| "a time is above 0".to_owned())
@@ -106,15 +109,15 @@ impl Read<'_> {
         })
     }
 
-    fn range(&self) -> Result<Range, CampaignError> {
+    fn range(&self) -> Result<ActiveRange, CampaignError> {
         let range = self.value("DUT_IOSIZE", |text| {
             match amount(text, Base::default()).map_err(|fault| fault.message)? {
-                Amount::Percent(percent @ 1..=100) => Ok(Range::Percent(percent)),
-                Amount::Number(bytes) if bytes > 0 => Ok(Range::Bytes(bytes.unsigned_abs())),
+                Amount::Percent(percent @ 1..=100) => Ok(ActiveRange::Percent(percent)),
+                Amount::Number(bytes) if bytes > 0 => Ok(ActiveRange::Bytes(bytes.unsigned_abs())),
                 _ => Err("it is a size, or a share from 1% to 100%".to_owned()),
             }
         })?;
-        Ok(range.unwrap_or(Range::Percent(100)))
+        Ok(range.unwrap_or(ActiveRange::Percent(100)))
     }
 
     /// The limits of one metric; `None`: it is not looked at.
@@ -122,12 +125,12 @@ impl Read<'_> {
         &self,
         on: &str,
         [mean, mean_window, slope, slope_window]: [&'static str; 4],
-    ) -> Result<Option<Limits>, CampaignError> {
+    ) -> Result<Option<MetricLimits>, CampaignError> {
         if !self.0.is_on(on) {
             return Ok(None);
         }
         let usual = Duration::from_secs(15 * 60);
-        Ok(Some(Limits {
+        Ok(Some(MetricLimits {
             mean_percent: self.percent(mean)?.unwrap_or(20.0),
             mean_window: self.time(mean_window)?.unwrap_or(usual),
             slope_percent: self.percent(slope)?.unwrap_or(10.0),
@@ -135,7 +138,7 @@ impl Read<'_> {
         }))
     }
 
-    fn santa_clara(&self) -> Result<Option<Steady>, CampaignError> {
+    fn santa_clara(&self) -> Result<Option<SteadyWait>, CampaignError> {
         if !self.0.is_on("PRECONDITION_FIO_STEADY_STATE") {
             return Ok(None);
         }
@@ -156,10 +159,10 @@ impl Read<'_> {
         if iops.is_none() && bw.is_none() {
             return Ok(None);
         }
-        Ok(Some(Steady {
+        Ok(Some(SteadyWait {
             by: match self.0.is_on("PRECONDITION_BY_SNIA") {
-                true => By::Snia,
-                false => By::Fio,
+                true => DecidingRule::Snia,
+                false => DecidingRule::Fio,
             },
             iops,
             bw,
@@ -170,7 +173,7 @@ impl Read<'_> {
 
     /// SNIA's rounds and limits: those of its menu where that is on, else those
     /// of the quick defaults, else its own.
-    fn snia(&self) -> Result<Steady, CampaignError> {
+    fn snia(&self) -> Result<SteadyWait, CampaignError> {
         let quick = self.time("DEBUG_FAST_RUNTIME")?;
         let round = self
             .time("SNIA_IOPS_WD_RUNTIME")?
@@ -185,14 +188,14 @@ impl Read<'_> {
         let quick_mean = quick("DEBUG_EASY_SS_MEAN_LIMIT", "DEBUG_DIFFICULT_SS_MEAN_LIMIT")?;
         let quick_slope = quick("DEBUG_EASY_SS_SLOPE", "DEBUG_DIFFICULT_SS_SLOPE")?;
         let window = round * u32::try_from(SNIA_WINDOW).unwrap_or(u32::MAX);
-        let limits = Limits {
+        let limits = MetricLimits {
             mean_percent: mean.or(quick_mean).unwrap_or(20.0),
             mean_window: window,
             slope_percent: slope.or(quick_slope).unwrap_or(10.0),
             slope_window: window,
         };
-        Ok(Steady {
-            by: By::Snia,
+        Ok(SteadyWait {
+            by: DecidingRule::Snia,
             iops: Some(limits),
             bw: None,
             rounds: self.count("SANTA_CLARA_ROUND_LIMIT")?.unwrap_or(5),

@@ -4,8 +4,8 @@
 
 use std::path::PathBuf;
 
-use super::{Here, Method, Settings};
-use crate::plan::Phase;
+use super::{DeviceFacts, PreconditionMethod, PreconditionSettings};
+use crate::plan::DevicePhase;
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,8 +25,8 @@ const FOLDER: &str = "pre-conditioning";
 /// to be steady. The two of one phase are the same load: Fathom judges both
 /// metrics on one run of it.
 #[must_use]
-pub fn files(settings: &Settings) -> Vec<File> {
-    let here = Here::default();
+pub fn files(settings: &PreconditionSettings) -> Vec<File> {
+    let here = DeviceFacts::default();
     let mut files = Vec::new();
     let loops = settings.loops;
     let mut add = |path: String, about: String, job: String| {
@@ -38,7 +38,7 @@ pub fn files(settings: &Settings) -> Vec<File> {
         });
     };
     for (number, phase, word) in PHASES {
-        if phase == Phase::Random && settings.method == Method::Snia {
+        if phase == DevicePhase::Random && settings.method == PreconditionMethod::Snia {
             continue;
         }
         let name = format!("0001-workload-independent/{number:04}-pre-condition-{word}.ini");
@@ -66,7 +66,7 @@ pub fn files(settings: &Settings) -> Vec<File> {
     files
 }
 
-const PHASES: [(u32, Phase, &str); 2] = [
-    (1, Phase::Sequential, "sequential"),
-    (2, Phase::Random, "random"),
+const PHASES: [(u32, DevicePhase, &str); 2] = [
+    (1, DevicePhase::Sequential, "sequential"),
+    (2, DevicePhase::Random, "random"),
 ];

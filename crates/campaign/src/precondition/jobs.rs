@@ -3,13 +3,17 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::plan::Phase;
+use crate::plan::DevicePhase;
 use crate::quick::format_size;
 
-use super::{Here, Range, Settings};
+use super::{ActiveRange, DeviceFacts, PreconditionSettings};
 
 /// A job file that writes the range once and ends.
-pub(super) fn fill(settings: &Settings, phase: Phase, here: Here) -> String {
+pub(super) fn fill(
+    settings: &PreconditionSettings,
+    phase: DevicePhase,
+    here: DeviceFacts,
+) -> String {
     let mut text = head(settings, phase);
     if settings.is_fast(phase, here) {
         // One job: sprandom plans the whole range.
@@ -21,7 +25,12 @@ pub(super) fn fill(settings: &Settings, phase: Phase, here: Here) -> String {
 }
 
 /// A job file whose load runs for at most so long.
-pub(super) fn settle(settings: &Settings, phase: Phase, here: Here, most: Duration) -> String {
+pub(super) fn settle(
+    settings: &PreconditionSettings,
+    phase: DevicePhase,
+    here: DeviceFacts,
+    most: Duration,
+) -> String {
     let mut text = head(settings, phase);
     let runtime = match most.subsec_millis() {
         0 => format!("{}s", most.as_secs()),
@@ -29,8 +38,8 @@ pub(super) fn settle(settings: &Settings, phase: Phase, here: Here, most: Durati
     };
     let time = format!("time_based\nruntime={runtime}\n");
     match phase {
-        Phase::Sequential => parts(settings, phase, here, "settle", &time, &mut text),
-        Phase::Random => {
+        DevicePhase::Sequential => parts(settings, phase, here, "settle", &time, &mut text),
+        DevicePhase::Random => {
             let _ = write!(
                 text,
                 "\n[settle]\nnumjobs={}\nnorandommap\n{}\n{time}",
@@ -42,10 +51,10 @@ pub(super) fn settle(settings: &Settings, phase: Phase, here: Here, most: Durati
     text
 }
 
-fn head(settings: &Settings, phase: Phase) -> String {
+fn head(settings: &PreconditionSettings, phase: DevicePhase) -> String {
     let rw = match phase {
-        Phase::Sequential => "write",
-        Phase::Random => "randwrite",
+        DevicePhase::Sequential => "write",
+        DevicePhase::Random => "randwrite",
     };
     // In `filename=` a colon separates names.
     let dut = settings.dut.to_string_lossy().replace(':', "\\:");
@@ -59,9 +68,9 @@ fn head(settings: &Settings, phase: Phase) -> String {
 }
 
 /// The whole range.
-fn size(settings: &Settings, here: Here) -> String {
+fn size(settings: &PreconditionSettings, here: DeviceFacts) -> String {
     match (settings.range, here.capacity_bytes) {
-        (Range::Percent(percent), None) => format!("size={percent}%"),
+        (ActiveRange::Percent(percent), None) => format!("size={percent}%"),
         (range, capacity) => {
             let bytes = range.bytes(capacity, settings.random_bs_bytes);
             format!("size={}", bytes.unwrap_or_default())
@@ -71,14 +80,21 @@ fn size(settings: &Settings, here: Here) -> String {
 
 /// A job for each part of the range: several that begin at one place would write
 /// the same blocks.
-fn parts(settings: &Settings, phase: Phase, here: Here, name: &str, more: &str, text: &mut String) {
+fn parts(
+    settings: &PreconditionSettings,
+    phase: DevicePhase,
+    here: DeviceFacts,
+    name: &str,
+    more: &str,
+    text: &mut String,
+) {
     let jobs = u64::from(settings.numjobs.max(1));
     let bs = settings.bs_of(phase).max(1);
     let (all, step, unit) = match settings.range.bytes(here.capacity_bytes, bs) {
         Some(bytes) => (bytes / bs, bs, ""),
         None => match settings.range {
-            Range::Percent(percent) => (u64::from(percent), 1, "%"),
-            Range::Bytes(bytes) => (bytes / bs, bs, ""),
+            ActiveRange::Percent(percent) => (u64::from(percent), 1, "%"),
+            ActiveRange::Bytes(bytes) => (bytes / bs, bs, ""),
         },
     };
     let jobs = jobs.min(all.max(1));

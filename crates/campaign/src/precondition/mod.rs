@@ -11,11 +11,11 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use fathom_analysis::steady_state::{Ask, Metric, Rule, SNIA_WINDOW, Span};
+use fathom_analysis::steady_state::{Ask, Metric, RoundSpan, SNIA_WINDOW, WindowRule};
 use fathom_model::{Stage, StageEnd, StageKind, units};
 
-use crate::flow::{Act, Criterion, Ending, Fill, History, Next, Script, Settle, Task, Work};
-use crate::plan::Phase;
+use crate::flow::{Act, Criterion, Ending, Fill, History, Next, Script, SteadyLoad, Task, Work};
+use crate::plan::DevicePhase;
 
 mod config;
 mod files;
@@ -25,15 +25,15 @@ pub use files::{File, files};
 
 /// How a device is pre-conditioned.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct PreconditionSettings {
     /// What runs: named in titles.
-    pub method: Method,
+    pub method: PreconditionMethod,
     /// The device.
     pub dut: PathBuf,
     /// fio's I/O engine.
     pub ioengine: String,
     /// The part of the device that is written, from its begin.
-    pub range: Range,
+    pub range: ActiveRange,
     /// Size of a write of the sequential fill and load, in bytes.
     pub bs_bytes: u64,
     /// Size of a write of the random ones, in bytes.
@@ -47,14 +47,14 @@ pub struct Settings {
     /// Whether random work is preceded by the sequential load.
     pub strict_order: bool,
     /// When the load is steady; `None`: fills only.
-    pub steady: Option<Steady>,
+    pub steady: Option<SteadyWait>,
     /// Whether a fast random fill is used where the engine has one.
     pub sprandom: bool,
 }
 
 /// What leads there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
+pub enum PreconditionMethod {
     /// As fio-tests has it.
     SantaClara,
     /// As SNIA's PTS has it, interpreted.
@@ -63,7 +63,7 @@ pub enum Method {
 
 /// The active range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Range {
+pub enum ActiveRange {
     /// So many percent of the device.
     Percent(u8),
     /// So many bytes.
@@ -72,13 +72,13 @@ pub enum Range {
 
 /// When a load is steady, and how long that is waited for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Steady {
+pub struct SteadyWait {
     /// By which rule.
-    pub by: By,
+    pub by: DecidingRule,
     /// Limits for IOPS.
-    pub iops: Option<Limits>,
+    pub iops: Option<MetricLimits>,
     /// Limits for bandwidth.
-    pub bw: Option<Limits>,
+    pub bw: Option<MetricLimits>,
     /// So many windows are waited for.
     pub rounds: u32,
     /// Whether it goes on when they are over, with a warning.
@@ -87,7 +87,7 @@ pub struct Steady {
 
 /// Which rule decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub enum DecidingRule {
     /// fio's: distance from the mean and slope per sample.
     Fio,
     /// SNIA's, interpreted: range and change of the fit over five rounds.
@@ -96,7 +96,7 @@ pub enum By {
 
 /// The limits of one metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
+pub struct MetricLimits {
     /// fio's rule: largest distance from the mean; SNIA's: range; in percent.
     pub mean_percent: f64,
     /// Over this time.
@@ -110,7 +110,7 @@ pub struct Limits {
 /// What is known of the machine when it is about to run: generated job files are
 /// to be the same everywhere.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Here {
+pub struct DeviceFacts {
     /// Size of the device in bytes.
     pub capacity_bytes: Option<u64>,
     /// Whether the fio that runs the jobs has sprandom.
@@ -122,7 +122,7 @@ const SAMPLE_MS: u64 = 1000;
 /// Samples of the shortest window: less has no slope worth the name.
 const SAMPLES_MIN: u64 = 5;
 
-impl Range {
+impl ActiveRange {
     /// In bytes, in whole blocks.
     #[must_use]
     pub fn bytes(self, capacity_bytes: Option<u64>, bs_bytes: u64) -> Option<u64> {
@@ -148,41 +148,41 @@ impl Range {
     }
 }
 
-impl Settings {
+impl PreconditionSettings {
     /// Those of `method` with what fio-tests and SNIA's PTS have for an enterprise
     /// drive: 128 KiB, 32 × 4, twice, all of the device, 4 KiB for random work.
     #[must_use]
-    pub fn usual(method: Method, dut: PathBuf) -> Self {
-        let limits = Limits {
+    pub fn usual(method: PreconditionMethod, dut: PathBuf) -> Self {
+        let limits = MetricLimits {
             mean_percent: fathom_analysis::steady_state::SNIA_DATA_PERCENT,
             mean_window: Duration::from_secs(15 * 60),
             slope_percent: fathom_analysis::steady_state::SNIA_SLOPE_PERCENT,
             slope_window: Duration::from_secs(15 * 60),
         };
-        let snia = Limits {
+        let snia = MetricLimits {
             mean_window: SNIA_ROUND * SNIA_WINDOW as u32,
             slope_window: SNIA_ROUND * SNIA_WINDOW as u32,
             ..limits
         };
         let (by, limits) = match method {
-            Method::SantaClara => (By::Fio, limits),
-            Method::Snia => (By::Snia, snia),
+            PreconditionMethod::SantaClara => (DecidingRule::Fio, limits),
+            PreconditionMethod::Snia => (DecidingRule::Snia, snia),
         };
         Self {
             method,
             dut,
             ioengine: "libaio".to_owned(),
-            range: Range::Percent(100),
+            range: ActiveRange::Percent(100),
             bs_bytes: 128 << 10,
             random_bs_bytes: 4 << 10,
             iodepth: 32,
             numjobs: 4,
             loops: 2,
-            strict_order: method == Method::SantaClara,
-            steady: Some(Steady {
+            strict_order: method == PreconditionMethod::SantaClara,
+            steady: Some(SteadyWait {
                 by,
                 iops: Some(limits),
-                bw: (method == Method::SantaClara).then_some(limits),
+                bw: (method == PreconditionMethod::SantaClara).then_some(limits),
                 rounds: 5,
                 soft: false,
             }),
@@ -192,29 +192,29 @@ impl Settings {
 
     /// The size of one write in a phase.
     #[must_use]
-    pub fn bs_of(&self, phase: Phase) -> u64 {
+    pub fn bs_of(&self, phase: DevicePhase) -> u64 {
         match phase {
-            Phase::Sequential => self.bs_bytes,
-            Phase::Random => self.random_bs_bytes,
+            DevicePhase::Sequential => self.bs_bytes,
+            DevicePhase::Random => self.random_bs_bytes,
         }
     }
 
     /// Whether a fill of this phase is the engine's fast one.
-    fn is_fast(&self, phase: Phase, here: Here) -> bool {
-        phase == Phase::Random && self.sprandom && here.has_sprandom
+    fn is_fast(&self, phase: DevicePhase, here: DeviceFacts) -> bool {
+        phase == DevicePhase::Random && self.sprandom && here.has_sprandom
     }
 
     /// The rules with their limits, as a ledger has them.
     #[must_use]
-    pub fn rule_text(&self, phase: Phase) -> String {
-        match self.settle(phase, Here::default()) {
+    pub fn rule_text(&self, phase: DevicePhase) -> String {
+        match self.settle(phase, DeviceFacts::default()) {
             Some(settle) => settle.rule_text(),
             None => String::new(),
         }
     }
 
     /// One fill.
-    fn fill(&self, phase: Phase, here: Here) -> Fill {
+    fn fill(&self, phase: DevicePhase, here: DeviceFacts) -> Fill {
         let bs_bytes = self.bs_of(phase);
         Fill {
             job_text: jobs::fill(self, phase, here),
@@ -226,15 +226,15 @@ impl Settings {
     }
 
     /// The load that runs until it is steady.
-    fn settle(&self, phase: Phase, here: Here) -> Option<Settle> {
+    fn settle(&self, phase: DevicePhase, here: DeviceFacts) -> Option<SteadyLoad> {
         let steady = self.steady.as_ref()?;
         let criteria = steady.criteria();
         let interval = criteria.iter().filter_map(|c| match c.ask.span {
-            Span::Time(ms) => Some(ms),
-            Span::Interval | Span::Point => None,
+            RoundSpan::Time(ms) => Some(ms),
+            RoundSpan::Interval | RoundSpan::Point => None,
         });
         let interval = interval.min().filter(|ms| *ms < SAMPLE_MS);
-        Some(Settle {
+        Some(SteadyLoad {
             job_text: jobs::settle(self, phase, here, steady.most()),
             pattern: phase.pattern(),
             bs_bytes: self.bs_of(phase),
@@ -250,7 +250,7 @@ impl Settings {
 /// A round of SNIA's IOPS test is a minute for each cell (SSS PTS 2.0, 7.2).
 const SNIA_ROUND: Duration = Duration::from_secs(60);
 
-impl Steady {
+impl SteadyWait {
     /// The longest window.
     #[must_use]
     pub fn window(&self) -> Duration {
@@ -293,35 +293,35 @@ impl Steady {
 
     /// The rules for one metric, each with what a round is. Where the times of
     /// fio's two limits differ, each limit has a window of its own.
-    fn rules(&self, limits: &Limits) -> Vec<(Rule, Span)> {
+    fn rules(&self, limits: &MetricLimits) -> Vec<(WindowRule, RoundSpan)> {
         let fio = |window: Duration, mean: bool, slope: bool| {
             let sample_ms = sample_ms(window);
             let samples = window.as_millis() as u64 / sample_ms;
-            let rule = Rule::Fio {
+            let rule = WindowRule::Fio {
                 mean_limit_percent: mean.then_some(limits.mean_percent),
                 slope_limit_percent: slope.then_some(limits.slope_percent),
                 window: usize::try_from(samples).unwrap_or(usize::MAX).max(2),
             };
-            (rule, Span::Time(sample_ms))
+            (rule, RoundSpan::Time(sample_ms))
         };
         match self.by {
-            By::Fio if limits.mean_window == limits.slope_window => {
+            DecidingRule::Fio if limits.mean_window == limits.slope_window => {
                 vec![fio(limits.mean_window, true, true)]
             }
-            By::Fio => vec![
+            DecidingRule::Fio => vec![
                 fio(limits.mean_window, true, false),
                 fio(limits.slope_window, false, true),
             ],
-            By::Snia => {
+            DecidingRule::Snia => {
                 let window = limits.mean_window.max(limits.slope_window);
                 let round = (window.as_millis() as u64 / SNIA_WINDOW as u64).max(1);
-                let rule = Rule::Snia {
+                let rule = WindowRule::Snia {
                     data_limit_percent: limits.mean_percent,
                     slope_limit_percent: limits.slope_percent,
                     window: SNIA_WINDOW,
                     max_rounds: SNIA_WINDOW * self.rounds.max(1) as usize,
                 };
-                vec![(rule, Span::Time(round))]
+                vec![(rule, RoundSpan::Time(round))]
             }
         }
     }
@@ -340,29 +340,31 @@ fn sample_ms(window: Duration) -> u64 {
 #[derive(Debug, Clone)]
 pub struct Precondition {
     /// How; `None`: it is only purged.
-    pub settings: Option<Settings>,
+    pub settings: Option<PreconditionSettings>,
     /// What is known of the machine.
-    pub here: Here,
+    pub here: DeviceFacts,
     /// What comes first: the wait until the device is energized, the purge.
     pub first: Vec<(Stage, Rc<dyn Act>)>,
     /// For which work.
-    pub phase: Phase,
+    pub phase: DevicePhase,
     /// The least pass: greater than those begun when the state has gone stale.
     pub pass: u32,
     /// Why it is needless.
     pub skip: Option<String>,
+    /// What its stages begin with, as a part of a plan file: `STEP/`.
+    pub scope: String,
 }
 
 impl Precondition {
     /// The pass it is in.
     fn pass(&self, history: &History) -> u32 {
         let begun = history.stages().iter();
-        let last = begun.clone().map(|past| pass_of(&past.stage.id)).max();
-        let last = last.unwrap_or(1);
-        let spoilt = self.phase == Phase::Sequential
+        let begun = begun.filter_map(|past| past.stage.id.strip_prefix(&self.scope));
+        let last = begun.clone().map(pass_of).max().unwrap_or(1);
+        let spoilt = self.phase == DevicePhase::Sequential
             && begun
-                .filter(|past| pass_of(&past.stage.id) == last)
-                .any(|past| base_of(&past.stage.id).contains("-rand"));
+                .filter(|id| pass_of(id) == last)
+                .any(|id| base_of(id).contains("-rand"));
         self.pass.max(if spoilt { last + 1 } else { last })
     }
 
@@ -373,7 +375,9 @@ impl Precondition {
         let goal = self.stages(pass).pop()?;
         match history.ended(&goal.stage.id)? {
             StageEnd::Done | StageEnd::Skipped { .. } => Some(pass),
-            StageEnd::NotAttained { .. } | StageEnd::Failed { .. } => None,
+            StageEnd::NotAttained { .. }
+            | StageEnd::Failed { .. }
+            | StageEnd::Interrupted { .. } => None,
         }
     }
 
@@ -397,36 +401,37 @@ impl Precondition {
             });
         }
         if let Some(settings) = &self.settings {
-            self.fills(settings, Phase::Sequential, &mut tasks);
-            let random = self.phase == Phase::Random;
+            self.fills(settings, DevicePhase::Sequential, &mut tasks);
+            let random = self.phase == DevicePhase::Random;
             if !random || settings.strict_order {
-                self.settling(settings, Phase::Sequential, &mut tasks);
+                self.settling(settings, DevicePhase::Sequential, &mut tasks);
             }
             if random {
-                if settings.method == Method::SantaClara {
-                    self.fills(settings, Phase::Random, &mut tasks);
+                if settings.method == PreconditionMethod::SantaClara {
+                    self.fills(settings, DevicePhase::Random, &mut tasks);
                 }
-                self.settling(settings, Phase::Random, &mut tasks);
+                self.settling(settings, DevicePhase::Random, &mut tasks);
             }
         }
-        if pass > 1 {
-            for task in &mut tasks {
-                task.stage.id += &format!(".{pass}");
+        for Task { stage, .. } in &mut tasks {
+            stage.id.insert_str(0, &self.scope);
+            if pass > 1 {
+                stage.id += &format!(".{pass}");
             }
         }
         tasks
     }
 
-    fn fills(&self, settings: &Settings, phase: Phase, tasks: &mut Vec<Task>) {
+    fn fills(&self, settings: &PreconditionSettings, phase: DevicePhase, tasks: &mut Vec<Task>) {
         let fast = settings.is_fast(phase, self.here);
         // sprandom leaves the device as many random fills would.
         let loops = if fast { 1 } else { settings.loops };
         for nth in 1..=loops {
             let bs = units::bytes(settings.bs_of(phase) as f64);
             let how = match (phase, fast) {
-                (Phase::Sequential, _) => "sequentially",
-                (Phase::Random, false) => "at random",
-                (Phase::Random, true) => "at random by fio's sprandom",
+                (DevicePhase::Sequential, _) => "sequentially",
+                (DevicePhase::Random, false) => "at random",
+                (DevicePhase::Random, true) => "at random by fio's sprandom",
             };
             let of = match loops {
                 1 => String::new(),
@@ -444,13 +449,13 @@ impl Precondition {
         }
     }
 
-    fn settling(&self, settings: &Settings, phase: Phase, tasks: &mut Vec<Task>) {
+    fn settling(&self, settings: &PreconditionSettings, phase: DevicePhase, tasks: &mut Vec<Task>) {
         let Some(settle) = settings.settle(phase, self.here) else {
             return;
         };
         let bs = units::bytes(settle.bs_bytes as f64);
         let by = match settings.steady.as_ref().map(|steady| steady.by) {
-            Some(By::Snia) => "SNIA's criterion, interpreted",
+            Some(DecidingRule::Snia) => "SNIA's criterion, interpreted",
             _ => "fio's rule",
         };
         tasks.push(Task {
@@ -503,10 +508,10 @@ impl Script for Precondition {
     }
 }
 
-fn short(phase: Phase) -> &'static str {
+fn short(phase: DevicePhase) -> &'static str {
     match phase {
-        Phase::Sequential => "seq",
-        Phase::Random => "rand",
+        DevicePhase::Sequential => "seq",
+        DevicePhase::Random => "rand",
     }
 }
 

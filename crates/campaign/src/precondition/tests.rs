@@ -1,16 +1,16 @@
 use fathom_model::Event;
 
 use super::*;
-use crate::flow::{Luck, outlook};
+use crate::flow::{Case, outlook};
 
-fn settings() -> Settings {
-    Settings::usual(Method::SantaClara, "/dev/nvme9n1".into())
+fn settings() -> PreconditionSettings {
+    PreconditionSettings::usual(PreconditionMethod::SantaClara, "/dev/nvme9n1".into())
 }
 
-fn script(phase: Phase) -> Precondition {
+fn script(phase: DevicePhase) -> Precondition {
     Precondition {
         settings: Some(settings()),
-        here: Here {
+        here: DeviceFacts {
             capacity_bytes: Some(1_000_204_886_016),
             has_sprandom: false,
         },
@@ -18,10 +18,11 @@ fn script(phase: Phase) -> Precondition {
         phase,
         pass: 1,
         skip: None,
+        scope: String::new(),
     }
 }
 
-fn ids(script: &Precondition, history: &History, luck: Luck) -> (Vec<String>, Ending) {
+fn ids(script: &Precondition, history: &History, luck: Case) -> (Vec<String>, Ending) {
     let (tasks, ending) = outlook(script, history, luck);
     (
         tasks.into_iter().map(|task| task.stage.id).collect(),
@@ -54,32 +55,32 @@ const SEQUENTIAL: [&str; 3] = ["fill-seq-1", "fill-seq-2", "settle-seq"];
 #[test]
 fn random_work_is_preceded_by_the_sequential_one_in_strict_order() {
     let nothing = History::default();
-    let (stages, ending) = ids(&script(Phase::Sequential), &nothing, Luck::Best);
+    let (stages, ending) = ids(&script(DevicePhase::Sequential), &nothing, Case::Best);
     assert_eq!(stages, SEQUENTIAL);
     assert_eq!(ending, Ending::Complete);
     let random = ["fill-rand-1", "fill-rand-2", "settle-rand"];
-    let (stages, _) = ids(&script(Phase::Random), &nothing, Luck::Best);
+    let (stages, _) = ids(&script(DevicePhase::Random), &nothing, Case::Best);
     assert_eq!(stages, [SEQUENTIAL, random].concat());
-    let mut loose = script(Phase::Random);
+    let mut loose = script(DevicePhase::Random);
     loose.settings.as_mut().unwrap().strict_order = false;
-    let (stages, _) = ids(&loose, &nothing, Luck::Best);
+    let (stages, _) = ids(&loose, &nothing, Case::Best);
     assert_eq!(stages, [&SEQUENTIAL[..2], &random].concat());
     // What the sequential phase did is not done again.
     let done: Vec<_> = SEQUENTIAL.iter().map(|id| (*id, StageEnd::Done)).collect();
-    let (stages, _) = ids(&script(Phase::Random), &past(&done), Luck::Best);
+    let (stages, _) = ids(&script(DevicePhase::Random), &past(&done), Case::Best);
     assert_eq!(stages, random);
 }
 
 #[test]
 fn a_hard_limit_ends_it_and_a_soft_one_goes_on() {
     let nothing = History::default();
-    let (stages, ending) = ids(&script(Phase::Random), &nothing, Luck::Worst);
+    let (stages, ending) = ids(&script(DevicePhase::Random), &nothing, Case::Worst);
     assert_eq!(stages, SEQUENTIAL);
     assert!(matches!(ending, Ending::NotAttained(_)));
-    let mut soft = script(Phase::Random);
+    let mut soft = script(DevicePhase::Random);
     let settings = soft.settings.as_mut().unwrap();
     settings.steady.as_mut().unwrap().soft = true;
-    let (stages, ending) = ids(&soft, &nothing, Luck::Worst);
+    let (stages, ending) = ids(&soft, &nothing, Case::Worst);
     assert_eq!((stages.len(), ending), (6, Ending::Complete));
 }
 
@@ -87,42 +88,42 @@ fn a_hard_limit_ends_it_and_a_soft_one_goes_on() {
 fn sequential_work_after_random_work_begins_another_pass() {
     let done = |id| (id, StageEnd::Done);
     let history = past(&[done("fill-seq-1"), done("settle-seq"), done("fill-rand-1")]);
-    let (stages, _) = ids(&script(Phase::Sequential), &history, Luck::Best);
+    let (stages, _) = ids(&script(DevicePhase::Sequential), &history, Case::Best);
     assert_eq!(stages, ["fill-seq-1.2", "fill-seq-2.2", "settle-seq.2"]);
-    let mut stale = script(Phase::Sequential);
+    let mut stale = script(DevicePhase::Sequential);
     stale.pass = 3;
-    let (stages, _) = ids(&stale, &history, Luck::Best);
+    let (stages, _) = ids(&stale, &history, Case::Best);
     assert_eq!(stages, ["fill-seq-1.3", "fill-seq-2.3", "settle-seq.3"]);
 }
 
 #[test]
 fn a_state_that_was_found_is_said_and_what_comes_before_it_left_out() {
-    let mut skips = script(Phase::Sequential);
+    let mut skips = script(DevicePhase::Sequential);
     skips.skip = Some("it is steady already".into());
     let nothing = History::default();
-    let (stages, _) = ids(&skips, &nothing, Luck::Best);
+    let (stages, _) = ids(&skips, &nothing, Case::Best);
     assert_eq!(stages, ["settle-seq"]);
     let found = StageEnd::Skipped {
         reason: "it is".into(),
     };
     let history = past(&[("settle-seq", found)]);
-    let (stages, _) = ids(&script(Phase::Random), &history, Luck::Best);
+    let (stages, _) = ids(&script(DevicePhase::Random), &history, Case::Best);
     assert_eq!(stages, ["fill-rand-1", "fill-rand-2", "settle-rand"]);
 }
 
 #[test]
 fn several_jobs_fill_the_range_without_gap_and_overlap() {
-    let here = Here {
+    let here = DeviceFacts {
         capacity_bytes: Some(1_000_204_886_016),
         has_sprandom: false,
     };
     for jobs in [1, 3, 4, 64] {
-        let settings = Settings {
+        let settings = PreconditionSettings {
             numjobs: jobs,
-            range: Range::Percent(75),
+            range: ActiveRange::Percent(75),
             ..settings()
         };
-        let text = super::jobs::fill(&settings, Phase::Sequential, here);
+        let text = super::jobs::fill(&settings, DevicePhase::Sequential, here);
         let numbers = |name: &str| -> Vec<u64> {
             let lines = text.lines().filter_map(|line| line.strip_prefix(name));
             lines.map(|number| number.parse().unwrap()).collect()
@@ -164,9 +165,9 @@ fn generated_files_say_percent_and_have_the_names_of_fio_tests() {
 
 #[test]
 fn fast_random_fill_is_named_and_done_once() {
-    let mut fast = script(Phase::Random);
+    let mut fast = script(DevicePhase::Random);
     fast.here.has_sprandom = true;
-    let (tasks, _) = outlook(&fast, &History::default(), Luck::Best);
+    let (tasks, _) = outlook(&fast, &History::default(), Case::Best);
     let fill = tasks.iter().find(|task| task.stage.id == "fill-rand-1");
     let fill = fill.unwrap();
     assert_eq!(fill.stage.title, "fill at random by fio's sprandom, 4 KiB");
@@ -186,8 +187,25 @@ fn both_rules_by_their_names_and_one_window_where_the_times_agree() {
     let mut two = steady.clone();
     two.iops.as_mut().unwrap().slope_window = Duration::from_secs(60);
     assert_eq!(two.criteria().len(), 3);
-    let snia = Settings::usual(Method::Snia, "/dev/x".into());
+    let snia = PreconditionSettings::usual(PreconditionMethod::Snia, "/dev/x".into());
     let criteria = snia.steady.unwrap().criteria();
-    assert_eq!(criteria[0].rule, Rule::SNIA);
-    assert_eq!(criteria[0].ask.span, Span::Time(60_000));
+    assert_eq!(criteria[0].rule, WindowRule::SNIA);
+    assert_eq!(criteria[0].ask.span, RoundSpan::Time(60_000));
+}
+
+#[test]
+fn two_steps_of_a_plan_file_each_count_stages_of_their_own() {
+    let of_step = |name: &str| Precondition {
+        scope: format!("{name}/"),
+        ..script(DevicePhase::Sequential)
+    };
+    let begun = [
+        ("a-rand/settle-seq", StageEnd::Done),
+        ("b/fill-rand-1.2", StageEnd::Done),
+    ];
+    let (stages, _) = ids(&of_step("a-rand"), &past(&begun), Case::Best);
+    assert_eq!(stages, ["a-rand/fill-seq-1", "a-rand/fill-seq-2"]);
+    let (stages, _) = ids(&of_step("b"), &past(&begun), Case::Best);
+    let again = SEQUENTIAL.map(|stage| format!("b/{stage}.3"));
+    assert_eq!(stages, again);
 }

@@ -9,18 +9,18 @@ use fathom_record::{Entries, Header};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::How;
+use super::ProvisionMethod;
 use crate::run::RunError;
 use crate::run::records::not_another;
 
 /// The command, as the records name it.
 pub const COMMAND: &str = "provision";
-/// Key of the [`Facts`] in a record's header.
+/// Key of the [`BatchFacts`] in a record's header.
 const FACTS: &str = "provision";
 
 /// What a record's header says of its drive and of the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct BatchFacts {
     /// The same for all drives of one start: when that was, in ms since 1970 UTC,
     /// and its process.
     pub batch: String,
@@ -29,10 +29,10 @@ pub struct Facts {
     /// The place of this one among them, from 0.
     pub place: usize,
     /// How they are provisioned.
-    pub how: How,
+    pub how: ProvisionMethod,
 }
 
-impl Facts {
+impl BatchFacts {
     /// As a header's facts.
     pub(super) fn to_map(&self) -> Map<String, Value> {
         Map::from_iter([(FACTS.to_owned(), json!(self))])
@@ -49,7 +49,7 @@ impl Facts {
 #[derive(Debug)]
 pub struct Batch {
     /// What all of its records say.
-    pub facts: Facts,
+    pub facts: BatchFacts,
     /// The record of each drive with how it ended; `None` where it was killed
     /// before there was one.
     pub records: Vec<Option<(PathBuf, RunStatus)>>,
@@ -78,7 +78,7 @@ pub fn last(runs_dir: &Path) -> Result<Batch, RunError> {
             }
             Err(_) => continue,
         };
-        let Some(facts) = Facts::read(&Entries::open(&dir)?.header) else {
+        let Some(facts) = BatchFacts::read(&Entries::open(&dir)?.header) else {
             continue;
         };
         let batch = found.get_or_insert_with(|| Batch {

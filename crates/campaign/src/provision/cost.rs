@@ -3,14 +3,14 @@
 
 use fathom_device::Health;
 
-use super::{One, Provision};
+use super::{DriveJob, Provision};
 use crate::budget::{self, Cost, Endurance, Over, Speed};
-use crate::flow::{Luck, Task, outlook};
+use crate::flow::{Case, Task, outlook};
 use crate::run::RunError;
 
 /// What one drive will go through.
 #[derive(Debug)]
-pub struct Planned {
+pub struct DriveCost {
     /// Its place among all.
     pub place: usize,
     /// Its stages, as if all goes well.
@@ -23,7 +23,7 @@ pub struct Planned {
     pub notes: Vec<String>,
 }
 
-impl Planned {
+impl DriveCost {
     /// Its cost in one sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
@@ -36,32 +36,32 @@ impl Provision {
     ///
     /// # Errors
     /// As [`Provision::look`], and when it is more than may be spent.
-    pub fn plan(&self) -> Result<Vec<Planned>, RunError> {
+    pub fn plan(&self) -> Result<Vec<DriveCost>, RunError> {
         let left = self.left();
-        let planned: Result<Vec<Planned>, RunError> =
+        let planned: Result<Vec<DriveCost>, RunError> =
             left.map(|(place, one)| self.planned(place, one)).collect();
         let planned = planned?;
         self.must_fit(&planned)?;
         Ok(planned)
     }
 
-    fn planned(&self, place: usize, one: &One) -> Result<Planned, RunError> {
+    fn planned(&self, place: usize, one: &DriveJob) -> Result<DriveCost, RunError> {
         let device = one.drive.device.as_ref();
         let speed = device.and_then(|_| Speed::of_link(&one.drive.path));
         let (tasks, notes) = self.look(place, |script, ready| {
             let history = ready.history().resumed();
             let notes = ready.notes().to_vec();
-            (outlook(script, &history, Luck::Best).0, notes)
+            (outlook(script, &history, Case::Best).0, notes)
         })?;
         let parts = tasks.iter().map(|task| {
             let work = &task.work;
             // How long a fill takes nobody knows before; a load may be steady at
             // once, and may write until its limit.
-            let time = work.time(Luck::Best, None);
-            (time, work.write_bytes(Luck::Worst, speed))
+            let time = work.time(Case::Best, None);
+            (time, work.write_bytes(Case::Worst, speed))
         });
         let cost = Cost::of_parts(parts);
-        Ok(Planned {
+        Ok(DriveCost {
             place,
             endurance: self.endurance(one),
             tasks,
@@ -70,7 +70,7 @@ impl Provision {
         })
     }
 
-    fn endurance(&self, one: &One) -> Endurance {
+    fn endurance(&self, one: &DriveJob) -> Endurance {
         let said = self.options.settings.care.endurance_bytes;
         if self.is_simulated() {
             return Endurance::of(&Health::default(), &[], said);
@@ -81,7 +81,7 @@ impl Provision {
         Endurance::of(&ledgers.health(path), &entries, said)
     }
 
-    fn must_fit(&self, planned: &[Planned]) -> Result<(), RunError> {
+    fn must_fit(&self, planned: &[DriveCost]) -> Result<(), RunError> {
         let limits = self.options.settings.limits();
         let Some(text) = limits.text().filter(|_| limits.over == Over::Refuse) else {
             return Ok(());
@@ -90,7 +90,7 @@ impl Provision {
         for planned in planned {
             let parts = planned.tasks.iter().map(|task| {
                 let work = &task.work;
-                (Some(work.least_time()), work.write_bytes(Luck::Best, None))
+                (Some(work.least_time()), work.write_bytes(Case::Best, None))
             });
             if !limits.left_out(parts, 0).is_empty() {
                 over.push(self.drives[planned.place].drive.name.clone());

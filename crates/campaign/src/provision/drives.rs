@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_device::drives::{self, Transport};
 use fathom_device::safety::{self, Confirmations, Refusal};
-use fathom_device::{Node, Sys, identity};
+use fathom_device::{Sys, SysBlock, identity};
 use fathom_model::environment::BlockDevice;
 use fathom_model::ledger::Pattern;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use crate::run::RunError;
 /// Which load the drives are to be steady for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Workload {
+pub enum SteadyFor {
     /// Sequential writes, on every drive.
     Sequential,
     /// Random writes, on every drive.
@@ -26,7 +26,7 @@ pub enum Workload {
     Mixed,
 }
 
-impl Workload {
+impl SteadyFor {
     /// The load of one drive; one without a number in its name counts by its
     /// place among the drives.
     #[must_use]
@@ -41,7 +41,7 @@ impl Workload {
     }
 }
 
-impl fmt::Display for Workload {
+impl fmt::Display for SteadyFor {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
             Self::Sequential => "seq",
@@ -53,7 +53,7 @@ impl fmt::Display for Workload {
 
 /// One drive that is to be provisioned.
 #[derive(Debug, Clone)]
-pub struct Drive {
+pub struct ProvisionDrive {
     /// Its path, as it was given.
     pub path: PathBuf,
     /// Its kernel name, or the last part of the path where it is simulated.
@@ -73,14 +73,14 @@ pub struct Skipped {
 
 /// The drives that were found.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub struct FoundDrives {
     /// Those to be provisioned.
-    pub drives: Vec<Drive>,
+    pub drives: Vec<ProvisionDrive>,
     /// Those that are in use, or cannot be written to.
     pub skipped: Vec<Skipped>,
 }
 
-impl Drive {
+impl ProvisionDrive {
     /// The drive at a path; where none is now, only its name is known.
     #[must_use]
     pub fn at(path: &Path) -> Self {
@@ -102,7 +102,7 @@ impl Drive {
         }
     }
 
-    fn of(sys: &Sys, path: &Path, node: &Node) -> Self {
+    fn of(sys: &Sys, path: &Path, node: &SysBlock) -> Self {
         Self {
             path: path.to_owned(),
             name: node.name.clone(),
@@ -116,9 +116,9 @@ impl Drive {
 ///
 /// # Errors
 /// When there is none at all.
-pub fn all(kind: Transport) -> Result<Found, RunError> {
+pub fn all(kind: Transport) -> Result<FoundDrives, RunError> {
     let sys = Sys::live();
-    let mut found = Found::default();
+    let mut found = FoundDrives::default();
     for drive in drives::of(&sys, kind) {
         let path = drive.node.dev_path();
         let mut reasons = drive.against;
@@ -126,7 +126,9 @@ pub fn all(kind: Transport) -> Result<Found, RunError> {
             reasons = carried(&path);
         }
         match reasons.is_empty() {
-            true => found.drives.push(Drive::of(&sys, &path, &drive.node)),
+            true => found
+                .drives
+                .push(ProvisionDrive::of(&sys, &path, &drive.node)),
             false => found.skipped.push(Skipped { path, reasons }),
         }
     }
@@ -165,9 +167,9 @@ fn carried(path: &Path) -> Vec<String> {
 /// # Errors
 /// A path that is no block device, and one device that is named twice, also as
 /// a part of another.
-pub fn named(paths: &[PathBuf]) -> Result<Vec<Drive>, RunError> {
+pub fn named(paths: &[PathBuf]) -> Result<Vec<ProvisionDrive>, RunError> {
     let sys = Sys::live();
-    let mut nodes: Vec<(Node, &Path)> = Vec::new();
+    let mut nodes: Vec<(SysBlock, &Path)> = Vec::new();
     let mut faults = Vec::new();
     for path in paths {
         let Some(node) = sys.by_path(path) else {
@@ -177,7 +179,7 @@ pub fn named(paths: &[PathBuf]) -> Result<Vec<Drive>, RunError> {
             });
             continue;
         };
-        let same = |(other, _): &&(Node, &Path)| {
+        let same = |(other, _): &&(SysBlock, &Path)| {
             let parts = other.is_partition() && node.is_partition();
             *other == node || (!parts && other.whole() == node.whole())
         };
@@ -193,7 +195,7 @@ pub fn named(paths: &[PathBuf]) -> Result<Vec<Drive>, RunError> {
     if !faults.is_empty() {
         return Err(RunError::Input(faults.join("\n")));
     }
-    let drive = |(node, path): &(Node, &Path)| Drive::of(&sys, path, node);
+    let drive = |(node, path): &(SysBlock, &Path)| ProvisionDrive::of(&sys, path, node);
     Ok(nodes.iter().map(drive).collect())
 }
 
@@ -215,7 +217,7 @@ pub struct Refused {
 ///
 /// # Errors
 /// Everything that stands against it, for all drives together.
-pub fn check(drives: &[&Drive], words: &[String]) -> Result<(), Refused> {
+pub fn check(drives: &[&ProvisionDrive], words: &[String]) -> Result<(), Refused> {
     let confirmed = Confirmations(words.to_vec());
     let mut refused = Refused::default();
     for drive in drives {
@@ -234,7 +236,7 @@ pub fn check(drives: &[&Drive], words: &[String]) -> Result<(), Refused> {
     Err(refused)
 }
 
-fn idle(drives: &[&Drive], words: &[String]) -> Vec<String> {
+fn idle(drives: &[&ProvisionDrive], words: &[String]) -> Vec<String> {
     let sys = Sys::live();
     let names = |word: &String| {
         let word = Confirmations(vec![word.clone()]);
@@ -253,13 +255,13 @@ mod tests {
 
     #[test]
     fn mixed_alternates_by_the_number_of_the_drive_and_by_place_where_it_has_none() {
-        let mixed = |path: &str, place| Workload::Mixed.of(Path::new(path), place);
+        let mixed = |path: &str, place| SteadyFor::Mixed.of(Path::new(path), place);
         assert_eq!(mixed("/dev/nvme0n1", 1), Pattern::Sequential);
         assert_eq!(mixed("/dev/nvme1n1", 0), Pattern::Random);
         assert_eq!(mixed("/dev/sdb", 0), Pattern::Random);
         assert_eq!(mixed("/dev/mapper/data", 0), Pattern::Sequential);
         assert_eq!(mixed("/dev/mapper/data", 1), Pattern::Random);
-        let random = Workload::Random.of(Path::new("/dev/sda"), 0);
+        let random = SteadyFor::Random.of(Path::new("/dev/sda"), 0);
         assert_eq!(random, Pattern::Random);
     }
 

@@ -4,7 +4,7 @@
 use fathom_model::ledger::Pattern;
 use fathom_model::{Event, StageEnd};
 
-use super::{How, One};
+use super::{DriveJob, ProvisionMethod};
 use crate::flow::{Ending, Finish};
 use crate::run::RunError;
 use crate::run::logs::{Logs, provisioning};
@@ -22,7 +22,7 @@ pub(super) struct DriveLog {
 }
 
 impl DriveLog {
-    pub(super) fn new(how: &How, one: &One) -> Self {
+    pub(super) fn new(how: &ProvisionMethod, one: &DriveJob) -> Self {
         let (log, method) = provisioning(how.method.into());
         Self {
             logs: how
@@ -50,6 +50,7 @@ impl DriveLog {
                     StageEnd::Skipped { reason } => format!("skipped: {reason}"),
                     StageEnd::NotAttained { reason } => format!("not steady: {reason}"),
                     StageEnd::Failed { reason } => format!("failed: {reason}"),
+                    StageEnd::Interrupted { reason } => format!("stopped: {reason}"),
                 };
                 self.line("Finished stage", &[id, &came]);
             }

@@ -12,33 +12,33 @@ use fathom_model::RunStatus;
 use fathom_model::ledger::Pattern;
 use serde::{Deserialize, Serialize};
 
-use crate::flow::{Flow, Script};
+use crate::flow::{Flow, KeptPlan, RunOptions, Script};
 use crate::ledger::Ledgers;
-use crate::plan::Settings;
+use crate::plan::RunSettings;
 use crate::precondition;
 
 mod batch;
 mod cost;
 mod drives;
-mod going;
 mod logs;
 mod outcome;
 mod script;
+mod threads;
 
-pub use batch::{Batch, COMMAND, Facts, last};
-pub use cost::Planned;
-pub use drives::{Drive, Found, Refused, Skipped, Workload, all, check, named};
-pub use going::{Came, Told};
-pub use outcome::{Outcome, outcome};
+pub use batch::{Batch, BatchFacts, COMMAND, last};
+pub use cost::DriveCost;
+pub use drives::{FoundDrives, ProvisionDrive, Refused, Skipped, SteadyFor, all, check, named};
+pub use outcome::{DriveRecord, outcome};
+pub use threads::{DriveEvent, DriveOutcome};
 
 /// How drives are provisioned: the same for all of a batch, and taken over when
 /// it is resumed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct How {
+pub struct ProvisionMethod {
     /// The load.
-    pub workload: Workload,
+    pub workload: SteadyFor,
     /// The way to steady state.
-    pub method: Method,
+    pub method: SteadyMethod,
     /// How they are purged first (a name of `fathom_device::purge`, or `auto`);
     /// `None`: as the campaign says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,30 +67,30 @@ pub struct How {
 /// The way to steady state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Method {
+pub enum SteadyMethod {
     /// Santa Clara: fills, then the load itself until fio's rule holds.
     Sc,
     /// SNIA's way, interpreted: fills, then the load until SNIA's criterion holds.
     Snia,
 }
 
-impl From<Method> for precondition::Method {
-    fn from(method: Method) -> Self {
+impl From<SteadyMethod> for precondition::PreconditionMethod {
+    fn from(method: SteadyMethod) -> Self {
         match method {
-            Method::Sc => Self::SantaClara,
-            Method::Snia => Self::Snia,
+            SteadyMethod::Sc => Self::SantaClara,
+            SteadyMethod::Snia => Self::Snia,
         }
     }
 }
 
-/// What is asked for beside the drives and [`How`].
+/// What is asked for beside the drives and [`ProvisionMethod`].
 #[derive(Clone)]
-pub struct Options {
+pub struct ProvisionOptions {
     /// The folder of records.
     pub runs_dir: PathBuf,
     /// Words, times and limits, as the configuration and the command line have
     /// them. Limits are those of each drive.
-    pub settings: Settings,
+    pub settings: RunSettings,
     /// The fio to use, when not the one in PATH.
     pub fio: Option<PathBuf>,
     /// The ledgers of devices.
@@ -100,20 +100,20 @@ pub struct Options {
 /// Drives that are to be provisioned together.
 pub struct Provision {
     /// How.
-    pub how: How,
+    pub how: ProvisionMethod,
     /// The drives.
-    pub drives: Vec<One>,
+    pub drives: Vec<DriveJob>,
     /// The configuration that holds for all of them.
     config: Config,
-    options: Options,
+    options: ProvisionOptions,
     batch: String,
 }
 
 /// One of them.
 #[derive(Debug, Clone)]
-pub struct One {
+pub struct DriveJob {
     /// The drive.
-    pub drive: Drive,
+    pub drive: ProvisionDrive,
     /// The load for which it is to be steady.
     pub load: Pattern,
     /// The record it goes on with, and how that ended.
@@ -122,7 +122,7 @@ pub struct One {
     passed_over: bool,
 }
 
-impl One {
+impl DriveJob {
     /// Whether it was provisioned by an earlier start.
     #[must_use]
     pub fn is_done(&self) -> bool {
@@ -133,7 +133,12 @@ impl One {
 impl Provision {
     /// A new batch of drives.
     #[must_use]
-    pub fn new(how: How, drives: Vec<Drive>, config: Config, options: Options) -> Self {
+    pub fn new(
+        how: ProvisionMethod,
+        drives: Vec<ProvisionDrive>,
+        config: Config,
+        options: ProvisionOptions,
+    ) -> Self {
         let now_ms = fathom_record::now_ms();
         let batch = format!("{now_ms}-{}", std::process::id());
         let records = vec![None; drives.len()];
@@ -142,20 +147,25 @@ impl Provision {
 
     /// A batch that goes on. `drives` are those of its facts.
     #[must_use]
-    pub fn resumed(batch: Batch, drives: Vec<Drive>, config: Config, options: Options) -> Self {
+    pub fn resumed(
+        batch: Batch,
+        drives: Vec<ProvisionDrive>,
+        config: Config,
+        options: ProvisionOptions,
+    ) -> Self {
         let Batch { facts, records } = batch;
         Self::with(facts.how, drives, records, config, options, facts.batch)
     }
 
     fn with(
-        how: How,
-        drives: Vec<Drive>,
+        how: ProvisionMethod,
+        drives: Vec<ProvisionDrive>,
         records: Vec<Option<(PathBuf, RunStatus)>>,
         config: Config,
-        options: Options,
+        options: ProvisionOptions,
         batch: String,
     ) -> Self {
-        let one = |(place, (drive, record)): (usize, (Drive, Option<_>))| One {
+        let one = |(place, (drive, record)): (usize, (ProvisionDrive, Option<_>))| DriveJob {
             load: how.workload.of(&drive.path, place),
             drive,
             record,
@@ -172,7 +182,7 @@ impl Provision {
     }
 
     /// The drives that are left, with their places.
-    pub fn left(&self) -> impl Iterator<Item = (usize, &One)> {
+    pub fn left(&self) -> impl Iterator<Item = (usize, &DriveJob)> {
         let all = self.drives.iter().enumerate();
         all.filter(|(_, one)| !one.is_done() && !one.passed_over)
     }
@@ -190,24 +200,32 @@ impl Provision {
         let one = &self.drives[place];
         let options = &self.options;
         let paths = self.drives.iter().map(|one| one.drive.path.clone());
-        let facts = Facts {
+        let facts = BatchFacts {
             batch: self.batch.clone(),
             drives: paths.collect(),
             place,
             how: self.how.clone(),
         };
         let sims = &self.how.sim;
+        let limits = options.settings.limits();
         Flow {
             script,
             command: COMMAND,
             name: &one.drive.name,
-            device: one.drive.path.clone(),
-            destroy: options.settings.destroy.clone(),
-            engine: self.how.engine.clone(),
-            fio: options.fio.clone(),
-            sim: sims.get(place).or(sims.last()).cloned(),
+            device: Some(one.drive.path.clone()),
+            work_dir: PathBuf::from("/"),
+            kept: KeptPlan::Tasks,
+            engine_needs: Vec::new(),
+            options: RunOptions {
+                destroy: options.settings.destroy.clone(),
+                engine: self.how.engine.clone(),
+                fio: options.fio.clone(),
+                sim: sims.get(place).or(sims.last()).cloned(),
+                max_time: limits.time,
+                max_written: limits.bytes,
+                max_errors: None,
+            },
             interval: options.settings.interval,
-            limits: options.settings.limits(),
             runs_dir: options.runs_dir.clone(),
             record: one.record.as_ref().map(|(dir, _)| dir.clone()),
             ledgers: options.ledgers.clone(),
@@ -236,8 +254,8 @@ impl Provision {
         if self.is_simulated() {
             return Ok(());
         }
-        let left: Vec<&One> = self.left().map(|(_, one)| one).collect();
-        let drives: Vec<&Drive> = left.iter().map(|one| &one.drive).collect();
+        let left: Vec<&DriveJob> = self.left().map(|(_, one)| one).collect();
+        let drives: Vec<&ProvisionDrive> = left.iter().map(|one| &one.drive).collect();
         check(&drives, &self.options.settings.destroy)?;
         let reasons: Vec<String> = left
             .iter()

@@ -2,22 +2,22 @@
 
 use std::path::Path;
 
-use fathom_analysis::steady_state::{Metric, Verdict, Watch};
+use fathom_analysis::steady_state::{Metric, SteadyVerdict, SteadyWatch};
 use fathom_model::{Event, RunStatus};
 use fathom_record::{Entries, RecordError};
 
-use crate::flow::{Criterion, History, Luck, Script, Work, outlook};
+use crate::flow::{Case, Criterion, History, Script, Work, outlook};
 
 /// What a record tells of its drive.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct DriveRecord {
     /// How the run ended; `None`: it goes on.
     pub status: Option<RunStatus>,
     /// Every stage.
     pub history: History,
     /// The verdicts of loads that were to become steady, by the ids of their
     /// stages: of the last attempt of each.
-    pub verdicts: Vec<(String, Vec<(Metric, Verdict)>)>,
+    pub verdicts: Vec<(String, Vec<(Metric, SteadyVerdict)>)>,
     /// How long stages took that have ended, in ms by the clock of the record, by
     /// their ids: the run's own time stands still in a purge.
     pub stages_ms: Vec<(String, u64)>,
@@ -29,8 +29,8 @@ pub struct Outcome {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn outcome(dir: &Path, script: &dyn Script) -> Result<Outcome, RecordError> {
-    let tasks = outlook(script, &History::default(), Luck::Best).0;
+pub fn outcome(dir: &Path, script: &dyn Script) -> Result<DriveRecord, RecordError> {
+    let tasks = outlook(script, &History::default(), Case::Best).0;
     let criteria = |id: &str| -> Option<Vec<Criterion>> {
         tasks.iter().find_map(|task| match &task.work {
             Work::Settle(settle) if task.stage.id == id => Some(settle.criteria.clone()),
@@ -40,7 +40,7 @@ pub fn outcome(dir: &Path, script: &dyn Script) -> Result<Outcome, RecordError> 
     let mut entries = Entries::open(dir)?;
     let mut history = History::default();
     let mut verdicts: Vec<(String, Vec<_>)> = Vec::new();
-    let mut watched: Option<(String, Vec<Watch>)> = None;
+    let mut watched: Option<(String, Vec<SteadyWatch>)> = None;
     let mut last_ms = entries.header.started_ms;
     let mut began_ms = last_ms;
     let mut stages_ms: Vec<(String, u64)> = Vec::new();
@@ -52,7 +52,7 @@ pub fn outcome(dir: &Path, script: &dyn Script) -> Result<Outcome, RecordError> 
             Event::Stage { stage } => {
                 began_ms = last_ms;
                 watched = criteria(&stage.id).map(|criteria| {
-                    let watch = |c: &Criterion| Watch::new(c.rule, c.ask.clone());
+                    let watch = |c: &Criterion| SteadyWatch::new(c.rule, c.ask.clone());
                     (stage.id.clone(), criteria.iter().map(watch).collect())
                 });
             }
@@ -61,7 +61,7 @@ pub fn outcome(dir: &Path, script: &dyn Script) -> Result<Outcome, RecordError> 
                 stages_ms.push((id.clone(), last_ms.saturating_sub(began_ms)));
                 if let Some((id, watches)) = watched.take() {
                     verdicts.retain(|(known, _)| *known != id);
-                    verdicts.push((id, watches.iter().flat_map(Watch::verdicts).collect()));
+                    verdicts.push((id, watches.iter().flat_map(SteadyWatch::verdicts).collect()));
                 }
             }
             event => {
@@ -71,7 +71,7 @@ pub fn outcome(dir: &Path, script: &dyn Script) -> Result<Outcome, RecordError> 
             }
         }
     }
-    Ok(Outcome {
+    Ok(DriveRecord {
         status: entries.status,
         history,
         verdicts,

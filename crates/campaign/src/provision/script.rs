@@ -4,24 +4,24 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use fathom_device::purge::{Choice, Want};
+use fathom_device::purge::{PurgeMethods, Want};
 use fathom_device::safety::Confirmations;
 use fathom_kconfig::Config;
 use fathom_model::Stage;
 use fathom_model::ledger::Pattern;
 
-use super::{How, Method, One, Provision};
+use super::{DriveJob, Provision, ProvisionMethod, SteadyMethod};
 use crate::energized;
 use crate::flow::acts::{Energizing, Purging};
 use crate::flow::{Act, Ready};
-use crate::plan::{Phase, Preparation};
-use crate::precondition::{Here, Precondition};
+use crate::plan::{DevicePhase, Preparation};
+use crate::precondition::{DeviceFacts, Precondition};
 use crate::run::RunError;
 use crate::run::preparing;
-use crate::state::{Judgement, Wanted};
+use crate::state::{Judgement, WantedState};
 
 /// Why a drive is purged, for its log and its ledger.
-const REASON: &str = "provisioning begins on a drive that is as new";
+const REASON: &str = "provisioning begins on a purged drive";
 
 impl Provision {
     /// Checks the flow of one drive and gives it, with what it is led by, to
@@ -40,7 +40,7 @@ impl Provision {
             let part = device.partition.as_ref();
             part.map_or(device.capacity_bytes, |part| part.size_bytes)
         });
-        let here = Here {
+        let here = DeviceFacts {
             capacity_bytes: size,
             has_sprandom: false,
         };
@@ -61,20 +61,21 @@ impl Provision {
     ///
     /// # Errors
     /// A setting that makes no sense.
-    pub fn reread(&self, one: &One) -> Result<Precondition, RunError> {
+    pub fn reread(&self, one: &DriveJob) -> Result<Precondition, RunError> {
         let preparation = self.preparation(one)?;
         Ok(Precondition {
             settings: preparation.precondition,
-            here: Here::default(),
+            here: DeviceFacts::default(),
             first: Vec::new(),
             phase: phase(one),
             pass: 1,
             skip: None,
+            scope: String::new(),
         })
     }
 
     /// What leads one drive to its state.
-    fn script(&self, one: &One, preparation: &Preparation, here: Here) -> Precondition {
+    fn script(&self, one: &DriveJob, preparation: &Preparation, here: DeviceFacts) -> Precondition {
         Precondition {
             settings: preparation.precondition.clone(),
             here,
@@ -82,11 +83,12 @@ impl Provision {
             phase: phase(one),
             pass: 1,
             skip: self.needless(one, preparation, here),
+            scope: String::new(),
         }
     }
 
     /// What comes before anything is written.
-    fn first(&self, one: &One, preparation: &Preparation) -> Vec<(Stage, Rc<dyn Act>)> {
+    fn first(&self, one: &DriveJob, preparation: &Preparation) -> Vec<(Stage, Rc<dyn Act>)> {
         let path = &one.drive.path;
         let mut first: Vec<(Stage, Rc<dyn Act>)> = Vec::new();
         let energized = self.options.settings.care.energized;
@@ -112,15 +114,15 @@ impl Provision {
     }
 
     /// What the configuration asks for, for one drive.
-    pub(super) fn preparation(&self, one: &One) -> Result<Preparation, RunError> {
+    pub(super) fn preparation(&self, one: &DriveJob) -> Result<Preparation, RunError> {
         let config = self.config_of(one);
         let preparation = Preparation::of(&config, &one.drive.path, true);
         let mut preparation = preparation.map_err(|error| RunError::Input(error.to_string()))?;
         let named = match (&self.how.purge, &self.how.campaign) {
-            (Some(name), _) => Some(name.parse::<Choice>().map_err(RunError::Input)?),
+            (Some(name), _) => Some(name.parse::<PurgeMethods>().map_err(RunError::Input)?),
             // Without a campaign that says which kinds are purged by their own
             // commands, all are.
-            (None, None) => Some(Choice::default()),
+            (None, None) => Some(PurgeMethods::default()),
             (None, Some(_)) => None,
         };
         if let Some(choice) = named
@@ -135,9 +137,9 @@ impl Provision {
     /// Why nothing has to be done to a drive: it is in the wanted state.
     pub(super) fn needless(
         &self,
-        one: &One,
+        one: &DriveJob,
         preparation: &Preparation,
-        here: Here,
+        here: DeviceFacts,
     ) -> Option<String> {
         let settings = preparation.precondition.as_ref()?;
         // What goes on in its record is on its way there.
@@ -146,7 +148,7 @@ impl Provision {
         }
         let state = self.options.ledgers.state(&one.drive.path, None).ok()?;
         let now_ms = fathom_record::now_ms();
-        let wanted = Wanted {
+        let wanted = WantedState {
             pattern: one.load,
             bs_bytes: settings.bs_of(phase(one)),
             range_percent: settings.range.percent(here.capacity_bytes),
@@ -160,7 +162,7 @@ impl Provision {
     }
 
     /// What stands against the purge of one drive, if it is to be purged.
-    pub(super) fn against_purge(&self, one: &One) -> Option<String> {
+    pub(super) fn against_purge(&self, one: &DriveJob) -> Option<String> {
         if self.is_simulated() {
             return None;
         }
@@ -177,7 +179,7 @@ impl Provision {
     }
 
     /// The configuration of one drive.
-    fn config_of(&self, one: &One) -> Config {
+    fn config_of(&self, one: &DriveJob) -> Config {
         let mut config = self.config.clone();
         for (symbol, value) in symbols(&self.how, one) {
             // A tree of the user's own may do without some of them: what is not
@@ -188,22 +190,22 @@ impl Provision {
     }
 }
 
-fn phase(one: &One) -> Phase {
+fn phase(one: &DriveJob) -> DevicePhase {
     match one.load {
-        Pattern::Sequential => Phase::Sequential,
-        Pattern::Random | Pattern::Mixed => Phase::Random,
+        Pattern::Sequential => DevicePhase::Sequential,
+        Pattern::Random | Pattern::Mixed => DevicePhase::Random,
     }
 }
 
 /// What the command line says of a drive, as symbols.
-fn symbols(how: &How, one: &One) -> Vec<(&'static str, String)> {
+fn symbols(how: &ProvisionMethod, one: &DriveJob) -> Vec<(&'static str, String)> {
     let load = match phase(one) {
-        Phase::Sequential => "PROVISION_SC_SEQUENTIAL",
-        Phase::Random => "PROVISION_SC_RANDOM",
+        DevicePhase::Sequential => "PROVISION_SC_SEQUENTIAL",
+        DevicePhase::Random => "PROVISION_SC_RANDOM",
     };
     let method = match how.method {
-        Method::Sc => "PRECONDITION_GENERIC_SC",
-        Method::Snia => "PRECONDITION_SNIA_IOPS",
+        SteadyMethod::Sc => "PRECONDITION_GENERIC_SC",
+        SteadyMethod::Snia => "PRECONDITION_SNIA_IOPS",
     };
     let mut symbols = vec![
         ("STEADY_STATE_PROVISIONING", "y"),

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use fathom_device::Sys;
 use fathom_device::command::Played;
-use fathom_model::Deed;
+use fathom_model::LedgerEvent;
 
 use super::*;
 use crate::folder::shipped;
 use crate::plan::{self, Overrides, Preparation};
-use crate::precondition::Here;
+use crate::precondition::DeviceFacts;
 
 const PATH: &str = "/dev/nvme0n1";
 const BYTES: u64 = 1 << 30;
@@ -53,10 +53,14 @@ impl Machine {
         )
     }
 
-    fn provision(&self, workload: Workload, change: impl FnOnce(&mut How)) -> Provision {
-        let mut how = How {
+    fn provision(
+        &self,
+        workload: SteadyFor,
+        change: impl FnOnce(&mut ProvisionMethod),
+    ) -> Provision {
+        let mut how = ProvisionMethod {
             workload,
-            method: Method::Sc,
+            method: SteadyMethod::Sc,
             purge: None,
             no_purge: false,
             force: false,
@@ -67,7 +71,7 @@ impl Machine {
         };
         change(&mut how);
         let config = shipped::config(&|_| None).unwrap();
-        let options = Options {
+        let options = ProvisionOptions {
             runs_dir: self.0.path().join("runs"),
             settings: plan::settings(&config, &Overrides::default()).unwrap(),
             fio: None,
@@ -75,7 +79,7 @@ impl Machine {
         };
         Provision::new(
             how,
-            vec![Drive::simulated(Path::new(PATH))],
+            vec![ProvisionDrive::simulated(Path::new(PATH))],
             config,
             options,
         )
@@ -87,7 +91,7 @@ fn preparation(provision: &Provision) -> Preparation {
 }
 
 fn needless(provision: &Provision) -> Option<String> {
-    let here = Here {
+    let here = DeviceFacts {
         capacity_bytes: Some(BYTES),
         has_sprandom: false,
     };
@@ -98,15 +102,15 @@ fn needless(provision: &Provision) -> Option<String> {
 #[test]
 fn a_drive_that_is_steady_for_the_load_is_left_as_it_is_unless_it_is_forced() {
     let machine = Machine::new();
-    let sequential = machine.provision(Workload::Sequential, |_| {});
+    let sequential = machine.provision(SteadyFor::Sequential, |_| {});
     assert_eq!(needless(&sequential), None, "nothing is known yet");
     let settings = preparation(&sequential).precondition.unwrap();
-    let deed = Deed::Settled {
+    let deed = LedgerEvent::Settled {
         pattern: Pattern::Sequential,
-        bs_bytes: settings.bs_of(crate::plan::Phase::Sequential),
+        bs_bytes: settings.bs_of(crate::plan::DevicePhase::Sequential),
         range_percent: 100.0,
         bytes: BYTES,
-        rule: settings.rule_text(crate::plan::Phase::Sequential),
+        rule: settings.rule_text(crate::plan::DevicePhase::Sequential),
         attained: true,
     };
     let notes = machine.ledgers().did(Path::new(PATH), "run", None, deed);
@@ -116,17 +120,17 @@ fn a_drive_that_is_steady_for_the_load_is_left_as_it_is_unless_it_is_forced() {
         reason.contains("it became steady in sequential"),
         "{reason}"
     );
-    let random = machine.provision(Workload::Random, |_| {});
+    let random = machine.provision(SteadyFor::Random, |_| {});
     assert_eq!(needless(&random), None);
-    let forced = machine.provision(Workload::Sequential, |how| how.force = true);
+    let forced = machine.provision(SteadyFor::Sequential, |how| how.force = true);
     assert_eq!(needless(&forced), None);
 }
 
 #[test]
 fn the_purge_is_the_one_that_was_named_or_that_the_campaign_says_or_any() {
     let machine = Machine::new();
-    let choice = |change: fn(&mut How)| {
-        let provision = machine.provision(Workload::Random, change);
+    let choice = |change: fn(&mut ProvisionMethod)| {
+        let provision = machine.provision(SteadyFor::Random, change);
         let purge = preparation(&provision).purge;
         purge.map(|want| want.choice)
     };

@@ -9,12 +9,13 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use fathom_model::units;
 use fathom_record::Record;
 use serde::{Deserialize, Serialize};
 
 use super::QuickError;
 use super::jobs::iops_by_job;
-use super::plan::Facts;
+use super::plan::SeriesFacts;
 use super::results::{QuickRun, engine_version};
 
 /// The baseline that is used when none is named.
@@ -33,7 +34,7 @@ const SHIPPED: [&str; 1] = [include_str!(
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Conditions {
-    /// The group, as [`super::Group::label`] calls it.
+    /// The group, as [`super::SeriesGroup::label`] calls it.
     pub group: String,
     /// Size of each set of files in bytes.
     pub size_bytes: u64,
@@ -44,7 +45,7 @@ pub struct Conditions {
 impl Conditions {
     /// The conditions of a run.
     #[must_use]
-    pub fn of(facts: &Facts) -> Self {
+    pub fn of(facts: &SeriesFacts) -> Self {
         Self {
             group: facts.group.clone(),
             size_bytes: facts.size_bytes,
@@ -124,7 +125,7 @@ impl Baseline {
         check_name(name).map_err(QuickError::Input)?;
         let id = record.id();
         let header = &record.header;
-        let (iops, conditions, about) = if Facts::of(header).is_some() {
+        let (iops, conditions, about) = if SeriesFacts::of(header).is_some() {
             let run = QuickRun::of(record)?;
             let about = format!("{} on {}", run.facts.folder.display(), run.facts.host);
             (run.iops(), Some(run.conditions()), about)
@@ -212,7 +213,7 @@ impl Baseline {
                 mine.group
             ))
         } else if mine != conditions {
-            let size = super::definition::format_size;
+            let size = units::format_size;
             Some(format!(
                 "not comparable to baseline {name}, which ran {} s a test on {} (this run: {} s on {})",
                 mine.runtime_s,
@@ -369,7 +370,7 @@ fn check_name(name: &str) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::definition::Group;
+    use super::super::definition::SeriesGroup;
     use super::*;
 
     fn hdd() -> Baseline {
@@ -378,7 +379,7 @@ mod tests {
 
     #[test]
     fn the_shipped_baseline_knows_every_test_of_the_group() {
-        let group = Group::shipped("current").unwrap();
+        let group = SeriesGroup::shipped("current").unwrap();
         let hdd = hdd();
         let names: Vec<&String> = group.tests().map(|test| &test.name).collect();
         assert_eq!(hdd.iops.len(), names.len());

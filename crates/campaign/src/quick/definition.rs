@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use fathom_model::units::{format_size, parse_size};
 use serde::{Deserialize, Serialize};
 
 use super::QuickError;
@@ -54,7 +55,7 @@ const MANAGED: [&str; 12] = [
 /// A group of test series.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Group {
+pub struct SeriesGroup {
     format: String,
     version: u32,
     /// Name, as in `--group NAME`.
@@ -73,7 +74,7 @@ pub struct Group {
     #[serde(default)]
     pub native_aio: BTreeMap<String, String>,
     /// The series in their order.
-    pub series: Vec<Series>,
+    pub series: Vec<TestSeries>,
     /// The file it comes from; `None` for a shipped group.
     #[serde(skip)]
     pub file: Option<PathBuf>,
@@ -82,7 +83,7 @@ pub struct Group {
 /// Tests under one headline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Series {
+pub struct TestSeries {
     /// Headline; a series without one is shown without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -90,13 +91,13 @@ pub struct Series {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<String>,
     /// The tests in their order.
-    pub tests: Vec<Test>,
+    pub tests: Vec<QuickTest>,
 }
 
 /// One test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Test {
+pub struct QuickTest {
     /// Its name: what a figure is known by.
     pub name: String,
     /// Files of the set it works on, one job each.
@@ -117,7 +118,7 @@ pub struct Test {
     pub init: bool,
 }
 
-impl Test {
+impl QuickTest {
     /// Whether it reads through the page cache, so that a high figure is memory's.
     #[must_use]
     pub fn reads_through_cache(&self) -> bool {
@@ -131,7 +132,7 @@ impl Test {
     }
 }
 
-impl Group {
+impl SeriesGroup {
     /// A shipped group; `None` when there is none of this name.
     #[must_use]
     pub fn shipped(name: &str) -> Option<Self> {
@@ -203,7 +204,7 @@ impl Group {
     }
 
     /// All tests in their order.
-    pub fn tests(&self) -> impl Iterator<Item = &Test> {
+    pub fn tests(&self) -> impl Iterator<Item = &QuickTest> {
         self.series.iter().flat_map(|series| &series.tests)
     }
 
@@ -296,7 +297,7 @@ pub fn known(user_dir: Option<&Path>) -> Vec<String> {
     names
 }
 
-fn check_test(test: &Test) -> Result<(), String> {
+fn check_test(test: &QuickTest) -> Result<(), String> {
     let wrong = |what: String| Err(format!("test \"{}\": {what}", test.name));
     // The name becomes a section of a job file and a line of output.
     let bad_name = |c: char| c.is_control() || matches!(c, '[' | ']' | '"' | '$' | '#' | ';');
@@ -312,7 +313,11 @@ fn check_test(test: &Test) -> Result<(), String> {
         return wrong("files and depth must be at least 1".into());
     }
     if !RW.contains(&test.rw.as_str()) {
-        return wrong(format!("rw \"{}\" is none of {}", test.rw, RW.join(", ")));
+        return wrong(format!(
+            "rw \"{}\" is not one of {}",
+            test.rw,
+            RW.join(", ")
+        ));
     }
     if parse_size(&test.bs).is_none() {
         return Err(bad_size(test, "bs", &test.bs));
@@ -344,42 +349,11 @@ fn check_options(of: &str, options: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn bad_size(test: &Test, key: &str, value: &str) -> String {
+fn bad_size(test: &QuickTest, key: &str, value: &str) -> String {
     format!(
         "test \"{}\": {key} \"{value}\" is not a size like 16k or 1M",
         test.name
     )
-}
-
-/// A size as people write it: digits and `k`, `M`, `G` or `T` (powers of 1024),
-/// optionally followed by `B` or `iB`. `None` for anything else, 0 included.
-#[must_use]
-pub fn parse_size(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
-    let shift = match text[digits..].to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kb" | "kib" => 10,
-        "m" | "mb" | "mib" => 20,
-        "g" | "gb" | "gib" => 30,
-        "t" | "tb" | "tib" => 40,
-        _ => return None,
-    };
-    let value: u64 = text[..digits].parse().ok()?;
-    value.checked_mul(1 << shift).filter(|&bytes| bytes > 0)
-}
-
-/// The shortest exact form that [`parse_size`] and fio read: `512M`, `16k`, `1000`.
-#[must_use]
-pub fn format_size(size_bytes: u64) -> String {
-    for (shift, unit) in [(40, "T"), (30, "G"), (20, "M"), (10, "k")] {
-        if size_bytes >= 1 << shift && size_bytes.trailing_zeros() >= shift {
-            return format!("{}{unit}", size_bytes >> shift);
-        }
-    }
-    size_bytes.to_string()
 }
 
 #[cfg(test)]
@@ -388,7 +362,7 @@ mod tests {
 
     #[test]
     fn shipped_groups_have_the_tests_of_their_tables() {
-        let current = Group::shipped("current").unwrap();
+        let current = SeriesGroup::shipped("current").unwrap();
         let counts: Vec<usize> = current
             .series
             .iter()
@@ -409,15 +383,15 @@ mod tests {
             ]
         );
         assert!(current.tests().all(|test| !test.is_direct()));
-        let v1 = Group::shipped("v1").unwrap();
+        let v1 = SeriesGroup::shipped("v1").unwrap();
         assert_eq!(v1.tests().count(), 16);
         assert_eq!(v1.tests().filter(|test| test.init).count(), 2);
-        assert_eq!(Group::shipped("v2"), None);
+        assert_eq!(SeriesGroup::shipped("v2"), None);
     }
 
     #[test]
     fn a_name_says_what_its_test_does() {
-        for group in ["current", "v1"].map(|name| Group::shipped(name).unwrap()) {
+        for group in ["current", "v1"].map(|name| SeriesGroup::shipped(name).unwrap()) {
             for test in group.tests() {
                 let name = &test.name;
                 assert!(name.starts_with(if test.files == 1 {
@@ -446,7 +420,7 @@ mod tests {
         let cases = [
             (
                 good.replace("rw = \"randread\"", "rw = \"randomread\""),
-                "rw \"randomread\" is none of",
+                "rw \"randomread\" is not one of",
             ),
             (
                 good.replace("[\"sync=1\"]", "[\"size=1\"]"),
@@ -476,7 +450,7 @@ mod tests {
             (good.replace("runtime_s = 5", "runtime_s = \"5\""), "line"),
         ];
         for (text, expected) in cases {
-            let message = Group::parse(&text, Path::new("g.toml"))
+            let message = SeriesGroup::parse(&text, Path::new("g.toml"))
                 .unwrap_err()
                 .to_string();
             assert!(
@@ -491,35 +465,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("current.toml"), SHIPPED[0].1).unwrap();
         std::fs::write(dir.path().join("mine.toml"), SHIPPED[1].1).unwrap();
-        let group = Group::find("current", Some(dir.path())).unwrap();
+        let group = SeriesGroup::find("current", Some(dir.path())).unwrap();
         assert!(group.label().starts_with("current (/"));
         assert_eq!(known(Some(dir.path())), ["current", "v1", "mine"]);
-        let missing = Group::find("none", Some(dir.path()))
+        let missing = SeriesGroup::find("none", Some(dir.path()))
             .unwrap_err()
             .to_string();
         assert!(missing.contains("current, v1, mine"), "{missing}");
         assert_eq!(
-            Group::parse(&group.to_toml(), Path::new("x"))
+            SeriesGroup::parse(&group.to_toml(), Path::new("x"))
                 .unwrap()
                 .series,
             group.series
         );
-    }
-
-    #[test]
-    fn sizes_go_both_ways() {
-        for (text, size_bytes) in [
-            ("512M", 512 << 20),
-            ("16k", 16 << 10),
-            ("1000", 1000),
-            ("3G", 3 << 30),
-        ] {
-            assert_eq!(parse_size(text), Some(size_bytes));
-            assert_eq!(format_size(size_bytes), text);
-        }
-        assert_eq!(parse_size("64MiB"), Some(64 << 20));
-        for bad in ["", "0", "M", "4q", "-1", "1.5G", "99999999999T"] {
-            assert_eq!(parse_size(bad), None, "{bad}");
-        }
     }
 }

@@ -7,11 +7,11 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use fathom_device::mounts;
+use fathom_device::{Hold, mounts};
 use fathom_model::text;
 
 use super::QuickError;
-use super::host::{FolderState, Hold};
+use super::host::FolderState;
 
 /// Name of the tag (<https://bford.info/cachedir/>): backup tools leave out a
 /// folder that holds it, and Fathom removes none without.
@@ -160,7 +160,7 @@ fn hold(folder: &Path) -> Result<Hold, QuickError> {
         .open(&tag)
         .map_err(|source| QuickError::file(&tag, source))?;
     match file.try_lock() {
-        Ok(()) => Ok(Hold::of(file)),
+        Ok(()) => Ok(Hold::of_locked(file)),
         Err(TryLockError::WouldBlock) => Err(QuickError::Refused(format!(
             "another run uses {}; wait for its end",
             folder.display()

@@ -4,19 +4,18 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use fathom_engine::choice::{Chosen, Lack};
-use fathom_engine::{Engine, native};
-use fathom_fleet::TargetCheck;
+use fathom_device::Hold;
+use fathom_engine::choice::{Chosen, MissingCapability};
+use fathom_engine::native;
+use fathom_engine::select::EngineHandle;
 use fathom_model::{Environment, units};
 
-use crate::ledger::Ledgers;
-
 use super::QuickError;
-use super::definition::Test;
-use super::plan::{Order, PlannedTest, engine_on};
+use super::definition::QuickTest;
+use super::plan::{PlannedTest, QuickRequest, engine_on};
 
 /// A machine that can run the series.
-pub trait Host {
+pub trait QuickHost {
     /// Looks at the machine and at `path` (`None`: the home directory) without
     /// changing anything. `probe_direct`: whether any test needs `O_DIRECT`.
     ///
@@ -52,48 +51,18 @@ pub trait Host {
     ///
     /// # Errors
     /// When the engine is not there.
-    fn engine(&self, chosen: Chosen) -> Result<Box<dyn Engine + '_>, QuickError>;
+    fn engine(&self, chosen: Chosen) -> Result<EngineHandle, QuickError>;
 
     /// Whether the native engine can run there.
     ///
     /// # Errors
     /// Why it cannot.
-    fn has_native(&self) -> Result<(), Lack>;
+    fn has_native(&self) -> Result<(), MissingCapability>;
 
-    /// What is asked about the targets before each test; `None`: they are not of this
-    /// machine.
-    fn targets(&self) -> Option<TargetCheck> {
-        None
-    }
-
-    /// The ledgers of its devices; none of a machine whose own Fathom keeps them,
-    /// or which has none.
-    fn ledgers(&self) -> Ledgers {
-        Ledgers::none()
-    }
-}
-
-/// Keeps other runs out of a folder for as long as it lives.
-#[derive(Debug, Default)]
-pub struct Hold {
-    locked: Option<std::fs::File>,
-}
-
-impl Drop for Hold {
-    /// A process that is being started has a copy of the file until it executes its
-    /// program: closing this one would leave the lock with it.
-    fn drop(&mut self) {
-        if let Some(file) = &self.locked {
-            let _ = file.unlock();
-        }
-    }
-}
-
-impl Hold {
-    /// Holds the lock on an open file.
-    #[must_use]
-    pub fn of(file: std::fs::File) -> Self {
-        Self { locked: Some(file) }
+    /// Whether it is this machine: its devices have ledgers, and are looked at before
+    /// each test.
+    fn is_here(&self) -> bool {
+        false
     }
 }
 
@@ -123,7 +92,7 @@ pub struct FioFacts {
     pub engines: Vec<String>,
 }
 
-/// What [`Host::look`] saw.
+/// What [`QuickHost::look`] saw.
 #[derive(Debug, Clone)]
 pub struct Site {
     /// `uname -s`.
@@ -153,7 +122,12 @@ pub struct Site {
 impl Site {
     /// Why an engine cannot run a test here; `None` when it can.
     #[must_use]
-    pub fn reason_to_skip(&self, order: &Order, test: &Test, engine: Chosen) -> Option<String> {
+    pub fn reason_to_skip(
+        &self,
+        order: &QuickRequest,
+        test: &QuickTest,
+        engine: Chosen,
+    ) -> Option<String> {
         if engine_on(&order.group, test, &self.os).is_none() {
             return Some(format!("no native aio on {}", self.os));
         }
@@ -165,7 +139,7 @@ impl Site {
     }
 
     /// What an engine lacks for a test that can run here with another.
-    fn lack_of(&self, order: &Order, test: &Test, engine: Chosen) -> Option<String> {
+    fn lack_of(&self, order: &QuickRequest, test: &QuickTest, engine: Chosen) -> Option<String> {
         match engine {
             Chosen::Fio => {
                 let engines = self.fio.as_ref().map_or(&[][..], |fio| &fio.engines);
@@ -184,8 +158,8 @@ impl Site {
 
     /// Everything an engine lacks for the tests of an order, each once.
     #[must_use]
-    pub fn lacks(&self, order: &Order, engine: Chosen) -> Vec<String> {
-        let can_run = |test: &&Test| engine_on(&order.group, test, &self.os).is_some();
+    pub fn lacks(&self, order: &QuickRequest, engine: Chosen) -> Vec<String> {
+        let can_run = |test: &&QuickTest| engine_on(&order.group, test, &self.os).is_some();
         let lacks: BTreeSet<String> = order
             .tests()
             .filter(can_run)
@@ -199,7 +173,7 @@ impl Site {
     ///
     /// # Errors
     /// The refusal, before anything was written.
-    pub fn examine(&self, order: &Order) -> Result<Vec<String>, QuickError> {
+    pub fn examine(&self, order: &QuickRequest) -> Result<Vec<String>, QuickError> {
         let folder = self.folder.display();
         let parent = self.folder.parent().unwrap_or(&self.folder).display();
         if order.only.is_some() {
@@ -240,7 +214,7 @@ impl Site {
         Ok(warnings)
     }
 
-    fn examine_repeat(&self, order: &Order) -> Result<(), QuickError> {
+    fn examine_repeat(&self, order: &QuickRequest) -> Result<(), QuickError> {
         let FolderState::Ours { files, .. } = &self.state else {
             return Err(QuickError::NoFullRun(self.folder.clone()));
         };
@@ -293,24 +267,24 @@ fn is_memory(kind: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use fathom_engine::choice::Wish;
-
-    use super::super::definition::Group;
+    use super::super::definition::SeriesGroup;
     use super::*;
+    use crate::flow::RunOptions;
 
-    fn order() -> Order {
-        Order {
+    fn order() -> QuickRequest {
+        QuickRequest {
             path: None,
-            group: Group::shipped("v1").unwrap(),
+            group: SeriesGroup::shipped("v1").unwrap(),
             only: None,
             runtime_s: None,
             size_bytes: None,
             may_install: false,
-            engine: Wish::Auto,
+            dry_run: false,
+            options: RunOptions::default(),
         }
     }
 
-    fn refusal(site: &Site, order: &Order) -> String {
+    fn refusal(site: &Site, order: &QuickRequest) -> String {
         site.examine(order).unwrap_err().to_string()
     }
 

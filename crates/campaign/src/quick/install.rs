@@ -27,12 +27,13 @@ pub fn judge(code: Option<i32>) -> Result<(), QuickError> {
     match code {
         Some(0) => Ok(()),
         Some(NO_TOOL) => Err(QuickError::Missing(
-            "fio is not installed, and there is none of apt-get, dnf, yum and pkg to install it with; \
+            "fio is not installed, and there is no apt-get, dnf, yum or pkg to install it with; \
              install fio and try again"
                 .into(),
         )),
         _ => Err(QuickError::Missing(
-            "fio is not installed, and installing it failed (the package tool's words are above)".into(),
+            "fio is not installed, and installing it failed (the package tool's words are above)"
+                .into(),
         )),
     }
 }
@@ -80,7 +81,7 @@ mod tests {
             judge(Some(90))
                 .unwrap_err()
                 .to_string()
-                .contains("apt-get, dnf, yum and pkg")
+                .contains("apt-get, dnf, yum or pkg")
         );
         assert!(
             judge(Some(100))

@@ -1,46 +1,54 @@
 //! The quick series: well-known tests on ordinary files, without configuration.
 //!
-//! An [`Order`] (what was asked) meets a [`Site`] (what a [`Host`] is like) and
-//! becomes [`Facts`]: which tests run, with which options, which are left out
+//! A [`QuickRequest`] (what was asked) meets a [`Site`] (what a [`QuickHost`] is like) and
+//! becomes [`SeriesFacts`]: which tests run, with which options, which are left out
 //! and why. [`run`] makes one record of it, a test a step. A [`Teller`] turns
 //! the events of a run, live or recorded, into lines; [`QuickRun`] into figures.
 
+use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use fathom_engine::choice::{self, Chosen, Lack, Wish};
-use fathom_engine::{Control, Request};
-use fathom_fleet::local::{self, StepRequest};
+use fathom_engine::Control;
+use fathom_engine::choice::{self, Chosen, MissingCapability, Wish};
 use fathom_fleet::ssh::SshError;
 use fathom_model::{Event, Exit, FailureKind, RunStatus};
-use fathom_record::{Header, RecordError, Writer};
+use fathom_record::{Entries, Header, RecordError};
 
-use crate::ledger::BytesWritten;
+use crate::flow::{Checked, Ending, Finish, Flow, JobStep, Jobs, KeptPlan, Ready};
+use crate::ledger::Ledgers;
+use crate::run::RunError;
 
 mod baseline;
 mod definition;
 mod folder;
-mod here;
 mod host;
 mod install;
 mod jobs;
+mod local_host;
 mod plan;
 mod results;
 mod series;
-mod there;
+mod ssh_host;
+mod within;
 
 pub use baseline::{Baseline, Conditions, DEFAULT_BASELINE, Shelf};
-pub use definition::{DEFAULT_GROUP, Group, Series, Test, format_size, known, parse_size};
+pub use definition::{DEFAULT_GROUP, QuickTest, SeriesGroup, TestSeries, known};
+pub use fathom_model::units::{format_size, parse_size};
 pub use folder::{SIGNATURE, TAG};
-pub use here::Here;
-pub use host::{FioFacts, FolderState, Hold, Host, Site};
-pub use plan::{FACTS_KEY, FOLDER, Facts, Order, PlannedTest};
+pub use host::{FioFacts, FolderState, QuickHost, Site};
+pub use local_host::LocalHost;
+pub use plan::{FACTS_KEY, FOLDER, PlannedTest, QuickRequest, SeriesFacts};
 pub use results::{Compared, Comparison, QuickRun, TestResult, compare};
-pub use series::{Figures, Line, Teller};
-pub use there::{RemoteMode, There, run_there};
+pub use series::{SeriesLine, Teller, TestFigures};
+pub use ssh_host::{RemoteMode, SshHost, run_there};
+pub(crate) use within::{SeriesFolders, tasks};
 
 /// Name of the command in a record's header.
 pub const COMMAND: &str = "quick";
+/// Why it is not simulated.
+pub const NOT_SIMULATED: &str =
+    "a quick series measures a file system, and a simulated device has none";
 /// Time between two samples of a test.
 pub const INTERVAL: std::time::Duration = std::time::Duration::from_secs(1);
 
@@ -103,7 +111,7 @@ pub enum QuickError {
     Record(#[from] RecordError),
     /// The run itself failed.
     #[error(transparent)]
-    Run(#[from] local::FleetError),
+    Run(RunError),
     /// Stopped before anything ran.
     #[error("interrupted")]
     Interrupted,
@@ -146,10 +154,30 @@ impl QuickError {
                 Exit::Missing
             }
             Self::Ssh(SshError::NoClient { .. } | SshError::NotConnected { .. }) => Exit::Missing,
-            Self::Ssh(SshError::Record(_)) | Self::Record(_) | Self::Run(_) => Exit::Record,
+            Self::Ssh(SshError::Record(_)) | Self::Record(_) => Exit::Record,
+            Self::Run(error) => error.exit(),
             Self::Ssh(_) | Self::Cut { .. } => Exit::Failed,
             Self::Interrupted => Exit::Interrupted,
             Self::There { exit, .. } => *exit,
+        }
+    }
+}
+
+impl From<QuickError> for RunError {
+    fn from(error: QuickError) -> Self {
+        match error.exit() {
+            Exit::Input => Self::Input(error.to_string()),
+            Exit::Refused => Self::Refused(error.to_string()),
+            _ => Self::Missing(error.to_string()),
+        }
+    }
+}
+
+impl From<RunError> for QuickError {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Interrupted => Self::Interrupted,
+            error => Self::Run(error),
         }
     }
 }
@@ -159,7 +187,7 @@ impl QuickError {
 pub enum Notice<'n> {
     /// Something takes a while, or is to be known before the run.
     Text(&'n str),
-    /// The run begins; [`Facts::of`] the header says what it will do.
+    /// The run begins; [`SeriesFacts::of`] the header says what it will do.
     Begins(&'n Header),
     /// Something happened.
     Event(&'n Event),
@@ -168,48 +196,137 @@ pub enum Notice<'n> {
 /// Takes the notices of a run.
 pub type Observer<'o> = dyn FnMut(Notice) + 'o;
 
-/// Looks, refuses, installs, and makes ready: everything before the first test.
-///
-/// # Errors
-/// The refusal; nothing has been written but what it names.
-fn ready(
-    host: &dyn Host,
-    order: &Order,
-    observer: &mut Observer,
-) -> Result<(Site, Facts, Chosen), QuickError> {
-    order.check()?;
-    let mut site = host.look(order.path.as_deref())?;
-    let warnings = site.examine(order)?;
-    let mut fio_lack = None;
-    if site.fio.is_none() && order.engine != Wish::Native {
-        match install(host, order, &site, observer) {
-            Ok(with_fio) => site = with_fio,
-            Err(error) => fio_lack = Some(error.to_string()),
+/// Where a series is recorded.
+#[derive(Debug)]
+pub struct SeriesPlace<'p> {
+    /// The folder of records.
+    pub runs_dir: &'p Path,
+    /// The record to go on with; `None`: a new one.
+    pub record: Option<PathBuf>,
+    /// What it keeps of the plan.
+    pub kept: KeptPlan,
+}
+
+impl<'p> SeriesPlace<'p> {
+    /// A new record without a plan: of a series that is not of this machine's.
+    #[must_use]
+    pub fn new(runs_dir: &'p Path) -> Self {
+        Self {
+            runs_dir,
+            record: None,
+            kept: KeptPlan::Nothing,
         }
     }
-    let engine = choose(host, order, &site, fio_lack, observer)?;
-    let facts = Facts::new(order, &site, engine, warnings);
-    if let [only] = &facts.tests[..]
-        && let Some(reason) = &only.skipped
-    {
-        return Err(QuickError::Missing(format!(
-            "\"{}\" cannot run here: {reason}",
-            only.name
-        )));
+}
+
+/// A series that may run: everything has been looked at, and of the host nothing
+/// changed but a missing fio.
+pub struct PlannedSeries<'h> {
+    host: &'h dyn QuickHost,
+    order: &'h QuickRequest,
+    site: Site,
+    facts: SeriesFacts,
+    chosen: Chosen,
+    script: Jobs,
+}
+
+impl<'h> PlannedSeries<'h> {
+    /// Looks, refuses, installs, and chooses the engine.
+    ///
+    /// # Errors
+    /// The refusal; nothing has been written.
+    pub fn new(
+        host: &'h dyn QuickHost,
+        order: &'h QuickRequest,
+        observer: &mut Observer,
+    ) -> Result<Self, QuickError> {
+        order.check()?;
+        let mut site = host.look(order.path.as_deref())?;
+        let warnings = site.examine(order)?;
+        let mut fio_lack = None;
+        if site.fio.is_none() && order.wish() != Wish::Native {
+            match install(host, order, &site, observer) {
+                Ok(with_fio) => site = with_fio,
+                Err(error) => fio_lack = Some(error.to_string()),
+            }
+        }
+        let chosen = choose(host, order, &site, fio_lack, observer)?;
+        let facts = SeriesFacts::new(order, &site, chosen, warnings);
+        if let [only] = &facts.tests[..]
+            && let Some(reason) = &only.skipped
+        {
+            return Err(QuickError::Missing(format!(
+                "\"{}\" cannot run here: {reason}",
+                only.name
+            )));
+        }
+        Ok(Self {
+            script: steps(&facts),
+            host,
+            order,
+            site,
+            facts,
+            chosen,
+        })
     }
-    Ok((site, facts, engine))
+
+    /// What it will do.
+    #[must_use]
+    pub fn facts(&self) -> &SeriesFacts {
+        &self.facts
+    }
+
+    /// As the executor runs it.
+    ///
+    /// # Errors
+    /// When the engine is gone, or the record is of another series.
+    pub fn ready(&self, place: SeriesPlace<'_>) -> Result<Ready<'_>, QuickError> {
+        let flow = Flow {
+            script: &self.script,
+            command: COMMAND,
+            name: COMMAND,
+            device: None,
+            work_dir: self.facts.folder.clone(),
+            options: self.order.options.clone(),
+            engine_needs: Vec::new(),
+            interval: INTERVAL,
+            runs_dir: place.runs_dir.to_owned(),
+            record: place.record,
+            ledgers: Ledgers::of_user(),
+            facts: self.facts.to_header(),
+            kept: place.kept,
+        };
+        let checked = Checked {
+            selected: self.host.engine(self.chosen)?,
+            is_here: self.host.is_here(),
+            environment: self.site.environment.clone(),
+            written: vec![self.facts.folder.clone()],
+            notes: Vec::new(),
+            layouts: Vec::new(),
+            refusal: None,
+        };
+        Ok(flow.checked(checked)?)
+    }
 }
 
 /// Brings fio to a host that lacks it; gives the host as it is then.
 fn install(
-    host: &dyn Host,
-    order: &Order,
+    host: &dyn QuickHost,
+    order: &QuickRequest,
     site: &Site,
     observer: &mut Observer,
 ) -> Result<Site, QuickError> {
     let name = &site.environment.hostname;
+    if let Some(fio) = &order.options.fio {
+        let what = format!("{} is no fio that starts on {name}", fio.display());
+        return Err(QuickError::Missing(what));
+    }
     if !order.may_install || !site.is_root {
         return Err(install::refusal(name, order.may_install));
+    }
+    if order.dry_run {
+        let what = format!("fio is missing on {name}, and a dry run does not install it");
+        return Err(QuickError::Missing(what));
     }
     observer(Notice::Text(&format!(
         "fio is missing on {name}: installing it ..."
@@ -227,8 +344,8 @@ fn install(
 /// The engine for all tests: one that has what every test needs, else one that
 /// is there at all; tests that it cannot run are left out.
 fn choose(
-    host: &dyn Host,
-    order: &Order,
+    host: &dyn QuickHost,
+    order: &QuickRequest,
     site: &Site,
     fio_lack: Option<String>,
     observer: &mut Observer,
@@ -239,13 +356,16 @@ fn choose(
         } else {
             Vec::new()
         };
-        Lack::unless_none(FailureKind::EngineMissing, lacks)
+        MissingCapability::unless_none(FailureKind::EngineMissing, lacks)
     };
     let with = |must_be_whole: bool| {
         choice::choose(
-            order.engine,
+            order.wish(),
             || match &fio_lack {
-                Some(lack) => Err(Lack::new(FailureKind::FioMissing, lack.as_str())),
+                Some(lack) => Err(MissingCapability::new(
+                    FailureKind::FioMissing,
+                    lack.as_str(),
+                )),
                 None => whole(Chosen::Fio, must_be_whole),
             },
             || {
@@ -264,89 +384,89 @@ fn choose(
     Ok(chosen)
 }
 
-/// Runs the series on `host` and records it under `runs_dir`; gives the record's
-/// folder and how the run ended.
+/// Runs the series on `host`, and records it.
 ///
 /// # Errors
 /// When it is refused, or the record cannot be written. Tests that fail do not
 /// end the run: they are rows of the record.
 pub fn run(
-    host: &dyn Host,
-    order: &Order,
-    runs_dir: &Path,
+    host: &dyn QuickHost,
+    order: &QuickRequest,
+    place: SeriesPlace<'_>,
     control: &Control,
     observer: &mut Observer,
-) -> Result<(PathBuf, RunStatus), QuickError> {
-    let (site, facts, chosen) = ready(host, order, observer)?;
+) -> Result<Finish, QuickError> {
+    let planned = PlannedSeries::new(host, order, observer)?;
+    let PlannedSeries { site, facts, .. } = &planned;
     // A folder that is there is held before others rely on it; one that is not is
     // made once nobody stands against the run.
     let is_there = matches!(&site.state, FolderState::Ours { files, .. } if !files.is_empty());
     let held = is_there.then(|| host.prepare(&facts.folder)).transpose()?;
-    if control.stop_requests() > 0 || !control.all_are_ready() {
+    if control.stop_requests() > 0 {
         return Err(QuickError::Interrupted);
     }
-    let engine = host.engine(chosen)?;
+    let mut header = Header {
+        environment: Some(site.environment.clone()),
+        facts: facts.to_header(),
+        ..Header::new(COMMAND, COMMAND)
+    };
+    if let Some(dir) = &place.record {
+        header = Entries::open(dir)?.header;
+    }
+    let mut ready = planned.ready(place)?;
+    if let (true, Some(dir)) = (ready.is_done(), ready.record()) {
+        return Ok(nothing_left(dir, observer));
+    }
+    ready.hold(control)?;
     let _hold = match held {
         Some(held) => held,
         None => host.prepare(&facts.folder)?,
     };
-    let header = Header {
-        environment: Some(site.environment),
-        facts: facts.to_header(),
-        ..Header::new(COMMAND, COMMAND)
-    };
-    let writer = Writer::create(runs_dir, &header)?;
-    let steps = steps(&facts, &writer)?;
-    observer(Notice::Begins(&header));
-    let ledgers = host.ledgers();
-    let mut notes = ledgers.begin([facts.folder.as_path()], COMMAND, Some(writer.dir()));
-    let mut moved = BytesWritten::default();
-    let mut on_event = |event: &Event| {
-        moved.take(event);
-        observer(Notice::Event(event));
-    };
-    let (dir, status) = local::run(
-        engine.as_ref(),
-        &steps,
-        writer,
-        host.targets(),
+    let observer = RefCell::new(observer);
+    let tell = |notice: Notice| (observer.borrow_mut())(notice);
+    let mut in_step = false;
+    let finish = ready.run(
         control,
-        &mut on_event,
-    )?;
-    notes.extend(ledgers.end(COMMAND, &dir, moved.of_jobs()));
-    notes.iter().for_each(|note| observer(Notice::Text(note)));
-    Ok((dir, status))
+        &mut |_| tell(Notice::Begins(&header)),
+        &mut |event| {
+            match event {
+                Event::Step { .. } => in_step = true,
+                Event::StepEnded { .. } => in_step = false,
+                // What limits and ledgers have to say of the whole run.
+                Event::Note { text } if !in_step => tell(Notice::Text(text)),
+                _ => {}
+            }
+            tell(Notice::Event(event));
+        },
+    );
+    Ok(finish?)
 }
 
-/// One step a test that runs; its job file lies in the record.
-fn steps(facts: &Facts, writer: &Writer) -> Result<Vec<StepRequest>, QuickError> {
-    let absolute = |path: PathBuf| {
-        std::path::absolute(&path).map_err(|source| QuickError::file(&path, source))
-    };
-    let jobs_dir = absolute(writer.jobs_dir()?)?;
-    let raw_dir = absolute(writer.raw_dir()?)?;
-    let mut steps = Vec::new();
-    for (place, test) in facts.tests.iter().enumerate() {
-        if test.skipped.is_some() {
-            continue;
-        }
-        let number = format!("{:02}", place + 1);
-        let job_file = jobs_dir.join(format!("{number}.fio"));
-        std::fs::write(&job_file, test.job_file())
-            .map_err(|source| QuickError::file(&job_file, source))?;
-        steps.push(StepRequest {
-            name: test.name.clone(),
-            request: Request {
-                job_file,
-                sections: vec![],
-                extra_args: vec![],
-                work_dir: facts.folder.clone(),
-                raw_dir: raw_dir.join(number),
-                interval: INTERVAL,
-                deadline: None,
-            },
-            max_errors: None,
-        });
+fn nothing_left(dir: &Path, observer: &mut Observer) -> Finish {
+    let text = format!("Nothing is left to do in {}.", dir.display());
+    observer(Notice::Text(&text));
+    Finish {
+        dir: dir.to_owned(),
+        status: RunStatus::Complete,
+        ending: Some(Ending::Complete),
+        stopped: None,
+        refused: false,
+        no_room: 0,
+        spent: None,
     }
-    Ok(steps)
+}
+
+/// One step a test that runs.
+fn steps(facts: &SeriesFacts) -> Jobs {
+    let tests = (1..).zip(&facts.tests);
+    let run: Vec<_> = tests.filter(|(_, test)| test.skipped.is_none()).collect();
+    let of = u32::try_from(run.len()).unwrap_or(u32::MAX);
+    let step = |(number, (place, test)): (u32, (u32, &PlannedTest))| JobStep {
+        job_file: PathBuf::from(format!("{place:02}.fio")),
+        raw: PathBuf::from(format!("{place:02}")),
+        work_dir: Some(facts.folder.clone()),
+        interval: INTERVAL,
+        ..JobStep::new((number, of), &test.name, test.job_file(), &[test.spec()])
+    };
+    Jobs((1..).zip(run).map(step).collect())
 }

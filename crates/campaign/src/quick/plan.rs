@@ -5,25 +5,28 @@ use std::path::{Path, PathBuf};
 
 use fathom_engine::choice::{Chosen, Wish};
 use fathom_engine::{jobfile, native};
-use fathom_model::{JobOption, JobSpec, Origin};
+use fathom_model::{JobOption, JobSpec, Origin, units};
 use serde::{Deserialize, Serialize};
 
 use super::QuickError;
-use super::definition::{self, Group, NATIVE_AIO, Test};
+use super::definition::{NATIVE_AIO, QuickTest, SeriesGroup};
 use super::host::Site;
+use super::local_host::LocalHost;
+use crate::flow::RunOptions;
 
 /// Name of the folder that holds the test files.
 pub const FOLDER: &str = "stb-testdir";
-/// Key of [`Facts`] in a record's header.
+/// Key of [`SeriesFacts`] in a record's header.
 pub const FACTS_KEY: &str = "quick";
 
 /// What was asked for, resolved but for the host.
-#[derive(Debug, Clone)]
-pub struct Order {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct QuickRequest {
     /// Folder under which [`FOLDER`] is made; `None` is the home directory.
     pub path: Option<PathBuf>,
     /// The tests.
-    pub group: Group,
+    #[serde(with = "group_text")]
+    pub group: SeriesGroup,
     /// The one test to repeat; `None` runs all.
     pub only: Option<String>,
     /// Run time in seconds in place of the group's.
@@ -32,11 +35,44 @@ pub struct Order {
     pub size_bytes: Option<u64>,
     /// Whether a missing fio may be installed.
     pub may_install: bool,
-    /// The engine that is asked for.
-    pub engine: Wish,
+    /// Whether it is only shown: nothing is installed.
+    #[serde(skip)]
+    pub dry_run: bool,
+    /// What every run can be told.
+    pub options: RunOptions,
 }
 
-impl Order {
+/// A group as the text of its file, which is checked whenever it is read.
+mod group_text {
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::{Path, SeriesGroup};
+
+    pub fn serialize<S: Serializer>(group: &SeriesGroup, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&group.to_toml())
+    }
+
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<SeriesGroup, D::Error> {
+        let text = String::deserialize(from)?;
+        SeriesGroup::parse(&text, Path::new("the group")).map_err(D::Error::custom)
+    }
+}
+
+impl QuickRequest {
+    /// The engine that is asked for.
+    #[must_use]
+    pub fn wish(&self) -> Wish {
+        Wish::named(&self.options.engine).unwrap_or_default()
+    }
+
+    /// This machine, with the fio that is asked for.
+    #[must_use]
+    pub fn here(&self) -> LocalHost {
+        let fio = self.options.fio.clone();
+        LocalHost { fio }
+    }
+
     /// Run time in seconds of the timed tests.
     #[must_use]
     pub fn runtime_s(&self) -> u32 {
@@ -57,8 +93,8 @@ impl Order {
     }
 
     /// The tests that are asked for.
-    pub fn tests(&self) -> impl Iterator<Item = &Test> {
-        let wanted = |test: &&Test| self.only.as_ref().is_none_or(|only| *only == test.name);
+    pub fn tests(&self) -> impl Iterator<Item = &QuickTest> {
+        let wanted = |test: &&QuickTest| self.only.as_ref().is_none_or(|only| *only == test.name);
         self.group.tests().filter(wanted)
     }
 
@@ -79,7 +115,7 @@ impl Order {
 
 /// What a run of the series was asked to do; kept in the record's header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct SeriesFacts {
     /// Name of the group, with its file when it is not a shipped one.
     pub group: String,
     /// Host it runs on.
@@ -123,11 +159,11 @@ pub struct PlannedTest {
     pub skipped: Option<String>,
 }
 
-impl Facts {
+impl SeriesFacts {
     /// What a run of `order` on the host of `site` with this engine will do.
     #[must_use]
-    pub fn new(order: &Order, site: &Site, engine: Chosen, warnings: Vec<String>) -> Self {
-        let wanted = |test: &Test| order.only.as_ref().is_none_or(|only| *only == test.name);
+    pub fn new(order: &QuickRequest, site: &Site, engine: Chosen, warnings: Vec<String>) -> Self {
+        let wanted = |test: &QuickTest| order.only.as_ref().is_none_or(|only| *only == test.name);
         let tests = order.group.series.iter().flat_map(|series| {
             series
                 .tests
@@ -172,7 +208,12 @@ impl Facts {
 
 impl PlannedTest {
     /// A test as it runs on `os`.
-    pub(super) fn new(order: &Order, series: Option<String>, test: &Test, os: &str) -> Self {
+    pub(super) fn new(
+        order: &QuickRequest,
+        series: Option<String>,
+        test: &QuickTest,
+        os: &str,
+    ) -> Self {
         Self {
             series,
             name: test.name.clone(),
@@ -227,7 +268,11 @@ impl PlannedTest {
 }
 
 /// fio's name of a test's engine on `os`; `None` where there is none.
-pub(super) fn engine_on<'g>(group: &'g Group, test: &'g Test, os: &str) -> Option<&'g str> {
+pub(super) fn engine_on<'g>(
+    group: &'g SeriesGroup,
+    test: &'g QuickTest,
+    os: &str,
+) -> Option<&'g str> {
     if test.engine == NATIVE_AIO {
         group.native_aio.get(os).map(String::as_str)
     } else {
@@ -249,7 +294,7 @@ pub(super) fn file_names(files: u32) -> impl Iterator<Item = String> {
     (0..files).map(move |file| format!("{}.{file}", set_name(files)))
 }
 
-fn options(order: &Order, test: &Test, os: &str) -> Vec<String> {
+fn options(order: &QuickRequest, test: &QuickTest, os: &str) -> Vec<String> {
     let engine = engine_on(&order.group, test, os).unwrap_or(&test.engine);
     let file_bytes = order.size_bytes() / u64::from(test.files);
     let mut options = vec![
@@ -259,7 +304,7 @@ fn options(order: &Order, test: &Test, os: &str) -> Vec<String> {
         format!("iodepth={}", test.depth),
         format!("bs={}", test.bs),
         format!("rw={}", test.rw),
-        format!("size={}", definition::format_size(file_bytes)),
+        format!("size={}", units::format_size(file_bytes)),
         format!("numjobs={}", test.files),
     ];
     options.extend(test.options.iter().cloned());
@@ -271,7 +316,7 @@ fn options(order: &Order, test: &Test, os: &str) -> Vec<String> {
     options
 }
 
-fn no_test(group: &Group, name: &str) -> QuickError {
+fn no_test(group: &SeriesGroup, name: &str) -> QuickError {
     let near = group
         .tests()
         .map(|test| (strsim::jaro_winkler(&test.name, name), &test.name))
@@ -290,24 +335,25 @@ fn no_test(group: &Group, name: &str) -> QuickError {
 mod tests {
     use super::*;
 
-    fn order(group: &str) -> Order {
-        Order {
+    fn order(group: &str) -> QuickRequest {
+        QuickRequest {
             path: None,
-            group: Group::shipped(group).unwrap(),
+            group: SeriesGroup::shipped(group).unwrap(),
             only: None,
             runtime_s: None,
             size_bytes: None,
             may_install: false,
-            engine: Wish::Auto,
+            dry_run: false,
+            options: RunOptions::default(),
         }
     }
 
-    fn facts(order: &Order, os: &str) -> Facts {
+    fn facts(order: &QuickRequest, os: &str) -> SeriesFacts {
         let site = Site {
             os: os.into(),
             ..Site::for_tests(Path::new("/mnt/stb-testdir"))
         };
-        Facts::new(order, &site, Chosen::Fio, vec![])
+        SeriesFacts::new(order, &site, Chosen::Fio, vec![])
     }
 
     #[test]

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use fathom_model::{Environment, Event, RunStatus};
+use fathom_model::{Entry, Environment, Event, RunStatus, units};
 use fathom_record::Record;
 use serde::Serialize;
 
 use super::QuickError;
 use super::baseline::{Conditions, WITH_CARE, family};
-use super::plan::Facts;
-use super::series::{Figures, Line, Teller};
+use super::plan::SeriesFacts;
+use super::series::{SeriesLine, Teller, TestFigures};
 
 /// A run of the series, read from its record.
 #[derive(Debug, Clone)]
@@ -19,14 +19,14 @@ pub struct QuickRun {
     /// How it ended; a run without an end was interrupted.
     pub status: RunStatus,
     /// What was asked.
-    pub facts: Facts,
+    pub facts: SeriesFacts,
     /// Engine and version, for example `fio-3.33`.
     pub engine: Option<String>,
     /// Where it ran.
     pub environment: Option<Environment>,
     /// Start, ms since 1970 UTC.
     pub started_ms: u64,
-    /// From the start to the last thing recorded, ms.
+    /// From the start to the last thing recorded, without the time between two starts, ms.
     pub took_ms: u64,
     /// Every test of the group (or the one that was asked for).
     pub tests: Vec<TestResult>,
@@ -46,7 +46,7 @@ pub struct TestResult {
     pub cached_reads: bool,
     /// What it measured; absent when it did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub figures: Option<Figures>,
+    pub figures: Option<TestFigures>,
     /// Why it was left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
@@ -58,19 +58,20 @@ impl QuickRun {
     /// # Errors
     /// When the record is not one of the quick series.
     pub fn of(record: &Record) -> Result<Self, QuickError> {
-        let facts = Facts::of(&record.header)
+        let facts = SeriesFacts::of(&record.header)
             .ok_or_else(|| QuickError::Input(format!("run {} is no quick series", record.id())))?;
         let status = record.status().unwrap_or(RunStatus::Interrupted);
         let mut teller = Teller::new(facts.clone());
-        let mut lines: Vec<Line> = record
+        let mut lines: Vec<SeriesLine> = record
             .entries
             .iter()
             .flat_map(|entry| teller.event(&entry.event))
             .collect();
         lines.extend(teller.end(status));
         let figures = |wanted: &str| {
-            lines.iter().find_map(|line| match line {
-                Line::Ends { name, figures } if name == wanted => Some(figures.clone()),
+            // A test that was stopped was run again by the next start.
+            lines.iter().rev().find_map(|line| match line {
+                SeriesLine::Ends { name, figures } if name == wanted => Some(figures.clone()),
                 _ => None,
             })
         };
@@ -82,6 +83,11 @@ impl QuickRun {
             figures: figures(&test.name),
             skipped: test.skipped.clone(),
         });
+        let gap = |entry: &Entry| match entry.event {
+            Event::Resumed { gap_ms, .. } => gap_ms,
+            _ => 0,
+        };
+        let gaps_ms = record.entries.iter().map(gap).sum();
         let started_ms = record.header.started_ms;
         let last_ms = record
             .entries
@@ -93,7 +99,7 @@ impl QuickRun {
             engine: engine_version(record),
             environment: record.header.environment.clone(),
             started_ms,
-            took_ms: last_ms.saturating_sub(started_ms),
+            took_ms: last_ms.saturating_sub(started_ms).saturating_sub(gaps_ms),
             tests: tests.collect(),
             facts,
         })
@@ -114,7 +120,7 @@ impl QuickRun {
                 "a shortened trial ({} s a test, {} a set of files): \
                  not comparable to the shipped baselines",
                 self.facts.runtime_s,
-                super::definition::format_size(self.facts.size_bytes),
+                units::format_size(self.facts.size_bytes),
             ));
         }
         if self
@@ -124,7 +130,7 @@ impl QuickRun {
         {
             doubts.push(
                 "reads go through the page cache, which cannot be flushed reliably: \
-                 high figures are memory's, only low ones tell"
+                 high figures are memory's, only low figures are meaningful"
                     .into(),
             );
         }
@@ -197,10 +203,10 @@ pub struct Compared {
     pub name: String,
     /// Figures before; absent when it did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<Figures>,
+    pub before: Option<TestFigures>,
     /// Figures after; absent when it did not run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<Figures>,
+    pub after: Option<TestFigures>,
     /// Change of reads and writes per second together, in percent; absent when
     /// one side has no figure to rely on, or the tests were not the same.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -267,7 +273,7 @@ fn doubts(before: &QuickRun, after: &QuickRun) -> Vec<String> {
         before.facts.group.clone(),
         after.facts.group.clone(),
     );
-    let size = |run: &QuickRun| super::definition::format_size(run.facts.size_bytes);
+    let size = |run: &QuickRun| units::format_size(run.facts.size_bytes);
     differ("the size of the files", size(before), size(after));
     let runtime = |run: &QuickRun| format!("{} s", run.facts.runtime_s);
     differ("the run time of a test", runtime(before), runtime(after));

@@ -1,14 +1,14 @@
 //! The events of a run, told as a series: headlines, tests, figures. Live and
 //! from a record it is the same code.
 
-use fathom_model::{Event, Results, RunStatus};
+use fathom_model::{Event, Outcome, Results, RunStatus};
 use serde::{Deserialize, Serialize};
 
-use super::plan::Facts;
+use super::plan::SeriesFacts;
 
 /// What a person is told next.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Line {
+pub enum SeriesLine {
     /// A headline.
     Series(String),
     /// A test begins; the figure follows on the same line.
@@ -21,7 +21,7 @@ pub enum Line {
         /// Name of the test.
         name: String,
         /// What it measured.
-        figures: Figures,
+        figures: TestFigures,
     },
     /// A test does not run here.
     Skipped {
@@ -34,7 +34,7 @@ pub enum Line {
 
 /// What a test measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Figures {
+pub struct TestFigures {
     /// Reads per second, whole, rounded down; `None` when there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_iops: Option<u64>,
@@ -49,7 +49,7 @@ pub struct Figures {
     pub interrupted: bool,
 }
 
-impl Figures {
+impl TestFigures {
     fn add(&mut self, results: &Results) {
         let sum = |reads: bool| {
             let directions = results.jobs.iter().filter_map(|job| {
@@ -91,16 +91,16 @@ impl Figures {
 /// Follows the events of a run of the series.
 #[derive(Debug)]
 pub struct Teller {
-    facts: Facts,
+    facts: SeriesFacts,
     next: usize,
     series: Option<String>,
-    open: Option<(String, Figures)>,
+    open: Option<(String, TestFigures)>,
 }
 
 impl Teller {
     /// A teller of the run with these facts.
     #[must_use]
-    pub fn new(facts: Facts) -> Self {
+    pub fn new(facts: SeriesFacts) -> Self {
         Self {
             facts,
             next: 0,
@@ -110,13 +110,12 @@ impl Teller {
     }
 
     /// Takes an event; gives what is to be told because of it.
-    pub fn event(&mut self, event: &Event) -> Vec<Line> {
+    pub fn event(&mut self, event: &Event) -> Vec<SeriesLine> {
         match event {
             Event::Step { name, .. } => {
-                let mut lines = self.close(false);
-                lines.extend(self.skip_until(Some(name)));
-                self.open = Some((name.clone(), Figures::default()));
-                lines.push(Line::Begins { name: name.clone() });
+                let mut lines = self.skip_until(Some(name));
+                self.open = Some((name.clone(), TestFigures::default()));
+                lines.push(SeriesLine::Begins { name: name.clone() });
                 lines
             }
             Event::Finished { results } => {
@@ -131,14 +130,16 @@ impl Teller {
                 }
                 vec![]
             }
+            Event::StepEnded { outcome } => self.close(*outcome == Outcome::Interrupted),
             Event::Ended { status } => self.end(*status),
             _ => vec![],
         }
     }
 
     /// The run is over, whether or not it said so itself.
-    pub fn end(&mut self, status: RunStatus) -> Vec<Line> {
+    pub fn end(&mut self, status: RunStatus) -> Vec<SeriesLine> {
         let interrupted = status == RunStatus::Interrupted;
+        // What was cut off in mid-test.
         let mut lines = self.close(interrupted);
         // After an interrupt nobody knows whether the rest would have run.
         if !interrupted {
@@ -147,17 +148,22 @@ impl Teller {
         lines
     }
 
-    fn close(&mut self, interrupted: bool) -> Vec<Line> {
+    fn close(&mut self, interrupted: bool) -> Vec<SeriesLine> {
         let ended = self.open.take().map(|(name, mut figures)| {
             figures.interrupted = interrupted;
-            Line::Ends { name, figures }
+            SeriesLine::Ends { name, figures }
         });
         ended.into_iter().collect()
     }
 
     /// Headlines and skipped tests up to the test `name` (`None`: to the end).
-    fn skip_until(&mut self, name: Option<&str>) -> Vec<Line> {
+    fn skip_until(&mut self, name: Option<&str>) -> Vec<SeriesLine> {
         let mut lines = Vec::new();
+        let left = self.facts.tests.get(self.next..).unwrap_or_default();
+        // A run that goes on begins again with what was stopped or failed.
+        if name.is_some_and(|name| left.iter().all(|test| test.name != *name)) {
+            return lines;
+        }
         while let Some(test) = self.facts.tests.get(self.next) {
             self.next += 1;
             let is_wanted = name == Some(&test.name);
@@ -166,13 +172,13 @@ impl Teller {
             }
             if test.series.is_some() && test.series != self.series {
                 self.series.clone_from(&test.series);
-                lines.extend(test.series.clone().map(Line::Series));
+                lines.extend(test.series.clone().map(SeriesLine::Series));
             }
             if is_wanted {
                 break;
             }
             if let Some(reason) = test.skipped.clone() {
-                lines.push(Line::Skipped {
+                lines.push(SeriesLine::Skipped {
                     name: test.name.clone(),
                     reason,
                 });
@@ -191,7 +197,7 @@ mod tests {
     use super::super::plan::PlannedTest;
     use super::*;
 
-    fn facts(tests: &[(&str, &str, Option<&str>)]) -> Facts {
+    fn facts(tests: &[(&str, &str, Option<&str>)]) -> SeriesFacts {
         let planned = |(series, name, skipped): &(&str, &str, Option<&str>)| PlannedTest {
             series: Some((*series).into()),
             name: (*name).into(),
@@ -199,7 +205,7 @@ mod tests {
             cached_reads: false,
             skipped: skipped.map(str::to_owned),
         };
-        Facts {
+        SeriesFacts {
             group: "current".into(),
             host: "bench1".into(),
             engine: None,
@@ -221,6 +227,10 @@ mod tests {
             point: None,
         }
     }
+
+    const ENDED: Event = Event::StepEnded {
+        outcome: Outcome::Complete,
+    };
 
     fn finished(read_iops: &[f64], write_iops: &[f64]) -> Event {
         let direction = |iops: &f64| {
@@ -258,24 +268,25 @@ mod tests {
         assert_eq!(
             teller.event(&step("a")),
             [
-                Line::Series("1 file series".into()),
-                Line::Begins { name: "a".into() }
+                SeriesLine::Series("1 file series".into()),
+                SeriesLine::Begins { name: "a".into() }
             ]
         );
         assert_eq!(teller.event(&finished(&[0.0, 0.0], &[190.9, 0.5])), []);
-        let lines = teller.event(&step("c"));
-        let Line::Ends { figures, .. } = &lines[0] else {
+        let lines = [teller.event(&ENDED), teller.event(&step("c"))].concat();
+        let SeriesLine::Ends { figures, .. } = &lines[0] else {
             panic!("{lines:?}")
         };
         assert_eq!((figures.read_iops, figures.write_iops), (None, Some(191)));
-        assert_eq!(lines[1], Line::Series("native aio series".into()));
-        assert!(matches!(&lines[2], Line::Skipped { name, .. } if name == "b"));
-        assert_eq!(lines[3], Line::Begins { name: "c".into() });
+        assert_eq!(lines[1], SeriesLine::Series("native aio series".into()));
+        assert!(matches!(&lines[2], SeriesLine::Skipped { name, .. } if name == "b"));
+        assert_eq!(lines[3], SeriesLine::Begins { name: "c".into() });
+        let lines = teller.event(&ENDED);
+        assert!(matches!(&lines[0], SeriesLine::Ends { name, .. } if name == "c"));
         let lines = teller.event(&Event::Ended {
             status: RunStatus::Complete,
         });
-        assert!(matches!(&lines[0], Line::Ends { name, .. } if name == "c"));
-        assert!(matches!(&lines[1], Line::Skipped { name, .. } if name == "d"));
+        assert!(matches!(&lines[0], SeriesLine::Skipped { name, .. } if name == "d"));
     }
 
     #[test]
@@ -286,8 +297,8 @@ mod tests {
         teller.event(&Event::Failure(
             Failure::new(FailureKind::NoSpace, "disk full").about("a"),
         ));
-        let lines = teller.event(&step("b"));
-        let Line::Ends { figures, .. } = &lines[0] else {
+        let lines = [teller.event(&ENDED), teller.event(&step("b"))].concat();
+        let SeriesLine::Ends { figures, .. } = &lines[0] else {
             panic!("{lines:?}")
         };
         assert_eq!(figures.total_iops(), Some(22));
@@ -295,7 +306,7 @@ mod tests {
         assert_eq!(figures.failures, ["a: disk full"]);
         teller.event(&finished(&[10.0], &[0.0]));
         let lines = teller.end(RunStatus::Interrupted);
-        let [Line::Ends { figures, .. }] = &lines[..] else {
+        let [SeriesLine::Ends { figures, .. }] = &lines[..] else {
             panic!("{lines:?}")
         };
         assert!(figures.interrupted && figures.good_iops().is_none());

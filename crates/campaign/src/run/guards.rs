@@ -7,37 +7,37 @@
 
 use std::collections::HashMap;
 
-use fathom_analysis::guard::{Guard, Rule, Totals};
+use fathom_analysis::guard::{Guard, GuardRule, MeasurementTotals};
 
-use super::tally::{Came, Tally};
-use crate::plan::{Plan, Step};
+use crate::flow::{History, PointOutcome};
+use crate::plan::{CampaignStep, ResolvedCampaign};
 
 /// The guards of a campaign.
 #[derive(Debug, Default)]
 pub struct Guards {
-    series: HashMap<String, Watched>,
+    series: HashMap<String, WatchedSeries>,
 }
 
 /// One series: its points in the order of the plan.
 #[derive(Debug)]
-struct Watched {
+struct WatchedSeries {
     guard: Guard,
     /// The steps of each point that are judged together.
     visits: Vec<Vec<usize>>,
     /// Place in `visits` by the point's id.
     places: HashMap<String, usize>,
-    /// Points that have been judged.
+    /// Points that were judged before the run.
     judged: usize,
 }
 
 impl Guards {
     /// The guards that a plan wants.
-    fn new(plan: &Plan) -> Self {
-        let mut series: HashMap<String, Watched> = HashMap::new();
+    fn new(plan: &ResolvedCampaign) -> Self {
+        let mut series: HashMap<String, WatchedSeries> = HashMap::new();
         let Some(rule) = plan.settings.guard else {
             return Self::default();
         };
-        let rule = Rule {
+        let rule = GuardRule {
             points: rule.points,
             noise_percent: rule.noise_percent,
         };
@@ -50,7 +50,7 @@ impl Guards {
             }
             let watched = series
                 .entry(point.series.clone())
-                .or_insert_with(|| Watched::new(rule));
+                .or_insert_with(|| WatchedSeries::new(rule));
             match watched.places.get(&point.id) {
                 Some(&visit) if before == Some(&point.id) => watched.visits[visit].push(place),
                 // A later pass.
@@ -68,32 +68,31 @@ impl Guards {
 
     /// The guards that a plan wants, after a record was read.
     #[must_use]
-    pub fn after(plan: &Plan, tally: &Tally) -> Self {
+    pub fn after(plan: &ResolvedCampaign, history: &History) -> Self {
         let mut guards = Self::new(plan);
         for watched in guards.series.values_mut() {
-            watched.look(plan, tally);
+            (watched.guard, watched.judged) = watched.judge(plan, history);
         }
         guards
     }
 
-    /// Looks at the series of a step that has been measured.
-    pub fn look(&mut self, plan: &Plan, step: &Step, tally: &Tally) {
-        if let Some(watched) = self.series.get_mut(&step.point.series) {
-            watched.look(plan, tally);
-        }
-    }
-
-    /// Why a step is left out; `None`: it is measured.
+    /// Why a step is left out after what has been measured; `None`: it is measured.
     #[must_use]
-    pub fn against(&self, step: &Step) -> Option<String> {
+    pub fn against(
+        &self,
+        plan: &ResolvedCampaign,
+        step: &CampaignStep,
+        history: &History,
+    ) -> Option<String> {
         let watched = self.series.get(&step.point.series)?;
         let place = watched.places.get(&step.point.id)?;
-        (watched.guard.is_over() && *place >= watched.judged).then(|| watched.guard.reason())
+        let (guard, judged) = watched.judge(plan, history);
+        (guard.is_over() && *place >= judged).then(|| guard.reason())
     }
 }
 
-impl Watched {
-    fn new(rule: Rule) -> Self {
+impl WatchedSeries {
+    fn new(rule: GuardRule) -> Self {
         Self {
             guard: Guard::new(rule),
             visits: Vec::new(),
@@ -102,23 +101,27 @@ impl Watched {
         }
     }
 
-    /// Judges the points whose turn has come.
-    fn look(&mut self, plan: &Plan, tally: &Tally) {
-        while let Some(visit) = self.visits.get(self.judged) {
-            let came = visit
+    /// The guard once the points whose turn has come are judged too, and how many that
+    /// are then.
+    fn judge(&self, plan: &ResolvedCampaign, history: &History) -> (Guard, usize) {
+        let (mut guard, mut judged) = (self.guard.clone(), self.judged);
+        for visit in &self.visits[judged..] {
+            let points = visit.iter().map(|&place| &plan.steps[place].point);
+            let came = points.map(|point| history.tally().came_of(point));
+            let came: Vec<Option<&PointOutcome>> = came.collect();
+            let all_ended = came
                 .iter()
-                .map(|&place| tally.came_of(&plan.steps[place].point));
-            let came: Vec<Option<&Came>> = came.collect();
-            let all_ended = came.iter().all(|came| came.is_some_and(Came::has_ended));
-            if self.guard.is_over() || !all_ended {
-                return;
+                .all(|came| came.is_some_and(PointOutcome::has_ended));
+            if guard.is_over() || !all_ended {
+                break;
             }
             let totals = came.into_iter().filter_map(|came| match came {
-                Some(Came::Done(totals)) => Some(*totals),
+                Some(PointOutcome::Done(totals)) => Some(*totals),
                 _ => None,
             });
-            self.guard.add(&totals.collect::<Vec<Totals>>());
-            self.judged += 1;
+            guard.add(&totals.collect::<Vec<MeasurementTotals>>());
+            judged += 1;
         }
+        (guard, judged)
     }
 }

@@ -6,7 +6,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::precondition::Method;
+use crate::precondition::PreconditionMethod;
 
 /// Writes the logs of one campaign.
 #[derive(Debug, Clone)]
@@ -101,13 +101,17 @@ impl Logs {
     }
 
     /// The device is made ready, by this method.
-    pub(crate) fn start_provisioning(&self, method: Method) -> io::Result<()> {
+    pub(crate) fn start_provisioning(&self, method: PreconditionMethod) -> io::Result<()> {
         let (log, name) = provisioning(method);
         self.line(log, "Start provisioning", &[name])
     }
 
     /// The device is ready, or is not.
-    pub(crate) fn finish_provisioning(&self, method: Method, came: &str) -> io::Result<()> {
+    pub(crate) fn finish_provisioning(
+        &self,
+        method: PreconditionMethod,
+        came: &str,
+    ) -> io::Result<()> {
         let (log, name) = provisioning(method);
         self.line(log, "Finished provisioning", &[name, came])
     }
@@ -180,10 +184,10 @@ impl Logs {
 }
 
 /// The log of a method, and what it is called there.
-pub(crate) fn provisioning(method: Method) -> (&'static str, &'static str) {
+pub(crate) fn provisioning(method: PreconditionMethod) -> (&'static str, &'static str) {
     match method {
-        Method::SantaClara => ("provisioning/santa-clara", "Santa Clara"),
-        Method::Snia => ("provisioning/snia/iops", "SNIA IOPS"),
+        PreconditionMethod::SantaClara => ("provisioning/santa-clara", "Santa Clara"),
+        PreconditionMethod::Snia => ("provisioning/snia/iops", "SNIA IOPS"),
     }
 }
 

@@ -1,58 +1,61 @@
 //! Runs a campaign: its plan into one record, over as many starts as it takes.
 //!
 //! [`ready`] checks everything that can be checked before anything is opened and
-//! finds out what is left to do; [`Ready::run`] does it. A run goes on in the
+//! finds out what is left to do; [`ReadyCampaign::run`] does it. A run goes on in the
 //! campaign's current record, the last one that `run` made for its folder, and
 //! runs what has not been measured there with the same job file on the same
 //! device by the same engine.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use fathom_engine::Control;
 use fathom_engine::choice::NoEngine;
-use fathom_engine::select::Selected;
+use fathom_engine::select::EngineHandle;
 use fathom_engine::{EngineError, Request};
+use fathom_fleet::MaxErrors;
 use fathom_fleet::local::FleetError;
 use fathom_model::environment::Target;
-use fathom_model::{Environment, Exit, FailureKind};
-use fathom_record::{Entries, Header, RecordError};
+use fathom_model::{Environment, Event, Exit, FailureKind};
+use fathom_record::RecordError;
 
-use crate::flow::{History, Luck, Task};
-use crate::ledger::{BytesWritten, Ledgers};
-use crate::plan::{Phase, Plan, Speed, Step};
-use crate::precondition::Here;
+use crate::flow::{
+    Case, Checked, Extras, Flow, History, KeptPlan, PastStarts, RunLog, RunOptions, Task,
+};
+use crate::ledger::Ledgers;
+use crate::plan::{CampaignStep, DevicePhase, ResolvedCampaign, Speed};
+use crate::precondition::DeviceFacts;
 use crate::snia::Snia;
 
-mod going;
+pub(crate) mod device_watch;
 mod guards;
 pub(crate) mod identity;
 pub(crate) mod logs;
-pub(crate) mod looks;
-mod planfile;
+mod multi_host;
+pub(crate) mod planfile;
 pub(crate) mod prepare;
 pub(crate) mod preparing;
 mod progress;
+mod progress_log;
 pub(crate) mod records;
+mod script;
 mod spending;
 mod stages;
-mod tally;
-mod together;
 
-pub use going::Finish;
+pub use crate::flow::{EndedPoint, Finish, PointOutcome};
 use guards::Guards;
-use looks::Looks;
-pub use planfile::{Head, PLAN_FILE, Planned, PlannedStage};
+pub use multi_host::{Together, machines_of};
+pub use planfile::{Head, PLAN_FILE, PlannedStage, PlannedStep};
 use prepare::Wants;
-pub use progress::{Counts, Current, Progress, Recent, What};
+pub use progress::{Current, PointCounts, Progress, ProgressEvent, Recent};
+use progress_log::ProgressLog;
 pub use records::{COMMAND, current, engine_of};
+pub(crate) use script::CampaignScript;
 pub use stages::{Stages, Standing};
-pub use tally::{Came, Ended, Tally};
-pub use together::{Together, machines_of};
 
 /// How a run begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Begin {
+pub enum RunStart {
     /// Goes on with the current record, or starts one when there is none.
     #[default]
     Run,
@@ -64,14 +67,16 @@ pub enum Begin {
 
 /// What is asked for beside the plan.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct CampaignOptions {
     /// How it begins.
-    pub begin: Begin,
+    pub begin: RunStart,
     /// Points that failed are tried again.
     pub retry_failed: bool,
     /// The plan is a part of the campaign (`--only`): the logs do not say that
     /// the campaign has ended.
     pub partial: bool,
+    /// Most failed I/Os of each job; `None`: as many as it goes past.
+    pub max_errors: Option<MaxErrors>,
     /// The flags of the command line that made the plan: kept for `resume`.
     pub flags: serde_json::Value,
     /// The fio to use, when not the one in PATH.
@@ -94,6 +99,9 @@ pub enum RunError {
     /// Something needed is not there: a record, a device.
     #[error("{0}")]
     Missing(String),
+    /// Something that was switched could not be put back.
+    #[error("{0}")]
+    NotPutBack(String),
     /// No engine runs the points.
     #[error("{0}\n  to do: {advice}", advice = .0.kind().advice())]
     Engine(NoEngine),
@@ -117,6 +125,7 @@ impl RunError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Input(_) => Exit::Input,
+            Self::NotPutBack(_) => Exit::Failed,
             Self::Interrupted => Exit::Interrupted,
             Self::Refused(_) | Self::Record(RecordError::Busy { .. }) => Exit::Refused,
             Self::Missing(_) | Self::Command(_) => Exit::Missing,
@@ -131,122 +140,90 @@ impl RunError {
 
 /// A campaign that may run: everything has been checked, nothing opened.
 #[derive(Debug)]
-pub struct Ready<'p> {
-    plan: &'p Plan,
+pub struct ReadyCampaign<'p> {
+    plan: &'p ResolvedCampaign,
     /// The tests after SNIA's specification.
     snia: Vec<Snia>,
     /// The campaign's folder, without links: relative names are meant from here.
     folder: PathBuf,
     /// The device (or file) under test, from the root on.
     dut: PathBuf,
-    options: Options,
+    options: CampaignOptions,
     runs_dir: PathBuf,
-    selected: Selected,
-    /// Paths that the jobs write to: looked at again before every point.
-    written: Vec<PathBuf>,
-    environment: Environment,
+    checked: Checked,
     /// The record it goes on with.
     record: Option<PathBuf>,
-    tally: Tally,
-    /// What was done to the device.
-    history: History,
+    /// What is in it.
+    past: PastStarts,
     /// What is known of the machine for pre-conditioning.
-    here: Here,
+    here: DeviceFacts,
     /// What was found of the device's state before.
-    found: BTreeMap<Phase, preparing::Found>,
-    /// What the starts before have written.
-    written_before: BytesWritten,
+    found: BTreeMap<DevicePhase, preparing::FoundPhase>,
     /// How fast the device can be written, where its link tells.
     speed: Option<Speed>,
-    guards: Guards,
     /// Places of the steps to run, in the order of the plan.
     todo: Vec<usize>,
     /// Failed measurements that are left as they are.
     failed: usize,
-    notes: Vec<String>,
-    /// What stands against writing to the target: nothing runs then.
-    refusal: Option<RunError>,
+    /// Steps before its own, as a step of a plan file; `None`: it is a run of its own.
+    before: Option<u32>,
 }
+
+/// What is wrong with a plan in which there is nothing to do.
+pub(crate) const EMPTY: &str =
+    "the plan is empty: no test is switched on (fathom config menu), or --only names none";
 
 /// Checks a plan and finds out what is left of it. Nothing is opened but for
 /// reading.
 ///
 /// # Errors
 /// The refusal, with everything that stands against the run.
-pub fn ready<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Ready<'p>, RunError> {
+pub fn ready<'p>(
+    plan: &'p ResolvedCampaign,
+    runs_dir: &Path,
+    options: CampaignOptions,
+) -> Result<ReadyCampaign<'p>, RunError> {
     let mut ready = look(plan, runs_dir, options)?;
-    match ready.refusal.take() {
+    match ready.checked.refusal.take() {
         Some(refusal) => Err(refusal),
         None => Ok(ready),
     }
 }
 
 /// As [`ready`], also where the target may not be written to: what would run
-/// can be shown then, with [`Ready::refusal`], and does not run.
+/// can be shown then, with [`ReadyCampaign::refusal`], and does not run.
 ///
 /// # Errors
 /// As [`ready`], but for what stands against the target.
-pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Ready<'p>, RunError> {
-    if plan.phases().is_empty() && !plan.snia.is_something() {
-        let what =
-            "the plan is empty: no test is switched on (fathom config menu), or --only names none";
-        return Err(RunError::Input(what.to_owned()));
-    }
-    let folder = records::real(&plan.folder);
-    let dut = folder.join(&plan.dut);
-    let sim = options.sim.as_deref();
-    let mut wants = Wants::of(plan, &folder)?;
-    let snia = preparing::snia(plan, &folder, &dut, sim)?;
-    for script in &snia {
-        wants.add_flow(script, &folder)?;
-    }
-    let (selected, note) = wants.engine(&plan.settings.engine, options.fio.as_deref(), sim)?;
-    let notice = (!snia.is_empty()).then(|| fathom_analysis::snia::NOTICE.to_owned());
-    let known = plan.notes.iter().cloned().chain(notice);
-    let mut notes: Vec<String> = known.chain(note).collect();
-    let (environment, refusal) = target(&selected, &wants, &dut, &plan.settings.destroy);
-    let record = records::to_go_on_with(plan, runs_dir, options.begin)?;
-    let mut known = Known::default();
-    if let Some(dir) = &record {
-        let header = known.read(dir)?;
-        together::must_be_of_one(&header)?;
-        let before = records::engine_of(&header);
-        records::must_fit(&dut, before.as_deref(), &header, &selected, &environment)?;
-        records::must_be_same_tests(&header, &snia)?;
+pub fn look<'p>(
+    plan: &'p ResolvedCampaign,
+    runs_dir: &Path,
+    options: CampaignOptions,
+) -> Result<ReadyCampaign<'p>, RunError> {
+    let mut ready = ReadyCampaign::of(plan, runs_dir, options)?;
+    let record = records::to_go_on_with(plan, runs_dir, ready.options.begin)?;
+    let past = PastStarts::of(record.as_deref())?;
+    if let Some(header) = &past.header {
+        let Checked {
+            selected,
+            environment,
+            ..
+        } = &ready.checked;
+        multi_host::must_be_of_one(header)?;
+        let before = records::engine_of(header);
+        let before = before.as_deref();
+        records::must_fit(Some(&ready.dut), before, header, selected, environment)?;
+        records::must_be_same_tests(header, &ready.snia)?;
         if let Some(before) = &header.environment {
-            notes.extend(identity::changes(before, &environment));
+            let changes = identity::changes(before, environment);
+            ready.checked.notes.extend(changes);
         }
     }
-    let guards = Guards::after(plan, &known.tally);
-    let here = preparing::here(&selected, &dut, &plan.preparation);
-    let mut ready = Ready {
-        plan,
-        snia,
-        folder,
-        here,
-        history: known.history,
-        found: BTreeMap::new(),
-        dut,
-        runs_dir: runs_dir.to_owned(),
-        selected,
-        written: wants.written().map(Path::to_owned).collect(),
-        environment,
-        record,
-        tally: known.tally,
-        written_before: known.written_before,
-        speed: plan.link_speed(),
-        guards,
-        todo: Vec::new(),
-        failed: 0,
-        notes,
-        refusal,
-        options,
-    };
+    (ready.record, ready.past) = (record, past);
     ready.find_todo();
     ready.look_at_state();
-    ready.refusal = ready
-        .refusal
-        .take()
+    let refusal = ready.checked.refusal.take();
+    ready.checked.refusal = refusal
         .or_else(|| ready.against_purge())
         .or_else(|| ready.over_budget());
     Ok(ready)
@@ -254,7 +231,7 @@ pub fn look<'p>(plan: &'p Plan, runs_dir: &Path, options: Options) -> Result<Rea
 
 /// The machine with the target, and what stands against writing to that.
 fn target(
-    selected: &Selected,
+    selected: &EngineHandle,
     wants: &Wants,
     dut: &Path,
     destroy: &[String],
@@ -267,49 +244,112 @@ fn target(
     (fathom_device::environment(&targets), refusal)
 }
 
-/// What is known of the starts before.
-#[derive(Default)]
-struct Known {
-    tally: Tally,
-    written_before: BytesWritten,
-    history: History,
-}
-
-impl Known {
-    /// Reads a record; gives its header.
-    fn read(&mut self, dir: &Path) -> Result<Header, RunError> {
-        let mut entries = Entries::open(dir)?;
-        for entry in &mut entries {
-            let event = entry?.event;
-            self.tally.take(&event);
-            self.written_before.take(&event);
-            self.history.take(&event);
+impl<'p> ReadyCampaign<'p> {
+    /// What is known of a plan before any record of it is looked at.
+    fn of(
+        plan: &'p ResolvedCampaign,
+        runs_dir: &Path,
+        options: CampaignOptions,
+    ) -> Result<Self, RunError> {
+        if plan.phases().is_empty() && !plan.snia.is_something() {
+            return Err(RunError::Input(EMPTY.to_owned()));
         }
-        // A run that was killed leaves its last step open, and so it stays.
-        self.tally = std::mem::take(&mut self.tally).closed();
-        Ok(entries.header)
+        let folder = records::real(&plan.folder);
+        let dut = folder.join(&plan.dut);
+        let sim = options.sim.as_deref();
+        let mut wants = Wants::of(plan, &folder)?;
+        let snia = preparing::snia(plan, &folder, &dut, sim)?;
+        for script in &snia {
+            wants.add_flow(script, (&History::default(), Case::Best), &folder)?;
+        }
+        let (selected, note) = wants.engine(&plan.settings.engine, options.fio.as_deref(), sim)?;
+        let notice = (!snia.is_empty()).then(|| fathom_analysis::snia::NOTICE.to_owned());
+        let known = plan.notes.iter().cloned().chain(notice);
+        let (environment, refusal) = target(&selected, &wants, &dut, &plan.settings.destroy);
+        Ok(Self {
+            here: preparing::here(&selected, &dut, &plan.preparation),
+            checked: Checked {
+                is_here: !selected.is_simulated(),
+                selected,
+                environment,
+                written: wants.written().map(Path::to_owned).collect(),
+                notes: known.chain(note).collect(),
+                layouts: Vec::new(),
+                refusal,
+            },
+            plan,
+            snia,
+            folder,
+            dut,
+            options,
+            runs_dir: runs_dir.to_owned(),
+            record: None,
+            past: PastStarts::default(),
+            found: BTreeMap::new(),
+            speed: plan.link_speed(),
+            todo: Vec::new(),
+            failed: 0,
+            before: None,
+        })
     }
-}
 
-impl<'p> Ready<'p> {
+    /// The script of a campaign that is a step of a plan file, behind so many others.
+    /// `begun`: what the record holds where this step is the next one; else nothing is
+    /// known of the state that the device will be in then.
+    ///
+    /// # Errors
+    /// What stands against it on this machine.
+    pub(crate) fn within(
+        plan: &'p ResolvedCampaign,
+        options: CampaignOptions,
+        before: u32,
+        begun: Option<(&History, Option<&Path>)>,
+    ) -> Result<(CampaignScript<'p>, Vec<Snia>), RunError> {
+        let mut ready = Self::of(plan, Path::new(""), options)?;
+        ready.before = Some(before);
+        let all = 0..plan.steps.len();
+        if let Some((history, record)) = begun {
+            ready.past.history = history.clone();
+            ready.record = record.map(Path::to_owned);
+            let script = CampaignScript::new(&ready);
+            let is_left = |place: &usize| !script.is_over(*place, history);
+            ready.todo = all.clone().filter(is_left).collect();
+            ready.checked.refusal = None;
+            ready.look_at_state();
+            if let Some(stale) = ready.checked.refusal.take() {
+                return Err(stale);
+            }
+            if record.is_some() {
+                // On its way there, as one that was not killed.
+                ready
+                    .found
+                    .values_mut()
+                    .for_each(preparing::FoundPhase::go_on);
+            }
+            (ready.past, ready.record) = (PastStarts::default(), None);
+        }
+        ready.todo = all.collect();
+        Ok((CampaignScript::new(&ready), ready.snia))
+    }
+
     /// Finds the steps that have not been measured with the text they have now.
     fn find_todo(&mut self) {
-        let mut texts = records::Texts::of(self.record.as_deref());
+        let history = &self.past.history;
+        let guards = Guards::after(self.plan, history);
         for (place, step) in self.plan.steps.iter().enumerate() {
-            let same_text = |texts: &mut records::Texts| {
-                let Ok(job) = prepare::job(self.plan, step) else {
-                    return false;
-                };
-                let name = self.tally.job(&step.point).unwrap_or_default();
-                texts.is(name, step, &job.text)
+            let same_text = || {
+                let name = history.tally().job(&step.point).unwrap_or_default();
+                let job = prepare::job(self.plan, step);
+                job.is_ok_and(|job| records::holds(self.record.as_deref(), name, step, &job.text))
             };
-            match self.tally.came_of(&step.point) {
-                Some(Came::Done(_)) if same_text(&mut texts) => {}
-                Some(Came::Failed(_)) if !self.options.retry_failed && same_text(&mut texts) => {
+            match history.tally().came_of(&step.point) {
+                Some(PointOutcome::Done(_)) if same_text() => {}
+                Some(PointOutcome::Failed(_)) if !self.options.retry_failed && same_text() => {
                     self.failed += 1;
                 }
                 // The guard's words stand in the record already.
-                Some(Came::Skipped(_)) if self.guards.against(step).is_some() => {}
+                Some(PointOutcome::Skipped(_))
+                    if guards.against(self.plan, step, history).is_some() => {}
                 _ => self.todo.push(place),
             }
         }
@@ -318,12 +358,12 @@ impl<'p> Ready<'p> {
     /// Whether there is nothing left to do.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.todo.is_empty() && self.stages(Luck::Best).is_empty()
+        self.todo.is_empty() && self.stages(Case::Best).is_empty()
     }
 
     /// The steps that will run, unless the guard or a time limit leaves them
     /// out, with their places in the plan.
-    pub fn todo(&self) -> impl Iterator<Item = (usize, &'p Step)> {
+    pub fn todo(&self) -> impl Iterator<Item = (usize, &'p CampaignStep)> {
         self.todo
             .iter()
             .map(|&place| (place, &self.plan.steps[place]))
@@ -343,20 +383,20 @@ impl<'p> Ready<'p> {
 
     /// The engine that runs the points.
     #[must_use]
-    pub fn selected(&self) -> &Selected {
-        &self.selected
+    pub fn selected(&self) -> &EngineHandle {
+        &self.checked.selected
     }
 
     /// What stands against writing to the target.
     #[must_use]
     pub fn refusal(self) -> Option<RunError> {
-        self.refusal
+        self.checked.refusal
     }
 
     /// What is to be known of the run.
     #[must_use]
     pub fn notes(&self) -> &[String] {
-        &self.notes
+        &self.checked.notes
     }
 
     /// The job file of a step as it would run, and the command that would be
@@ -364,20 +404,21 @@ impl<'p> Ready<'p> {
     ///
     /// # Errors
     /// When fio cannot be asked for its version.
-    pub fn command(&self, step: &Step) -> Result<(String, Vec<String>), RunError> {
+    pub fn command(&self, step: &CampaignStep) -> Result<(String, Vec<String>), RunError> {
         let job = prepare::job(self.plan, step).map_err(RunError::Input)?;
         let record = self.record.clone();
         let record = record.unwrap_or_else(|| self.runs_dir.join("RUN"));
-        let job_file = record.join(records::job_path(&step.point.id, records::ending(step)));
-        let request = self.request(step, job_file, record.join("raw").join(&step.point.id));
-        Ok((job.text, self.selected.command(&request)?))
+        let step = script::job_step(self.plan, &self.folder, (0, 0), step, self.is_bounded());
+        let job_file = record.join("jobs").join(&step.job_file);
+        let request = step.request(job_file, record.join("raw").join(&step.name));
+        Ok((job.text, self.checked.selected.command(&request)?))
     }
 
     /// The job files of a stage as they would run, each with the command that
     /// would be executed (none for engines inside Fathom).
     ///
     /// # Errors
-    /// As [`Ready::command`].
+    /// As [`ReadyCampaign::command`].
     pub fn stage_commands(&self, task: &Task) -> Result<Vec<(String, Vec<String>)>, RunError> {
         let record = self.record.clone();
         let record = record.unwrap_or_else(|| self.runs_dir.join("RUN"));
@@ -393,60 +434,80 @@ impl<'p> Ready<'p> {
                 interval: self.plan.settings.interval,
                 deadline: None,
             };
-            Ok((job.text, self.selected.command(&request)?))
+            Ok((job.text, self.checked.selected.command(&request)?))
         };
         task.work.job_texts().map(command).collect()
     }
 
-    /// What the engine is asked for in one step.
-    fn request(&self, step: &Step, job_file: PathBuf, raw_dir: PathBuf) -> Request {
-        Request {
-            job_file,
-            sections: Vec::new(),
-            extra_args: Vec::new(),
-            work_dir: self.folder.clone(),
-            raw_dir,
-            interval: self.plan.settings.interval,
-            deadline: self
-                .plan
-                .settings
-                .point_limit
-                .or_else(|| self.usual_limit(step)),
-        }
-    }
-
-    /// The limit of a point that has none of its own: twice its time and a
-    /// minute, so that a device that does not answer does not hold up the
-    /// campaign for ever. Files may have to be laid out first, for which nobody
-    /// knows how long it takes: they have no limit.
-    fn usual_limit(&self, step: &Step) -> Option<Duration> {
-        const MARGIN: Duration = Duration::from_secs(60);
+    /// Whether points that have no limit of their own are limited by their time. Files may
+    /// have to be laid out first, for which nobody knows how long it takes.
+    fn is_bounded(&self) -> bool {
         let is_device = self.target().is_some_and(|target| target.device.is_some());
-        let duration = step.duration?;
-        (is_device || self.selected.is_simulated()).then(|| duration * 2 + MARGIN)
+        is_device || self.checked.selected.is_simulated()
     }
 
     /// The ledgers of what is written to.
     fn ledgers(&self) -> Ledgers {
-        match self.selected.is_simulated() {
+        match self.checked.selected.is_simulated() {
             true => Ledgers::none(),
             false => self.options.ledgers.clone(),
         }
     }
 
-    /// What is looked at between two points.
-    fn looks(&self) -> Looks {
-        Looks {
-            dut: self.dut.clone(),
-            written: self.written.clone(),
-            simulated: self.selected.is_simulated(),
-            was_device: self.target().is_some_and(|target| target.device.is_some()),
-            gone: std::cell::Cell::new(false),
-        }
-    }
-
     /// The device (or file) under test as it was found.
     fn target(&self) -> Option<&Target> {
-        identity::dut(Some(&self.environment), &self.dut)
+        identity::dut(Some(&self.checked.environment), &self.dut)
+    }
+
+    /// Runs what is left. `observer` is told every event once it is recorded;
+    /// before the first it is given the record's folder.
+    ///
+    /// # Errors
+    /// When the record cannot be written; the run was stopped then. Points that
+    /// fail do not end it. When the target may not be written to.
+    pub fn run(
+        mut self,
+        control: &Control,
+        begun: &mut dyn FnMut(&Path),
+        observer: &mut dyn FnMut(&Event),
+    ) -> Result<Finish, RunError> {
+        if let Some(refusal) = self.checked.refusal.take() {
+            return Err(refusal);
+        }
+        let (plan, settings) = (self.plan, &self.plan.settings);
+        let script = CampaignScript::new(&self);
+        let planned = planfile::CampaignPlan::new(&self);
+        let mut log = ProgressLog::new(&self, &script);
+        let flow = Flow {
+            script: &script,
+            command: COMMAND,
+            name: &records::name_of(&self.folder),
+            device: Some(self.dut.clone()),
+            work_dir: self.folder.clone(),
+            options: RunOptions {
+                destroy: settings.destroy.clone(),
+                engine: settings.engine.clone(),
+                fio: self.options.fio.clone(),
+                sim: self.options.sim.clone(),
+                max_time: settings.campaign_limit,
+                max_written: settings.care.max_written,
+                max_errors: self.options.max_errors,
+            },
+            engine_needs: Vec::new(),
+            interval: settings.interval,
+            runs_dir: self.runs_dir,
+            record: self.record,
+            ledgers: self.options.ledgers,
+            facts: records::facts(plan, self.checked.selected.engine().name(), &self.snia),
+            kept: KeptPlan::Nothing,
+        };
+        let extras = Extras {
+            plan: Some(planned),
+            enters_written: true,
+            speed: self.speed,
+            log: log.as_mut().map(|log| log as &mut dyn RunLog),
+        };
+        let ready = flow.ready(self.checked, self.past, extras);
+        ready.run(control, begun, observer)
     }
 }

@@ -4,20 +4,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use fathom_device::safety::{Confirmations, Judge, Refusal};
-use fathom_engine::choice::{self, Lack, Wish};
+use fathom_device::safety::{Confirmations, Refusal, WriteJudge};
+use fathom_engine::choice::{self, MissingCapability, NoEngine, Wish};
 use fathom_engine::fio::preflight;
 use fathom_engine::fio::version::Program;
 use fathom_engine::jobfile::{JobFile, Severity, spec, variable};
 use fathom_engine::native;
-use fathom_engine::resolve::{self, Action, PathUse};
-use fathom_engine::select::Selected;
+use fathom_engine::resolve::{self, JobPathUse, PathUse};
+use fathom_engine::select::EngineHandle;
 use fathom_engine::sim::Sim;
 use fathom_model::{FailureKind, JobSpec};
 
 use super::RunError;
-use crate::flow::{History, Luck, Script, outlook};
-use crate::plan::{Plan, Step};
+use crate::flow::{Case, History, Script, Work, outlook};
+use crate::plan::{CampaignStep, ResolvedCampaign};
 use crate::precondition;
 
 /// Faults of one kind that are told: the rest are hardly others.
@@ -25,7 +25,7 @@ const TOLD_MAX: usize = 10;
 
 /// A job file as it is run.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct PreparedJob {
     pub(crate) text: String,
     pub(crate) jobs: Vec<JobSpec>,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Job {
 ///
 /// # Errors
 /// What is wrong with it, with line and column.
-pub(super) fn job(plan: &Plan, step: &Step) -> Result<Job, String> {
+pub(super) fn job(plan: &ResolvedCampaign, step: &CampaignStep) -> Result<PreparedJob, String> {
     read(&step.job_text, &plan.folder.join(&step.job_file))
 }
 
@@ -42,7 +42,7 @@ pub(super) fn job(plan: &Plan, step: &Step) -> Result<Job, String> {
 ///
 /// # Errors
 /// What is wrong with it, with line and column.
-pub(crate) fn read(text: &str, path: &Path) -> Result<Job, String> {
+pub(crate) fn read(text: &str, path: &Path) -> Result<PreparedJob, String> {
     let mut checked = JobFile::parse(text, path, &variable);
     let is_error = |severity: Severity| severity == Severity::Error;
     if let Some(error) = checked.diagnostics.iter().find(|d| is_error(d.severity)) {
@@ -53,7 +53,7 @@ pub(crate) fn read(text: &str, path: &Path) -> Result<Job, String> {
     if jobs.is_empty() {
         return Err(format!("{}: there is no job in it", path.display()));
     }
-    Ok(Job {
+    Ok(PreparedJob {
         text: checked.file.render(),
         jobs,
     })
@@ -66,6 +66,9 @@ pub(crate) struct Wants {
     targets: BTreeMap<PathBuf, bool>,
     /// Files that are laid out before they are read.
     laid_out: BTreeMap<PathBuf, PathUse>,
+    /// Folders that are made on the way: what is in one is judged once it is there,
+    /// before each step.
+    pub(crate) made: Vec<PathBuf>,
     /// Files that the engine writes text to.
     logs: BTreeSet<PathBuf>,
     /// What keeps the targets from being measured.
@@ -81,7 +84,7 @@ impl Wants {
     ///
     /// # Errors
     /// The faults of the job files.
-    pub(super) fn of(plan: &Plan, folder: &Path) -> Result<Self, RunError> {
+    pub(super) fn of(plan: &ResolvedCampaign, folder: &Path) -> Result<Self, RunError> {
         let mut wants = Self::default();
         let mut seen = BTreeSet::new();
         let mut faults = Vec::new();
@@ -107,17 +110,30 @@ impl Wants {
         Err(RunError::Input(first(faults)))
     }
 
-    /// Adds what the job files of a flow want.
+    /// Adds what the job files of a flow want behind this history, if it goes so.
     ///
     /// # Errors
     /// The faults of the job files.
-    pub(super) fn add_flow(&mut self, script: &dyn Script, folder: &Path) -> Result<(), RunError> {
+    pub(crate) fn add_flow(
+        &mut self,
+        script: &dyn Script,
+        (history, luck): (&History, Case),
+        folder: &Path,
+    ) -> Result<(), RunError> {
         let mut seen = BTreeSet::new();
-        for task in outlook(script, &History::default(), Luck::Best).0 {
+        for task in outlook(script, history, luck).0 {
+            if let Work::Act(act) = &task.work {
+                self.made.extend(act.makes().map(Path::to_owned));
+            }
+            let own = match &task.work {
+                Work::Job(step) => step.work_dir.as_deref(),
+                _ => None,
+            };
             for text in task.work.job_texts() {
                 if seen.insert(text.to_owned()) {
                     let name = Path::new(&task.stage.id);
-                    self.add(read(text, name).map_err(RunError::Input)?, folder);
+                    let job = read(text, name).map_err(RunError::Input)?;
+                    self.add(job, own.unwrap_or(folder));
                 }
             }
         }
@@ -125,18 +141,25 @@ impl Wants {
     }
 
     /// Adds what a job file wants.
-    pub(crate) fn add(&mut self, job: Job, folder: &Path) {
+    pub(crate) fn add(&mut self, job: PreparedJob, folder: &Path) {
         for refusal in preflight::refusals(&job.jobs, folder) {
-            self.unusable.insert(refusal.to_string());
+            let subject = refusal.subject.as_deref().unwrap_or_default();
+            if self.made_for(Path::new(subject)).is_none() {
+                self.unusable.insert(refusal.to_string());
+            }
         }
         // What cannot be told is among the refusals already.
         for used in resolve::all(&job.jobs, folder).unwrap_or_default() {
-            if used.action == Action::Log {
+            if used.action == JobPathUse::Log {
                 self.logs.insert(used.path);
                 continue;
             }
-            *self.targets.entry(used.path.clone()).or_default() |= used.action == Action::Write;
-            if let Action::LayOut { .. } = used.action {
+            if let Some(made) = self.made_for(&used.path).map(Path::to_owned) {
+                *self.targets.entry(made).or_default() |= used.action == JobPathUse::Write;
+                continue;
+            }
+            *self.targets.entry(used.path.clone()).or_default() |= used.action == JobPathUse::Write;
+            if let JobPathUse::LayOut { .. } = used.action {
                 self.laid_out.insert(used.path.clone(), used);
             }
         }
@@ -157,6 +180,13 @@ impl Wants {
         self.kinds.entry(kind).or_insert((job.jobs, job.text));
     }
 
+    /// The folder that is not there yet and will be made for this path.
+    fn made_for(&self, path: &Path) -> Option<&Path> {
+        let mut made = self.made.iter();
+        let folder = made.find(|folder| path.starts_with(folder))?;
+        (!folder.exists()).then_some(folder)
+    }
+
     /// The paths that the jobs write to.
     pub(crate) fn written(&self) -> impl Iterator<Item = &Path> {
         let written = self.targets.iter().filter(|&(_, writes)| *writes);
@@ -172,42 +202,57 @@ impl Wants {
         wish: &str,
         fio: Option<&Path>,
         sim: Option<&Path>,
-    ) -> Result<(Selected, Option<String>), RunError> {
-        let wish = match wish {
-            "auto" => Wish::Auto,
-            "fio" => Wish::Fio,
-            "native" => Wish::Native,
-            "sim" => return self.simulation(sim),
-            other => {
-                let what = format!("there is no engine '{other}': auto, fio, native");
-                return Err(RunError::Input(what));
-            }
+    ) -> Result<(EngineHandle, Option<String>), RunError> {
+        if wish == "sim" {
+            return self.simulation(sim);
+        }
+        let Some(wish) = Wish::named(wish) else {
+            let what = format!("there is no engine '{wish}': auto, fio, native");
+            return Err(RunError::Input(what));
         };
-        let fio_runs = |program: &Program| {
-            let lacks = self.kinds.values().filter_map(|(jobs, text)| {
-                let lack = choice::fio_runs(program, jobs, text, &[]);
-                lack.err()
-            });
-            let joined = lacks.reduce(|mut all, lack| {
-                all.reasons.extend(lack.reasons);
-                all
-            });
-            joined.map_or(Ok(()), Err)
-        };
+        let fio_runs = |program: &Program| self.fio_runs(program);
         let native_runs = || {
-            Lack::unless_none(FailureKind::BadOption, told(&self.native_lacks))?;
+            MissingCapability::unless_none(FailureKind::BadOption, told(&self.native_lacks))?;
             // What the kernel has is asked once for each kind of job.
             let mut kinds = self.kinds.values();
             kinds.try_for_each(|(jobs, _)| choice::native_runs(jobs))
         };
         let (selected, passed_over) =
-            Selected::choose(wish, fio, fio_runs, native_runs).map_err(RunError::Engine)?;
+            EngineHandle::choose(wish, fio, fio_runs, native_runs).map_err(RunError::Engine)?;
         let note = passed_over.map(|lack| format!("{lack}; the native engine runs the points"));
         Ok((selected, note))
     }
 
-    fn simulation(&self, sim: Option<&Path>) -> Result<(Selected, Option<String>), RunError> {
-        let sim = Selected::simulation(sim).map_err(RunError::Engine)?;
+    fn fio_runs(&self, program: &Program) -> Result<(), MissingCapability> {
+        let lacks = self.kinds.values().filter_map(|(jobs, text)| {
+            let lack = choice::fio_runs(program, jobs, text, &[]);
+            lack.err()
+        });
+        let joined = lacks.reduce(|mut all, lack| {
+            all.reasons.extend(lack.reasons);
+            all
+        });
+        joined.map_or(Ok(()), Err)
+    }
+
+    /// Asks this fio whether it has everything, where no other engine was to be chosen.
+    ///
+    /// # Errors
+    /// What it lacks.
+    pub(crate) fn must_run_by_fio(&self, fio: Option<&Path>) -> Result<(), RunError> {
+        let program = Program::find(fio).map_err(MissingCapability::from);
+        let lacks = program.and_then(|program| self.fio_runs(&program));
+        lacks.map_err(|mut lack| {
+            // The job is not one of the user's: this fio will not do.
+            if lack.kind == FailureKind::BadOption {
+                lack.kind = FailureKind::EngineMissing;
+            }
+            RunError::Engine(NoEngine(vec![("fio", lack)]))
+        })
+    }
+
+    fn simulation(&self, sim: Option<&Path>) -> Result<(EngineHandle, Option<String>), RunError> {
+        let sim = EngineHandle::simulation(sim).map_err(RunError::Engine)?;
         if self.sim_lacks.is_empty() {
             return Ok((sim, None));
         }
@@ -221,7 +266,7 @@ impl Wants {
     pub(crate) fn check_targets(&self, destroy: &[String]) -> Result<(), RunError> {
         let mut refusals: Vec<String> = self.unusable.iter().cloned().collect();
         if refusals.is_empty() {
-            let judge = Judge::new(&Confirmations(destroy.to_vec()));
+            let judge = WriteJudge::new(&Confirmations(destroy.to_vec()));
             let laid_out = self.laid_out.keys().map(PathBuf::as_path);
             let written = self.written().chain(laid_out).map(|path| judge.write(path));
             let logs = self.logs.iter().map(|path| judge.output(path));

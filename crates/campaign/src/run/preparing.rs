@@ -5,26 +5,26 @@ use std::path::Path;
 use std::rc::Rc;
 
 use fathom_device::safety::Confirmations;
-use fathom_engine::select::Selected;
+use fathom_engine::select::EngineHandle;
 use fathom_engine::sim::Sim;
 use fathom_model::environment::BlockDevice;
 use fathom_model::{Stage, StageEnd, StageKind};
 
-use super::{COMMAND, Ready, RunError, prepare, records};
+use super::{COMMAND, CampaignScript, ReadyCampaign, RunError, prepare, records};
 use crate::energized;
 use crate::flow::acts::{Energizing, Purging};
-use crate::flow::{Act, Ending, History, Luck, Next, Script as _, Task, Work, lead};
-use crate::plan::{Phase, Plan, Preparation, Stale};
-use crate::precondition::{Here, Precondition};
+use crate::flow::{Act, Case, Ending, History, Script, Task, Work, lead, outlook};
+use crate::plan::{DevicePhase, Preparation, ResolvedCampaign, Stale};
+use crate::precondition::{DeviceFacts, Precondition};
 use crate::snia::{Place, Snia};
-use crate::state::{Judgement, Wanted};
+use crate::state::{Judgement, WantedState};
 
 /// The first fio that has sprandom (its release notes).
 const SPRANDOM: (u32, u32) = (3, 41);
 
 /// What was found of a phase before the run.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Found {
+pub(super) struct FoundPhase {
     /// The least pass of its stages.
     pass: u32,
     /// Why they are needless.
@@ -33,21 +33,28 @@ pub(super) struct Found {
     stale: Option<String>,
 }
 
+impl FoundPhase {
+    /// What goes on in its record does what it began.
+    pub(super) fn go_on(&mut self) {
+        self.skip = None;
+    }
+}
+
 /// What is known of the machine for pre-conditioning.
-pub(crate) fn here(selected: &Selected, dut: &Path, preparation: &Preparation) -> Here {
-    let wants = |p: &crate::precondition::Settings| p.sprandom;
+pub(crate) fn here(selected: &EngineHandle, dut: &Path, preparation: &Preparation) -> DeviceFacts {
+    let wants = |p: &crate::precondition::PreconditionSettings| p.sprandom;
     let has_sprandom = match selected {
-        Selected::Fio(fio) if preparation.precondition.as_ref().is_some_and(wants) => {
+        EngineHandle::Fio(fio) if preparation.precondition.as_ref().is_some_and(wants) => {
             let version = fio.program().version();
             version.is_ok_and(|version| version.is_at_least(SPRANDOM.0, SPRANDOM.1))
         }
         _ => false,
     };
     let capacity_bytes = match selected {
-        Selected::Sim(sim) => Some(sim.capacity_bytes()),
+        EngineHandle::Sim(sim) => Some(sim.capacity_bytes()),
         _ => capacity(dut),
     };
-    Here {
+    DeviceFacts {
         capacity_bytes,
         has_sprandom,
     }
@@ -59,7 +66,7 @@ pub(crate) fn here(selected: &Selected, dut: &Path, preparation: &Preparation) -
 /// # Errors
 /// What they cannot be on it.
 pub(super) fn snia(
-    plan: &Plan,
+    plan: &ResolvedCampaign,
     folder: &Path,
     dut: &Path,
     sim: Option<&Path>,
@@ -87,7 +94,11 @@ pub(super) fn snia(
         destroy: &plan.settings.destroy,
         logs,
     };
-    plan.snia.scripts(&place).map_err(RunError::Input)
+    let mut tests = plan.snia.scripts(&place).map_err(RunError::Input)?;
+    for test in &mut tests {
+        test.setup.scope.clone_from(&plan.scope);
+    }
+    Ok(tests)
 }
 
 /// Logical blocks of a device in bytes; a simulation and a file have the least.
@@ -109,15 +120,15 @@ fn capacity(dut: &Path) -> Option<u64> {
 
 /// Makes the flows of a plan.
 struct Maker<'m> {
-    plan: &'m Plan,
+    plan: &'m ResolvedCampaign,
     dut: &'m Path,
     device: Option<&'m BlockDevice>,
-    here: Here,
+    here: DeviceFacts,
     folder: &'m Path,
 }
 
 impl Maker<'_> {
-    fn script(&self, phase: Phase, found: Found) -> Option<Precondition> {
+    fn script(&self, phase: DevicePhase, found: FoundPhase) -> Option<Precondition> {
         let (plan, preparation) = (self.plan, &self.plan.preparation);
         if !preparation.is_something() {
             return None;
@@ -133,7 +144,7 @@ impl Maker<'_> {
             first.push((energized::stage(), Rc::new(energizing)));
         }
         if let Some(want) = &preparation.purge {
-            let reason = "the campaign begins on a device that is as new";
+            let reason = "the campaign begins on a purged device";
             let purging = Purging {
                 logs,
                 ..Purging::new(self.dut, want.clone(), &plan.settings.destroy, reason)
@@ -147,15 +158,16 @@ impl Maker<'_> {
             phase,
             pass: found.pass.max(1),
             skip: found.skip,
+            scope: plan.scope.clone(),
         })
     }
 }
 
-impl Plan {
+impl ResolvedCampaign {
     /// The stages that make the device ready, of a campaign that begins, each
     /// with its phase, if it goes so. The device need not be there.
     #[must_use]
-    pub fn stages(&self, luck: Luck) -> Vec<(Phase, Task)> {
+    pub fn stages(&self, luck: Case) -> Vec<(DevicePhase, Task)> {
         let dut = self.folder.join(&self.dut);
         let environment = fathom_device::environment(std::slice::from_ref(&dut));
         let target = environment.targets.first();
@@ -163,26 +175,19 @@ impl Plan {
             plan: self,
             dut: &dut,
             device: target.and_then(|target| target.device.as_ref()),
-            here: Here {
+            here: DeviceFacts {
                 capacity_bytes: capacity(&dut),
                 has_sprandom: false,
             },
             folder: &self.folder,
         };
-        let mut history = History::default();
-        let mut all = Vec::new();
         // Of a device that is not there nothing is known: `snia_left_out` says so.
-        for script in snia(self, &self.folder, &dut, None).unwrap_or_default() {
-            let (tasks, _) = lead(&script, &mut history, luck);
-            all.extend(tasks.into_iter().map(|task| (Phase::Random, task)));
-        }
-        for phase in self.phases() {
-            if let Some(script) = maker.script(phase, Found::default()) {
-                let (tasks, _) = lead(&script, &mut history, luck);
-                all.extend(tasks.into_iter().map(|task| (phase, task)));
-            }
-        }
-        all
+        let tests = snia(self, &self.folder, &dut, None).unwrap_or_default();
+        let phases = self.phases().into_iter();
+        let preparations: Vec<_> = phases
+            .filter_map(|phase| Some((phase, maker.script(phase, FoundPhase::default())?)))
+            .collect();
+        all_stages(&tests, &preparations, History::default(), luck)
     }
 
     /// Why the SNIA tests that the configuration asks for are not among the
@@ -200,16 +205,36 @@ impl Plan {
     }
 }
 
+/// The stages of tests and preparations behind this history, if it goes so.
+fn all_stages(
+    tests: &[Snia],
+    preparations: &[(DevicePhase, Precondition)],
+    mut history: History,
+    luck: Case,
+) -> Vec<(DevicePhase, Task)> {
+    let tests = tests
+        .iter()
+        .map(|test| (DevicePhase::Random, test as &dyn Script));
+    let preparations = preparations.iter();
+    let scripts = tests.chain(preparations.map(|(phase, it)| (*phase, it as &dyn Script)));
+    let mut all = Vec::new();
+    for (phase, script) in scripts {
+        let (tasks, _) = lead(script, &mut history, luck);
+        all.extend(tasks.into_iter().map(|task| (phase, task)));
+    }
+    all
+}
+
 /// Why points are left out that need a steady device.
-pub(super) fn not_steady(phase: Phase) -> String {
+pub(super) fn not_steady(phase: DevicePhase) -> String {
     format!("the device did not become steady for {phase} work")
 }
 
-impl Ready<'_> {
+impl ReadyCampaign<'_> {
     /// The phases for which something is left to do.
-    pub(super) fn phases_left(&self) -> Vec<Phase> {
+    pub(super) fn phases_left(&self) -> Vec<DevicePhase> {
         let steps = &self.plan.steps;
-        let mut phases: Vec<Phase> = self.todo.iter().map(|&at| steps[at].phase).collect();
+        let mut phases: Vec<DevicePhase> = self.todo.iter().map(|&at| steps[at].phase).collect();
         phases.extend(self.plan.preparation.provision);
         phases.sort_unstable();
         phases.dedup();
@@ -217,7 +242,7 @@ impl Ready<'_> {
     }
 
     /// The flow that makes the device ready for a phase; `None`: nothing is done.
-    pub(super) fn script(&self, phase: Phase) -> Option<Precondition> {
+    pub(super) fn script(&self, phase: DevicePhase) -> Option<Precondition> {
         let maker = Maker {
             plan: self.plan,
             dut: &self.dut,
@@ -229,24 +254,19 @@ impl Ready<'_> {
         maker.script(phase, found)
     }
 
+    /// The flows for all phases for which something is left to do.
+    pub(super) fn preparations(&self) -> Vec<(DevicePhase, Precondition)> {
+        let phases = self.phases_left().into_iter();
+        let scripts = phases.filter_map(|phase| Some((phase, self.script(phase)?)));
+        scripts.collect()
+    }
+
     /// The stages that will be done before the points that are left, each with
     /// its phase, if it goes so: those of the SNIA tests, which purge, come first.
     #[must_use]
-    pub fn stages(&self, luck: Luck) -> Vec<(Phase, Task)> {
-        let mut history = self.history.resumed();
-        let mut all = Vec::new();
-        for script in &self.snia {
-            let (tasks, _) = lead(script, &mut history, luck);
-            all.extend(tasks.into_iter().map(|task| (Phase::Random, task)));
-        }
-        for phase in self.phases_left() {
-            let Some(script) = self.script(phase) else {
-                continue;
-            };
-            let (tasks, _) = lead(&script, &mut history, luck);
-            all.extend(tasks.into_iter().map(|task| (phase, task)));
-        }
-        all
+    pub fn stages(&self, luck: Case) -> Vec<(DevicePhase, Task)> {
+        let history = self.past.history.resumed();
+        all_stages(&self.snia, &self.preparations(), history, luck)
     }
 
     /// Why nothing more can be measured: the device was led to what is left and
@@ -254,20 +274,11 @@ impl Ready<'_> {
     /// with its numbers; `None`: something is left that can be done.
     #[must_use]
     pub fn not_steady(&self) -> Option<String> {
-        let phases = self.phases_left();
-        if phases.is_empty() || !self.stages(Luck::Best).is_empty() {
-            return None;
+        let script = CampaignScript::new(self);
+        match outlook(&script, &self.past.history.resumed(), Case::Best) {
+            (left, Ending::NotAttained(reason)) if left.is_empty() => Some(reason),
+            _ => None,
         }
-        let mut reasons = Vec::new();
-        for phase in phases {
-            match self.script(phase)?.next(&self.history.resumed()) {
-                Next::End(Ending::NotAttained(reason)) => {
-                    reasons.push(format!("{}: {reason}", not_steady(phase)));
-                }
-                _ => return None,
-            }
-        }
-        Some(reasons.swap_remove(0))
     }
 
     /// Looks whether the device is in the state that is wanted already, or was
@@ -278,7 +289,7 @@ impl Ready<'_> {
         };
         for phase in self.phases_left() {
             if let Some(found) = self.changed(phase) {
-                self.notes.extend(found.stale.clone());
+                self.checked.notes.extend(found.stale.clone());
                 self.found.insert(phase, found);
             }
         }
@@ -299,7 +310,7 @@ impl Ready<'_> {
             }
             let rule = settings.rule_text(phase);
             let judgement = state.judge(
-                &Wanted {
+                &WantedState {
                     pattern: phase.pattern(),
                     bs_bytes: settings.bs_of(phase),
                     range_percent: settings.range.percent(self.here.capacity_bytes),
@@ -315,19 +326,19 @@ impl Ready<'_> {
                     "the device is not as it was left for {phase} work: {reason}\n  to do: \
                      STATE_STALE_REDO in the configuration makes it ready anew"
                 );
-                self.refusal.get_or_insert(RunError::Refused(what));
+                self.checked.refusal.get_or_insert(RunError::Refused(what));
             }
-            self.notes.extend(found.stale.clone());
+            self.checked.notes.extend(found.stale.clone());
             self.found.insert(phase, found);
         }
     }
 
     /// Whether the device was made ready in this record by other settings.
-    fn changed(&self, phase: Phase) -> Option<Found> {
+    fn changed(&self, phase: DevicePhase) -> Option<FoundPhase> {
         let script = self.script(phase)?;
-        let pass = script.led(&self.history)?;
+        let pass = script.led(&self.past.history)?;
         let goal = script.stages(pass).pop()?;
-        let past = self.history.past(&goal.stage.id)?;
+        let past = self.past.history.past(&goal.stage.id)?;
         let (Work::Settle(_) | Work::Fill(_), Some(StageEnd::Done)) = (&goal.work, &past.end)
         else {
             return None;
@@ -336,23 +347,23 @@ impl Ready<'_> {
         let text = prepare::read(text, Path::new(&goal.stage.id)).ok()?.text;
         let job = records::job_path(past.job.as_deref()?, records::JOB_ENDING);
         let kept = std::fs::read_to_string(self.record.as_ref()?.join(job)).ok()?;
-        (kept != text).then(|| Found {
+        (kept != text).then(|| FoundPhase {
             pass: pass + 1,
             skip: None,
             stale: Some(format!(
-                "the device is made ready for {phase} work anew: the configuration has changed"
+                "the device is made ready for {phase} work again: the configuration has changed"
             )),
         })
     }
 
-    fn found(&self, phase: Phase, judgement: Judgement) -> Found {
-        let mut found = Found::default();
+    fn found(&self, phase: DevicePhase, judgement: Judgement) -> FoundPhase {
+        let mut found = FoundPhase::default();
         let Some(script) = self.script(phase) else {
             return found;
         };
-        let led = script.led(&self.history);
+        let led = script.led(&self.past.history);
         let anew =
-            |reason: &str| format!("the device is made ready for {phase} work anew: {reason}");
+            |reason: &str| format!("the device is made ready for {phase} work again: {reason}");
         match judgement {
             Judgement::Holds(reason) if led.is_none() && !self.plan.preparation.force => {
                 found.skip = Some(reason);
@@ -376,10 +387,10 @@ impl Ready<'_> {
 
     /// What stands against the purge that is about to be done, if one is.
     pub(super) fn against_purge(&self) -> Option<RunError> {
-        let stages = self.stages(Luck::Best);
-        let purges = |(_, task): &(Phase, Task)| task.stage.kind == StageKind::Purge;
+        let stages = self.stages(Case::Best);
+        let purges = |(_, task): &(DevicePhase, Task)| task.stage.kind == StageKind::Purge;
         let want = self.plan.preparation.purge.clone()?;
-        if self.selected.is_simulated() || !stages.iter().any(purges) {
+        if self.checked.selected.is_simulated() || !stages.iter().any(purges) {
             return None;
         }
         let destroy = &self.plan.settings.destroy;
@@ -395,11 +406,5 @@ impl Ready<'_> {
             fathom_model::Exit::Input => RunError::Input(format!("{error}{hint}")),
             _ => RunError::Refused(format!("{error}{hint}")),
         })
-    }
-
-    /// What has been done in the record.
-    #[must_use]
-    pub fn history(&self) -> &History {
-        &self.history
     }
 }

@@ -1,46 +1,58 @@
-//! How far a campaign is: from the plan in its record and its events, the same
-//! for the run itself, `status` and `watch`.
+//! How far a run is: from its record's events, and the plan in it where there is
+//! one. The same for the run itself, `status` and `watch`.
 
 use std::collections::VecDeque;
 use std::path::Path;
 use std::time::Duration;
 
-use fathom_analysis::guard::Totals;
-use fathom_analysis::rate::Rates;
-use fathom_model::{Event, RunStatus, Stage, StageEnd};
-use fathom_record::Entries;
+use fathom_analysis::guard::MeasurementTotals;
+use fathom_analysis::rate::{HostRates, Rates};
+use fathom_model::{Event, RunStatus};
+use fathom_record::{Entries, Header};
+use serde_json::{Map, Value};
 
 use super::RunError;
-use super::planfile::{self, Head, Planned};
-use super::stages::{Stages, Standing};
-use super::tally::{Came, Ended, Tally};
+use super::planfile::{self, Head, PlannedStep};
+use super::stages::{StageTold, Stages, Standing};
+use crate::flow::{EndedPoint, PointOutcome};
 
 /// How many of the last events are kept to be shown.
 const RECENT: usize = 6;
 
+/// The commands that write a plan into their records.
+const PLANNED: [&str; 3] = ["run", "snia", "provision"];
 /// How often and how long a run that has just begun is waited for to write its
 /// plan: a second, which is a hundred times as long as it takes.
 const PLAN_LOOKS: u32 = 50;
 const PLAN_PAUSE: Duration = Duration::from_millis(20);
 
-/// How far a campaign is.
+/// How far a run is.
 #[derive(Debug)]
 pub struct Progress {
     /// Name of the record's folder.
     pub id: String,
+    /// Name of the run.
+    pub name: String,
+    /// The command that made it.
+    pub command: String,
+    /// What the record's header says of its kind.
+    pub facts: Map<String, Value>,
     /// What the plan says of itself.
     pub head: Head,
-    steps: Vec<Planned>,
+    steps: Vec<PlannedStep>,
+    /// How many steps there are, where no plan says it.
+    unplanned: Option<u32>,
     stages: Stages,
-    tally: Tally,
     status: RunStatus,
     current: Option<Current>,
+    preparing: Option<String>,
     /// Rates of the last interval that has ended.
     rates: Rates,
     /// Rates of the interval that goes on.
     adding: Rates,
+    hosts: HostRates,
     recent: VecDeque<Recent>,
-    last: Option<Ended>,
+    last: Option<EndedPoint>,
     costs: Costs,
     started_ms: u64,
     last_ms: u64,
@@ -61,15 +73,13 @@ pub struct Current {
     pub ran_ms: u64,
     /// How much longer it runs, in ms, where the engine knows.
     pub remaining_ms: Option<u64>,
-    /// What the engine does before its jobs run.
-    pub preparing: Option<String>,
     /// The run's time when it began.
     t_ms: u64,
 }
 
 /// Measurements by what came of them. Together they are all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct PointCounts {
     /// All in the plan.
     pub steps: usize,
     /// Measured.
@@ -88,14 +98,14 @@ pub struct Recent {
     /// When, ms since 1970 UTC.
     pub at_ms: u64,
     /// What.
-    pub what: What,
+    pub what: ProgressEvent,
 }
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq)]
-pub enum What {
+pub enum ProgressEvent {
     /// A measurement came to its end.
-    Ended(Ended),
+    Ended(EndedPoint),
     /// Measurements of a series were left out.
     Skipped {
         /// The series.
@@ -108,7 +118,7 @@ pub enum What {
     /// The run went on after so many ms.
     Resumed(u64),
     /// A stage has ended, how, and how long it took in ms.
-    StageEnded(Box<(Stage, StageEnd, u64)>),
+    StageEnded(StageTold),
     /// Something else to be known.
     Note(String),
 }
@@ -124,36 +134,42 @@ impl Progress {
     /// The progress of the run in a record's folder, of which no event is known yet.
     ///
     /// # Errors
-    /// When it is no record of a campaign's run.
-    pub fn of(dir: &Path) -> Result<Self, RunError> {
-        let (head, stages, steps) = planfile::read(dir).map_err(|source| {
-            let reason = match source.kind() {
-                std::io::ErrorKind::NotFound => {
-                    "it is not the record of a campaign, or of one that was killed as it began"
-                        .to_owned()
-                }
-                _ => format!("its {} cannot be read: {source}", planfile::PLAN_FILE),
-            };
-            RunError::Missing(format!("{}: {reason}", dir.display()))
-        })?;
+    /// When its plan cannot be read.
+    fn of(dir: &Path, header: &Header) -> Result<Self, RunError> {
+        let plan = match planfile::read(dir) {
+            Ok(plan) => Some(plan),
+            Err(source) if source.kind() == std::io::ErrorKind::NotFound => None,
+            Err(source) => {
+                let what = format!("its {} cannot be read: {source}", planfile::PLAN_FILE);
+                return Err(RunError::Missing(format!("{}: {what}", dir.display())));
+            }
+        };
+        let unplanned = plan.is_none().then_some(0);
+        let none = || (Head::of_record(header), Vec::new(), Vec::new());
+        let (head, stages, steps) = plan.unwrap_or_else(none);
         let id = dir
             .file_name()
             .map(|name| name.to_string_lossy().into_owned());
         Ok(Self {
             id: id.unwrap_or_default(),
+            name: header.name.clone(),
+            command: header.command.clone(),
+            facts: header.facts.clone(),
             head,
             steps,
+            unplanned,
             stages: Stages::new(stages),
-            tally: Tally::default(),
             status: RunStatus::Running,
             current: None,
+            preparing: None,
             rates: Rates::new(),
             adding: Rates::new(),
+            hosts: HostRates::default(),
             recent: VecDeque::new(),
             last: None,
             costs: Costs::default(),
-            started_ms: 0,
-            last_ms: 0,
+            started_ms: header.started_ms,
+            last_ms: header.started_ms,
         })
     }
 
@@ -164,7 +180,7 @@ impl Progress {
     /// As [`Progress::of`], and when the record cannot be read.
     pub fn read(dir: &Path) -> Result<Self, RunError> {
         let (mut progress, mut entries) = Self::open(dir)?;
-        progress.follow_up(&mut entries, &mut |_, _| {})?;
+        progress.follow_up(&mut entries, &mut |_, _, _| {})?;
         Ok(progress)
     }
 
@@ -176,15 +192,18 @@ impl Progress {
         let mut entries = Entries::open(dir)?;
         // The plan is written right behind the record's first line.
         for _ in 0..PLAN_LOOKS {
-            if entries.status.is_some() || dir.join(planfile::PLAN_FILE).exists() {
+            if !PLANNED
+                .iter()
+                .any(|it| entries.header.command.starts_with(it))
+                || entries.status.is_some()
+                || dir.join(planfile::PLAN_FILE).exists()
+            {
                 break;
             }
             std::thread::sleep(PLAN_PAUSE);
             entries = Entries::open(dir)?;
         }
-        let mut progress = Self::of(dir)?;
-        progress.started_ms = entries.header.started_ms;
-        progress.last_ms = progress.started_ms;
+        let progress = Self::of(dir, &entries.header)?;
         Ok((progress, entries))
     }
 
@@ -196,7 +215,7 @@ impl Progress {
     pub fn follow_up(
         &mut self,
         entries: &mut Entries,
-        told: &mut dyn FnMut(&Self, &[Recent]),
+        told: &mut dyn FnMut(&Self, &Event, &[Recent]),
     ) -> Result<(), RunError> {
         entries.look_again()?;
         // Before the entries: what is written after this is read the next time.
@@ -204,7 +223,7 @@ impl Progress {
         for entry in &mut *entries {
             let entry = entry?;
             let recent = self.take(entry.at_ms, &entry.event);
-            told(self, &recent);
+            told(self, &entry.event, &recent);
         }
         self.end(status.unwrap_or(RunStatus::Running));
         Ok(())
@@ -214,26 +233,31 @@ impl Progress {
     /// is worth a line each.
     pub fn take(&mut self, at_ms: u64, event: &Event) -> Vec<Recent> {
         self.last_ms = at_ms;
-        let stage_ended = self.stages.take(at_ms, event);
-        let ended = self.tally.take(event);
+        self.hosts.take(event);
+        let planned = self.plan(event);
+        let event = planned.as_ref().unwrap_or(event);
+        let (ended, stage_ended) = self.stages.take(at_ms, event);
         if let (Some(_), Some(current)) = (&ended, &self.current) {
             self.costs.add(at_ms, current, self.planned_ms(current));
         }
-        if let Some(done) = ended.as_ref().filter(|e| matches!(e.came, Came::Done(_))) {
+        if let Some(done) = ended
+            .as_ref()
+            .filter(|e| matches!(e.came, PointOutcome::Done(_)))
+        {
             self.last = Some(done.clone());
         }
-        let ended = ended.map(What::Ended);
+        let ended = ended.map(ProgressEvent::Ended);
         let happened = match event {
-            Event::Skipped { point, reason } => Some(What::Skipped {
+            Event::Skipped { point, reason } => Some(ProgressEvent::Skipped {
                 series: point.series.clone(),
                 measurements: 1,
                 reason: reason.clone(),
             }),
-            Event::Resumed { gap_ms, .. } => Some(What::Resumed(*gap_ms)),
-            Event::StageEnded { .. } => stage_ended.map(What::StageEnded),
+            Event::Resumed { gap_ms, .. } => Some(ProgressEvent::Resumed(*gap_ms)),
+            Event::StageEnded { .. } => stage_ended.map(ProgressEvent::StageEnded),
             // What failed in a step is told when that ends.
             Event::Failure(failure) if self.current.is_none() && !self.stages.is_open() => {
-                Some(What::Note(failure.message.clone()))
+                Some(ProgressEvent::Note(failure.message.clone()))
             }
             _ => None,
         };
@@ -243,7 +267,70 @@ impl Progress {
         all.map(|what| self.keep(at_ms, what)).collect()
     }
 
+    /// A step that measures no point as one by its name; one that no plan told of is
+    /// put into the plan.
+    fn plan(&mut self, event: &Event) -> Option<Event> {
+        if let (Event::EngineStarted { engine, .. }, Some(_)) = (event, self.unplanned) {
+            self.head.engine.clone_from(engine);
+        }
+        let Event::Step {
+            step,
+            of,
+            name,
+            point,
+        } = event
+        else {
+            return None;
+        };
+        if self.stages.is_open() {
+            return None;
+        }
+        let unnamed = point.is_none().then_some(*step);
+        let point = match point {
+            Some(point) => point.clone(),
+            None => Box::new(planfile::unnamed(name, self.repetition(name, *step))),
+        };
+        if let Some(all) = self.unplanned.as_mut() {
+            *all = (*all).max(*of);
+            let planned = PlannedStep {
+                id: point.id.clone(),
+                repetition: point.repetition,
+                duration_ms: None,
+                step: unnamed,
+            };
+            if !self.steps.contains(&planned) {
+                self.steps.push(planned);
+            }
+        }
+        Some(Event::Step {
+            step: *step,
+            of: *of,
+            name: name.clone(),
+            point: Some(point),
+        })
+    }
+
+    /// Which one of its name a step is.
+    fn repetition(&self, name: &str, step: u32) -> u32 {
+        let mut alike = self.steps.iter().filter(|known| known.id == name);
+        let known = alike.clone().find(|known| known.step == Some(step));
+        match known {
+            Some(known) => known.repetition,
+            None => alike.by_ref().count() as u32 + 1,
+        }
+    }
+
     fn follow(&mut self, at_ms: u64, event: &Event) {
+        match event {
+            Event::Preparing { what } => self.preparing = Some(what.clone()),
+            Event::Interval { .. }
+            | Event::Step { .. }
+            | Event::Stage { .. }
+            | Event::StepEnded { .. }
+            | Event::StageEnded { .. }
+            | Event::Ended { .. } => self.preparing = None,
+            _ => {}
+        }
         match event {
             Event::Step { step, point, .. } => {
                 self.status = RunStatus::Running;
@@ -256,14 +343,8 @@ impl Progress {
                     began_ms: at_ms,
                     ran_ms: 0,
                     remaining_ms: None,
-                    preparing: None,
-                    t_ms: self.tally.t_ms(),
+                    t_ms: self.stages.history().t_ms(),
                 });
-            }
-            Event::Preparing { what } => {
-                if let Some(current) = &mut self.current {
-                    current.preparing = Some(what.clone());
-                }
             }
             Event::Sample(sample) => self.adding.entry(sample.dir).or_default().add(sample),
             Event::Interval { t_ms, remaining_ms } => {
@@ -271,10 +352,12 @@ impl Progress {
                 if let Some(current) = &mut self.current {
                     current.ran_ms = t_ms.saturating_sub(current.t_ms);
                     current.remaining_ms = *remaining_ms;
-                    current.preparing = None;
                 }
             }
-            Event::Skipped { .. } => self.current = None,
+            Event::Skipped { .. } | Event::StepEnded { .. } => {
+                self.current = None;
+                self.rates.clear();
+            }
             Event::Resumed { .. } => {
                 self.current = None;
                 self.status = RunStatus::Running;
@@ -290,18 +373,18 @@ impl Progress {
 
     /// Keeps what happened; points of one series that are left out for one
     /// reason are one event.
-    fn keep(&mut self, at_ms: u64, what: What) -> Recent {
+    fn keep(&mut self, at_ms: u64, what: ProgressEvent) -> Recent {
         if let (
             Some(Recent {
                 what:
-                    What::Skipped {
+                    ProgressEvent::Skipped {
                         series,
                         measurements,
                         reason,
                     },
                 ..
             }),
-            What::Skipped {
+            ProgressEvent::Skipped {
                 series: now_series,
                 reason: now_reason,
                 ..
@@ -343,6 +426,12 @@ impl Progress {
         self.current.as_ref()
     }
 
+    /// What is done right now, other than I/O.
+    #[must_use]
+    pub fn preparing(&self) -> Option<&str> {
+        self.preparing.as_deref()
+    }
+
     /// The stage in progress, which makes the device ready.
     #[must_use]
     pub fn stage(&self) -> Option<Standing<'_>> {
@@ -364,6 +453,12 @@ impl Progress {
         &self.rates
     }
 
+    /// What each machine did in that interval, where there are several.
+    #[must_use]
+    pub fn hosts(&self) -> &HostRates {
+        &self.hosts
+    }
+
     /// The last events, the oldest first.
     pub fn recent(&self) -> impl Iterator<Item = &Recent> {
         self.recent.iter()
@@ -383,17 +478,21 @@ impl Progress {
 
     /// What came of the measurements so far.
     #[must_use]
-    pub fn counts(&self) -> Counts {
-        let mut counts = Counts {
-            steps: self.steps.len(),
-            ..Counts::default()
+    pub fn counts(&self) -> PointCounts {
+        let all = self.unplanned.unwrap_or(0) as usize;
+        let steps = self.steps.len().max(all);
+        let left = steps - self.steps.len();
+        let mut counts = PointCounts {
+            steps,
+            left,
+            ..PointCounts::default()
         };
         for step in &self.steps {
-            *match self.tally.came(&step.id, step.repetition) {
-                Some(Came::Done(_)) => &mut counts.done,
-                Some(Came::Failed(_)) => &mut counts.failed,
-                Some(Came::Skipped(_)) => &mut counts.skipped,
-                Some(Came::Unfinished) | None => &mut counts.left,
+            *match self.came(step) {
+                Some(PointOutcome::Done(_)) => &mut counts.done,
+                Some(PointOutcome::Failed(_)) => &mut counts.failed,
+                Some(PointOutcome::Skipped(_)) => &mut counts.skipped,
+                Some(PointOutcome::Unfinished) | None => &mut counts.left,
             } += 1;
         }
         counts
@@ -401,29 +500,39 @@ impl Progress {
 
     /// The last measurement that was done: its point, which one, its figures.
     #[must_use]
-    pub fn last_done(&self) -> Option<(&str, u32, &Totals)> {
+    pub fn last_done(&self) -> Option<(&str, u32, &MeasurementTotals)> {
         let ended = self.last.as_ref()?;
         match &ended.came {
-            Came::Done(totals) => Some((&ended.id, ended.repetition, totals)),
+            PointOutcome::Done(totals) => Some((&ended.id, ended.repetition, totals)),
             _ => None,
         }
     }
 
     /// Every measurement of the plan with what came of it.
-    pub fn measurements(&self) -> impl Iterator<Item = (&Planned, Option<&Came>)> {
-        self.steps
-            .iter()
-            .map(|step| (step, self.tally.came(&step.id, step.repetition)))
+    pub fn measurements(&self) -> impl Iterator<Item = (&PlannedStep, Option<&PointOutcome>)> {
+        self.steps.iter().map(|step| (step, self.came(step)))
+    }
+
+    fn came(&self, step: &PlannedStep) -> Option<&PointOutcome> {
+        self.stages
+            .history()
+            .tally()
+            .came(&step.id, step.repetition)
     }
 
     /// The time that is left in ms, as far as the plan tells how long steps
     /// take; what they cost beyond that is taken from those before.
     #[must_use]
     pub fn left_ms(&self) -> Option<u64> {
+        if self.unplanned.is_some() {
+            // Only of the last step everything is known.
+            let is_last = self.counts().left == 1;
+            return self.current.as_ref().filter(|_| is_last)?.remaining_ms;
+        }
         let beyond_ms = self.costs.mean_ms();
         let mut left_ms = 0u64;
         for (step, came) in self.measurements() {
-            if matches!(came, None | Some(Came::Unfinished)) {
+            if matches!(came, None | Some(PointOutcome::Unfinished)) {
                 left_ms += step.duration_ms? + beyond_ms;
             }
         }

@@ -1,26 +1,23 @@
 //! The record that a campaign goes on with, and the files in it.
 
-use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use fathom_analysis::snia::{Setup, WriteCache};
-use fathom_engine::select::Selected;
-use fathom_engine::sim::SIMULATED;
-use fathom_model::Environment;
-use fathom_record::{Entries, Header, RecordError, Writer};
+use fathom_analysis::snia::{CacheSetting, Setup};
+use fathom_engine::select::EngineHandle;
+use fathom_model::{Environment, Point};
+use fathom_record::{Entries, Header, RecordError};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{Begin, PLAN_FILE, RunError, identity};
-use crate::plan::{Plan, Step};
+use super::{Head, RunError, RunStart, identity};
+use crate::plan::{CampaignStep, ResolvedCampaign};
 use crate::snia::Snia;
 
 /// Name of the command in a record's header.
 pub const COMMAND: &str = "run";
-/// Key of the [`Facts`] in it.
+/// Key of the [`CampaignFacts`] in it.
 const FACTS: &str = "campaign";
 /// The configuration in a campaign's folder.
 const CONFIG: &str = ".config";
@@ -29,15 +26,15 @@ const CONFIG_COPY: &str = "config";
 
 /// What a record's header says of its campaign.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Facts {
+struct CampaignFacts {
     /// The campaign's folder, without links.
     folder: PathBuf,
     dut: PathBuf,
     engine: String,
 }
 
-impl Facts {
-    fn of(plan: &Plan, engine: &str) -> Self {
+impl CampaignFacts {
+    fn of(plan: &ResolvedCampaign, engine: &str) -> Self {
         Self {
             folder: real(&plan.folder),
             dut: plan.dut.clone(),
@@ -48,6 +45,14 @@ impl Facts {
     fn read(header: &Header) -> Option<Self> {
         serde_json::from_value(header.facts.get(FACTS)?.clone()).ok()
     }
+}
+
+/// Has a simulated device take up its life where a record to go on with has left it.
+pub(crate) fn relive(selected: &EngineHandle, record: Option<&Path>) -> Result<(), RecordError> {
+    let (EngineHandle::Sim(sim), Some(dir)) = (selected, record) else {
+        return Ok(());
+    };
+    sim.relive(Entries::open(dir)?.map(|entry| entry.map(|entry| entry.event)))
 }
 
 /// A folder without links and dots, as far as it exists.
@@ -67,14 +72,22 @@ pub fn current(folder: &Path, runs_dir: &Path) -> Result<Option<PathBuf>, RunErr
     let within = real(runs_dir).starts_with(&folder);
     for run in fathom_record::list(runs_dir)?.iter().rev() {
         let dir = runs_dir.join(&run.id);
-        let is_campaign = dir.join(PLAN_FILE).exists();
-        if run.command.as_ref().map_or(!is_campaign, |c| c != COMMAND) {
+        let of_campaign = |head: Head| !head.folder.as_os_str().is_empty();
+        let is_campaign = || match Head::read(&dir) {
+            Ok(head) => head.is_some_and(of_campaign),
+            Err(_) => true,
+        };
+        if run
+            .command
+            .as_ref()
+            .map_or_else(|| !is_campaign(), |c| c != COMMAND)
+        {
             continue;
         }
         if let Err(error) = &run.summary {
             return Err(not_another(&dir, error));
         }
-        let facts = Facts::read(&Entries::open(&dir)?.header);
+        let facts = CampaignFacts::read(&Entries::open(&dir)?.header);
         if facts.is_some_and(|facts| within || facts.folder == folder) {
             return Ok(Some(dir));
         }
@@ -86,7 +99,7 @@ pub fn current(folder: &Path, runs_dir: &Path) -> Result<Option<PathBuf>, RunErr
 /// one that cannot be read.
 pub(crate) fn not_another(dir: &Path, unreadable: &RecordError) -> RunError {
     RunError::Refused(format!(
-        "the run that is meant may be one that cannot be read: {unreadable}\n  to do: name the run, or move {} out of the folder of runs",
+        "the run you mean may be one that cannot be read: {unreadable}\n  to do: name the run, or move {} out of the folder of runs",
         dir.display()
     ))
 }
@@ -94,7 +107,7 @@ pub(crate) fn not_another(dir: &Path, unreadable: &RecordError) -> RunError {
 /// The engine that measured a campaign's record.
 #[must_use]
 pub fn engine_of(header: &Header) -> Option<String> {
-    Some(Facts::read(header)?.engine)
+    Some(CampaignFacts::read(header)?.engine)
 }
 
 /// The record to go on with, as was asked.
@@ -102,15 +115,15 @@ pub fn engine_of(header: &Header) -> Option<String> {
 /// # Errors
 /// When one was asked for and there is none.
 pub(super) fn to_go_on_with(
-    plan: &Plan,
+    plan: &ResolvedCampaign,
     runs_dir: &Path,
-    begin: Begin,
+    begin: RunStart,
 ) -> Result<Option<PathBuf>, RunError> {
-    if begin == Begin::Again {
+    if begin == RunStart::Again {
         return Ok(None);
     }
     let found = current(&plan.folder, runs_dir)?;
-    if found.is_none() && begin == Begin::Resume {
+    if found.is_none() && begin == RunStart::Resume {
         return Err(RunError::Missing(format!(
             "there is nothing to resume: no run of this campaign under {}\n  to do: fathom run",
             runs_dir.display()
@@ -125,15 +138,15 @@ pub(super) fn to_go_on_with(
 /// # Errors
 /// The difference, and what to do.
 pub(crate) fn must_fit(
-    dut: &Path,
+    dut: Option<&Path>,
     before: Option<&str>,
     header: &Header,
-    selected: &Selected,
+    selected: &EngineHandle,
     environment: &Environment,
 ) -> Result<(), RunError> {
     let refused = |difference: String| {
         RunError::Refused(format!(
-            "this record cannot go on: {difference}\n  to do: --again starts a new record"
+            "this record cannot be continued: {difference}\n  to do: --again starts a new record"
         ))
     };
     let engine = selected.engine().name();
@@ -142,9 +155,9 @@ pub(crate) fn must_fit(
             "its figures are of the engine {before}, now {engine} would measure, and both in one record cannot be compared"
         )));
     }
-    if selected.is_simulated() {
+    let Some(dut) = dut.filter(|_| !selected.is_simulated()) else {
         return Ok(());
-    }
+    };
     let before = identity::dut(header.environment.as_ref(), dut);
     let now = identity::dut(Some(environment), dut);
     let difference = match (before, now) {
@@ -172,7 +185,7 @@ pub(super) fn must_be_same_tests(header: &Header, now: &[Snia]) -> Result<(), Ru
     let kept: Vec<Setup> = serde_json::from_value(kept).unwrap_or_default();
     // The cache was set since.
     let plain = |setup: &Setup| Setup {
-        write_cache: WriteCache::default(),
+        write_cache: CacheSetting::default(),
         ..setup.clone()
     };
     let before = kept.iter().map(plain);
@@ -186,49 +199,27 @@ pub(super) fn must_be_same_tests(header: &Header, now: &[Snia]) -> Result<(), Ru
     ))
 }
 
-/// Begins a new record.
-///
-/// # Errors
-/// When it cannot be written.
-pub(super) fn create(
-    plan: &Plan,
-    runs_dir: &Path,
-    selected: &Selected,
-    environment: &Environment,
-    snia: Option<Value>,
-) -> Result<Writer, RunError> {
-    let folder = real(&plan.folder);
+/// The name of a campaign's runs: its folder's.
+pub(super) fn name_of(folder: &Path) -> String {
     let name = folder.file_name().unwrap_or(OsStr::new("campaign"));
-    let mark = if selected.is_simulated() {
-        SIMULATED
-    } else {
-        ""
-    };
-    let mut header = Header::new(&format!("{}{mark}", name.to_string_lossy()), COMMAND);
-    header.environment = Some(environment.clone());
-    add_facts(&mut header, plan, selected.engine().name());
-    if let Some(setups) = snia {
-        header.facts.insert(crate::snia::FACTS.to_owned(), setups);
-    }
-    let command: Vec<_> = std::env::args_os()
-        .map(|arg| Value::from(arg.to_string_lossy()))
-        .collect();
-    header
-        .facts
-        .insert("command".to_owned(), Value::from(command));
-    let writer = Writer::create(runs_dir, &header)?;
-    keep_config(plan, writer.dir());
-    Ok(writer)
+    name.to_string_lossy().into_owned()
 }
 
-/// Says in a record's header of which campaign it is.
-pub(super) fn add_facts(header: &mut Header, plan: &Plan, engine: &str) {
-    let facts = Facts::of(plan, engine);
-    header.facts.insert(FACTS.to_owned(), json!(facts));
+/// What a record's header says of its campaign.
+pub(super) fn facts(plan: &ResolvedCampaign, engine: &str, snia: &[Snia]) -> Map<String, Value> {
+    let mut facts = Map::new();
+    facts.insert(FACTS.to_owned(), json!(CampaignFacts::of(plan, engine)));
+    if !snia.is_empty() {
+        let setups: Vec<_> = snia.iter().map(|script| &script.setup).collect();
+        facts.insert(crate::snia::FACTS.to_owned(), json!(setups));
+    }
+    let command = std::env::args_os().map(|arg| Value::from(arg.to_string_lossy()));
+    facts.insert("command".to_owned(), command.collect());
+    facts
 }
 
 /// Keeps a copy of the configuration in the record.
-pub(super) fn keep_config(plan: &Plan, dir: &Path) {
+pub(super) fn keep_config(plan: &ResolvedCampaign, dir: &Path) {
     // A plan need not come from a configuration.
     let _ = fs::copy(plan.folder.join(CONFIG), dir.join(CONFIG_COPY));
 }
@@ -241,44 +232,19 @@ pub(crate) fn job_path(name: &str, ending: &str) -> PathBuf {
 /// The ending of the job files of stages.
 pub(crate) const JOB_ENDING: &str = "fio";
 
-/// The ending of a step's job file.
-pub(crate) fn ending(step: &Step) -> &str {
-    let ending = step.job_file.extension().and_then(OsStr::to_str);
+/// The ending of a job file.
+pub(crate) fn ending(job_file: &Path) -> &str {
+    let ending = job_file.extension().and_then(OsStr::to_str);
     ending.unwrap_or(JOB_ENDING)
-}
-
-/// Texts of the job files in a record; the last one is remembered, because
-/// repetitions have the same.
-#[derive(Debug, Default)]
-pub(super) struct Texts {
-    dir: Option<PathBuf>,
-    known: HashMap<PathBuf, String>,
 }
 
 /// How many versions of a job file a record can hold.
 const VERSIONS_MAX: u32 = 1000;
 
-impl Texts {
-    pub(super) fn of(record: Option<&Path>) -> Self {
-        Self {
-            dir: record.map(Path::to_owned),
-            known: HashMap::new(),
-        }
-    }
-
-    /// Whether the job file of this name holds this text.
-    pub(super) fn is(&mut self, name: &str, step: &Step, text: &str) -> bool {
-        let Some(dir) = &self.dir else { return false };
-        let path = dir.join(job_path(name, ending(step)));
-        if self.known.len() > 16 {
-            self.known.clear();
-        }
-        let known = self
-            .known
-            .entry(path)
-            .or_insert_with_key(|path| fs::read_to_string(path).unwrap_or_default());
-        known == text
-    }
+/// Whether a step's job file of this name in a record holds this text.
+pub(super) fn holds(record: Option<&Path>, name: &str, step: &CampaignStep, text: &str) -> bool {
+    let path = record.map(|dir| dir.join(job_path(name, ending(&step.job_file))));
+    path.is_some_and(|path| fs::read(path).is_ok_and(|kept| kept == text.as_bytes()))
 }
 
 /// The name under which a text is kept as a job file in the record: the id of
@@ -295,67 +261,17 @@ pub(crate) fn job_name(dir: &Path, id: &str, ending: &str, text: &str) -> String
     name
 }
 
-/// The files of a step: its job file as it is kept in the record, and a new
-/// folder for the engine's outputs, both absolute, because fio runs in another
-/// folder than this process may.
-///
-/// # Errors
-/// The path that cannot be written, and why.
-pub(crate) fn step_files(
-    dir: &Path,
-    name: &str,
-    (id, repetition): (&str, u32),
-    ending: &str,
-    text: &str,
-) -> Result<(PathBuf, PathBuf), (PathBuf, io::Error)> {
-    let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
-    let job_file = dir.join(job_path(name, ending));
-    if let Err(source) = keep_job(&job_file, text) {
-        return Err((job_file, source));
-    }
-    match raw_dir(dir, id, repetition) {
-        Ok(raw_dir) => Ok((absolute(job_file), absolute(raw_dir))),
-        Err(source) => Err((dir.join("raw"), source)),
-    }
+/// The folder of a later attempt beside that of the first.
+pub(crate) fn with_try(first: &Path, attempt: u32) -> PathBuf {
+    let mut name = first.as_os_str().to_owned();
+    name.push(format!(".try{attempt}"));
+    PathBuf::from(name)
 }
 
-/// Keeps a job file in the record, once.
-///
-/// # Errors
-/// When it cannot be written.
-fn keep_job(path: &Path, text: &str) -> io::Result<()> {
-    if path.exists() {
-        return Ok(());
-    }
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    fs::write(path, text)
-}
-
-/// A folder for the engine's own outputs of a step, that no earlier attempt used.
-///
-/// # Errors
-/// When it cannot be made.
-fn raw_dir(dir: &Path, id: &str, repetition: u32) -> io::Result<PathBuf> {
-    let mut name = id.to_owned();
-    if repetition > 1 {
-        name = format!("{name}.r{repetition}");
-    }
-    let first = dir.join("raw").join(&name);
-    if let Some(above) = first.parent() {
-        fs::create_dir_all(above)?;
-    }
-    let mut path = first.clone();
-    let mut attempt = 1u32;
-    loop {
-        match fs::create_dir(&path) {
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < VERSIONS_MAX => {
-                attempt += 1;
-                path = dir.join("raw").join(format!("{name}.try{attempt}"));
-            }
-            Err(e) => return Err(e),
-            Ok(()) => return Ok(path),
-        }
+/// The folder of the engine's own outputs of a point.
+pub(crate) fn raw_name(point: &Point) -> PathBuf {
+    match point.repetition {
+        0 | 1 => PathBuf::from(&point.id),
+        nth => PathBuf::from(format!("{}.r{nth}", point.id)),
     }
 }

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use fathom_model::units;
 
-use super::{Ready, RunError};
+use super::{ReadyCampaign, RunError};
 use crate::budget::{Cost, Endurance, Over, sentence};
-use crate::flow::Luck;
-use crate::plan::Step;
+use crate::flow::Case;
+use crate::plan::CampaignStep;
 
 /// Points that are named of those that are left out.
 const NAMED_MAX: usize = 3;
 
-impl<'p> Ready<'p> {
+impl<'p> ReadyCampaign<'p> {
     /// What it will cost and what its limits leave out, a sentence each; nothing
     /// when nothing is left to do.
     #[must_use]
@@ -43,7 +43,7 @@ impl<'p> Ready<'p> {
         let cost = |luck| Cost::of_parts(self.stage_parts(luck).chain(points.iter().copied()));
         // Nobody knows when a device will be steady: what it takes at most, or, where
         // that has no bound, at least.
-        let (least, mut cost) = (cost(Luck::Best), cost(Luck::Worst));
+        let (least, mut cost) = (cost(Case::Best), cost(Case::Worst));
         if cost.endless > 0 {
             cost.duration = least.duration;
         }
@@ -61,7 +61,7 @@ impl<'p> Ready<'p> {
     /// Time and bytes of the stages that make the device ready, if it goes so.
     fn stage_parts(
         &self,
-        luck: Luck,
+        luck: Case,
     ) -> impl Iterator<Item = (Option<Duration>, Option<u64>)> + use<> {
         let stages = self.stages(luck).into_iter();
         let speed = self.speed;
@@ -75,13 +75,13 @@ impl<'p> Ready<'p> {
     /// ready, by what is known to be the least of them; `None`: they do.
     fn stages_beyond(&self) -> Option<String> {
         let limits = self.plan.settings.limits();
-        let stages = self.stages(Luck::Best).into_iter();
+        let stages = self.stages(Case::Best).into_iter();
         let least = Cost::of_parts(stages.map(|(_, task)| {
-            let time = task.work.time(Luck::Best, self.speed);
-            (time, task.work.write_bytes(Luck::Best, None))
+            let time = task.work.time(Case::Best, self.speed);
+            (time, task.work.write_bytes(Case::Best, None))
         }));
         let late = limits.time.is_some_and(|limit| least.duration > limit);
-        let beyond = late || limits.is_over(self.written_before.bytes(), least.write_bytes);
+        let beyond = late || limits.is_over(self.past.written.bytes(), least.write_bytes);
         let allowed = limits.text().filter(|_| beyond)?;
         let ms = u64::try_from(least.duration.as_millis()).unwrap_or(u64::MAX);
         Some(format!(
@@ -105,13 +105,10 @@ impl<'p> Ready<'p> {
         let todo = self.todo.iter().map(|&place| &steps[place]);
         let parts = todo.map(|step| (step.duration, step.write_most(self.speed)));
         let mut limits = self.plan.settings.limits();
-        let stages = Cost::of_parts(self.stage_parts(Luck::Best));
+        let stages = Cost::of_parts(self.stage_parts(Case::Best));
         let left = |limit: Duration| limit.saturating_sub(stages.duration);
         limits.time = limits.time.map(left);
-        let spent = self
-            .written_before
-            .bytes()
-            .saturating_add(stages.write_bytes);
+        let spent = self.past.written.bytes().saturating_add(stages.write_bytes);
         let left_out = limits.left_out(parts, spent);
         left_out.into_iter().map(|place| self.todo[place])
     }
@@ -119,7 +116,7 @@ impl<'p> Ready<'p> {
     /// What the limits leave out, in one sentence; `None`: nothing.
     #[must_use]
     pub fn cut(&self) -> Option<String> {
-        let left_out: Vec<&Step> = self
+        let left_out: Vec<&CampaignStep> = self
             .left_out()
             .map(|place| &self.plan.steps[place])
             .collect();
@@ -130,7 +127,7 @@ impl<'p> Ready<'p> {
         if more != "0 more" {
             names.push(&more);
         }
-        let spent = match self.written_before.bytes() {
+        let spent = match self.past.written.bytes() {
             0 => String::new(),
             bytes => format!(" ({} are written already)", units::bytes(bytes as f64)),
         };
@@ -152,7 +149,7 @@ impl<'p> Ready<'p> {
         }
         let cut = self.stages_beyond().or_else(|| self.cut())?;
         Some(RunError::Refused(format!(
-            "the plan wants more than it may: {cut}\n  to do: raise --max-time or --max-written, take a part with --only, or leave out what does not fit with --over-budget cut"
+            "the plan exceeds its limits: {cut}\n  to do: raise --max-time or --max-written, take a part with --only, or leave out what does not fit with --over-budget cut"
         )))
     }
 }

@@ -3,15 +3,17 @@
 
 use std::time::Duration;
 
-use fathom_analysis::snia::{Class, Criterion, Setup, Test};
-use fathom_engine::jobfile::value::{TimeUnit, time_us};
+use fathom_analysis::snia::{DriveClass, Setup, SniaTest, TrackedVariable};
+use fathom_engine::jobfile::value::{BareTimeUnit, time_us};
 use fathom_kconfig::Config;
+use serde::{Deserialize, Serialize};
 
 use crate::CampaignError;
 
 /// What is wanted otherwise than in the specification; `None`: as it is there.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Wanted {
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SniaChoices {
     /// The part of the device that is used: `75%`, or a size in bytes: `8g`.
     pub active_range: Option<String>,
     /// I/Os that each thread keeps under way.
@@ -43,7 +45,7 @@ pub struct Wanted {
     /// Limit of the slope excursion in percent.
     pub slope_percent: Option<f64>,
     /// Which criterion decides.
-    pub criterion: Criterion,
+    pub criterion: TrackedVariable,
     /// fio's rule in a cell: distance from the mean in percent, and its window.
     pub cell_mean: (Option<f64>, Option<Duration>),
     /// fio's rule in a cell: slope in percent, and its window.
@@ -59,7 +61,7 @@ pub struct Wanted {
 /// The least time of a cell of a test in which something is judged by samples.
 const SAMPLES: u64 = 10;
 
-impl Wanted {
+impl SniaChoices {
     /// As short as it can be, to see whether a test goes through: the same
     /// settings as DEBUG_QUICK_DEFAULTS of a campaign.
     #[must_use]
@@ -86,7 +88,12 @@ impl Wanted {
     ///
     /// # Errors
     /// A sentence about the first value that cannot be.
-    pub fn setup(&self, test: Test, class: Class, capacity_bytes: u64) -> Result<Setup, String> {
+    pub fn setup(
+        &self,
+        test: SniaTest,
+        class: DriveClass,
+        capacity_bytes: u64,
+    ) -> Result<Setup, String> {
         let mut setup = Setup::specified(test, class, capacity_bytes);
         if let Some(range) = &self.active_range {
             setup.active_bytes = active_bytes(range, capacity_bytes)?;
@@ -95,14 +102,14 @@ impl Wanted {
         set(&mut setup.iodepth, self.iodepth);
         set(&mut setup.jobs, self.jobs);
         // Write saturation begins on a purged device.
-        if test != Test::Wsat {
+        if test != SniaTest::Wsat {
             set(&mut setup.fill_loops, self.fill_loops);
         }
         if let Some(block) = &self.fill_block {
             setup.fill_block_bytes = bytes(block)?;
         }
         // The others have cells of their own.
-        if test == Test::Iops {
+        if test == SniaTest::Iops {
             if let Some(mixes) = &self.mixes {
                 setup.mixes = list(mixes, mix)?;
             }
@@ -120,7 +127,7 @@ impl Wanted {
         setup.interval_ms = interval.unwrap_or((setup.cell_ms / SAMPLES).clamp(100, 1000));
         setup.stop_ms = self.stop.map_or(setup.stop_ms, ms);
         setup.stop_fills = self.stop_fills.unwrap_or(setup.stop_fills);
-        if test == Test::Wsat {
+        if test == SniaTest::Wsat {
             setup.samples_a_round = self.samples_a_round.unwrap_or(setup.samples_a_round).max(1);
         }
         self.limits(&mut setup);
@@ -141,10 +148,10 @@ impl Wanted {
         limits.data_percent = self.data_percent.unwrap_or(limits.data_percent);
         limits.slope_percent = self.slope_percent.unwrap_or(limits.slope_percent);
         // Its samples are single cells; it has no rounds of cells.
-        if setup.test != Test::Wsat {
+        if setup.test != SniaTest::Wsat {
             setup.criterion = self.criterion;
         }
-        if setup.criterion == Criterion::Tracked {
+        if setup.criterion == TrackedVariable::Tracked {
             // One round has no slope.
             limits.window = limits.window.max(2);
         }
@@ -248,19 +255,21 @@ fn active_bytes(text: &str, capacity_bytes: u64) -> Result<u64, String> {
 ///
 /// # Errors
 /// A value that cannot be.
-pub fn from_config(config: &Config) -> Result<Vec<(Test, Class, Wanted)>, CampaignError> {
+pub fn from_config(
+    config: &Config,
+) -> Result<Vec<(SniaTest, DriveClass, SniaChoices)>, CampaignError> {
     if !config.is_on("SNIA_TESTS") {
         return Ok(Vec::new());
     }
     let class = match config.is_on("ENTERPRISE_SSD_TESTING") {
-        true => Class::Enterprise,
-        false => Class::Client,
+        true => DriveClass::Enterprise,
+        false => DriveClass::Client,
     };
     let symbols = [
-        (Test::Iops, "SNIA_IOPS"),
-        (Test::Throughput, "SNIA_THROUGHPUT"),
-        (Test::Latency, "SNIA_LATENCY"),
-        (Test::Wsat, "SNIA_WSAT"),
+        (SniaTest::Iops, "SNIA_IOPS"),
+        (SniaTest::Throughput, "SNIA_THROUGHPUT"),
+        (SniaTest::Latency, "SNIA_LATENCY"),
+        (SniaTest::Wsat, "SNIA_WSAT"),
     ];
     let on = symbols
         .into_iter()
@@ -269,11 +278,11 @@ pub fn from_config(config: &Config) -> Result<Vec<(Test, Class, Wanted)>, Campai
         .collect()
 }
 
-fn wanted(config: &Config, test: Test) -> Result<Wanted, CampaignError> {
+fn wanted(config: &Config, test: SniaTest) -> Result<SniaChoices, CampaignError> {
     let debug = config.is_on("DEBUG_QUICK_DEFAULTS");
     let mut wanted = match debug {
-        true => Wanted::debug(),
-        false => Wanted::default(),
+        true => SniaChoices::debug(),
+        false => SniaChoices::default(),
     };
     if debug {
         let range = config.get("DEBUG_ACTIVE_RANGE").unwrap_or_default();
@@ -282,7 +291,7 @@ fn wanted(config: &Config, test: Test) -> Result<Wanted, CampaignError> {
         wanted.cell = runtime;
         wanted.histogram = runtime;
     }
-    if test != Test::Iops {
+    if test != SniaTest::Iops {
         // Its limits hold for all of them; what else a test has is its own.
         let iops = iops(config)?;
         wanted.window = iops.window;
@@ -300,14 +309,14 @@ fn wanted(config: &Config, test: Test) -> Result<Wanted, CampaignError> {
 
 /// The symbols of fio-tests, which are those of the IOPS test. Where it is off
 /// they are not there, and the specification's values hold.
-fn iops(config: &Config) -> Result<Wanted, CampaignError> {
+fn iops(config: &Config) -> Result<SniaChoices, CampaignError> {
     let text = |symbol: &str| {
         let text = config.get(symbol).unwrap_or_default().trim();
         (!text.is_empty()).then(|| text.to_owned())
     };
     let mean = percent(config, "SNIA_IOPS_WD_SS_MEAN_LIMIT")?;
     let slope = percent(config, "SNIA_IOPS_WD_SS_SLOPE")?;
-    Ok(Wanted {
+    Ok(SniaChoices {
         active_range: text("SNIA_IOPS_ACTIVE_RANGE"),
         iodepth: number(config, "SNIA_IOPS_IODEPTH")?,
         jobs: number(config, "SNIA_IOPS_JOBS")?,
@@ -322,12 +331,12 @@ fn iops(config: &Config) -> Result<Wanted, CampaignError> {
         data_percent: mean,
         slope_percent: slope,
         criterion: match config.is_on("SNIA_CRITERION_ALL_CELLS") {
-            true => Criterion::AllCells,
-            false => Criterion::Tracked,
+            true => TrackedVariable::AllCells,
+            false => TrackedVariable::Tracked,
         },
         cell_mean: (mean, time(config, "SNIA_IOPS_WD_SS_MEAN_LIMIT_DUR")?),
         cell_slope: (slope, time(config, "SNIA_IOPS_WD_SS_SLOPE_DUR")?),
-        ..Wanted::default()
+        ..SniaChoices::default()
     })
 }
 
@@ -365,7 +374,7 @@ fn time(config: &Config, symbol: &'static str) -> Result<Option<Duration>, Campa
     if text.is_empty() {
         return Ok(None);
     }
-    let us = time_us(text, TimeUnit::Seconds);
+    let us = time_us(text, BareTimeUnit::Seconds);
     let us = us.map_err(|fault| wrong(config, symbol, &fault.message))?;
     let us = u64::try_from(us).ok().filter(|&us| us > 0);
     let us = us.ok_or_else(|| wrong(config, symbol, "it is a time above 0, as in 60s"))?;

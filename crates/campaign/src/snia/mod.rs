@@ -11,20 +11,25 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fathom_analysis::snia::{
-    Cell as Load, CellFigures, Ending as Came, HISTOGRAM, Part, Round, Setup, Test,
+    CellFigures, HISTOGRAM, PartEnding as PointOutcome, Setup, SniaCell as Load, SniaRound,
+    SniaTest, TestPart,
 };
 use fathom_model::{Histogram, Pattern, Point, Stage, StageEnd, StageKind, units};
 
-use crate::flow::{Act, Cell, Ending, Fill, History, Measured, Next, Past, Script, Task, Work};
+use crate::flow::{
+    Act, Ending, Fill, History, MeasuredStep, Next, Past, RoundPoint, Script, Task, Work,
+};
 
-mod asked;
+mod ask;
 mod config;
+mod planning;
 mod start;
 
-pub use asked::Asked;
-pub(crate) use asked::{Place, TestLog};
-pub use config::{Wanted, from_config};
-pub use start::{Start, write_cache};
+pub use ask::SniaAsk;
+pub use config::{SniaChoices, from_config};
+pub use planning::SniaConfig;
+pub(crate) use planning::{Place, TestLog};
+pub use start::{PurgeAndCache, write_cache};
 
 /// Key in a record's facts of the list of set-ups of its tests, for the report.
 pub const FACTS: &str = "snia";
@@ -50,22 +55,10 @@ impl Snia {
     }
 
     /// The parts of the test as far as they have come.
-    #[must_use]
-    pub fn parts(&self, history: &History) -> Vec<Part> {
+    fn parts(&self, history: &History) -> Vec<TestPart> {
         let parts = self.setup.parts().into_iter();
-        parts.map(|part| self.part(&part, history)).collect()
-    }
-
-    fn part(&self, part: &str, history: &History) -> Part {
-        let of_part = history.stages().iter().filter(|past| {
-            let found = self.setup.part_of(&past.stage.id);
-            found.is_some_and(|(name, _)| name == part) && past.end.is_some()
-        });
-        let mut rounds: Vec<Round> = of_part
-            .filter_map(|past| round_of(&self.setup, past))
-            .collect();
-        rounds.sort_by_key(|round| round.round);
-        Part::of(&self.setup, part, &rounds)
+        let part = |name: String| part_so_far(&self.setup, &name, history);
+        parts.map(part).collect()
     }
 
     /// What a stage is called: a campaign has several tests.
@@ -128,11 +121,11 @@ impl Snia {
         }
     }
 
-    fn round(&self, part: &str, so_far: &Part) -> Task {
+    fn round(&self, part: &str, so_far: &TestPart) -> Task {
         let setup = &self.setup;
         let number = u32::try_from(so_far.measured.len() + 1).unwrap_or(u32::MAX);
         let what = match setup.test {
-            Test::Wsat => format!("sample {number}"),
+            SniaTest::Wsat => format!("sample {number}"),
             _ => format!("round {number}"),
         };
         let title = self.title(part, &what);
@@ -181,18 +174,39 @@ impl Snia {
     /// When a sample of write saturation ends: a fast device would write far more
     /// in it than all of them may.
     fn ends_of_sample(&self, drive_fills: f64) -> String {
+        let of_each = self.left_of_each_job(drive_fills);
+        format!("io_size={of_each}\nruntime={}ms\n", self.setup.cell_ms)
+    }
+
+    /// Bytes that each job of write saturation may still write.
+    fn left_of_each_job(&self, drive_fills: f64) -> u64 {
         let setup = &self.setup;
         let fills = (setup.stop_fills - drive_fills).max(0.0);
         let left = (fills * setup.capacity_bytes as f64).ceil() as u64;
         let block = setup.blocks.first().copied().unwrap_or(4096).max(1);
         let of_each = left.div_ceil(u64::from(setup.jobs.max(1)));
-        let of_each = of_each.div_ceil(block).max(1) * block;
-        format!("io_size={of_each}\nruntime={}ms\n", setup.cell_ms)
+        of_each.div_ceil(block).max(1) * block
     }
 
-    fn cell(&self, load: Load, round: u32, (time_ms, ends): (u64, &str), series: &str) -> Cell {
+    /// The most that all rounds behind `history` write together, where the test
+    /// ends by it.
+    #[must_use]
+    pub fn rounds_write_bytes_max(&self, history: &History) -> Option<u64> {
+        let parts = self.parts(history);
+        let fills = parts.iter().find_map(|part| part.saturation.as_ref());
+        let left = self.left_of_each_job(fills?.drive_fills);
+        Some(left * u64::from(self.setup.jobs.max(1)))
+    }
+
+    fn cell(
+        &self,
+        load: Load,
+        round: u32,
+        (time_ms, ends): (u64, &str),
+        series: &str,
+    ) -> RoundPoint {
         let setup = &self.setup;
-        let random = setup.test != Test::Throughput;
+        let random = setup.test != SniaTest::Throughput;
         let rw = match (random, load.reads_percent) {
             (true, 100) => "randread",
             (true, 0) => "randwrite",
@@ -215,12 +229,13 @@ impl Snia {
             .map(|(key, value)| format!("{key}={value}\n"))
             .collect();
         let series = format!(
-            "{}{series}/{}",
+            "{}{}{series}/{}",
+            setup.scope,
             setup.test.name(),
             load.mix().replace('/', "-")
         );
         let head = self.head();
-        Cell {
+        RoundPoint {
             point: Point {
                 id: format!("{series}/{}", load.block()),
                 series,
@@ -258,7 +273,7 @@ impl Snia {
                 Some(_) => {}
             }
         }
-        let so_far = self.part(part, history);
+        let so_far = part_so_far(&self.setup, part, history);
         if so_far.is_over() {
             return None;
         }
@@ -302,13 +317,13 @@ impl Snia {
     /// Write saturation is a curve: that it is steady is one of the ways in which
     /// it ends. Of every other test steady state is the point.
     fn ending(&self, history: &History) -> Ending {
-        if self.setup.test == Test::Wsat {
+        if self.setup.test == SniaTest::Wsat {
             return Ending::Complete;
         }
         let parts = self.parts(history);
         let not: Vec<String> = parts
             .iter()
-            .filter(|part| part.ending == Came::NotAttained)
+            .filter(|part| part.ending == PointOutcome::NotAttained)
             .map(|part| not_attained(&self.setup, part))
             .collect();
         match not.is_empty() {
@@ -319,7 +334,7 @@ impl Snia {
 }
 
 /// The numbers of a part that was not steady.
-fn not_attained(setup: &Setup, part: &Part) -> String {
+fn not_attained(setup: &Setup, part: &TestPart) -> String {
     let name = match part.part.as_str() {
         "" => String::new(),
         name => format!("{name}: "),
@@ -345,8 +360,20 @@ fn not_attained(setup: &Setup, part: &Part) -> String {
     text
 }
 
+/// A part of a test as far as it has come.
+#[must_use]
+pub fn part_so_far(setup: &Setup, part: &str, history: &History) -> TestPart {
+    let of_part = history.stages().iter().filter(|past| {
+        let found = setup.part_of(&past.stage.id);
+        found.is_some_and(|(name, _)| name == part) && past.end.is_some()
+    });
+    let mut rounds: Vec<SniaRound> = of_part.filter_map(|past| round_of(setup, past)).collect();
+    rounds.sort_by_key(|round| round.round);
+    TestPart::of(setup, part, &rounds)
+}
+
 /// A round that has ended, from its stage.
-fn round_of(setup: &Setup, past: &Past) -> Option<Round> {
+fn round_of(setup: &Setup, past: &Past) -> Option<SniaRound> {
     if !matches!(past.end, Some(StageEnd::Done)) {
         return None;
     }
@@ -357,14 +384,14 @@ fn round_of(setup: &Setup, past: &Past) -> Option<Round> {
         only.begin_ms = past.begin_ms;
         only.end_ms = past.last_ms;
     }
-    Some(Round {
+    Some(SniaRound {
         round: past.stage.round?,
         cells,
         ended: true,
     })
 }
 
-fn figures_of(setup: &Setup, measured: &Measured) -> Option<CellFigures> {
+fn figures_of(setup: &Setup, measured: &MeasuredStep) -> Option<CellFigures> {
     let cell = Load::of(measured.point.as_ref()?)?;
     let totals = measured.totals;
     Some(CellFigures {

@@ -4,15 +4,15 @@
 use std::path::Path;
 
 use fathom_device::command::Issue;
-use fathom_device::{Sys, WriteCache};
+use fathom_device::{DeviceWriteCache, Sys};
 use fathom_model::{Event, StageEnd};
 
 use crate::flow::acts::Purging;
-use crate::flow::{Act, Acted, Doing};
+use crate::flow::{Act, ActionContext, ActionResult};
 
 /// Purges a device and sets its cache: after the purge, which may reset it.
 #[derive(Debug, Clone)]
-pub struct Start {
+pub struct PurgeAndCache {
     /// The purge, and with it the way to the device.
     pub purging: Purging,
     /// Why it is not purged.
@@ -21,12 +21,12 @@ pub struct Start {
     pub cache: Option<bool>,
 }
 
-impl Start {
-    fn found(&self) -> WriteCache {
+impl PurgeAndCache {
+    fn found(&self) -> DeviceWriteCache {
         let Purging {
             sys, issue, dut, ..
         } = &self.purging;
-        WriteCache::find(sys, issue.as_ref(), dut)
+        DeviceWriteCache::find(sys, issue.as_ref(), dut)
     }
 
     /// Sets the cache; a sentence about what came of it.
@@ -63,7 +63,7 @@ impl Start {
     }
 }
 
-impl Act for Start {
+impl Act for PurgeAndCache {
     fn commands(&self) -> Vec<String> {
         let mut commands = match &self.no_purge {
             Some(reason) => vec![format!("# no purge: {reason}")],
@@ -84,10 +84,10 @@ impl Act for Start {
         }
     }
 
-    fn run(&self, doing: &mut Doing<'_>) -> Acted {
+    fn run(&self, doing: &mut ActionContext<'_>) -> ActionResult {
         let acted = match &self.no_purge {
             None => self.purging.run(doing),
-            Some(reason) => Acted::Ended {
+            Some(reason) => ActionResult::Ended {
                 end: StageEnd::Skipped {
                     reason: reason.clone(),
                 },
@@ -95,8 +95,8 @@ impl Act for Start {
             },
         };
         let good = match &acted {
-            Acted::Ended { end, .. } => !matches!(end, StageEnd::Failed { .. }),
-            Acted::Interrupted { .. } => false,
+            ActionResult::Ended { end, .. } => !matches!(end, StageEnd::Failed { .. }),
+            ActionResult::Interrupted { .. } => false,
         };
         if good
             && !doing.selected.is_simulated()
@@ -115,9 +115,9 @@ pub fn write_cache(
     issue: &dyn Issue,
     dut: &Path,
     wanted: Option<bool>,
-) -> fathom_analysis::snia::WriteCache {
-    let found = WriteCache::find(sys, issue, dut);
-    fathom_analysis::snia::WriteCache {
+) -> fathom_analysis::snia::CacheSetting {
+    let found = DeviceWriteCache::find(sys, issue, dut);
+    fathom_analysis::snia::CacheSetting {
         wanted,
         device: found.on,
         kernel: found.kernel.clone(),

@@ -4,7 +4,7 @@ const HOUR_MS: u64 = 3_600_000;
 const LIMIT: Duration = Duration::from_secs(3600);
 const GIB: u64 = 1 << 30;
 
-fn entry(at_ms: u64, command: &str, deed: Deed) -> LedgerEntry {
+fn entry(at_ms: u64, command: &str, deed: LedgerEvent) -> LedgerEntry {
     LedgerEntry {
         at_ms,
         command: command.into(),
@@ -13,8 +13,8 @@ fn entry(at_ms: u64, command: &str, deed: Deed) -> LedgerEntry {
     }
 }
 
-fn seen(host_written_bytes: Option<u64>) -> Deed {
-    Deed::Seen {
+fn seen(host_written_bytes: Option<u64>) -> LedgerEvent {
+    LedgerEvent::Seen {
         host_written_bytes,
         used_percent: None,
         power_on_hours: None,
@@ -23,8 +23,8 @@ fn seen(host_written_bytes: Option<u64>) -> Deed {
     }
 }
 
-fn booted(boot: &str, bytes: u64) -> Deed {
-    Deed::Seen {
+fn booted(boot: &str, bytes: u64) -> LedgerEvent {
+    LedgerEvent::Seen {
         host_written_bytes: None,
         used_percent: None,
         power_on_hours: None,
@@ -33,8 +33,8 @@ fn booted(boot: &str, bytes: u64) -> Deed {
     }
 }
 
-fn settled(pattern: Pattern, attained: bool) -> Deed {
-    Deed::Settled {
+fn settled(pattern: Pattern, attained: bool) -> LedgerEvent {
+    LedgerEvent::Settled {
         pattern,
         bs_bytes: 4096,
         range_percent: 100.0,
@@ -44,8 +44,8 @@ fn settled(pattern: Pattern, attained: bool) -> Deed {
     }
 }
 
-fn wanted() -> Wanted<'static> {
-    Wanted {
+fn wanted() -> WantedState<'static> {
+    WantedState {
         pattern: Pattern::Random,
         bs_bytes: 4096,
         range_percent: 100.0,
@@ -58,21 +58,21 @@ fn life() -> Vec<LedgerEntry> {
     vec![
         entry(1000, "provision", seen(Some(50 * GIB))),
         entry(2000, "provision", settled(Pattern::Random, true)),
-        entry(2000, "provision", Deed::Written { bytes: 0 }),
+        entry(2000, "provision", LedgerEvent::Written { bytes: 0 }),
         look(2000, seen(Some(51 * GIB + 512_000))),
     ]
 }
 
 /// What the device says of itself behind a deed.
-fn look(at_ms: u64, deed: Deed) -> LedgerEntry {
+fn look(at_ms: u64, deed: LedgerEvent) -> LedgerEntry {
     LedgerEntry {
         record: None,
         ..entry(at_ms, "provision", deed)
     }
 }
 
-fn judged(entries: &[LedgerEntry], now: &Deed, now_ms: u64) -> Judgement {
-    State::of(entries, Some(now), None).judge(&wanted(), LIMIT, now_ms)
+fn judged(entries: &[LedgerEntry], now: &LedgerEvent, now_ms: u64) -> Judgement {
+    DeviceState::of(entries, Some(now), None).judge(&wanted(), LIMIT, now_ms)
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_steady_state_that_was_left_alone_holds_and_is_told() {
         )
     );
     let silent = judged(&life()[1..3], &seen(None), 3000);
-    assert!(matches!(&silent, Judgement::Holds(reason) if reason.contains("nobody counts")));
+    assert!(matches!(&silent, Judgement::Holds(reason) if reason.contains("not counted")));
 }
 
 #[test]
@@ -110,22 +110,28 @@ fn what_others_wrote_is_seen_by_the_drive_or_within_one_boot_by_the_kernel() {
     let later = booted("a", 100 + GIB);
     assert!(matches!(judged(&life, &later, 3), Judgement::Stale(_)));
     let rebooted = booted("b", 5);
-    assert_eq!(State::of(&life, Some(&rebooted), None).others_bytes, None);
+    assert_eq!(
+        DeviceState::of(&life, Some(&rebooted), None).others_bytes,
+        None
+    );
     // What was there before the state was made does not count.
     life.push(look(3, booted("a", 100 + GIB)));
     life.push(look(4, settled(Pattern::Random, true)));
     life.push(look(4, booted("a", 100 + 2 * GIB)));
     let now = booted("a", 100 + 2 * GIB);
-    assert_eq!(State::of(&life, Some(&now), None).others_bytes, Some(0));
+    assert_eq!(
+        DeviceState::of(&life, Some(&now), None).others_bytes,
+        Some(0)
+    );
 }
 
 #[test]
 fn what_fathom_wrote_disturbs_unless_it_is_the_same_flow_that_goes_on() {
     let mut life = life();
-    life.push(entry(3000, "run", Deed::Written { bytes: 0 }));
+    life.push(entry(3000, "run", LedgerEvent::Written { bytes: 0 }));
     let now = seen(Some(51 * GIB + 512_000));
     assert!(matches!(judged(&life, &now, 4000), Judgement::Holds(_)));
-    life.push(entry(3000, "run", Deed::Written { bytes: GIB }));
+    life.push(entry(3000, "run", LedgerEvent::Written { bytes: GIB }));
     let now = seen(Some(52 * GIB + 512_000));
     let judgement = judged(&life, &now, 4000);
     let Judgement::Stale(reason) = &judgement else {
@@ -135,7 +141,7 @@ fn what_fathom_wrote_disturbs_unless_it_is_the_same_flow_that_goes_on() {
         reason.contains("1 GiB were written since (fathom run)"),
         "{reason}"
     );
-    let own = State::of(&life, Some(&now), Some(Path::new("/runs/run")));
+    let own = DeviceState::of(&life, Some(&now), Some(Path::new("/runs/run")));
     assert_eq!(own.written_bytes, 0);
     assert!(matches!(
         own.judge(&wanted(), LIMIT, 4000),
@@ -148,7 +154,7 @@ fn idle_for_long_is_stale_and_another_load_or_rule_is_no_state_at_all() {
     let now = seen(Some(51 * GIB + 512_000));
     let late = judged(&life(), &now, 2001 + HOUR_MS);
     assert!(matches!(&late, Judgement::Stale(reason) if reason.contains("idle for 1h00m")));
-    let lacks = |deed: Deed| {
+    let lacks = |deed: LedgerEvent| {
         let judgement = judged(&[look(1, deed)], &seen(None), 2);
         assert!(matches!(judgement, Judgement::Lacks(_)), "{judgement:?}");
         judgement.reason().to_owned()
@@ -156,7 +162,7 @@ fn idle_for_long_is_stale_and_another_load_or_rule_is_no_state_at_all() {
     lacks(settled(Pattern::Sequential, true));
     let failed = lacks(settled(Pattern::Random, false));
     assert!(failed.starts_with("it did not become steady"), "{failed}");
-    let purged = lacks(Deed::Purged {
+    let purged = lacks(LedgerEvent::Purged {
         method: "blkdiscard".into(),
         verified: true,
         reason: "asked for".into(),
@@ -165,17 +171,17 @@ fn idle_for_long_is_stale_and_another_load_or_rule_is_no_state_at_all() {
         purged.starts_with("it was purged (blkdiscard), and random"),
         "{purged}"
     );
-    lacks(Deed::Filled {
+    lacks(LedgerEvent::Filled {
         pattern: Pattern::Sequential,
         bs_bytes: 131_072,
         range_percent: 75.0,
         bytes: GIB,
     });
-    let other = Wanted {
+    let other = WantedState {
         rule: "fio's rule, 100 % and 100 % over 1s",
         ..wanted()
     };
-    let debug = State::of(&life(), None, None).judge(&other, LIMIT, 3000);
+    let debug = DeviceState::of(&life(), None, None).judge(&other, LIMIT, 3000);
     assert!(matches!(debug, Judgement::Lacks(_)));
     assert!(matches!(judged(&[], &seen(None), 1), Judgement::Lacks(_)));
 }
@@ -191,9 +197,9 @@ fn a_run_of_which_nobody_knows_what_it_wrote_makes_the_state_stale() {
         "{judgement:?}"
     );
     // But for the run itself.
-    let own = State::of(&life, Some(&now), Some(Path::new("/runs/run")));
+    let own = DeviceState::of(&life, Some(&now), Some(Path::new("/runs/run")));
     assert_eq!(own.begun_by, None);
-    life.push(entry(3500, "run", Deed::Written { bytes: 0 }));
+    life.push(entry(3500, "run", LedgerEvent::Written { bytes: 0 }));
     assert!(matches!(judged(&life, &now, 4000), Judgement::Holds(_)));
 }
 
@@ -201,7 +207,7 @@ fn a_run_of_which_nobody_knows_what_it_wrote_makes_the_state_stale() {
 /// deed, and not those of others.
 #[test]
 fn what_fathom_writes_without_telling_is_not_taken_for_others() {
-    let purged = Deed::Purged {
+    let purged = LedgerEvent::Purged {
         method: "overwrite".into(),
         verified: true,
         reason: "asked for".into(),
@@ -210,9 +216,9 @@ fn what_fathom_writes_without_telling_is_not_taken_for_others() {
         look(1, seen(Some(GIB))),
         look(2, purged),
         look(3, seen(Some(9 * GIB))),
-        look(4, Deed::Written { bytes: GIB }),
+        look(4, LedgerEvent::Written { bytes: GIB }),
     ];
-    let others = |now: u64| State::of(&life, Some(&seen(Some(now))), None).others_bytes;
+    let others = |now: u64| DeviceState::of(&life, Some(&seen(Some(now))), None).others_bytes;
     assert_eq!(others(11 * GIB), Some(0));
     assert_eq!(others(12 * GIB), Some(2 * GIB));
 }
@@ -221,8 +227,8 @@ fn what_fathom_writes_without_telling_is_not_taken_for_others() {
 #[test]
 fn entries_count_in_the_order_of_their_time() {
     let mut life = life();
-    life.insert(0, entry(1500, "run", Deed::Written { bytes: GIB }));
+    life.insert(0, entry(1500, "run", LedgerEvent::Written { bytes: GIB }));
     life.swap(0, 3);
-    let state = State::of(&life, None, None);
+    let state = DeviceState::of(&life, None, None);
     assert_eq!((state.written_bytes, state.touched_ms), (0, Some(2000)));
 }

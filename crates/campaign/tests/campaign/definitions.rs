@@ -261,7 +261,7 @@ const MISTAKES: &[(&str, &str, &str, &str)] = &[
         TEST,
         "[[axes]]",
         "x = \"iodepth\"\n[[axes]]",
-        "toml:8: x is iodepth, which is none of the axes",
+        "toml:8: x is iodepth, which is not one of the axes",
     ),
     (
         PROFILE,

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use fathom_campaign::plan::{Order, Overrides, Phase, Plan, plan};
+use fathom_campaign::plan::{DevicePhase, MeasureOrder, Overrides, ResolvedCampaign, plan};
 use fathom_engine::jobfile::JobFile;
 
 use super::{Campaign, no_env};
 
 /// How many steps each test has.
-fn per_test(plan: &Plan) -> BTreeMap<&str, usize> {
+fn per_test(plan: &ResolvedCampaign) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
     for step in &plan.steps {
         let test = step.point.id.split('/').next().unwrap();
@@ -173,7 +173,7 @@ fn batches_follow_their_test() {
 #[test]
 fn sizes_and_times_come_from_the_configuration() {
     let campaign = Campaign::new("all-tests");
-    let has = |plan: &fathom_campaign::plan::Plan, line: &str| {
+    let has = |plan: &fathom_campaign::plan::ResolvedCampaign, line: &str| {
         let text = &plan.steps[0].job_text;
         assert!(text.lines().any(|own| own == line), "no {line} in {text}");
     };
@@ -202,7 +202,7 @@ fn sizes_and_times_come_from_the_configuration() {
     has(&plan, "ioengine=io_uring");
     assert_eq!(plan.steps[0].duration, Some(Duration::from_secs(250)));
     let share = |profile: &str| {
-        let of = |step: &&fathom_campaign::plan::Step| step.point.series.ends_with(profile);
+        let of = |step: &&fathom_campaign::plan::CampaignStep| step.point.series.ends_with(profile);
         plan.steps.iter().find(of).unwrap().write_share
     };
     assert_eq!(share("0001-basic-tests/0001-seqwrite"), 1.0);
@@ -215,11 +215,16 @@ fn sizes_and_times_come_from_the_configuration() {
 #[test]
 fn sequential_work_goes_before_random_work() {
     let plan = Campaign::new("all-tests").plan();
-    let phases: Vec<Phase> = plan.steps.iter().map(|step| step.phase).collect();
+    let phases: Vec<DevicePhase> = plan.steps.iter().map(|step| step.phase).collect();
     assert!(phases.is_sorted());
     for step in &plan.steps {
         let random = step.point.settings["rw"].starts_with("rand");
-        assert_eq!(step.phase == Phase::Random, random, "{}", step.point.id);
+        assert_eq!(
+            step.phase == DevicePhase::Random,
+            random,
+            "{}",
+            step.point.id
+        );
     }
 }
 
@@ -243,7 +248,7 @@ fn repetitions_are_interleaved_or_follow_each_other() {
     let interleaved = steps(None);
     assert_eq!(interleaved[..2], [(1, 1), (2, 1)]);
     assert_eq!(interleaved[8..10], [(256, 1), (1, 2)]);
-    let in_a_row = steps(Some(Order::InARow));
+    let in_a_row = steps(Some(MeasureOrder::InARow));
     assert_eq!(in_a_row[..3], [(1, 1), (1, 2), (2, 1)]);
 }
 
@@ -264,7 +269,7 @@ fn a_part_of_a_campaign_is_planned() {
         .unwrap_err()
         .to_string();
     assert!(
-        wrong.starts_with("nothing of this campaign is called 0009-nothing; there are 90 series"),
+        wrong.starts_with("nothing in this campaign is called 0009-nothing; there are 90 series"),
         "{wrong}"
     );
 }

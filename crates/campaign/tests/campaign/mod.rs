@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fathom_campaign::folder::{Init, init};
-use fathom_campaign::plan::{Overrides, Plan, plan};
+use fathom_campaign::plan::{Overrides, ResolvedCampaign, plan};
 use fathom_campaign::{CampaignError, Folder, Only};
 
 mod definitions;
@@ -51,12 +51,12 @@ impl Campaign {
         std::fs::read_to_string(self.path().join(name)).unwrap()
     }
 
-    fn try_plan(&self, only: &[&str]) -> Result<Plan, CampaignError> {
+    fn try_plan(&self, only: &[&str]) -> Result<ResolvedCampaign, CampaignError> {
         let only: Vec<Only> = only.iter().map(|text| Only::new(text)).collect();
         plan(&self.folder(), &no_env, &only, &Overrides::default())
     }
 
-    fn plan(&self) -> Plan {
+    fn plan(&self) -> ResolvedCampaign {
         self.try_plan(&[]).unwrap()
     }
 

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_campaign::plan::{Care, Cost, Guard, Overrides, Phase, Settings, Speed, plan};
-use fathom_campaign::precondition::Range;
+use fathom_campaign::plan::{
+    Care, Cost, DevicePhase, GuardPolicy, Overrides, RunSettings, Speed, plan,
+};
+use fathom_campaign::precondition::ActiveRange;
 
 use super::{Campaign, no_env};
 
@@ -29,13 +31,13 @@ fn settings_come_from_the_configuration() {
     campaign.change(".config", "# CONFIG_GUARD is not set", "CONFIG_GUARD=y");
     assert_eq!(
         campaign.plan().settings,
-        Settings {
+        RunSettings {
             engine: "auto".to_owned(),
             destroy: vec!["/dev/loop3=512MiB".to_owned()],
             interval: Duration::from_secs(1),
             point_limit: Some(Duration::from_secs(90)),
             campaign_limit: Some(Duration::from_secs(8 * 3600)),
-            guard: Some(Guard {
+            guard: Some(GuardPolicy {
                 points: 2,
                 noise_percent: 5
             }),
@@ -148,16 +150,16 @@ fn the_state_of_the_device_is_part_of_the_plan() {
     let plan = Campaign::new("provision-seq").plan();
     assert!(plan.steps.is_empty());
     assert!(plan.notes[0].contains("nothing is measured"));
-    assert_eq!(plan.preparation.provision, Some(Phase::Sequential));
-    assert_eq!(plan.phases(), [Phase::Sequential]);
+    assert_eq!(plan.preparation.provision, Some(DevicePhase::Sequential));
+    assert_eq!(plan.phases(), [DevicePhase::Sequential]);
     let plan = Campaign::new("provision-random").plan();
-    assert_eq!(plan.phases(), [Phase::Random]);
+    assert_eq!(plan.phases(), [DevicePhase::Random]);
 
     let plan = Campaign::new("debug-quick").plan();
     assert!(plan.preparation.purge.is_none());
     let settings = plan.preparation.precondition.unwrap();
     assert_eq!(settings.loops, 1);
-    assert_eq!(settings.range, Range::Bytes(4096 << 10));
+    assert_eq!(settings.range, ActiveRange::Bytes(4096 << 10));
     let window = settings.steady.unwrap().window();
     assert_eq!(window, Duration::from_secs(1));
 

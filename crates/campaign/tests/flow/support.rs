@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_analysis::steady_state::{Ask, Metric, Rule, Span};
+use fathom_analysis::steady_state::{Ask, Metric, RoundSpan, WindowRule};
 use fathom_campaign::Ledgers;
-use fathom_campaign::budget::Limits;
 use fathom_campaign::flow::{
-    Cell, Criterion, Ending, Fill, Finish, Flow, History, Next, Script, Settle, Task, Work,
+    Criterion, Ending, Fill, Finish, Flow, History, KeptPlan, Next, RoundPoint, RunOptions, Script,
+    SteadyLoad, Task, Work,
 };
 use fathom_engine::Control;
 use fathom_model::{Event, Pattern, Point, Stage, StageEnd, StageKind};
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 /// Fills once, settles, then measures two rounds of one cell.
 pub struct Small {
-    pub rule: Rule,
+    pub rule: WindowRule,
     pub metrics: Vec<Metric>,
     /// Longest time of the settling, in s.
     pub limit_s: u64,
@@ -37,8 +37,8 @@ impl Default for Small {
 }
 
 /// fio's rule with fio-tests' limits over so many seconds.
-pub fn fio_rule(window: usize) -> Rule {
-    Rule::Fio {
+pub fn fio_rule(window: usize) -> WindowRule {
+    WindowRule::Fio {
         mean_limit_percent: Some(20.0),
         slope_limit_percent: Some(10.0),
         window,
@@ -67,7 +67,7 @@ impl Small {
 
     fn settle(&self) -> Work {
         let limit = self.limit_s;
-        Work::Settle(Settle {
+        Work::Settle(SteadyLoad {
             job_text: format!(
                 "[settle]\nrw=randwrite\nbs=4k\niodepth=32\ntime_based\nsize=8g\nruntime={limit}\n"
             ),
@@ -77,7 +77,7 @@ impl Small {
             criteria: vec![Criterion {
                 rule: self.rule,
                 ask: Ask {
-                    span: Span::Interval,
+                    span: RoundSpan::Interval,
                     ..Ask::of(self.metrics.clone())
                 },
             }],
@@ -88,7 +88,7 @@ impl Small {
     }
 
     fn round(n: u32) -> Work {
-        Work::Cells(vec![Cell {
+        Work::Cells(vec![RoundPoint {
             point: Point {
                 id: "cell".into(),
                 series: "round".into(),
@@ -149,13 +149,16 @@ impl Place {
             script,
             command: "test",
             name: "small",
-            device: "/dev/none".into(),
-            destroy: Vec::new(),
-            engine: "sim".into(),
-            fio: None,
-            sim: Some(self.path().join("device.toml")),
+            device: Some("/dev/none".into()),
+            work_dir: "/".into(),
+            options: RunOptions {
+                engine: "sim".into(),
+                sim: Some(self.path().join("device.toml")),
+                ..RunOptions::default()
+            },
+            kept: KeptPlan::Tasks,
+            engine_needs: Vec::new(),
             interval: Duration::from_secs(1),
-            limits: Limits::default(),
             runs_dir: self.path().join("runs"),
             record,
             ledgers: Ledgers::none(),

@@ -1,6 +1,6 @@
 //! What comes of devices of which that is known beforehand.
 
-use fathom_analysis::steady_state::{Ask, Metric, Rounds, Rule, Window, judge};
+use fathom_analysis::steady_state::{Ask, FittedWindow, Metric, Rounds, WindowRule, judge};
 use fathom_campaign::flow::Ending;
 use fathom_model::{RunStatus, StageEnd};
 
@@ -84,8 +84,8 @@ fn drifts(percent: f64) -> Place {
     ))
 }
 
-fn snia(max_rounds: usize) -> Rule {
-    Rule::Snia {
+fn snia(max_rounds: usize) -> WindowRule {
+    WindowRule::Snia {
         data_limit_percent: 20.0,
         slope_limit_percent: 10.0,
         window: 60,
@@ -165,7 +165,7 @@ fn the_worked_example_through_the_flow() {
 }
 
 /// The window that `fathom steady` finds in the record.
-fn window(ran: &Ran) -> Window {
+fn window(ran: &Ran) -> FittedWindow {
     let mut rounds = Rounds::new(Ask::of(vec![Metric::Iops]));
     for event in ran.events() {
         rounds.take(&event);

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use fathom_campaign::budget::Over;
-use fathom_campaign::run::{Begin, Came};
-use fathom_model::RunStatus;
+use fathom_campaign::precondition::{PreconditionMethod, PreconditionSettings};
+use fathom_campaign::run::{PointOutcome, RunStart};
+use fathom_model::{Event, RunStatus};
 
 use crate::run::support::{Campaign, begun, progress};
 
@@ -17,7 +18,7 @@ fn a_failed_point_is_a_row_with_its_reason_and_the_campaign_goes_on() {
     let counts = told.counts();
     assert_eq!((counts.done, counts.failed), (12, 4));
     let reasons = told.measurements().filter_map(|(_, came)| match came {
-        Some(Came::Failed(reason)) => Some(reason),
+        Some(PointOutcome::Failed(reason)) => Some(reason),
         _ => None,
     });
     assert!(
@@ -50,7 +51,7 @@ fn a_device_that_vanishes_ends_the_campaign() {
     // It is back.
     campaign.options.sim = None;
     campaign.options.retry_failed = true;
-    campaign.begin(Begin::Resume);
+    campaign.begin(RunStart::Resume);
     assert_eq!(campaign.run().unwrap().status, RunStatus::Complete);
 }
 
@@ -61,11 +62,11 @@ fn a_device_that_stalls_costs_its_point_and_no_more() {
     let counts = progress(&finish.dir).counts();
     assert_eq!((counts.done, counts.failed), (3, 13));
     campaign.plan.settings.point_limit = Some(Duration::from_secs(6));
-    campaign.begin(Begin::Again);
+    campaign.begin(RunStart::Again);
     let finish = campaign.run().unwrap();
     let told = progress(&finish.dir);
     let last = told.measurements().last().unwrap().1;
-    let Some(Came::Failed(reason)) = last else {
+    let Some(PointOutcome::Failed(reason)) = last else {
         panic!("{last:?}")
     };
     assert_eq!(reason, "the time limit of 6 s was reached");
@@ -84,10 +85,10 @@ fn no_point_begins_that_would_end_after_the_time_limit() {
     let told = progress(&finish.dir);
     assert_eq!(told.counts().skipped, 10);
     let last = told.measurements().last().unwrap().1;
-    assert!(matches!(last, Some(Came::Skipped(reason)) if reason.contains("limit of 20")));
+    assert!(matches!(last, Some(PointOutcome::Skipped(reason)) if reason.contains("limit of 20")));
     assert!(!campaign.dir.path().join("logs/runs/END").exists());
     // Each start has the time anew.
-    campaign.begin(Begin::Resume);
+    campaign.begin(RunStart::Resume);
     assert_eq!(campaign.run().unwrap().no_room, 4);
     assert_eq!(campaign.run().unwrap().status, RunStatus::Complete);
 }
@@ -119,7 +120,7 @@ fn a_run_stops_cleanly_once_it_has_written_what_it_may() {
     let whole = campaign.run().unwrap();
     let all = written(&whole.dir);
     assert!(all > 0);
-    campaign.begin(Begin::Again);
+    campaign.begin(RunStart::Again);
     let limit = all / 3;
     campaign.plan.settings.care.max_written = Some(limit);
     let finish = campaign.run().unwrap();
@@ -133,12 +134,12 @@ fn a_run_stops_cleanly_once_it_has_written_what_it_may() {
     assert_eq!(told.counts().skipped, 0);
     assert!(told.counts().done > 0 && told.counts().left > 0);
     // The limit is of all starts together.
-    campaign.begin(Begin::Resume);
+    campaign.begin(RunStart::Resume);
     let finish = campaign.run().unwrap();
     assert_eq!(written(&finish.dir), first);
     let told = progress(&finish.dir);
     let last = told.measurements().last().unwrap().1;
-    assert!(matches!(last, Some(Came::Skipped(reason)) if reason.contains("that it may")));
+    assert!(matches!(last, Some(PointOutcome::Skipped(reason)) if reason.contains("that it may")));
     // What was cut is measured once it may be.
     campaign.plan.settings.care.max_written = None;
     assert_eq!(campaign.run().unwrap().status, RunStatus::Complete);
@@ -173,4 +174,33 @@ fn a_plan_that_wants_more_than_it_may_is_cut_or_refused_and_says_what_is_left_ou
     );
     campaign.plan.settings.care.max_written = Some(16 << 30);
     assert_eq!(campaign.ready().unwrap().cut(), None);
+}
+
+#[test]
+fn the_device_is_not_made_ready_for_a_point_that_there_is_no_room_for() {
+    let mut campaign = Campaign::on("");
+    let dut = campaign.plan.dut.clone();
+    campaign.plan.preparation.precondition = Some(PreconditionSettings::usual(
+        PreconditionMethod::SantaClara,
+        dut,
+    ));
+    campaign.plan.settings.campaign_limit = Some(Duration::from_secs(2));
+    let finish = campaign.run().unwrap();
+    assert_eq!((finish.no_room, finish.spent), (16, None));
+    let told = progress(&finish.dir);
+    assert_eq!(told.counts().skipped, 16);
+    assert!(told.stages().history().stages().is_empty());
+}
+
+#[test]
+fn logs_that_cannot_be_written_end_with_a_note_and_the_campaign_goes_on() {
+    let campaign = Campaign::on("");
+    std::fs::write(campaign.dir.path().join("logs"), "a file").unwrap();
+    let finish = campaign.run().unwrap();
+    assert_eq!(finish.status, RunStatus::Complete);
+    let record = fathom_record::Record::open(&finish.dir).unwrap();
+    let notes = record.entries.iter().filter(|entry| {
+        matches!(&entry.event, Event::Note { text } if text.contains("the progress logs end here"))
+    });
+    assert_eq!(notes.count(), 1);
 }

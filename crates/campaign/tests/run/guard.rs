@@ -1,6 +1,6 @@
 //! Series that only get worse.
 
-use fathom_campaign::run::Came;
+use fathom_campaign::run::PointOutcome;
 use fathom_model::{Event, RunStatus};
 use fathom_record::Record;
 
@@ -18,7 +18,7 @@ fn a_series_that_got_worse_at_two_points_in_a_row_is_ended() {
     assert_eq!(begun(&finish.dir), [expected("a"), expected("b")].concat());
     let told = progress(&finish.dir);
     assert_eq!((told.counts().done, told.counts().skipped), (12, 4));
-    let Some(Came::Skipped(reason)) = told.measurements().last().unwrap().1 else {
+    let Some(PointOutcome::Skipped(reason)) = told.measurements().last().unwrap().1 else {
         panic!()
     };
     assert!(reason.contains("the guard ended the series"), "{reason}");

@@ -49,7 +49,7 @@ fn measure() {
         campaign.options.clone(),
     );
     let progress = Cell::new(None);
-    let mut begun = |dir: &std::path::Path| progress.set(Some(Progress::of(dir).unwrap()));
+    let mut begun = |dir: &std::path::Path| progress.set(Some(Progress::open(dir).unwrap().0));
     let (mut steps, mut early, mut late) = (0, None, None);
     let mut observer = |event: &Event| {
         let mut so_far = progress.take().unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use fathom_campaign::run::{Begin, Counts, Head, PLAN_FILE, Progress, RunError};
+use fathom_campaign::run::{Head, PLAN_FILE, PointCounts, Progress, RunError, RunStart};
 use fathom_model::{Event, Exit, RunStatus};
 use fathom_record::{EVENTS, Entries, Header, Record, Writer};
 
@@ -18,10 +18,10 @@ fn a_campaign_runs_once_and_says_when_nothing_is_left() {
     let counts = progress(&finish.dir).counts();
     assert_eq!((counts.done, counts.left), (16, 0));
     assert_eq!(campaign.left(), 0);
-    assert_eq!(campaign.begin(Begin::Again).left(), 16);
+    assert_eq!(campaign.begin(RunStart::Again).left(), 16);
     let again = campaign.run().unwrap();
     assert_ne!(again.dir, finish.dir);
-    assert_eq!(campaign.begin(Begin::Run).left(), 0);
+    assert_eq!(campaign.begin(RunStart::Run).left(), 0);
 }
 
 #[test]
@@ -48,9 +48,9 @@ fn a_record_holds_the_job_files_as_run_a_raw_folder_for_each_and_its_plan() {
 #[test]
 fn a_stopped_campaign_goes_on_where_it_was_and_the_stop_stands_in_the_record() {
     let mut campaign = Campaign::on("");
-    let refused = campaign.begin(Begin::Resume).run().unwrap_err();
+    let refused = campaign.begin(RunStart::Resume).run().unwrap_err();
     assert_eq!(refused.exit(), Exit::Missing);
-    campaign.begin(Begin::Run);
+    campaign.begin(RunStart::Run);
     let first = campaign.run_until(5);
     assert_eq!(first.status, RunStatus::Interrupted);
     let logs = campaign.dir.path().join("logs/runs");
@@ -60,7 +60,7 @@ fn a_stopped_campaign_goes_on_where_it_was_and_the_stop_stands_in_the_record() {
         12,
         "the point that was stopped is not done"
     );
-    let second = campaign.begin(Begin::Resume).run().unwrap();
+    let second = campaign.begin(RunStart::Resume).run().unwrap();
     assert_eq!(
         (&second.dir, second.status),
         (&first.dir, RunStatus::Complete)
@@ -87,10 +87,11 @@ fn a_stopped_campaign_goes_on_where_it_was_and_the_stop_stands_in_the_record() {
 fn figures_that_a_kill_may_have_cut_short_are_measured_again() {
     let campaign = Campaign::on("");
     let dir = campaign.run().unwrap().dir;
-    // As if killed between the last figures and what would have followed them.
+    // As if killed between the last figures and the end of their step.
     let events = dir.join("events.jsonl");
     let text = fs::read_to_string(&events).unwrap();
-    let cut = text.rfind("{\"at_ms\"").unwrap();
+    let end = text.rfind("\"step_ended\"").unwrap();
+    let cut = text[..end].rfind("{\"at_ms\"").unwrap();
     fs::write(&events, &text[..cut]).unwrap();
     assert_eq!(campaign.todo(), ["b 128 #1"]);
 }
@@ -106,20 +107,20 @@ fn damage(dir: &Path) {
 fn a_campaign_whose_last_record_cannot_be_read_goes_on_with_no_other() {
     let mut campaign = Campaign::on("");
     campaign.run().unwrap();
-    let meant = campaign.begin(Begin::Again).run().unwrap().dir;
+    let meant = campaign.begin(RunStart::Again).run().unwrap().dir;
     damage(&meant);
-    for begin in [Begin::Run, Begin::Resume] {
+    for begin in [RunStart::Run, RunStart::Resume] {
         let refused = campaign.begin(begin).run().unwrap_err();
         assert_eq!(refused.exit(), Exit::Refused);
         let name = meant.file_name().unwrap().to_str().unwrap();
         assert!(refused.to_string().contains(name), "{refused}");
     }
-    assert_eq!(campaign.begin(Begin::Again).left(), 16);
-    // A damaged record of another command is none of a campaign.
+    assert_eq!(campaign.begin(RunStart::Again).left(), 16);
+    // A damaged record of another command is not one of a campaign.
     fs::remove_dir_all(&meant).unwrap();
     let other = Writer::create(&campaign.runs_dir(), &Header::new("x", "job run")).unwrap();
     damage(&other.finish(RunStatus::Complete).unwrap());
-    assert_eq!(campaign.begin(Begin::Resume).left(), 0);
+    assert_eq!(campaign.begin(RunStart::Resume).left(), 0);
 }
 
 #[test]
@@ -218,7 +219,7 @@ fn progress_tells_what_is_left_while_it_runs() {
     );
     let ready = ready.unwrap();
     let mut begun = |dir: &std::path::Path| {
-        *seen.borrow_mut() = Some(fathom_campaign::run::Progress::of(dir).unwrap());
+        *seen.borrow_mut() = Some(fathom_campaign::run::Progress::open(dir).unwrap().0);
     };
     let mut observer = |event: &Event| {
         let mut progress = seen.borrow_mut();
@@ -235,11 +236,11 @@ fn progress_tells_what_is_left_while_it_runs() {
         .run(&campaign.control, &mut begun, &mut observer)
         .unwrap();
     let (counts, left_ms, current) = tracked.unwrap();
-    let expected = Counts {
+    let expected = PointCounts {
         steps: 16,
         done: 2,
         left: 14,
-        ..Counts::default()
+        ..PointCounts::default()
     };
     assert_eq!((counts, left_ms), (expected, Some(14 * 3000 - 2000)));
     assert_eq!(current.remaining_ms, Some(1000));
@@ -251,7 +252,9 @@ fn a_run_killed_before_it_wrote_its_plan_goes_on() {
     let dir = campaign.run_until(1).dir;
     fs::remove_file(dir.join(PLAN_FILE)).unwrap();
     assert!(Head::read(&dir).unwrap().is_none());
-    assert_eq!(Progress::read(&dir).unwrap_err().exit(), Exit::Missing);
-    assert_eq!(campaign.begin(Begin::Resume).run().unwrap().dir, dir);
+    // What has happened so far is all that is known.
+    let counts = Progress::read(&dir).unwrap().counts();
+    assert_eq!((counts.done, counts.steps), (0, 16));
+    assert_eq!(campaign.begin(RunStart::Resume).run().unwrap().dir, dir);
     assert_eq!(Progress::read(&dir).unwrap().counts().done, 16);
 }

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use fathom_analysis::snia::{Class, NOTICE, Test};
-use fathom_campaign::run::Begin;
-use fathom_campaign::snia::{Asked, Wanted};
+use fathom_analysis::snia::{DriveClass, NOTICE, SniaTest};
+use fathom_campaign::run::RunStart;
+use fathom_campaign::snia::{SniaChoices, SniaConfig};
 use fathom_model::{Event, Exit, RunStatus};
 use fathom_record::Record;
 
@@ -12,15 +12,15 @@ use crate::run::support::Campaign;
 
 fn with_tests() -> Campaign {
     let mut campaign = Campaign::on("");
-    let short = Wanted {
+    let short = SniaChoices {
         mixes: Some("100/0,65/35,0/100".into()),
         blocks: Some("1024k,64k,4k".into()),
-        ..Wanted::debug()
+        ..SniaChoices::debug()
     };
-    campaign.plan.snia = Asked {
+    campaign.plan.snia = SniaConfig {
         tests: vec![
-            (Test::Iops, Class::Enterprise, short.clone()),
-            (Test::Latency, Class::Enterprise, short),
+            (SniaTest::Iops, DriveClass::Enterprise, short.clone()),
+            (SniaTest::Latency, DriveClass::Enterprise, short),
         ],
         ioengine: "libaio".into(),
         purge: None,
@@ -86,7 +86,7 @@ fn a_campaign_that_was_stopped_in_a_test_goes_on_there() {
     // The first steps are those of the fill and of the first rounds.
     let first = campaign.run_until(8);
     assert_eq!(first.status, RunStatus::Interrupted);
-    let second = campaign.begin(Begin::Resume).run().unwrap();
+    let second = campaign.begin(RunStart::Resume).run().unwrap();
     assert_eq!(second.status, RunStatus::Complete);
     assert_eq!(second.dir, first.dir);
     let stages = stages(&Record::open(&second.dir).unwrap());

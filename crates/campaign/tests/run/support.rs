@@ -5,9 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_campaign::plan::{Care, Guard, Phase, Plan, Preparation, Settings, Step};
-use fathom_campaign::run::{Begin, Finish, Options, Progress, RunError, ready};
-use fathom_campaign::snia::Asked;
+use fathom_campaign::plan::{
+    CampaignStep, Care, DevicePhase, GuardPolicy, Preparation, ResolvedCampaign, RunSettings,
+};
+use fathom_campaign::run::{CampaignOptions, Finish, Progress, RunError, RunStart, ready};
+use fathom_campaign::snia::SniaConfig;
 use fathom_engine::Control;
 use fathom_model::{Event, Point};
 use fathom_record::Record;
@@ -21,15 +23,15 @@ pub const POINT: Duration = Duration::from_secs(3);
 /// A campaign's folder and what its runs are asked for.
 pub struct Campaign {
     pub dir: TempDir,
-    pub plan: Plan,
-    pub options: Options,
+    pub plan: ResolvedCampaign,
+    pub options: CampaignOptions,
     pub control: Control,
 }
 
-fn step(series: &str, depth: u32, repetition: u32) -> Step {
+fn step(series: &str, depth: u32, repetition: u32) -> CampaignStep {
     let id = format!("{series}/{depth:04}-bs4k-1j-{depth}qd-randread");
     let seconds = POINT.as_secs();
-    Step {
+    CampaignStep {
         job_file: PathBuf::from(format!("{id}.ini")),
         job_text: format!(
             "[global]\ntime_based\nioengine=libaio\nbs=4k\nsize=1g\nfilename=/dev/nothing\n\
@@ -42,7 +44,7 @@ fn step(series: &str, depth: u32, repetition: u32) -> Step {
             settings: BTreeMap::from([("iodepth".to_owned(), depth.to_string())]),
             repetition,
         },
-        phase: Phase::Random,
+        phase: DevicePhase::Random,
         guarded: true,
         duration: Some(POINT),
         write_bytes: Some(0),
@@ -64,12 +66,12 @@ impl Campaign {
         let sim = dir.path().join("device.toml");
         let head = "format = \"fathom-sim-device\"\nversion = 1\n";
         fs::write(&sim, format!("{head}{device}")).unwrap();
-        let plan = Plan {
+        let plan = ResolvedCampaign {
             preparation: Preparation::default(),
-            snia: Asked::default(),
+            snia: SniaConfig::default(),
             folder: dir.path().to_owned(),
             dut: "/dev/nothing".into(),
-            settings: Settings {
+            settings: RunSettings {
                 engine: "sim".into(),
                 destroy: vec![],
                 interval: Duration::from_secs(1),
@@ -81,13 +83,14 @@ impl Campaign {
             },
             notes: vec![],
             steps: Vec::new(),
+            scope: String::new(),
         };
         let mut campaign = Self {
             dir,
             plan,
-            options: Options {
+            options: CampaignOptions {
                 sim: Some(sim),
-                ..Options::default()
+                ..CampaignOptions::default()
             },
             control: Control::default(),
         };
@@ -113,19 +116,19 @@ impl Campaign {
 
     /// Repetitions of a point follow each other.
     pub fn in_a_row(&mut self) {
-        let key = |step: &Step| (step.point.series.clone(), step.point.id.clone());
+        let key = |step: &CampaignStep| (step.point.series.clone(), step.point.id.clone());
         self.plan.steps.sort_by_key(key);
     }
 
     pub fn guarded(mut self) -> Self {
-        self.plan.settings.guard = Some(Guard {
+        self.plan.settings.guard = Some(GuardPolicy {
             points: 2,
             noise_percent: 5,
         });
         self
     }
 
-    pub fn begin(&mut self, begin: Begin) -> &mut Self {
+    pub fn begin(&mut self, begin: RunStart) -> &mut Self {
         self.options.begin = begin;
         self
     }
@@ -138,7 +141,7 @@ impl Campaign {
         self.run_observed(&mut |_| {})
     }
 
-    pub fn ready(&self) -> Result<fathom_campaign::run::Ready<'_>, RunError> {
+    pub fn ready(&self) -> Result<fathom_campaign::run::ReadyCampaign<'_>, RunError> {
         ready(&self.plan, &self.runs_dir(), self.options.clone())
     }
 
@@ -185,7 +188,7 @@ pub fn short(point: &Point) -> String {
 /// The progress that a record tells.
 pub fn progress(dir: &Path) -> Progress {
     let record = Record::open(dir).unwrap();
-    let mut progress = Progress::of(dir).unwrap();
+    let mut progress = Progress::open(dir).unwrap().0;
     for entry in &record.entries {
         progress.take(entry.at_ms, &entry.event);
     }

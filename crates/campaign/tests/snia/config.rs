@@ -1,20 +1,20 @@
 use std::time::Duration;
 
-use fathom_analysis::snia::{Class, Criterion, Setup, Test};
+use fathom_analysis::snia::{DriveClass, Setup, SniaTest, TrackedVariable};
 use fathom_campaign::Folder;
 use fathom_campaign::folder::{Init, init};
-use fathom_campaign::snia::{Wanted, from_config};
+use fathom_campaign::snia::{SniaChoices, from_config};
 
 const CAPACITY: u64 = 1 << 30;
 
 /// The tests that a configuration asks for, on a device of a GiB.
-fn tests(config: &str) -> Result<Vec<(Test, Setup)>, String> {
+fn tests(config: &str) -> Result<Vec<(SniaTest, Setup)>, String> {
     let dir = tempfile::tempdir().unwrap();
     init(dir.path(), &Init::default(), &|_| None).unwrap();
     std::fs::write(dir.path().join(".config"), config).unwrap();
     let config = Folder::open(dir.path()).unwrap().config(&|_| None).unwrap();
     let tests = from_config(&config).map_err(|error| error.to_string())?;
-    let setup = |(test, class, wanted): (Test, Class, Wanted)| {
+    let setup = |(test, class, wanted): (SniaTest, DriveClass, SniaChoices)| {
         Ok((test, wanted.setup(test, class, CAPACITY)?))
     };
     tests.into_iter().map(setup).collect()
@@ -24,7 +24,7 @@ fn tests(config: &str) -> Result<Vec<(Test, Setup)>, String> {
 fn the_defaults_of_a_campaign_are_the_specifications() {
     assert!(tests("").unwrap().is_empty());
     let found = tests("CONFIG_SNIA_TESTS=y\n").unwrap();
-    let own = Setup::specified(Test::Iops, Class::Enterprise, CAPACITY);
+    let own = Setup::specified(SniaTest::Iops, DriveClass::Enterprise, CAPACITY);
     assert_eq!(found.len(), 1);
     assert!(
         found[0].1.deviations().is_empty(),
@@ -39,7 +39,10 @@ fn the_defaults_of_a_campaign_are_the_specifications() {
         "{:?}",
         found[0].1.deviations()
     );
-    assert_eq!((found[0].1.class, found[0].1.iodepth), (Class::Client, 16));
+    assert_eq!(
+        (found[0].1.class, found[0].1.iodepth),
+        (DriveClass::Client, 16)
+    );
 }
 
 #[test]
@@ -70,7 +73,7 @@ fn every_symbol_of_fio_tests_has_its_effect() {
         (setup.cell_rule.mean_ms, setup.cell_rule.slope_ms),
         (20_000, 25_000)
     );
-    assert_eq!(setup.criterion, Criterion::AllCells);
+    assert_eq!(setup.criterion, TrackedVariable::AllCells);
 }
 
 #[test]
@@ -107,10 +110,12 @@ fn what_cannot_be_is_refused_with_its_name() {
     assert!(told.contains("tracked"), "{told}");
     let told = wrong("CONFIG_SNIA_IOPS_ACTIVE_RANGE=\"2g\"");
     assert!(told.contains("larger than the device"), "{told}");
-    let interval = Wanted {
+    let interval = SniaChoices {
         cell: Some(Duration::from_millis(500)),
-        ..Wanted::default()
+        ..SniaChoices::default()
     };
-    let setup = interval.setup(Test::Iops, Class::Client, CAPACITY).unwrap();
+    let setup = interval
+        .setup(SniaTest::Iops, DriveClass::Client, CAPACITY)
+        .unwrap();
     assert_eq!(setup.interval_ms, 100);
 }

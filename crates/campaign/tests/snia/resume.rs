@@ -1,6 +1,6 @@
-use fathom_analysis::snia::Test;
-use fathom_campaign::flow::{Ending, Luck, outlook};
-use fathom_campaign::snia::Wanted;
+use fathom_analysis::snia::SniaTest;
+use fathom_campaign::flow::{Case, Ending, outlook};
+use fathom_campaign::snia::SniaChoices;
 use fathom_engine::Control;
 use fathom_model::{Event, RunStatus};
 
@@ -10,14 +10,14 @@ use super::support::{Place, script, setup, wanted};
 /// stage is done anew, everything else once, and the findings tell the gap.
 #[test]
 fn every_test_goes_on_wherever_it_was_stopped() {
-    let short = Wanted {
+    let short = SniaChoices {
         window: Some(2),
         max_rounds: Some(3),
         fill_loops: Some(1),
         samples_a_round: Some(1),
         ..wanted()
     };
-    for test in Test::ALL {
+    for test in SniaTest::ALL {
         let script = script(setup(test, &short));
         let whole = Place::new("").run(&script);
         let stages = whole.stages();
@@ -63,16 +63,16 @@ fn every_test_goes_on_wherever_it_was_stopped() {
 
 #[test]
 fn the_plan_knows_the_fewest_and_the_most_rounds() {
-    let script = script(setup(Test::Iops, &Wanted::default()));
+    let script = script(setup(SniaTest::Iops, &SniaChoices::default()));
     let stages = |luck| outlook(&script, &fathom_campaign::flow::History::default(), luck).0;
-    assert_eq!(stages(Luck::Best).len(), 3 + 5);
-    assert_eq!(stages(Luck::Worst).len(), 3 + 25);
+    assert_eq!(stages(Case::Best).len(), 3 + 5);
+    assert_eq!(stages(Case::Worst).len(), 3 + 25);
     // 4.7 h and 23.3 h of cells, without purge and fills.
     let hours = |luck| {
         let tasks = stages(luck);
         let time: std::time::Duration = tasks.iter().map(|task| task.work.least_time()).sum();
         time.as_secs_f64() / 3600.0
     };
-    assert!((hours(Luck::Best) - 5.0 * 56.0 / 60.0).abs() < 1e-9);
-    assert!((hours(Luck::Worst) - 25.0 * 56.0 / 60.0).abs() < 1e-9);
+    assert!((hours(Case::Best) - 5.0 * 56.0 / 60.0).abs() < 1e-9);
+    assert!((hours(Case::Worst) - 25.0 * 56.0 / 60.0).abs() < 1e-9);
 }

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use fathom_analysis::snia::{Class, Collector, Findings, Setup, Test, find};
-use fathom_campaign::flow::{Act, Acted, Doing, Finish, Flow};
+use fathom_analysis::snia::{DriveClass, Findings, RoundCollector, Setup, SniaTest, find};
+use fathom_campaign::flow::{Act, ActionContext, ActionResult, Finish, Flow, KeptPlan, RunOptions};
 use fathom_campaign::ledger::Ledgers;
-use fathom_campaign::snia::{FACTS, Snia, Wanted};
+use fathom_campaign::snia::{FACTS, Snia, SniaChoices};
 use fathom_engine::Control;
 use fathom_model::{Event, StageEnd};
 use fathom_record::Record;
@@ -20,20 +20,22 @@ pub const CAPACITY: u64 = 1 << 30;
 pub const CELL: Duration = Duration::from_secs(10);
 
 /// The test with nine cells a round, which have all tracked variables.
-pub fn wanted() -> Wanted {
-    Wanted {
+pub fn wanted() -> SniaChoices {
+    SniaChoices {
         mixes: Some("100/0,65/35,0/100".into()),
         blocks: Some("1024k,64k,4k".into()),
         cell: Some(CELL),
         histogram: Some(CELL),
         interval: Some(Duration::from_secs(1)),
         stop: Some(Duration::from_secs(600)),
-        ..Wanted::default()
+        ..SniaChoices::default()
     }
 }
 
-pub fn setup(test: Test, wanted: &Wanted) -> Setup {
-    wanted.setup(test, Class::Enterprise, CAPACITY).unwrap()
+pub fn setup(test: SniaTest, wanted: &SniaChoices) -> Setup {
+    wanted
+        .setup(test, DriveClass::Enterprise, CAPACITY)
+        .unwrap()
 }
 
 /// A purge of which nothing but its being there matters.
@@ -45,8 +47,8 @@ impl Act for Nothing {
         vec!["# nothing".into()]
     }
 
-    fn run(&self, _: &mut Doing<'_>) -> Acted {
-        Acted::Ended {
+    fn run(&self, _: &mut ActionContext<'_>) -> ActionResult {
+        ActionResult::Ended {
             end: StageEnd::Done,
             deed: None,
         }
@@ -88,13 +90,16 @@ impl Place {
             script,
             command: "snia test",
             name: "snia",
-            device: "/dev/nothing".into(),
-            destroy: Vec::new(),
-            engine: "sim".into(),
-            fio: None,
-            sim: Some(self.dir.path().join("device.toml")),
+            device: Some("/dev/nothing".into()),
+            work_dir: "/".into(),
+            options: RunOptions {
+                engine: "sim".into(),
+                sim: Some(self.dir.path().join("device.toml")),
+                ..RunOptions::default()
+            },
+            kept: KeptPlan::Tasks,
+            engine_needs: Vec::new(),
             interval: Duration::from_millis(script.setup.interval_ms),
-            limits: fathom_campaign::budget::Limits::default(),
             runs_dir: self.dir.path().join("runs"),
             record,
             ledgers: Ledgers::none(),
@@ -142,7 +147,7 @@ impl Ran {
 
     /// What its record tells, judged again.
     pub fn findings(&self) -> Findings {
-        let mut collector = Collector::new(self.setup.clone());
+        let mut collector = RoundCollector::new(self.setup.clone());
         for event in self.events() {
             collector.take(&event);
         }

@@ -1,12 +1,14 @@
-use fathom_analysis::snia::{Criterion, Ending as Came, Findings, Limits, Part, Test};
+use fathom_analysis::snia::{
+    Findings, PartEnding as PointOutcome, RoundLimits, SniaTest, TestPart, TrackedVariable,
+};
 use fathom_campaign::flow::Ending;
-use fathom_campaign::snia::Wanted;
+use fathom_campaign::snia::SniaChoices;
 use fathom_model::RunStatus;
 
 use super::support::{Place, Ran, script, setup, wanted};
 
 fn iops_on(device: &str) -> (Ran, Findings) {
-    let ran = Place::new(device).run(&script(setup(Test::Iops, &wanted())));
+    let ran = Place::new(device).run(&script(setup(SniaTest::Iops, &wanted())));
     let findings = ran.findings();
     (ran, findings)
 }
@@ -79,7 +81,7 @@ fn a_drift_just_within_the_limit_is_steady_and_one_just_beyond_never() {
     let (_, within) = iops_on(&drift(0.0995));
     assert_eq!(window(&within), Some((1, 5)));
     let (ran, beyond) = iops_on(&drift(0.1005));
-    assert_eq!(beyond.parts[0].ending, Came::NotAttained);
+    assert_eq!(beyond.parts[0].ending, PointOutcome::NotAttained);
     let Some(Ending::NotAttained(numbers)) = &ran.finish.ending else {
         panic!("{:?}", ran.finish.ending);
     };
@@ -109,8 +111,8 @@ fn swing(percent: f64) -> String {
 fn a_swing_beyond_the_limit_is_never_steady_and_a_small_one_is() {
     let (_, findings) = iops_on(&swing(60.0));
     let found = &findings.parts[0];
-    assert_eq!(found.ending, Came::NotAttained);
-    let data = |part: &Part| {
+    assert_eq!(found.ending, PointOutcome::NotAttained);
+    let data = |part: &TestPart| {
         let of = part.tracked.iter().filter_map(|t| t.determination.as_ref());
         of.filter_map(|d| d.window.range_percent)
             .fold(0.0, f64::max)
@@ -133,21 +135,21 @@ fn a_device_that_stalls_or_fails_is_no_steady_device() {
         let told = format!("{:?} {:?}", ran.finish.ending, ran.finish.stopped);
         assert!(told.contains(what), "{device}: {told}");
         assert!(!findings.attained);
-        assert_eq!(findings.parts[0].ending, Came::Unfinished);
+        assert_eq!(findings.parts[0].ending, PointOutcome::Unfinished);
     }
 }
 
 #[test]
 fn a_soft_limit_goes_on_and_says_that_it_was_late() {
-    let soft = Wanted {
+    let soft = SniaChoices {
         max_rounds: Some(6),
         soft: true,
         ..wanted()
     };
     let place = Place::new("[settle]\nfresh_percent = 900\nseconds = 400\n");
-    let ran = place.run(&script(setup(Test::Iops, &soft)));
+    let ran = place.run(&script(setup(SniaTest::Iops, &soft)));
     let findings = ran.findings();
-    assert_eq!(findings.parts[0].ending, Came::AttainedLate);
+    assert_eq!(findings.parts[0].ending, PointOutcome::AttainedLate);
     assert!(findings.attained && findings.parts[0].rounds > 6);
 }
 
@@ -156,24 +158,24 @@ fn a_soft_limit_goes_on_and_says_that_it_was_late() {
 #[test]
 fn the_all_cells_criterion_is_stricter() {
     let swings = "[swing]\npercent = 50\nseconds = 10\n";
-    let all_cells = Wanted {
-        criterion: Criterion::AllCells,
+    let all_cells = SniaChoices {
+        criterion: TrackedVariable::AllCells,
         cell_mean: (None, Some(super::support::CELL)),
         cell_slope: (None, Some(super::support::CELL)),
         ..wanted()
     };
     let (_, by_snia) = iops_on(swings);
     assert!(by_snia.attained && !by_snia.parts[0].all_cells.attained);
-    let ran = Place::new(swings).run(&script(setup(Test::Iops, &all_cells)));
+    let ran = Place::new(swings).run(&script(setup(SniaTest::Iops, &all_cells)));
     assert!(matches!(ran.finish.ending, Some(Ending::NotAttained(_))));
-    let ran = Place::new("").run(&script(setup(Test::Iops, &all_cells)));
+    let ran = Place::new("").run(&script(setup(SniaTest::Iops, &all_cells)));
     assert_eq!(ran.finish.ending, Some(Ending::Complete));
     assert_eq!(ran.findings().parts[0].all_cells.at, Some(5));
 }
 
 #[test]
 fn throughput_purges_and_fills_for_each_block_size() {
-    let ran = Place::new("").run(&script(setup(Test::Throughput, &wanted())));
+    let ran = Place::new("").run(&script(setup(SniaTest::Throughput, &wanted())));
     let stages = ran.stages();
     assert_eq!(stages.len(), 2 * (3 + 5), "{stages:?}");
     assert_eq!(stages[0], "throughput/1024k/purge");
@@ -189,7 +191,7 @@ fn throughput_purges_and_fills_for_each_block_size() {
 
 #[test]
 fn latency_ends_with_a_histogram() {
-    let ran = Place::new("").run(&script(setup(Test::Latency, &wanted())));
+    let ran = Place::new("").run(&script(setup(SniaTest::Latency, &wanted())));
     assert_eq!(ran.stages().last().unwrap(), "latency/histogram");
     let findings = ran.findings();
     assert!(findings.attained);
@@ -202,8 +204,8 @@ fn latency_ends_with_a_histogram() {
 
 #[test]
 fn write_saturation_ends_steady_or_by_what_it_may_write_or_by_its_time() {
-    let wsat = |device: &str, wanted: Wanted| {
-        let ran = Place::new(device).run(&script(setup(Test::Wsat, &wanted)));
+    let wsat = |device: &str, wanted: SniaChoices| {
+        let ran = Place::new(device).run(&script(setup(SniaTest::Wsat, &wanted)));
         assert_eq!(ran.finish.ending, Some(Ending::Complete));
         let stages = ran.stages();
         assert!(!stages.iter().any(|id| id.contains("fill")), "{stages:?}");
@@ -212,7 +214,7 @@ fn write_saturation_ends_steady_or_by_what_it_may_write_or_by_its_time() {
         let saturation = findings.parts[0].saturation.clone().unwrap();
         (saturation, findings)
     };
-    let every_sample = Wanted {
+    let every_sample = SniaChoices {
         samples_a_round: Some(1),
         ..wanted()
     };
@@ -225,7 +227,7 @@ fn write_saturation_ends_steady_or_by_what_it_may_write_or_by_its_time() {
     let (saturation, _) = wsat(&swings, every_sample.clone());
     assert_eq!(saturation.ended_by, Some("the capacity it may write"));
     assert!(saturation.drive_fills >= 4.0);
-    let short = Wanted {
+    let short = SniaChoices {
         stop: Some(std::time::Duration::from_secs(20)),
         ..every_sample
     };
@@ -238,7 +240,7 @@ fn write_saturation_ends_steady_or_by_what_it_may_write_or_by_its_time() {
 
 #[test]
 fn the_limits_are_snias() {
-    let limits = setup(Test::Iops, &Wanted::default()).limits;
-    assert_eq!(limits, Limits::SNIA);
+    let limits = setup(SniaTest::Iops, &SniaChoices::default()).limits;
+    assert_eq!(limits, RoundLimits::SNIA);
     assert_eq!((limits.window, limits.max_rounds), (5, 25));
 }

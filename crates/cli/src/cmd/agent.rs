@@ -10,13 +10,14 @@ use std::sync::Arc;
 use clap::Parser;
 use fathom_device::scratch::{boot_id, namespace};
 use fathom_device::{Scratch, Sys};
-use fathom_engine::Lead;
+use fathom_engine::StepBarrier;
 use fathom_engine::jobfile::give;
-use fathom_fleet::hosts::agent::{Line, one_at_a_time};
-use fathom_fleet::hosts::wire::{RUNS, Say, Word};
-use fathom_fleet::ssh::carry::{Wire, plain, write_part};
+use fathom_fleet::hosts::agent::{DriverLine, one_at_a_time};
+use fathom_fleet::hosts::file_parts::{plain, write_part};
+use fathom_fleet::hosts::wire::{RUNS, Say, Wire, Word};
 use fathom_model::{Exit, RunStatus};
 
+use super::planned::Plan;
 use super::{Cli, ExitError, Global, dispatch, exit_for};
 use crate::{out, signals, wire};
 
@@ -36,9 +37,9 @@ pub fn run(_: &Global, _: &Args) -> anyhow::Result<Exit> {
         let _ =
             rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
     };
-    let line = Line::open(std::io::stdin(), control.clone(), send.clone(), kill)?;
+    let line = DriverLine::open(std::io::stdin(), control.clone(), send.clone(), kill)?;
     let line = Arc::new(line);
-    signals::lead(control, Arc::clone(&line) as Arc<dyn Lead>);
+    signals::lead(control, Arc::clone(&line) as Arc<dyn StepBarrier>);
     // stdout is the other side's, and so is whoever reads stderr.
     out::silence();
     let sys = Sys::live();
@@ -65,25 +66,33 @@ pub fn run(_: &Global, _: &Args) -> anyhow::Result<Exit> {
 }
 
 /// Takes the files, then the command line, and runs it.
-fn command(line: &Line, folder: &Path) -> anyhow::Result<Exit> {
-    let usage = |message: String| ExitError {
-        exit: Exit::Usage,
-        message,
-    };
-    let args = loop {
+fn command(line: &DriverLine, folder: &Path) -> anyhow::Result<Exit> {
+    let usage = |message: String| ExitError::new(Exit::Usage, message);
+    let (host, args, plan) = loop {
         match line.job() {
             Some(Say::File { path, text, more }) => {
                 let name = plain(&path).ok_or_else(|| usage(format!("a file named {path:?}")))?;
                 write_part(&folder.join(name), &text, more)?;
             }
-            Some(Say::Job { args, variables }) => {
+            Some(Say::Job {
+                host,
+                args,
+                variables,
+                plan,
+            }) => {
                 give(variables);
-                break args;
+                break (host, args, plan);
             }
             _ => return Ok(Exit::Interrupted),
         }
     };
-    let runs = folder.join(RUNS).display().to_string();
+    let runs = folder.join(RUNS);
+    if !plan.is_null() {
+        let plan: Plan = serde_json::from_value(plan).map_err(|e| usage(e.to_string()))?;
+        let global = Global::of_agent(runs);
+        return plan.on_host(&host, folder)?.run(&global, None, false);
+    }
+    let runs = runs.display().to_string();
     let mut words = ["fathom", "--quiet", "--runs"].map(str::to_owned).to_vec();
     words.push(runs);
     words.extend(args.into_iter().map(|word| match word {

@@ -1,9 +1,10 @@
 //! `fathom baseline`: figures to measure the quick series against.
 
 use clap::Subcommand;
-use fathom_campaign::quick::{Baseline, Conditions, format_size};
+use fathom_campaign::quick::{Baseline, Conditions};
 use fathom_model::Exit;
-use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_model::units::format_size;
+use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
 use serde_json::json;
 
@@ -102,15 +103,15 @@ fn list(global: &Global) -> anyhow::Result<()> {
     ]);
     for one in &all {
         let given = |text: &dyn Fn(&Conditions) -> String| {
-            Cell::from(one.conditions.as_ref().map_or("–".to_owned(), text))
+            GridCell::from(one.conditions.as_ref().map_or("–".to_owned(), text))
         };
         grid.line([
-            Cell::new(Tone::Strong, one.name.as_str()),
+            GridCell::new(Tone::Strong, one.name.as_str()),
             given(&|of| of.group.clone()),
-            Cell::from(one.iops.len().to_string()),
+            GridCell::from(one.iops.len().to_string()),
             given(&|of| format!("{} s", of.runtime_s)),
             given(&|of| format_size(of.size_bytes)),
-            Cell::from(one.about.as_str()),
+            GridCell::from(one.about.as_str()),
         ]);
     }
     out::text(grid.render(out::style(global.color)));
@@ -124,7 +125,10 @@ fn show(global: &Global, name: &str) -> anyhow::Result<()> {
     }
     let mut grid = Grid::new([words("test", 0), figures("IOPS", 0)]);
     for (test, iops) in &baseline.iops {
-        grid.line([Cell::from(test.as_str()), Cell::from(iops.to_string())]);
+        grid.line([
+            GridCell::from(test.as_str()),
+            GridCell::from(iops.to_string()),
+        ]);
     }
     let style = out::style(global.color);
     out::line(format_args!(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_campaign::budget::Over;
-use fathom_campaign::plan::{self, Overrides, Plan};
+use fathom_campaign::plan::{self, Overrides, ResolvedCampaign};
 use fathom_campaign::{CampaignError, Folder, Only};
 use fathom_report::style::wrap;
 
@@ -14,8 +14,8 @@ use super::{ExitError, Global};
 use crate::out;
 
 /// Which campaign, and which part of it.
-#[derive(Debug, Clone, clap::Args)]
-pub struct Which {
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct CampaignArgs {
     /// Folder of the campaign
     #[arg(short = 'C', value_name = "DIR", default_value = ".")]
     pub dir: PathBuf,
@@ -24,7 +24,7 @@ pub struct Which {
     pub only: Vec<Only>,
 }
 
-impl Which {
+impl CampaignArgs {
     /// The campaign's folder.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Which {
     ///
     /// # Errors
     /// What keeps it from being planned, with its exit code.
-    pub fn plan(&self, overrides: &Overrides) -> Result<Plan, ExitError> {
+    pub fn plan(&self, overrides: &Overrides) -> Result<ResolvedCampaign, ExitError> {
         plan::plan(&self.folder()?, &environment, &self.only, overrides).map_err(exit_error)
     }
 }
@@ -105,22 +105,21 @@ pub fn environment(name: &str) -> Option<String> {
 
 /// With the exit code it is to end with.
 pub fn exit_error(error: CampaignError) -> ExitError {
-    ExitError {
-        exit: error.exit(),
-        message: error.to_string(),
-    }
+    ExitError::new(error.exit(), error)
 }
 
 /// Tells what is to be known of a plan before it starts.
 pub fn tell_notes(notes: &[String]) {
-    for note in notes {
-        let told = format!("note: {note}");
-        match out::progress_columns() {
-            Some(columns) => told
-                .lines()
-                .flat_map(|line| wrap(line, usize::from(columns)))
-                .for_each(out::note),
-            None => out::note(told),
-        }
+    notes.iter().for_each(|note| tell(&format!("note: {note}")));
+}
+
+/// Tells something, broken into lines where the window is too narrow.
+pub fn tell(text: &str) {
+    match out::progress_size() {
+        Some((columns, _)) => text
+            .lines()
+            .flat_map(|line| wrap(line, usize::from(columns)))
+            .for_each(out::note),
+        None => out::note(text),
     }
 }

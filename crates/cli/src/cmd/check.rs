@@ -1,13 +1,13 @@
 //! `fathom check`: whether the job files of a campaign make sense.
 
 use fathom_campaign::check::{Problem, check};
-use fathom_campaign::plan::{Overrides, Plan};
+use fathom_campaign::plan::{Overrides, ResolvedCampaign};
 use fathom_engine::fio::version::Program;
 use fathom_engine::jobfile::{Diagnostic, Severity};
 use fathom_model::Exit;
 use serde::Serialize;
 
-use super::campaign::{Which, exit_error, tell_notes};
+use super::campaign::{CampaignArgs, exit_error, tell_notes};
 use super::job::present::{self, count};
 use super::{ExitError, Global};
 use crate::out;
@@ -26,7 +26,7 @@ Examples:
 Ends with 0 when all jobs can run, with 3 when some cannot, with 5 when --with-fio finds no fio.")]
 pub struct Args {
     #[command(flatten)]
-    which: Which,
+    which: CampaignArgs,
     /// Also ask fio (--parse-only) whether it takes them
     #[arg(long)]
     with_fio: bool,
@@ -45,12 +45,12 @@ struct Document<'a> {
     dut_there: bool,
     /// Version of the fio that was asked.
     fio: Option<String>,
-    problems: Vec<Entry<'a>>,
+    problems: Vec<CheckedFile<'a>>,
     notes: &'a [String],
 }
 
 #[derive(Serialize)]
-struct Entry<'a> {
+struct CheckedFile<'a> {
     #[serde(flatten)]
     diagnostic: &'a Diagnostic,
     /// How many files have it.
@@ -78,7 +78,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             dut: plan.dut.display().to_string(),
             dut_there: report.dut_there,
             fio: fio.and_then(|fio| Some(fio.version().ok()?.to_string())),
-            problems: problems.iter().map(Entry::from).collect(),
+            problems: problems.iter().map(CheckedFile::from).collect(),
             notes: &plan.notes,
         })?;
     } else {
@@ -104,13 +104,10 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 }
 
 fn fio() -> Result<Program, ExitError> {
-    Program::find(None).map_err(|failure| ExitError {
-        exit: Exit::Missing,
-        message: failure.to_string(),
-    })
+    Program::find(None).map_err(|failure| ExitError::new(Exit::Missing, failure))
 }
 
-impl<'a> From<&'a Problem> for Entry<'a> {
+impl<'a> From<&'a Problem> for CheckedFile<'a> {
     fn from(problem: &'a Problem) -> Self {
         Self {
             diagnostic: &problem.diagnostic,
@@ -131,7 +128,7 @@ fn tell(problem: &Problem) {
     }
 }
 
-fn summary(plan: &Plan, files: usize, errors: usize, warnings: usize) -> String {
+fn summary(plan: &ResolvedCampaign, files: usize, errors: usize, warnings: usize) -> String {
     let checked = count(files, "job file");
     match (errors, warnings) {
         (0, 0) if files == 0 && plan.steps.is_empty() => "no job files: nothing is on".to_owned(),

@@ -15,9 +15,5 @@ pub struct Args {
 pub fn run(_: &Global, _: &Args) -> anyhow::Result<Exit> {
     let message = "this fathom was built without 'cluster'\n  to do: build it with 'make install' \
                    or 'cargo build --release'";
-    Err(ExitError {
-        exit: Exit::Missing,
-        message: message.to_owned(),
-    }
-    .into())
+    Err(ExitError::new(Exit::Missing, message).into())
 }

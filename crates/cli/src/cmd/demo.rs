@@ -64,8 +64,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             "{}: is there already; remove it or choose another folder: fathom demo DIR",
             record.display()
         );
-        let exit = Exit::Input;
-        return Err(ExitError { exit, message }.into());
+        return Err(ExitError::new(Exit::Input, message).into());
     }
     for (path, text) in &packed.files {
         let path = record.join(path);

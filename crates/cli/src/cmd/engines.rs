@@ -47,8 +47,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     if args.markdown {
         if what != Some((own::NAME, "")) {
             let message = "--markdown is for 'fathom engines native'".to_owned();
-            let exit = Exit::Usage;
-            return Err(ExitError { exit, message }.into());
+            return Err(ExitError::new(Exit::Usage, message).into());
         }
         out::text(native::markdown());
         return Ok(Exit::Success);
@@ -143,11 +142,7 @@ fn unknown_engine(fio: &Program, engine: &str) -> anyhow::Result<anyhow::Error> 
     let names = inventory::engine_names(fio)?;
     if names.iter().any(|name| name == engine) {
         let message = format!("{engine}: fio names this engine, but it cannot be loaded here");
-        return Ok(ExitError {
-            exit: Exit::Missing,
-            message,
-        }
-        .into());
+        return Ok(ExitError::new(Exit::Missing, message).into());
     }
     let near = nearest(engine, names.iter().map(String::as_str));
     Ok(near_miss(format!("there is no engine {engine}"), near))
@@ -157,16 +152,9 @@ fn near_miss(mut message: String, near: Option<&str>) -> anyhow::Error {
     if let Some(near) = near {
         message.push_str(&format!("; did you mean {near}?"));
     }
-    ExitError {
-        exit: Exit::Missing,
-        message,
-    }
-    .into()
+    ExitError::new(Exit::Missing, message).into()
 }
 
 fn missing(failure: Failure) -> ExitError {
-    ExitError {
-        exit: Exit::Missing,
-        message: failure.to_string(),
-    }
+    ExitError::new(Exit::Missing, failure)
 }

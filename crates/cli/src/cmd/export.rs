@@ -5,10 +5,10 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use fathom_analysis::Series;
+use fathom_analysis::Curve;
 use fathom_campaign::Only;
 use fathom_model::{Exit, text as foreign};
-use fathom_report::export::{self, LeftOut, Separated};
+use fathom_report::export::{self, NotExported, Separated};
 use fathom_report::graphs::safe_path;
 use fathom_report::{CampaignRecord, read_sweep};
 use serde::Serialize;
@@ -43,7 +43,7 @@ Examples:
 pub struct Args {
     /// The format
     #[arg(value_enum)]
-    format: Form,
+    format: ExportFormat,
     /// A record folder, or its name or a part of it; without, the last run
     run: Option<String>,
     /// Folder to write to; '-': stdout, for ssv and csv of one series
@@ -56,7 +56,7 @@ pub struct Args {
 
 /// A format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Form {
+enum ExportFormat {
     /// Columns between spaces, for gnuplot
     Ssv,
     /// Columns between commas, with a header
@@ -65,7 +65,7 @@ enum Form {
     Json,
 }
 
-impl Form {
+impl ExportFormat {
     fn ending(self) -> &'static str {
         match self {
             Self::Ssv => "ssv",
@@ -82,7 +82,7 @@ struct Document<'c> {
     schema: &'static str,
     run: &'c str,
     files: Vec<PathBuf>,
-    left_out: Vec<LeftOut<'c>>,
+    left_out: Vec<NotExported<'c>>,
 }
 
 /// Exports.
@@ -93,7 +93,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         out::note(format_args!("fathom: {note}"));
     }
     let series = selected(&campaign, &args.only)?;
-    let left_out: Vec<LeftOut> = series.iter().flat_map(|s| export::left_out(s)).collect();
+    let left_out: Vec<NotExported> = series.iter().flat_map(|s| export::left_out(s)).collect();
     if args.out.as_deref() == Some(Path::new("-")) {
         to_stdout(global, args.format, &campaign, &series)?;
         tell(&left_out, None);
@@ -136,26 +136,20 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// The series that are wanted: all, or those with a point that `only` names.
-pub fn selected<'c>(
-    campaign: &'c CampaignRecord,
-    only: &[Only],
-) -> anyhow::Result<Vec<&'c Series>> {
+pub fn selected<'c>(campaign: &'c CampaignRecord, only: &[Only]) -> anyhow::Result<Vec<&'c Curve>> {
     let all = &campaign.sweep.series;
-    let input = |message: String| ExitError {
-        exit: Exit::Input,
-        message,
-    };
+    let input = |message: String| ExitError::new(Exit::Input, message);
     if all.is_empty() {
         let id = &campaign.run.id;
         let message =
             format!("{id} is no campaign: it has no points; 'fathom show {id}' shows its figures");
         return Err(input(message).into());
     }
-    let is_wanted = |series: &&Series| {
+    let is_wanted = |series: &&Curve| {
         let mut points = series.points.iter();
         only.is_empty() || points.any(|point| only.iter().any(|only| only.has(&point.point)))
     };
-    let wanted: Vec<&Series> = all.iter().filter(is_wanted).collect();
+    let wanted: Vec<&Curve> = all.iter().filter(is_wanted).collect();
     if wanted.is_empty() {
         let names: Vec<&str> = all.iter().map(|series| series.name.as_str()).collect();
         let only: Vec<&str> = only.iter().map(Only::as_str).collect();
@@ -166,11 +160,15 @@ pub fn selected<'c>(
     Ok(wanted)
 }
 
-fn text(form: Form, campaign: &CampaignRecord, series: &Series) -> anyhow::Result<Option<String>> {
+fn text(
+    form: ExportFormat,
+    campaign: &CampaignRecord,
+    series: &Curve,
+) -> anyhow::Result<Option<String>> {
     Ok(match form {
-        Form::Ssv => export::separated(series, Separated::Spaces),
-        Form::Csv => export::separated(series, Separated::Commas),
-        Form::Json => {
+        ExportFormat::Ssv => export::separated(series, Separated::Spaces),
+        ExportFormat::Csv => export::separated(series, Separated::Commas),
+        ExportFormat::Json => {
             let document = export::document(campaign, [series]);
             let document = serde_json::to_string_pretty(&document)?;
             Some(foreign::json(&document).into_owned() + "\n")
@@ -180,11 +178,11 @@ fn text(form: Form, campaign: &CampaignRecord, series: &Series) -> anyhow::Resul
 
 fn to_stdout(
     global: &Global,
-    form: Form,
+    form: ExportFormat,
     campaign: &CampaignRecord,
-    series: &[&Series],
+    series: &[&Curve],
 ) -> anyhow::Result<()> {
-    if form == Form::Json {
+    if form == ExportFormat::Json {
         return out::json(&export::document(campaign, series.iter().copied()));
     }
     let [one] = series else {
@@ -193,13 +191,11 @@ fn to_stdout(
             form.ending(),
             series.len()
         );
-        let exit = Exit::Usage;
-        return Err(ExitError { exit, message }.into());
+        return Err(ExitError::new(Exit::Usage, message).into());
     };
     if global.json {
         let message = "with --json stdout carries a document: take 'export json'".to_owned();
-        let exit = Exit::Usage;
-        return Err(ExitError { exit, message }.into());
+        return Err(ExitError::new(Exit::Usage, message).into());
     }
     if let Some(text) = text(form, campaign, one)? {
         out::text(text);
@@ -208,7 +204,7 @@ fn to_stdout(
 }
 
 /// Names the points that have no figures; `list` is where all of them stand.
-fn tell(left_out: &[LeftOut], list: Option<&Path>) {
+fn tell(left_out: &[NotExported], list: Option<&Path>) {
     for point in left_out.iter().take(MOST_LINES) {
         let mut line = format!("no figures: {}: {}", point.id, point.outcome);
         if !point.reasons.is_empty() {

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use fathom_engine::fio::log::{CLOCK_FROM_MS, Form, Options, Origin, SINCE_1970_MS};
+use fathom_engine::fio::log::{CLOCK_FROM_MS, LogColumns, Options, SINCE_1970_MS, TimeOrigin};
 use fathom_engine::fio::version::Version;
 use fathom_model::PrioColumn;
 
@@ -15,10 +15,10 @@ const DOCUMENT_HEAD: u64 = 4096;
 
 /// How to read logs.
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub struct Reading {
+pub struct LogReading {
     /// Unit of the latencies: ns, or us as fio 2 wrote them [default: ns]
     #[arg(long, value_enum, value_name = "UNIT", hide_possible_values = true)]
-    unit: Option<Unit>,
+    unit: Option<UnitArg>,
     /// Count times from zero or first (line); without, from the first line where it has a clock's
     #[arg(long, value_enum, value_name = "ORIGIN", hide_possible_values = true)]
     times_from: Option<TimesFrom>,
@@ -26,7 +26,7 @@ pub struct Reading {
 
 /// A unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Unit {
+enum UnitArg {
     /// Nanoseconds
     Ns,
     /// Microseconds
@@ -42,19 +42,19 @@ enum TimesFrom {
     First,
 }
 
-impl Reading {
+impl LogReading {
     /// The options for a log that holds latencies, or something else.
     pub fn options(self, threads: usize, skip_bad: bool, latencies: bool) -> Options {
         Options {
             threads,
             skip_bad,
             origin: match self.times_from {
-                None => Origin::Told,
-                Some(TimesFrom::Zero) => Origin::Zero,
-                Some(TimesFrom::First) => Origin::First,
+                None => TimeOrigin::Told,
+                Some(TimesFrom::Zero) => TimeOrigin::Zero,
+                Some(TimesFrom::First) => TimeOrigin::First,
             },
             unit_ns: match self.unit {
-                Some(Unit::Us) if latencies => 1000,
+                Some(UnitArg::Us) if latencies => 1000,
                 _ => 1,
             },
         }
@@ -84,7 +84,7 @@ impl Reading {
     }
 
     /// What a reader has to know of a log's latencies: those of fio 2 are in µs.
-    pub fn micros(self, log: &Path, form: Option<Form>) -> Option<String> {
+    pub fn micros(self, log: &Path, form: Option<LogColumns>) -> Option<String> {
         let old = form.is_some_and(|form| form.prio == PrioColumn::Absent);
         if !old || self.unit.is_some() {
             return None;

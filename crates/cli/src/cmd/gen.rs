@@ -8,7 +8,7 @@ use fathom_model::Exit;
 use serde::Serialize;
 
 use super::Global;
-use super::campaign::{Which, exit_error, tell_notes};
+use super::campaign::{CampaignArgs, exit_error, tell_notes};
 use super::job::present::count;
 use crate::out;
 
@@ -24,7 +24,7 @@ Examples:
   DEV=/dev/nvme2n1 fathom gen           for another device than that of the configuration")]
 pub struct Args {
     #[command(flatten)]
-    which: Which,
+    which: CampaignArgs,
     /// Overwrite job files that were made or changed by hand
     #[arg(long)]
     force: bool,

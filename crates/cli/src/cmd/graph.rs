@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::export::selected;
 use super::{ExitError, Global, show};
 use crate::out;
-use crate::pictures::{self, Format, Look};
+use crate::pictures::{self, PictureFormat, PictureStyle};
 
 /// Draw the graphs of a run
 ///
@@ -42,7 +42,7 @@ pub struct Args {
         default_value = "svg"
     )]
     #[arg(hide_possible_values = true)]
-    format: Vec<Format>,
+    format: Vec<PictureFormat>,
     /// Only this test, folder, series or profile; may be given several times
     #[arg(long, value_name = "PART")]
     only: Vec<Only>,
@@ -84,7 +84,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let dir = show::find(global, args.run.as_deref())?;
     let (drawn, not_drawn) = graphs_of(&dir, args)?;
     let folder = args.out.clone().unwrap_or_else(|| dir.join("graphs"));
-    let look = Look {
+    let look = PictureStyle {
         formats: args.format.iter().copied().collect(),
         width: args.size.map(|size| size.width),
         height: args.size.map(|size| size.height),
@@ -163,8 +163,7 @@ fn graphs_of(dir: &Path, args: &Args) -> anyhow::Result<(Vec<Graph>, Vec<NotDraw
 }
 
 fn none(message: String) -> anyhow::Error {
-    let exit = Exit::Missing;
-    ExitError { exit, message }.into()
+    ExitError::new(Exit::Missing, message).into()
 }
 
 /// `800x500`.

@@ -5,10 +5,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fathom_engine::jobfile::shell_quote;
 use fathom_engine::{Control, open_files, regular};
 use fathom_fleet::hosts::wire::Word;
-use fathom_fleet::hosts::{self, Job, kept};
+use fathom_fleet::hosts::{self, HostsJob, kept};
 use fathom_fleet::local::FleetError;
 use fathom_model::{Event, Exit, RunDocument, RunStatus};
 use fathom_record::{EVENTS, Header, Writer};
@@ -17,9 +16,12 @@ use fathom_report::style::Tone;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::dry::{DryRun, quoted};
+use super::planned::Plan;
+use super::run::screen::observed_in_place;
 use super::{ExitError, Global};
-use crate::live::{Live, LiveOptions};
-use crate::out;
+use crate::live::{LiveLines, LiveOptions};
+use crate::{out, signals};
 
 mod variables;
 
@@ -66,6 +68,28 @@ impl HostArgs {
         Ok((names, least))
     }
 
+    /// The machines, and what each is to do: a plan, whose own record is kept.
+    pub fn job(
+        &self,
+        mut plan: Plan,
+        steps: Vec<String>,
+    ) -> anyhow::Result<(Vec<String>, HostsJob)> {
+        if plan.options().is_simulated() {
+            return Err(usage("a simulation needs no other machines"));
+        }
+        let (names, least) = self.names()?;
+        let job = HostsJob {
+            plan: serde_json::to_value(plan)?,
+            steps,
+            least,
+            allow_same_host: self.allow_same_host,
+            own_records: true,
+            variables: self.variables()?.into_map(),
+            ..HostsJob::default()
+        };
+        Ok((names, job))
+    }
+
     /// What is known of variables for each of them.
     pub fn variables(&self) -> anyhow::Result<HostVariables> {
         let (_, variables) = listed(&self.hosts)?;
@@ -77,10 +101,8 @@ impl HostArgs {
 }
 
 /// An error of the command line.
-pub fn usage(message: impl Into<String>) -> anyhow::Error {
-    let message = message.into();
-    let exit = Exit::Usage;
-    ExitError { exit, message }.into()
+pub fn usage(message: impl std::fmt::Display) -> anyhow::Error {
+    ExitError::new(Exit::Usage, message).into()
 }
 
 /// Refuses options, by name, that make no sense on several machines.
@@ -148,7 +170,7 @@ fn of_file(path: &Path, variables: &mut HostVariables) -> Result<Vec<String>, St
 }
 
 /// The header of a record of several machines.
-pub fn header(name: &str, command: &str, names: &[String], job: &Job) -> Header {
+pub fn header(name: &str, command: &str, names: &[String], job: &HostsJob) -> Header {
     let mut header = Header::new(name, command);
     header.environment = Some(fathom_device::environment(&[]));
     let words: Vec<_> = std::env::args_os()
@@ -163,51 +185,110 @@ pub fn header(name: &str, command: &str, names: &[String], job: &Job) -> Header 
     header
 }
 
+/// A plan that runs on several machines at once.
+pub struct HostedPlan<'h> {
+    /// The machines.
+    pub names: &'h [String],
+    pub job: &'h HostsJob,
+    /// Name of the run.
+    pub name: &'h str,
+    /// The command in records.
+    pub command: &'h str,
+    /// Job files that its record keeps: name and text.
+    pub job_files: Vec<(String, String)>,
+    /// What is to be known of the run.
+    pub notes: Vec<String>,
+}
+
+impl HostedPlan<'_> {
+    /// Runs it, into one record of what all machines tell, or only shows it.
+    pub fn run(self, global: &Global, dry_run: bool) -> anyhow::Result<HostedRun> {
+        if dry_run {
+            return self::dry_run(global, self.names, self.job).map(HostedRun::Shown);
+        }
+        let control = signals::control()?;
+        let begin = || {
+            let header = header(self.name, self.command, self.names, self.job);
+            let writer = Writer::create(&global.runs, &header).map_err(record_error)?;
+            if !self.job_files.is_empty() {
+                let folder = writer.jobs_dir().map_err(record_error)?;
+                for (name, text) in &self.job_files {
+                    let path = folder.join(name);
+                    std::fs::write(&path, text)
+                        .map_err(|e| record_error(format!("{}: {e}", path.display())))?;
+                }
+            }
+            Ok((writer, self.notes))
+        };
+        let (dir, status) = drive(global, self.names, self.job, &control, begin)?;
+        Ok(HostedRun::Ended(dir, exit_of(status)))
+    }
+}
+
+/// What came of a plan on several machines.
+pub enum HostedRun {
+    /// It was only shown.
+    Shown(Exit),
+    /// Its record, and how it ended.
+    Ended(PathBuf, Exit),
+}
+
+impl HostedRun {
+    /// Has what was measured shown; gives the exit code.
+    pub fn show(self, show: &dyn Fn(&Path) -> anyhow::Result<()>) -> anyhow::Result<Exit> {
+        match self {
+            Self::Shown(exit) => Ok(exit),
+            Self::Ended(dir, exit) => {
+                show(&dir)?;
+                Ok(exit)
+            }
+        }
+    }
+}
+
 /// Runs the command on all machines; `begin` makes the record, once they are
 /// connected, and gives what is to be told first.
 pub fn drive(
     global: &Global,
     names: &[String],
-    job: &Job,
+    job: &HostsJob,
     control: &Control,
     begin: impl FnOnce() -> anyhow::Result<(Writer, Vec<String>)>,
 ) -> anyhow::Result<(PathBuf, RunStatus)> {
-    let mut live = Live::new(LiveOptions::new(global.quiet, global.color));
-    live.observe(&Event::Preparing {
-        what: format!("connecting to {} machines", names.len()),
-    });
+    if !global.quiet {
+        out::note(format_args!("connecting to {} machines", names.len()));
+    }
     may_have_open(names.len())?;
-    let machines = hosts::connect(names, control);
+    let machines = fathom_fleet::ssh::connect(names, control);
     if control.stop_requests() > 0 {
-        live.finish();
         return Err(interrupted());
     }
     let (mut writer, notes) = begin()?;
-    for text in notes {
-        let note = Event::Note { text };
-        writer.append(&note).map_err(record_error)?;
-        live.observe(&note);
-    }
-    let done = hosts::run(machines, job, writer, control, &mut |event| {
-        live.observe(event)
-    });
-    live.finish();
-    done.map_err(|error @ FleetError::Record { .. }| record_error(error))
+    let mut lines = LiveLines::new(LiveOptions::new(global.quiet, global.color));
+    observed_in_place(global, |begun, observer| {
+        begun(writer.dir());
+        let mut observe = |event: &Event| {
+            lines.take(event);
+            observer(event);
+        };
+        for text in notes {
+            let note = Event::Note { text };
+            writer.append(&note).map_err(record_error)?;
+            observe(&note);
+        }
+        let done = hosts::run(machines, job, writer, control, &mut observe);
+        done.map_err(|error @ FleetError::Record { .. }| record_error(error))
+    })
 }
 
 /// The error of a command that was stopped before anything was run.
 pub fn interrupted() -> anyhow::Error {
-    let (exit, message) = (
-        Exit::Interrupted,
-        "interrupted while connecting: nothing was run",
-    );
-    let message = message.to_owned();
-    ExitError { exit, message }.into()
+    let what = "interrupted while connecting: nothing was run";
+    ExitError::new(Exit::Interrupted, what).into()
 }
 
 fn record_error(error: impl std::fmt::Display) -> anyhow::Error {
-    let (exit, message) = (Exit::Record, error.to_string());
-    ExitError { exit, message }.into()
+    ExitError::new(Exit::Record, error).into()
 }
 
 /// Refuses more machines than this process may have connections to.
@@ -220,8 +301,7 @@ pub fn may_have_open(machines: usize) -> anyhow::Result<()> {
     let message = format!(
         "{machines} machines take {needed} open files, and this process may have {limit}\n  to do: raise the limit ('ulimit -Hn'), or take fewer machines"
     );
-    let exit = Exit::Missing;
-    Err(ExitError { exit, message }.into())
+    Err(ExitError::new(Exit::Missing, message).into())
 }
 
 /// The exit code of a run.
@@ -234,47 +314,51 @@ pub fn exit_of(status: RunStatus) -> Exit {
 }
 
 /// Shows what each machine would be told.
-pub fn dry_run(global: &Global, names: &[String], job: &Job) -> anyhow::Result<Exit> {
-    let words: Vec<&str> = std::iter::once("fathom")
-        .chain(job.args.iter().map(Word::shown))
-        .collect();
-    if global.json {
-        out::json(&json!({
-            "schema": "fathom.dry-run/1",
-            "hosts": names,
-            "command": words,
-            "steps": job.steps,
-            "variables": job.variables,
-            "files": job.files.iter().map(|(name, text)| json!({
-                "name": name, "text": text,
-            })).collect::<Vec<_>>(),
-        }))?;
-        return Ok(Exit::Success);
-    }
-    let quoted: Vec<String> = words.iter().map(|word| shell_quote(word)).collect();
+pub fn dry_run(global: &Global, names: &[String], job: &HostsJob) -> anyhow::Result<Exit> {
+    let agent = (!job.plan.is_null()).then_some("agent");
+    let shown = job.args.iter().map(Word::shown);
+    let words = ["fathom"].into_iter().chain(agent).chain(shown);
+    let words: Vec<String> = words.map(str::to_owned).collect();
+    let mut dry = DryRun::new(global);
     for name in names {
-        out::line(format_args!("ssh {name} {}", quoted.join(" ")));
+        dry.line(format_args!("ssh {name} {}", quoted(&words)));
     }
     for (name, variables) in &job.variables {
         for (variable, value) in variables {
-            out::line(format_args!("# {name}: {variable}={value}"));
+            dry.line(format_args!("# {name}: {variable}={value}"));
         }
     }
     for step in &job.steps {
-        out::line(format_args!("# step: {step}"));
+        dry.line(format_args!("# step: {step}"));
+        dry.act(step, &[]);
+    }
+    let text_of = |title: &str, text: &str| {
+        dry.line(format_args!("# {title}:"));
+        let lines = text.lines();
+        lines.for_each(|line| dry.line(format_args!("#   {line}")));
+    };
+    if !job.plan.is_null() {
+        text_of(
+            "the plan that is sent",
+            &serde_json::to_string_pretty(&job.plan)?,
+        );
     }
     for (name, text) in &job.files {
-        let lines = text.lines().count();
         match name.ends_with(".fio") {
-            true => {
-                out::line(format_args!("# {name}:"));
-                text.lines()
-                    .for_each(|line| out::line(format_args!("#   {line}")));
-            }
-            false => out::line(format_args!("# {name}: {lines} lines")),
+            true => text_of(name, text),
+            false => dry.line(format_args!("# {name}: {} lines", text.lines().count())),
         }
     }
-    Ok(Exit::Success)
+    let file = |(name, text): &(_, _)| json!({ "name": name, "text": text });
+    let files: Vec<Value> = job.files.iter().map(file).collect();
+    let more = json!({
+        "hosts": names,
+        "command": words,
+        "plan": job.plan,
+        "variables": job.variables,
+        "files": files,
+    });
+    dry.end(more, None)
 }
 
 /// The records that the machines made, as far as they came to make one, in the

@@ -5,9 +5,9 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use fathom_engine::fio::import::{self, Format, ImportError};
+use fathom_engine::fio::import::{self, FioOutput, ImportError};
 use fathom_engine::regular;
-use fathom_model::{Event, Exit, Results, RunStatus, units};
+use fathom_model::{Event, Exit, Outcome, Results, RunStatus, units};
 use fathom_record::{Header, RecordError, Writer};
 use serde_json::json;
 
@@ -63,7 +63,7 @@ struct Source {
     /// What it is called as a step.
     step: String,
     bytes: Vec<u8>,
-    format: Format,
+    format: FioOutput,
     results: Vec<Results>,
     warnings: Vec<String>,
 }
@@ -83,10 +83,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         None => {
             let sources = read_all(&args.paths, &mut unread)?;
             let recorded = write_record(global, &name, &sources);
-            let dir = recorded.map_err(|error| ExitError {
-                exit: Exit::Record,
-                message: error.to_string(),
-            })?;
+            let dir = recorded.map_err(|error| ExitError::new(Exit::Record, error))?;
             show::present(global, &dir, false)?;
             if !global.quiet {
                 summary(&sources).iter().for_each(out::note);
@@ -174,11 +171,7 @@ fn name_of(path: &Path) -> String {
 }
 
 fn input_error(message: String) -> anyhow::Error {
-    ExitError {
-        exit: Exit::Input,
-        message,
-    }
-    .into()
+    ExitError::new(Exit::Input, message).into()
 }
 
 /// Reads every source before anything is written. What is damaged in a folder is added
@@ -201,14 +194,14 @@ fn read_all(paths: &[PathBuf], unread: &mut Vec<String>) -> anyhow::Result<Vec<S
 
 /// The files of a folder, and what of it cannot be looked into.
 #[derive(Debug, Default)]
-struct Found {
+struct FoundFiles {
     files: Vec<PathBuf>,
     unread: Vec<String>,
 }
 
 /// The files of the one folder that is to be imported, when they are results of
 /// fio-tests. Such a folder becomes a run of its own.
-fn results_of_fio_tests(paths: &[PathBuf]) -> anyhow::Result<Option<Found>> {
+fn results_of_fio_tests(paths: &[PathBuf]) -> anyhow::Result<Option<FoundFiles>> {
     for path in paths.iter().filter(|path| path.is_dir()) {
         let found = files_of(path)?;
         if !fathom_campaign::fio_tests::are_results(&found.files) {
@@ -227,9 +220,9 @@ fn results_of_fio_tests(paths: &[PathBuf]) -> anyhow::Result<Option<Found>> {
 }
 
 /// All files in a folder and below, by name.
-fn files_of(folder: &Path) -> anyhow::Result<Found> {
+fn files_of(folder: &Path) -> anyhow::Result<FoundFiles> {
     let unread = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
-    let mut found = Found::default();
+    let mut found = FoundFiles::default();
     let mut folders = vec![folder.to_owned()];
     while let Some(below) = folders.pop() {
         let entries = match fs::read_dir(&below) {
@@ -375,22 +368,22 @@ fn parse(path: PathBuf, step: String, bytes: Vec<u8>) -> Result<Source, ImportEr
 }
 
 /// A report and those that came before it while its run went on.
-struct Report<'r> {
+struct ImportedReport<'r> {
     name: String,
     states: Vec<&'r Results>,
     last: &'r Results,
 }
 
 /// The runs that a file tells of.
-fn reports(source: &Source) -> Vec<Report<'_>> {
-    let mut all: Vec<Report> = Vec::new();
+fn reports(source: &Source) -> Vec<ImportedReport<'_>> {
+    let mut all: Vec<ImportedReport> = Vec::new();
     for results in &source.results {
         match all.last_mut() {
             Some(report) if import::is_later_state(report.last, results) => {
                 report.states.push(report.last);
                 report.last = results;
             }
-            _ => all.push(Report {
+            _ => all.push(ImportedReport {
                 name: source.step.clone(),
                 states: Vec::new(),
                 last: results,
@@ -409,7 +402,7 @@ fn write_record(global: &Global, name: &str, sources: &[Source]) -> Result<PathB
     header.facts.insert("files".to_owned(), facts(sources));
     let mut writer = Writer::create(&global.runs, &header)?;
     let mut status = RunStatus::Complete;
-    let reports: Vec<(&Source, Vec<Report>)> = sources
+    let reports: Vec<(&Source, Vec<ImportedReport>)> = sources
         .iter()
         .map(|source| (source, reports(source)))
         .collect();
@@ -433,12 +426,14 @@ fn write_record(global: &Global, name: &str, sources: &[Source]) -> Result<PathB
                 let results = Box::new(state.clone());
                 writer.append(&Event::Status { results })?;
             }
+            let mut outcome = Outcome::Complete;
             for failure in import::failures(report.last) {
-                status = RunStatus::Failed;
+                (status, outcome) = (RunStatus::Failed, Outcome::Failed);
                 writer.append(&Event::Failure(failure))?;
             }
             let results = Box::new(report.last.clone());
             writer.append(&Event::Finished { results })?;
+            writer.append(&Event::StepEnded { outcome })?;
         }
         for warning in &source.warnings {
             if warning.contains("terminating on signal") && status == RunStatus::Complete {

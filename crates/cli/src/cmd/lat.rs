@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use anyhow::Context;
-use fathom_analysis::latlog::{Collector, Settings, Statistics, TooMany};
-use fathom_engine::fio::log::{self, Collect, Log, LogError, LogName, Options, Origin};
-use fathom_engine::jobfile::value::{self, Base, TimeUnit};
+use fathom_analysis::latlog::{CollectSettings, LogCollector, Statistics, TooMany};
+use fathom_engine::fio::log::{self, Collect, Log, LogError, LogName, Options, TimeOrigin};
+use fathom_engine::jobfile::value::{self, BareTimeUnit, Base};
 use fathom_model::{Exit, LogEntry, LogKind, PrioColumn};
 use fathom_report::latlog::{self, LatLog, Leading};
 
-use super::fiolog::Reading;
+use super::fiolog::LogReading;
 use super::{ExitError, Global};
 use crate::out;
 
@@ -50,7 +50,7 @@ pub struct Args {
     files: Vec<PathBuf>,
     /// The format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    format: Form,
+    format: LatencyFormat,
     /// Print a line with the titles of the columns before CSV
     #[arg(long)]
     head: bool,
@@ -60,7 +60,7 @@ pub struct Args {
     /// Which I/Os: all, direction, priority; without, what differs, in CSV priority
     #[arg(long, value_name = "WHICH", value_enum, value_delimiter = ',')]
     #[arg(hide_possible_values = true)]
-    by: Vec<By>,
+    by: Vec<LatencyClassArg>,
     /// Also show what happened over time, a line for each TIME, such as 1s or 500ms
     #[arg(long, value_name = "TIME", value_parser = interval)]
     interval: Option<u64>,
@@ -68,7 +68,7 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = memory)]
     memory: usize,
     #[command(flatten)]
-    reading: Reading,
+    reading: LogReading,
     /// Leave malformed lines out and count them
     #[arg(long)]
     skip_bad: bool,
@@ -82,7 +82,7 @@ pub struct Args {
 
 /// A format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Form {
+enum LatencyFormat {
     /// For people
     #[default]
     Text,
@@ -94,7 +94,7 @@ enum Form {
 
 /// Which I/Os.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum By {
+enum LatencyClassArg {
     /// All
     All,
     /// Each direction
@@ -103,18 +103,18 @@ enum By {
     Priority,
 }
 
-impl From<By> for latlog::By {
-    fn from(by: By) -> Self {
+impl From<LatencyClassArg> for latlog::LatencyClass {
+    fn from(by: LatencyClassArg) -> Self {
         match by {
-            By::All => Self::All,
-            By::Direction => Self::Direction,
-            By::Priority => Self::Priority,
+            LatencyClassArg::All => Self::All,
+            LatencyClassArg::Direction => Self::Direction,
+            LatencyClassArg::Priority => Self::Priority,
         }
     }
 }
 
 fn interval(text: &str) -> Result<u64, String> {
-    let us = value::time_us(text, TimeUnit::Seconds).map_err(|fault| fault.to_string())?;
+    let us = value::time_us(text, BareTimeUnit::Seconds).map_err(|fault| fault.to_string())?;
     let ms = u64::try_from(us / 1000).unwrap_or(0);
     match ms > 0 && us % 1000 == 0 {
         true => Ok(ms),
@@ -128,20 +128,20 @@ fn memory(text: &str) -> Result<usize, String> {
 }
 
 /// A log that was read, with its statistics.
-struct Done {
+struct LogStatistics {
     file: PathBuf,
-    log: Log<Lines>,
+    log: Log<LatencyLines>,
     statistics: Option<Statistics>,
 }
 
 /// Shows statistics.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let json = global.json || args.format == Form::Json;
+    let json = global.json || args.format == LatencyFormat::Json;
     let mut documents = Vec::new();
     let files = files(&args.files)?;
     let several = files.len() > 1;
     check(&files, args)?;
-    if !json && args.format == Form::Csv && args.head {
+    if !json && args.format == LatencyFormat::Csv && args.head {
         out::text(latlog::csv_head(leading(args, several, "")));
     }
     for (number, file) in files.iter().enumerate() {
@@ -155,9 +155,9 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         }
         let name = file.display().to_string();
         let shown = shown(&done, args.reading);
-        let by: Vec<latlog::By> = args.by.iter().map(|&by| by.into()).collect();
+        let by: Vec<latlog::LatencyClass> = args.by.iter().map(|&by| by.into()).collect();
         match args.format {
-            Form::Csv => {
+            LatencyFormat::Csv => {
                 shown.notes.iter().for_each(|note| {
                     out::note(format_args!("{name}: {note}"));
                 });
@@ -190,7 +190,7 @@ fn check(files: &[PathBuf], args: &Args) -> anyhow::Result<()> {
     let stdin = files.iter().filter(|file| *file == Path::new(STDIN));
     if stdin.count() > 1 {
         let message = "standard input (-) can be read only once".to_owned();
-        return Err(ExitError { exit, message }.into());
+        return Err(ExitError::new(exit, message).into());
     }
     let is_pipe = |file: &&PathBuf| *file == Path::new(STDIN) || file.exists() && !file.is_file();
     if let Some(pipe) = files.iter().find(is_pipe).filter(|_| args.save_priolat) {
@@ -198,7 +198,7 @@ fn check(files: &[PathBuf], args: &Args) -> anyhow::Result<()> {
             "--save-priolat reads a log twice and writes beside it: {} is no file",
             pipe.display()
         );
-        return Err(ExitError { exit, message }.into());
+        return Err(ExitError::new(exit, message).into());
     }
     Ok(())
 }
@@ -215,12 +215,11 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         logs_below(named, DEPTH_MAX, &mut below)
             .with_context(|| format!("cannot read {}", named.display()))?;
         if below.is_empty() {
-            let exit = Exit::Missing;
             let message = format!(
                 "{} has no latency logs (names such as randread.log_lat.log)",
                 named.display()
             );
-            return Err(ExitError { exit, message }.into());
+            return Err(ExitError::new(Exit::Missing, message).into());
         }
         below.sort_by_cached_key(|path| in_order(path));
         files.extend(below);
@@ -262,7 +261,7 @@ fn leading<'l>(args: &'l Args, several: bool, file: &'l str) -> Leading<'l> {
     }
 }
 
-fn shown(done: &Done, reading: Reading) -> LatLog<'_> {
+fn shown(done: &LogStatistics, reading: LogReading) -> LatLog<'_> {
     LatLog {
         file: done.file.display().to_string(),
         prio: done.log.form.map_or(PrioColumn::Absent, |form| form.prio),
@@ -274,7 +273,7 @@ fn shown(done: &Done, reading: Reading) -> LatLog<'_> {
 }
 
 /// What a reader has to know of a log.
-fn notes(done: &Done, reading: Reading) -> Vec<String> {
+fn notes(done: &LogStatistics, reading: LogReading) -> Vec<String> {
     let log = &done.log;
     let mut notes = Vec::new();
     if done.statistics.as_ref().is_some_and(|s| s.averaged) {
@@ -307,9 +306,9 @@ fn notes(done: &Done, reading: Reading) -> Vec<String> {
 }
 
 /// The lines of one part of a log.
-struct Lines(Collector);
+struct LatencyLines(LogCollector);
 
-impl Collect for Lines {
+impl Collect for LatencyLines {
     #[inline]
     fn add(&mut self, entry: &LogEntry) {
         self.0.add(entry);
@@ -327,11 +326,10 @@ fn options(args: &Args) -> Options {
 }
 
 fn input(message: String) -> anyhow::Error {
-    let exit = Exit::Input;
-    ExitError { exit, message }.into()
+    ExitError::new(Exit::Input, message).into()
 }
 
-fn read(file: &Path, args: &Args) -> anyhow::Result<Done> {
+fn read(file: &Path, args: &Args) -> anyhow::Result<LogStatistics> {
     if let Some(kind) = LogName::of(file).map(|name| name.kind)
         && !kind.is_latency()
     {
@@ -342,11 +340,11 @@ fn read(file: &Path, args: &Args) -> anyhow::Result<Done> {
         )));
     }
     let options = options(args);
-    let settings = Settings {
+    let settings = CollectSettings {
         memory: args.memory / options.threads,
         interval_ms: args.interval,
     };
-    let new = |_| Lines(Collector::new(settings));
+    let new = |_| LatencyLines(LogCollector::new(settings));
     let (file, read) = match file == Path::new(STDIN) {
         true => {
             let name = Path::new("stdin");
@@ -356,7 +354,7 @@ fn read(file: &Path, args: &Args) -> anyhow::Result<Done> {
     };
     let mut log = read.map_err(|error| failed(error, args))?;
     let parts = std::mem::take(&mut log.parts);
-    let parts = parts.into_iter().map(|Lines(part)| part).collect();
+    let parts = parts.into_iter().map(|LatencyLines(part)| part).collect();
     let statistics = Statistics::of(parts).map_err(|error| {
         let file = file.display();
         input(match error {
@@ -369,7 +367,7 @@ fn read(file: &Path, args: &Args) -> anyhow::Result<Done> {
         })
     })?;
     let file = file.to_owned();
-    Ok(Done {
+    Ok(LogStatistics {
         file,
         log,
         statistics,
@@ -386,7 +384,7 @@ fn failed(error: LogError, args: &Args) -> anyhow::Error {
 
 /// What writes the latencies of each priority; the first error ends it.
 #[derive(Default)]
-struct Files {
+struct LatencyFiles {
     open: BTreeMap<u16, BufWriter<File>>,
     failed: Option<(PathBuf, io::Error)>,
 }
@@ -395,7 +393,7 @@ struct Files {
 struct Saving<'f> {
     log: &'f Path,
     prio: PrioColumn,
-    files: Arc<Mutex<Files>>,
+    files: Arc<Mutex<LatencyFiles>>,
 }
 
 impl Saving<'_> {
@@ -409,7 +407,11 @@ impl Saving<'_> {
         name.into()
     }
 
-    fn write(&self, files: &mut Files, entry: &LogEntry) -> Result<(), (PathBuf, io::Error)> {
+    fn write(
+        &self,
+        files: &mut LatencyFiles,
+        entry: &LogEntry,
+    ) -> Result<(), (PathBuf, io::Error)> {
         let path = || self.path(entry.prio);
         let named = |error| (path(), error);
         let file = match files.open.entry(entry.prio) {
@@ -436,12 +438,12 @@ impl Collect for Saving<'_> {
 }
 
 /// Writes the latencies of each priority beside the log, in the log's order.
-fn save(global: &Global, done: &Done, args: &Args) -> anyhow::Result<()> {
-    let files = Arc::new(Mutex::new(Files::default()));
+fn save(global: &Global, done: &LogStatistics, args: &Args) -> anyhow::Result<()> {
+    let files = Arc::new(Mutex::new(LatencyFiles::default()));
     let options = Options {
         threads: 1,
         // The times do not matter, and each line is to be written once.
-        origin: Origin::Zero,
+        origin: TimeOrigin::Zero,
         ..options(args)
     };
     log::read(&done.file, options, |form| Saving {

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use fathom_campaign::Ledgers;
 use fathom_campaign::ledger::Known;
-use fathom_campaign::state::{self, State};
+use fathom_campaign::state::{self, DeviceState};
 use fathom_device::Health;
 use fathom_model::environment::BlockDevice;
-use fathom_model::{Deed, Exit, LedgerEntry, Pattern, units};
+use fathom_model::{Exit, LedgerEntry, LedgerEvent, Pattern, units};
 use fathom_report::document::rfc3339;
-use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
 use serde::Serialize;
 
@@ -37,7 +37,7 @@ pub struct Args {
 
 /// What `--json` prints of all devices.
 #[derive(Serialize)]
-struct List<'l> {
+struct DeviceList<'l> {
     /// `fathom.ledger-list/1`
     schema: &'static str,
     /// Where the ledgers are.
@@ -47,7 +47,7 @@ struct List<'l> {
 
 /// What `--json` prints of one device.
 #[derive(Serialize)]
-struct History<'l> {
+struct DeviceHistory<'l> {
     /// `fathom.ledger-device/1`
     schema: &'static str,
     #[serde(flatten)]
@@ -131,29 +131,25 @@ fn not_known(name: &str) -> anyhow::Error {
         "there is no ledger of {name}: no Fathom of this user has written to it, or it has no serial \
          number\n  to do: fathom ledger shows the devices there are"
     );
-    ExitError {
-        exit: Exit::Missing,
-        message: what,
-    }
-    .into()
+    ExitError::new(Exit::Missing, what).into()
 }
 
 fn ambiguous(name: &str, devices: &[Known]) -> anyhow::Error {
     let named = devices.iter().map(|known| label(&known.device));
     let named: Vec<String> = named.collect();
-    ExitError {
-        exit: Exit::Input,
-        message: format!(
+    ExitError::new(
+        Exit::Input,
+        format!(
             "{name} names {}\n  to do: name one by its path or its name in /dev/disk/by-id",
             named.join(" and ")
         ),
-    }
+    )
     .into()
 }
 
 fn list(global: &Global, ledgers: &Ledgers, known: &[Known]) -> anyhow::Result<Exit> {
     if global.json {
-        out::json(&List {
+        out::json(&DeviceList {
             schema: "fathom.ledger-list/1",
             folder: ledgers.folder(),
             devices: known.iter().map(device).collect(),
@@ -184,7 +180,7 @@ fn table(known: &[Known]) -> Grid {
         figures("used", 3),
     ]);
     let bytes = |bytes: Option<u64>| {
-        bytes.map_or_else(Cell::default, |bytes| units::bytes(bytes as f64).into())
+        bytes.map_or_else(GridCell::default, |bytes| units::bytes(bytes as f64).into())
     };
     for known in known {
         let device = &known.device;
@@ -192,16 +188,16 @@ fn table(known: &[Known]) -> Grid {
         let idle = idle_ms(&known.state).map(units::duration);
         let here = known.here.as_ref().map(|device| device.name.as_str());
         grid.line([
-            Cell::from(device.model.as_deref().unwrap_or("unknown")),
-            Cell::from(serial(device)),
-            Cell::from(here.unwrap_or("–")),
-            Cell::new(tone, state),
-            idle.map_or_else(Cell::default, Cell::from),
+            GridCell::from(device.model.as_deref().unwrap_or("unknown")),
+            GridCell::from(serial(device)),
+            GridCell::from(here.unwrap_or("–")),
+            GridCell::new(tone, state),
+            idle.map_or_else(GridCell::default, GridCell::from),
             bytes(Some(known.own_bytes())),
             bytes(known.host_bytes()),
             known
                 .used_percent()
-                .map_or_else(Cell::default, |used| format!("{used} %").into()),
+                .map_or_else(GridCell::default, |used| format!("{used} %").into()),
         ]);
     }
     grid
@@ -220,42 +216,42 @@ fn label(device: &BlockDevice) -> String {
     format!("{model} {}", serial(device))
 }
 
-fn idle_ms(state: &State) -> Option<u64> {
+fn idle_ms(state: &DeviceState) -> Option<u64> {
     Some(fathom_record::now_ms().saturating_sub(state.touched_ms?))
 }
 
 /// A state in a word, as documents have it.
-fn word(state: &State) -> &'static str {
+fn word(state: &DeviceState) -> &'static str {
     match state.made.as_ref().map(|entry| &entry.deed) {
         None if state.touched_ms.is_some() || state.begun_by.is_some() => "used",
         None => "unknown",
         Some(_) if state.is_disturbed() => "used",
-        Some(Deed::Purged { .. }) => "purged",
-        Some(Deed::Interrupted { .. }) => "interrupted",
-        Some(Deed::Filled { .. }) => "filled",
-        Some(Deed::Settled { attained: true, .. }) => "steady",
-        Some(Deed::Settled { .. }) => "unsteady",
-        Some(Deed::Written { .. } | Deed::Seen { .. }) => "used",
+        Some(LedgerEvent::Purged { .. }) => "purged",
+        Some(LedgerEvent::Interrupted { .. }) => "interrupted",
+        Some(LedgerEvent::Filled { .. }) => "filled",
+        Some(LedgerEvent::Settled { attained: true, .. }) => "steady",
+        Some(LedgerEvent::Settled { .. }) => "unsteady",
+        Some(LedgerEvent::Written { .. } | LedgerEvent::Seen { .. }) => "used",
     }
 }
 
 /// A deed in a column: `steady, random 4 KiB`.
-fn short(deed: &Deed) -> String {
+fn short(deed: &LedgerEvent) -> String {
     let load = |is: &str, pattern: Pattern, bs: u64| {
         format!("{is}, {pattern} {}", units::bytes(bs as f64))
     };
     match deed {
-        Deed::Purged {
+        LedgerEvent::Purged {
             method,
             verified: true,
             ..
         } => format!("purged ({method})"),
-        Deed::Purged { method, .. } => format!("purged, not verified ({method})"),
-        Deed::Interrupted { what } => format!("{what} interrupted"),
-        Deed::Filled {
+        LedgerEvent::Purged { method, .. } => format!("purged, not verified ({method})"),
+        LedgerEvent::Interrupted { what } => format!("{what} interrupted"),
+        LedgerEvent::Filled {
             pattern, bs_bytes, ..
         } => load("filled", *pattern, *bs_bytes),
-        Deed::Settled {
+        LedgerEvent::Settled {
             pattern,
             bs_bytes,
             attained,
@@ -265,12 +261,12 @@ fn short(deed: &Deed) -> String {
             *pattern,
             *bs_bytes,
         ),
-        Deed::Written { .. } | Deed::Seen { .. } => "other writes".to_owned(),
+        LedgerEvent::Written { .. } | LedgerEvent::Seen { .. } => "other writes".to_owned(),
     }
 }
 
 /// A state in a column.
-fn state_cell(state: &State) -> (Tone, String) {
+fn state_cell(state: &DeviceState) -> (Tone, String) {
     let Some(made) = &state.made else {
         return (Tone::Plain, word(state).to_owned());
     };
@@ -320,7 +316,7 @@ fn said(health: &Health) -> Said<'_> {
 
 fn history(global: &Global, known: &Known) -> anyhow::Result<()> {
     if global.json {
-        return out::json(&History {
+        return out::json(&DeviceHistory {
             schema: "fathom.ledger-device/1",
             device: device(known),
             health: known.health.as_ref().map(said),
@@ -338,7 +334,7 @@ fn facts(known: &Known) -> Grid {
     let mut grid = Grid::new([words("", 0), words("", 0)]);
     let mut line = |name: &str, text: Option<String>| {
         if let Some(text) = text {
-            grid.line([Cell::new(Tone::Faint, name), Cell::from(text)]);
+            grid.line([GridCell::new(Tone::Faint, name), GridCell::from(text)]);
         }
     };
     let bytes = |bytes: u64| units::bytes(bytes as f64);
@@ -376,7 +372,7 @@ fn facts(known: &Known) -> Grid {
 }
 
 /// What is known of a device's state, in a sentence.
-fn sentence(state: &State) -> String {
+fn sentence(state: &DeviceState) -> String {
     let Some(made) = &state.made else {
         return match state.touched_ms {
             Some(_) => "it was used".to_owned(),
@@ -428,31 +424,31 @@ fn deeds(known: &Known) -> Grid {
     let entries = &known.entries;
     for (place, entry) in entries.iter().enumerate() {
         let record = entry.record.as_deref();
-        if let (Deed::Seen { .. }, Some(record)) = (&entry.deed, record) {
+        if let (LedgerEvent::Seen { .. }, Some(record)) = (&entry.deed, record) {
             begun.insert(record, entry);
         }
-        if matches!(entry.deed, Deed::Seen { .. }) {
+        if matches!(entry.deed, LedgerEvent::Seen { .. }) {
             continue;
         }
-        if let (Deed::Written { .. }, Some(record)) = (&entry.deed, record) {
+        if let (LedgerEvent::Written { .. }, Some(record)) = (&entry.deed, record) {
             begun.remove(record);
         }
-        if matches!(entry.deed, Deed::Written { bytes: 0 }) {
+        if matches!(entry.deed, LedgerEvent::Written { bytes: 0 }) {
             continue;
         }
         grid.line(deed_line(entry, entries.get(place + 1)));
     }
     for entry in begun.into_values() {
         let [when, command, _, written, all, used, record] = deed_line(entry, Some(entry));
-        let what = Cell::new(Tone::Doubtful, "begun, and not told how much was written");
+        let what = GridCell::new(Tone::Doubtful, "begun, and not told how much was written");
         grid.line([when, command, what, written, all, used, record]);
     }
     grid
 }
 
-fn deed_line(entry: &LedgerEntry, behind: Option<&LedgerEntry>) -> [Cell; 7] {
+fn deed_line(entry: &LedgerEntry, behind: Option<&LedgerEntry>) -> [GridCell; 7] {
     let (all, used) = match behind.map(|entry| &entry.deed) {
-        Some(Deed::Seen {
+        Some(LedgerEvent::Seen {
             host_written_bytes,
             used_percent,
             ..
@@ -460,17 +456,17 @@ fn deed_line(entry: &LedgerEntry, behind: Option<&LedgerEntry>) -> [Cell; 7] {
         _ => (None, None),
     };
     let bytes = |bytes: Option<u64>| {
-        bytes.map_or_else(Cell::default, |bytes| units::bytes(bytes as f64).into())
+        bytes.map_or_else(GridCell::default, |bytes| units::bytes(bytes as f64).into())
     };
     let record = entry.record.as_deref().and_then(Path::file_name);
     [
-        Cell::from(rfc3339(entry.at_ms).replace('T', " ")[..16].to_owned()),
-        Cell::from(entry.command.as_str()),
-        Cell::from(short(&entry.deed)),
+        GridCell::from(rfc3339(entry.at_ms).replace('T', " ")[..16].to_owned()),
+        GridCell::from(entry.command.as_str()),
+        GridCell::from(short(&entry.deed)),
         bytes(entry.deed.bytes()),
         bytes(all),
-        used.map_or_else(Cell::default, |used| format!("{used} %").into()),
-        record.map_or_else(Cell::default, |name| {
+        used.map_or_else(GridCell::default, |used| format!("{used} %").into()),
+        record.map_or_else(GridCell::default, |name| {
             name.to_string_lossy().into_owned().into()
         }),
     ]

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
-use fathom_device::safety::{Confirmations, Judge};
+use fathom_device::safety::{Confirmations, WriteJudge};
 use fathom_device::threads::NoThread;
+use fathom_fleet::MaxErrors;
 use fathom_model::Exit;
+use serde_json::{Map, Value, json};
 
-use crate::out::Color;
+use crate::out::{self, ColorChoice};
 
 pub mod agent;
 pub mod baseline;
@@ -19,6 +21,8 @@ pub mod completions;
 pub mod config;
 pub mod demo;
 pub mod doctor;
+mod dry;
+mod elsewhere;
 pub mod engines;
 pub mod export;
 mod fiolog;
@@ -31,26 +35,42 @@ pub mod job;
 pub mod lat;
 pub mod ledger;
 pub mod man;
+pub mod options;
 pub mod plan;
+pub mod planned;
 pub mod plot;
 pub mod pod;
-pub mod prio;
+mod prio;
 pub mod provision;
 pub mod purge;
 pub mod quick;
 pub mod report;
-pub mod run;
+pub mod restore;
+mod resume;
+mod run;
+mod run_args;
 pub mod runs;
 pub mod serve;
 pub mod show;
 pub mod snia;
+mod soak;
 pub mod status;
 pub mod steady;
+mod study;
 pub mod watch;
+
+/// How many failed I/Os are too many, of every command that runs jobs.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub struct ErrorLimit {
+    /// Fail when more I/Os of a job fail than this number, or share in percent, though the job
+    /// goes on after them (continue_on_error, ignore_error)
+    #[arg(long, value_name = "N|P%")]
+    pub max_errors: Option<MaxErrors>,
+}
 
 /// Reads a number of bytes of the command line: `64M`, `1GiB`, `20T`.
 fn size(text: &str) -> Result<u64, String> {
-    let bytes = fathom_campaign::quick::parse_size(text);
+    let bytes = fathom_model::units::parse_size(text);
     bytes.ok_or_else(|| "not a size like 64M or 20T".to_owned())
 }
 
@@ -73,6 +93,7 @@ Exit codes:
     4  refused for the safety of data, or because the figure would mislead
     5  something needed is missing: an engine, a privilege, a host, a run
     6  the record cannot be written
+    7  measured, but a stated condition does not hold
   130  ended by SIGINT or SIGTERM; what was measured is kept";
 
 /// Measures storage: what a device, file system or cluster can do, and when that number is true.
@@ -104,7 +125,41 @@ pub struct Global {
     /// Use colours: auto (on a terminal, unless NO_COLOR is set), always, never
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
     #[arg(hide_possible_values = true)]
-    pub color: Color,
+    pub color: ColorChoice,
+}
+
+impl Global {
+    /// What a Fathom is told that another one drives.
+    fn of_agent(runs: PathBuf) -> Self {
+        Self {
+            runs,
+            json: false,
+            quiet: true,
+            color: ColorChoice::default(),
+        }
+    }
+}
+
+/// The words of this command line.
+pub fn command_line() -> Vec<String> {
+    let words = std::env::args_os();
+    words
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect()
+}
+
+/// What the header of a new record says of where it comes from.
+pub fn header_facts() -> Map<String, Value> {
+    let mut facts = Map::new();
+    facts.insert("command".into(), json!(command_line()));
+    facts
+}
+
+/// Says that a record is complete: it stays as it is.
+pub fn nothing_left(global: &Global, dir: &Path) {
+    if !global.quiet {
+        out::note(format_args!("Nothing is left to do in {}.", dir.display()));
+    }
 }
 
 /// In the order in which people need them, which is how they are listed.
@@ -121,7 +176,8 @@ pub enum Command {
     Check(check::Args),
     Plan(plan::Args),
     Run(run::Args),
-    Resume(run::ResumeArgs),
+    Resume(resume::Args),
+    Restore(restore::Args),
     Status(status::Args),
     Watch(watch::Args),
     Purge(purge::Args),
@@ -130,6 +186,7 @@ pub enum Command {
     Ledger(ledger::Args),
     Steady(steady::Args),
     Prio(Box<prio::Args>),
+    Soak(soak::Args),
     Lat(lat::Args),
     Plot(plot::Args),
     Cluster(cluster::Args),
@@ -163,7 +220,8 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Check(args) => check::run(&cli.global, args),
         Command::Plan(args) => plan::run(&cli.global, args),
         Command::Run(args) => run::run(&cli.global, args),
-        Command::Resume(args) => run::resume(&cli.global, args),
+        Command::Resume(args) => resume::run(&cli.global, args),
+        Command::Restore(args) => restore::run(&cli.global, args),
         Command::Status(args) => status::run(&cli.global, args),
         Command::Watch(args) => watch::run(&cli.global, args),
         Command::Purge(args) => purge::run(&cli.global, args),
@@ -172,6 +230,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Ledger(args) => ledger::run(&cli.global, args),
         Command::Steady(args) => steady::run(&cli.global, args),
         Command::Prio(args) => prio::run(&cli.global, args),
+        Command::Soak(args) => soak::run(&cli.global, args),
         Command::Lat(args) => lat::run(&cli.global, args),
         Command::Plot(args) => plot::run(&cli.global, args),
         Command::Cluster(args) => cluster::run(&cli.global, args),
@@ -195,11 +254,10 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
 /// # Errors
 /// Exit 4: a device, or a file that is in use as one.
 pub fn may_write(path: &Path) -> anyhow::Result<()> {
-    let judge = Judge::new(&Confirmations::default());
+    let judge = WriteJudge::new(&Confirmations::default());
     judge.output(path).map_err(|refusal| {
         let message = refusal.to_string();
-        let exit = Exit::Refused;
-        ExitError { exit, message }.into()
+        ExitError::new(Exit::Refused, message).into()
     })
 }
 
@@ -209,6 +267,13 @@ pub fn may_write(path: &Path) -> anyhow::Result<()> {
 pub struct ExitError {
     pub exit: Exit,
     pub message: String,
+}
+
+impl ExitError {
+    pub fn new(exit: Exit, message: impl std::fmt::Display) -> Self {
+        let message = message.to_string();
+        Self { exit, message }
+    }
 }
 
 /// The exit code of an error: its own, or plain failure.

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use fathom_campaign::Ledgers;
 use fathom_campaign::budget::{Endurance, Over};
-use fathom_campaign::plan::{Cost, Overrides, Phase, Plan, Speed, Step};
+use fathom_campaign::plan::{CampaignStep, Cost, DevicePhase, Overrides, ResolvedCampaign, Speed};
 use fathom_model::{Exit, units};
-use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
 use serde::Serialize;
 
 use super::Global;
-use super::campaign::{Budget, Which, tell_notes};
+use super::campaign::{Budget, CampaignArgs, tell_notes};
 use super::job::present::count;
 use crate::out;
 
@@ -31,10 +31,14 @@ Examples:
   fathom plan --steps                  every step, however many
   fathom plan --only randwrite --write-speed 900M
   fathom plan --max-time 8h --max-written 2T --endurance-tbw 600
-  DEV=/dev/loop3 fathom plan --json | jq .totals")]
+  DEV=/dev/loop3 fathom plan --json | jq .totals
+  fathom plan study.toml               what a plan file will do")]
 pub struct Args {
+    /// A plan file instead of the campaign of a folder
+    #[arg(value_name = "FILE.toml")]
+    file: Option<std::path::PathBuf>,
     #[command(flatten)]
-    which: Which,
+    which: CampaignArgs,
     /// Show every step of a long plan, not only its series
     #[arg(long)]
     steps: bool,
@@ -57,15 +61,15 @@ struct Document<'a> {
     folder: String,
     dut: String,
     engine: &'a str,
-    totals: Totals,
+    totals: PlanTotals,
     notes: &'a [String],
     /// What makes the device ready, in order, if all goes well.
-    stages: Vec<stages::Entry>,
-    steps: Vec<Entry<'a>>,
+    stages: Vec<stages::StageRow>,
+    steps: Vec<PlannedPoint<'a>>,
 }
 
 #[derive(Serialize)]
-struct Totals {
+struct PlanTotals {
     steps: usize,
     stages: usize,
     /// Of the stages, if all goes well, and of the steps whose jobs say how long
@@ -91,12 +95,12 @@ struct Totals {
 }
 
 #[derive(Serialize)]
-struct Entry<'a> {
+struct PlannedPoint<'a> {
     id: &'a str,
     series: &'a str,
     repetition: u32,
     job_file: String,
-    phase: Phase,
+    phase: DevicePhase,
     guarded: bool,
     x: &'a str,
     settings: &'a std::collections::BTreeMap<String, String>,
@@ -109,6 +113,9 @@ struct Entry<'a> {
 
 /// Shows the plan.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    if let Some(file) = &args.file {
+        return super::study::plan(global, file);
+    }
     let overrides = args.budget.over(Overrides {
         repeat: args.repeat,
         ..Overrides::default()
@@ -158,17 +165,21 @@ struct Means {
     /// What those that fit cost, the stages included, if all goes well.
     cost: Cost,
     /// What makes the device ready.
-    stages: Vec<stages::Entry>,
+    stages: Vec<stages::StageRow>,
 }
 
 impl Means {
-    fn of(plan: &Plan, speed: Option<Speed>) -> Self {
+    fn of(plan: &ResolvedCampaign, speed: Option<Speed>) -> Self {
         let stages = stages::entries(plan, speed);
-        let before = Cost::of_parts(stages.iter().map(stages::Entry::part));
+        let before = Cost::of_parts(stages.iter().map(stages::StageRow::part));
         let parts = plan.steps.iter();
         let parts = parts.map(|step| (step.duration, step.write_most(speed)));
         let mut limits = plan.settings.limits();
-        let sure = Cost::of_parts(stages::entries(plan, None).iter().map(stages::Entry::part));
+        let sure = Cost::of_parts(
+            stages::entries(plan, None)
+                .iter()
+                .map(stages::StageRow::part),
+        );
         let stages_beyond = limits.time.is_some_and(|limit| before.duration > limit)
             || limits.is_over(0, sure.write_bytes);
         let left = |limit: Duration| limit.saturating_sub(before.duration);
@@ -178,7 +189,7 @@ impl Means {
         let fits = plan.steps.iter().enumerate();
         let fits = fits.filter(|(place, _)| !left_out.contains(place));
         let fits = fits.map(|(_, step)| (step.duration, step.write_most(speed)));
-        let cost = Cost::of_parts(stages.iter().map(stages::Entry::part).chain(fits));
+        let cost = Cost::of_parts(stages.iter().map(stages::StageRow::part).chain(fits));
         let said = plan.settings.care.endurance_bytes;
         let endurance = match (cost.write_bytes, cost.unbounded) {
             // The device is not asked for nothing.
@@ -201,11 +212,11 @@ impl Means {
 
     /// The most time, if the device is never steady before its limit.
     fn most(&self) -> Duration {
-        let more = self.stages.iter().map(stages::Entry::more);
+        let more = self.stages.iter().map(stages::StageRow::more);
         self.cost.duration + more.sum::<Duration>()
     }
 
-    fn exit(&self, plan: &Plan) -> Exit {
+    fn exit(&self, plan: &ResolvedCampaign) -> Exit {
         match plan.settings.care.over {
             Over::Refuse if self.stages_beyond || !self.left_out.is_empty() => Exit::Refused,
             _ => Exit::Success,
@@ -213,7 +224,7 @@ impl Means {
     }
 }
 
-fn document<'p>(plan: &'p Plan, means: &Means) -> Document<'p> {
+fn document<'p>(plan: &'p ResolvedCampaign, means: &Means) -> Document<'p> {
     let (cost, speed) = (&means.cost, means.speed);
     let bytes = (cost.unbounded == 0).then_some(cost.write_bytes);
     let share = bytes.and_then(|bytes| means.endurance.share(bytes));
@@ -223,7 +234,7 @@ fn document<'p>(plan: &'p Plan, means: &Means) -> Document<'p> {
         folder: plan.folder.display().to_string(),
         dut: plan.dut.display().to_string(),
         engine: &plan.settings.engine,
-        totals: Totals {
+        totals: PlanTotals {
             steps: plan.steps.len() - means.left_out.len(),
             stages: means.stages.len(),
             duration_ms: millis(cost.duration),
@@ -247,8 +258,8 @@ fn document<'p>(plan: &'p Plan, means: &Means) -> Document<'p> {
     }
 }
 
-fn entry(step: &Step, speed: Option<Speed>, left_out: bool) -> Entry<'_> {
-    Entry {
+fn entry(step: &CampaignStep, speed: Option<Speed>, left_out: bool) -> PlannedPoint<'_> {
+    PlannedPoint {
         id: &step.point.id,
         series: &step.point.series,
         repetition: step.point.repetition,
@@ -268,7 +279,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn all_steps(plan: &Plan, means: &Means) -> Grid {
+fn all_steps(plan: &ResolvedCampaign, means: &Means) -> Grid {
     let repeats = plan.steps.iter().any(|step| step.point.repetition > 1);
     let mut grid = Grid::new([
         words("step", 0),
@@ -292,15 +303,15 @@ fn all_steps(plan: &Plan, means: &Means) -> Grid {
         }
         let [time, writes] = costs(&Cost::of([step], means.speed));
         let name = match means.left_out.contains(&place) {
-            true => Cell::new(Tone::Faint, name).marked(Tone::Doubtful, " left out"),
-            false => Cell::from(name),
+            true => GridCell::new(Tone::Faint, name).marked(Tone::Doubtful, " left out"),
+            false => GridCell::from(name),
         };
         grid.line([name, time, writes]);
     }
     grid
 }
 
-fn by_series(plan: &Plan, means: &Means) -> Grid {
+fn by_series(plan: &ResolvedCampaign, means: &Means) -> Grid {
     let mut grid = Grid::new([
         words("series", 0),
         figures("points", 0),
@@ -325,15 +336,15 @@ fn by_series(plan: &Plan, means: &Means) -> Grid {
         let left_out = means.left_out.range(place..place + steps.len()).count();
         place += steps.len();
         let [time, writes] = costs(&Cost::of(steps, means.speed));
-        let series = Cell::from(format!("  {series}"));
+        let series = GridCell::from(format!("  {series}"));
         let series = match left_out {
             0 => series,
             n => series.marked(Tone::Doubtful, format!(" {n} left out")),
         };
         grid.line([
             series,
-            Cell::from(steps.len().to_string()),
-            Cell::from(over),
+            GridCell::from(steps.len().to_string()),
+            GridCell::from(over),
             time,
             writes,
         ]);
@@ -342,22 +353,23 @@ fn by_series(plan: &Plan, means: &Means) -> Grid {
 }
 
 /// Time and bytes of a line.
-fn costs(cost: &Cost) -> [Cell; 2] {
+fn costs(cost: &Cost) -> [GridCell; 2] {
     let time = match cost.endless {
-        0 => Cell::from(units::duration(millis(cost.duration))),
-        _ => Cell::new(Tone::Doubtful, "unknown"),
+        0 => GridCell::from(units::duration(millis(cost.duration))),
+        _ => GridCell::new(Tone::Doubtful, "unknown"),
     };
     let writes = match (cost.unbounded, cost.write_bytes) {
-        (0, 0) => Cell::from("nothing"),
-        (0, bytes) => Cell::from(units::bytes(bytes as f64)),
-        _ => Cell::new(Tone::Doubtful, "as it takes"),
+        (0, 0) => GridCell::from("nothing"),
+        (0, bytes) => GridCell::from(units::bytes(bytes as f64)),
+        _ => GridCell::new(Tone::Doubtful, "as it takes"),
     };
     [time, writes]
 }
 
-fn totals(plan: &Plan, means: &Means) -> Grid {
+fn totals(plan: &ResolvedCampaign, means: &Means) -> Grid {
     let mut grid = Grid::new([words("", 0), words("", 0)]);
-    let mut line = |name: &str, text: String| grid.line([Cell::from(name), Cell::from(text)]);
+    let mut line =
+        |name: &str, text: String| grid.line([GridCell::from(name), GridCell::from(text)]);
     let cost = means.cost;
     let there = if plan.dut.exists() {
         ""
@@ -393,7 +405,10 @@ fn totals(plan: &Plan, means: &Means) -> Grid {
             Over::Refuse => "fathom run refuses",
         };
         let what = format!("the stages do not fit into {limits}: {what}");
-        grid.line([Cell::from("limits"), Cell::new(Tone::Doubtful, what)]);
+        grid.line([
+            GridCell::from("limits"),
+            GridCell::new(Tone::Doubtful, what),
+        ]);
     }
     if let (Some(limits), n @ 1..) = (plan.settings.limits().text(), means.left_out.len()) {
         let what = format!(
@@ -404,13 +419,16 @@ fn totals(plan: &Plan, means: &Means) -> Grid {
             Over::Cut => what,
             Over::Refuse => format!("{what}: fathom run refuses"),
         };
-        grid.line([Cell::from("left out"), Cell::new(Tone::Doubtful, what)]);
+        grid.line([
+            GridCell::from("left out"),
+            GridCell::new(Tone::Doubtful, what),
+        ]);
     }
     grid
 }
 
 /// What is written altogether, and what that rests on.
-fn writes(plan: &Plan, means: &Means) -> String {
+fn writes(plan: &ResolvedCampaign, means: &Means) -> String {
     let (cost, speed) = (means.cost, means.speed);
     let fits = plan.steps.iter().enumerate();
     let fits = fits.filter(|(place, _)| !means.left_out.contains(place));
@@ -419,7 +437,7 @@ fn writes(plan: &Plan, means: &Means) -> String {
         .filter(|step| step.write_bytes.is_none());
     let unsized_steps = unsized_steps.map(|step| (step.duration, step.write_most(speed)));
     let stages = means.stages.iter().filter(|stage| stage.is_load());
-    let unsized_cost = Cost::of_parts(stages.map(stages::Entry::part).chain(unsized_steps));
+    let unsized_cost = Cost::of_parts(stages.map(stages::StageRow::part).chain(unsized_steps));
     let time = units::duration(millis(unsized_cost.duration));
     let most = units::bytes(cost.write_bytes as f64);
     match (unsized_cost.steps, speed) {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use clap::Subcommand;
-use fathom_campaign::cluster::manifests::DATASET;
-use fathom_campaign::cluster::pod::{Look, drop_caches};
+use fathom_cluster::manifests::DATASET;
+use fathom_cluster::pod::{PodLook, drop_caches};
 use fathom_model::Exit;
 use rustix::process::{WaitOptions, wait};
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
@@ -52,7 +52,7 @@ pub fn run(_: &Global, args: &Args) -> anyhow::Result<Exit> {
         Command::Wait => wait_for_end(),
         Command::Look => {
             let version = env!("CARGO_PKG_VERSION");
-            out::json(&Look::around(version, Path::new(DATASET)))?;
+            out::json(&PodLook::around(version, Path::new(DATASET)))?;
             Ok(Exit::Success)
         }
         Command::Files { patterns } => {
@@ -62,9 +62,11 @@ pub fn run(_: &Global, args: &Args) -> anyhow::Result<Exit> {
             Ok(Exit::Success)
         }
         Command::DropCaches => {
-            drop_caches().map_err(|error| ExitError {
-                exit: Exit::Failed,
-                message: format!("the page cache was not dropped: {error}"),
+            drop_caches().map_err(|error| {
+                ExitError::new(
+                    Exit::Failed,
+                    format!("the page cache was not dropped: {error}"),
+                )
             })?;
             Ok(Exit::Success)
         }

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use fathom_model::{Exit, RunStatus, units};
-use fathom_record::{Listed, Summary};
+use fathom_record::{ListedRun, RunSummary};
 use fathom_report::document::rfc3339;
-use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
 use serde::Serialize;
 
 use super::Global;
+use super::elsewhere::{HostErrand, OtherHost};
 use crate::out;
 
 /// A list is to come at once: of a longer event log no figure is made.
@@ -21,11 +22,14 @@ const LOG_BYTES_MAX: u64 = 32 << 20;
 Examples:
   fathom runs                        the runs under ./fathom-runs
   fathom --runs /data/runs runs      those of another folder
+  fathom runs --host root@lab1       those of another host
   fathom runs --json | jq -r '.runs[] | select(.status == \"failed\") | .id'")]
 pub struct Args {
     /// Show only the last N runs
     #[arg(short = 'n', long, value_name = "N")]
     last: Option<usize>,
+    #[command(flatten)]
+    host: OtherHost,
 }
 
 /// What `--json` prints.
@@ -33,12 +37,12 @@ pub struct Args {
 struct Document {
     /// `fathom.runs/1`
     schema: &'static str,
-    runs: Vec<Entry>,
+    runs: Vec<RunRow>,
 }
 
 /// One run of the list.
 #[derive(Debug, Serialize)]
-struct Entry {
+struct RunRow {
     id: String,
     /// Absent for a run that cannot be read, as what follows is where it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,11 +74,14 @@ struct Figure {
 
 /// Lists the runs.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    if let Some(exit) = args.host.run(global, HostErrand::List)? {
+        return Ok(exit);
+    }
     let mut runs = fathom_record::list(&global.runs)?;
     if let Some(last) = args.last {
         runs.drain(..runs.len().saturating_sub(last));
     }
-    let runs: Vec<Entry> = runs.into_iter().map(|run| entry(global, run)).collect();
+    let runs: Vec<RunRow> = runs.into_iter().map(|run| entry(global, run)).collect();
     if global.json {
         out::json(&Document {
             schema: "fathom.runs/1",
@@ -96,10 +103,10 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn entry(global: &Global, run: Listed) -> Entry {
+fn entry(global: &Global, run: ListedRun) -> RunRow {
     match run.summary {
         Ok(summary) => readable(global, summary),
-        Err(error) => Entry {
+        Err(error) => RunRow {
             id: run.id,
             name: None,
             command: run.command,
@@ -114,14 +121,14 @@ fn entry(global: &Global, run: Listed) -> Entry {
     }
 }
 
-fn readable(global: &Global, summary: Summary) -> Entry {
+fn readable(global: &Global, summary: RunSummary) -> RunRow {
     let status = summary.status.unwrap_or(RunStatus::Running);
     let figure = figure(&global.runs.join(&summary.id));
     // Records of before may be of a clock that was set back.
     let duration = |end: u64| end.checked_sub(summary.started_ms);
     // How long an import took says nothing of the run.
     let ended_ms = summary.ended_ms.filter(|_| summary.command != "import");
-    Entry {
+    RunRow {
         figure,
         name: Some(summary.name),
         command: Some(summary.command),
@@ -142,6 +149,7 @@ fn readable(global: &Global, summary: Summary) -> Entry {
 /// What all jobs did together. None of a run of several steps or groups: they
 /// did different things, one after the other, and no one figure stands for them.
 fn figure(dir: &Path) -> Option<Figure> {
+    // What of it is not added up ([`fathom_record::digest`]).
     let log = std::fs::metadata(dir.join(fathom_record::EVENTS)).ok()?;
     if log.len() > LOG_BYTES_MAX {
         return None;
@@ -157,7 +165,7 @@ fn figure(dir: &Path) -> Option<Figure> {
     })
 }
 
-fn table(runs: &[Entry]) -> Grid {
+fn table(runs: &[RunRow]) -> Grid {
     let mut grid = Grid::new([
         words("run", 0),
         words("command", 2),
@@ -167,16 +175,18 @@ fn table(runs: &[Entry]) -> Grid {
         figures("bandwidth", 0),
     ]);
     for run in runs {
-        let figure =
-            |text: fn(Figure) -> String| run.figure.map_or_else(Cell::default, |f| text(f).into());
+        let figure = |text: fn(Figure) -> String| {
+            run.figure
+                .map_or_else(GridCell::default, |f| text(f).into())
+        };
         grid.line([
-            Cell::from(run.id.as_str()),
+            GridCell::from(run.id.as_str()),
             run.command
                 .as_deref()
-                .map_or_else(Cell::default, Cell::from),
-            Cell::new(run.tone, run.status.as_str()),
+                .map_or_else(GridCell::default, GridCell::from),
+            GridCell::new(run.tone, run.status.as_str()),
             run.duration_ms
-                .map_or_else(Cell::default, |ms| units::duration(ms).into()),
+                .map_or_else(GridCell::default, |ms| units::duration(ms).into()),
             // Outputs of some ages, imported, do not tell how many I/Os there were.
             figure(|figure| match figure.iops {
                 0.0 => "–".to_owned(),

@@ -13,7 +13,7 @@ use anyhow::Context;
 use fathom_device::{Scratch, threads};
 use fathom_engine::fio::client;
 use fathom_engine::fio::client::address::Address;
-use fathom_engine::fio::guard::{Leash, Order, Place, Report};
+use fathom_engine::fio::guard::{FioSupervisor, GuardOrder, GuardPlace, GuardReport};
 use fathom_engine::fio::version::Program;
 use fathom_model::Exit;
 use serde_json::json;
@@ -72,7 +72,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         program.path.clone().into_os_string(),
         format!("--server={bound}").into(),
     ];
-    let leash = Leash::start(Place::Process, &argv, Path::new("/"))
+    let leash = FioSupervisor::start(GuardPlace::Process, &argv, Path::new("/"))
         .context("the guard process of fio cannot be started")?;
     let mut server = Server {
         lines: lines(&leash)?,
@@ -112,7 +112,7 @@ fn address(args: &Args) -> anyhow::Result<Address> {
         address if address.is_everywhere() => Err(exit(
             Exit::Refused,
             format!(
-                "{address} is every address of this machine, and whoever reaches one of them could run commands as you\n  to do: name the one address to listen on, or say --all-addresses"
+                "{address} is every address of this machine, and anyone who reaches one of them could run commands as you\n  to do: name the one address to listen on, or say --all-addresses"
             ),
         )),
         address => Ok(address),
@@ -196,7 +196,7 @@ impl Drop for Socket {
 }
 
 struct Server {
-    leash: Leash,
+    leash: FioSupervisor,
     lines: Receiver<String>,
     address: Address,
     /// What fio itself listens on.
@@ -221,12 +221,12 @@ impl Server {
             }
             match self.leash.reports() {
                 Ok(Some(reports)) => {
-                    if let Some(last) = reports.into_iter().find(Report::is_last) {
+                    if let Some(last) = reports.into_iter().find(GuardReport::is_last) {
                         return self.ended(global, &last, asked.is_some());
                     }
                 }
                 Ok(None) | Err(_) => {
-                    return self.ended(global, &Report::Signaled(0), asked.is_some());
+                    return self.ended(global, &GuardReport::Signaled(0), asked.is_some());
                 }
             }
             self.leash.kill_abandoned_jobs();
@@ -234,10 +234,10 @@ impl Server {
             match (control.stop_requests(), since) {
                 (0, _) => {}
                 (_, None) => {
-                    self.leash.order(Order::Interrupt);
+                    self.leash.order(GuardOrder::Interrupt);
                     asked = Some(Instant::now());
                 }
-                (n, Some(since)) if n > 1 || since > PATIENCE => self.leash.order(Order::Kill),
+                (n, Some(since)) if n > 1 || since > PATIENCE => self.leash.order(GuardOrder::Kill),
                 _ => {}
             }
         }
@@ -258,9 +258,9 @@ impl Server {
                 .with_context(|| socket.path.display().to_string())?;
         }
         let who = match self.address.is_everywhere() {
-            true => "whoever reaches this machine",
+            true => "anyone who reaches this machine",
             false if self.socket.is_some() => "every process of this user",
-            false => "whoever reaches this address",
+            false => "anyone who reaches this address",
         };
         out::note(format_args!(
             "warning: fio's protocol has no passwords: {who} can read, write and run commands as this user"
@@ -280,13 +280,18 @@ impl Server {
         }
     }
 
-    fn ended(&mut self, global: &Global, last: &Report, was_asked: bool) -> anyhow::Result<Exit> {
+    fn ended(
+        &mut self,
+        global: &Global,
+        last: &GuardReport,
+        was_asked: bool,
+    ) -> anyhow::Result<Exit> {
         while let Ok(line) = self.lines.recv_timeout(TICK) {
             self.line(global, line);
         }
         match (last, was_asked) {
             (_, true) => Ok(Exit::Success),
-            (Report::CannotStart(errno), _) => Err(exit(
+            (GuardReport::CannotStart(errno), _) => Err(exit(
                 Exit::Missing,
                 format!(
                     "fio cannot be executed: {}",
@@ -308,7 +313,7 @@ impl Server {
 }
 
 /// Both outputs of fio, line by line.
-fn lines(leash: &Leash) -> anyhow::Result<Receiver<String>> {
+fn lines(leash: &FioSupervisor) -> anyhow::Result<Receiver<String>> {
     let (sender, lines) = mpsc::channel();
     for output in [&leash.stdout, &leash.stderr] {
         let output = std::fs::File::from(OwnedFd::try_clone(output)?);
@@ -333,9 +338,5 @@ fn lines(leash: &Leash) -> anyhow::Result<Receiver<String>> {
 }
 
 fn exit(exit: Exit, message: impl std::fmt::Display) -> anyhow::Error {
-    ExitError {
-        exit,
-        message: message.to_string(),
-    }
-    .into()
+    ExitError::new(exit, message).into()
 }

@@ -9,7 +9,7 @@ use fathom_model::Exit;
 use fathom_record::{Entries, RecordError};
 
 use super::{ExitError, Global};
-use crate::format::Format;
+use crate::format::FioOutputFormat;
 use crate::out;
 
 /// Show a recorded run: its figures, its samples, or what the engine wrote
@@ -25,6 +25,7 @@ Examples:
   fathom show --json | jq '.jobs[].read.iops'
   fathom show --samples=csv > run.csv      one line per interval, job and direction
   fathom show --output-format=terse        what fio itself would have printed
+  fathom show --events | grep note         lines of the record's log
   fathom show --salvage 20261121T1307      what is intact of a damaged record")]
 pub struct Args {
     /// A record folder, or its name or a part of it; without, the last run
@@ -39,10 +40,13 @@ pub struct Args {
         value_enum,
         conflicts_with = "output_format"
     )]
-    samples: Option<samples::Form>,
+    samples: Option<samples::SeriesFormat>,
+    /// Print the lines of the record's log, however they are stored
+    #[arg(long, conflicts_with_all = ["samples", "output_format", "json", "histograms"])]
+    events: bool,
     /// Print exactly what fio wrote, in one of its formats
     #[arg(long, value_name = "FORMAT", value_enum, conflicts_with = "json")]
-    output_format: Option<Format>,
+    output_format: Option<FioOutputFormat>,
     /// With --json: add the latency histograms, where there are any
     #[arg(long)]
     histograms: bool,
@@ -51,7 +55,7 @@ pub struct Args {
     salvage: bool,
 }
 
-/// How a record is opened: [`Entries::open`] or [`Entries::salvage`].
+/// How a record is opened: [`Entries::summed`] or [`Entries::salvage`].
 type Open = fn(&Path) -> Result<Entries, RecordError>;
 
 /// Shows one run.
@@ -60,17 +64,20 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     if let Some(format) = args.output_format {
         return raw::show(&dir, format);
     }
-    let open: Open = match args.salvage {
-        true => Entries::salvage,
-        false => Entries::open,
+    let (open, each): (Open, Open) = match args.salvage {
+        true => (Entries::salvage, Entries::salvage),
+        false => (Entries::summed, Entries::open),
     };
+    if args.events {
+        return events(each(&dir)?);
+    }
     if let Some(form) = args.samples {
         let form = if global.json {
-            samples::Form::Json
+            samples::SeriesFormat::Json
         } else {
             form
         };
-        return samples::show(open(&dir)?, form, out::style(global.color));
+        return samples::show(each(&dir)?, form, out::style(global.color));
     }
     present_by(open, global, &dir, args.histograms)?;
     Ok(Exit::Success)
@@ -78,7 +85,32 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 
 /// The run as a document or as tables; a campaign has one for each series.
 pub fn present(global: &Global, dir: &Path, histograms: bool) -> anyhow::Result<()> {
-    present_by(Entries::open, global, dir, histograms)
+    present_by(Entries::summed, global, dir, histograms)
+}
+
+/// Writes the lines of a log as they stand in it, but for its headers.
+fn events(mut entries: Entries) -> anyhow::Result<Exit> {
+    let mut told = false;
+    while let Some(line) = entries.next_raw() {
+        match line {
+            Ok(line) => {
+                out::bytes(line);
+                out::bytes(b"\n");
+            }
+            Err(damage @ RecordError::Damaged { .. }) => {
+                told = true;
+                out::note(format_args!("fathom: {damage}"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if out::is_stopped() {
+            break;
+        }
+    }
+    Ok(match told {
+        true => Exit::Failed,
+        false => Exit::Success,
+    })
 }
 
 fn present_by(open: Open, global: &Global, dir: &Path, histograms: bool) -> anyhow::Result<()> {
@@ -133,11 +165,7 @@ pub fn find_only(global: &Global, run: Option<&str>) -> anyhow::Result<PathBuf> 
 /// A run that is not there is something missing, not a failure.
 fn missing(error: RecordError) -> anyhow::Error {
     match error {
-        RecordError::NotFound(message) => ExitError {
-            exit: Exit::Missing,
-            message,
-        }
-        .into(),
+        RecordError::NotFound(message) => ExitError::new(Exit::Missing, message).into(),
         other => other.into(),
     }
 }

@@ -1,125 +1,77 @@
-//! `fathom status`: how far a campaign is, here or on another host.
+//! `fathom status`: how far a run is, here or on another host.
 
 use std::path::PathBuf;
 
 use fathom_campaign::run::{self, Progress};
-use fathom_fleet::ssh::{self, Errand, SshError};
 use fathom_model::Exit;
 
-use super::campaign::Which;
+use super::campaign::CampaignArgs;
+use super::elsewhere::{HostErrand, OtherHost};
 use super::run::{failed, summary};
-use super::{ExitError, Global, watch};
-use crate::{out, signals};
+use super::{ExitError, Global};
+use crate::out;
 
-/// Show how far a campaign is
+/// Show how far a run is
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Reads the record only: it works while the campaign runs, from any terminal, and afterwards.
+Reads the record only: it works while the run goes on, from any terminal, and afterwards.
 
 Examples:
-  fathom status                              the campaign of the current folder
+  fathom status                              the campaign of this folder, else the last run
+  fathom status 1307                         a run of any command, by a part of its name
   fathom status -C /srv/nvme0 --json | jq '.done, .left_ms'
   fathom status --host root@lab1 -C /srv/nvme0")]
 pub struct Args {
     #[command(flatten)]
-    pub place: Place,
+    pub place: RunPlace,
 }
 
 /// Which run, and where.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Place {
-    /// The run: a folder, or its name among the runs [default: the campaign's last]
+pub struct RunPlace {
+    /// The run: a folder, its name or a part of it [default: the campaign's last, else the last]
     #[arg(value_name = "RUN")]
     run: Option<String>,
     /// Folder of the campaign
     #[arg(short = 'C', value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// Ask the Fathom on this host, over ssh
-    #[arg(long, value_name = "USER@HOST")]
-    host: Option<String>,
-    /// The Fathom there
-    #[arg(long, value_name = "PATH", default_value = "fathom", requires = "host")]
-    program: String,
+    #[command(flatten)]
+    pub host: OtherHost,
 }
 
-impl Place {
+impl RunPlace {
     /// The record that is meant.
     pub fn record(&self, global: &Global) -> anyhow::Result<PathBuf> {
-        let which = Which {
+        let which = CampaignArgs {
             dir: self.dir.clone(),
             only: Vec::new(),
         };
         let runs_dir = which.runs_dir(global);
-        let missing = |message: String| ExitError {
-            exit: Exit::Missing,
-            message,
-        };
+        let missing = |message: String| ExitError::new(Exit::Missing, message);
         if let Some(name) = &self.run {
             let found = fathom_record::find(&runs_dir, Some(name));
             return Ok(found.map_err(|error| missing(error.to_string()))?);
         }
-        let current = run::current(&self.dir, &runs_dir).map_err(failed)?;
-        let none = || {
-            missing(format!(
+        if let Some(current) = run::current(&self.dir, &runs_dir).map_err(failed)? {
+            return Ok(current);
+        }
+        // A campaign that has not run yet is not the last run of another folder.
+        if runs_dir != global.runs {
+            return Err(missing(format!(
                 "no campaign has been run in {}: there is no record of one under {}\n  to do: fathom run",
                 self.dir.display(),
                 runs_dir.display()
             ))
-        };
-        Ok(current.ok_or_else(none)?)
-    }
-
-    /// Lets the Fathom on the host do it, when there is one.
-    pub fn elsewhere(&self, global: &Global, verb: &str) -> anyhow::Result<Option<Exit>> {
-        let Some(host) = &self.host else {
-            return Ok(None);
-        };
-        let mut words = vec![self.program.clone(), verb.to_owned()];
-        words.push("-C".to_owned());
-        words.push(self.dir.display().to_string());
-        words.push("--runs".to_owned());
-        words.push(global.runs.display().to_string());
-        words.extend(self.run.clone());
-        for (flag, is_on) in [("--json", global.json), ("--quiet", global.quiet)] {
-            if is_on {
-                words.push(flag.to_owned());
-            }
-        }
-        let terminal = !global.json && out::style(global.color).width.is_some();
-        let errand = Errand {
-            command: &words,
-            terminal,
-            follows: verb == watch::VERB,
-        };
-        let control = signals::control()?;
-        let mut stdout = out::handed_over();
-        let done = ssh::hand_over(host, &errand, &control, &mut stdout);
-        let status = done.map_err(|error| ExitError {
-            exit: match error {
-                SshError::Interrupted { .. } => Exit::Interrupted,
-                _ => Exit::Missing,
-            },
-            message: error.to_string(),
-        })?;
-        let code = status.code().and_then(|code| u8::try_from(code).ok());
-        // 126 and 127 are sh's: it found no such program (POSIX, 2.8.2).
-        if matches!(code, Some(126 | 127)) {
-            return Err(ExitError {
-                exit: Exit::Missing,
-                message: format!(
-                    "there is no {} on {host}\n  to do: install Fathom there, or name it with --program",
-                    self.program
-                ),
-            }
             .into());
         }
-        Ok(Some(code.and_then(Exit::from_code).unwrap_or(Exit::Failed)))
+        let last = fathom_record::find(&runs_dir, None);
+        Ok(last.map_err(|error| missing(error.to_string()))?)
     }
 }
 
 /// Shows it.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    if let Some(exit) = args.place.elsewhere(global, "status")? {
+    if let Some(exit) = args.place.host.run(global, HostErrand::Status)? {
         return Ok(exit);
     }
     let dir = args.place.record(global)?;

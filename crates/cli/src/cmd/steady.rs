@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use fathom_analysis::steady_state::{
-    Ask, Metric, Rule, SNIA_DATA_PERCENT, SNIA_MAX_ROUNDS, SNIA_SLOPE_PERCENT, SNIA_WINDOW, Span,
+    Ask, Metric, RoundSpan, SNIA_DATA_PERCENT, SNIA_MAX_ROUNDS, SNIA_SLOPE_PERCENT, SNIA_WINDOW,
+    WindowRule,
 };
 use fathom_model::{Direction, Exit};
-use fathom_report::steady::{self, Length, Question, Steady};
+use fathom_report::steady::{self, Length, Question, RecordVerdicts};
 
 use super::job::duration;
 use super::{ExitError, Global, show};
@@ -69,7 +70,7 @@ pub struct Args {
     /// What a round is: a time, 'interval' (each sample), or 'point' (each
     /// repetition of a campaign's point) [default: 1m; interval by fio's rule]
     #[arg(long, value_name = "TIME|interval|point", value_parser = span)]
-    round: Option<Span>,
+    round: Option<RoundSpan>,
     /// Rounds in which steady state has to be attained (snia)
     #[arg(long, value_name = "N", default_value_t = SNIA_MAX_ROUNDS)]
     max_rounds: usize,
@@ -121,11 +122,11 @@ fn length(text: &str) -> Result<Length, String> {
     }
 }
 
-fn span(text: &str) -> Result<Span, String> {
+fn span(text: &str) -> Result<RoundSpan, String> {
     match text {
-        "interval" => Ok(Span::Interval),
-        "point" => Ok(Span::Point),
-        _ => Ok(Span::Time(millis(duration(text)?))),
+        "interval" => Ok(RoundSpan::Interval),
+        "point" => Ok(RoundSpan::Point),
+        _ => Ok(RoundSpan::Time(millis(duration(text)?))),
     }
 }
 
@@ -133,24 +134,24 @@ impl Args {
     fn question(&self) -> Question {
         let (rule, window, default_span) = match self.rule {
             RuleName::Snia => {
-                let rule = Rule::Snia {
+                let rule = WindowRule::Snia {
                     data_limit_percent: self.limit.unwrap_or(SNIA_DATA_PERCENT),
                     slope_limit_percent: self.slope.unwrap_or(SNIA_SLOPE_PERCENT),
                     window: SNIA_WINDOW,
                     max_rounds: self.max_rounds,
                 };
-                (rule, self.window, Span::Time(ROUND_MS))
+                (rule, self.window, RoundSpan::Time(ROUND_MS))
             }
             RuleName::Fio => {
                 // A limit that is given alone is judged alone, as in a job file.
                 let none = self.limit.is_none() && self.slope.is_none();
-                let rule = Rule::Fio {
+                let rule = WindowRule::Fio {
                     mean_limit_percent: self.limit.or(none.then_some(SNIA_DATA_PERCENT)),
                     slope_limit_percent: self.slope.or(none.then_some(SNIA_SLOPE_PERCENT)),
                     window: 2,
                 };
                 let window = self.window.unwrap_or(Length::Time(FIO_WINDOW_MS));
-                (rule, Some(window), Span::Interval)
+                (rule, Some(window), RoundSpan::Interval)
             }
         };
         Question {
@@ -187,20 +188,20 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// Why there is nothing to judge.
-fn nothing(found: &Steady, args: &Args) -> ExitError {
+fn nothing(found: &RecordVerdicts, args: &Args) -> ExitError {
     let what = match (&args.job, &args.step) {
         (Some(job), _) if !found.jobs.contains(job) => {
             let jobs: Vec<&str> = found.jobs.iter().map(String::as_str).collect();
             format!("it has no job {job}; its jobs: {}", jobs.join(", "))
         }
-        _ if args.round == Some(Span::Point) => {
+        _ if args.round == Some(RoundSpan::Point) => {
             "it has no measured points: it is no campaign, or none has ended".to_owned()
         }
         (_, Some(step)) => format!("no step whose name begins with {step} has samples"),
         _ => "it has no samples of such I/O (imported results have none at all)".to_owned(),
     };
-    ExitError {
-        exit: Exit::Missing,
-        message: format!("nothing to judge in {}: {what}", found.run),
-    }
+    ExitError::new(
+        Exit::Missing,
+        format!("nothing to judge in {}: {what}", found.run),
+    )
 }

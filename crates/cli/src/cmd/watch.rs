@@ -1,4 +1,4 @@
-//! `fathom watch`: follows a campaign that runs in another terminal.
+//! `fathom watch`: follows what runs in another terminal.
 
 use std::time::Duration;
 
@@ -6,42 +6,40 @@ use fathom_campaign::run::Progress;
 use fathom_model::{Exit, RunStatus};
 
 use super::Global;
+use super::elsewhere::HostErrand;
 use super::run::screen::Screen;
 use super::run::{failed, summary};
-use super::status::Place;
+use super::status::RunPlace;
 use crate::live::LiveOptions;
 use crate::out;
-
-/// The command's name.
-pub const VERB: &str = "watch";
 
 /// How often the record is looked at: a run writes to it once a second.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Follow a campaign that runs in another terminal
+/// Follow what runs in another terminal
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Reads the record only, and ends with the run; Ctrl-C ends the watching, not the run. At the end
 stands what fathom status shows.
 
 Examples:
-  fathom watch                               the campaign of the current folder
+  fathom watch                               the campaign of this folder, else the last run
   fathom watch --host root@lab1 -C /srv/nvme0")]
 pub struct Args {
     #[command(flatten)]
-    place: Place,
+    place: RunPlace,
 }
 
 /// Follows it.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    if let Some(exit) = args.place.elsewhere(global, VERB)? {
+    if let Some(exit) = args.place.host.run(global, HostErrand::Watch)? {
         return Ok(exit);
     }
     let dir = args.place.record(global)?;
     let (mut progress, mut entries) = Progress::open(&dir).map_err(failed)?;
     // What has been so far is no news.
     progress
-        .follow_up(&mut entries, &mut |_, _| {})
+        .follow_up(&mut entries, &mut |_, _, _| {})
         .map_err(failed)?;
     let mut screen = Screen::new(LiveOptions::new(global.quiet, global.color), progress);
     while screen.progress().status() == RunStatus::Running {

@@ -1,5 +1,7 @@
 use std::collections::BTreeSet;
 
+use fathom_model::FailureKind;
+
 use super::*;
 
 #[test]
@@ -103,6 +105,7 @@ fn a_server_killed_in_mid_run_is_named_and_ends_the_run() {
         (told[0].0.as_str(), &told[0].1),
         ("lost", &servers[1].address)
     );
+    advises(&bench, FailureKind::Lost.advice());
     // What it did until then is there, and not in the sum.
     let jobs = doc["jobs"].as_array().unwrap();
     let doubts = |job: &Value| job["read"]["doubts"].to_string();
@@ -142,6 +145,10 @@ fn a_hung_job_does_not_hang_the_run() {
     assert_eq!((code, &doc["status"]), (Some(1), &"failed".into()), "{doc}");
     let hung = failures(&doc).into_iter().find(|(kind, ..)| kind == "hung");
     assert_eq!(hung.unwrap().1, servers[1].address, "{doc}");
+    advises(
+        &bench,
+        "look at the kernel log of that host: its device may not answer",
+    );
     // The figures of the other are those that it reported itself.
     let clat = total(&doc)["read"]["clat"]["n"].as_u64();
     assert!(clat.is_some_and(|n| n > 0), "{doc}");
@@ -227,32 +234,43 @@ fn stranger(answer: Vec<u8>) -> String {
 /// The head of a frame with its own checksum, and no payload.
 fn framed(mut head: [u8; 24]) -> Vec<u8> {
     head[16..24].fill(0);
-    let crc = head[..20].iter().fold(0u16, |crc, &byte| {
+    checked(head)
+}
+
+/// The head of a frame with its own checksum.
+pub(super) fn checked(mut head: [u8; 24]) -> Vec<u8> {
+    let crc = crc16(&head[..20]);
+    head[20..22].copy_from_slice(&crc.to_le_bytes());
+    head.to_vec()
+}
+
+/// CRC-16/ARC.
+pub(super) fn crc16(bytes: &[u8]) -> u16 {
+    bytes.iter().fold(0u16, |crc, &byte| {
         (0..8).fold(crc ^ u16::from(byte), |crc, _| match crc & 1 {
             0 => crc >> 1,
             _ => (crc >> 1) ^ 0xa001,
         })
-    });
-    head[20..22].copy_from_slice(&crc.to_le_bytes());
-    head.to_vec()
+    })
 }
 
 #[test]
 fn what_is_no_fio_server_or_another_version_is_named() {
     let bench = Bench::new();
     let job = null_job(&bench, 1);
-    for (address, words) in [
-        (
-            stranger(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()),
-            "no fio server",
-        ),
-        (stranger(Vec::new()), "another version"),
+    let http = b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec();
+    let name_a_server = "name the address of a fio server ('fathom serve' makes one)";
+    let same_version = FailureKind::Mismatch.advice();
+    for (address, words, advice) in [
+        (stranger(http), "no fio server", name_a_server),
+        (stranger(Vec::new()), "another version", same_version),
     ] {
         let (code, doc) = bench.json(&["job", "run", &job, "--client", &address]);
         let told = failures(&doc);
         assert_eq!((code, told.len()), (1, 1), "{doc}");
         assert_eq!((told[0].0.as_str(), &told[0].1), ("mismatch", &address));
         assert!(told[0].2.contains(words), "{told:?}");
+        advises(&bench, advice);
     }
 }
 

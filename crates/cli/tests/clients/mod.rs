@@ -9,27 +9,28 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use fathom_testkit::{Program, await_that, free_port};
+use fathom_testkit::{ProgramUnderTest, await_that, free_port};
 use serde_json::Value;
 
 mod failures;
 mod figures;
+mod floods;
 mod serve;
 
 /// Fathom in a folder of its own.
-struct Bench(Program);
+struct Bench(ProgramUnderTest);
 
 impl Deref for Bench {
-    type Target = Program;
+    type Target = ProgramUnderTest;
 
-    fn deref(&self) -> &Program {
+    fn deref(&self) -> &ProgramUnderTest {
         &self.0
     }
 }
 
 impl Bench {
     fn new() -> Self {
-        Self(Program::new(env!("CARGO_BIN_EXE_fathom")))
+        Self(ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom")))
     }
 
     /// A run with `--json`: its exit code and its document.
@@ -131,6 +132,16 @@ fn null_job(bench: &Bench, seconds: u32) -> String {
 fn samples(bench: &Bench) -> String {
     let shown = bench.run(&["show", "--samples=csv"]);
     String::from_utf8(shown.stdout).unwrap()
+}
+
+/// That the last run says what to do.
+fn advises(bench: &Bench, advice: &str) {
+    let shown = bench.run(&["show"]);
+    let said = String::from_utf8_lossy(&shown.stdout);
+    assert!(
+        said.contains(&format!("to do: {advice}")),
+        "{advice}: {said}"
+    );
 }
 
 /// The failures of a document: kind, what it is about, message.

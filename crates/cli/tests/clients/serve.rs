@@ -81,7 +81,7 @@ fn what_would_listen_everywhere_or_in_anothers_place_is_refused() {
         ("ip6:::", 4, "--all-addresses"),
         (taken.as_str(), 4, "already"),
         ("192.0.2.1", 5, "no address of this machine"),
-        ("127.0.0.1:80", 2, "behind a comma"),
+        ("127.0.0.1:80", 2, "a comma before the port"),
         ("sock:/", 4, "is there already"),
     ] {
         let output = bench.run(&["serve", address]);

@@ -10,10 +10,11 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 mod beside;
+mod floods;
 mod foreign;
-mod player;
+pub mod player;
 mod silent;
-mod tape;
+pub mod tape;
 
 use player::Player;
 use tape::Exchange;
@@ -388,7 +389,7 @@ fn a_server_that_cannot_be_reached_is_named() {
         stderr(&output)
     };
     let said = cleanup(file.to_str().unwrap());
-    let told = format!("the API server at http://127.0.0.1:{port}/ cannot be spoken to");
+    let told = format!("cannot talk to the API server at http://127.0.0.1:{port}/");
     assert!(said.contains(&told) && said.contains("refused"), "{said}");
     let said = cleanup("none");
     assert!(

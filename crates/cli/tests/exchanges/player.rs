@@ -148,7 +148,13 @@ fn serve(stream: TcpStream, tape: &Mutex<Tape>) {
         let (kind, body) = match answer {
             Answer::Object(object) => ("application/json", object.to_string()),
             Answer::Text(text) => ("text/plain", text),
-            Answer::Messages(messages) => return converse(stream, &request, messages),
+            Answer::Messages(messages) => {
+                return converse(stream, &request, messages.into_iter());
+            }
+            Answer::Flood(channel) => {
+                let noise = (channel, "noise\n".repeat(8 << 10));
+                return converse(stream, &request, std::iter::repeat(noise));
+            }
         };
         let length = body.len();
         let head = format!(
@@ -161,7 +167,11 @@ fn serve(stream: TcpStream, tape: &Mutex<Tape>) {
 }
 
 /// A command in a pod: its messages, then the end.
-fn converse(mut stream: TcpStream, request: &Request, messages: Vec<(u8, String)>) {
+fn converse(
+    mut stream: TcpStream,
+    request: &Request,
+    messages: impl Iterator<Item = (u8, String)>,
+) {
     let key = derive_accept_key(request.header("sec-websocket-key").as_bytes());
     let offered = request.header("sec-websocket-protocol");
     let protocol = offered.split(',').next().unwrap_or_default().trim();
@@ -174,7 +184,10 @@ fn converse(mut stream: TcpStream, request: &Request, messages: Vec<(u8, String)
     let mut socket = WebSocket::from_raw_socket(stream, Role::Server, None);
     for (channel, text) in messages {
         let message = [&[channel], text.as_bytes()].concat();
-        let _ = socket.send(Message::Binary(message.into()));
+        if socket.send(Message::Binary(message.into())).is_err() {
+            // Whoever asked has heard enough.
+            return;
+        }
     }
     let _ = socket.close(None);
     let _ = socket.flush();

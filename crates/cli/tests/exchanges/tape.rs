@@ -37,6 +37,8 @@ pub enum Answer {
     Text(String),
     /// What a command in a pod gave: channel and text of each message.
     Messages(Vec<(u8, String)>),
+    /// What a command in a pod gives on this channel without an end.
+    Flood(u8),
 }
 
 /// The file of a recording.

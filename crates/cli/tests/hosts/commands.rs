@@ -113,7 +113,7 @@ fn a_refusal_of_one_machine_keeps_all_from_writing() {
     let place = lab.data().display().to_string();
     let args = ["quick", "--hosts", "m1,m2", &place, "--engine", "native"];
     let (code, doc) = bench.json(&lab, &args);
-    assert_eq!((code, &doc["status"]), (Some(1), &"failed".into()), "{doc}");
+    assert_eq!((code, &doc["status"]), (Some(4), &"failed".into()), "{doc}");
     assert_eq!(failures(&doc)[0].1, "m2", "{doc}");
     assert_eq!(fs::read_dir(data[0].path()).unwrap().count(), 0);
     for (args, words) in [
@@ -130,6 +130,74 @@ fn a_refusal_of_one_machine_keeps_all_from_writing() {
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
         assert!(said(&refused).contains(words), "{words}: {refused:?}");
     }
+    (0..2).for_each(|place| nothing_left(&lab, place));
+}
+
+#[test]
+fn a_soak_and_a_plan_file_run_on_two_machines_at_once() {
+    let data = folders::<2>();
+    let lab = match lab(&data) {
+        Ok(lab) => lab,
+        Err(reason) => return skip("a_soak_and_a_plan_file_on_two_machines", &reason),
+    };
+    let bench = Bench::new();
+    let job = bench.job(&null_job(1));
+    let hosts = ["--hosts", "m1,m2"];
+    let soak = ["soak", &job, "--hours", "0.001", "--period", "1800ms"];
+    let (code, doc) = bench.json(&lab, &[&soak[..], &hosts].concat());
+    assert_eq!(code, Some(0), "{doc}");
+    let periods = doc["periods"].as_array().unwrap();
+    let iops = periods.iter().map(|it| it["iops"].as_f64().unwrap());
+    let iops: Vec<f64> = iops.collect();
+    assert_eq!(iops.len(), 2, "{doc}");
+    // Each machine is held at 200 a second: the sum of both, once.
+    assert!(
+        iops.iter().all(|iops| *iops > 250.0 && *iops < 450.0),
+        "{doc}"
+    );
+
+    let seen = lab.data();
+    let (m1, m2) = (seen.display(), seen.join("own"));
+    fs::create_dir(data[1].path().join("own")).unwrap();
+    let study = format!(
+        r#"
+engine = "native"
+hosts = ["m1", "m2"]
+assert = ["write-8k.write.n == 256", "write-8k.write.iops > 1T"]
+[target]
+path = "{m1}"
+[target.host.m2]
+path = "{}"
+[[step]]
+command = "touch ${{made}}"
+[[step]]
+for = {{ bs = ["4k", "8k"] }}
+[[step.step]]
+name = "write-${{bs}}"
+job = "w.fio"
+set = {{ bs = "${{bs}}" }}
+"#,
+        m2.display()
+    )
+    .replace("${made}", &format!("{m1}/made"));
+    fs::write(bench.0.path().join("study.toml"), study).unwrap();
+    fs::write(bench.0.path().join("w.fio"), "[w]\nrw=write\nsize=1m\n").unwrap();
+    let (code, doc) = bench.json(&lab, &["run", "study.toml"]);
+    assert_eq!(code, Some(7), "{doc}");
+    assert_eq!(sums(&doc), [("write-4k", 2), ("write-8k", 2)], "{doc}");
+    let holds = |at: usize| doc["assertions"][at]["holds"].as_bool();
+    assert_eq!((holds(0), holds(1)), (Some(true), Some(false)), "{doc}");
+    let is_there = |place: usize, name: &str| data[place].path().join(name).exists();
+    assert!(is_there(0, "w.0.0") && is_there(1, "own/w.0.0"));
+    assert!(is_there(0, "made") && is_there(1, "made") && !is_there(1, "w.0.0"));
+    let shown = bench
+        .command(&lab, &["plan", "study.toml"])
+        .output()
+        .unwrap();
+    assert!(said(&shown).contains("step: write-8k"), "{shown:?}");
+    let simulated = bench.command(&lab, &["run", "study.toml", "--engine", "sim"]);
+    let refused = { simulated }.output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     (0..2).for_each(|place| nothing_left(&lab, place));
 }
 

@@ -85,7 +85,7 @@ fn one_machine_under_two_names_takes_part_once() {
     };
     let same = ("same_host".to_owned(), "door2".to_owned());
     let (code, doc) = run(&[]);
-    assert_eq!((code, &doc["status"]), (Some(1), &"failed".into()), "{doc}");
+    assert_eq!((code, &doc["status"]), (Some(4), &"failed".into()), "{doc}");
     assert!(doc["jobs"].as_array().unwrap().is_empty(), "{doc}");
     let told = failures(&doc);
     assert_eq!((&told[0].0, &told[0].1), (&same.0, &same.1), "{told:?}");

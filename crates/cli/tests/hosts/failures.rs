@@ -161,7 +161,7 @@ fn a_device_that_one_machine_must_not_write_is_refused_there() {
     let text = format!("[a]\nfilename={target}\nrw=write\nbs=4k\nsize=64k\n");
     let job = bench.job(&text);
     let (code, doc) = bench.json(&lab, &["job", "run", &job, "--hosts", "m1,m2"]);
-    assert_eq!((code, &doc["status"]), (Some(1), &"failed".into()), "{doc}");
+    assert_eq!((code, &doc["status"]), (Some(4), &"failed".into()), "{doc}");
     let told = failures(&doc);
     assert_eq!(told.len(), 2, "{told:?}");
     let advice = |failure: &Value| failure["advice"].as_str().map(str::to_owned);

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fathom_testkit::{FaultFs, Lab, SmallFs, await_that, skip};
+use fathom_testkit::{FaultFs, Lab, ProgramUnderTest, SmallFs, await_that, skip};
 use serde_json::Value;
 use tempfile::TempDir;
 

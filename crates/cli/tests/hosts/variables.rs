@@ -32,10 +32,10 @@ fn values_go_to_machines_beside_the_job_file_as_it_was_written() {
         "m3": {"DIR": "/third"},
     });
     assert_eq!(doc["variables"], wanted);
-    let sent = doc["files"][0]["text"].as_str().unwrap();
+    let sent = doc["plan"]["files"][0]["text"].as_str().unwrap();
     assert_eq!(sent, text);
     for (args, words) in [
-        (["--var", "m4:DIR=x"], "m4 is none of the hosts"),
+        (["--var", "m4:DIR=x"], "m4 is not one of the hosts"),
         (["--var", "DRI=x"], "no job file names ${DRI}"),
     ] {
         let refused = run(&args).unwrap();
@@ -84,4 +84,26 @@ fn each_machine_replaces_what_the_driving_one_does_not_know() {
     let said = |(_, _, said): &(String, String, String)| said.contains("value of OWN cannot");
     assert!(told.len() == 2 && told.iter().all(said), "{told:?}");
     (0..2).for_each(|place| nothing_left(&lab, place));
+}
+
+/// A campaign's templates may name variables too.
+#[test]
+fn a_campaign_on_several_hosts_gives_each_its_own_value() {
+    let program = ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"));
+    program.good(&["init", "campaign"]);
+    program.good(&["config", "-C", "campaign", "defconfig", "debug-quick"]);
+    let as_it_is = ["DUT_FILENAME=/dev/nothing", "STEADY_STATE_PROVISIONING=n"];
+    program.good(&[&["config", "-C", "campaign", "set"], &as_it_is[..]].concat());
+    let template = program.path().join("campaign/templates/performance.fio");
+    let text = fs::read_to_string(&template).unwrap();
+    let text = text.replace("norandommap\n", "norandommap\ndescription=${NOTE}\n");
+    fs::write(&template, text).unwrap();
+    let vars = ["--var", "NOTE=all", "--var", "h2:NOTE=own"];
+    let run = ["run", "-C", "campaign", "--dry-run", "--json"];
+    let told = program.good(&[&run[..], &["--hosts", "h1,h2"], &vars].concat());
+    let doc: Value = serde_json::from_slice(&told.stdout).unwrap();
+    let of = |host: &str| doc["variables"][host]["NOTE"].clone();
+    assert_eq!((of("h1"), of("h2")), ("all".into(), "own".into()), "{doc}");
+    let alone = program.run(&[&run[..], &vars].concat());
+    assert_eq!(alone.status.code(), Some(2), "{alone:?}");
 }

@@ -4,7 +4,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use fathom_testkit::signal;
+use fathom_testkit::{signal, signal_until_it_ends};
 
 use super::*;
 
@@ -143,7 +143,7 @@ fn ended(mut child: Child, what: &str) -> (Option<i32>, String) {
 }
 
 /// Every command that waits for other machines over ssh.
-const COMMANDS: [&[&str]; 8] = [
+const COMMANDS: [&[&str]; 9] = [
     &["job", "run", "JOB", "--hosts", "h1,h2"],
     &["quick", "--hosts", "h1,h2"],
     &["quick", "--hosts", "h1,h2", "/x", "cleanup"],
@@ -159,6 +159,7 @@ const COMMANDS: [&[&str]; 8] = [
     &["quick", "user@h1", "/x", "cleanup"],
     &["status", "--host", "user@h1", "-C", "/x"],
     &["watch", "--host", "user@h1", "-C", "/x"],
+    &["resume", "--host", "user@h1", "-C", "/x"],
 ];
 
 #[test]
@@ -179,8 +180,17 @@ fn every_wait_for_another_machine_ends_at_a_signal() {
                     let what = format!("{args:?} {way} {signal_name}");
                     let run = played.start(args, way, "");
                     await_that(&what, || played.path("there").exists());
-                    signal(&run, signal_name);
-                    let (code, said) = ended(run, &what);
+                    // A run there is told of the first two.
+                    let has_begun = (args[0], *way) == ("resume", "silent_later");
+                    let (code, said) = if has_begun {
+                        let ended = signal_until_it_ends(run, signal_name);
+                        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+                        assert!(said.contains("fathom watch --host user@h1"), "{said}");
+                        (ended.status.code(), said)
+                    } else {
+                        signal(&run, signal_name);
+                        ended(run, &what)
+                    };
                     assert_eq!(code, Some(130), "{what}: {said}");
                     played.nothing_left(&what);
                     assert!(played.record_bytes() < 1 << 20, "{what}");

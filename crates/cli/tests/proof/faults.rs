@@ -5,10 +5,27 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fathom_testkit::{FaultFs, Op, await_that, deny, signal_until_it_ends, skip};
+use fathom_model::FailureKind;
+use fathom_testkit::{
+    FaultFs, FaultOp, ProgramUnderTest, await_that, deny, signal_until_it_ends, skip,
+};
 use serde_json::Value;
 
 use crate::proof::{Folder, document, stderr};
+
+/// A series that goes past failed writes.
+const GROUP: &str = r#"
+format = "fathom-quick-group"
+version = 1
+name = "faulty"
+size = "2M"
+runtime_s = 1
+options = ["fallocate=none", "continue_on_error=all"]
+native_aio = { Linux = "libaio" }
+[[series]]
+title = "writes"
+tests = [{ name = "1 file, writes", files = 1, engine = "sync", depth = 1, bs = "64k", rw = "write", init = true }]
+"#;
 
 const URING: &str =
     "[a]\nrw=randread\nioengine=io_uring\niodepth=8\nbs=1m\nsize=16m\nfilename=f\nnumjobs=2\n";
@@ -56,6 +73,7 @@ fn buffers_that_cannot_be_locked_are_used_unregistered() {
     assert_eq!(failure["kind"], "permission", "{failure}");
     let message = failure["message"].as_str().unwrap();
     assert!(message.contains("ulimit -l"), "{message}");
+    folder.advises(FailureKind::Permission.advice());
 }
 
 #[test]
@@ -118,14 +136,20 @@ fn a_run_ends_although_its_device_never_answers() {
             Ok(stalled) => stalled,
             Err(reason) => return skip(test, &reason),
         };
-        let file = stalled.path().join("f");
-        fs::write(&file, vec![1u8; 1 << 20]).unwrap();
+        // What the first run leaves behind keeps its file open for writing.
+        let files = ["first", "second"].map(|name| stalled.path().join(name));
+        for file in &files {
+            fs::write(file, vec![1u8; 1 << 20]).unwrap();
+        }
         stalled.delay(Duration::from_secs(600));
         let folder = Folder::new();
-        folder.job(&format!(
-            "[a]\nrw={rw}\nioengine={engine}\niodepth=4\ndirect=1\nsize=1m\nfilename={}\n",
-            file.display()
-        ));
+        let job = |file: &Path| {
+            folder.job(&format!(
+                "[a]\nrw={rw}\nioengine={engine}\niodepth=4\ndirect=1\nsize=1m\nfilename={}\n",
+                file.display()
+            ));
+        };
+        job(&files[0]);
         let begun = Instant::now();
         let (doc, code) = folder.document(&[], &["--engine=native", "--timeout=3s"]);
         // Not how long it takes, but that the device is not waited for.
@@ -137,6 +161,8 @@ fn a_run_ends_although_its_device_never_answers() {
             .map(|f| f["kind"].as_str().unwrap())
             .collect();
         assert_eq!(kinds, ["time_limit", "hung"], "{engine}");
+        folder.advises(FailureKind::TimeLimit.advice());
+        folder.advises(FailureKind::Hung.advice());
         let hung = failures[1]["message"].as_str().unwrap();
         assert!(hung.contains("of 4096 bytes at offset"), "{hung}");
         // The age is that of the I/O, not of the machine.
@@ -146,6 +172,7 @@ fn a_run_ends_although_its_device_never_answers() {
             "{hung}"
         );
 
+        job(&files[1]);
         let child = folder
             .command(&[], &["--engine=native", "--json"])
             .spawn()
@@ -161,6 +188,42 @@ fn a_run_ends_although_its_device_never_answers() {
             "{engine}"
         );
     }
+}
+
+/// fio's process waits in the kernel (state D) for what never comes: SIGKILL does not
+/// end it.
+#[test]
+fn a_process_of_fio_that_cannot_end_is_told_and_left_behind() {
+    let stalled = match FaultFs::new() {
+        Ok(stalled) => stalled,
+        Err(reason) => return skip("a_process_of_fio_that_cannot_end", &reason),
+    };
+    let file = stalled.path().join("f");
+    fs::write(&file, vec![1u8; 1 << 20]).unwrap();
+    stalled.hold_reads_from(1);
+    let folder = Folder::new();
+    let job = "[a]\nrw=randread\nioengine=psync\ndirect=1\nsize=1m\nfilename=";
+    folder.job(&format!("{job}{}\n", file.display()));
+    let child = folder.command(&[], &["--engine=fio", "--json"]).spawn();
+    await_that("it waits for its read", || stalled.held() > 0);
+    let (doc, code) = document(&signal_until_it_ends(child.unwrap(), "-INT"));
+    assert_eq!(
+        (code, &doc["status"]),
+        (130, &"interrupted".into()),
+        "{doc}"
+    );
+    let failures = doc["failures"].as_array().unwrap();
+    let hung = failures.iter().find(|failure| failure["kind"] == "hung");
+    let message = hung.unwrap()["message"].as_str().unwrap();
+    // Its guard says so of a process of it, and where the guard is late Fathom of fio.
+    let says = ["does not die", "did not die after SIGKILL"];
+    assert!(says.iter().any(|it| message.contains(it)), "{doc}");
+    // It is not said to be gone.
+    assert!(
+        failures.iter().all(|failure| failure["kind"] != "orphan"),
+        "{doc}"
+    );
+    folder.advises(FailureKind::Hung.advice());
 }
 
 #[test]
@@ -226,7 +289,7 @@ fn failed_reads_that_a_job_goes_past_come_to_the_same_verdict_with_both_engines(
     for engine in ["--engine=fio", "--engine=native"] {
         for (options, limit, code) in &cases {
             faulty.clear();
-            faulty.fail_from(Op::Read, 13, libc::EIO);
+            faulty.fail_from(FaultOp::Read, 13, libc::EIO);
             let folder = Folder::new();
             folder.job(&format!("{job}{options}"));
             let (doc, came) = folder.document(&[], &[&[engine], *limit].concat());
@@ -247,6 +310,68 @@ fn failed_reads_that_a_job_goes_past_come_to_the_same_verdict_with_both_engines(
             }
         }
     }
+}
+
+/// The same line for series and campaigns, whose points fail by it.
+#[test]
+fn a_limit_on_failed_ios_holds_for_series_and_campaigns_too() {
+    let test = "a_limit_on_failed_ios_holds_for_series_and_campaigns_too";
+    let faulty = match FaultFs::new() {
+        Ok(faulty) => faulty,
+        Err(reason) => return skip(test, &reason),
+    };
+    let program = ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"));
+    program.file("group.toml", GROUP);
+    let target = faulty.path().join("f");
+    fs::write(&target, vec![1u8; 1 << 20]).unwrap();
+    program.good(&["init", "campaign"]);
+    program.good(&["config", "-C", "campaign", "defconfig", "debug-quick"]);
+    let template = program.path().join("campaign/templates/performance.fio");
+    let text = fs::read_to_string(&template).unwrap();
+    fs::write(&template, text.replace("on_error=none", "on_error=all")).unwrap();
+    let dut = format!("DUT_FILENAME={}", target.display());
+    let set = ["config", "-C", "campaign", "set", &dut, "DUT_IOSIZE=64k"];
+    let small = [
+        "DUT_RUNTIME=200ms",
+        "DUT_TEST_MAX_IODEPTH=1",
+        "STEADY_STATE_PROVISIONING=n",
+    ];
+    program.good(&[&set[..], &small].concat());
+    let mount = faulty.path().to_str().unwrap();
+    let series = ["quick", "here", mount, "--group", "group.toml"];
+    let campaign = ["run", "-C", "campaign", "--again", "--only", "randread"];
+    for (command, op, from) in [
+        (&series[..], FaultOp::Write, 20),
+        (&campaign, FaultOp::Read, 3),
+    ] {
+        for (limit, code) in [
+            (None, 0),
+            (Some("--max-errors=100%"), 0),
+            (Some("--max-errors=2"), 1),
+        ] {
+            faulty.clear();
+            faulty.fail_from(op, from, libc::EIO);
+            let limit: Vec<&str> = limit.into_iter().collect();
+            let args = [command, &["--engine", "native"], &limit].concat();
+            let ended = program.run(&args);
+            let said = String::from_utf8_lossy(&ended.stdout).into_owned() + &stderr(&ended);
+            assert_eq!(ended.status.code(), Some(code), "{args:?}: {said}");
+            let told = said.contains("--max-errors allows 2");
+            assert_eq!(told, code == 1, "{args:?}: {said}");
+        }
+    }
+    // What goes on keeps it.
+    faulty.clear();
+    faulty.fail_from(FaultOp::Read, 3, libc::EIO);
+    let resumed = program.run(&[
+        "resume",
+        "-C",
+        "campaign",
+        "--retry-failed",
+        "--engine",
+        "native",
+    ]);
+    assert_eq!(resumed.status.code(), Some(1), "{resumed:?}");
 }
 
 #[test]

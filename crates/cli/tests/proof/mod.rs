@@ -59,6 +59,17 @@ impl Folder {
         runs
     }
 
+    /// That the last run says what to do.
+    pub(crate) fn advises(&self, advice: &str) {
+        let mut show = Command::new(env!("CARGO_BIN_EXE_fathom"));
+        let shown = show.arg("show").current_dir(self.path()).output().unwrap();
+        let said = String::from_utf8_lossy(&shown.stdout).into_owned() + &stderr(&shown);
+        assert!(
+            said.contains(&format!("to do: {advice}")),
+            "{advice}: {said}"
+        );
+    }
+
     /// The document of a run on an engine and its exit code.
     pub(crate) fn document(&self, under: &[String], options: &[&str]) -> (Value, i32) {
         document(&self.run(under, &[&["--json"], options].concat()))

@@ -178,11 +178,13 @@ fn a_dry_run_shows_every_command_of_every_drive_and_touches_nothing() {
     }
     let (document, _) = lab.json(&[&args[..], &["--json"]].concat());
     assert_eq!(document["schema"], "fathom.dry-run/1");
-    let jobs = &document["drives"][1]["stages"][0]["job_files"][0];
-    assert!(
-        jobs.as_str().unwrap().contains("/dev/nvme1n1"),
-        "{document:#}"
-    );
+    assert_eq!(document["drives"][1]["workload"], "random");
+    let mut steps = document["steps"].as_array().unwrap().iter();
+    let first = steps.find(|step| step["device"] == "/dev/nvme1n1");
+    let first = first.unwrap_or_else(|| panic!("{document:#}"));
+    assert_eq!(first["name"], "fill-seq-1");
+    let job = first["job_file"].as_str().unwrap();
+    assert!(job.contains("/dev/nvme1n1"), "{document:#}");
     assert!(lab.records().is_empty());
 }
 

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use fathom_testkit::{LoopDevice, Program, Zram};
+use fathom_testkit::{LoopDevice, ProgramUnderTest, Zram};
 pub use fathom_testkit::{await_that, signal};
 use serde_json::Value;
 
@@ -13,19 +13,19 @@ use serde_json::Value;
 pub const DRIVE_BYTES: u64 = 32 << 20;
 
 /// A campaign with the debug settings, and a home for ledgers.
-pub struct Lab(Program);
+pub struct Lab(ProgramUnderTest);
 
 impl Deref for Lab {
-    type Target = Program;
+    type Target = ProgramUnderTest;
 
-    fn deref(&self) -> &Program {
+    fn deref(&self) -> &ProgramUnderTest {
         &self.0
     }
 }
 
 impl Lab {
     pub fn new() -> Self {
-        let lab = Self(Program::new(env!("CARGO_BIN_EXE_fathom")));
+        let lab = Self(ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom")));
         lab.good(&["init", "."]);
         lab.good(&["config", "defconfig", "debug-quick"]);
         lab

@@ -11,6 +11,7 @@ use crate::quick::support::{
     Ended, Place, SECOND, SMALL_GROUP, await_that, programs_without, script, signal,
 };
 
+const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n";
 const SERIES: [&str; 6] = [
     "Testgroup \"small (GROUP)\"",
     "===   write series    ===",
@@ -42,7 +43,7 @@ fn a_run_prints_its_lines_and_is_recorded() {
     assert!(!ended.stdout.contains('\x1b'), "colours only on a terminal");
     assert_eq!(ended.stderr, "");
     let tag = fs::read_to_string(place.test_folder().join("CACHEDIR.TAG")).unwrap();
-    assert_eq!(tag, "Signature: 8a477f597d28d172789f06886806bc55\n");
+    assert_eq!(tag, TAG);
     let log = place.log();
     assert!(
         log.contains("\"complete\"") && log.contains(SECOND),
@@ -330,6 +331,103 @@ fn a_folder_in_use_is_refused_a_second_run() {
     Ended::of(first.wait_with_output().unwrap()).code(130);
 }
 
+/// A run of the small group here, with more words.
+fn small<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["quick", "here", "target", "--group", "small.toml"], more].concat()
+}
+
+#[test]
+fn a_dry_run_shows_every_test_and_changes_nothing() {
+    let place = Place::new();
+    let shown = place.run(&small(&["--engine", "fio", "--dry-run"])).code(0);
+    let head = format!("# {SECOND}: {SECOND}, 1.0 s\n");
+    shown.says(&head).says("fathom-runs/RUN/jobs/03.fio");
+    let args = small(&["--engine", "native", "--dry-run", "--json"]);
+    let document = place.run(&args).code(0).json();
+    assert_eq!(document["schema"], "fathom.dry-run/1");
+    assert_eq!(document["engine"], "native");
+    assert_eq!(document["steps"].as_array().unwrap().len(), 3);
+    let job = document["steps"][1]["job_file"].as_str().unwrap();
+    assert!(job.starts_with(&format!("[{SECOND}]\n")), "{job}");
+    assert!(!place.test_folder().exists() && place.records().is_empty());
+}
+
+#[test]
+fn a_dry_run_on_several_machines_shows_what_they_are_sent() {
+    let place = Place::new();
+    let args = ["quick", "--hosts", "m1,m2", "--max-time", "1h"];
+    let args = [&args[..], &["--max-written", "1G", "--dry-run"]].concat();
+    let shown = place.run(&args).code(0);
+    let limits = "--max-time=3600000000us --max-written=1073741824";
+    shown.says("ssh m2 fathom quick").says(limits);
+}
+
+#[test]
+fn a_limit_ends_a_series_and_resume_goes_on() {
+    let place = Place::new();
+    let spent = place.run(&small(&["--max-written", "1M"])).code(1);
+    spent
+        .complains("the run stopped: ")
+        .complains("than the 1 MiB that may be")
+        .says("2 not run");
+    assert!(place.log().contains("\"interrupted\""));
+    place
+        .run(&["resume", "--max-written", "1T"])
+        .code(0)
+        .says("1 of 1")
+        .says("2 of 2");
+    assert_eq!(place.log().matches("\"step_ended\"").count(), 3);
+    place
+        .run(&["resume"])
+        .code(0)
+        .complains("Nothing is left to do");
+    fs::remove_dir_all(&place.records()[0]).unwrap();
+    // The second test alone takes as long.
+    place
+        .run(&small(&["--max-time", "1s"]))
+        .code(1)
+        .complains("would end after the time limit of 1.0 s")
+        .says("2 files, seq 64k writes: ");
+}
+
+#[test]
+fn what_a_series_cannot_be_told_is_refused_with_the_reason() {
+    let place = Place::new();
+    let refused = |args: &[&str], code, why| {
+        place.run(args).code(code).complains(why);
+    };
+    let files = "a quick series writes to files only";
+    refused(&small(&["--destroy", "sda"]), 2, files);
+    let simulated = "a simulated device has none";
+    refused(&small(&["--engine", "sim"]), 2, simulated);
+    refused(&small(&["--sim", "drive.toml"]), 2, simulated);
+    let there = "--dry-run is for this machine";
+    refused(&["quick", "bench1", "--dry-run"], 2, there);
+    fs::create_dir(place.test_folder()).unwrap();
+    fs::write(place.test_folder().join("CACHEDIR.TAG"), TAG).unwrap();
+    let cleanup = ["quick", "here", "target", "cleanup", "--dry-run"];
+    refused(&cleanup, 3, "cleanup has no dry run");
+    assert!(place.test_folder().join("CACHEDIR.TAG").exists());
+    assert!(place.records().is_empty());
+}
+
+#[test]
+fn a_fio_that_is_named_is_the_one_that_runs() {
+    let place = Place::new();
+    let fio = place.path().join("my-fio");
+    script(place.path(), "my-fio", "exec fio \"$@\"");
+    let args = small(&["--engine", "fio", "--dry-run", "--fio"]);
+    let named = fio.to_str().unwrap();
+    place
+        .run(&[&args[..], &[named]].concat())
+        .code(0)
+        .says(&format!("\n{named} "));
+    place
+        .run(&[&args[..], &["/bin/true"]].concat())
+        .code(5)
+        .complains("/bin/true is no fio that starts on ");
+}
+
 #[test]
 fn a_file_system_without_room_or_read_only_is_refused() {
     let small = match SmallFs::new(32 << 20, "") {
@@ -410,8 +508,11 @@ fn a_missing_fio_is_installed_or_refused_or_not_needed() {
     place
         .run(&with_fio)
         .code(5)
-        .complains("apt-get, dnf, yum and pkg");
+        .complains("apt-get, dnf, yum or pkg");
     script(&farm, "dnf", "echo \"dnf was asked: $*\" >&2; exit 1");
+    let shown = place.run(&[&args[..], &["--dry-run"]].concat()).code(0);
+    let shown = shown.complains("a dry run does not install it");
+    assert!(!shown.stderr.contains("dnf was asked"), "{}", shown.stderr);
     place
         .run(&args)
         .code(0)

@@ -305,6 +305,19 @@ fn a_host_that_cannot_start_fathom_is_driven_by_its_own_fio() {
 }
 
 #[test]
+fn a_limit_ends_the_series_there_too() {
+    for mode in BOTH_MODES {
+        let there = there_or_skip!("a_limit_ends_the_series_there_too", Place::new(), &[]);
+        let target = there.place.target();
+        let args = [&there.quick(&target, mode)[..], &["--max-written", "1M"]].concat();
+        let ended = there.place.run(&args).code(1);
+        ended.complains("than the 1 MiB that may be");
+        assert!(there.place.log().contains("\"interrupted\""), "{mode}");
+        there.wait_for_nothing_left();
+    }
+}
+
+#[test]
 fn an_interrupt_ends_the_other_side_too() {
     for mode in BOTH_MODES {
         let there = there_or_skip!("an_interrupt_ends_the_other_side_too", Place::new(), &[]);

@@ -21,6 +21,8 @@ fn record(runs: &Path, nodes: usize) -> PathBuf {
     let dir = runs.join("20270115T080000Z-seq");
     fs::create_dir_all(&dir).unwrap();
     let header = Header {
+        // Without checks.
+        version: 1,
         started_ms: START_MS,
         ..header("seq", "cluster seq")
     };

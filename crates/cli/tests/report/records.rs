@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fathom_model::environment::{BlockDevice, Target};
 use fathom_model::{
     Direction, DirectionResult, Environment, Event, Failure, FailureKind, Histogram, JobResult,
-    Latency, Point, Results, RunStatus, Sample,
+    Latency, Outcome, Point, Results, RunStatus, Sample,
 };
 use fathom_record::{Header, Writer};
 
@@ -173,6 +173,8 @@ fn measure(
     if fails {
         let failure = Failure::new(FailureKind::Io, format!("input/output error {HOSTILE}"));
         append(Event::Failure(failure.about("nvme0n1").with_errno(5)));
+        let outcome = Outcome::Failed;
+        append(Event::StepEnded { outcome });
         return;
     }
     let mut job = job(HOSTILE, figures(iops * 0.7, mean_ns, seconds * 1000));
@@ -180,7 +182,12 @@ fn measure(
         job.write = Some(figures(iops * 0.3, mean_ns * 0.4, seconds * 1000));
     }
     append(finished(vec![job]));
+    append(STEP_ENDED);
 }
+
+pub const STEP_ENDED: Event = Event::StepEnded {
+    outcome: Outcome::Complete,
+};
 
 pub fn begin(append: &mut impl FnMut(Event), names: &[&str]) {
     append(Event::EngineStarted {

@@ -1,10 +1,11 @@
 //! What a person sees: the screen of a run, status and watch, here and over ssh.
 
 use std::path::{Path, PathBuf};
+use std::process::Child;
 
-use fathom_testkit::{Sshd, Tmux, skip};
+use fathom_testkit::{LoopDevice, Sshd, Tmux, signal_until_it_ends, skip};
 
-use crate::running::support::{Campaign, await_that, signal};
+use crate::running::support::{Campaign, await_that, signal, stderr};
 
 const RUN: [&str; 5] = ["run", "--engine", "sim", "--sim", "sim.toml"];
 
@@ -28,7 +29,7 @@ fn the_screen_shows_the_campaign_the_point_and_what_happened() {
     let marked = |line: &str| line.ends_with("sim  SIMULATION: no device is measured");
     assert!(screen.lines().any(marked), "{screen}");
     tmux.press(&["C-c"]);
-    let screen = tmux.wait_for("fathom resume goes on");
+    let screen = tmux.wait_for("fathom resume continues");
     assert!(screen.contains("interrupted"), "{screen}");
     assert!(
         !screen.contains("━━  ━━"),
@@ -51,6 +52,76 @@ fn lines_of_the_screen_keep_to_a_window_that_became_narrower() {
     tmux.resize(80, 30);
     let short = |line: &str| line.contains("✓ …") && line.contains("clat");
     tmux.wait_until("names are shortened", |screen| screen.lines().any(short));
+}
+
+/// Starts a run in a narrow window and `watch` in another; gives what they show.
+fn live_and_watched(dir: &Path, run: &str, words: &[&str]) -> Result<[(Tmux, String); 2], String> {
+    let fathom = env!("CARGO_BIN_EXE_fathom");
+    let shown = |command: &str| {
+        let command = format!("HOME=. XDG_STATE_HOME=. {fathom} {command}; sleep 60");
+        let tmux = Tmux::start(50, 40, dir, &command)?;
+        let all = |screen: &str| words.iter().all(|words| screen.contains(words));
+        let screen = tmux.wait_until(&words.join(", "), all);
+        Ok::<_, String>((tmux, screen))
+    };
+    Ok([shown(run)?, shown("watch")?])
+}
+
+#[test]
+fn a_snia_test_shows_the_same_to_who_runs_and_who_watches_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let sim = "format = \"fathom-sim-device\"\nversion = 1\npace_ms = 30\n";
+    std::fs::write(dir.path().join("sim.toml"), sim).unwrap();
+    let run =
+        "snia latency /dev/nothing --debug --cell 3s --histogram 40m --engine sim --sim sim.toml";
+    let words = [
+        "snia latency (simulated) on /dev/nothing, sim\nSIMULATION: no device is measured\n",
+        "  4/5  ",
+        " left at least\n",
+        "\nnot a SNIA test, not certified or endorsed by\nSNIA.\n",
+        "\n0/100 4k ",
+        " (data ",
+        "\nsteady\n",
+        "\nstage 5 of 5: Latency: histogram of 0/100 4k for …\n",
+        "\nlatency/histogram/0-100/4k  ",
+        "\nwrite ",
+        " ✓ Latency: round 2  ",
+    ];
+    if let Err(reason) = live_and_watched(dir.path(), run, &words) {
+        skip(
+            "a_snia_test_shows_the_same_to_who_runs_and_who_watches_it",
+            &reason,
+        );
+    }
+}
+
+#[test]
+fn priorities_show_the_same_to_who_runs_and_who_watches_them() {
+    let name = "priorities_show_the_same_to_who_runs_and_who_watches_them";
+    let disk = match LoopDevice::new(16 << 20) {
+        Ok(disk) => disk,
+        Err(reason) => return skip(name, &reason),
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let dev = disk.path().display();
+    let run = format!(
+        "prio --dev {dev} --baseline --bs 4k --ramptime 0 --runtime 600 --qds '1 2' --engine native --outdir out"
+    );
+    let device = format!(" on {dev}, native\n");
+    let words = [&device, "  0/2  ", "\nbaseline/1\n", "s left\n", "\nread "];
+    let [(live, screen), _watch] = match live_and_watched(dir.path(), &run, &words) {
+        Ok(both) => both,
+        Err(reason) => return skip(name, &reason),
+    };
+    // Its lines stay above.
+    let lines = "Running baseline workload\n  QD=1...\nprio-";
+    assert!(screen.contains(lines), "{screen}");
+    live.press(&["C-c"]);
+    let screen = live.wait_for("QD 1 was interrupted");
+    assert!(
+        !screen.contains('━'),
+        "nothing of the screen is left: {screen}"
+    );
 }
 
 #[test]
@@ -108,32 +179,110 @@ fn status_and_watch_of_another_host() {
     let campaign = Campaign::simulated("");
     campaign.good(&RUN);
     let folder = campaign.path().to_str().unwrap();
-    let there = |verb: &str, program: &str| {
-        let args = [
-            verb,
-            "--host",
-            sshd.host(),
-            "-C",
-            folder,
-            "--program",
-            program,
-            "--json",
-        ];
-        let mut command = campaign.command(&args);
+    let runs = campaign.path().join("fathom-runs");
+    let there = |args: &[&str], program: &str| {
+        let host = ["--host", sshd.host(), "--program", program, "--json"];
+        let mut command = campaign.command(&[args, &host].concat());
         command
             .env("FATHOM_SSH", sshd.command())
             .current_dir(Path::new("/"));
         command.output().unwrap()
     };
+    let fathom = env!("CARGO_BIN_EXE_fathom");
+    let document = |args: &[&str]| -> serde_json::Value {
+        let output = there(args, fathom);
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
     for verb in ["status", "watch"] {
-        let output = there(verb, env!("CARGO_BIN_EXE_fathom"));
-        let doc: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let doc = document(&[verb, "-C", folder]);
         assert_eq!(
             (&doc["status"], &doc["done"]),
             (&"complete".into(), &78.into())
         );
     }
-    let missing = there("status", "/no/such/fathom");
-    assert_eq!(missing.status.code(), Some(5), "{missing:?}");
-    assert!(crate::running::support::stderr(&missing).contains("--program"));
+    let listed = document(&["--runs", runs.to_str().unwrap(), "runs"]);
+    assert_eq!(listed["runs"][0]["status"], "complete");
+    assert_eq!(
+        document(&["restore", "--list"])["schema"],
+        "fathom.restore/1"
+    );
+    for verb in ["status", "resume"] {
+        let missing = there(&[verb], "/no/such/fathom");
+        assert_eq!(missing.status.code(), Some(5), "{missing:?}");
+        assert!(stderr(&missing).contains("--program"));
+    }
+}
+
+/// A campaign that was interrupted, and a host that is this machine.
+fn interrupted_there() -> Result<(Sshd, Campaign), String> {
+    let sshd = Sshd::new(&[])?;
+    let campaign = Campaign::simulated("pace_ms = 30\n");
+    let run = campaign.start(&RUN);
+    await_that("a point is done", || !campaign.done().is_empty());
+    signal_until_it_ends(run, "-INT");
+    Ok((sshd, campaign))
+}
+
+/// Goes on with it on that host, and waits until it does.
+fn resumed_there(sshd: &Sshd, campaign: &Campaign, more: &[&str]) -> Child {
+    let folder = campaign.path().to_str().unwrap();
+    let runs = campaign.path().join("fathom-runs");
+    let program = env!("CARGO_BIN_EXE_fathom");
+    let args = ["resume", "--host", sshd.host(), "--program", program];
+    let of = ["-C", folder, "--runs", runs.to_str().unwrap()];
+    let resumes = || {
+        let events = campaign.events();
+        let resumed = events.iter().filter(|it| it["event"] == "resumed");
+        resumed.count()
+    };
+    let before = resumes();
+    let mut command = campaign.command(&[&args[..], &of, more].concat());
+    let child = command.env("FATHOM_SSH", sshd.command()).spawn().unwrap();
+    await_that("it goes on", || resumes() > before);
+    child
+}
+
+#[test]
+fn a_run_that_is_resumed_on_another_host_is_told_of_signals_and_tells_its_end() {
+    let name = "a_run_that_is_resumed_on_another_host_is_told_of_signals_and_tells_its_end";
+    let (sshd, campaign) = match interrupted_there() {
+        Ok(there) => there,
+        Err(reason) => return skip(name, &reason),
+    };
+    let stopped = signal_until_it_ends(resumed_there(&sshd, &campaign, &[]), "-INT");
+    assert_eq!(stopped.status.code(), Some(130), "{stopped:?}");
+    let told = String::from_utf8_lossy(&stopped.stdout);
+    assert!(told.contains("fathom resume continues"), "{stopped:?}");
+    assert_eq!(campaign.status()["status"], "interrupted");
+    let whole = resumed_there(&sshd, &campaign, &["--json"]).wait_with_output();
+    let whole = whole.unwrap();
+    assert!(whole.status.success(), "{whole:?}");
+    let document: serde_json::Value = serde_json::from_slice(&whole.stdout).unwrap();
+    assert_eq!(document["status"], "complete");
+}
+
+#[test]
+fn a_run_that_is_resumed_on_another_host_goes_on_when_the_connection_is_lost() {
+    let name = "a_run_that_is_resumed_on_another_host_goes_on_when_the_connection_is_lost";
+    for hangs_up in [false, true] {
+        let (sshd, campaign) = match interrupted_there() {
+            Ok(there) => there,
+            Err(reason) => return skip(name, &reason),
+        };
+        let run = resumed_there(&sshd, &campaign, &[]);
+        match hangs_up {
+            // The terminal here is gone.
+            true => signal(&run, "-HUP"),
+            false => sshd.kill_sessions(),
+        }
+        let lost = run.wait_with_output().unwrap();
+        if !hangs_up {
+            assert_eq!(lost.status.code(), Some(5), "{lost:?}");
+            let told = stderr(&lost);
+            assert!(told.contains("to do: fathom watch --host bench1"), "{told}");
+        }
+        await_that("it ends there", || campaign.status()["status"] != "running");
+        assert_eq!(campaign.status()["status"], "complete");
+    }
 }

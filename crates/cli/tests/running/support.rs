@@ -7,17 +7,17 @@ use std::ops::Deref;
 use std::path::Path;
 use std::process::Output;
 
-use fathom_testkit::Program;
+use fathom_testkit::ProgramUnderTest;
 pub use fathom_testkit::{await_that, signal};
 use serde_json::Value;
 
 /// A campaign made by `fathom init` with the debug setting.
-pub struct Campaign(Program);
+pub struct Campaign(ProgramUnderTest);
 
 impl Deref for Campaign {
-    type Target = Program;
+    type Target = ProgramUnderTest;
 
-    fn deref(&self) -> &Program {
+    fn deref(&self) -> &ProgramUnderTest {
         &self.0
     }
 }
@@ -25,7 +25,7 @@ impl Deref for Campaign {
 impl Campaign {
     /// On `dut`, points up to a depth of `depth_max` that take `runtime`.
     pub fn new(dut: &Path, depth_max: u32, runtime: &str) -> Self {
-        let mut program = Program::new(env!("CARGO_BIN_EXE_fathom"));
+        let mut program = ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"));
         program.set("DEV", dut);
         let campaign = Self(program);
         campaign.good(&["init", "."]);
@@ -94,8 +94,9 @@ impl Campaign {
             match (kind, &mut open) {
                 ("finished", Some((_, figures))) => *figures = true,
                 ("failure", _) => open = None,
-                ("step" | "ended", _) => {
-                    let whole = event["status"] != "interrupted";
+                ("step" | "step_ended" | "ended", _) => {
+                    let how = [&event["status"], &event["outcome"]];
+                    let whole = how.iter().all(|how| *how != "interrupted");
                     if let Some((id, true)) = open.take().filter(|_| whole) {
                         done.insert(id);
                     }

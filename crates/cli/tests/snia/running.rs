@@ -266,6 +266,17 @@ fn what_may_not_be_or_costs_too_much_is_refused_before_anything_runs() {
     let saturate = ["snia", "wsat", device, "--max-written", "1M"];
     let saturate = [&saturate[..], &["--debug", "--destroy", &words]].concat();
     refused(&saturate, 4, "--max-written");
+    // Four times its 64 MiB, and a second of the histogram, however fast or slow it
+    // is; what the slowest disk has to write is less than six hours' work.
+    let costs = ["snia", "wsat", device, "--dry-run", "--destroy", &words];
+    let bound = ["--write-speed", "64M", "--histogram", "1s"];
+    let costs = stderr(&place.run(&[&costs[..], &bound].concat()));
+    let worst = costs.lines().find(|line| line.contains("never steady"));
+    let worst = worst.unwrap_or_else(|| panic!("{costs}"));
+    assert!(
+        worst.contains("24 stages") && worst.contains("324 MiB at most"),
+        "{worst}"
+    );
     let range = ["snia", "iops", device, "--range", "1g", "--destroy", &words];
     refused(&range, 3, "larger than the device");
     assert!(!place.path().join("fathom-runs").exists());
@@ -293,9 +304,16 @@ fn the_plan_and_every_command_are_shown(place: &Place, device: &str, words: &str
         .iter()
         .map(|step| step["name"].as_str().unwrap())
         .collect();
-    assert!(
-        names.contains(&"throughput/1024k/purge") && names.contains(&"throughput/128k/round-05")
-    );
+    assert!(names.contains(&"throughput/1024k/purge"));
+    // Each job of a round is a step.
+    let mut steps = doc["steps"].as_array().unwrap().iter();
+    let round: Vec<&str> = steps
+        .by_ref()
+        .filter(|step| step["name"] == "throughput/128k/round-05")
+        .map(|step| step["job_file"].as_str().unwrap())
+        .collect();
+    assert_eq!(round.len(), 2, "{round:?}");
+    assert!(round[0].contains("rw=read") && round[1].contains("rw=write"));
     assert!(
         stderr(&dry).contains("steady as soon as it can be"),
         "{}",

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output};
 
-use fathom_testkit::{LoopDevice, Program, await_that};
+use fathom_testkit::{LoopDevice, ProgramUnderTest, await_that};
 use serde_json::Value;
 
 /// Size of the devices.
@@ -13,16 +13,16 @@ pub const BYTES: u64 = 64 << 20;
 
 /// Where tests run.
 pub struct Place {
-    program: Program,
+    program: ProgramUnderTest,
     pub device: PathBuf,
     bytes: u64,
     _loop: Option<LoopDevice>,
 }
 
 impl Deref for Place {
-    type Target = Program;
+    type Target = ProgramUnderTest;
 
-    fn deref(&self) -> &Program {
+    fn deref(&self) -> &ProgramUnderTest {
         &self.program
     }
 }
@@ -40,7 +40,7 @@ impl Place {
     /// That device, of so many bytes.
     pub fn on(device: &Path, bytes: u64) -> Self {
         Self {
-            program: Program::new(env!("CARGO_BIN_EXE_fathom")),
+            program: ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom")),
             device: device.to_owned(),
             bytes,
             _loop: None,

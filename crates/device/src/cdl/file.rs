@@ -6,11 +6,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Bound, DESCRIPTORS, Descriptor, Guideline, Kind, Page, Policy, Unit};
+use super::{Bound, CdlPage, CdlUnit, DESCRIPTORS, Descriptor, Guideline, Page, Policy};
 
 /// What is wrong in a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct CdlFault {
     /// The line, counted from 1.
     pub line: u32,
     /// A sentence without a full stop.
@@ -29,18 +29,18 @@ pub enum FileError {
         source: io::Error,
     },
     /// Its text is wrong; every fault is named.
-    #[error("{}", Listed(path, faults))]
+    #[error("{}", CdlListed(path, faults))]
     Faults {
         /// The file.
         path: PathBuf,
         /// In the order of lines; never empty.
-        faults: Vec<Fault>,
+        faults: Vec<CdlFault>,
     },
 }
 
-struct Listed<'f>(&'f Path, &'f [Fault]);
+struct CdlListed<'f>(&'f Path, &'f [CdlFault]);
 
-impl fmt::Display for Listed<'_> {
+impl fmt::Display for CdlListed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         for (place, fault) in self.1.iter().enumerate() {
             let end = if place == 0 { "" } else { "\n" };
@@ -72,29 +72,29 @@ pub fn read(path: &Path) -> Result<Page, FileError> {
 }
 
 /// A value with its line.
-type Entry<'t> = (u32, &'t str);
+type CdlEntry<'t> = (u32, &'t str);
 
 /// Lines of a block by their keys; the block's own line.
 #[derive(Default)]
-struct Block<'t> {
+struct CdlBlock<'t> {
     line: u32,
-    entries: BTreeMap<&'t str, Entry<'t>>,
+    entries: BTreeMap<&'t str, CdlEntry<'t>>,
 }
 
 #[derive(Default)]
-struct Reader<'t> {
-    head: Block<'t>,
+struct CdlReader<'t> {
+    head: CdlBlock<'t>,
     /// Descriptors by number.
-    blocks: BTreeMap<u8, Block<'t>>,
-    faults: Vec<Fault>,
+    blocks: BTreeMap<u8, CdlBlock<'t>>,
+    faults: Vec<CdlFault>,
 }
 
 /// Reads the text of a page file. What follows a `#` is a comment.
 ///
 /// # Errors
 /// Every fault, in the order of lines.
-pub fn parse(text: &str) -> Result<Page, Vec<Fault>> {
-    let mut reader = Reader::default();
+pub fn parse(text: &str) -> Result<Page, Vec<CdlFault>> {
+    let mut reader = CdlReader::default();
     reader.head.line = 1;
     reader.lines(text);
     let page = reader.page();
@@ -105,10 +105,10 @@ pub fn parse(text: &str) -> Result<Page, Vec<Fault>> {
     }
 }
 
-impl<'t> Reader<'t> {
+impl<'t> CdlReader<'t> {
     fn fault(&mut self, line: u32, what: impl Into<String>) {
         let what = what.into();
-        self.faults.push(Fault { line, what });
+        self.faults.push(CdlFault { line, what });
     }
 
     fn lines(&mut self, text: &'t str) {
@@ -158,9 +158,9 @@ impl<'t> Reader<'t> {
             );
             return None;
         };
-        let block = Block {
+        let block = CdlBlock {
             line,
-            ..Block::default()
+            ..CdlBlock::default()
         };
         if let Some(before) = self.blocks.insert(number, block) {
             let what = format!("descriptor {number} begins on line {} already", before.line);
@@ -172,28 +172,28 @@ impl<'t> Reader<'t> {
     fn page(&mut self) -> Page {
         let head = std::mem::take(&mut self.head);
         let kind = match head.entries.get("cdlp") {
-            Some(&(line, name)) => Kind::of_name(name).unwrap_or_else(|| {
+            Some(&(line, name)) => CdlPage::of_name(name).unwrap_or_else(|| {
                 self.fault(line, format!("the page '{name}' is neither T2A nor T2B"));
-                Kind::T2a
+                CdlPage::T2a
             }),
             None => {
                 self.fault(head.line, "there is no 'cdlp: T2A' or 'cdlp: T2B'");
-                Kind::T2a
+                CdlPage::T2a
             }
         };
         let mut page = Page::empty(kind);
         match (kind, head.entries.get("perf-vs-duration-guideline")) {
-            (Kind::T2a, None) => self.fault(head.line, "there is no perf-vs-duration-guideline"),
-            (Kind::T2b, None) => {}
-            (Kind::T2b, Some(&(line, _))) => {
+            (CdlPage::T2a, None) => self.fault(head.line, "there is no perf-vs-duration-guideline"),
+            (CdlPage::T2b, None) => {}
+            (CdlPage::T2b, Some(&(line, _))) => {
                 self.fault(line, "only page T2A has a perf-vs-duration-guideline");
             }
-            (Kind::T2a, Some(&entry)) => {
+            (CdlPage::T2a, Some(&entry)) => {
                 let code = self.number("perf-vs-duration-guideline", entry, 0xf);
                 page.guideline = Guideline(code as u8);
                 if page.guideline.percent().is_none() {
                     let what =
-                        format!("perf-vs-duration-guideline {code:#x} is none of 0x0 to 0xc");
+                        format!("perf-vs-duration-guideline {code:#x} is not one of 0x0 to 0xc");
                     self.fault(entry.0, what);
                 }
             }
@@ -208,13 +208,13 @@ impl<'t> Reader<'t> {
         page
     }
 
-    fn limits(&mut self, block: &Block<'t>) -> Descriptor {
+    fn limits(&mut self, block: &CdlBlock<'t>) -> Descriptor {
         let mut descriptor = Descriptor::default();
         if let Some(entry) = self.entry(block, "t2cdlunits") {
-            let unit = Unit(self.number("t2cdlunits", entry, 0xf) as u8);
+            let unit = CdlUnit(self.number("t2cdlunits", entry, 0xf) as u8);
             if unit.ns().is_none() {
                 let what = format!(
-                    "t2cdlunits {:#x} is none of 0x0 (none), 0x6 (500 ns), 0x8 (1 us), 0xa (10 ms), 0xe (500 ms)",
+                    "t2cdlunits {:#x} is not one of 0x0 (none), 0x6 (500 ns), 0x8 (1 us), 0xa (10 ms), 0xe (500 ms)",
                     unit.0
                 );
                 self.fault(entry.0, what);
@@ -237,7 +237,7 @@ impl<'t> Reader<'t> {
                 if !bound.policies().contains(&code) {
                     let named = |code: &u8| format!("{code:#x} ({})", Policy(*code));
                     let these: Vec<String> = bound.policies().iter().map(named).collect();
-                    let what = format!("{key} {code:#x} is none of {}", these.join(", "));
+                    let what = format!("{key} {code:#x} is not one of {}", these.join(", "));
                     self.fault(entry.0, what);
                 }
                 descriptor.limit_mut(bound).policy = Policy(code);
@@ -246,7 +246,7 @@ impl<'t> Reader<'t> {
         descriptor
     }
 
-    fn entry(&mut self, block: &Block<'t>, key: &str) -> Option<Entry<'t>> {
+    fn entry(&mut self, block: &CdlBlock<'t>, key: &str) -> Option<CdlEntry<'t>> {
         let entry = block.entries.get(key).copied();
         if entry.is_none() {
             self.fault(block.line, format!("this descriptor has no {key}"));
@@ -255,7 +255,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A number, in hexadecimal with `0x`; a fault and 0 when it is none.
-    fn number(&mut self, key: &str, (line, text): Entry, max: u16) -> u16 {
+    fn number(&mut self, key: &str, (line, text): CdlEntry, max: u16) -> u16 {
         let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
         let number = match digits {
             Some(digits) => u64::from_str_radix(digits, 16),
@@ -294,7 +294,7 @@ fn descriptor_keys() -> impl Iterator<Item = &'static str> {
 #[must_use]
 pub fn render(page: &Page) -> String {
     let mut text = format!("cdlp: {}\n\n", page.kind);
-    if page.kind == Kind::T2a {
+    if page.kind == CdlPage::T2a {
         let _ = writeln!(
             text,
             "perf-vs-duration-guideline: {:#x}\n",

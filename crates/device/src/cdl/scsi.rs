@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::wire::{self, BYTES, NotAPage};
-use super::{Kind, Page};
-use crate::command::{Command, Data, Issue, Reply};
+use super::{CdlPage, Page};
+use crate::command::{Command, CommandData, Issue, Reply};
 
 /// These commands move no data of the medium; the kernel allows its own as much
 /// (`SD_TIMEOUT`, drivers/scsi/sd.h).
@@ -43,7 +43,7 @@ pub enum ScsiError {
     #[error("the disk did not take page {kind} as it is: {}", differences.join("; "))]
     Other {
         /// The page.
-        kind: Kind,
+        kind: CdlPage,
         /// How it differs.
         differences: Vec<String>,
     },
@@ -78,7 +78,7 @@ fn give(
     disk: &Path,
     what: &str,
     cdb: &[u8],
-    data: Data,
+    data: CommandData,
 ) -> Result<Reply, ScsiError> {
     let command = Command::Scsi {
         cdb: cdb.to_vec(),
@@ -112,11 +112,11 @@ fn give(
 
 /// Which page limits a command, as the disk reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limits {
+pub enum CdlPages {
     /// The command knows no limits.
     None,
     /// Those of this page.
-    Page(Kind),
+    Page(CdlPage),
     /// Those of page A or B, the older kind, which Linux does not use for reads
     /// and writes either.
     Older,
@@ -127,26 +127,26 @@ pub enum Limits {
 ///
 /// # Errors
 /// When the disk does not know the question.
-pub fn limits(issue: &dyn Issue, disk: &Path, kind: Kind) -> Result<Limits, ScsiError> {
+pub fn limits(issue: &dyn Issue, disk: &Path, kind: CdlPage) -> Result<CdlPages, ScsiError> {
     let opcode = match kind {
-        Kind::T2a => 0x88,
-        Kind::T2b => 0x8a,
+        CdlPage::T2a => 0x88,
+        CdlPage::T2b => 0x8a,
     };
     // MAINTENANCE IN, service action 0Ch, one command by its opcode (SPC-6 6.35);
     // 20 bytes are the answer of a command with a 16-byte CDB.
     let cdb = [0xa3, 0x0c, 0x01, opcode, 0, 0, 0, 0, 0, 20, 0, 0];
     let what = format!("REPORT SUPPORTED OPERATION CODES {opcode:02x}h");
-    let reply = give(issue, disk, &what, &cdb, Data::In(20))?;
+    let reply = give(issue, disk, &what, &cdb, CommandData::In(20))?;
     let [rwcdlp, support, ..] = reply.data[..] else {
-        return Ok(Limits::None);
+        return Ok(CdlPages::None);
     };
     // SUPPORT 011b is "as the standard says"; CDLP is bits 3 and 4, and RWCDLP
     // says which pages it means (as in `scsi_cdl_check_cmd`, drivers/scsi/scsi.c).
     Ok(match (support & 7, support >> 3 & 3, rwcdlp & 1) {
-        (3, 1, 1) => Limits::Page(Kind::T2a),
-        (3, 2, 1) => Limits::Page(Kind::T2b),
-        (3, 1 | 2, _) => Limits::Older,
-        _ => Limits::None,
+        (3, 1, 1) => CdlPages::Page(CdlPage::T2a),
+        (3, 2, 1) => CdlPages::Page(CdlPage::T2b),
+        (3, 1 | 2, _) => CdlPages::Older,
+        _ => CdlPages::None,
     })
 }
 
@@ -158,7 +158,7 @@ struct Sensed {
     page: [u8; BYTES],
 }
 
-fn mode_sense(issue: &dyn Issue, disk: &Path, kind: Kind) -> Result<Sensed, ScsiError> {
+fn mode_sense(issue: &dyn Issue, disk: &Path, kind: CdlPage) -> Result<Sensed, ScsiError> {
     let [high, low] = MODE_BYTES.to_be_bytes();
     // DBD: no block descriptors; current values (SPC-6 6.14).
     let cdb = [
@@ -174,7 +174,7 @@ fn mode_sense(issue: &dyn Issue, disk: &Path, kind: Kind) -> Result<Sensed, Scsi
         0,
     ];
     let what = format!("MODE SENSE page {kind}");
-    let reply = give(issue, disk, &what, &cdb, Data::In(MODE_BYTES.into()))?;
+    let reply = give(issue, disk, &what, &cdb, CommandData::In(MODE_BYTES.into()))?;
     let short = || NotAPage {
         kind,
         what: format!("{} bytes came", reply.data.len()),
@@ -196,7 +196,7 @@ fn mode_sense(issue: &dyn Issue, disk: &Path, kind: Kind) -> Result<Sensed, Scsi
 fn mode_select(
     issue: &dyn Issue,
     disk: &Path,
-    kind: Kind,
+    kind: CdlPage,
     sensed: &Sensed,
 ) -> Result<(), ScsiError> {
     let mut list = sensed.head.to_vec();
@@ -213,14 +213,18 @@ fn mode_select(
     // brings back what the disk has in store.
     let cdb = [0x55, 0x10, 0, 0, 0, 0, 0, high, low, 0];
     let what = format!("MODE SELECT page {kind}");
-    give(issue, disk, &what, &cdb, Data::Out(list)).map(drop)
+    give(issue, disk, &what, &cdb, CommandData::Out(list)).map(drop)
 }
 
 /// Reads a page; its bytes come along, for [`put_back`].
 ///
 /// # Errors
 /// When the disk has no such page, or does not answer.
-pub fn read(issue: &dyn Issue, disk: &Path, kind: Kind) -> Result<(Page, [u8; BYTES]), ScsiError> {
+pub fn read(
+    issue: &dyn Issue,
+    disk: &Path,
+    kind: CdlPage,
+) -> Result<(Page, [u8; BYTES]), ScsiError> {
     let sensed = mode_sense(issue, disk, kind)?;
     Ok((wire::decode(kind, &sensed.page)?, sensed.page))
 }
@@ -243,7 +247,7 @@ pub fn upload(issue: &dyn Issue, disk: &Path, page: &Page) -> Result<(), ScsiErr
 pub fn put_back(
     issue: &dyn Issue,
     disk: &Path,
-    kind: Kind,
+    kind: CdlPage,
     bytes: &[u8; BYTES],
 ) -> Result<(), ScsiError> {
     let mut sensed = mode_sense(issue, disk, kind)?;

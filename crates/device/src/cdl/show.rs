@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use super::file::Fault;
-use super::{Bound, Descriptor, Guideline, Kind, Limit, Page, Policy, Unit, time};
+use super::file::CdlFault;
+use super::{Bound, CdlLimit, CdlPage, CdlUnit, Descriptor, Guideline, Page, Policy, time};
 
 /// A bound with the names of its time and of its policy.
 const NAMES: [(Bound, &str, &str); 3] = [
@@ -21,11 +21,11 @@ const NAMES: [(Bound, &str, &str); 3] = [
 #[must_use]
 pub fn page(page: &Page) -> String {
     let of = match page.kind {
-        Kind::T2a => "read",
-        Kind::T2b => "write",
+        CdlPage::T2a => "read",
+        CdlPage::T2b => "write",
     };
     let mut text = format!("Page {}: {of} descriptors\n", page.kind);
-    if page.kind == Kind::T2a {
+    if page.kind == CdlPage::T2a {
         let _ = writeln!(text, "  perf_vs_duration_guideline : {}", page.guideline);
     }
     for (number, descriptor) in (1..).zip(&page.descriptors) {
@@ -53,20 +53,20 @@ fn limit(descriptor: &Descriptor, bound: Bound) -> String {
 ///
 /// # Errors
 /// The first line that is wrong.
-pub fn parse(text: &str) -> Result<Vec<Page>, Fault> {
+pub fn parse(text: &str) -> Result<Vec<Page>, CdlFault> {
     let mut pages: Vec<Page> = Vec::new();
     // The descriptor that lines belong to, and its times in ns.
     let mut number: Option<u8> = None;
     let mut times = [0; Bound::ALL.len()];
     for (line, text) in (1..).zip(text.lines()) {
-        let fault = |what: String| Fault { line, what };
+        let fault = |what: String| CdlFault { line, what };
         let Some((key, value)) = text.split_once(':') else {
             continue;
         };
         let (key, value) = (key.trim(), value.trim());
         if let Some(name) = key.strip_prefix("Page ") {
             let name = name.trim();
-            let kind = Kind::of_name(name);
+            let kind = CdlPage::of_name(name);
             let kind = kind.ok_or_else(|| fault(format!("'{name}' is no page of limits")))?;
             pages.push(Page::empty(kind));
             number = None;
@@ -105,7 +105,7 @@ pub fn parse(text: &str) -> Result<Vec<Page>, Fault> {
 impl Descriptor {
     /// Puts times in ns, 0 for none, into the coarsest unit that holds them all.
     fn hold(&mut self, times_ns: [u64; Bound::ALL.len()]) -> Option<()> {
-        let units = Unit::KNOWN.into_iter().rev().map(Unit);
+        let units = CdlUnit::KNOWN.into_iter().rev().map(CdlUnit);
         let units = units.filter_map(|unit| Some((unit, unit.ns().filter(|&ns| ns > 0)?)));
         for (unit, unit_ns) in units {
             let count = |ns: u64| {
@@ -118,7 +118,7 @@ impl Descriptor {
                 self.unit = unit;
                 for (bound, time) in Bound::ALL.into_iter().zip(counts) {
                     let policy = self.limit(bound).policy;
-                    *self.limit_mut(bound) = Limit { time, policy };
+                    *self.limit_mut(bound) = CdlLimit { time, policy };
                 }
                 return Some(());
             }
@@ -184,8 +184,8 @@ Page T2B: write descriptors
     #[test]
     fn limits_are_read_as_cdladm_shows_them() {
         let pages = parse(SHOWN).unwrap();
-        let kinds: Vec<Kind> = pages.iter().map(|page| page.kind).collect();
-        assert_eq!(kinds, Kind::ALL);
+        let kinds: Vec<CdlPage> = pages.iter().map(|page| page.kind).collect();
+        assert_eq!(kinds, CdlPage::ALL);
         let of = |page: usize, number| pages[page].descriptor(number).unwrap();
         assert_eq!(of(0, 1).whole_ns(), Some(50_000_000));
         assert_eq!(of(0, 2).whole_ns(), Some(30_500_000));
@@ -198,20 +198,20 @@ Page T2B: write descriptors
     #[test]
     fn what_is_written_is_read_back() {
         for (unit, kind) in [
-            (0x6, Kind::T2a),
-            (0x8, Kind::T2b),
-            (0xa, Kind::T2a),
-            (0xe, Kind::T2b),
+            (0x6, CdlPage::T2a),
+            (0x8, CdlPage::T2b),
+            (0xa, CdlPage::T2a),
+            (0xe, CdlPage::T2b),
         ] {
             let mut written = Page::empty(kind);
-            if kind == Kind::T2a {
+            if kind == CdlPage::T2a {
                 written.guideline = Guideline(0x7);
             }
             for (n, descriptor) in (1..).zip(&mut written.descriptors) {
-                descriptor.unit = Unit(unit);
+                descriptor.unit = CdlUnit(unit);
                 descriptor.max_inactive.time = n * 3;
                 descriptor.max_active.policy = Policy(0xe);
-                descriptor.duration = Limit {
+                descriptor.duration = CdlLimit {
                     time: u16::MAX - n,
                     policy: Policy(0xf),
                 };

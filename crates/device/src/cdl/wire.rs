@@ -7,7 +7,7 @@
 //! byte 0, times in bytes 2, 4 and 10, their policies in both halves of byte 6
 //! and in byte 14.
 
-use super::{Guideline, Kind, Limit, Page, Policy, Unit};
+use super::{CdlLimit, CdlPage, CdlUnit, Guideline, Page, Policy};
 
 /// Control mode page (SPC-6 table of mode page codes).
 pub const CONTROL: u8 = 0x0a;
@@ -23,7 +23,7 @@ const SPF: u8 = 0x40;
 #[error("these are not the bytes of page {kind}: {what}")]
 pub struct NotAPage {
     /// The page that was expected.
-    pub kind: Kind,
+    pub kind: CdlPage,
     /// What stands against it.
     pub what: String,
 }
@@ -36,7 +36,7 @@ fn be16(bytes: &[u8]) -> u16 {
 ///
 /// # Errors
 /// When it is another one, or too short.
-pub fn decode(kind: Kind, bytes: &[u8]) -> Result<Page, NotAPage> {
+pub fn decode(kind: CdlPage, bytes: &[u8]) -> Result<Page, NotAPage> {
     let not = |what: String| Err(NotAPage { kind, what });
     if bytes.len() < BYTES {
         return not(format!("{} bytes instead of {BYTES}", bytes.len()));
@@ -49,7 +49,7 @@ pub fn decode(kind: Kind, bytes: &[u8]) -> Result<Page, NotAPage> {
         ));
     }
     let mut page = Page::empty(kind);
-    if kind == Kind::T2a {
+    if kind == CdlPage::T2a {
         page.guideline = Guideline(bytes[7] >> 4);
     }
     for (descriptor, raw) in page
@@ -57,11 +57,11 @@ pub fn decode(kind: Kind, bytes: &[u8]) -> Result<Page, NotAPage> {
         .iter_mut()
         .zip(bytes[HEAD..].chunks_exact(DESCRIPTOR))
     {
-        let limit = |at: usize, policy: u8| Limit {
+        let limit = |at: usize, policy: u8| CdlLimit {
             time: be16(&raw[at..]),
             policy: Policy(policy & 0xf),
         };
-        descriptor.unit = Unit(raw[0] & 0xf);
+        descriptor.unit = CdlUnit(raw[0] & 0xf);
         descriptor.max_inactive = limit(2, raw[6] >> 4);
         descriptor.max_active = limit(4, raw[6]);
         descriptor.duration = limit(10, raw[14]);
@@ -75,7 +75,7 @@ pub fn encode_over(page: &Page, bytes: &mut [u8; BYTES]) {
     bytes[0] = CONTROL | SPF;
     bytes[1] = page.kind.subpage();
     bytes[2..4].copy_from_slice(&((BYTES - 4) as u16).to_be_bytes());
-    if page.kind == Kind::T2a {
+    if page.kind == CdlPage::T2a {
         bytes[7] = bytes[7] & 0xf | page.guideline.0 << 4;
     }
     for (descriptor, raw) in page

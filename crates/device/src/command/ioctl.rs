@@ -18,7 +18,7 @@ mod linux {
     use std::path::Path;
     use std::time::Duration;
 
-    use super::super::{Command, Data, Reply};
+    use super::super::{Command, CommandData, Reply};
 
     /// `_IOWR('N', 0x41, struct nvme_admin_cmd)` (linux/nvme_ioctl.h).
     const NVME_IOCTL_ADMIN_CMD: u64 = 0xc048_4e41;
@@ -80,10 +80,10 @@ mod linux {
         let reads = matches!(
             command,
             Command::Scsi {
-                data: Data::In(_) | Data::None,
+                data: CommandData::In(_) | CommandData::None,
                 ..
             } | Command::Nvme {
-                data: Data::In(_),
+                data: CommandData::In(_),
                 ..
             }
         );
@@ -143,12 +143,12 @@ mod linux {
         }
     }
 
-    fn scsi(file: &File, cdb: &[u8], data: &Data, timeout: Duration) -> io::Result<Reply> {
+    fn scsi(file: &File, cdb: &[u8], data: &CommandData, timeout: Duration) -> io::Result<Reply> {
         // SG_DXFER_NONE, _TO_DEV, _FROM_DEV (scsi/sg.h).
         let direction = match data {
-            Data::None => -1,
-            Data::Out(_) => -2,
-            Data::In(_) => -3,
+            CommandData::None => -1,
+            CommandData::Out(_) => -2,
+            CommandData::In(_) => -3,
         };
         let mut buffer = buffer(data);
         let mut sense = vec![0; SENSE_MAX];
@@ -207,19 +207,19 @@ mod linux {
         u32::try_from(code).map_err(|_| io::Error::last_os_error())
     }
 
-    fn buffer(data: &Data) -> Vec<u8> {
+    fn buffer(data: &CommandData) -> Vec<u8> {
         match data {
-            Data::None => Vec::new(),
-            Data::In(bytes) => vec![0; *bytes as usize],
-            Data::Out(bytes) => bytes.clone(),
+            CommandData::None => Vec::new(),
+            CommandData::In(bytes) => vec![0; *bytes as usize],
+            CommandData::Out(bytes) => bytes.clone(),
         }
     }
 
     /// What came from the device; nothing of what went to it.
-    fn come(data: &Data, buffer: Vec<u8>) -> Vec<u8> {
+    fn come(data: &CommandData, buffer: Vec<u8>) -> Vec<u8> {
         match data {
-            Data::In(_) => buffer,
-            Data::None | Data::Out(_) => Vec::new(),
+            CommandData::In(_) => buffer,
+            CommandData::None | CommandData::Out(_) => Vec::new(),
         }
     }
 

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use super::{Ask, Health, TIMEOUT, hours, little};
-use crate::command::{Command, Data};
+use super::{Health, HealthQuery, TIMEOUT, hours, little};
+use crate::command::{Command, CommandData};
 
 /// IDENTIFY DEVICE (ACS-4 7.12).
 const IDENTIFY: u8 = 0xec;
@@ -36,7 +36,7 @@ fn read(command: u8, log: u8, page: u8) -> Command {
     cdb[14] = command;
     Command::Scsi {
         cdb,
-        data: Data::In(BYTES as u32),
+        data: CommandData::In(BYTES as u32),
         timeout: TIMEOUT,
     }
 }
@@ -51,7 +51,7 @@ pub(super) fn statistics(page: u8) -> Command {
     read(READ_LOG, STATISTICS, page)
 }
 
-pub(super) fn health(ask: &Ask, block_bytes: u64) -> Health {
+pub(super) fn health(ask: &HealthQuery, block_bytes: u64) -> Health {
     let sector = |command: Command| ask.data(&command).filter(|data| data.len() == BYTES);
     // A drive would keep a command that it does not know among its errors.
     if !sector(identify()).is_some_and(|identity| has_logs(&identity)) {

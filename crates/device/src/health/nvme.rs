@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use super::{Ask, Health, TIMEOUT, hours, little};
-use crate::command::{Command, Data};
+use super::{Health, HealthQuery, TIMEOUT, hours, little};
+use crate::command::{Command, CommandData};
 
 /// Get Log Page (NVMe Base Specification 2.0, 5.16).
 const GET_LOG_PAGE: u8 = 0x02;
@@ -34,12 +34,12 @@ pub(super) fn command() -> Command {
         opcode: GET_LOG_PAGE,
         nsid: ALL_NAMESPACES,
         dwords: [(BYTES / 4 - 1) << 16 | SMART, 0, 0, 0, 0, 0],
-        data: Data::In(BYTES),
+        data: CommandData::In(BYTES),
         timeout: TIMEOUT,
     }
 }
 
-pub(super) fn health(ask: &Ask) -> Health {
+pub(super) fn health(ask: &HealthQuery) -> Health {
     match ask.data(&command()) {
         Some(page) if page.len() >= BYTES as usize => of(&page),
         _ => Health::default(),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Ask, Health, TIMEOUT, big};
-use crate::command::{Command, Data};
+use super::{Health, HealthQuery, TIMEOUT, big};
+use crate::command::{Command, CommandData};
 
 /// LOG SENSE.
 const LOG_SENSE: u8 = 0x4d;
@@ -27,12 +27,12 @@ pub(super) fn command(page: u8) -> Command {
     let [high, low] = BYTES.to_be_bytes();
     Command::Scsi {
         cdb: vec![LOG_SENSE, 0, CUMULATIVE | page, 0, 0, 0, 0, high, low, 0],
-        data: Data::In(u32::from(BYTES)),
+        data: CommandData::In(u32::from(BYTES)),
         timeout: TIMEOUT,
     }
 }
 
-pub(super) fn health(ask: &Ask, block_bytes: u64) -> Health {
+pub(super) fn health(ask: &HealthQuery, block_bytes: u64) -> Health {
     let read = |page: u8| {
         let data = ask.data(&command(page));
         // Some drives answer with another page than the one they lack.

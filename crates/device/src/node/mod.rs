@@ -4,7 +4,7 @@
 //! One text holds several files, each behind a line `==> PATH` ([`dump()`] writes
 //! it, and so does a shell in a pod). Counters and the clock they are divided by
 //! come from the same text, so that it does not matter how long it was under
-//! way. [`Reading`] is one reading of the machine, [`Reading::since`] what it did
+//! way. [`NodeReading`] is one reading of the machine, [`NodeReading::since`] what it did
 //! between two; [`VolumeReading`] are the counters under a mount point.
 
 mod dump;
@@ -12,7 +12,7 @@ mod reading;
 mod volume;
 
 pub use dump::dump;
-pub use reading::{Reading, files};
+pub use reading::{NodeReading, files};
 pub use volume::{VOLUME_FILES, VolumeReading};
 
 /// What a line begins with behind which a file follows.

@@ -6,6 +6,7 @@ use fathom_model::NodeSample;
 use fathom_model::node::{CpuTime, DeviceCounts, InterfaceCounts, Memory, ProcessTime};
 
 use super::{disk_line, sections};
+use crate::process::Process;
 
 /// Processes that a sample names.
 const PROCESSES: usize = 10;
@@ -34,7 +35,7 @@ pub fn files(proc: &str) -> Vec<String> {
 
 /// The counters of a machine at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Reading {
+pub struct NodeReading {
     /// Time since it was started.
     uptime_ms: u64,
     cpu: CpuTime,
@@ -46,7 +47,7 @@ pub struct Reading {
     processes: BTreeMap<(u32, u64), ProcessTime>,
 }
 
-impl Reading {
+impl NodeReading {
     /// Reads the text of [`files`].
     ///
     /// # Errors
@@ -242,20 +243,13 @@ fn number(line: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// A line of `/proc/PID/stat`. The name stands in parentheses and may hold any,
-/// so that the last one ends it (proc_pid_stat(5)).
+/// A line of `/proc/PID/stat`.
 fn process(line: &str) -> Option<((u32, u64), ProcessTime)> {
-    let (pid, rest) = line.split_once(" (")?;
-    let (name, fields) = rest.rsplit_once(") ")?;
-    let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
-    // Counted from the state, which is the third of all: utime is the 14th,
-    // stime the 15th, starttime the 22nd.
-    let at = |place: usize| fields.get(place - 3)?.parse::<u64>().ok();
-    let pid: u32 = pid.parse().ok()?;
+    let process = Process::parse(line)?;
     let time = ProcessTime {
-        pid,
-        name: name.to_owned(),
-        cpu_ms: (at(14)? + at(15)?) * TICK_MS,
+        pid: process.pid,
+        name: process.name,
+        cpu_ms: process.cpu_ticks.saturating_mul(TICK_MS),
     };
-    Some(((pid, at(22)?), time))
+    Some(((process.pid, process.started), time))
 }

@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use super::follow::State;
-use super::method::Action;
-use crate::command::{Command, Data, Issue, Reply};
+use super::follow::PurgeState;
+use super::method::SanitizeAction;
+use crate::command::{Command, CommandData, Issue, Reply};
 use std::path::Path;
 
 /// Commands (ACS-4 7).
@@ -45,7 +45,13 @@ pub struct Ata {
 impl Ata {
     /// Asks the drive; `None` when it is none, or does not answer.
     pub(super) fn find(path: &Path, issue: &dyn Issue) -> Option<Self> {
-        let command = pass_through(PIO_IN, IDENTIFY, &Registers::default(), Data::In(512), ASK);
+        let command = pass_through(
+            PIO_IN,
+            IDENTIFY,
+            &Registers::default(),
+            CommandData::In(512),
+            ASK,
+        );
         let reply = issue.issue(path, &command).ok()?;
         if !reply.is_good() {
             return None;
@@ -69,11 +75,11 @@ impl Ata {
     }
 
     /// Whether there is this action of the sanitize device feature set.
-    pub(super) fn sanitizes(&self, action: Action) -> bool {
+    pub(super) fn sanitizes(&self, action: SanitizeAction) -> bool {
         let bit = match action {
-            Action::Crypto => 13,
-            Action::Overwrite => 14,
-            Action::Block => 15,
+            SanitizeAction::Crypto => 13,
+            SanitizeAction::Overwrite => 14,
+            SanitizeAction::Block => 15,
         };
         self.sanitize & (1 << 12) != 0 && self.sanitize & (1 << bit) != 0
     }
@@ -113,7 +119,7 @@ impl Ata {
     /// SECURITY SET PASSWORD: a user password, at the level high, which the
     /// master password can take away again (ACS-4 7.42).
     pub(super) fn set_password() -> Command {
-        let data = Data::Out(password(0));
+        let data = CommandData::Out(password(0));
         pass_through(PIO_OUT, SET_PASSWORD, &Registers::default(), data, ASK)
     }
 
@@ -123,7 +129,7 @@ impl Ata {
             NON_DATA,
             ERASE_PREPARE,
             &Registers::default(),
-            Data::None,
+            CommandData::None,
             ASK,
         )
     }
@@ -131,7 +137,7 @@ impl Ata {
     /// SECURITY ERASE UNIT (7.38). Bit 1 of word 0: enhanced. It may take twice
     /// what the drive expects.
     pub(super) fn erase(&self, enhanced: bool) -> Command {
-        let data = Data::Out(password(if enhanced { 2 } else { 0 }));
+        let data = CommandData::Out(password(if enhanced { 2 } else { 0 }));
         let timeout = self
             .estimate(enhanced)
             .map_or(LONGEST, |time| 2 * time + ASK);
@@ -140,56 +146,62 @@ impl Ata {
 
     /// SECURITY DISABLE PASSWORD (7.36): what an erase that was done has done.
     pub(super) fn disable_password() -> Command {
-        let data = Data::Out(password(0));
+        let data = CommandData::Out(password(0));
         pass_through(PIO_OUT, DISABLE_PASSWORD, &Registers::default(), data, ASK)
     }
 
     /// CRYPTO SCRAMBLE EXT, BLOCK ERASE EXT, OVERWRITE EXT (7.33 to 7.35): the
     /// word in the LBA is the drive's proof that it was meant.
-    pub(super) fn sanitize(action: Action) -> Command {
+    pub(super) fn sanitize(action: SanitizeAction) -> Command {
         let registers = match action {
             // "CryP", "BkEr", "OW" with the pattern 00000000h, one pass.
-            Action::Crypto => Registers {
+            SanitizeAction::Crypto => Registers {
                 features: 0x11,
                 count: 0,
                 lba: 0x4372_7970,
             },
-            Action::Block => Registers {
+            SanitizeAction::Block => Registers {
                 features: 0x12,
                 count: 0,
                 lba: 0x426b_4572,
             },
-            Action::Overwrite => Registers {
+            SanitizeAction::Overwrite => Registers {
                 features: 0x14,
                 count: 1,
                 lba: 0x4f57_0000_0000,
             },
         };
-        pass_through(NON_DATA, SANITIZE, &registers, Data::None, ASK)
+        pass_through(NON_DATA, SANITIZE, &registers, CommandData::None, ASK)
     }
 
     /// SANITIZE STATUS EXT (7.36.6).
     pub(super) fn sanitize_status() -> Command {
-        pass_through(NON_DATA, SANITIZE, &Registers::default(), Data::None, ASK)
+        pass_through(
+            NON_DATA,
+            SANITIZE,
+            &Registers::default(),
+            CommandData::None,
+            ASK,
+        )
     }
 }
 
 /// How far a sanitize is: bits 15 done without error, 14 in progress of the
 /// count; bits 15:0 of the LBA in 65536ths (ACS-4 table 152).
-pub(super) fn sanitize_progress(reply: &Reply) -> State {
+pub(super) fn sanitize_progress(reply: &Reply) -> PurgeState {
     let Some(registers) = returned(&reply.sense) else {
-        return State::Unknown("its registers did not come back".to_owned());
+        return PurgeState::Unknown("its registers did not come back".to_owned());
     };
     if registers.status & 1 != 0 {
-        return State::Failed(format!(
+        return PurgeState::Failed(format!(
             "the drive aborted it (error {:#04x})",
             registers.error
         ));
     }
     match (registers.count >> 15 & 1, registers.count >> 14 & 1) {
-        (_, 1) => State::Going(f64::from(registers.lba as u16) / 65536.0),
-        (1, _) => State::Done,
-        _ => State::Failed("the drive says that the sanitize was not done".to_owned()),
+        (_, 1) => PurgeState::Going(f64::from(registers.lba as u16) / 65536.0),
+        (1, _) => PurgeState::Done,
+        _ => PurgeState::Failed("the drive says that the sanitize was not done".to_owned()),
     }
 }
 
@@ -230,14 +242,14 @@ fn pass_through(
     protocol: u8,
     command: u8,
     registers: &Registers,
-    data: Data,
+    data: CommandData,
     timeout: Duration,
 ) -> Command {
     let extended = command == SANITIZE;
     let (flags, count) = match data {
-        Data::In(bytes) => (0x0e, (bytes / 512) as u16),
-        Data::Out(ref bytes) => (0x06, (bytes.len() / 512) as u16),
-        Data::None => (0x20, registers.count),
+        CommandData::In(bytes) => (0x0e, (bytes / 512) as u16),
+        CommandData::Out(ref bytes) => (0x06, (bytes.len() / 512) as u16),
+        CommandData::None => (0x20, registers.count),
     };
     let features = registers.features.to_be_bytes();
     let count = count.to_be_bytes();

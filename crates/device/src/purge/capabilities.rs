@@ -8,12 +8,12 @@ use fathom_model::environment::BlockDevice;
 
 use super::PurgeError;
 use super::ata::Ata;
-use super::method::{Action, Fill, Method, Want};
+use super::method::{OverwriteFill, PurgeMethod, SanitizeAction, Want};
 use super::nvme::{self, Nvme};
 use super::scsi::Scsi;
 use crate::command::Issue;
 use crate::identity;
-use crate::sys::{Node, Sys};
+use crate::sys::{Sys, SysBlock};
 
 /// What is known of a device's ways to be purged.
 #[derive(Debug, Clone)]
@@ -60,7 +60,7 @@ pub struct Other {
 #[derive(Debug, Clone)]
 pub struct Offer {
     /// The way.
-    pub method: Method,
+    pub method: PurgeMethod,
     /// Why the device cannot; `None`: it can.
     pub against: Option<String>,
     /// What would be read afterwards.
@@ -122,28 +122,30 @@ impl Capabilities {
     /// those of other kinds of device are left out.
     #[must_use]
     pub fn offers(&self, want: &Want) -> Vec<Offer> {
-        Method::all()
+        PurgeMethod::all()
             .filter(|&method| self.is_of_kind(method))
             .map(|method| self.offer(method, want))
             .collect()
     }
 
     /// Whether a way is one of this kind of device.
-    pub(super) fn is_of_kind(&self, method: Method) -> bool {
+    pub(super) fn is_of_kind(&self, method: PurgeMethod) -> bool {
         match method {
-            Method::NvmeFormat | Method::NvmeSanitize(_) => self.nvme.is_some(),
-            Method::AtaSanitize(_) | Method::AtaSecurityErase { .. } => self.ata.is_some(),
+            PurgeMethod::NvmeFormat | PurgeMethod::NvmeSanitize(_) => self.nvme.is_some(),
+            PurgeMethod::AtaSanitize(_) | PurgeMethod::AtaSecurityErase { .. } => {
+                self.ata.is_some()
+            }
             // A translation has SCSI's commands in its own way at best.
-            Method::ScsiSanitize(_) | Method::ScsiFormat => {
+            PurgeMethod::ScsiSanitize(_) | PurgeMethod::ScsiFormat => {
                 self.scsi.is_some() && self.ata.is_none()
             }
-            Method::Discard { .. } | Method::Overwrite(_) => true,
+            PurgeMethod::Discard { .. } | PurgeMethod::Overwrite(_) => true,
         }
     }
 
     /// One way.
     #[must_use]
-    pub fn offer(&self, method: Method, want: &Want) -> Offer {
+    pub fn offer(&self, method: PurgeMethod, want: &Want) -> Offer {
         Offer {
             method,
             against: self.against(method, want),
@@ -155,7 +157,7 @@ impl Capabilities {
 
     /// Why the device cannot; whether the settings of a format are right is not
     /// asked here.
-    fn against(&self, method: Method, want: &Want) -> Option<String> {
+    fn against(&self, method: PurgeMethod, want: &Want) -> Option<String> {
         if let Some(partition) = self.device.partition.as_ref().filter(|_| method.is_whole()) {
             return Some(format!(
                 "acts on the whole device /dev/{}, of which {} is a part",
@@ -169,35 +171,35 @@ impl Capabilities {
             return Some("the device is zoned; its zones are reset with blkzone reset".to_owned());
         }
         let against: Result<(), &str> = match method {
-            Method::NvmeFormat => match &self.nvme {
+            PurgeMethod::NvmeFormat => match &self.nvme {
                 None => Err("it is no NVMe device"),
                 Some(nvme) if nvme.formats() || !want.check => Ok(()),
                 Some(_) => Err("the controller has no Format NVM (OACS bit 1)"),
             },
-            Method::NvmeSanitize(action) => match &self.nvme {
+            PurgeMethod::NvmeSanitize(action) => match &self.nvme {
                 None => Err("it is no NVMe device"),
                 Some(nvme) if nvme.sanitizes(action) || !want.check => Ok(()),
                 Some(_) => Err("the controller has no such sanitize (SANICAP)"),
             },
-            Method::AtaSanitize(action) => match &self.ata {
+            PurgeMethod::AtaSanitize(action) => match &self.ata {
                 None => Err("it is no ATA device"),
                 Some(ata) if ata.sanitizes(action) || !want.check => Ok(()),
                 Some(_) => Err("the drive has no such sanitize (IDENTIFY word 59)"),
             },
-            Method::AtaSecurityErase { enhanced } => match &self.ata {
+            PurgeMethod::AtaSecurityErase { enhanced } => match &self.ata {
                 None => Err("it is no ATA device"),
                 Some(ata) => return ata.security_stands_against(enhanced, want.check),
             },
-            Method::ScsiSanitize(action) => self.scsi_can(want, |scsi| scsi.sanitizes(action)),
-            Method::ScsiFormat => self.scsi_can(want, |scsi| scsi.format),
-            Method::Discard { secure: false } if self.discard.max_bytes == 0 => {
+            PurgeMethod::ScsiSanitize(action) => self.scsi_can(want, |scsi| scsi.sanitizes(action)),
+            PurgeMethod::ScsiFormat => self.scsi_can(want, |scsi| scsi.format),
+            PurgeMethod::Discard { secure: false } if self.discard.max_bytes == 0 => {
                 Err("the device has no discard (discard_max_bytes 0)")
             }
             // No attribute tells whether it is there.
-            Method::Discard { secure: true } if want.choice.only() != Some(method) => {
+            PurgeMethod::Discard { secure: true } if want.choice.only() != Some(method) => {
                 Err("only by name: the system does not tell whether the device has it")
             }
-            Method::Discard { .. } | Method::Overwrite(_) => Ok(()),
+            PurgeMethod::Discard { .. } | PurgeMethod::Overwrite(_) => Ok(()),
         };
         against.err().map(str::to_owned)
     }
@@ -223,22 +225,22 @@ impl Capabilities {
 
     /// What a block reads as afterwards. Formats and erasures leave that to the
     /// drive (NVMe 5.14: "indeterminate").
-    fn promise(&self, method: Method) -> Promise {
+    fn promise(&self, method: PurgeMethod) -> Promise {
         match method {
-            Method::Overwrite(Fill::Random) => Promise::Written,
-            Method::Overwrite(Fill::Zeros)
-            | Method::NvmeSanitize(Action::Overwrite)
-            | Method::AtaSanitize(Action::Overwrite)
-            | Method::ScsiSanitize(Action::Overwrite) => Promise::Zeros,
-            Method::Discard { .. } if self.discard.zeros => Promise::Zeros,
+            PurgeMethod::Overwrite(OverwriteFill::Random) => Promise::Written,
+            PurgeMethod::Overwrite(OverwriteFill::Zeros)
+            | PurgeMethod::NvmeSanitize(SanitizeAction::Overwrite)
+            | PurgeMethod::AtaSanitize(SanitizeAction::Overwrite)
+            | PurgeMethod::ScsiSanitize(SanitizeAction::Overwrite) => Promise::Zeros,
+            PurgeMethod::Discard { .. } if self.discard.zeros => Promise::Zeros,
             _ => Promise::Gone,
         }
     }
 
-    fn touches(&self, method: Method, want: &Want) -> Vec<Other> {
+    fn touches(&self, method: PurgeMethod, want: &Want) -> Vec<Other> {
         let wide = match (method, &self.nvme) {
-            (Method::NvmeFormat, Some(nvme)) => nvme.format_is_wide(&want.format),
-            (Method::NvmeSanitize(_), Some(_)) => true,
+            (PurgeMethod::NvmeFormat, Some(nvme)) => nvme.format_is_wide(&want.format),
+            (PurgeMethod::NvmeSanitize(_), Some(_)) => true,
             _ => false,
         };
         if wide {
@@ -248,10 +250,10 @@ impl Capabilities {
         }
     }
 
-    fn estimate(&self, method: Method) -> Option<Duration> {
+    fn estimate(&self, method: PurgeMethod) -> Option<Duration> {
         match method {
-            Method::NvmeSanitize(action) => self.nvme.as_ref()?.estimates.of(action),
-            Method::AtaSecurityErase { enhanced } => self.ata.as_ref()?.estimate(enhanced),
+            PurgeMethod::NvmeSanitize(action) => self.nvme.as_ref()?.estimates.of(action),
+            PurgeMethod::AtaSecurityErase { enhanced } => self.ata.as_ref()?.estimate(enhanced),
             _ => None,
         }
     }
@@ -259,17 +261,17 @@ impl Capabilities {
 
 /// Blocks that a loop device or zram does not keep read as zeros
 /// (`loop_fallocate` in drivers/block/loop.c, `zram_bio_discard`).
-fn is_sparse(disk: &Node) -> bool {
+fn is_sparse(disk: &SysBlock) -> bool {
     disk.dir.join("loop").exists() || disk.name.starts_with("zram")
 }
 
-fn others(sys: &Sys, disk: &Node, nvme: &Nvme) -> Vec<Other> {
+fn others(sys: &Sys, disk: &SysBlock, nvme: &Nvme) -> Vec<Other> {
     let here = nvme::siblings(sys, disk);
     let path = |nsid: u32| {
         let node = here
             .iter()
             .find(|other| other.value::<u32>("nsid") == Some(nsid));
-        node.map(Node::dev_path)
+        node.map(SysBlock::dev_path)
     };
     let other = |&nsid: &u32| Other {
         nsid,

@@ -9,7 +9,7 @@ use crate::command::{Command, Issue};
 
 /// How far a device is.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum State {
+pub(super) enum PurgeState {
     /// This share of it is done.
     Going(f64),
     Done,
@@ -57,14 +57,14 @@ impl Follow {
         }
     }
 
-    fn state(self, device: &Path, issue: &dyn Issue) -> State {
+    fn state(self, device: &Path, issue: &dyn Issue) -> PurgeState {
         let reply = match issue.issue(device, &self.command()) {
             Ok(reply) => reply,
-            Err(error) => return State::Unknown(error.to_string()),
+            Err(error) => return PurgeState::Unknown(error.to_string()),
         };
         match self {
             Self::Nvme if !reply.is_good() => {
-                State::Unknown(format!("NVMe status {:#06x}", reply.status))
+                PurgeState::Unknown(format!("NVMe status {:#06x}", reply.status))
             }
             Self::Nvme => nvme::sanitize_progress(&reply.data),
             Self::Scsi => scsi::progress(&reply),
@@ -90,20 +90,20 @@ impl Follow {
         let (mut heard, mut moved, mut done) = (Instant::now(), Instant::now(), -1.0);
         loop {
             match self.state(device, issue) {
-                State::Done => return Ok(()),
-                State::Failed(what) => return Err(PurgeError::device(device, what)),
-                State::Going(share) => {
+                PurgeState::Done => return Ok(()),
+                PurgeState::Failed(what) => return Err(PurgeError::device(device, what)),
+                PurgeState::Going(share) => {
                     heard = Instant::now();
                     if share > done {
                         (moved, done) = (heard, share);
                     }
                     part(share);
                 }
-                State::Unknown(what) if heard.elapsed() > SILENCE_MAX => {
+                PurgeState::Unknown(what) if heard.elapsed() > SILENCE_MAX => {
                     let what = format!("does not tell how far it is: {what}");
                     return Err(PurgeError::device(device, what));
                 }
-                State::Unknown(_) => {}
+                PurgeState::Unknown(_) => {}
             }
             if moved.elapsed() > still_max {
                 let what = format!(
@@ -115,7 +115,7 @@ impl Follow {
             }
             if stop() {
                 let what = format!(
-                    "; the drive goes on by itself and takes nothing else until it is done ({} {})",
+                    "; the drive continues by itself and takes nothing else until it is done ({} {})",
                     self.like(),
                     device.display()
                 );

@@ -7,17 +7,17 @@ use std::time::Duration;
 
 /// A way to take all data away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Method {
+pub enum PurgeMethod {
     /// Format NVM (NVMe Base Specification 2.0, 5.14).
     NvmeFormat,
     /// Sanitize of NVMe (5.24 there): the whole subsystem.
-    NvmeSanitize(Action),
+    NvmeSanitize(SanitizeAction),
     /// SANITIZE of SCSI (SBC-4 5.35).
-    ScsiSanitize(Action),
+    ScsiSanitize(SanitizeAction),
     /// FORMAT UNIT of SCSI (SBC-4 5.4).
     ScsiFormat,
     /// The sanitize device feature set of ATA (ACS-4 4.17).
-    AtaSanitize(Action),
+    AtaSanitize(SanitizeAction),
     /// SECURITY ERASE UNIT of ATA (ACS-4 7.38), in its enhanced mode or not.
     AtaSecurityErase {
         /// Also blocks that were reallocated, with a pattern of the vendor's.
@@ -29,12 +29,12 @@ pub enum Method {
         secure: bool,
     },
     /// Blocks written by Fathom.
-    Overwrite(Fill),
+    Overwrite(OverwriteFill),
 }
 
 /// What a sanitize does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Action {
+pub enum SanitizeAction {
     /// Erases the blocks of the medium.
     Block,
     /// Changes the key of all data.
@@ -45,47 +45,47 @@ pub enum Action {
 
 /// What an overwrite writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Fill {
+pub enum OverwriteFill {
     /// Zeros.
     Zeros,
     /// Bytes that no drive can compress or find twice.
     Random,
 }
 
-use Action::{Block, Crypto, Overwrite};
+use SanitizeAction::{Block, Crypto, Overwrite};
 
 /// The ways in the order in which `auto` tries them; those that a device does
 /// not know are passed over. What leaves a drive as new comes before what makes
 /// it believe that it is full of data, and what the block layer can do for any
 /// device comes last.
-pub const AUTO: [Method; 14] = [
-    Method::NvmeFormat,
-    Method::NvmeSanitize(Block),
-    Method::NvmeSanitize(Crypto),
-    Method::AtaSanitize(Block),
-    Method::AtaSanitize(Crypto),
-    Method::AtaSecurityErase { enhanced: true },
-    Method::AtaSecurityErase { enhanced: false },
-    Method::ScsiSanitize(Block),
-    Method::ScsiSanitize(Crypto),
-    Method::Discard { secure: false },
-    Method::ScsiFormat,
-    Method::Overwrite(Fill::Zeros),
+pub const AUTO: [PurgeMethod; 14] = [
+    PurgeMethod::NvmeFormat,
+    PurgeMethod::NvmeSanitize(Block),
+    PurgeMethod::NvmeSanitize(Crypto),
+    PurgeMethod::AtaSanitize(Block),
+    PurgeMethod::AtaSanitize(Crypto),
+    PurgeMethod::AtaSecurityErase { enhanced: true },
+    PurgeMethod::AtaSecurityErase { enhanced: false },
+    PurgeMethod::ScsiSanitize(Block),
+    PurgeMethod::ScsiSanitize(Crypto),
+    PurgeMethod::Discard { secure: false },
+    PurgeMethod::ScsiFormat,
+    PurgeMethod::Overwrite(OverwriteFill::Zeros),
     // Never reached by `auto`, which always can write zeros; here so that this
     // is the list of all, but for overwriting by the device itself.
-    Method::Discard { secure: true },
-    Method::Overwrite(Fill::Random),
+    PurgeMethod::Discard { secure: true },
+    PurgeMethod::Overwrite(OverwriteFill::Random),
 ];
 
 /// The ways in which the device overwrites itself: as slow as an overwrite from
 /// outside, and not to be stopped. Only by name.
-const BY_NAME: [Method; 3] = [
-    Method::NvmeSanitize(Overwrite),
-    Method::AtaSanitize(Overwrite),
-    Method::ScsiSanitize(Overwrite),
+const BY_NAME: [PurgeMethod; 3] = [
+    PurgeMethod::NvmeSanitize(Overwrite),
+    PurgeMethod::AtaSanitize(Overwrite),
+    PurgeMethod::ScsiSanitize(Overwrite),
 ];
 
-impl Method {
+impl PurgeMethod {
     /// Every way, in the order of [`AUTO`].
     pub fn all() -> impl Iterator<Item = Self> {
         AUTO.into_iter().chain(BY_NAME)
@@ -118,13 +118,13 @@ impl Method {
             }
             Self::Discard { secure: false } => "tells the device that no block is needed",
             Self::Discard { secure: true } => "tells the device to erase every block",
-            Self::Overwrite(Fill::Zeros) => "Fathom writes zeros over all blocks",
-            Self::Overwrite(Fill::Random) => "Fathom writes random bytes over all blocks",
+            Self::Overwrite(OverwriteFill::Zeros) => "Fathom writes zeros over all blocks",
+            Self::Overwrite(OverwriteFill::Random) => "Fathom writes random bytes over all blocks",
         }
     }
 }
 
-impl fmt::Display for Action {
+impl fmt::Display for SanitizeAction {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self {
             Self::Block => "block",
@@ -134,7 +134,7 @@ impl fmt::Display for Action {
     }
 }
 
-impl fmt::Display for Method {
+impl fmt::Display for PurgeMethod {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::NvmeFormat => f.write_str("nvme-format"),
@@ -146,8 +146,8 @@ impl fmt::Display for Method {
             Self::AtaSecurityErase { enhanced: true } => f.write_str("ata-security-erase-enhanced"),
             Self::Discard { secure: false } => f.write_str("blkdiscard"),
             Self::Discard { secure: true } => f.write_str("blkdiscard-secure"),
-            Self::Overwrite(Fill::Zeros) => f.write_str("overwrite"),
-            Self::Overwrite(Fill::Random) => f.write_str("overwrite-random"),
+            Self::Overwrite(OverwriteFill::Zeros) => f.write_str("overwrite"),
+            Self::Overwrite(OverwriteFill::Random) => f.write_str("overwrite-random"),
         }
     }
 }
@@ -155,24 +155,24 @@ impl fmt::Display for Method {
 /// The ways to choose from, in the order of preference: the first that the
 /// device can do is taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice(Vec<Method>);
+pub struct PurgeMethods(Vec<PurgeMethod>);
 
-impl Choice {
+impl PurgeMethods {
     /// These, the first one first.
     #[must_use]
-    pub fn of(methods: impl IntoIterator<Item = Method>) -> Self {
+    pub fn of(methods: impl IntoIterator<Item = PurgeMethod>) -> Self {
         Self(methods.into_iter().collect())
     }
 
     /// The ways, in order.
     #[must_use]
-    pub fn methods(&self) -> &[Method] {
+    pub fn methods(&self) -> &[PurgeMethod] {
         &self.0
     }
 
     /// The one way, where there is no choice.
     #[must_use]
-    pub fn only(&self) -> Option<Method> {
+    pub fn only(&self) -> Option<PurgeMethod> {
         match self.0[..] {
             [only] => Some(only),
             _ => None,
@@ -180,7 +180,7 @@ impl Choice {
     }
 }
 
-impl Default for Choice {
+impl Default for PurgeMethods {
     fn default() -> Self {
         Self(AUTO.to_vec())
     }
@@ -188,27 +188,29 @@ impl Default for Choice {
 
 /// `auto`, a way by its name, or a family of them: `nvme-sanitize`,
 /// `ata-sanitize`, `scsi-sanitize`, whose first possible action is taken.
-impl FromStr for Choice {
+impl FromStr for PurgeMethods {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
         if name == "auto" {
             return Ok(Self::default());
         }
-        if let Some(method) = Method::all().find(|method| method.to_string() == name) {
+        if let Some(method) = PurgeMethod::all().find(|method| method.to_string() == name) {
             return Ok(Self(vec![method]));
         }
         let family = name.ends_with("-sanitize").then(|| format!("{name}-"));
-        let of_family = |method: &Method| {
+        let of_family = |method: &PurgeMethod| {
             family
                 .as_ref()
                 .is_some_and(|family| method.to_string().starts_with(family))
         };
-        let family: Vec<Method> = Method::all().filter(of_family).collect();
+        let family: Vec<PurgeMethod> = PurgeMethod::all().filter(of_family).collect();
         if !family.is_empty() {
             return Ok(Self(family));
         }
-        let names: Vec<String> = Method::all().map(|method| method.to_string()).collect();
+        let names: Vec<String> = PurgeMethod::all()
+            .map(|method| method.to_string())
+            .collect();
         Err(format!(
             "there is no such method; there are auto, {}",
             names.join(", ")
@@ -218,7 +220,7 @@ impl FromStr for Choice {
 
 /// Settings of Format NVM; what is absent stays as the namespace has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Format {
+pub struct FormatNvm {
     /// The namespace, in place of the one that sysfs names; FFFFFFFFh is all.
     pub nsid: Option<u32>,
     /// Index of the LBA format.
@@ -231,13 +233,13 @@ pub struct Format {
     pub pil: Option<u8>,
     /// Secure erase: 0 none, 1 user data, 2 cryptographic; absent: 1.
     pub ses: Option<u8>,
-    /// How long it may take; absent: [`Format::TIMEOUT`].
+    /// How long it may take; absent: [`FormatNvm::TIMEOUT`].
     pub timeout: Option<Duration>,
     /// Whether the controller is reset afterwards.
     pub reset: bool,
 }
 
-impl Format {
+impl FormatNvm {
     /// The default of fio-tests' `PURGE_TIMEOUT_MS`; the kernel's own, a
     /// minute (`admin_timeout`, drivers/nvme/host/core.c), is too short for
     /// many drives.
@@ -248,9 +250,9 @@ impl Format {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Want {
     /// The ways to choose from.
-    pub choice: Choice,
+    pub choice: PurgeMethods,
     /// Settings of `nvme-format`.
-    pub format: Format,
+    pub format: FormatNvm,
     /// Whether ways and settings that the device says it lacks are refused
     /// beforehand (fio-tests' `PURGE_NVME_PURGE_VERIFY`); else the device is
     /// asked to do them, where they are named. Not about the verification,
@@ -270,8 +272,8 @@ impl Want {
 impl Default for Want {
     fn default() -> Self {
         Self {
-            choice: Choice::default(),
-            format: Format::default(),
+            choice: PurgeMethods::default(),
+            format: FormatNvm::default(),
             check: true,
             samples: Self::SAMPLES,
         }
@@ -284,27 +286,34 @@ mod tests {
 
     #[test]
     fn every_way_has_a_name_that_is_read_back() {
-        for method in Method::all() {
+        for method in PurgeMethod::all() {
             let name = method.to_string();
             assert_eq!(
-                name.parse::<Choice>().unwrap().only(),
+                name.parse::<PurgeMethods>().unwrap().only(),
                 Some(method),
                 "{name}"
             );
         }
-        assert_eq!(Method::all().count(), 17);
-        let family: Choice = "ata-sanitize".parse().unwrap();
-        let names: Vec<String> = family.methods().iter().map(Method::to_string).collect();
+        assert_eq!(PurgeMethod::all().count(), 17);
+        let family: PurgeMethods = "ata-sanitize".parse().unwrap();
+        let names: Vec<String> = family
+            .methods()
+            .iter()
+            .map(PurgeMethod::to_string)
+            .collect();
         let all = [
             "ata-sanitize-block",
             "ata-sanitize-crypto",
             "ata-sanitize-overwrite",
         ];
         assert_eq!(names, all);
-        assert_eq!("auto".parse::<Choice>().unwrap(), Choice::default());
+        assert_eq!(
+            "auto".parse::<PurgeMethods>().unwrap(),
+            PurgeMethods::default()
+        );
         assert!(
             "hammer"
-                .parse::<Choice>()
+                .parse::<PurgeMethods>()
                 .unwrap_err()
                 .contains("nvme-format")
         );

@@ -25,17 +25,18 @@ use fathom_model::{Exit, Issued, Promise, Purged};
 
 pub use ata::{Ata, PASSWORD};
 pub use capabilities::{Capabilities, Discard, Offer, Other};
-pub use method::{AUTO, Action, Choice, Fill, Format, Method, Want};
+pub use method::{AUTO, FormatNvm, OverwriteFill, PurgeMethod, PurgeMethods, SanitizeAction, Want};
 pub use nvme::{Controller, LbaFormat, Namespace, Nvme};
-pub use run::Progress;
+pub use run::PurgeProgress;
 pub use scsi::Scsi;
-pub use steps::Step;
+pub use steps::PurgeStep;
 
 use crate::Claim;
 use crate::command::Issue;
+use crate::identity;
 use crate::safety::{self, Confirmations, Refusal};
 use crate::sys::Sys;
-use steps::Undo;
+use steps::PurgeUndo;
 use verify::Samples;
 
 /// One purge of one device, ready to be shown and to be done.
@@ -44,17 +45,17 @@ pub struct Purge {
     /// What the device can do.
     pub capabilities: Capabilities,
     /// The way that was taken.
-    pub method: Method,
+    pub method: PurgeMethod,
     /// What is read afterwards.
     pub promise: Promise,
     /// Ways for this kind of device that come before it and were passed over,
     /// with the reason.
-    pub passed_over: Vec<(Method, String)>,
+    pub passed_over: Vec<(PurgeMethod, String)>,
     /// Other namespaces whose data it takes away as well.
     pub touches: Vec<Other>,
     sys: Sys,
-    steps: Vec<Step>,
-    undo: Option<Undo>,
+    steps: Vec<PurgeStep>,
+    undo: Option<PurgeUndo>,
     samples: Samples,
     /// The seed of the bytes that an overwrite writes.
     over: Option<u64>,
@@ -245,10 +246,10 @@ impl Purge {
         capabilities: Capabilities,
         offer: Offer,
         want: &Want,
-        passed_over: Vec<(Method, String)>,
+        passed_over: Vec<(PurgeMethod, String)>,
     ) -> Result<Self, PurgeError> {
         let path = capabilities.path.clone();
-        if let (Method::NvmeFormat, Some(nvme)) = (offer.method, &capabilities.nvme) {
+        if let (PurgeMethod::NvmeFormat, Some(nvme)) = (offer.method, &capabilities.nvme) {
             let reasons = nvme.faults(&want.format, want.check);
             if !reasons.is_empty() {
                 return Err(PurgeError::Settings { path, reasons });
@@ -261,7 +262,8 @@ impl Purge {
             doing: "no random numbers".to_owned(),
             source,
         })?;
-        let over = (offer.method == Method::Overwrite(Fill::Random)).then(|| samples.other_seed());
+        let over = (offer.method == PurgeMethod::Overwrite(OverwriteFill::Random))
+            .then(|| samples.other_seed());
         let (steps, undo) = steps::of(&capabilities, offer.method, &want.format, &samples);
         Ok(Self {
             method: offer.method,
@@ -279,15 +281,21 @@ impl Purge {
 
     /// What is done, in order.
     #[must_use]
-    pub fn commands(&self) -> &[Step] {
+    pub fn commands(&self) -> &[PurgeStep] {
         &self.steps
+    }
+
+    /// Other devices of this machine whose data it takes away as well.
+    pub fn touched(&self) -> impl Iterator<Item = &Path> {
+        let others = self.touches.iter();
+        others.filter_map(|other| other.path.as_deref())
     }
 
     /// Bytes that Fathom itself writes for it: the samples, and the data of an
     /// overwrite. What the device writes by itself nobody counts.
     #[must_use]
     pub fn write_bytes(&self) -> u64 {
-        let overwrites = matches!(self.method, Method::Overwrite(_));
+        let overwrites = matches!(self.method, PurgeMethod::Overwrite(_));
         let data = if overwrites {
             self.capabilities.size_bytes
         } else {
@@ -316,8 +324,21 @@ impl Purge {
     /// As [`Purge::check`], for a device that Fathom has written to itself since
     /// it passed that: data on it count as Fathom's own.
     pub(super) fn check_again(&self, confirmed: &Confirmations) -> Result<(), Refusal> {
-        let judge = safety::Judge::new(confirmed);
-        judge.write_again(&self.capabilities.path, &Claim::default())?;
+        let judge = safety::WriteJudge::new(confirmed);
+        let path = &self.capabilities.path;
+        let known = &self.capabilities.device;
+        // A link that was changed since, or a disk that was exchanged.
+        let is_other = self.sys.by_path(path).is_some_and(|node| {
+            let now = identity::block_device(&self.sys, &node);
+            (now.name, now.serial) != (known.name.clone(), known.serial.clone())
+        });
+        if is_other {
+            return Err(Refusal::Unknown {
+                path: path.clone(),
+                reason: "it is another device than the one that was looked at".to_owned(),
+            });
+        }
+        judge.write_again(path, &Claim::default())?;
         self.check_others(|path| judge.write(path))
     }
 
@@ -356,7 +377,7 @@ fn named(others: &[Other]) -> String {
 }
 
 /// What came of a command, for the log.
-fn issued(step: &Step, answer: impl Into<String>, status: u32) -> Issued {
+fn issued(step: &PurgeStep, answer: impl Into<String>, status: u32) -> Issued {
     Issued {
         command: step.like.clone(),
         issued: step.issued(),

@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::method::{Action, Format};
-use crate::command::{Command, Data, Issue};
-use crate::sys::{Node, Sys, names_in};
+use super::method::{FormatNvm, SanitizeAction};
+use crate::command::{Command, CommandData, Issue};
+use crate::sys::{Sys, SysBlock, names_in};
 
 /// Get Log Page, Identify, Format NVM, Sanitize (figure 138).
 const LOG: u8 = 0x02;
@@ -98,11 +98,11 @@ pub struct Estimates {
 
 impl Estimates {
     /// The one of an action.
-    pub(super) fn of(&self, action: Action) -> Option<Duration> {
+    pub(super) fn of(&self, action: SanitizeAction) -> Option<Duration> {
         let seconds = match action {
-            Action::Block => self.block_s,
-            Action::Crypto => self.crypto_s,
-            Action::Overwrite => self.overwrite_s,
+            SanitizeAction::Block => self.block_s,
+            SanitizeAction::Crypto => self.crypto_s,
+            SanitizeAction::Overwrite => self.overwrite_s,
         };
         seconds.map(|seconds| Duration::from_secs(seconds.into()))
     }
@@ -110,7 +110,7 @@ impl Estimates {
 
 impl Nvme {
     /// Asks the drive; `None` when the device is none.
-    pub(super) fn find(sys: &Sys, disk: &Node, issue: &dyn Issue) -> Option<Self> {
+    pub(super) fn find(sys: &Sys, disk: &SysBlock, issue: &dyn Issue) -> Option<Self> {
         let nsid: u32 = disk.value("nsid")?;
         let sysfs = controller(disk)?;
         let name = sysfs.file_name()?.to_str()?;
@@ -166,7 +166,7 @@ impl Nvme {
             opcode: IDENTIFY,
             nsid,
             dwords: [cns, 0, 0, 0, 0, 0],
-            data: Data::In(IDENTIFY_BYTES),
+            data: CommandData::In(IDENTIFY_BYTES),
             timeout: ASK,
         };
         let reply = issue.issue(&self.controller, &command).ok()?;
@@ -179,17 +179,17 @@ impl Nvme {
     }
 
     /// Whether there is this action of Sanitize.
-    pub(super) fn sanitizes(&self, action: Action) -> bool {
+    pub(super) fn sanitizes(&self, action: SanitizeAction) -> bool {
         let bit = match action {
-            Action::Crypto => 1,
-            Action::Block => 2,
-            Action::Overwrite => 4,
+            SanitizeAction::Crypto => 1,
+            SanitizeAction::Block => 2,
+            SanitizeAction::Overwrite => 4,
         };
         self.can.is_some_and(|can| can.sanicap & bit != 0)
     }
 
     /// Whether a format with these settings touches every namespace.
-    pub(super) fn format_is_wide(&self, format: &Format) -> bool {
+    pub(super) fn format_is_wide(&self, format: &FormatNvm) -> bool {
         let fna = self.can.map_or(0, |can| can.fna);
         let erases = format.ses.unwrap_or(1) > 0;
         format.nsid == Some(ALL) || fna & 1 != 0 || (erases && fna & 2 != 0)
@@ -197,7 +197,7 @@ impl Nvme {
 
     /// What of the settings this drive cannot do, each a sentence; with
     /// `capabilities` false only what no drive could be told.
-    pub(super) fn faults(&self, format: &Format, capabilities: bool) -> Vec<String> {
+    pub(super) fn faults(&self, format: &FormatNvm, capabilities: bool) -> Vec<String> {
         let mut faults = Vec::new();
         let mut fault = |wrong: bool, text: String| {
             if wrong {
@@ -251,13 +251,13 @@ impl Nvme {
     }
 
     /// The format as it will be done: what is not set stays as it is.
-    pub(super) fn resolved(&self, format: &Format) -> Format {
+    pub(super) fn resolved(&self, format: &FormatNvm) -> FormatNvm {
         let now = self.namespace.as_ref();
         let lbaf = format.lbaf.or(now.map(|now| now.lbaf)).unwrap_or(0);
         let metadata = now.and_then(|now| now.formats.get(usize::from(lbaf)));
         let metadata = metadata.map_or(0, |format| format.metadata_bytes);
         let kept = |value: Option<u8>, least: u16| value.filter(|_| metadata >= least);
-        Format {
+        FormatNvm {
             nsid: Some(format.nsid.unwrap_or(self.nsid)),
             lbaf: Some(lbaf),
             ms: format.ms.or(kept(now.map(|now| now.ms), 1)),
@@ -265,14 +265,14 @@ impl Nvme {
             pi: format.pi.or(kept(now.map(|now| now.pi), 8)),
             pil: format.pil.or(kept(now.map(|now| now.pil), 8)),
             ses: Some(format.ses.unwrap_or(1)),
-            timeout: Some(format.timeout.unwrap_or(Format::TIMEOUT)),
+            timeout: Some(format.timeout.unwrap_or(FormatNvm::TIMEOUT)),
             reset: format.reset,
         }
     }
 
     /// Format NVM (figure 328 for dword 10), with the command that a person
     /// would type for the same, for a resolved format.
-    pub(super) fn format(&self, format: &Format) -> (Command, String) {
+    pub(super) fn format(&self, format: &FormatNvm) -> (Command, String) {
         let field = |value: Option<u8>| u32::from(value.unwrap_or(0));
         let lbaf = field(format.lbaf);
         let dword10 = (lbaf & 0xf)
@@ -282,7 +282,7 @@ impl Nvme {
             | field(format.ses) << 9
             | (lbaf >> 4) << 12;
         let nsid = format.nsid.unwrap_or(self.nsid);
-        let timeout = format.timeout.unwrap_or(Format::TIMEOUT);
+        let timeout = format.timeout.unwrap_or(FormatNvm::TIMEOUT);
         let mut like = format!(
             "nvme format --namespace-id={nsid:#x} --ses={} --lbaf={lbaf} --ms={}",
             field(format.ses),
@@ -301,7 +301,7 @@ impl Nvme {
             opcode: FORMAT,
             nsid,
             dwords: [dword10, 0, 0, 0, 0, 0],
-            data: Data::None,
+            data: CommandData::None,
             timeout,
         };
         (command, like)
@@ -322,17 +322,17 @@ impl Nvme {
     }
 
     /// Sanitize (figure 343 for dword 10): zeros, once, where it overwrites.
-    pub(super) fn sanitize(&self, action: Action) -> (Command, String) {
+    pub(super) fn sanitize(&self, action: SanitizeAction) -> (Command, String) {
         let (number, name) = match action {
-            Action::Block => (2, "start-block-erase"),
-            Action::Overwrite => (3 | 1 << 4, "start-overwrite --owpass=1"),
-            Action::Crypto => (4, "start-crypto-erase"),
+            SanitizeAction::Block => (2, "start-block-erase"),
+            SanitizeAction::Overwrite => (3 | 1 << 4, "start-overwrite --owpass=1"),
+            SanitizeAction::Crypto => (4, "start-crypto-erase"),
         };
         let command = Command::Nvme {
             opcode: SANITIZE,
             nsid: 0,
             dwords: [number, 0, 0, 0, 0, 0],
-            data: Data::None,
+            data: CommandData::None,
             timeout: ASK,
         };
         (command, format!("nvme sanitize --sanact={name}"))
@@ -346,23 +346,23 @@ pub(super) fn sanitize_status() -> Command {
         opcode: LOG,
         nsid: ALL,
         dwords: [SANITIZE_LOG | dwords << 16, 0, 0, 0, 0, 0],
-        data: Data::In(SANITIZE_LOG_BYTES),
+        data: CommandData::In(SANITIZE_LOG_BYTES),
         timeout: ASK,
     }
 }
 
 /// How far a sanitize is (figure 269: SPROG in 65536ths, SSTAT bits 2:0).
-pub(super) fn sanitize_progress(log: &[u8]) -> super::follow::State {
-    use super::follow::State;
+pub(super) fn sanitize_progress(log: &[u8]) -> super::follow::PurgeState {
+    use super::follow::PurgeState;
     let (Some(done), Some(status)) = (word(log, 0), word(log, 2)) else {
-        return State::Unknown("the log page is too short".to_owned());
+        return PurgeState::Unknown("the log page is too short".to_owned());
     };
     match status & 7 {
-        2 => State::Going(f64::from(done) / 65536.0),
-        1 | 4 => State::Done,
-        3 => State::Failed("the drive says that the sanitize failed (SSTAT 3)".to_owned()),
-        0 => State::Failed("the drive says that it never was sanitized (SSTAT 0)".to_owned()),
-        other => State::Unknown(format!("SSTAT {other}")),
+        2 => PurgeState::Going(f64::from(done) / 65536.0),
+        1 | 4 => PurgeState::Done,
+        3 => PurgeState::Failed("the drive says that the sanitize failed (SSTAT 3)".to_owned()),
+        0 => PurgeState::Failed("the drive says that it never was sanitized (SSTAT 0)".to_owned()),
+        other => PurgeState::Unknown(format!("SSTAT {other}")),
     }
 }
 
@@ -415,7 +415,7 @@ impl Namespace {
         })
     }
 
-    fn faults(&self, format: &Format) -> Vec<String> {
+    fn faults(&self, format: &FormatNvm) -> Vec<String> {
         let mut faults = Vec::new();
         let lbaf = format.lbaf.unwrap_or(self.lbaf);
         let last = self.formats.len().saturating_sub(1);
@@ -465,10 +465,10 @@ impl Namespace {
 }
 
 /// The other namespaces of a drive that are block devices here.
-pub(super) fn siblings(sys: &Sys, disk: &Node) -> Vec<Node> {
-    let drive = |node: &Node| std::fs::canonicalize(node.dir.join("device")).ok();
+pub(super) fn siblings(sys: &Sys, disk: &SysBlock) -> Vec<SysBlock> {
+    let drive = |node: &SysBlock| std::fs::canonicalize(node.dir.join("device")).ok();
     let own = drive(disk);
-    let same = |other: &Node| {
+    let same = |other: &SysBlock| {
         other.name != disk.name
             && other.value::<u8>("hidden") != Some(1)
             && other.value::<u32>("nsid").is_some()
@@ -479,7 +479,7 @@ pub(super) fn siblings(sys: &Sys, disk: &Node) -> Vec<Node> {
 
 /// The controller's folder: the device of the disk, or, where several paths may
 /// lead to it, the first of its subsystem (drivers/nvme/host/multipath.c).
-fn controller(disk: &Node) -> Option<PathBuf> {
+fn controller(disk: &SysBlock) -> Option<PathBuf> {
     let device = std::fs::canonicalize(disk.dir.join("device")).ok()?;
     let is_controller = |dir: &PathBuf| dir.join("rescan_controller").exists();
     if is_controller(&device) {

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use fathom_model::{Issued, Purged};
 
 use super::direct::{self, Buffer, Direct};
-use super::method::Fill;
-use super::steps::{Act, DISCARD_STEP, Step, WRITE_STEP};
+use super::method::OverwriteFill;
+use super::steps::{DISCARD_STEP, PurgeStep, StepAction, WRITE_STEP};
 use super::{Purge, PurgeError, ata, issued, scsi};
 use crate::Claim;
 use crate::Hold;
@@ -19,11 +19,11 @@ use crate::threads;
 
 /// What happens meanwhile.
 #[derive(Debug)]
-pub enum Progress<'p> {
+pub enum PurgeProgress<'p> {
     /// A step begins.
     Begin {
         /// The step.
-        step: &'p Step,
+        step: &'p PurgeStep,
         /// Its place, from 1.
         number: usize,
         /// How many there are.
@@ -51,11 +51,11 @@ const RETURN_MAX: Duration = Duration::from_secs(60);
 const TELLING: f64 = 0.01;
 
 /// A purge that goes on.
-struct Going<'g> {
+struct PurgeRun<'g> {
     purge: &'g Purge,
     issue: &'g dyn Issue,
     stop: &'g dyn Fn() -> bool,
-    progress: &'g mut dyn FnMut(Progress<'_>),
+    progress: &'g mut dyn FnMut(PurgeProgress<'_>),
     bytes_written: u64,
     step_began: Instant,
 }
@@ -77,19 +77,15 @@ impl Purge {
         issue: &dyn Issue,
         confirmed: &Confirmations,
         stop: &dyn Fn() -> bool,
-        progress: &mut dyn FnMut(Progress<'_>),
+        progress: &mut dyn FnMut(PurgeProgress<'_>),
     ) -> Result<Purged, PurgeError> {
-        let others = self
-            .touches
-            .iter()
-            .filter_map(|other| other.path.as_deref());
-        let _hold = Hold::of(others.clone())?;
+        let _hold = Hold::of(self.touched())?;
         self.check_again(confirmed)?;
         let mut claim = Claim::default();
-        for path in others.chain([self.capabilities.path.as_path()]) {
+        for path in self.touched().chain([self.capabilities.path.as_path()]) {
             claim.add(path)?;
         }
-        let mut going = Going {
+        let mut going = PurgeRun {
             purge: self,
             issue,
             stop,
@@ -101,21 +97,21 @@ impl Purge {
     }
 }
 
-impl Going<'_> {
+impl PurgeRun<'_> {
     fn all(&mut self) -> Result<Purged, PurgeError> {
         let of = self.purge.steps.len();
         let (mut began, mut took) = (None, Duration::ZERO);
         let mut verification = None;
         for (index, step) in self.purge.steps.iter().enumerate() {
-            (self.progress)(Progress::Begin {
+            (self.progress)(PurgeProgress::Begin {
                 step,
                 number: index + 1,
                 of,
             });
             self.step_began = Instant::now();
             match &step.act {
-                Act::Mark => self.mark(step)?,
-                Act::Look => {
+                StepAction::Mark => self.mark(step)?,
+                StepAction::Look => {
                     took = began.map_or(took, |began: Instant| began.elapsed());
                     verification = Some(self.look(step)?);
                 }
@@ -160,15 +156,15 @@ impl Going<'_> {
     }
 
     fn end(&mut self, issued: Issued) {
-        (self.progress)(Progress::End { issued: &issued });
+        (self.progress)(PurgeProgress::End { issued: &issued });
     }
 
-    fn mark(&mut self, step: &Step) -> Result<(), PurgeError> {
+    fn mark(&mut self, step: &PurgeStep) -> Result<(), PurgeError> {
         let samples = &self.purge.samples;
         let path = self.path().to_owned();
         let progress = &mut *self.progress;
         let written = samples.write(&path, &mut |share| {
-            progress(Progress::Part {
+            progress(PurgeProgress::Part {
                 share: Some(share),
                 left: None,
             });
@@ -184,7 +180,7 @@ impl Going<'_> {
         Ok(())
     }
 
-    fn look(&mut self, step: &Step) -> Result<(fathom_model::Verification, u64), PurgeError> {
+    fn look(&mut self, step: &PurgeStep) -> Result<(fathom_model::Verification, u64), PurgeError> {
         let (size, block) = self.returned()?;
         let path = self.path().to_owned();
         let purge = self.purge;
@@ -195,7 +191,7 @@ impl Going<'_> {
             purge.promise,
             purge.over,
             &mut |share| {
-                progress(Progress::Part {
+                progress(PurgeProgress::Part {
                     share: Some(share),
                     left: None,
                 })
@@ -235,16 +231,16 @@ impl Going<'_> {
         }
     }
 
-    fn act(&mut self, step: &Step) -> Result<(), PurgeError> {
+    fn act(&mut self, step: &PurgeStep) -> Result<(), PurgeError> {
         match &step.act {
-            Act::Give {
+            StepAction::Give {
                 command: Command::Discard { bytes, secure, .. },
                 ..
             } => {
                 self.discard(*bytes, *secure)?;
                 self.end(issued(step, "done", 0));
             }
-            Act::Give { device, command } => {
+            StepAction::Give { device, command } => {
                 let reply = self
                     .give(device, command)
                     .map_err(|source| PurgeError::Io {
@@ -261,7 +257,7 @@ impl Going<'_> {
                     return Err(PurgeError::device(device, what));
                 }
             }
-            Act::Follow {
+            StepAction::Follow {
                 device,
                 follow,
                 expected,
@@ -273,11 +269,11 @@ impl Going<'_> {
                 })?;
                 self.end(issued(step, "done", 0));
             }
-            Act::Write(fill) => {
+            StepAction::Write(fill) => {
                 self.overwrite(*fill)?;
                 self.end(issued(step, "written", 0));
             }
-            Act::Mark | Act::Look => {}
+            StepAction::Mark | StepAction::Look => {}
         }
         Ok(())
     }
@@ -287,11 +283,11 @@ impl Going<'_> {
         let Some(undo) = self.purge.undo.as_ref().filter(|undo| failed >= undo.from) else {
             return;
         };
-        let Act::Give { device, command } = &undo.step.act else {
+        let StepAction::Give { device, command } = &undo.step.act else {
             return;
         };
         let of = self.purge.steps.len();
-        (self.progress)(Progress::Begin {
+        (self.progress)(PurgeProgress::Begin {
             step: &undo.step,
             number: of,
             of,
@@ -320,7 +316,7 @@ impl Going<'_> {
                 match told.recv_timeout(TICK) {
                     Ok(reply) => return reply,
                     Err(RecvTimeoutError::Timeout) => {
-                        (self.progress)(Progress::Part {
+                        (self.progress)(PurgeProgress::Part {
                             share: None,
                             left: None,
                         });
@@ -367,12 +363,12 @@ impl Going<'_> {
 
     /// One write after the other, past the page cache; what is written is in the
     /// device, not in its cache, at the end.
-    fn overwrite(&mut self, fill: Fill) -> Result<(), PurgeError> {
+    fn overwrite(&mut self, fill: OverwriteFill) -> Result<(), PurgeError> {
         let path = self.path().to_owned();
         let size = self.purge.capabilities.size_bytes;
         let device = Direct::open(&path, true).map_err(|e| self.io("cannot be written to", e))?;
         let mut buffer = Buffer::new(WRITE_STEP);
-        let seed = self.purge.over.filter(|_| fill == Fill::Random);
+        let seed = self.purge.over.filter(|_| fill == OverwriteFill::Random);
         let mut at = 0;
         let mut shown = Instant::now();
         while at < size {
@@ -397,10 +393,10 @@ impl Going<'_> {
     }
 }
 
-fn part(began: Instant, share: f64) -> Progress<'static> {
+fn part(began: Instant, share: f64) -> PurgeProgress<'static> {
     let elapsed = began.elapsed().as_secs_f64();
     let left = (share > TELLING && elapsed > 1.0).then(|| elapsed * (1.0 - share) / share);
-    Progress::Part {
+    PurgeProgress::Part {
         share: Some(share),
         left: left.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
     }

@@ -5,9 +5,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::follow::State;
-use super::method::Action;
-use crate::command::{Command, Data, Issue, Reply};
+use super::follow::PurgeState;
+use super::method::SanitizeAction;
+use crate::command::{Command, CommandData, Issue, Reply};
 
 /// Operation codes (SPC-5 table D.2).
 const REQUEST_SENSE: u8 = 0x03;
@@ -40,8 +40,12 @@ impl Scsi {
     /// Asks the device.
     pub(super) fn find(path: &Path, issue: &dyn Issue) -> Self {
         let mut this = Self {
-            sanitize: [Action::Block, Action::Crypto, Action::Overwrite]
-                .map(|action| supports(path, issue, SANITIZE, Some(service_action(action)))),
+            sanitize: [
+                SanitizeAction::Block,
+                SanitizeAction::Crypto,
+                SanitizeAction::Overwrite,
+            ]
+            .map(|action| supports(path, issue, SANITIZE, Some(service_action(action)))),
             format: supports(path, issue, FORMAT_UNIT, None),
             ..Self::default()
         };
@@ -64,20 +68,20 @@ impl Scsi {
     }
 
     /// Whether there is this action of SANITIZE; `None`: the device does not say.
-    pub(super) fn sanitizes(&self, action: Action) -> Option<bool> {
+    pub(super) fn sanitizes(&self, action: SanitizeAction) -> Option<bool> {
         self.sanitize[match action {
-            Action::Block => 0,
-            Action::Crypto => 1,
-            Action::Overwrite => 2,
+            SanitizeAction::Block => 0,
+            SanitizeAction::Crypto => 1,
+            SanitizeAction::Overwrite => 2,
         }]
     }
 
     /// SANITIZE (SBC-4 5.35), which answers at once and is followed (IMMED).
     /// Overwriting: once, with four bytes of zeros (table 122).
-    pub(super) fn sanitize(action: Action) -> (Command, &'static str) {
+    pub(super) fn sanitize(action: SanitizeAction) -> (Command, &'static str) {
         let parameters = match action {
-            Action::Overwrite => vec![1, 0, 0, 4, 0, 0, 0, 0],
-            Action::Block | Action::Crypto => Vec::new(),
+            SanitizeAction::Overwrite => vec![1, 0, 0, 4, 0, 0, 0, 0],
+            SanitizeAction::Block | SanitizeAction::Crypto => Vec::new(),
         };
         let mut cdb = vec![
             SANITIZE,
@@ -93,14 +97,14 @@ impl Scsi {
         ];
         cdb[8] = parameters.len() as u8;
         let data = match parameters.is_empty() {
-            true => Data::None,
-            false => Data::Out(parameters),
+            true => CommandData::None,
+            false => CommandData::Out(parameters),
         };
         let timeout = ASK;
         let like = match action {
-            Action::Block => "sg_sanitize --block --quick",
-            Action::Crypto => "sg_sanitize --crypto --quick",
-            Action::Overwrite => "sg_sanitize --overwrite --zero --quick",
+            SanitizeAction::Block => "sg_sanitize --block --quick",
+            SanitizeAction::Crypto => "sg_sanitize --crypto --quick",
+            SanitizeAction::Overwrite => "sg_sanitize --overwrite --zero --quick",
         };
         (Command::Scsi { cdb, data, timeout }, like)
     }
@@ -117,7 +121,7 @@ impl Scsi {
         let cdb = vec![FORMAT_UNIT, information << 6 | 0x10, 0, 0, 0, 0];
         let command = Command::Scsi {
             cdb,
-            data: Data::Out(vec![usage, 0x02, 0, 0]),
+            data: CommandData::Out(vec![usage, 0x02, 0, 0]),
             timeout: ASK,
         };
         let like = format!("sg_format --format --fmtpinfo={information} --pfu={usage} --quick");
@@ -129,7 +133,7 @@ impl Scsi {
 pub(super) fn request_sense() -> Command {
     Command::Scsi {
         cdb: vec![REQUEST_SENSE, 0, 0, 0, SENSE_BYTES, 0],
-        data: Data::In(SENSE_BYTES.into()),
+        data: CommandData::In(SENSE_BYTES.into()),
         timeout: ASK,
     }
 }
@@ -137,21 +141,21 @@ pub(super) fn request_sense() -> Command {
 /// How far a sanitize or format is, from the parameter data of REQUEST SENSE:
 /// NOT READY with 04h/04h (format) or 04h/1Bh (sanitize) and a progress in
 /// 65536ths (SPC-5 4.4.2.4.4); MEDIUM ERROR 31h/xx: it failed.
-pub(super) fn progress(reply: &Reply) -> State {
+pub(super) fn progress(reply: &Reply) -> PurgeState {
     if !reply.is_good() {
-        return State::Unknown(sense_text(reply));
+        return PurgeState::Unknown(sense_text(reply));
     }
     let Some(sense) = Sense::read(&reply.data) else {
-        return State::Unknown("no sense data came".to_owned());
+        return PurgeState::Unknown("no sense data came".to_owned());
     };
     match (sense.key, sense.code, sense.qualifier) {
         (2, 0x04, 0x04 | 0x1b) => {
-            State::Going(sense.progress.map_or(0.0, |done| f64::from(done) / 65536.0))
+            PurgeState::Going(sense.progress.map_or(0.0, |done| f64::from(done) / 65536.0))
         }
-        (0, 0, _) | (1, 0x17 | 0x18, _) => State::Done,
+        (0, 0, _) | (1, 0x17 | 0x18, _) => PurgeState::Done,
         // Something else has happened meanwhile (a reset): ask again.
-        (6, ..) => State::Going(0.0),
-        _ => State::Failed(format!("the device says: {sense}")),
+        (6, ..) => PurgeState::Going(0.0),
+        _ => PurgeState::Failed(format!("the device says: {sense}")),
     }
 }
 
@@ -240,11 +244,11 @@ impl std::fmt::Display for Sense {
     }
 }
 
-fn service_action(action: Action) -> u8 {
+fn service_action(action: SanitizeAction) -> u8 {
     match action {
-        Action::Overwrite => 1,
-        Action::Block => 2,
-        Action::Crypto => 3,
+        SanitizeAction::Overwrite => 1,
+        SanitizeAction::Block => 2,
+        SanitizeAction::Crypto => 3,
     }
 }
 
@@ -276,7 +280,7 @@ fn inquiry(page: u8) -> Vec<u8> {
 }
 
 fn ask(path: &Path, issue: &dyn Issue, cdb: Vec<u8>, bytes: u32) -> Option<Vec<u8>> {
-    let data = Data::In(bytes);
+    let data = CommandData::In(bytes);
     let timeout = ASK;
     let reply = issue
         .issue(path, &Command::Scsi { cdb, data, timeout })

@@ -9,7 +9,7 @@ use fathom_model::units;
 use super::ata::{Ata, PASSWORD};
 use super::capabilities::Capabilities;
 use super::follow::Follow;
-use super::method::{Action, Fill, Format, Method};
+use super::method::{FormatNvm, OverwriteFill, PurgeMethod, SanitizeAction};
 use super::scsi::Scsi;
 use super::verify::Samples;
 use crate::command::Command;
@@ -22,19 +22,19 @@ pub(super) const WRITE_STEP: usize = 1 << 20;
 
 /// One step.
 #[derive(Debug, Clone)]
-pub struct Step {
+pub struct PurgeStep {
     /// What it does, for a person.
     pub what: String,
     /// What a person would type for the same.
     pub like: String,
     /// Whether it is the one that takes the data away.
     pub(super) is_main: bool,
-    pub(super) act: Act,
+    pub(super) act: StepAction,
 }
 
 /// What a step does.
 #[derive(Debug, Clone)]
-pub(super) enum Act {
+pub(super) enum StepAction {
     /// Writes the samples.
     Mark,
     /// Gives the device a command.
@@ -46,27 +46,27 @@ pub(super) enum Act {
         expected: Option<Duration>,
     },
     /// Writes every block.
-    Write(Fill),
+    Write(OverwriteFill),
     /// Looks for the samples.
     Look,
 }
 
 /// What is done when a step from `from` on fails.
 #[derive(Debug, Clone)]
-pub(super) struct Undo {
+pub(super) struct PurgeUndo {
     pub(super) from: usize,
-    pub(super) step: Step,
+    pub(super) step: PurgeStep,
 }
 
-impl Step {
+impl PurgeStep {
     /// The command as it is issued, with its bytes; `None` where Fathom reads or
     /// writes blocks.
     #[must_use]
     pub fn issued(&self) -> Option<String> {
         match &self.act {
-            Act::Give { command, .. } => Some(command.to_string()),
-            Act::Follow { follow, .. } => Some(follow.command().to_string()),
-            Act::Mark | Act::Write(_) | Act::Look => None,
+            StepAction::Give { command, .. } => Some(command.to_string()),
+            StepAction::Follow { follow, .. } => Some(follow.command().to_string()),
+            StepAction::Mark | StepAction::Write(_) | StepAction::Look => None,
         }
     }
 }
@@ -74,33 +74,33 @@ impl Step {
 /// All steps of a purge, and what is done when it fails on its way.
 pub(super) fn of(
     can: &Capabilities,
-    method: Method,
-    format: &Format,
+    method: PurgeMethod,
+    format: &FormatNvm,
     samples: &Samples,
-) -> (Vec<Step>, Option<Undo>) {
+) -> (Vec<PurgeStep>, Option<PurgeUndo>) {
     let path = can.path.display();
     let (count, size) = (samples.count(), units::bytes(samples.sample_bytes().into()));
     let mut steps = vec![blocks(
         format!("{count} samples of {size} are written all over the device and read back"),
         format!("# Fathom writes {count} samples to {path}"),
-        Act::Mark,
+        StepAction::Mark,
     )];
     let mut undo = None;
     match method {
-        Method::NvmeFormat => steps.extend(nvme_format(can, format)),
-        Method::NvmeSanitize(_)
-        | Method::AtaSanitize(_)
-        | Method::ScsiSanitize(_)
-        | Method::ScsiFormat => {
+        PurgeMethod::NvmeFormat => steps.extend(nvme_format(can, format)),
+        PurgeMethod::NvmeSanitize(_)
+        | PurgeMethod::AtaSanitize(_)
+        | PurgeMethod::ScsiSanitize(_)
+        | PurgeMethod::ScsiFormat => {
             steps.extend(followed(can, method));
         }
-        Method::AtaSecurityErase { enhanced } => {
+        PurgeMethod::AtaSecurityErase { enhanced } => {
             undo = can
                 .ata
                 .as_ref()
                 .map(|ata| security_erase(can, ata, enhanced, &mut steps));
         }
-        Method::Discard { secure } => {
+        PurgeMethod::Discard { secure } => {
             let flag = if secure { " --secure" } else { "" };
             let like = format!("blkdiscard{flag} --step {DISCARD_STEP} {path}");
             let bytes = can.size_bytes;
@@ -111,14 +111,14 @@ pub(super) fn of(
             };
             steps.push(main(method, like, can.path.clone(), command));
         }
-        Method::Overwrite(fill) => {
-            let source = if fill == Fill::Zeros {
+        PurgeMethod::Overwrite(fill) => {
+            let source = if fill == OverwriteFill::Zeros {
                 "/dev/zero"
             } else {
                 "/dev/urandom"
             };
             let like = format!("dd if={source} of={path} bs={WRITE_STEP} oflag=direct conv=fsync");
-            let mut step = blocks(method.about().to_owned(), like, Act::Write(fill));
+            let mut step = blocks(method.about().to_owned(), like, StepAction::Write(fill));
             step.is_main = true;
             steps.push(step);
         }
@@ -126,37 +126,37 @@ pub(super) fn of(
     steps.push(blocks(
         "every sample is read past the page cache and looked for".to_owned(),
         format!("# Fathom reads {count} samples of {path}"),
-        Act::Look,
+        StepAction::Look,
     ));
     (steps, undo)
 }
 
 /// A command that is answered at once, and what the drive is asked until it has
 /// done it.
-fn followed(can: &Capabilities, method: Method) -> Vec<Step> {
+fn followed(can: &Capabilities, method: PurgeMethod) -> Vec<PurgeStep> {
     let mut device = disk(can);
     let mut expected = None;
     let (command, like, kind) = match (method, &can.nvme) {
-        (Method::NvmeSanitize(action), Some(nvme)) => {
+        (PurgeMethod::NvmeSanitize(action), Some(nvme)) => {
             device.clone_from(&nvme.controller);
             expected = nvme.estimates.of(action);
             let (command, like) = nvme.sanitize(action);
             (command, like, Follow::Nvme)
         }
-        (Method::AtaSanitize(action), _) => {
+        (PurgeMethod::AtaSanitize(action), _) => {
             let name = match action {
-                Action::Block => "block-erase",
-                Action::Crypto => "crypto-scramble",
-                Action::Overwrite => "overwrite hex:00000000",
+                SanitizeAction::Block => "block-erase",
+                SanitizeAction::Crypto => "crypto-scramble",
+                SanitizeAction::Overwrite => "overwrite hex:00000000",
             };
             let like = format!("hdparm --yes-i-know-what-i-am-doing --sanitize-{name}");
             (Ata::sanitize(action), like, Follow::Ata)
         }
-        (Method::ScsiSanitize(action), _) => {
+        (PurgeMethod::ScsiSanitize(action), _) => {
             let (command, like) = Scsi::sanitize(action);
             (command, like.to_owned(), Follow::Scsi)
         }
-        (Method::ScsiFormat, _) => {
+        (PurgeMethod::ScsiFormat, _) => {
             let (command, like) = can.scsi.clone().unwrap_or_default().format();
             (command, like, Follow::Scsi)
         }
@@ -166,11 +166,11 @@ fn followed(can: &Capabilities, method: Method) -> Vec<Step> {
     let like = format!("{like} {}", device.display());
     vec![
         main(method, like, device.clone(), command),
-        Step {
+        PurgeStep {
             what: "the drive is asked until it is done".to_owned(),
             like: format!("{} {}", kind.like(), device.display()),
             is_main: false,
-            act: Act::Follow {
+            act: StepAction::Follow {
                 device,
                 follow: kind,
                 expected,
@@ -179,8 +179,8 @@ fn followed(can: &Capabilities, method: Method) -> Vec<Step> {
     ]
 }
 
-fn blocks(what: String, like: String, act: Act) -> Step {
-    Step {
+fn blocks(what: String, like: String, act: StepAction) -> PurgeStep {
+    PurgeStep {
         what,
         like,
         is_main: false,
@@ -188,12 +188,12 @@ fn blocks(what: String, like: String, act: Act) -> Step {
     }
 }
 
-fn main(method: Method, like: String, device: PathBuf, command: Command) -> Step {
-    Step {
+fn main(method: PurgeMethod, like: String, device: PathBuf, command: Command) -> PurgeStep {
+    PurgeStep {
         what: method.about().to_owned(),
         like,
         is_main: true,
-        act: Act::Give { device, command },
+        act: StepAction::Give { device, command },
     }
 }
 
@@ -202,14 +202,14 @@ fn disk(can: &Capabilities) -> PathBuf {
     PathBuf::from("/dev").join(&can.device.name)
 }
 
-fn nvme_format(can: &Capabilities, format: &Format) -> Vec<Step> {
+fn nvme_format(can: &Capabilities, format: &FormatNvm) -> Vec<PurgeStep> {
     let Some(nvme) = &can.nvme else {
         return Vec::new();
     };
     let resolved = nvme.resolved(format);
     let (command, like) = nvme.format(&resolved);
     let mut steps = vec![main(
-        Method::NvmeFormat,
+        PurgeMethod::NvmeFormat,
         like,
         nvme.controller.clone(),
         command,
@@ -221,14 +221,14 @@ fn nvme_format(can: &Capabilities, format: &Format) -> Vec<Step> {
     if format.reset || other_blocks {
         let what = match format.reset {
             true => "the controller is reset",
-            false => "the kernel looks at the namespaces anew",
+            false => "the kernel scans the namespaces again",
         };
         let command = nvme.afterwards(format.reset);
-        steps.push(Step {
+        steps.push(PurgeStep {
             what: what.to_owned(),
             like: command.to_string(),
             is_main: false,
-            act: Act::Give {
+            act: StepAction::Give {
                 device: nvme.controller.clone(),
                 command,
             },
@@ -238,7 +238,12 @@ fn nvme_format(can: &Capabilities, format: &Format) -> Vec<Step> {
 }
 
 /// The steps, and that the password is taken away again when it is not done.
-fn security_erase(can: &Capabilities, ata: &Ata, enhanced: bool, steps: &mut Vec<Step>) -> Undo {
+fn security_erase(
+    can: &Capabilities,
+    ata: &Ata,
+    enhanced: bool,
+    steps: &mut Vec<PurgeStep>,
+) -> PurgeUndo {
     let disk = disk(can);
     let path = disk.display();
     let option = if enhanced {
@@ -246,11 +251,11 @@ fn security_erase(can: &Capabilities, ata: &Ata, enhanced: bool, steps: &mut Vec
     } else {
         "security-erase"
     };
-    let give = |what: &str, like: String, command: Command| Step {
+    let give = |what: &str, like: String, command: Command| PurgeStep {
         what: what.to_owned(),
         like,
         is_main: false,
-        act: Act::Give {
+        act: StepAction::Give {
             device: disk.clone(),
             command,
         },
@@ -262,14 +267,14 @@ fn security_erase(can: &Capabilities, ata: &Ata, enhanced: bool, steps: &mut Vec
     ));
     let from = steps.len();
     steps.push(give(
-        "the drive is told that an erase follows",
+        "tell the drive that an erase follows",
         format!("# part of hdparm --{option} {path}"),
         Ata::prepare(),
     ));
-    let method = Method::AtaSecurityErase { enhanced };
+    let method = PurgeMethod::AtaSecurityErase { enhanced };
     let like = format!("hdparm --user-master u --{option} {PASSWORD} {path}");
     steps.push(main(method, like, disk.clone(), ata.erase(enhanced)));
-    Undo {
+    PurgeUndo {
         from,
         step: give(
             "the password is taken away again",

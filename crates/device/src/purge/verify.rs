@@ -38,7 +38,7 @@ pub(super) struct Samples {
 
 /// What a sample was found to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+enum SampleState {
     Zeros,
     Ones,
     Written,
@@ -125,7 +125,7 @@ impl Samples {
             device.read(buffer.get(), at).map_err(|error| (at, error))?;
             self.content(at, &mut expected);
             if buffer.get() != &expected[..] {
-                let what = "what was written there a moment ago reads back as something else";
+                let what = "it does not read back what was just written";
                 return Err((at, io::Error::other(what)));
             }
             part(0.5 + 0.5 * number as f64 / self.places.len() as f64);
@@ -168,19 +168,19 @@ impl Samples {
                 Err(_) => None,
             };
             let count = match found {
-                Some(Found::Zeros) => &mut seen.zeros,
-                Some(Found::Ones) => &mut seen.ones,
-                Some(Found::Written) => &mut seen.written,
-                Some(Found::Other) => &mut seen.other,
-                Some(Found::Kept) => &mut seen.kept,
+                Some(SampleState::Zeros) => &mut seen.zeros,
+                Some(SampleState::Ones) => &mut seen.ones,
+                Some(SampleState::Written) => &mut seen.written,
+                Some(SampleState::Other) => &mut seen.other,
+                Some(SampleState::Kept) => &mut seen.kept,
                 None => &mut seen.unreadable,
             };
             *count += 1;
             let as_promised = match (promise, found) {
-                (_, None | Some(Found::Kept)) => false,
+                (_, None | Some(SampleState::Kept)) => false,
                 (Promise::Gone, _) => true,
-                (Promise::Zeros, found) => found == Some(Found::Zeros),
-                (Promise::Written, found) => found == Some(Found::Written),
+                (Promise::Zeros, found) => found == Some(SampleState::Zeros),
+                (Promise::Written, found) => found == Some(SampleState::Written),
             };
             if !as_promised && seen.broken_at.len() < TOLD_MAX {
                 seen.broken_at.push(at);
@@ -211,7 +211,7 @@ impl Samples {
         }
     }
 
-    fn judge(&self, bytes: &[u8], at: u64, over: Option<u64>) -> Found {
+    fn judge(&self, bytes: &[u8], at: u64, over: Option<u64>) -> SampleState {
         let mut expected = vec![0; bytes.len()];
         self.content(at, &mut expected);
         // One sector is enough, from whatever place it comes.
@@ -219,22 +219,22 @@ impl Samples {
             (&sector[..8] == MAGIC && sector[8..24] == self.nonce) || sector[HEAD..] == own[HEAD..]
         };
         if bytes.chunks(SECTOR).zip(expected.chunks(SECTOR)).any(kept) {
-            return Found::Kept;
+            return SampleState::Kept;
         }
         let all = |value: u8| bytes.iter().all(|&byte| byte == value);
         if all(0) {
-            return Found::Zeros;
+            return SampleState::Zeros;
         }
         if all(0xff) {
-            return Found::Ones;
+            return SampleState::Ones;
         }
         if let Some(seed) = over {
             direct::fill(seed, at, &mut expected);
             if bytes == expected {
-                return Found::Written;
+                return SampleState::Written;
             }
         }
-        Found::Other
+        SampleState::Other
     }
 }
 
@@ -296,22 +296,22 @@ mod tests {
         let samples = Samples::choose(1 << 20, 512, 16).unwrap();
         let mut block = vec![0; 4096];
         let judge = |block: &[u8]| samples.judge(block, 8192, Some(99));
-        assert_eq!(judge(&block), Found::Zeros);
+        assert_eq!(judge(&block), SampleState::Zeros);
         let mut content = vec![0; 4096];
         samples.content(8192, &mut content);
-        assert_eq!(judge(&content), Found::Kept);
+        assert_eq!(judge(&content), SampleState::Kept);
         block[512..1024].copy_from_slice(&content[512..1024]);
-        assert_eq!(judge(&block), Found::Kept);
+        assert_eq!(judge(&block), SampleState::Kept);
         // One whose head was overwritten; one that has wandered here.
         block[512..544].fill(0);
-        assert_eq!(judge(&block), Found::Kept);
+        assert_eq!(judge(&block), SampleState::Kept);
         samples.content(0, &mut block);
-        assert_eq!(judge(&block), Found::Kept);
+        assert_eq!(judge(&block), SampleState::Kept);
         direct::fill(99, 8192, &mut block);
-        assert_eq!(judge(&block), Found::Written);
+        assert_eq!(judge(&block), SampleState::Written);
         block.fill(0xff);
-        assert_eq!(judge(&block), Found::Ones);
+        assert_eq!(judge(&block), SampleState::Ones);
         block[77] = 1;
-        assert_eq!(judge(&block), Found::Other);
+        assert_eq!(judge(&block), SampleState::Other);
     }
 }

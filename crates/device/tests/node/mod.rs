@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fathom_device::node::{Reading, VolumeReading, dump, files};
+use fathom_device::node::{NodeReading, VolumeReading, dump, files};
 use fathom_model::node::{CpuTime, DeviceCounts};
 
 const FIRST: &str = include_str!("reading-1.txt");
@@ -13,8 +13,8 @@ const VOLUMES: &str = include_str!("volumes.txt");
 #[test]
 fn what_a_machine_did_between_two_readings() {
     let (first, second) = (
-        Reading::parse(FIRST).unwrap(),
-        Reading::parse(SECOND).unwrap(),
+        NodeReading::parse(FIRST).unwrap(),
+        NodeReading::parse(SECOND).unwrap(),
     );
     let sample = second.since(&first, 7).unwrap();
     assert_eq!((sample.at_ms, sample.span_ms), (7, 3030));
@@ -57,13 +57,13 @@ fn what_a_machine_did_between_two_readings() {
 #[test]
 fn a_machine_that_was_started_again_did_nothing_that_is_known() {
     let (first, second) = (
-        Reading::parse(FIRST).unwrap(),
-        Reading::parse(SECOND).unwrap(),
+        NodeReading::parse(FIRST).unwrap(),
+        NodeReading::parse(SECOND).unwrap(),
     );
     assert_eq!(first.since(&second, 7), None);
     assert_eq!(first.since(&first, 7), None);
     let (clock, _) = FIRST.split_once("==> /host/proc/diskstats").unwrap();
-    let error = Reading::parse(clock).unwrap_err();
+    let error = NodeReading::parse(clock).unwrap_err();
     assert!(error.contains("clock"), "{error}");
 }
 
@@ -72,7 +72,7 @@ fn this_machine_is_read_by_the_same_code() {
     let mut text = Vec::new();
     dump(&files("/proc"), &mut text).unwrap();
     let text = String::from_utf8_lossy(&text).into_owned();
-    Reading::parse(&text).unwrap();
+    NodeReading::parse(&text).unwrap();
 }
 
 fn moved(point: &str) -> Result<(u64, u64), String> {

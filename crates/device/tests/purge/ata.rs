@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fathom_device::command::{Command, Data, Reply};
+use fathom_device::command::{Command, CommandData, Reply};
 use fathom_device::purge::{PASSWORD, Purge};
 use fathom_model::{Exit, Promise};
 use fathom_testkit::{LoopDevice, skip};
@@ -123,7 +123,7 @@ fn erase_is_exact(orders: &[Command], word0: u8, minutes: u64) {
     assert_eq!(cdb(prepare), order(3, 0x20, 0, PREPARE));
     assert_eq!(cdb(erase), order(5, 0x06, 1, ERASE));
     let Command::Scsi {
-        data: Data::Out(sent),
+        data: CommandData::Out(sent),
         timeout,
         ..
     } = erase
@@ -167,7 +167,7 @@ fn an_aborted_erase_takes_the_password_away_again_and_is_told() {
             "{fails_at:#x}: {orders:?}"
         );
         let Some(Command::Scsi {
-            data: Data::Out(sent),
+            data: CommandData::Out(sent),
             ..
         }) = orders.last()
         else {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use fathom_device::command::{Command, Data, Issue, Live, Reply};
+use fathom_device::command::{Command, CommandData, Issue, KernelDevices, Reply};
 
 use crate::purge::SIZE;
 
@@ -43,10 +43,10 @@ impl Drive {
             !matches!(
                 command,
                 Command::Nvme {
-                    data: Data::In(_),
+                    data: CommandData::In(_),
                     ..
                 } | Command::Scsi {
-                    data: Data::In(_),
+                    data: CommandData::In(_),
                     ..
                 }
             )
@@ -80,7 +80,7 @@ impl Issue for Drive {
         let reply = (self.answer)(command);
         if reply.is_good() && opcode(command).is_some() && opcode(command) == self.erases_at {
             let (offset, bytes, secure) = (0, SIZE, false);
-            Live.issue(
+            KernelDevices.issue(
                 &self.blocks,
                 &Command::Discard {
                     offset,

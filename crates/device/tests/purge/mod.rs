@@ -8,8 +8,8 @@ use std::os::unix::fs::{FileExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use fathom_device::Sys;
-use fathom_device::command::{Command, Issue, Live};
-use fathom_device::purge::{Progress, Purge, PurgeError, Want};
+use fathom_device::command::{Command, Issue, KernelDevices};
+use fathom_device::purge::{Purge, PurgeError, PurgeProgress, Want};
 use fathom_device::safety::Confirmations;
 use fathom_model::{Exit, Promise, Purged, Verification};
 use fathom_testkit::{LoopDevice, skip};
@@ -78,7 +78,7 @@ fn all_kept(seen: Verification) {
 }
 
 fn on_loop(device: &LoopDevice, method: &str) -> Purge {
-    Purge::new(&Sys::live(), &Live, &want(method), device.path()).unwrap()
+    Purge::new(&Sys::live(), &KernelDevices, &want(method), device.path()).unwrap()
 }
 
 #[test]
@@ -97,11 +97,11 @@ fn a_loop_device_is_discarded_and_overwritten() {
         purge.check(&words(&[device.path()])).unwrap();
         let mut steps = 0;
         let done = purge.run(
-            &Live,
+            &KernelDevices,
             &words(&[device.path()]),
             &|| false,
             &mut |progress| {
-                steps += usize::from(matches!(progress, Progress::End { .. }));
+                steps += usize::from(matches!(progress, PurgeProgress::End { .. }));
             },
         );
         let done = done.unwrap();
@@ -135,12 +135,35 @@ fn a_loop_device_is_discarded_and_overwritten() {
 }
 
 #[test]
+fn a_device_that_came_in_place_of_the_one_that_was_looked_at_is_not_purged() {
+    let test = "a_device_that_came_in_place_of_the_one_that_was_looked_at_is_not_purged";
+    let first = require!(test, LoopDevice::new(SIZE));
+    let other = require!(test, LoopDevice::new(SIZE));
+    let dir = tempfile::tempdir().unwrap();
+    let link = dir.path().join("disk");
+    std::os::unix::fs::symlink(first.path(), &link).unwrap();
+    let purge = Purge::new(
+        &Sys::live(),
+        &KernelDevices,
+        &want("overwrite-random"),
+        &link,
+    )
+    .unwrap();
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(other.path(), &link).unwrap();
+    let told = run(&purge, &KernelDevices).unwrap_err().to_string();
+    assert!(told.contains("another device than the one"), "{told}");
+    let bytes = std::fs::read(other.path()).unwrap();
+    assert!(bytes.iter().all(|&byte| byte == 0));
+}
+
+#[test]
 fn zram_is_purged() {
     let test = "zram_is_purged";
     let device = require!(test, fathom_testkit::Zram::new(SIZE));
     for method in ["blkdiscard", "overwrite", "overwrite-random"] {
-        let purge = Purge::new(&Sys::live(), &Live, &want(method), device.path()).unwrap();
-        let done = run(&purge, &Live).unwrap();
+        let purge = Purge::new(&Sys::live(), &KernelDevices, &want(method), device.path()).unwrap();
+        let done = run(&purge, &KernelDevices).unwrap();
         assert!(done.verification.held(), "{method}: {done:?}");
     }
 }
@@ -156,7 +179,7 @@ fn files_and_what_is_not_there_are_refused() {
         Path::new("/dev/no-such-disk"),
         Path::new("/dev/null"),
     ] {
-        let error = Purge::new(&Sys::live(), &Live, &Want::default(), path).unwrap_err();
+        let error = Purge::new(&Sys::live(), &KernelDevices, &Want::default(), path).unwrap_err();
         assert!(matches!(error, PurgeError::NotADevice { .. }), "{error:?}");
         assert_eq!(error.exit(), Exit::Refused);
         assert!(
@@ -182,7 +205,7 @@ fn a_device_that_was_not_named_or_is_in_use_is_not_touched() {
         Confirmations(vec!["other".into()]),
     ] {
         purge.check(&words).unwrap_err();
-        let done = purge.run(&Live, &words, &|| false, &mut |_| {
+        let done = purge.run(&KernelDevices, &words, &|| false, &mut |_| {
             panic!("something was begun")
         });
         assert!(matches!(done, Err(PurgeError::Refused(_))), "{done:?}");
@@ -206,7 +229,7 @@ fn an_overwrite_stops_when_it_is_told_to() {
         asked.set(asked.get() + 1);
         asked.get() > 4
     };
-    let done = purge.run(&Live, &words(&[device.path()]), &stop, &mut |_| {});
+    let done = purge.run(&KernelDevices, &words(&[device.path()]), &stop, &mut |_| {});
     let error = done.unwrap_err();
     assert_eq!(error.exit(), Exit::Interrupted);
     // Four writes of 1 MiB of 16.
@@ -230,7 +253,7 @@ impl Issue for Liar {
                     continue;
                 }
                 let secure = false;
-                Live.issue(
+                KernelDevices.issue(
                     path,
                     &Command::Discard {
                         offset,
@@ -319,7 +342,7 @@ fn a_partition_is_not_given_commands_for_the_whole_device() {
     }
     let issue = fathom_device::command::Played::new([]);
     let purge = Purge::new(&machine.sys(), &issue, &want("overwrite"), device.path()).unwrap();
-    assert!(run(&purge, &Live).unwrap().verification.held());
+    assert!(run(&purge, &KernelDevices).unwrap().verification.held());
 }
 
 /// A recorded tree of sysfs whose devices are loop devices in truth.

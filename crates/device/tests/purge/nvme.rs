@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fathom_device::command::{Command, Data, Played, Reply};
-use fathom_device::purge::{Format, Purge, PurgeError, Want};
+use fathom_device::command::{Command, CommandData, Played, Reply};
+use fathom_device::purge::{FormatNvm, Purge, PurgeError, Want};
 use fathom_model::{Exit, Promise};
 use fathom_testkit::{LoopDevice, skip};
 
@@ -88,7 +88,7 @@ fn machine(device: &Path, other: Option<&Path>) -> Machine {
     machine
 }
 
-fn with(format: Format) -> Want {
+fn with(format: FormatNvm) -> Want {
     Want {
         format,
         ..want("nvme-format")
@@ -105,7 +105,7 @@ struct Given {
     after: Vec<String>,
 }
 
-fn format_of(machine: &Machine, device: &Path, format: Format) -> Result<Given, PurgeError> {
+fn format_of(machine: &Machine, device: &Path, format: FormatNvm) -> Result<Given, PurgeError> {
     let replies = [controller(0b110, 0), namespace(1), list(&[3])].map(good);
     let issue = Played::new(replies);
     let purge = Purge::new(&machine.sys(), &issue, &with(format), device)?;
@@ -122,7 +122,7 @@ fn format_of(machine: &Machine, device: &Path, format: Format) -> Result<Given, 
         opcode: 0x80,
         nsid,
         dwords,
-        data: Data::None,
+        data: CommandData::None,
         timeout,
     } = command
     else {
@@ -145,8 +145,8 @@ fn format_of(machine: &Machine, device: &Path, format: Format) -> Result<Given, 
 }
 
 /// Settings from a text such as `ses=0 lbaf=2`; what is not there is absent.
-fn settings(text: &str) -> Format {
-    let mut format = Format::default();
+fn settings(text: &str) -> FormatNvm {
+    let mut format = FormatNvm::default();
     for (name, value) in text.split(' ').filter_map(|pair| pair.split_once('=')) {
         let byte = || Some(value.parse().unwrap());
         match name {
@@ -339,7 +339,7 @@ fn a_sanitize_is_followed_to_its_end() {
             &words(&[device.path()]),
             &|| false,
             &mut |progress| {
-                if let fathom_device::purge::Progress::Part {
+                if let fathom_device::purge::PurgeProgress::Part {
                     share: Some(share), ..
                 } = progress
                 {

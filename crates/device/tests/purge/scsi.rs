@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fathom_device::command::{Command, Data, Reply};
+use fathom_device::command::{Command, CommandData, Reply};
 use fathom_device::purge::Purge;
 use fathom_model::{Exit, Promise};
 use fathom_testkit::{LoopDevice, skip};
@@ -62,20 +62,20 @@ fn scsi_sanitizes_and_formats_are_followed_to_their_end() {
     let machine = machine(device.path());
     let sanitize =
         |action: u8, length: u8| vec![SANITIZE, 0x80 | action, 0, 0, 0, 0, 0, 0, length, 0];
-    let zeros = Data::Out(vec![1, 0, 0, 4, 0, 0, 0, 0]);
-    let header = Data::Out(vec![0, 2, 0, 0]);
+    let zeros = CommandData::Out(vec![1, 0, 0, 4, 0, 0, 0, 0]);
+    let header = CommandData::Out(vec![0, 2, 0, 0]);
     for (method, cdb, data, code, promise) in [
         (
             "scsi-sanitize-block",
             sanitize(2, 0),
-            Data::None,
+            CommandData::None,
             0x1b,
             Promise::Gone,
         ),
         (
             "scsi-sanitize-crypto",
             sanitize(3, 0),
-            Data::None,
+            CommandData::None,
             0x1b,
             Promise::Gone,
         ),
@@ -103,7 +103,7 @@ fn scsi_sanitizes_and_formats_are_followed_to_their_end() {
         let mut shares = Vec::new();
         let words = crate::purge::words(&[device.path()]);
         let done = purge.run(&drive, &words, &|| false, &mut |progress| {
-            if let fathom_device::purge::Progress::Part {
+            if let fathom_device::purge::PurgeProgress::Part {
                 share: Some(share), ..
             } = progress
             {

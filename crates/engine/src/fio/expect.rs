@@ -45,6 +45,9 @@ pub fn longest(jobs: &[JobSpec]) -> Option<Duration> {
     (!groups.is_empty()).then(|| groups.iter().sum())
 }
 
+/// fio runs no more (`REAL_MAX_JOBS`, os/os.h), whatever `numjobs` says.
+const MOST_JOBS: usize = 4096;
+
 /// The rule of fio's `add_job` (init.c: groups) and `__show_run_stats`
 /// (stat.c: one entry for neighbours of a group that report together).
 pub fn entries(jobs: &[JobSpec]) -> Vec<String> {
@@ -61,16 +64,20 @@ pub fn entries(jobs: &[JobSpec]) -> Vec<String> {
             in_group = 0;
         }
         let members = spec::numjobs(job);
-        in_group += members;
+        in_group = members.saturating_add(in_group);
         if spec::option(job, "stats").is_some() && !spec::is_on(job, "stats") {
             continue;
         }
-        for _ in 0..members {
-            if !spec::is_on(job, "group_reporting") || last_group != Some(group) {
-                last_group = Some(group);
-                entries.push(job.name.clone());
-            }
+        let told = match spec::is_on(job, "group_reporting") {
+            true => members.min(u64::from(last_group != Some(group))),
+            false => members,
+        };
+        if told > 0 {
+            last_group = Some(group);
         }
+        let room = MOST_JOBS.saturating_sub(entries.len());
+        let told = usize::try_from(told).unwrap_or(room).min(room);
+        entries.extend(std::iter::repeat_n(job.name.clone(), told));
     }
     entries
 }
@@ -86,6 +93,13 @@ mod tests {
                 .file
                 .jobs(),
         )
+    }
+
+    #[test]
+    fn jobs_that_fio_would_not_run_are_not_waited_for() {
+        let of = |text: &str| of(text).len();
+        assert_eq!(of("[a]\nnumjobs=4294967295\n[b]\n"), MOST_JOBS);
+        assert_eq!(of("[a]\nnumjobs=4294967295\ngroup_reporting\n"), 1);
     }
 
     #[test]

@@ -21,7 +21,7 @@ const LAST_ERRNO: i32 = 133;
 
 /// How fio's process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum FioEnd {
     /// With this exit code.
     Exited(i32),
     /// By this signal.
@@ -34,7 +34,7 @@ pub enum End {
 #[derive(Debug)]
 pub struct Evidence<'e> {
     /// End of the process.
-    pub end: End,
+    pub end: FioEnd,
     /// Whether Fathom told it to stop.
     pub stopped: bool,
     /// Lines of both outputs that are no part of a status.
@@ -53,7 +53,7 @@ pub struct Evidence<'e> {
 
 /// What the evidence says.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub struct FailureVerdict {
     /// What failed.
     pub failures: Vec<Failure>,
     /// What is to know besides.
@@ -64,9 +64,9 @@ pub struct Verdict {
 
 /// Judges a run.
 #[must_use]
-pub fn judge(evidence: &Evidence) -> Verdict {
+pub fn judge(evidence: &Evidence) -> FailureVerdict {
     let jobs_by_pid = jobs_by_pid(evidence.normal);
-    let mut judge = Judge {
+    let mut judge = FailureJudge {
         messages: evidence
             .messages
             .iter()
@@ -75,7 +75,7 @@ pub fn judge(evidence: &Evidence) -> Verdict {
         evidence,
         jobs_by_pid,
         ignored: false,
-        verdict: Verdict::default(),
+        verdict: FailureVerdict::default(),
     };
     judge.refusals();
     judge.killed_jobs();
@@ -88,17 +88,17 @@ pub fn judge(evidence: &Evidence) -> Verdict {
     judge.verdict
 }
 
-struct Judge<'e> {
+struct FailureJudge<'e> {
     evidence: &'e Evidence<'e>,
     messages: Vec<Message>,
     jobs_by_pid: BTreeMap<u32, String>,
     /// A job reports an error that it was to go past: fio's exit code may count it
     /// among the failed ones all the same.
     ignored: bool,
-    verdict: Verdict,
+    verdict: FailureVerdict,
 }
 
-impl Judge<'_> {
+impl FailureJudge<'_> {
     fn fail(&mut self, failure: Failure) {
         if !self.verdict.failures.contains(&failure) {
             self.verdict.failures.push(failure);
@@ -256,7 +256,7 @@ impl Judge<'_> {
     fn idle_jobs(&mut self, results: &Results) {
         // What an engine's library says of it stands in no report.
         let words = match self.evidence.end {
-            End::Exited(code) if code != 0 => self.last_words(),
+            FioEnd::Exited(code) if code != 0 => self.last_words(),
             _ => None,
         };
         let what = match words {
@@ -283,7 +283,7 @@ impl Judge<'_> {
     }
 
     fn no_report(&mut self) {
-        let killed = matches!(self.evidence.end, End::Signaled(_) | End::Unknown);
+        let killed = matches!(self.evidence.end, FioEnd::Signaled(_) | FioEnd::Unknown);
         if killed || self.evidence.stopped || !self.verdict.failures.is_empty() {
             return;
         }
@@ -311,7 +311,7 @@ impl Judge<'_> {
     }
 
     fn was_terminated(&self) -> bool {
-        self.evidence.end == End::Exited(EXIT_TERMINATED)
+        self.evidence.end == FioEnd::Exited(EXIT_TERMINATED)
             && self
                 .messages
                 .iter()
@@ -321,18 +321,18 @@ impl Judge<'_> {
     fn end(&mut self) {
         let from_outside = !self.evidence.stopped;
         match self.evidence.end {
-            End::Signaled(signal) if from_outside => {
+            FioEnd::Signaled(signal) if from_outside => {
                 let what = format!("fio was killed by signal {signal}");
                 let failure = Failure::new(FailureKind::EngineKilled, what);
                 self.fail(by_signal(failure, signal));
             }
-            End::Exited(EXIT_TERMINATED) if from_outside && self.was_terminated() => {
+            FioEnd::Exited(EXIT_TERMINATED) if from_outside && self.was_terminated() => {
                 self.verdict.ended_from_outside = true;
                 self.verdict
                     .notes
                     .push("somebody else told fio to end before its time".to_owned());
             }
-            End::Exited(code)
+            FioEnd::Exited(code)
                 if code != 0
                     && from_outside
                     && !self.ignored
@@ -402,6 +402,8 @@ pub(super) fn kind_of(errno: i32, func: &str) -> FailureKind {
     let is = |one: Errno| errno == one.raw_os_error();
     if is(Errno::AGAIN) && func.contains("io_queue_init") {
         FailureKind::AioLimit
+    } else if is(Errno::ILSEQ) {
+        FailureKind::Corrupt
     } else if is(Errno::NOSPC) || is(Errno::DQUOT) {
         FailureKind::NoSpace
     } else if is(Errno::PERM) || is(Errno::ACCESS) {

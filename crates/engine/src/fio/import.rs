@@ -13,7 +13,7 @@ const LONGEST_MESSAGE: usize = 200;
 
 /// An output of fio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum FioOutput {
     /// `json` and `json+`.
     Json,
     /// `terse`, with its version.
@@ -22,7 +22,7 @@ pub enum Format {
     Normal,
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for FioOutput {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::Json => f.write_str("json"),
@@ -69,7 +69,7 @@ fn said(messages: &[String]) -> String {
 ///
 /// # Errors
 /// When it is no output of fio, or nothing in it can be read.
-pub fn read(input: &[u8]) -> Result<(Format, Vec<Results>, Vec<String>), ImportError> {
+pub fn read(input: &[u8]) -> Result<(FioOutput, Vec<Results>, Vec<String>), ImportError> {
     if input.iter().all(u8::is_ascii_whitespace) {
         return Err(ImportError::Empty);
     }
@@ -93,7 +93,7 @@ pub fn read(input: &[u8]) -> Result<(Format, Vec<Results>, Vec<String>), ImportE
     })
 }
 
-type Read = (Format, Vec<Results>, Vec<String>);
+type Read = (FioOutput, Vec<Results>, Vec<String>);
 
 fn from_json(scan: json::Scan, bytes: usize) -> Result<Read, ImportError> {
     let mut warnings = Vec::new();
@@ -146,7 +146,7 @@ fn from_json(scan: json::Scan, bytes: usize) -> Result<Read, ImportError> {
         return Err(ImportError::NoJobs(said));
     }
     warnings.extend(said.into_iter().map(|text| format!("fio said: {text}")));
-    Ok((Format::Json, all, warnings))
+    Ok((FioOutput::Json, all, warnings))
 }
 
 fn from_text(input: &[u8]) -> Option<Read> {
@@ -157,9 +157,13 @@ fn from_text(input: &[u8]) -> Option<Read> {
             if normal.is_some() {
                 warnings.push("there is also normal output in it; terse is read".to_owned());
             }
-            (Format::Terse(terse.version), vec![terse.results], warnings)
+            (
+                FioOutput::Terse(terse.version),
+                vec![terse.results],
+                warnings,
+            )
         }
-        (None, Some(normal)) => (Format::Normal, normal.results, normal.warnings),
+        (None, Some(normal)) => (FioOutput::Normal, normal.results, normal.warnings),
         (None, None) => return None,
     };
     let text = String::from_utf8_lossy(input);

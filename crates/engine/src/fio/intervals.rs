@@ -12,7 +12,7 @@ const ETA_UNKNOWN_S: u64 = i32::MAX as u64 - 1;
 #[derive(Debug, Default)]
 pub struct Intervals {
     names: Vec<String>,
-    before: Vec<[Totals; 4]>,
+    before: Vec<[JobTotals; 4]>,
     /// Time of the last document, ms since the run's start.
     last_ms: u64,
     ramping: bool,
@@ -20,7 +20,7 @@ pub struct Intervals {
 
 /// Where a job stood in one direction.
 #[derive(Debug, Clone, Default)]
-struct Totals {
+struct JobTotals {
     ios: u64,
     bytes: u64,
     runtime_ms: u64,
@@ -130,7 +130,7 @@ fn is_ramping(results: &Results, job: &JobResult) -> bool {
         })
 }
 
-fn totals(job: &JobResult, dir: Direction) -> Totals {
+fn totals(job: &JobResult, dir: Direction) -> JobTotals {
     let result = match dir {
         Direction::Read => &job.read,
         Direction::Write => &job.write,
@@ -138,10 +138,12 @@ fn totals(job: &JobResult, dir: Direction) -> Totals {
         Direction::Mixed => &job.mixed,
         Direction::Sync => &None,
     };
-    result.as_ref().map_or_else(Totals::default, Totals::of)
+    result
+        .as_ref()
+        .map_or_else(JobTotals::default, JobTotals::of)
 }
 
-impl Totals {
+impl JobTotals {
     fn of(result: &DirectionResult) -> Self {
         Self {
             ios: result.total_ios,

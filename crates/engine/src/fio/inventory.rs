@@ -8,7 +8,7 @@ use super::version::Program;
 
 /// An I/O engine that this fio names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct IoEngine {
+pub struct FioIoEngine {
     /// Its name, the value of `ioengine=`.
     pub name: String,
     /// Options of its own; `None` when fio names it and cannot load it.
@@ -89,13 +89,13 @@ pub fn option(
 ///
 /// # Errors
 /// When fio cannot be run.
-pub fn engines(program: &Program) -> Result<Vec<IoEngine>, InventoryError> {
+pub fn engines(program: &Program) -> Result<Vec<FioIoEngine>, InventoryError> {
     let names = engine_names(program)?;
     names
         .into_iter()
         .map(|name| {
             let options = options(program, &name)?;
-            Ok(IoEngine { name, options })
+            Ok(FioIoEngine { name, options })
         })
         .collect()
 }

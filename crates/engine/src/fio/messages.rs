@@ -8,6 +8,12 @@ use fathom_model::{Failure, FailureKind};
 /// Longest text of a message that is repeated.
 const TEXT_MAX: usize = 300;
 
+/// How fio's words begin when it gets no thread for a job (`run_threads` in backend.c).
+pub(super) const NO_JOB_THREAD: &str = "pthread_create: ";
+/// What fio says 10 s after it could not fork for a job: it does not look whether it
+/// could, and waits for a job that is not there.
+pub(super) const NO_JOB_PROCESS: &str = "fio: job startup hung? exiting.";
+
 /// A line of fio, understood as far as possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
@@ -78,7 +84,8 @@ fn other(line: &str) -> Message {
         // What follows these says the same better.
         || line.contains("func=dlopen")
         || line.starts_with("fio: failed to load engine")
-        || line.starts_with("fio: job ") && line.ends_with(" dropped");
+        || line.starts_with("fio: job ") && line.ends_with(" dropped")
+        || line.ends_with(" failed to start");
     if ignored {
         Message::Ignored
     } else if let Some(job) = line.strip_suffix(": you need to specify size=") {
@@ -153,14 +160,18 @@ fn refusal(line: &str) -> Option<Failure> {
         return bad_option(format!("fio does not accept {option}"));
     }
     if let Some(option) = between("fio: option <", "> outside of [] job section") {
-        return bad_option(format!("the option {option} stands outside of any section"));
+        return bad_option(format!("the option {option} is outside any section"));
     }
     if let Some(file) = between("fio: unable to open '", "' job file") {
         let what = "fio cannot open this job file";
         return Some(Failure::new(FailureKind::Open, what).about(file));
     }
-    if let Some(said) = between("pthread_create: ", "") {
+    if let Some(said) = between(NO_JOB_THREAD, "") {
         let what = format!("fio could not start a thread for each job: {said}");
+        return Some(Failure::new(FailureKind::NoThread, what));
+    }
+    if line == NO_JOB_PROCESS {
+        let what = "fio could not start a process for each job: one was not there after 10 s";
         return Some(Failure::new(FailureKind::NoThread, what));
     }
     if line == "fio: file creation disallowed by allow_file_create=0" {

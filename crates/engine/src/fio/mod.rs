@@ -38,15 +38,15 @@ pub mod write;
 #[derive(Debug, Clone)]
 pub struct Fio {
     program: version::Program,
-    guard: guard::Place,
+    guard: guard::GuardPlace,
     servers: Option<client::Servers>,
 }
 
 impl Fio {
     /// The engine with this fio; where its guard lives decides what is promised
-    /// after a kill of Fathom ([`guard::Place`]).
+    /// after a kill of Fathom ([`guard::GuardPlace`]).
     #[must_use]
-    pub fn new(program: version::Program, guard: guard::Place) -> Self {
+    pub fn new(program: version::Program, guard: guard::GuardPlace) -> Self {
         Self {
             program,
             guard,

@@ -10,7 +10,7 @@ use std::path::Path;
 use fathom_model::{Failure, FailureKind, JobOption, JobSpec, Origin};
 
 use crate::jobfile::{JobFile, spec, targets};
-use crate::resolve::{self, Action};
+use crate::resolve::{self, JobPathUse};
 
 /// What keeps `jobs` from measuring what they name; relative names are meant
 /// from `work_dir`.
@@ -25,7 +25,7 @@ pub fn refusals(jobs: &[JobSpec], work_dir: &Path) -> Vec<Failure> {
                 continue;
             }
         };
-        for used in uses.iter().filter(|used| used.action != Action::Log) {
+        for used in uses.iter().filter(|used| used.action != JobPathUse::Log) {
             if let Some(refusal) = refusal(&used.named, work_dir)
                 .or_else(|| share_of_nothing(jobs, job, &used.named, work_dir))
                 && !refusals.contains(&refusal)

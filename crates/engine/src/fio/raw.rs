@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::stream::Stream;
+use super::stream::OutputCutter;
 
 /// Name of the file with fio's standard output: what it would have written
 /// without interval statuses, in all formats.
@@ -16,7 +16,7 @@ const ERR_MAX: usize = 1 << 20;
 
 /// Writes the two files.
 #[derive(Debug)]
-pub struct Raw {
+pub struct RawOutputs {
     dir: PathBuf,
     err: Option<File>,
     err_bytes: usize,
@@ -25,7 +25,7 @@ pub struct Raw {
     line: Vec<u8>,
 }
 
-impl Raw {
+impl RawOutputs {
     /// Writes below `dir`, which is made when something is to be kept.
     pub fn new(dir: &Path) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl Raw {
     ///
     /// # Errors
     /// When either file could not be written.
-    pub fn finish(&mut self, stream: &Stream) -> io::Result<()> {
+    pub fn finish(&mut self, stream: &OutputCutter) -> io::Result<()> {
         if let Some(error) = self.broken.take() {
             return Err(error);
         }

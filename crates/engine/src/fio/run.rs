@@ -2,22 +2,25 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use fathom_device::threads;
 use fathom_model::{Event, Failure, FailureKind, Results};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::arrivals::Arrivals;
-use super::client::{Hosts, QUIT_WAIT};
-use super::failures::{End, Evidence, by_signal, errno_text_of, judge};
-use super::guard::{Leash, Order, Report};
+use super::client::{QUIT_WAIT, ServerSet};
+use super::failures::{Evidence, FioEnd, by_signal, errno_text_of, judge};
+use super::guard::{FioSupervisor, GuardOrder, GuardReport};
 use super::intervals::{Intervals, eta_s};
-use super::raw::Raw;
-use super::stream::{OUTPUT_FORMAT, Piece, Stream};
+use super::messages::{Message, NO_JOB_PROCESS, NO_JOB_THREAD, classify};
+use super::raw::RawOutputs;
+use super::stream::{OUTPUT_FORMAT, OutputCutter, Piece};
 use super::version::Version;
 use super::{Fio, expect, json};
-use crate::{Control, EngineError, Flow, Outcome, Request, Sink};
+use crate::{Control, EngineError, Outcome, Request, Sink};
 
 /// How long fio may take to end after SIGINT: its jobs wait for the I/O in
 /// flight, and a disk may need its own timeout (30 s in Linux's SCSI layer).
@@ -25,6 +28,9 @@ const GRACE: Duration = Duration::from_secs(35);
 /// How long after the order to kill everything must be gone; the guard itself
 /// gives up a little earlier and says what is left.
 const KILL_WAIT: Duration = Duration::from_secs(3);
+/// How many documents of a fio that has lost a job must be missing before it is ended;
+/// a job that waits for its disk holds them up as well, for [`GRACE`] at most.
+const SILENT_INTERVALS: u32 = 5;
 /// How long outputs may stay open after fio's end.
 const OUTPUTS_WAIT: Duration = Duration::from_secs(1);
 /// How often a stop, a status request and the deadlines are looked at. fio's
@@ -41,7 +47,7 @@ pub(super) fn run(
     sink: &mut dyn Sink,
 ) -> Result<Outcome, EngineError> {
     let hosts = match &fio.servers {
-        Some(servers) => Some(Hosts::open(servers, request, control)?),
+        Some(servers) => Some(ServerSet::open(servers, request, control)?),
         None => None,
     };
     if hosts.is_some() && control.stop_requests() > 0 {
@@ -51,13 +57,13 @@ pub(super) fn run(
         return Ok(hosts.give_up(sink));
     }
     let argv = argv(fio, request, hosts.as_ref())?;
-    let raw = Raw::new(&request.raw_dir);
-    let work_dir = hosts.as_ref().map_or(&*request.work_dir, Hosts::dir);
-    let leash = Leash::start(fio.guard, &argv, work_dir).map_err(|e| {
+    let raw = RawOutputs::new(&request.raw_dir);
+    let work_dir = hosts.as_ref().map_or(&*request.work_dir, ServerSet::dir);
+    let leash = FioSupervisor::start(fio.guard, &argv, work_dir).map_err(|e| {
         let what = format!("the guard process of fio cannot be started: {e}");
-        EngineError::Failed(Failure::new(FailureKind::Other, what))
+        EngineError::Failed(not_started(&e, FailureKind::Other, what))
     })?;
-    let mut run = Run {
+    let mut run = FioRun {
         fio,
         request,
         control,
@@ -70,12 +76,13 @@ pub(super) fn run(
         pid: None,
         announced: false,
         end: None,
-        stop: Stop::No,
+        stop: StopStage::No,
         sink_is_full: false,
         timed_out: false,
-        no_thread: false,
+        waits_forever: false,
+        job_killed: false,
         ready: false,
-        stream: Stream::default(),
+        stream: OutputCutter::default(),
         arrivals: Arrivals::default(),
         intervals: Intervals::default(),
         messages: Vec::new(),
@@ -90,7 +97,11 @@ pub(super) fn run(
 
 /// The command: fio's own status-interval is what Fathom's samples come from.
 /// Servers do not know it; they are asked by Fathom itself.
-fn argv(fio: &Fio, request: &Request, hosts: Option<&Hosts>) -> Result<Vec<OsString>, EngineError> {
+fn argv(
+    fio: &Fio,
+    request: &Request,
+    hosts: Option<&ServerSet>,
+) -> Result<Vec<OsString>, EngineError> {
     let job_file = std::path::absolute(&request.job_file).map_err(|source| EngineError::File {
         path: request.job_file.clone(),
         source,
@@ -130,7 +141,7 @@ pub(super) fn command(fio: &Fio, request: &Request) -> Result<Vec<String>, Engin
 
 /// How far the end has been ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
+enum StopStage {
     No,
     Interrupted(Instant),
     Killed(Instant),
@@ -149,29 +160,32 @@ struct Status {
     last_document: Option<Instant>,
 }
 
-struct Run<'r> {
+struct FioRun<'r> {
     fio: &'r Fio,
     request: &'r Request,
     control: &'r Control,
     sink: &'r mut dyn Sink,
     /// The servers that run the jobs, when it is not this machine.
-    hosts: Option<Hosts>,
+    hosts: Option<ServerSet>,
     argv: Vec<OsString>,
-    leash: Leash,
-    raw: Raw,
+    leash: FioSupervisor,
+    raw: RawOutputs,
     started: Instant,
     pid: Option<u32>,
     /// fio's start has been told.
     announced: bool,
-    end: Option<End>,
-    stop: Stop,
+    end: Option<FioEnd>,
+    stop: StopStage,
     sink_is_full: bool,
     timed_out: bool,
-    /// fio could not start all its jobs, and does not end by itself.
-    no_thread: bool,
+    /// fio waits for a job that it could not start or that is gone, and does not
+    /// end by itself.
+    waits_forever: bool,
+    /// A signal has ended a job.
+    job_killed: bool,
     /// fio has installed its signal handlers.
     ready: bool,
-    stream: Stream,
+    stream: OutputCutter,
     arrivals: Arrivals,
     intervals: Intervals,
     messages: Vec<String>,
@@ -182,9 +196,9 @@ struct Run<'r> {
     status: Status,
 }
 
-impl Run<'_> {
+impl FioRun<'_> {
     fn emit(&mut self, event: Event) {
-        if self.sink.event(event) == Flow::Stop {
+        if self.sink.event(event).is_break() {
             self.sink_is_full = true;
         }
     }
@@ -213,10 +227,10 @@ impl Run<'_> {
                 if since.elapsed() > OUTPUTS_WAIT {
                     break;
                 }
-            } else if matches!(self.stop, Stop::Killed(since) if since.elapsed() > KILL_WAIT) {
+            } else if matches!(self.stop, StopStage::Killed(since) if since.elapsed() > KILL_WAIT) {
                 let what = "fio did not die after SIGKILL";
                 self.failures.push(Failure::new(FailureKind::Hung, what));
-                self.end = Some(End::Unknown);
+                self.end = Some(FioEnd::Unknown);
                 break;
             }
         }
@@ -226,7 +240,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn wait(&self, outputs: &Outputs) -> Ready {
+    fn wait(&self, outputs: &Outputs) -> FioReady {
         let flags = |closed: bool| {
             if closed {
                 PollFlags::empty()
@@ -245,10 +259,10 @@ impl Run<'_> {
             tv_nsec: i64::from(TICK.subsec_nanos()),
         };
         if poll(&mut fds, Some(&tick)).is_err() {
-            return Ready::default(); // a signal came in between
+            return FioReady::default(); // a signal came in between
         }
         let is = |at: usize, closed: bool| !closed && !fds[at].revents().is_empty();
-        Ready {
+        FioReady {
             stdout: is(0, outputs.stdout_closed),
             stderr: is(1, outputs.stderr_closed),
             line: is(2, self.end.is_some()),
@@ -311,8 +325,9 @@ impl Run<'_> {
                 what: line.to_owned(),
             });
         }
-        // fio waits for jobs that it could not start.
-        self.no_thread |= line.starts_with("pthread_create: ");
+        // fio waits for ever for jobs that it could not start.
+        self.waits_forever |= line.starts_with(NO_JOB_THREAD) || line == NO_JOB_PROCESS;
+        self.job_killed |= matches!(classify(line), Message::KilledJob { .. });
         if self.messages.len() < MESSAGES_MAX
             && self.messages.last().is_none_or(|last| last != line)
         {
@@ -364,26 +379,26 @@ impl Run<'_> {
         let Some(reports) = reports else {
             // Only a guard that was killed itself leaves without a last report.
             if let Some(pid) = self.pid {
-                Leash::kill_below(pid);
+                FioSupervisor::kill_below(pid);
             }
-            if self.stop == Stop::No {
+            if self.stop == StopStage::No {
                 let what = "the guard process of fio ended; fio was killed";
                 self.failures
                     .push(Failure::new(FailureKind::EngineKilled, what));
             }
-            self.end = Some(End::Unknown);
+            self.end = Some(FioEnd::Unknown);
             return Ok(());
         };
         for report in reports {
             match report {
-                Report::Started(pid) => self.pid = Some(pid),
-                Report::CannotStart(errno) => return Err(self.cannot_start(errno)),
-                Report::Orphan(pid) => {
+                GuardReport::Started(pid) => self.pid = Some(pid),
+                GuardReport::CannotStart(errno) => return Err(self.cannot_start(errno)),
+                GuardReport::Orphan(pid) => {
                     let what = "this process of fio outlived it and was killed";
                     let failure = Failure::new(FailureKind::Orphan, what);
                     self.failures.push(failure.about(format!("process {pid}")));
                 }
-                Report::Stuck(pid) => {
+                GuardReport::Stuck(pid) => {
                     // It is not gone, as was told of it before.
                     let subject = Some(format!("process {pid}"));
                     self.failures.retain(|failure| {
@@ -393,8 +408,8 @@ impl Run<'_> {
                     let failure = Failure::new(FailureKind::Hung, what);
                     self.failures.push(failure.about(format!("process {pid}")));
                 }
-                Report::Exited(code) => self.end = Some(End::Exited(code)),
-                Report::Signaled(signal) => self.end = Some(End::Signaled(signal)),
+                GuardReport::Exited(code) => self.end = Some(FioEnd::Exited(code)),
+                GuardReport::Signaled(signal) => self.end = Some(FioEnd::Signaled(signal)),
             }
         }
         Ok(())
@@ -408,15 +423,36 @@ impl Run<'_> {
         };
         let what = format!("cannot be executed: {}", errno_text_of(errno));
         let program = self.fio.program.path.display().to_string();
-        EngineError::Failed(Failure::new(kind, what).about(program).with_errno(errno))
+        let failure = not_started(&io::Error::from_raw_os_error(errno), kind, what);
+        EngineError::Failed(failure.about(program).with_errno(errno))
     }
 
     /// What the servers have told meanwhile.
     fn hear_hosts(&mut self) {
-        let events = self.hosts.as_mut().map_or_else(Vec::new, Hosts::hear);
+        let events = self.hosts.as_mut().map_or_else(Vec::new, ServerSet::hear);
         for event in events {
             self.emit(event);
         }
+    }
+
+    /// Whether fio waits for the usage of a job that is gone: it asks every job for
+    /// each document and waits for the answer, without end when the job was killed
+    /// in between (`__show_running_run_stats` in stat.c).
+    fn asks_the_dead(&self) -> bool {
+        let silence = GRACE.max(self.request.interval * SILENT_INTERVALS);
+        self.job_killed
+            && self.hosts.is_none()
+            && self.stop == StopStage::No
+            && self
+                .status
+                .last_document
+                .is_some_and(|last| last.elapsed() > silence)
+    }
+
+    /// Whether somebody wants it to end, or it cannot go on.
+    fn is_told_to_end(&self) -> bool {
+        let is_asked = self.control.stop_requests() > 0 || self.sink_is_full;
+        is_asked || self.timed_out || self.waits_forever
     }
 
     /// Passes on what was asked of the run, and keeps its deadlines.
@@ -431,21 +467,29 @@ impl Run<'_> {
         {
             self.timed_out = true;
         }
+        if self.asks_the_dead() {
+            self.waits_forever = true;
+            let text = "fio waited for a job that was killed and would not have ended: \
+                        Fathom ended it"
+                .to_owned();
+            self.emit(Event::Note { text });
+        }
         let asked = self.control.stop_requests();
-        let too_few = self.hosts.as_ref().is_some_and(Hosts::too_few);
-        let hopeless = self.timed_out || self.no_thread || too_few;
-        let stop_wanted = asked > 0 || self.sink_is_full || hopeless;
+        let too_few = self.hosts.as_ref().is_some_and(ServerSet::too_few);
+        let stop_wanted = self.is_told_to_end() || too_few;
         match self.stop {
-            Stop::No if stop_wanted => {
-                self.leash.order(Order::Interrupt);
-                self.stop = Stop::Interrupted(Instant::now());
+            StopStage::No if stop_wanted => {
+                self.leash.order(GuardOrder::Interrupt);
+                self.stop = StopStage::Interrupted(Instant::now());
             }
-            Stop::Interrupted(since) if asked > 1 || self.no_thread || since.elapsed() > GRACE => {
-                self.leash.order(Order::Kill);
-                self.stop = Stop::Killed(Instant::now());
+            StopStage::Interrupted(since)
+                if asked > 1 || self.waits_forever || since.elapsed() > GRACE =>
+            {
+                self.leash.order(GuardOrder::Kill);
+                self.stop = StopStage::Killed(Instant::now());
             }
             // Servers that do not end would keep fio from reporting the others.
-            Stop::Interrupted(since) if since.elapsed() > QUIT_WAIT => {
+            StopStage::Interrupted(since) if since.elapsed() > QUIT_WAIT => {
                 if let Some(hosts) = &mut self.hosts {
                     let after = QUIT_WAIT.as_secs();
                     hosts.cut_all(&format!("it did not end within {after} s of being told to"));
@@ -455,24 +499,24 @@ impl Run<'_> {
         }
         self.status.wanted |= self.control.take_status_request();
         // Before it has installed its handlers the signal would kill fio.
-        if self.status.wanted && self.ready && self.stop == Stop::No {
+        if self.status.wanted && self.ready && self.stop == StopStage::No {
             self.status.wanted = false;
             self.status.awaited = true;
-            self.leash.order(Order::Status);
+            self.leash.order(GuardOrder::Status);
         }
     }
 
     /// fio has ended: keeps its report, judges, and says how it went.
     fn conclude(mut self) -> Result<Outcome, EngineError> {
-        let events = self.hosts.as_mut().map_or_else(Vec::new, Hosts::end);
+        let events = self.hosts.as_mut().map_or_else(Vec::new, ServerSet::end);
         for event in events {
             self.emit(event);
         }
         if !self.announced {
             self.announce(self.fio.program.version().ok());
         }
-        let end = self.end.unwrap_or(End::Unknown);
-        let reported = matches!(end, End::Exited(_));
+        let end = self.end.unwrap_or(FioEnd::Unknown);
+        let reported = matches!(end, FioEnd::Exited(_));
         let results = self.results.take().filter(|_| reported);
         if let Err(error) = self.raw.finish(&self.stream) {
             let what = format!("fio's output cannot be kept: {error}");
@@ -483,7 +527,7 @@ impl Run<'_> {
         }
         let verdict = judge(&Evidence {
             end,
-            stopped: self.stop != Stop::No,
+            stopped: self.stop != StopStage::No,
             messages: &self.messages,
             results: results.as_ref(),
             normal: &String::from_utf8_lossy(&self.stream.last_set().normal),
@@ -526,21 +570,27 @@ impl Run<'_> {
         }
     }
 
-    /// As [`Run::conclude`], for jobs of servers: each of them is judged by
+    /// As [`FioRun::conclude`], for jobs of servers: each of them is judged by
     /// itself, because fio's own exit tells of none.
-    fn conclude_hosts(mut self, hosts: Hosts, end: End, mut results: Option<Results>) -> Outcome {
+    fn conclude_hosts(
+        mut self,
+        hosts: ServerSet,
+        end: FioEnd,
+        mut results: Option<Results>,
+    ) -> Outcome {
         self.tell_time_limit();
         if let Some(results) = &mut results {
             hosts.name(results);
         }
         hosts.keep_logs(&self.request.work_dir, &mut self.failures);
-        let stopped = self.stop != Stop::No;
+        // That too few servers are left is for the verdict to explain.
+        let stopped = self.is_told_to_end();
         let expected = match hosts.runs_remote_job() {
             true => Vec::new(),
             false => expect::reporting_jobs(self.request),
         };
         let verdict = hosts.verdict(results.as_ref(), stopped, &expected);
-        if let (End::Signaled(signal), false) = (end, stopped) {
+        if let (FioEnd::Signaled(signal), false) = (end, stopped) {
             let what = format!("fio's client was killed by signal {signal}");
             let failure = Failure::new(FailureKind::EngineKilled, what);
             self.failures.push(by_signal(failure, signal));
@@ -574,6 +624,14 @@ impl Run<'_> {
     }
 }
 
+/// That a process could not be started: of this kind, unless a limit is the reason.
+fn not_started(error: &io::Error, kind: FailureKind, what: String) -> Failure {
+    match threads::advice_on(error) {
+        Some(advice) => Failure::new(FailureKind::NoThread, what).to_do(advice),
+        None => Failure::new(kind, what),
+    }
+}
+
 #[derive(Debug, Default)]
 struct Outputs {
     stdout_closed: bool,
@@ -587,7 +645,7 @@ impl Outputs {
 }
 
 #[derive(Debug, Default)]
-struct Ready {
+struct FioReady {
     stdout: bool,
     stderr: bool,
     line: bool,

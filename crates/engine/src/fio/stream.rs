@@ -39,10 +39,10 @@ pub enum Piece<'s> {
 
 /// Cuts fio's standard output.
 #[derive(Debug, Default)]
-pub struct Stream {
+pub struct OutputCutter {
     /// The line that is not whole yet.
     line: Vec<u8>,
-    place: Place,
+    place: StreamPosition,
     /// What stands before the first set, and messages between sets.
     text: Vec<u8>,
     set: StatusSet,
@@ -51,7 +51,7 @@ pub struct Stream {
 }
 
 #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
-enum Place {
+enum StreamPosition {
     /// Before the first set.
     #[default]
     Preamble,
@@ -63,7 +63,7 @@ enum Place {
     Normal,
 }
 
-impl Stream {
+impl OutputCutter {
     /// Takes what was read and tells each thing that became whole by it.
     pub fn push(&mut self, mut bytes: &[u8], take: &mut dyn FnMut(Piece)) {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
@@ -92,7 +92,7 @@ impl Stream {
     /// Whether the last document has begun and not ended.
     #[must_use]
     pub fn is_cut(&self) -> bool {
-        self.place == Place::Json
+        self.place == StreamPosition::Json
     }
 
     /// Text before the first set and messages between sets.
@@ -115,21 +115,21 @@ impl Stream {
 
     fn take_line(&mut self, line: &[u8], take: &mut dyn FnMut(Piece)) {
         match self.place {
-            Place::Json => self.json_line(line, take),
+            StreamPosition::Json => self.json_line(line, take),
             _ if line.trim_ascii_end() == b"{" => {
-                self.begin_set(Place::Terse);
-                self.place = Place::Json;
+                self.begin_set(StreamPosition::Terse);
+                self.place = StreamPosition::Json;
                 append(&mut self.set.json, line, SET_MAX, &mut self.overflowed);
             }
             _ if is_terse(line) => {
-                self.begin_set(Place::Terse);
+                self.begin_set(StreamPosition::Terse);
                 append(&mut self.set.terse, line, SET_MAX, &mut self.overflowed);
             }
             // Terse version 2 puts a job's description on a line of its own.
-            Place::Terse if !is_message(line) => {
+            StreamPosition::Terse if !is_message(line) => {
                 append(&mut self.set.terse, line, SET_MAX, &mut self.overflowed);
             }
-            Place::Normal if !is_message(line) && is_normal(line) => {
+            StreamPosition::Normal if !is_message(line) && is_normal(line) => {
                 append(
                     &mut self.set.normal,
                     line,
@@ -137,12 +137,14 @@ impl Stream {
                     &mut self.overflowed,
                 );
             }
-            Place::Preamble | Place::Terse | Place::Normal => self.message(line, take),
+            StreamPosition::Preamble | StreamPosition::Terse | StreamPosition::Normal => {
+                self.message(line, take)
+            }
         }
     }
 
     /// Forgets the last set when another one begins.
-    fn begin_set(&mut self, place: Place) {
+    fn begin_set(&mut self, place: StreamPosition) {
         if self.place != place {
             self.set.terse.clear();
             self.set.json.clear();
@@ -161,14 +163,14 @@ impl Stream {
         }
         append(&mut self.set.json, line, SET_MAX, &mut self.overflowed);
         if line.trim_ascii_end() == b"}" {
-            self.place = Place::Normal;
+            self.place = StreamPosition::Normal;
             take(Piece::Document(&self.set.json));
         }
     }
 
     fn message(&mut self, line: &[u8], take: &mut dyn FnMut(Piece)) {
         // fio puts an empty line before some messages; it is the message's.
-        if self.place == Place::Normal && self.set.normal.ends_with(b"\n\n") {
+        if self.place == StreamPosition::Normal && self.set.normal.ends_with(b"\n\n") {
             self.set.normal.pop();
             append(&mut self.text, b"\n", TEXT_MAX, &mut self.overflowed);
         }
@@ -233,7 +235,7 @@ pub enum OutputFormat {
 /// The part of a kept output that fio itself would have written in `format`.
 #[must_use]
 pub fn select(kept: &[u8], format: OutputFormat) -> Vec<u8> {
-    let mut stream = Stream::default();
+    let mut stream = OutputCutter::default();
     stream.push(kept, &mut |_| ());
     stream.finish(&mut |_| ());
     let set = stream.set;
@@ -276,8 +278,8 @@ mod tests {
         \nfio: terminating on signal 2\n\
         3;fio-3.33;a;0;0;8\n{\n  \"jobs\" : 2\n}\n\na: (groupid=0, jobs=1): err= 0 last\n";
 
-    fn cut(input: &[u8], step: usize) -> (Stream, Vec<String>) {
-        let mut stream = Stream::default();
+    fn cut(input: &[u8], step: usize) -> (OutputCutter, Vec<String>) {
+        let mut stream = OutputCutter::default();
         let mut pieces = Vec::new();
         let mut take = |piece: Piece| {
             pieces.push(match piece {
@@ -353,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_line_without_an_end_is_bounded() {
-        let mut stream = Stream::default();
+        let mut stream = OutputCutter::default();
         let chunk = vec![b'x'; 1 << 20];
         (0..40).for_each(|_| stream.push(&chunk, &mut |_| ()));
         assert!(stream.overflowed() && stream.line.len() <= LINE_MAX);

@@ -100,7 +100,7 @@ impl Terse {
         used
     }
 
-    fn add(&mut self, line: Line, number: usize, used: usize) {
+    fn add(&mut self, line: TerseLine, number: usize, used: usize) {
         if self.version == 0 {
             self.version = line.version;
         }
@@ -171,7 +171,7 @@ fn mended<'l>(line: &'l str, next: Option<&&'l str>) -> Option<Cow<'l, str>> {
 }
 
 /// One line, read.
-struct Line {
+struct TerseLine {
     version: u8,
     engine_version: Option<String>,
     job: JobResult,
@@ -179,7 +179,7 @@ struct Line {
     not_numbers: usize,
 }
 
-fn job_line(line: &str) -> Result<Line, String> {
+fn job_line(line: &str) -> Result<TerseLine, String> {
     let all: Vec<&str> = line.split(';').collect();
     let version: u8 = all[0].parse().map_err(|_| "no version".to_owned())?;
     let mut fields = Fields {
@@ -214,7 +214,7 @@ fn job_line(line: &str) -> Result<Line, String> {
     tail(&mut fields, &mut job)?;
     let not_numbers = fields.not_numbers;
     let disks = extras(&all[fields.at..], &mut job);
-    Ok(Line {
+    Ok(TerseLine {
         version,
         engine_version,
         job,

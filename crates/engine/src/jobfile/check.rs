@@ -8,20 +8,20 @@ use std::rc::Rc;
 use super::diagnostic::Severity;
 use super::kind;
 use super::syntax::repeated;
-use super::table::{Access, Kind, Spec, nearest, table};
+use super::table::{Access, Spec, ValueKind, nearest, table};
 use super::value::Base;
-use super::written::{Line, Report, Written};
+use super::written::{FindingList, SourceLine, WrittenOption};
 use super::{JobFile, Section};
 
 /// What an option's meaning depends on, as the options so far leave it.
 #[derive(Debug, Clone)]
-struct Context {
+struct OptionContext {
     engine: String,
     profile: Option<String>,
     base: Base,
 }
 
-impl Default for Context {
+impl Default for OptionContext {
     fn default() -> Self {
         Self {
             // The default of fio's option ioengine on Linux.
@@ -32,9 +32,9 @@ impl Default for Context {
     }
 }
 
-impl Context {
+impl OptionContext {
     /// fio takes these before the others, wherever they stand in the section.
-    fn after(&self, options: &[Written]) -> Self {
+    fn after(&self, options: &[WrittenOption]) -> Self {
         let mut context = self.clone();
         for option in options.iter().map(|written| &written.option) {
             match (option.name.as_str(), option.value.as_deref()) {
@@ -63,9 +63,9 @@ impl Context {
 /// Checks every section, and every job as its globals leave it.
 pub(super) fn sections(
     file: &JobFile,
-    headers: &[Rc<Line>],
-    written: &[Vec<Written>],
-    report: &mut Report,
+    headers: &[Rc<SourceLine>],
+    written: &[Vec<WrittenOption>],
+    report: &mut FindingList,
 ) {
     for (place, earlier) in repeated(&file.sections) {
         let name = &file.sections[place].name;
@@ -75,8 +75,8 @@ pub(super) fn sections(
             format!("a second section [{name}], the first stands on line {first}: both run");
         report.add(Severity::Mistake, line, whole(line), message, None);
     }
-    let mut globals: Vec<&Written> = Vec::new();
-    let mut context = Context::default();
+    let mut globals: Vec<&WrittenOption> = Vec::new();
+    let mut context = OptionContext::default();
     let mut told = HashSet::new();
     for ((section, header), options) in file.sections.iter().zip(headers).zip(written) {
         let inside = context.after(options);
@@ -92,7 +92,7 @@ pub(super) fn sections(
             globals.extend(options);
             context = inside;
         } else {
-            let job = Job {
+            let job = CheckedJob {
                 section,
                 header,
                 options,
@@ -104,12 +104,12 @@ pub(super) fn sections(
 }
 
 /// The whole line without the blanks around it.
-fn whole(line: &Line) -> std::ops::Range<usize> {
+fn whole(line: &SourceLine) -> std::ops::Range<usize> {
     let start = line.text.len() - line.text.trim_start().len();
     start..line.text.trim_end().len().max(start)
 }
 
-fn option(written: &Written, context: &Context, report: &mut Report) {
+fn option(written: &WrittenOption, context: &OptionContext, report: &mut FindingList) {
     let name = written.option.name.as_str();
     let mut specs = table().find(name).peekable();
     if specs.peek().is_none() {
@@ -132,7 +132,7 @@ fn option(written: &Written, context: &Context, report: &mut Report) {
     let value = written.option.value.as_deref();
     for finding in kind::check(spec, name, value, context.base) {
         let at = match spec.kind {
-            Kind::Deprecated => written.name.clone(),
+            ValueKind::Deprecated => written.name.clone(),
             _ => written.part(&finding.fault),
         };
         let fault = finding.fault;
@@ -146,7 +146,7 @@ fn option(written: &Written, context: &Context, report: &mut Report) {
     }
 }
 
-fn unknown(written: &Written, context: &Context, report: &mut Report) {
+fn unknown(written: &WrittenOption, context: &OptionContext, report: &mut FindingList) {
     let name = written.option.name.as_str();
     let at = written.name.clone();
     if name.is_empty() {
@@ -181,7 +181,7 @@ fn unknown(written: &Written, context: &Context, report: &mut Report) {
 }
 
 /// An option of another engine or profile.
-fn foreign(written: &Written, context: &Context, report: &mut Report) {
+fn foreign(written: &WrittenOption, context: &OptionContext, report: &mut FindingList) {
     let name = &written.option.name;
     let owners: Vec<&str> = table()
         .find(name)
@@ -231,8 +231,8 @@ fn listed(owners: &[&str]) -> String {
 }
 
 /// Options that set the same thing twice in one section.
-fn repeats(section: &Section, options: &[Written], report: &mut Report) {
-    let mut first: HashMap<&str, &Written> = HashMap::new();
+fn repeats(section: &Section, options: &[WrittenOption], report: &mut FindingList) {
+    let mut first: HashMap<&str, &WrittenOption> = HashMap::new();
     for written in options {
         let name = table().canonical(&written.option.name);
         // Each is the negation of the other.
@@ -259,8 +259,8 @@ fn repeats(section: &Section, options: &[Written], report: &mut Report) {
 
 /// Whether one is `direct`, the other `buffered`, and both say the same:
 /// fio-tests' job files have `direct=1` and `buffered=0`.
-fn negation(one: &Written, other: &Written) -> bool {
-    let set = |written: &Written| match written.option.value.as_deref().map(str::trim) {
+fn negation(one: &WrittenOption, other: &WrittenOption) -> bool {
+    let set = |written: &WrittenOption| match written.option.value.as_deref().map(str::trim) {
         None | Some("1") => Some(true),
         Some("0") => Some(false),
         Some(_) => None,
@@ -269,7 +269,7 @@ fn negation(one: &Written, other: &Written) -> bool {
         && matches!((set(one), set(other)), (Some(one), Some(other)) if one != other)
 }
 
-fn place(line: &Line, from: &Line) -> String {
+fn place(line: &SourceLine, from: &SourceLine) -> String {
     match (line.on_command_line, line.path == from.path) {
         (true, _) => format!("in argument {}", line.number),
         (false, true) => format!("on line {}", line.number),
@@ -278,20 +278,20 @@ fn place(line: &Line, from: &Line) -> String {
 }
 
 /// A job with the globals above it.
-struct Job<'w> {
+struct CheckedJob<'w> {
     section: &'w Section,
-    header: &'w Line,
-    options: &'w [Written],
-    globals: &'w [&'w Written],
+    header: &'w SourceLine,
+    options: &'w [WrittenOption],
+    globals: &'w [&'w WrittenOption],
 }
 
-impl<'w> Job<'w> {
-    fn all(&self) -> impl DoubleEndedIterator<Item = &'w Written> {
+impl<'w> CheckedJob<'w> {
+    fn all(&self) -> impl DoubleEndedIterator<Item = &'w WrittenOption> {
         self.globals.iter().copied().chain(self.options)
     }
 
     /// The option in effect, by its name or an alias.
-    fn last(&self, name: &str) -> Option<&'w Written> {
+    fn last(&self, name: &str) -> Option<&'w WrittenOption> {
         self.all()
             .rev()
             .find(|written| table().canonical(&written.option.name) == name)
@@ -299,7 +299,7 @@ impl<'w> Job<'w> {
 
     /// What a job lacks as a whole. `told` keeps a global option from being
     /// reported once for every job.
-    fn check(&self, context: &Context, told: &mut HashSet<usize>, report: &mut Report) {
+    fn check(&self, context: &OptionContext, told: &mut HashSet<usize>, report: &mut FindingList) {
         self.size(context, report);
         self.files(report);
         let access = table().engine(&context.engine);
@@ -339,7 +339,7 @@ impl<'w> Job<'w> {
 
     /// Without a size and a file that could give one, fio can only go on with
     /// files of an earlier run.
-    fn size(&self, context: &Context, report: &mut Report) {
+    fn size(&self, context: &OptionContext, report: &mut FindingList) {
         const SOURCES: [&str; 9] = [
             "size",
             "filesize",
@@ -365,8 +365,8 @@ impl<'w> Job<'w> {
     }
 
     /// Files of a global section stay in use beside the job's own.
-    fn files(&self, report: &mut Report) {
-        let named = |written: &&Written| written.option.name == "filename";
+    fn files(&self, report: &mut FindingList) {
+        let named = |written: &&WrittenOption| written.option.name == "filename";
         if let (Some(own), Some(global)) = (
             self.options.iter().find(named),
             self.globals.iter().find(|written| named(written)),

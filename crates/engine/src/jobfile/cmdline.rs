@@ -7,9 +7,9 @@ use fathom_model::{JobOption, JobSpec};
 
 use super::diagnostic::Severity;
 use super::syntax::reads_back;
-use super::table::{Kind, table};
-use super::written::{Line, Report, Written};
-use super::{Checked, Entry, JobFile, Section, check, spec};
+use super::table::{ValueKind, table};
+use super::written::{FindingList, SourceLine, WrittenOption};
+use super::{CheckedJobFile, JobFile, JobLine, Section, check, spec};
 
 /// Options of the program itself (its HOWTO, "Command line options"); those
 /// with `=` take a value.
@@ -144,14 +144,14 @@ pub fn shell_quote(argument: &str) -> String {
 
 /// Reads the options of a fio command line: what stands before the first
 /// `--name` is global, a `--name` begins a section.
-pub(super) fn parse(args: &[String]) -> Checked {
+pub(super) fn parse(args: &[String]) -> CheckedJobFile {
     let path = Path::new("command line");
-    let mut reader = Reader {
+    let mut reader = CommandLineReader {
         path: Rc::new(path.to_owned()),
         file: JobFile::empty(path),
         headers: Vec::new(),
         written: Vec::new(),
-        report: Report::default(),
+        report: FindingList::default(),
     };
     let mut rest = args.iter().enumerate();
     while let Some((place, argument)) = rest.next() {
@@ -163,17 +163,17 @@ pub(super) fn parse(args: &[String]) -> Checked {
     reader.finish(args)
 }
 
-struct Reader {
+struct CommandLineReader {
     path: Rc<PathBuf>,
     file: JobFile,
-    headers: Vec<Rc<Line>>,
-    written: Vec<Vec<Written>>,
-    report: Report,
+    headers: Vec<Rc<SourceLine>>,
+    written: Vec<Vec<WrittenOption>>,
+    report: FindingList,
 }
 
-impl Reader {
-    fn line(&self, place: usize, text: String) -> Rc<Line> {
-        Rc::new(Line {
+impl CommandLineReader {
+    fn line(&self, place: usize, text: String) -> Rc<SourceLine> {
+        Rc::new(SourceLine {
             path: Rc::clone(&self.path),
             number: u32::try_from(place + 1).unwrap_or(u32::MAX),
             text,
@@ -227,7 +227,7 @@ impl Reader {
         taken
     }
 
-    fn section(&mut self, line: &Rc<Line>, name: &str) {
+    fn section(&mut self, line: &Rc<SourceLine>, name: &str) {
         if name.is_empty() {
             self.report
                 .error(line, 0..line.text.len(), "a job without a name");
@@ -239,9 +239,9 @@ impl Reader {
         self.begin(line, name);
     }
 
-    fn begin(&mut self, line: &Rc<Line>, name: &str) {
+    fn begin(&mut self, line: &Rc<SourceLine>, name: &str) {
         if let Some(before) = self.file.sections.last_mut() {
-            before.entries.push(Entry::Comment(String::new()));
+            before.entries.push(JobLine::Comment(String::new()));
         }
         self.file.sections.push(Section {
             name: name.to_owned(),
@@ -254,7 +254,7 @@ impl Reader {
 
     fn option(
         &mut self,
-        line: &Rc<Line>,
+        line: &Rc<SourceLine>,
         name_at: std::ops::Range<usize>,
         value: Option<&str>,
         value_at: usize,
@@ -275,7 +275,7 @@ impl Reader {
             self.report
                 .add(Severity::Error, line, 0..line.text.len(), message, None);
         }
-        let written = Written {
+        let written = WrittenOption {
             option: option.clone(),
             line: Rc::clone(line),
             name: name_at,
@@ -285,12 +285,12 @@ impl Reader {
         if let (Some(section), Some(options)) =
             (self.file.sections.last_mut(), self.written.last_mut())
         {
-            section.entries.push(Entry::Option { option, text });
+            section.entries.push(JobLine::Option { option, text });
             options.push(written);
         }
     }
 
-    fn finish(mut self, args: &[String]) -> Checked {
+    fn finish(mut self, args: &[String]) -> CheckedJobFile {
         check::sections(&self.file, &self.headers, &self.written, &mut self.report);
         if !self
             .file
@@ -302,7 +302,7 @@ impl Reader {
             let message = "no job: a job begins with --name=NAME";
             self.report.error(&line, 0..0, message);
         }
-        Checked {
+        CheckedJobFile {
             diagnostics: self.report.finish(),
             file: self.file,
         }
@@ -315,7 +315,7 @@ fn takes_value(name: &str) -> bool {
         || table()
             .find(full_name(name))
             .next()
-            .is_some_and(|spec| spec.kind != Kind::Flag)
+            .is_some_and(|spec| spec.kind != ValueKind::Flag)
 }
 
 /// An option's beginning stands for it where it fits only one.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use super::JobFile;
-use super::source::{Disk, read_limited};
+use super::source::{DiskSources, read_limited};
 use super::syntax;
 
 /// What whoever drives this machine gave it; before the environment.
@@ -52,7 +52,7 @@ impl JobFile {
     pub fn read_unexpanded(
         path: &Path,
         env: &dyn Fn(&str) -> Option<String>,
-    ) -> std::io::Result<super::Checked> {
+    ) -> std::io::Result<super::CheckedJobFile> {
         let bytes = read_limited(path)?;
         Ok(Self::parse_unexpanded(&bytes, path, env))
     }
@@ -63,8 +63,8 @@ impl JobFile {
         text: &[u8],
         path: &Path,
         env: &dyn Fn(&str) -> Option<String>,
-    ) -> super::Checked {
-        let sources = Disk { env, defers: true };
+    ) -> super::CheckedJobFile {
+        let sources = DiskSources { env, defers: true };
         let mut checked = syntax::parse(text, path, &sources);
         if checked.file.variables().iter().any(|it| env(it).is_none()) {
             // What only another machine knows may be wrong there alone.

@@ -1,24 +1,24 @@
 //! Whether a value is one its option takes.
 
 use super::diagnostic::Severity;
-use super::table::{Kind, Spec, nearest, table};
-use super::value::{self, Amount, Base, Fault, TimeUnit};
+use super::table::{Spec, ValueKind, nearest, table};
+use super::value::{self, Amount, BareTimeUnit, Base, ValueFault};
 
 /// Something about a value.
-pub(super) struct Finding {
+pub(super) struct ValueFinding {
     pub(super) severity: Severity,
-    pub(super) fault: Fault,
+    pub(super) fault: ValueFault,
 }
 
-fn error(fault: Fault) -> Finding {
-    Finding {
+fn error(fault: ValueFault) -> ValueFinding {
+    ValueFinding {
         severity: Severity::Error,
         fault,
     }
 }
 
-fn warning(fault: Fault) -> Finding {
-    Finding {
+fn warning(fault: ValueFault) -> ValueFinding {
+    ValueFinding {
         severity: Severity::Warning,
         fault,
     }
@@ -31,52 +31,53 @@ pub(super) fn engine_name(value: &str) -> &str {
 }
 
 /// What is wrong with the value of an option.
-pub(super) fn check(spec: &Spec, name: &str, value: Option<&str>, base: Base) -> Vec<Finding> {
+pub(super) fn check(spec: &Spec, name: &str, value: Option<&str>, base: Base) -> Vec<ValueFinding> {
     let Some(value) = value else {
         return missing(spec, name).into_iter().collect();
     };
     if value.trim().is_empty() && !spec.has("optional") {
         let message = match spec.kind {
-            Kind::Flag => format!("{name} takes no value; leave out the ="),
+            ValueKind::Flag => format!("{name} takes no value; leave out the ="),
             _ => format!("{name} needs a value"),
         };
-        return vec![error(Fault::new(0, 0, message))];
+        return vec![error(ValueFault::new(0, 0, message))];
     }
-    if value.trim_start().starts_with('(') && matches!(spec.kind, Kind::Int | Kind::Time) {
+    if value.trim_start().starts_with('(') && matches!(spec.kind, ValueKind::Int | ValueKind::Time)
+    {
         let message =
             "an expression: only a fio built with its arithmetic takes it (Debian's is not)";
-        return vec![warning(Fault::new(0, 0, message))];
+        return vec![warning(ValueFault::new(0, 0, message))];
     }
     let checked = match spec.kind {
-        Kind::Text => Ok(()),
-        Kind::Flag | Kind::Bool => switch(spec, name, value),
-        Kind::Int => list(spec, name, value, &|part| int(spec, name, part, base)),
-        Kind::Time => list(spec, name, value, &|part| time(spec, part)),
-        Kind::Floats => floats(spec, value),
-        Kind::Range => value::triple(value, |part| range(spec, part, base)).map(|_| ()),
-        Kind::Choice => return choice(spec, name, value),
-        Kind::BsSplit => value::bssplit(value, base).map(|_| ()),
-        Kind::Cpus => cpus(value),
-        Kind::Engine => return engine(value).into_iter().map(warning).collect(),
-        Kind::Deprecated => {
+        ValueKind::Text => Ok(()),
+        ValueKind::Flag | ValueKind::Bool => switch(spec, name, value),
+        ValueKind::Int => list(spec, name, value, &|part| int(spec, name, part, base)),
+        ValueKind::Time => list(spec, name, value, &|part| time(spec, part)),
+        ValueKind::Floats => floats(spec, value),
+        ValueKind::Range => value::triple(value, |part| range(spec, part, base)).map(|_| ()),
+        ValueKind::Choice => return choice(spec, name, value),
+        ValueKind::BsSplit => value::bssplit(value, base).map(|_| ()),
+        ValueKind::Cpus => cpus(value),
+        ValueKind::Engine => return engine(value).into_iter().map(warning).collect(),
+        ValueKind::Deprecated => {
             let message = format!("{name} is no longer an option of fio");
-            return vec![warning(Fault::new(0, 0, message))];
+            return vec![warning(ValueFault::new(0, 0, message))];
         }
     };
     match checked {
         Err(fault) => vec![error(fault)],
-        Ok(()) if spec.kind == Kind::Int => surprises(value, base),
+        Ok(()) if spec.kind == ValueKind::Int => surprises(value, base),
         Ok(()) => Vec::new(),
     }
 }
 
-fn missing(spec: &Spec, name: &str) -> Option<Finding> {
-    let fault = Fault::new(0, 0, format!("{name} needs a value"));
+fn missing(spec: &Spec, name: &str) -> Option<ValueFinding> {
+    let fault = ValueFault::new(0, 0, format!("{name} needs a value"));
     match spec.kind {
-        Kind::Flag => None,
+        ValueKind::Flag => None,
         _ if spec.has("optional") => None,
-        Kind::Bool => Some(error(fault.instead(format!("{name}=1")))),
-        Kind::Choice => Some(error(Fault::new(
+        ValueKind::Bool => Some(error(fault.instead(format!("{name}=1")))),
+        ValueKind::Choice => Some(error(ValueFault::new(
             0,
             0,
             format!("{name} needs a value: {}", words(spec)),
@@ -85,15 +86,15 @@ fn missing(spec: &Spec, name: &str) -> Option<Finding> {
     }
 }
 
-fn switch(spec: &Spec, name: &str, value: &str) -> Result<(), Fault> {
+fn switch(spec: &Spec, name: &str, value: &str) -> Result<(), ValueFault> {
     if matches!(value::size(value, Base::Binary), Ok(0 | 1)) {
         return Ok(());
     }
     let form = match spec.kind {
-        Kind::Flag => "no value, or 0 or 1",
+        ValueKind::Flag => "no value, or 0 or 1",
         _ => "0 or 1",
     };
-    let fault = Fault::new(0, 0, format!("{name} takes {form}"));
+    let fault = ValueFault::new(0, 0, format!("{name} takes {form}"));
     Err(match value.trim().to_ascii_lowercase().as_str() {
         "yes" | "true" | "on" | "y" => fault.instead("1"),
         "no" | "false" | "off" | "n" => fault.instead("0"),
@@ -106,14 +107,14 @@ fn list(
     spec: &Spec,
     name: &str,
     value: &str,
-    parse: &dyn Fn(&str) -> Result<i64, Fault>,
-) -> Result<(), Fault> {
+    parse: &dyn Fn(&str) -> Result<i64, ValueFault>,
+) -> Result<(), ValueFault> {
     if spec.has("triple") {
         if let (false, Some(at)) = (value.contains(','), value.find([':', '-']))
             && at > 0
             && value[at + 1..].starts_with(|c: char| c.is_ascii_digit())
         {
-            let fault = Fault::new(
+            let fault = ValueFault::new(
                 0,
                 0,
                 format!("{name} takes read,write,trim values, not a range"),
@@ -130,18 +131,22 @@ fn list(
         return value::range(value, parse).map(|_| ());
     }
     if let Some(at) = value.find(',') {
-        return Err(Fault::new(at, 0, format!("{name} takes a single value")));
+        return Err(ValueFault::new(
+            at,
+            0,
+            format!("{name} takes a single value"),
+        ));
     }
     parse(value).map(|_| ())
 }
 
-fn int(spec: &Spec, name: &str, text: &str, base: Base) -> Result<i64, Fault> {
+fn int(spec: &Spec, name: &str, text: &str, base: Base) -> Result<i64, ValueFault> {
     let n = match value::amount(text, base)? {
         Amount::Number(n) => n,
         Amount::Percent(n) if spec.has("percent") => return Ok(i64::from(n)),
         Amount::Zones(_) if spec.has("zones") => return Ok(0),
         Amount::Percent(n) => {
-            let fault = Fault::new(0, text.len(), format!("{name} takes no percentage"));
+            let fault = ValueFault::new(0, text.len(), format!("{name} takes no percentage"));
             let is_percent = spec.max == Some(100.0);
             return Err(if is_percent {
                 fault.instead(n.to_string())
@@ -150,13 +155,17 @@ fn int(spec: &Spec, name: &str, text: &str, base: Base) -> Result<i64, Fault> {
             });
         }
         Amount::Zones(_) => {
-            return Err(Fault::new(0, text.len(), format!("{name} counts no zones")));
+            return Err(ValueFault::new(
+                0,
+                text.len(),
+                format!("{name} counts no zones"),
+            ));
         }
     };
     limits(spec, text, n as f64)?;
     // Engines' options take -1 for their default.
     if n < 0 && spec.min.is_none() && spec.is_general() {
-        return Err(Fault::new(
+        return Err(ValueFault::new(
             0,
             text.len(),
             format!("{name} cannot be negative"),
@@ -166,22 +175,22 @@ fn int(spec: &Spec, name: &str, text: &str, base: Base) -> Result<i64, Fault> {
 }
 
 /// Options of 32 bits lose what is above them, silently.
-fn narrow(spec: &Spec, text: &str, n: i64) -> Result<i64, Fault> {
+fn narrow(spec: &Spec, text: &str, n: i64) -> Result<i64, ValueFault> {
     if !spec.has("wide") && n > i64::from(u32::MAX) {
         let kept = n as u32;
         let message = format!(
             "{} is more than 32 bits hold: fio would take {kept}",
             text.trim()
         );
-        return Err(Fault::new(0, text.len(), message));
+        return Err(ValueFault::new(0, text.len(), message));
     }
     Ok(n)
 }
 
-fn limits(spec: &Spec, text: &str, n: f64) -> Result<(), Fault> {
+fn limits(spec: &Spec, text: &str, n: f64) -> Result<(), ValueFault> {
     let fault = |which: &str, limit: f64| {
         let message = format!("{} is out of range: {which} {limit}", text.trim());
-        Err(Fault::new(0, text.len(), message))
+        Err(ValueFault::new(0, text.len(), message))
     };
     match (spec.min, spec.max) {
         (Some(min), _) if n < min => fault("at least", min),
@@ -190,39 +199,39 @@ fn limits(spec: &Spec, text: &str, n: f64) -> Result<(), Fault> {
     }
 }
 
-fn time(spec: &Spec, text: &str) -> Result<i64, Fault> {
+fn time(spec: &Spec, text: &str) -> Result<i64, ValueFault> {
     let bare = if spec.has("unit=us") {
-        TimeUnit::Micros
+        BareTimeUnit::Micros
     } else {
-        TimeUnit::Seconds
+        BareTimeUnit::Seconds
     };
     let us = value::time_us(text, bare)?;
     if us < 0 {
-        return Err(Fault::new(0, text.len(), "a time cannot be negative"));
+        return Err(ValueFault::new(0, text.len(), "a time cannot be negative"));
     }
     narrow(spec, text, us)
 }
 
-fn range(spec: &Spec, text: &str, base: Base) -> Result<(i64, i64), Fault> {
+fn range(spec: &Spec, text: &str, base: Base) -> Result<(i64, i64), ValueFault> {
     let (low, high) = value::range(text, |part| value::size(part, base))?;
     limits(spec, text, low as f64)?;
     Ok((low, high))
 }
 
-fn floats(spec: &Spec, text: &str) -> Result<(), Fault> {
+fn floats(spec: &Spec, text: &str) -> Result<(), ValueFault> {
     /// FIO_IO_U_LIST_MAX_LEN: fio keeps so many.
     const MOST: usize = 20;
     for (place, (at, part)) in value::parts(text, ':').enumerate() {
         let limit = if spec.has("one") { 1 } else { MOST };
         if place >= limit {
-            return Err(Fault::new(at, 0, format!("more than {limit} values")));
+            return Err(ValueFault::new(at, 0, format!("more than {limit} values")));
         }
         let n: f64 = part
             .trim()
             .parse()
             .ok()
             .filter(|n: &f64| n.is_finite())
-            .ok_or_else(|| Fault::new(at, part.len(), format!("'{part}' is not a number")))?;
+            .ok_or_else(|| ValueFault::new(at, part.len(), format!("'{part}' is not a number")))?;
         limits(spec, part, n).map_err(|fault| fault.shifted(at))?;
     }
     Ok(())
@@ -233,7 +242,7 @@ fn words(spec: &Spec) -> String {
     words.join(", ")
 }
 
-fn choice(spec: &Spec, name: &str, text: &str) -> Vec<Finding> {
+fn choice(spec: &Spec, name: &str, text: &str) -> Vec<ValueFinding> {
     let mut findings = Vec::new();
     let separator = if spec.has("many") { ',' } else { '\0' };
     for (at, part) in value::parts(text, separator) {
@@ -248,13 +257,13 @@ fn choice(spec: &Spec, name: &str, text: &str) -> Vec<Finding> {
         };
         if let Some(version) = since {
             let message = format!("{word} needs a fio of version {version} or later");
-            findings.push(warning(Fault::new(at, word.len(), message)));
+            findings.push(warning(ValueFault::new(at, word.len(), message)));
         }
         let offset = at + word.len() + 1;
         match parameter {
             Some(parameter) if !spec.has("suffix") => {
                 let message = format!("{name}={word} takes no parameter; fio ignores it");
-                findings.push(error(Fault::new(offset, parameter.len(), message)));
+                findings.push(error(ValueFault::new(offset, parameter.len(), message)));
             }
             _ => findings.extend(
                 super::parameter::check(spec.name, word, parameter)
@@ -268,7 +277,7 @@ fn choice(spec: &Spec, name: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-fn wrong_word(spec: &Spec, name: &str, at: usize, word: &str) -> Fault {
+fn wrong_word(spec: &Spec, name: &str, at: usize, word: &str) -> ValueFault {
     let message =
         if word.trim() != word && spec.choices.iter().any(|(known, _)| *known == word.trim()) {
             "fio takes no blank after the =".to_owned()
@@ -277,20 +286,20 @@ fn wrong_word(spec: &Spec, name: &str, at: usize, word: &str) -> Fault {
         } else {
             format!("{name} cannot be '{word}'; it can be {}", words(spec))
         };
-    let fault = Fault::new(at, word.len(), message);
+    let fault = ValueFault::new(at, word.len(), message);
     match nearest(word.trim(), spec.choices.iter().map(|&(word, _)| word)) {
         Some(meant) => fault.instead(meant),
         None => fault,
     }
 }
 
-fn engine(value: &str) -> Option<Fault> {
+fn engine(value: &str) -> Option<ValueFault> {
     let name = engine_name(value);
     // A library of one's own is given with its path.
     if name == "external" || name.contains('/') || table().engine(name).is_some() {
         return None;
     }
-    let fault = Fault::new(
+    let fault = ValueFault::new(
         0,
         0,
         format!("unknown engine {name}; 'fathom engines' lists those of fio here"),
@@ -301,9 +310,9 @@ fn engine(value: &str) -> Option<Fault> {
     })
 }
 
-fn cpus(text: &str) -> Result<(), Fault> {
+fn cpus(text: &str) -> Result<(), ValueFault> {
     for (at, part) in value::parts(text, ',') {
-        let fault = |message| Err(Fault::new(at, part.len(), message));
+        let fault = |message| Err(ValueFault::new(at, part.len(), message));
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         match (first.trim().parse::<u32>(), last.trim().parse::<u32>()) {
             (Ok(first), Ok(last)) if first > last => {
@@ -321,11 +330,11 @@ fn cpus(text: &str) -> Result<(), Fault> {
 }
 
 /// Units that mean something else in fio than elsewhere.
-fn surprises(text: &str, base: Base) -> Vec<Finding> {
+fn surprises(text: &str, base: Base) -> Vec<ValueFinding> {
     value::parts(text, ',')
         .filter_map(|(at, part)| {
             let message = value::surprising_unit(part, base)?;
-            Some(warning(Fault::new(at, part.len(), message)))
+            Some(warning(ValueFault::new(at, part.len(), message)))
         })
         .collect()
 }

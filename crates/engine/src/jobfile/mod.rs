@@ -33,6 +33,7 @@ pub use environment::{give, is_variable_name, variable};
 pub use replay::{Replay, replay};
 pub use source::{Keyword, Sources};
 pub use target::{Role, TargetUse, is_write, split_names, targets};
+pub(crate) use target::{below, folders, numbered};
 
 /// A job file as written.
 #[derive(Debug, Clone)]
@@ -52,12 +53,12 @@ pub struct Section {
     /// Where its header stands.
     pub origin: Origin,
     /// Its lines in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<JobLine>,
 }
 
 /// A line of a section.
 #[derive(Debug, Clone)]
-pub enum Entry {
+pub enum JobLine {
     /// An option.
     Option {
         /// The option, expanded.
@@ -80,22 +81,22 @@ impl Section {
     /// Its options in order.
     pub fn options(&self) -> impl Iterator<Item = &JobOption> {
         self.entries.iter().filter_map(|entry| match entry {
-            Entry::Option { option, .. } => Some(option),
-            Entry::Comment(_) => None,
+            JobLine::Option { option, .. } => Some(option),
+            JobLine::Comment(_) => None,
         })
     }
 }
 
 /// A job file and what is wrong with it.
 #[derive(Debug, Clone)]
-pub struct Checked {
+pub struct CheckedJobFile {
     /// What could be understood.
     pub file: JobFile,
     /// Everything that was found, in the order of the lines.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Checked {
+impl CheckedJobFile {
     /// Whether anything keeps the jobs from running.
     #[must_use]
     pub fn has_errors(&self) -> bool {
@@ -119,30 +120,37 @@ impl JobFile {
     ///
     /// # Errors
     /// When `path` itself cannot be read; everything else is a diagnostic.
-    pub fn read(path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Result<Checked, io::Error> {
+    pub fn read(
+        path: &Path,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<CheckedJobFile, io::Error> {
         let bytes = source::read_limited(path)?;
         Ok(syntax::parse(
             &bytes,
             path,
-            &source::Disk { env, defers: false },
+            &source::DiskSources { env, defers: false },
         ))
     }
 
     /// Parses a text that came from `path`; files it includes are read.
     #[must_use]
-    pub fn parse(text: &str, path: &Path, env: &dyn Fn(&str) -> Option<String>) -> Checked {
-        syntax::parse(text.as_bytes(), path, &source::Disk { env, defers: false })
+    pub fn parse(text: &str, path: &Path, env: &dyn Fn(&str) -> Option<String>) -> CheckedJobFile {
+        syntax::parse(
+            text.as_bytes(),
+            path,
+            &source::DiskSources { env, defers: false },
+        )
     }
 
     /// Parses a text with variables and included files from `sources`; does no I/O itself.
     #[must_use]
-    pub fn parse_with(text: &[u8], path: &Path, sources: &dyn Sources) -> Checked {
+    pub fn parse_with(text: &[u8], path: &Path, sources: &dyn Sources) -> CheckedJobFile {
         syntax::parse(text, path, sources)
     }
 
     /// Reads the options of a fio command line (without the `fio`).
     #[must_use]
-    pub fn from_cmdline(args: &[String]) -> Checked {
+    pub fn from_cmdline(args: &[String]) -> CheckedJobFile {
         cmdline::parse(args)
     }
 
@@ -193,11 +201,11 @@ impl JobFile {
         let name = table::table().canonical(key);
         for section in &mut self.sections {
             section.entries.retain(|entry| match entry {
-                Entry::Option { option, .. } => table::table().canonical(&option.name) != name,
-                Entry::Comment(_) => true,
+                JobLine::Option { option, .. } => table::table().canonical(&option.name) != name,
+                JobLine::Comment(_) => true,
             });
             if !section.is_global() {
-                section.entries.push(Entry::Option {
+                section.entries.push(JobLine::Option {
                     option: option.clone(),
                     text: text.clone(),
                 });
@@ -217,7 +225,7 @@ impl JobFile {
                 Some(value) => format!("{}={value}", option.name),
                 None => option.name.clone(),
             };
-            section.entries.push(Entry::Option {
+            section.entries.push(JobLine::Option {
                 option: option.clone(),
                 text,
             });
@@ -249,7 +257,7 @@ impl JobFile {
             line(&format!("[{}]", section.name));
             for entry in &section.entries {
                 match entry {
-                    Entry::Option { text, .. } | Entry::Comment(text) => line(text),
+                    JobLine::Option { text, .. } | JobLine::Comment(text) => line(text),
                 }
             }
         }

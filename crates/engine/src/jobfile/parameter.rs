@@ -1,11 +1,11 @@
 //! What stands behind the colon of a choice: `rw=randread:8`, `ss=iops:5%`.
 
-use super::value::{self, Base, Fault};
+use super::value::{self, Base, ValueFault};
 
 /// Checks the parameter of `word`, a choice of `option`.
-pub(super) fn check(option: &str, word: &str, parameter: Option<&str>) -> Result<(), Fault> {
+pub(super) fn check(option: &str, word: &str, parameter: Option<&str>) -> Result<(), ValueFault> {
     match (option, parameter) {
-        ("steadystate", None) => Err(Fault::new(
+        ("steadystate", None) => Err(ValueFault::new(
             0,
             word.len(),
             format!("{word} needs its limit, as {word}:5%"),
@@ -15,7 +15,7 @@ pub(super) fn check(option: &str, word: &str, parameter: Option<&str>) -> Result
         }
         ("rw", Some(n)) => match value::size(n, Base::Binary) {
             Ok(_) => Ok(()),
-            Err(_) => Err(Fault::new(
+            Err(_) => Err(ValueFault::new(
                 0,
                 n.len(),
                 format!("'{n}' is not a number; fio ignores it"),
@@ -27,18 +27,18 @@ pub(super) fn check(option: &str, word: &str, parameter: Option<&str>) -> Result
     }
 }
 
-fn number(text: &str) -> Result<f64, Fault> {
+fn number(text: &str) -> Result<f64, ValueFault> {
     let n = text.parse().ok().filter(|n: &f64| n.is_finite());
-    n.ok_or_else(|| Fault::new(0, text.len(), format!("'{text}' is not a number")))
+    n.ok_or_else(|| ValueFault::new(0, text.len(), format!("'{text}' is not a number")))
 }
 
 /// The limits are those fio 3.33 names when they are not kept.
-fn distribution(word: &str, parameter: &str) -> Result<(), Fault> {
+fn distribution(word: &str, parameter: &str) -> Result<(), ValueFault> {
     if word.starts_with("zoned") {
         return zones(word, parameter);
     }
     let first = parameter.split(':').next().unwrap_or(parameter);
-    let fault = |message: &str| Err(Fault::new(0, parameter.len(), message));
+    let fault = |message: &str| Err(ValueFault::new(0, parameter.len(), message));
     let n = number(first)?;
     match word {
         "zipf" if n == 1.0 => fault("zipf cannot be 1"),
@@ -53,7 +53,7 @@ fn distribution(word: &str, parameter: &str) -> Result<(), Fault> {
 
 /// `zoned:60/10:40/90`: shares of the accesses, each with its share of the
 /// file (`zoned_abs`: with a size).
-fn zones(word: &str, parameter: &str) -> Result<(), Fault> {
+fn zones(word: &str, parameter: &str) -> Result<(), ValueFault> {
     for (start, direction) in value::parts(parameter, ',') {
         let mut accesses = 0u64;
         for (at, zone) in value::parts(direction, ':') {
@@ -63,7 +63,7 @@ fn zones(word: &str, parameter: &str) -> Result<(), Fault> {
                 "zoned" => "percent of accesses/percent of the file",
                 _ => "percent of accesses/size",
             };
-            let fault = || Fault::new(at, zone.len(), format!("'{zone}' is not {form}"));
+            let fault = || ValueFault::new(at, zone.len(), format!("'{zone}' is not {form}"));
             let (access, rest) = zone.split_once('/').ok_or_else(fault)?;
             accesses += share(access).ok_or_else(fault)?;
             let fits = match word {
@@ -76,7 +76,7 @@ fn zones(word: &str, parameter: &str) -> Result<(), Fault> {
         }
         if accesses != 100 {
             let message = format!("the accesses add up to {accesses} %, not 100 %");
-            return Err(Fault::new(start, direction.len(), message));
+            return Err(ValueFault::new(start, direction.len(), message));
         }
     }
     Ok(())

@@ -51,12 +51,12 @@ impl Keyword {
 }
 
 /// Included files from the disk, variables from a function, keywords from the machine.
-pub(super) struct Disk<'a> {
+pub(super) struct DiskSources<'a> {
     pub(super) env: &'a dyn Fn(&str) -> Option<String>,
     pub(super) defers: bool,
 }
 
-impl Sources for Disk<'_> {
+impl Sources for DiskSources<'_> {
     fn variable(&self, name: &str) -> Option<String> {
         (self.env)(name)
     }

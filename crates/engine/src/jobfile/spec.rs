@@ -6,7 +6,7 @@ use fathom_model::{JobOption, JobSpec};
 
 use super::kind::engine_name;
 use super::table::table;
-use super::value::{self, Amount, Base, TimeUnit};
+use super::value::{self, Amount, BareTimeUnit, Base};
 
 /// The option in effect: the last one of this name or an alias of it.
 #[must_use]
@@ -80,7 +80,7 @@ pub fn ramp_time(job: &JobSpec) -> Option<Duration> {
 /// A time, `None` when it is not given or is none.
 #[must_use]
 pub fn time(job: &JobSpec, name: &str) -> Option<Duration> {
-    let us = value::time_us(value(job, name)?, TimeUnit::Seconds).ok()?;
+    let us = value::time_us(value(job, name)?, BareTimeUnit::Seconds).ok()?;
     Some(Duration::from_micros(u64::try_from(us).ok()?))
 }
 
@@ -121,7 +121,7 @@ pub fn bs(job: &JobSpec) -> Option<[u64; 3]> {
 
 /// What a job does to its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Workload {
+pub struct JobWorkload {
     /// It reads.
     pub reads: bool,
     /// It writes.
@@ -135,14 +135,14 @@ pub struct Workload {
 /// The option `rw`; `None` when its value is not understood. Reads in order
 /// are fio's default.
 #[must_use]
-pub fn rw(job: &JobSpec) -> Option<Workload> {
+pub fn rw(job: &JobSpec) -> Option<JobWorkload> {
     let Some(option) = option(job, "rw") else {
         return workload("read");
     };
     workload(option.value.as_deref()?.split(':').next()?)
 }
 
-fn workload(word: &str) -> Option<Workload> {
+fn workload(word: &str) -> Option<JobWorkload> {
     let (reads, writes, trims) = match word {
         "read" | "randread" => (true, false, false),
         "write" | "randwrite" => (false, true, false),
@@ -151,7 +151,7 @@ fn workload(word: &str) -> Option<Workload> {
         "trimwrite" | "randtrimwrite" => (false, true, true),
         _ => return None,
     };
-    Some(Workload {
+    Some(JobWorkload {
         reads,
         writes,
         trims,

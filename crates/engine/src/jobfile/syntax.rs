@@ -16,8 +16,8 @@ use super::diagnostic::Severity;
 use super::environment::named;
 use super::expand::{Arithmetic, Expanded, expand};
 use super::table::table;
-use super::written::{Line, Report, Written};
-use super::{Checked, Entry, JobFile, Section, Sources, check};
+use super::written::{FindingList, SourceLine, WrittenOption};
+use super::{CheckedJobFile, JobFile, JobLine, Section, Sources, check};
 
 /// Job files are written by people; all that is read for one, included files
 /// and expanded variables counted, stays below this.
@@ -34,10 +34,10 @@ const MAX_SECTIONS: usize = 4096;
 const MAX_RESOLVED: usize = 1 << 20;
 
 /// Parses a job file.
-pub(super) fn parse(bytes: &[u8], path: &Path, sources: &dyn Sources) -> Checked {
-    let mut parser = Parser {
+pub(super) fn parse(bytes: &[u8], path: &Path, sources: &dyn Sources) -> CheckedJobFile {
+    let mut parser = JobFileParser {
         sources,
-        report: Report::default(),
+        report: FindingList::default(),
         file: JobFile::empty(path),
         written: Vec::new(),
         headers: Vec::new(),
@@ -51,14 +51,14 @@ pub(super) fn parse(bytes: &[u8], path: &Path, sources: &dyn Sources) -> Checked
     parser.finish()
 }
 
-struct Parser<'s> {
+struct JobFileParser<'s> {
     sources: &'s dyn Sources,
-    report: Report,
+    report: FindingList,
     file: JobFile,
     /// Options of each section, as `file.sections`.
-    written: Vec<Vec<Written>>,
+    written: Vec<Vec<WrittenOption>>,
     /// Header of each section.
-    headers: Vec<Rc<Line>>,
+    headers: Vec<Rc<SourceLine>>,
     /// Files being read, the outermost first.
     open: Vec<PathBuf>,
     budget: usize,
@@ -67,8 +67,8 @@ struct Parser<'s> {
     globals: usize,
 }
 
-impl Parser<'_> {
-    fn finish(mut self) -> Checked {
+impl JobFileParser<'_> {
+    fn finish(mut self) -> CheckedJobFile {
         check::sections(&self.file, &self.headers, &self.written, &mut self.report);
         if !self
             .file
@@ -83,14 +83,14 @@ impl Parser<'_> {
                 "no job in this file: a job begins with its name in brackets, as [job1]",
             );
         }
-        Checked {
+        CheckedJobFile {
             diagnostics: self.report.finish(),
             file: self.file,
         }
     }
 
-    fn line(&self, number: u32, text: String, path: Rc<PathBuf>) -> Rc<Line> {
-        Rc::new(Line {
+    fn line(&self, number: u32, text: String, path: Rc<PathBuf>) -> Rc<SourceLine> {
+        Rc::new(SourceLine {
             path,
             number,
             text,
@@ -153,7 +153,7 @@ impl Parser<'_> {
     }
 
     /// Takes one line; `false` when a limit ends the reading.
-    fn take(&mut self, line: &Rc<Line>) -> bool {
+    fn take(&mut self, line: &Rc<SourceLine>) -> bool {
         let nothing = |c: char| c.is_ascii_whitespace() || c.is_ascii_control();
         let mut all = line.text.trim_matches(nothing);
         if all.is_empty() || all.starts_with([';', '#']) {
@@ -192,7 +192,7 @@ impl Parser<'_> {
     }
 
     /// `;` and `#` end a line even inside a value.
-    fn cut_value(&mut self, line: &Line, content: &str, start: usize) {
+    fn cut_value(&mut self, line: &SourceLine, content: &str, start: usize) {
         let end = start + content.len();
         let in_value = content.contains('=')
             && line.text[end..].starts_with([';', '#'])
@@ -208,12 +208,12 @@ impl Parser<'_> {
 
     fn comment(&mut self, text: &str) {
         match self.file.sections.last_mut() {
-            Some(section) => section.entries.push(Entry::Comment(text.to_owned())),
+            Some(section) => section.entries.push(JobLine::Comment(text.to_owned())),
             None => self.file.preamble.push(text.to_owned()),
         }
     }
 
-    fn header(&mut self, line: &Rc<Line>, content: &str, start: usize) -> bool {
+    fn header(&mut self, line: &Rc<SourceLine>, content: &str, start: usize) -> bool {
         let whole = start..start + content.len();
         if self.open.len() > 1 {
             self.report
@@ -273,7 +273,7 @@ impl Parser<'_> {
     }
 
     /// Keeps what [`JobFile::jobs`] would make of the file bounded.
-    fn within_limits(&mut self, line: &Line) -> bool {
+    fn within_limits(&mut self, line: &SourceLine) -> bool {
         let within = self.resolved <= MAX_RESOLVED;
         if !within {
             self.report.error(
@@ -288,7 +288,7 @@ impl Parser<'_> {
         within
     }
 
-    fn option(&mut self, line: &Rc<Line>, all: &str, content: &str, start: usize) -> bool {
+    fn option(&mut self, line: &Rc<SourceLine>, all: &str, content: &str, start: usize) -> bool {
         let limit = MAX_LINE.min(self.budget);
         let Some(expanded) = expand(content, limit, self.sources) else {
             self.report.error(
@@ -308,7 +308,7 @@ impl Parser<'_> {
         }
         let (name, value) = split(&expanded.text);
         let equals = content.find('=').map_or(content.len(), |at| at + 1);
-        let written = Written {
+        let written = WrittenOption {
             option: JobOption {
                 name: name.to_owned(),
                 value: value.map(str::to_owned),
@@ -337,7 +337,13 @@ impl Parser<'_> {
 
     /// Whether a line stays as it was written; the engine replaces its variables
     /// then.
-    fn as_written(&mut self, expanded: &str, content: &str, line: &Line, start: usize) -> bool {
+    fn as_written(
+        &mut self,
+        expanded: &str,
+        content: &str,
+        line: &SourceLine,
+        start: usize,
+    ) -> bool {
         if expanded == content || self.sources.defers() {
             return true;
         }
@@ -355,7 +361,7 @@ impl Parser<'_> {
     /// Tells of variables that are not set. fio puts nothing in their place and
     /// goes on; where they are a part of a path, that is another file: of
     /// `${DIR}/f` the one in the root.
-    fn unset(&mut self, line: &Line, start: usize, expanded: &Expanded) {
+    fn unset(&mut self, line: &SourceLine, start: usize, expanded: &Expanded) {
         let names_files = may_name_files(split(&expanded.text).0);
         for name in &expanded.unset {
             let at = line.text.find(&format!("${{{name}}}")).unwrap_or(start);
@@ -378,7 +384,7 @@ impl Parser<'_> {
     }
 
     /// `size=2*$mb_memory` is a small number of bytes.
-    fn megabytes(&mut self, written: &Written, content: &str) {
+    fn megabytes(&mut self, written: &WrittenOption, content: &str) {
         let value = written.option.value.as_deref().unwrap_or_default();
         if content.contains("$mb_memory") && written.option.name.ends_with("size") {
             let message =
@@ -388,13 +394,13 @@ impl Parser<'_> {
         }
     }
 
-    fn add(&mut self, written: Written, text: String, line: &Line) -> bool {
+    fn add(&mut self, written: WrittenOption, text: String, line: &SourceLine) -> bool {
         let (Some(section), Some(options)) =
             (self.file.sections.last_mut(), self.written.last_mut())
         else {
             return true;
         };
-        section.entries.push(Entry::Option {
+        section.entries.push(JobLine::Option {
             option: written.option.clone(),
             text,
         });
@@ -406,7 +412,7 @@ impl Parser<'_> {
         self.within_limits(line)
     }
 
-    fn include(&mut self, line: &Rc<Line>, content: &str, start: usize) {
+    fn include(&mut self, line: &Rc<SourceLine>, content: &str, start: usize) {
         let whole = start..start + content.len();
         let rest = &content["include".len()..];
         let name = rest.strip_prefix([' ', '\t', '=']).unwrap_or_default();
@@ -451,7 +457,7 @@ impl Parser<'_> {
     }
 
     /// The file as named, else beside the including one.
-    fn find(&self, name: &str, line: &Line) -> (PathBuf, std::io::Result<Vec<u8>>) {
+    fn find(&self, name: &str, line: &SourceLine) -> (PathBuf, std::io::Result<Vec<u8>>) {
         let path = PathBuf::from(name);
         let found = self.sources.file(&path);
         let missing = found

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 /// What kind of value an option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// Any text.
     Text,
     /// None, or 0 or 1.
@@ -38,7 +38,7 @@ pub struct Spec {
     /// Its name.
     pub name: &'static str,
     /// What it takes.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// Smallest number.
     pub min: Option<f64>,
     /// Largest number.
@@ -195,21 +195,21 @@ fn choice(word: &'static str) -> (&'static str, Option<&'static str>) {
     }
 }
 
-fn parse_kind(word: &str) -> Kind {
+fn parse_kind(word: &str) -> ValueKind {
     match word {
-        "flag" => Kind::Flag,
-        "bool" => Kind::Bool,
-        "int" => Kind::Int,
-        "time" => Kind::Time,
-        "floats" => Kind::Floats,
-        "range" => Kind::Range,
-        "choice" => Kind::Choice,
-        "bssplit" => Kind::BsSplit,
-        "cpus" => Kind::Cpus,
-        "engine" => Kind::Engine,
-        "deprecated" => Kind::Deprecated,
+        "flag" => ValueKind::Flag,
+        "bool" => ValueKind::Bool,
+        "int" => ValueKind::Int,
+        "time" => ValueKind::Time,
+        "floats" => ValueKind::Floats,
+        "range" => ValueKind::Range,
+        "choice" => ValueKind::Choice,
+        "bssplit" => ValueKind::BsSplit,
+        "cpus" => ValueKind::Cpus,
+        "engine" => ValueKind::Engine,
+        "deprecated" => ValueKind::Deprecated,
         // The test of the table allows no other word than `text` here.
-        _ => Kind::Text,
+        _ => ValueKind::Text,
     }
 }
 

@@ -18,6 +18,9 @@ pub enum Role {
     Folder,
     /// A folder of which all files are used, however deep they lie (`opendir`).
     Tree,
+    /// Files of a `filename_format` that are too many to be named one by one: a path
+    /// with `$jobnum` and `$filenum` in it.
+    Format,
     /// A file that fio writes text to: a log, a state. Others may stand beside it
     /// that are called alike up to the last `.` and number.
     Log,
@@ -122,7 +125,7 @@ impl Targets {
     /// options of a job and its globals; of `directory` the last one counts.
     fn files(&mut self, job: &JobSpec) {
         let directory = spec::option(job, "directory");
-        let folders = directory.map_or_else(Vec::new, names);
+        let folders = folders(job);
         let mut named = false;
         for option in &job.options {
             match option.name.as_str() {
@@ -142,11 +145,11 @@ impl Targets {
                         }
                     }
                 }
+                // One folder, whatever letters are in its name.
                 "opendir" => {
                     named = true;
-                    for name in names(option) {
-                        self.add_as(Role::Tree, name, self.writes, &option.origin);
-                    }
+                    let name = option.value.as_deref().unwrap_or_default();
+                    self.add_as(Role::Tree, name, self.writes, &option.origin);
                 }
                 _ => {}
             }
@@ -156,13 +159,11 @@ impl Targets {
         }
     }
 
-    /// fio puts a directory before every name, an absolute one, too.
     fn in_folders(&mut self, folders: &[String], name: &str, named_by: &Origin) {
         if folders.is_empty() {
             self.add(name, self.writes, named_by);
         }
-        for folder in folders {
-            let path = Path::new(folder).join(name.trim_start_matches('/'));
+        for path in below(folders, Path::new(name)) {
             self.add(path, self.writes, named_by);
         }
     }
@@ -182,30 +183,32 @@ impl Targets {
                 },
                 |o| o.origin.clone(),
             );
-        let plain = pattern == DEFAULT && !job.name.contains('/');
         let files = spec::number(job, "nrfiles").unwrap_or(1).max(1);
         let jobs = spec::numjobs(job).max(1);
-        if !plain {
-            let jobs = jobs.min(MOST_NAMES);
-            for (job_number, file) in (0..jobs)
-                .flat_map(|job| (0..files.min(MOST_NAMES / jobs)).map(move |file| (job, file)))
-            {
-                let name = pattern
-                    .replace("$jobname", &job.name)
-                    .replace("$jobnum", &job_number.to_string())
-                    .replace("$filenum", &file.to_string())
-                    .replace("$clientuid", "");
-                self.in_folders(folders, &name, &origin);
-            }
-        }
-        if plain || jobs.saturating_mul(files) > MOST_NAMES {
-            let writes = self.writes;
+        let writes = self.writes;
+        if pattern == DEFAULT && !job.name.contains('/') {
             if folders.is_empty() {
                 self.add_as(Role::Folder, ".", writes, &origin);
             }
             for folder in folders {
                 self.add_as(Role::Folder, folder.as_str(), writes, &origin);
             }
+            return;
+        }
+        let pattern = pattern
+            .replace("$jobname", &job.name)
+            .replace("$clientuid", "");
+        if jobs.saturating_mul(files) > MOST_NAMES {
+            if folders.is_empty() {
+                self.add_as(Role::Format, pattern.as_str(), writes, &origin);
+            }
+            for path in below(folders, Path::new(&pattern)) {
+                self.add_as(Role::Format, path, writes, &origin);
+            }
+            return;
+        }
+        for (job, file) in (0..jobs).flat_map(|job| (0..files).map(move |file| (job, file))) {
+            self.in_folders(folders, &numbered(&pattern, job, file), &origin);
         }
     }
 
@@ -258,6 +261,30 @@ impl Targets {
             }
         }
     }
+}
+
+/// The folders of the `directory` that counts: the last one.
+pub(crate) fn folders(job: &JobSpec) -> Vec<String> {
+    spec::option(job, "directory").map_or_else(Vec::new, names)
+}
+
+/// Where a name lies in each of the folders: fio puts a directory before every name,
+/// an absolute one, too (filesetup.c, add_file).
+pub(crate) fn below<'f>(
+    folders: &'f [String],
+    name: &'f Path,
+) -> impl Iterator<Item = PathBuf> + 'f {
+    let name = name.strip_prefix("/").unwrap_or(name);
+    folders
+        .iter()
+        .map(move |folder| Path::new(folder).join(name))
+}
+
+/// The name that a `filename_format` gives a job's clone and file.
+pub(crate) fn numbered(pattern: &str, job: u64, file: u64) -> String {
+    pattern
+        .replace("$jobnum", &job.to_string())
+        .replace("$filenum", &file.to_string())
 }
 
 /// What fio calls the logs of an option behind its prefix: `x_slat.1.log` (fio's

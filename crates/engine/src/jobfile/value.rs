@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use fathom_model::units::unit_power;
+
 /// What `k` means: fio's option `kb_base`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Base {
@@ -59,7 +61,7 @@ impl Amount {
 
 /// Why a text is no number, and which part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct ValueFault {
     /// Byte offset of the part in the text.
     pub at: usize,
     /// Its length in bytes; 0 is the rest.
@@ -70,13 +72,13 @@ pub struct Fault {
     pub suggestion: Option<String>,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ValueFault {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl Fault {
+impl ValueFault {
     pub(super) fn new(at: usize, len: usize, message: impl Into<String>) -> Self {
         Self {
             at,
@@ -99,7 +101,7 @@ impl Fault {
 }
 
 /// Digits and what stands behind them.
-struct Split<'t> {
+struct SplitNumber<'t> {
     value: i64,
     /// The number as written.
     digits: &'t str,
@@ -109,11 +111,11 @@ struct Split<'t> {
     unit: &'t str,
 }
 
-fn split(text: &str) -> Result<Split<'_>, Fault> {
+fn split(text: &str) -> Result<SplitNumber<'_>, ValueFault> {
     let start = text.len() - text.trim_start().len();
     let body = &text[start..];
     if body.is_empty() {
-        return Err(Fault::new(0, 0, "a number is missing"));
+        return Err(ValueFault::new(0, 0, "a number is missing"));
     }
     let (negative, sign) = match body.as_bytes()[0] {
         b'-' => (true, 1),
@@ -130,15 +132,15 @@ fn split(text: &str) -> Result<Split<'_>, Fault> {
     let end = sign + prefix + count;
     let digits = &unsigned[prefix..prefix + count];
     if digits.is_empty() {
-        return Err(Fault::new(
+        return Err(ValueFault::new(
             start,
             body.len(),
             format!("'{body}' is not a number"),
         ));
     }
-    let too_large = || Fault::new(start, end, format!("{} is too large", &body[..end]));
+    let too_large = || ValueFault::new(start, end, format!("{} is too large", &body[..end]));
     let value = i64::from_str_radix(digits, radix).map_err(|_| too_large())?;
-    Ok(Split {
+    Ok(SplitNumber {
         value: if negative { -value } else { value },
         digits: &body[..end],
         hex,
@@ -152,11 +154,11 @@ fn split(text: &str) -> Result<Split<'_>, Fault> {
 /// # Errors
 /// Everything but a whole number and a unit fio knows; fio takes `4q` for 4
 /// and `1.5g` for 1.
-pub fn size(text: &str, base: Base) -> Result<i64, Fault> {
+pub fn size(text: &str, base: Base) -> Result<i64, ValueFault> {
     let number = split(text)?;
     let factor = size_factor(number.unit, base).ok_or_else(|| bad_size_unit(&number))?;
     if number.hex && !number.unit.is_empty() {
-        return Err(Fault::new(
+        return Err(ValueFault::new(
             number.at,
             number.unit.len(),
             format!(
@@ -166,7 +168,7 @@ pub fn size(text: &str, base: Base) -> Result<i64, Fault> {
         ));
     }
     number.value.checked_mul(factor).ok_or_else(|| {
-        Fault::new(
+        ValueFault::new(
             0,
             text.len(),
             format!("{} is more than 64 bits hold", text.trim()),
@@ -180,7 +182,7 @@ fn size_factor(unit: &str, base: Base) -> Option<i64> {
         return Some(1);
     }
     let mut letters = unit.chars();
-    let power = "kmgtp".find(letters.next()?)? as u32 + 1;
+    let power = unit_power(letters.next()?)?;
     let base = match letters.as_str() {
         // fio reads `ki` as it reads `k`.
         "" | "b" | "i" => base.plain(),
@@ -190,9 +192,9 @@ fn size_factor(unit: &str, base: Base) -> Option<i64> {
     i64::try_from(base.checked_pow(power)?).ok()
 }
 
-fn bad_size_unit(number: &Split<'_>) -> Fault {
+fn bad_size_unit(number: &SplitNumber<'_>) -> ValueFault {
     let (digits, unit) = (number.digits, number.unit);
-    let fault = |message| Fault::new(number.at, unit.len(), message);
+    let fault = |message| ValueFault::new(number.at, unit.len(), message);
     if unit.starts_with('.') || unit.starts_with(['e', 'E']) && unit.len() > 1 {
         return fault(format!(
             "not a whole number: fio stops reading at '{}' and takes {digits}",
@@ -229,7 +231,7 @@ pub fn surprising_unit(text: &str, base: Base) -> Option<String> {
 
 /// What a bare number of time is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TimeUnit {
+pub enum BareTimeUnit {
     /// Seconds, as in `runtime`.
     Seconds,
     /// Microseconds, as in `thinktime`.
@@ -241,19 +243,19 @@ pub enum TimeUnit {
 /// # Errors
 /// Everything but a whole number and a unit fio knows; fio takes `10min` and
 /// `10sec` for 10 µs.
-pub fn time_us(text: &str, bare: TimeUnit) -> Result<i64, Fault> {
+pub fn time_us(text: &str, bare: BareTimeUnit) -> Result<i64, ValueFault> {
     const SECOND: i64 = 1_000_000;
     let number = split(text)?;
     let (digits, unit) = (number.digits, number.unit.to_ascii_lowercase());
-    let fault = |message| Fault::new(number.at, number.unit.len(), message);
+    let fault = |message| ValueFault::new(number.at, number.unit.len(), message);
     if number.hex {
         return Err(
-            Fault::new(0, 0, "fio takes a hexadecimal time for microseconds")
+            ValueFault::new(0, 0, "fio takes a hexadecimal time for microseconds")
                 .instead(number.value.to_string()),
         );
     }
     let factor = match unit.as_str() {
-        "" if bare == TimeUnit::Micros => 1,
+        "" if bare == BareTimeUnit::Micros => 1,
         "" | "s" => SECOND,
         "us" | "usec" => 1,
         "ms" | "msec" => 1000,
@@ -285,7 +287,7 @@ pub fn time_us(text: &str, bare: TimeUnit) -> Result<i64, Fault> {
         }
     };
     number.value.checked_mul(factor).ok_or_else(|| {
-        Fault::new(
+        ValueFault::new(
             0,
             text.len(),
             format!("{} is more than 64 bits hold", text.trim()),
@@ -297,10 +299,10 @@ pub fn time_us(text: &str, bare: TimeUnit) -> Result<i64, Fault> {
 ///
 /// # Errors
 /// As [`size`]; percentages must be whole and 1 to 100.
-pub fn amount(text: &str, base: Base) -> Result<Amount, Fault> {
+pub fn amount(text: &str, base: Base) -> Result<Amount, ValueFault> {
     let body = text.trim();
     if let Some(percent) = body.strip_suffix('%') {
-        let fault = |message: String| Fault::new(0, text.len(), message);
+        let fault = |message: String| ValueFault::new(0, text.len(), message);
         return match percent.trim_start().parse::<u64>() {
             Ok(n @ 1..=100) => Ok(Amount::Percent(n as u8)),
             Ok(0) => Err(fault("0% is nothing".into())),
@@ -333,14 +335,14 @@ pub(super) fn parts(text: &str, separator: char) -> impl Iterator<Item = (usize,
 /// The first value that `parse` refuses, or a fourth.
 pub fn triple<T: Copy>(
     text: &str,
-    parse: impl Fn(&str) -> Result<T, Fault>,
-) -> Result<[Option<T>; 3], Fault> {
+    parse: impl Fn(&str) -> Result<T, ValueFault>,
+) -> Result<[Option<T>; 3], ValueFault> {
     let mut values = [None; 3];
     let mut last = None;
     let mut given = 0;
     for (place, (at, part)) in parts(text, ',').enumerate() {
         let Some(slot) = values.get_mut(place) else {
-            return Err(Fault::new(
+            return Err(ValueFault::new(
                 at,
                 part.len(),
                 "more than three values (read,write,trim)",
@@ -354,7 +356,7 @@ pub fn triple<T: Copy>(
     }
     values[given..].fill(last);
     if last.is_none() {
-        return Err(Fault::new(0, 0, "no value"));
+        return Err(ValueFault::new(0, 0, "no value"));
     }
     Ok(values)
 }
@@ -365,10 +367,10 @@ pub fn triple<T: Copy>(
 /// When one bound is no number, or the first is larger (fio swaps them).
 pub fn range<T: PartialOrd + Copy>(
     text: &str,
-    parse: impl Fn(&str) -> Result<T, Fault>,
-) -> Result<(T, T), Fault> {
+    parse: impl Fn(&str) -> Result<T, ValueFault>,
+) -> Result<(T, T), ValueFault> {
     let Some(middle) = text.find(['-', ':']) else {
-        return Err(Fault::new(
+        return Err(ValueFault::new(
             0,
             0,
             format!("'{text}' is not a range (as 4k-64k)"),
@@ -378,8 +380,10 @@ pub fn range<T: PartialOrd + Copy>(
     let low = parse(first)?;
     let high = parse(second).map_err(|fault| fault.shifted(middle + 1))?;
     if low > high {
-        return Err(Fault::new(0, 0, format!("the range {text} is reversed"))
-            .instead(format!("{second}-{first}")));
+        return Err(
+            ValueFault::new(0, 0, format!("the range {text} is reversed"))
+                .instead(format!("{second}-{first}")),
+        );
     }
     Ok((low, high))
 }
@@ -392,11 +396,11 @@ pub type Split1 = Vec<(i64, Option<u8>)>;
 ///
 /// # Errors
 /// A size or share that is no number, shares above 100 %, more than three directions.
-pub fn bssplit(text: &str, base: Base) -> Result<Vec<Split1>, Fault> {
+pub fn bssplit(text: &str, base: Base) -> Result<Vec<Split1>, ValueFault> {
     let mut directions = Vec::new();
     for (at, direction) in parts(text, ',') {
         if directions.len() == 3 {
-            return Err(Fault::new(
+            return Err(ValueFault::new(
                 at,
                 direction.len(),
                 "more than three directions",
@@ -407,7 +411,7 @@ pub fn bssplit(text: &str, base: Base) -> Result<Vec<Split1>, Fault> {
     Ok(directions)
 }
 
-fn split_one(text: &str, base: Base) -> Result<Split1, Fault> {
+fn split_one(text: &str, base: Base) -> Result<Split1, ValueFault> {
     let mut entries = Split1::new();
     let mut sum = 0u32;
     for (at, entry) in parts(text, ':') {
@@ -417,7 +421,11 @@ fn split_one(text: &str, base: Base) -> Result<Split1, Fault> {
         };
         let bytes = size(bs, base).map_err(|fault| fault.shifted(at))?;
         if bytes < 1 {
-            return Err(Fault::new(at, bs.len(), "a block has at least one byte"));
+            return Err(ValueFault::new(
+                at,
+                bs.len(),
+                "a block has at least one byte",
+            ));
         }
         let share = match share {
             None | Some("") => None,
@@ -427,7 +435,7 @@ fn split_one(text: &str, base: Base) -> Result<Split1, Fault> {
                     .ok()
                     .filter(|&p| p <= 100)
                     .ok_or_else(|| {
-                        Fault::new(
+                        ValueFault::new(
                             at + bs.len() + 1,
                             share.len(),
                             format!("'{share}' is not a percentage"),
@@ -440,7 +448,7 @@ fn split_one(text: &str, base: Base) -> Result<Split1, Fault> {
         entries.push((bytes, share));
     }
     if sum > 100 {
-        return Err(Fault::new(
+        return Err(ValueFault::new(
             0,
             text.len(),
             format!("the shares add up to {sum} %"),
@@ -448,7 +456,7 @@ fn split_one(text: &str, base: Base) -> Result<Split1, Fault> {
     }
     let open = entries.iter().any(|(_, share)| share.is_none());
     if sum < 100 && !open {
-        return Err(Fault::new(
+        return Err(ValueFault::new(
             0,
             text.len(),
             format!("the shares add up to only {sum} %"),

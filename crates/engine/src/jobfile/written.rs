@@ -7,11 +7,11 @@ use std::rc::Rc;
 use fathom_model::{JobOption, Origin};
 
 use super::diagnostic::{Diagnostic, Severity};
-use super::value::Fault;
+use super::value::ValueFault;
 
 /// A line of a file, or an argument of a command line.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct SourceLine {
     pub(super) path: Rc<PathBuf>,
     /// Counted from 1.
     pub(super) number: u32,
@@ -21,7 +21,7 @@ pub(super) struct Line {
     pub(super) on_command_line: bool,
 }
 
-impl Line {
+impl SourceLine {
     /// The column of a byte, in characters, counted from 1.
     pub(super) fn column(&self, at: usize) -> u32 {
         let before = self.text.get(..at).unwrap_or(&self.text);
@@ -45,9 +45,9 @@ impl Line {
 
 /// An option with the place it was written at.
 #[derive(Debug, Clone)]
-pub(super) struct Written {
+pub(super) struct WrittenOption {
     pub(super) option: JobOption,
-    pub(super) line: Rc<Line>,
+    pub(super) line: Rc<SourceLine>,
     /// Bytes of the name in the line.
     pub(super) name: Range<usize>,
     /// Bytes of the value in the line.
@@ -56,9 +56,9 @@ pub(super) struct Written {
     pub(super) verbatim: bool,
 }
 
-impl Written {
+impl WrittenOption {
     /// Where a part of the value stands; the whole value when it was expanded.
-    pub(super) fn part(&self, fault: &Fault) -> Range<usize> {
+    pub(super) fn part(&self, fault: &ValueFault) -> Range<usize> {
         if self.value.is_empty() {
             return self.name.clone();
         }
@@ -77,12 +77,12 @@ impl Written {
 
 /// Collects what is found; more than anyone reads is counted, not kept.
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub(super) struct FindingList {
     found: Vec<(usize, Diagnostic)>,
     left_out: usize,
 }
 
-impl Report {
+impl FindingList {
     const MOST: usize = 500;
 
     /// Whether further reports would only be counted.
@@ -93,7 +93,7 @@ impl Report {
     pub(super) fn add(
         &mut self,
         severity: Severity,
-        line: &Line,
+        line: &SourceLine,
         at: Range<usize>,
         message: impl Into<String>,
         suggestion: Option<String>,
@@ -119,11 +119,21 @@ impl Report {
         self.found.push((line.order, diagnostic));
     }
 
-    pub(super) fn error(&mut self, line: &Line, at: Range<usize>, message: impl Into<String>) {
+    pub(super) fn error(
+        &mut self,
+        line: &SourceLine,
+        at: Range<usize>,
+        message: impl Into<String>,
+    ) {
         self.add(Severity::Error, line, at, message, None);
     }
 
-    pub(super) fn warning(&mut self, line: &Line, at: Range<usize>, message: impl Into<String>) {
+    pub(super) fn warning(
+        &mut self,
+        line: &SourceLine,
+        at: Range<usize>,
+        message: impl Into<String>,
+    ) {
         self.add(Severity::Warning, line, at, message, None);
     }
 

@@ -9,7 +9,7 @@ const CALIBRATION: Duration = Duration::from_millis(3);
 
 /// Reads ticks and turns them into ns.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Clock {
+pub(super) struct TickClock {
     tsc: bool,
     /// ns per tick, 32 bits behind the point.
     ns_per_tick: u64,
@@ -18,12 +18,12 @@ pub(super) struct Clock {
 
 /// The first reading of a calibration.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Anchor {
+pub(super) struct ClockAnchor {
     tsc: Option<u64>,
     at: Instant,
 }
 
-impl Anchor {
+impl ClockAnchor {
     pub(super) fn now() -> Self {
         if !tsc::trusted() {
             return Self {
@@ -39,9 +39,9 @@ impl Anchor {
     }
 
     /// Waits until enough time has passed since the first reading and compares.
-    pub(super) fn clock(self) -> Clock {
+    pub(super) fn clock(self) -> TickClock {
         let zero = self.at;
-        let monotonic = Clock {
+        let monotonic = TickClock {
             tsc: false,
             ns_per_tick: 1 << 32,
             zero,
@@ -54,7 +54,7 @@ impl Anchor {
         let ns = at.duration_since(self.at).as_nanos();
         let ticks = u128::from(second.saturating_sub(first));
         match (ns << 32).checked_div(ticks).map(u64::try_from) {
-            Some(Ok(ns_per_tick)) if ns_per_tick > 0 => Clock {
+            Some(Ok(ns_per_tick)) if ns_per_tick > 0 => TickClock {
                 tsc: true,
                 ns_per_tick,
                 zero,
@@ -79,7 +79,7 @@ fn together() -> (u64, Instant) {
     best.map_or((0, Instant::now()), |(_, ticks, at)| (ticks, at))
 }
 
-impl Clock {
+impl TickClock {
     /// The time in ticks.
     #[inline]
     pub(super) fn now(&self) -> u64 {
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn ticks_become_ns_and_back() {
-        let clock = Anchor::now().clock();
+        let clock = ClockAnchor::now().clock();
         for ns in [1_000u64, 1_000_000_000, 3_600_000_000_000] {
             let back = clock.ns(clock.ticks(ns));
             assert!(back.abs_diff(ns) <= ns / 100_000 + 2, "{ns} {back}");

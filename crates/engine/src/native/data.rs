@@ -168,10 +168,10 @@ fn has_avx2() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::native::job::Job;
+    use crate::native::job::NativeJob;
 
     fn content() -> Content {
-        Job::new("t").content
+        NativeJob::new("t").content
     }
 
     #[test]

@@ -11,15 +11,15 @@ use fathom_model::{Failure, FailureKind};
 
 use crate::layout;
 
-use super::backend::{Target, drop_cache};
+use super::backend::{OpenFile, drop_cache};
 use super::data::Filler;
-use super::job::{Amount, Fallocate, Files, IoEngine, Job, OpenSync};
+use super::job::{Fallocate, FileAmount, IoEngine, JobFiles, NativeJob, OpenSync};
 use super::offsets::Distribution;
 use super::rng::Rng;
 
 /// What must be done to a file before the job can use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum FileLayout {
     /// It is as it should be, or is made when it is opened.
     Nothing,
     /// Made anew with its space set aside.
@@ -36,12 +36,12 @@ pub(super) struct FilePlan {
     /// Where the job's part begins and how long it is, in bytes.
     pub(super) start: u64,
     pub(super) len: u64,
-    pub(super) layout: Layout,
+    pub(super) layout: FileLayout,
 }
 
 /// Everything one member (one clone of a job) uses.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
+pub(super) struct MemberFiles {
     pub(super) files: Vec<FilePlan>,
     /// Bytes of one pass: behind it the files are synced and dropped from the
     /// cache as the job asks for, and the next pass begins.
@@ -76,8 +76,8 @@ fn percent_of(bytes: u64, percent: u64) -> u64 {
 }
 
 /// Names of the files of clone number `clone`.
-fn names(job: &Job, clone: u32, work_dir: &Path) -> Vec<PathBuf> {
-    let Files {
+fn names(job: &NativeJob, clone: u32, work_dir: &Path) -> Vec<PathBuf> {
+    let JobFiles {
         names,
         directories,
         format,
@@ -138,14 +138,19 @@ fn present(path: &Path) -> Result<Option<(u64, bool)>, Failure> {
 }
 
 /// Sizes and extents of clone number `clone`; looks, changes nothing.
-pub(super) fn plan(job: &Job, clone: u32, work_dir: &Path, seed: u64) -> Result<Plan, Failure> {
+pub(super) fn plan(
+    job: &NativeJob,
+    clone: u32,
+    work_dir: &Path,
+    seed: u64,
+) -> Result<MemberFiles, Failure> {
     let names = names(job, clone, work_dir);
     let count = names.len() as u64;
     let block = u64::from(job.pattern.min_block()).max(1);
     // filesetup.c, setup_files: what does not divide evenly makes the first files
     // longer, by whole blocks.
     let (share, mut extra) = match job.extent.size {
-        Some(Amount::Bytes(size)) => (size / count, size % count / block),
+        Some(FileAmount::Bytes(size)) => (size / count, size % count / block),
         _ => (0, 0),
     };
     let mut files = Vec::new();
@@ -158,12 +163,12 @@ pub(super) fn plan(job: &Job, clone: u32, work_dir: &Path, seed: u64) -> Result<
     // Only whole blocks are done: of 10k with bs=4k, two.
     let all: u64 = files.iter().map(|file| file.len / block * block).sum();
     let size = match job.extent.size {
-        Some(Amount::Bytes(size)) if job.extent.file_size.is_some() => size.min(all),
+        Some(FileAmount::Bytes(size)) if job.extent.file_size.is_some() => size.min(all),
         _ => all,
     };
     let total_bytes = match job.extent.io_size {
-        Some(Amount::Bytes(bytes)) => bytes,
-        Some(Amount::Percent(percent)) => percent_of(size, percent),
+        Some(FileAmount::Bytes(bytes)) => bytes,
+        Some(FileAmount::Percent(percent)) => percent_of(size, percent),
         None => size,
     };
     // backend.c, do_io: only random writes with repetition go on to io_size in one pass.
@@ -174,7 +179,7 @@ pub(super) fn plan(job: &Job, clone: u32, work_dir: &Path, seed: u64) -> Result<
         size
     };
     let touches = job.pattern.touches();
-    Ok(Plan {
+    Ok(MemberFiles {
         files,
         pass_bytes: pass_bytes.saturating_mul(touches),
         total_bytes: total_bytes
@@ -184,7 +189,7 @@ pub(super) fn plan(job: &Job, clone: u32, work_dir: &Path, seed: u64) -> Result<
 }
 
 fn plan_file(
-    job: &Job,
+    job: &NativeJob,
     clone: u32,
     path: PathBuf,
     share: u64,
@@ -206,9 +211,9 @@ fn plan_file(
     let (real, is_device) = there.unwrap_or((0, false));
     let block = u64::from(job.pattern.min_block()).max(1);
     let base = if real > 0 { real } else { share };
-    let offset_of = |amount: Option<Amount>| match amount {
-        Some(Amount::Bytes(bytes)) => bytes,
-        Some(Amount::Percent(percent)) => percent_of(base, percent) / block * block,
+    let offset_of = |amount: Option<FileAmount>| match amount {
+        Some(FileAmount::Bytes(bytes)) => bytes,
+        Some(FileAmount::Percent(percent)) => percent_of(base, percent) / block * block,
         None => 0,
     };
     let start =
@@ -216,11 +221,11 @@ fn plan_file(
     let rest = |end: u64| end.saturating_sub(start);
     let whole = match (job.extent.file_size, job.extent.size) {
         (Some(range), _) => rest(file_size(range, real, block, rng)),
-        (None, Some(Amount::Bytes(_))) => share,
+        (None, Some(FileAmount::Bytes(_))) => share,
         (None, _) => rest(real),
     };
     let len = match job.extent.size {
-        Some(Amount::Percent(percent)) => {
+        Some(FileAmount::Percent(percent)) => {
             percent_of(whole + start, percent).min(whole) / block * block
         }
         _ => whole,
@@ -247,9 +252,9 @@ fn plan_file(
     let short = !is_device && !diskless && start + len > real;
     let needs_data = job.pattern.dirs[0] || job.files.overwrite || job.engine == IoEngine::Mmap;
     let layout = match (short && !job.files.create_on_open, needs_data) {
-        (false, _) => Layout::Nothing,
-        (true, true) => Layout::Data,
-        (true, false) => Layout::Space,
+        (false, _) => FileLayout::Nothing,
+        (true, true) => FileLayout::Data,
+        (true, false) => FileLayout::Space,
     };
     Ok(FilePlan {
         path,
@@ -273,8 +278,12 @@ fn file_size((low, high): (u64, u64), real: u64, block: u64, rng: &mut Rng) -> u
 }
 
 /// Makes a file as its plan says. `stop` is asked now and then.
-pub(super) fn lay_out(job: &Job, file: &FilePlan, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
-    if file.layout == Layout::Nothing {
+pub(super) fn lay_out(
+    job: &NativeJob,
+    file: &FilePlan,
+    stop: &dyn Fn() -> bool,
+) -> Result<(), Failure> {
+    if file.layout == FileLayout::Nothing {
         return Ok(());
     }
     let bytes = file.start + file.len;
@@ -283,8 +292,8 @@ pub(super) fn lay_out(job: &Job, file: &FilePlan, stop: &dyn Fn() -> bool) -> Re
     if let (false, Some((real, _))) = (job.writes() || job.trims(), present(&file.path)?) {
         // fio would delete it first: what is only to be read stays.
         let mut fill = |block: &mut [u8]| filler.random(block);
-        return layout::extend_with(&file.path, real, bytes.max(real), stop, &mut fill)
-            .map_err(fail("lay out"));
+        let laid_out = layout::extend_with(&file.path, real, bytes.max(real), stop, &mut fill);
+        return laid_out.map(drop).map_err(fail("lay out"));
     }
     match std::fs::remove_file(&file.path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -301,7 +310,7 @@ pub(super) fn lay_out(job: &Job, file: &FilePlan, stop: &dyn Fn() -> bool) -> Re
         .open(&file.path)
         .map_err(fail("make"))?;
     allocate(job.files.fallocate, &out, bytes).map_err(fail("set aside the space of"))?;
-    if file.layout == Layout::Space {
+    if file.layout == FileLayout::Space {
         return Ok(());
     }
     layout::append(&mut out, bytes, stop, &mut |block| filler.random(block))
@@ -327,7 +336,7 @@ fn allocate(how: Fallocate, file: &File, bytes: u64) -> io::Result<()> {
 }
 
 /// Opens a file as the job wants it and drops its pages from the cache.
-pub(super) fn open(job: &Job, plan: &FilePlan) -> Result<File, Failure> {
+pub(super) fn open(job: &NativeJob, plan: &FilePlan) -> Result<File, Failure> {
     let writes = job.writes() || job.trims();
     let mut flags = 0;
     if job.files.direct && job.engine != IoEngine::Mmap {
@@ -366,8 +375,8 @@ pub(super) fn open(job: &Job, plan: &FilePlan) -> Result<File, Failure> {
 }
 
 /// The file as backends see it.
-pub(super) fn target(file: &File, plan: &FilePlan) -> Target {
-    Target {
+pub(super) fn target(file: &File, plan: &FilePlan) -> OpenFile {
+    OpenFile {
         fd: file.as_raw_fd(),
         is_device: plan.is_device,
         bytes: plan.start + plan.len,

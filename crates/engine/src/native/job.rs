@@ -7,8 +7,26 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::offsets::Distribution;
-use super::stats::Dir;
-use super::steady::Rule;
+
+/// Direction of data, as an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DirIndex {
+    Read = 0,
+    Write = 1,
+    Trim = 2,
+}
+
+impl DirIndex {
+    pub(super) const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Trim];
+
+    pub(super) fn model(self) -> fathom_model::Direction {
+        match self {
+            Self::Read => fathom_model::Direction::Read,
+            Self::Write => fathom_model::Direction::Write,
+            Self::Trim => fathom_model::Direction::Trim,
+        }
+    }
+}
 
 /// How I/O reaches the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +70,7 @@ impl IoEngine {
 
 /// A size as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Amount {
+pub(super) enum FileAmount {
     Bytes(u64),
     Percent(u64),
 }
@@ -85,7 +103,7 @@ impl Sizes {
 
 /// What the I/Os are.
 #[derive(Debug, Clone)]
-pub(super) struct Pattern {
+pub(super) struct IoPattern {
     /// Which of read, write, trim.
     pub(super) dirs: [bool; 3],
     pub(super) random: bool,
@@ -110,26 +128,26 @@ pub(super) struct Pattern {
     pub(super) repeatable: bool,
 }
 
-impl Pattern {
+impl IoPattern {
     /// How often each block is done: trimwrite does it twice, and counts neither
     /// its bytes nor its I/Os as more (backend.c, do_io).
     pub(super) fn touches(&self) -> u64 {
         if self.trimwrite { 2 } else { 1 }
     }
 
-    pub(super) fn uses(&self, dir: Dir) -> bool {
+    pub(super) fn uses(&self, dir: DirIndex) -> bool {
         self.dirs[dir as usize]
     }
 
     /// Whether random offsets are drawn without a look at those before.
     pub(super) fn draws_anew(&self) -> bool {
         let unit = self.min_block();
-        let odd = |dir: Dir| {
+        let odd = |dir: DirIndex| {
             let place = dir as usize;
             self.align[place].is_some_and(|align| align != unit)
                 || self.distribution[place] != Distribution::Uniform
         };
-        let mut used = Dir::ALL.into_iter().filter(|&dir| self.uses(dir));
+        let mut used = DirIndex::ALL.into_iter().filter(|&dir| self.uses(dir));
         self.random && (self.repetition || used.any(odd))
     }
 
@@ -139,14 +157,14 @@ impl Pattern {
     }
 
     pub(super) fn max_block(&self) -> u32 {
-        let used = Dir::ALL.into_iter().filter(|&dir| self.uses(dir));
+        let used = DirIndex::ALL.into_iter().filter(|&dir| self.uses(dir));
         used.map(|dir| self.sizes[dir as usize].max())
             .max()
             .unwrap_or(0)
     }
 
     pub(super) fn min_block(&self) -> u32 {
-        let used = Dir::ALL.into_iter().filter(|&dir| self.uses(dir));
+        let used = DirIndex::ALL.into_iter().filter(|&dir| self.uses(dir));
         used.map(|dir| self.sizes[dir as usize].min())
             .min()
             .unwrap_or(0)
@@ -155,20 +173,20 @@ impl Pattern {
 
 /// How much, and of what.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Extent {
-    pub(super) size: Option<Amount>,
-    pub(super) io_size: Option<Amount>,
+pub(super) struct IoExtent {
+    pub(super) size: Option<FileAmount>,
+    pub(super) io_size: Option<FileAmount>,
     /// Smallest and largest size of a file.
     pub(super) file_size: Option<(u64, u64)>,
-    pub(super) offset: Option<Amount>,
-    pub(super) offset_increment: Option<Amount>,
+    pub(super) offset: Option<FileAmount>,
+    pub(super) offset_increment: Option<FileAmount>,
     pub(super) loops: u64,
     pub(super) number_ios: Option<u64>,
 }
 
 /// Which of several files comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Service {
+pub(super) enum FileService {
     RoundRobin,
     Sequential,
     Random,
@@ -193,14 +211,14 @@ pub(super) enum OpenSync {
 
 /// The files and how they are opened and synced.
 #[derive(Debug, Clone)]
-pub(super) struct Files {
+pub(super) struct JobFiles {
     /// As `filename` names them; empty: made from `format`.
     pub(super) names: Vec<PathBuf>,
     /// Folders; the clones of a job take them in turn.
     pub(super) directories: Vec<PathBuf>,
     pub(super) format: String,
     pub(super) count: u32,
-    pub(super) service: Service,
+    pub(super) service: FileService,
     pub(super) direct: bool,
     pub(super) open_sync: OpenSync,
     /// Writes between two fsync; 0 is never.
@@ -278,7 +296,7 @@ pub(super) struct Times {
 
 /// How fast, by direction.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Pace {
+pub(super) struct RateOptions {
     pub(super) bytes_per_second: [Option<u64>; 3],
     pub(super) ios_per_second: [Option<u64>; 3],
     pub(super) poisson: bool,
@@ -286,7 +304,7 @@ pub(super) struct Pace {
     pub(super) think_blocks: u64,
 }
 
-impl Pace {
+impl RateOptions {
     pub(super) fn is_rated(&self) -> bool {
         self.bytes_per_second
             .iter()
@@ -297,7 +315,7 @@ impl Pace {
 
 /// Its place among the jobs.
 #[derive(Debug, Clone)]
-pub(super) struct Order {
+pub(super) struct StartOrder {
     pub(super) clones: u32,
     pub(super) stonewall: bool,
     pub(super) wait_for: Option<String>,
@@ -344,7 +362,7 @@ impl OnError {
 
 /// I/O priorities: class << 13 | hint << 3 | level (include/uapi/linux/ioprio.h).
 #[derive(Debug, Clone, Default)]
-pub(super) struct Priority {
+pub(super) struct PriorityOptions {
     /// Of the thread.
     pub(super) thread: Option<u16>,
     /// Share of the I/Os with a priority of their own, in percent, by direction.
@@ -358,7 +376,7 @@ pub(super) struct Priority {
 
 /// fio's log files; the prefixes of those that are written.
 #[derive(Debug, Clone)]
-pub(super) struct Logs {
+pub(super) struct LogOptions {
     pub(super) lat: Option<String>,
     pub(super) bw: Option<String>,
     pub(super) iops: Option<String>,
@@ -372,7 +390,7 @@ pub(super) struct Logs {
     pub(super) per_job: bool,
 }
 
-impl Logs {
+impl LogOptions {
     pub(super) fn any(&self) -> bool {
         [&self.lat, &self.bw, &self.iops, &self.hist]
             .iter()
@@ -380,7 +398,7 @@ impl Logs {
     }
 }
 
-impl Default for Logs {
+impl Default for LogOptions {
     fn default() -> Self {
         Self {
             lat: None,
@@ -394,6 +412,27 @@ impl Default for Logs {
             per_job: true,
         }
     }
+}
+
+/// What a rule for a steady state watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SteadyMetric {
+    Iops,
+    Bw,
+    /// Mean completion latency of the second.
+    Lat,
+}
+
+/// The rule as a job asks for it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct SteadyRule {
+    pub(super) metric: SteadyMetric,
+    /// By the least-squares slope of the window, else by the largest deviation
+    /// from its mean.
+    pub(super) slope: bool,
+    pub(super) limit: f64,
+    /// The limit is in percent of the mean.
+    pub(super) percent: bool,
 }
 
 /// What the results show.
@@ -410,25 +449,25 @@ pub(super) struct Show {
 
 /// A job, whole.
 #[derive(Debug, Clone)]
-pub(super) struct Job {
+pub(super) struct NativeJob {
     pub(super) name: String,
     pub(super) engine: IoEngine,
-    pub(super) pattern: Pattern,
-    pub(super) extent: Extent,
-    pub(super) files: Files,
+    pub(super) pattern: IoPattern,
+    pub(super) extent: IoExtent,
+    pub(super) files: JobFiles,
     pub(super) content: Content,
     pub(super) verify: Verify,
     pub(super) queue: Queue,
     pub(super) times: Times,
-    pub(super) pace: Pace,
-    pub(super) order: Order,
+    pub(super) pace: RateOptions,
+    pub(super) order: StartOrder,
     pub(super) errors: OnError,
-    pub(super) priority: Priority,
+    pub(super) priority: PriorityOptions,
     pub(super) cpus: Option<Vec<usize>>,
     pub(super) cpus_split: bool,
-    pub(super) logs: Logs,
+    pub(super) logs: LogOptions,
     /// fio's steady-state rule: the rule, its window in s, the time before it.
-    pub(super) steady: Option<Rule>,
+    pub(super) steady: Option<SteadyRule>,
     pub(super) steady_seconds: u64,
     pub(super) steady_ramp: Duration,
     /// I/O scheduler that the devices get for the run.
@@ -436,32 +475,32 @@ pub(super) struct Job {
     pub(super) show: Show,
 }
 
-impl Job {
+impl NativeJob {
     /// fio's defaults (options.c).
     pub(super) fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             engine: IoEngine::Psync,
-            pattern: Pattern::default(),
-            extent: Extent {
+            pattern: IoPattern::default(),
+            extent: IoExtent {
                 loops: 1,
-                ..Extent::default()
+                ..IoExtent::default()
             },
-            files: Files::default(),
+            files: JobFiles::default(),
             content: Content::default(),
             verify: Verify::default(),
             queue: Queue::default(),
             times: Times::default(),
-            pace: Pace {
+            pace: RateOptions {
                 think_blocks: 1,
-                ..Pace::default()
+                ..RateOptions::default()
             },
-            order: Order::default(),
+            order: StartOrder::default(),
             errors: OnError::default(),
-            priority: Priority::default(),
+            priority: PriorityOptions::default(),
             cpus: None,
             cpus_split: false,
-            logs: Logs::default(),
+            logs: LogOptions::default(),
             steady: None,
             steady_seconds: 0,
             steady_ramp: Duration::ZERO,
@@ -480,7 +519,7 @@ impl Job {
     }
 
     pub(super) fn writes(&self) -> bool {
-        self.pattern.uses(Dir::Write)
+        self.pattern.uses(DirIndex::Write)
     }
 
     /// Whether each pass ends with reading back what it wrote.
@@ -495,11 +534,11 @@ impl Job {
     }
 
     pub(super) fn trims(&self) -> bool {
-        self.pattern.uses(Dir::Trim)
+        self.pattern.uses(DirIndex::Trim)
     }
 }
 
-impl Default for Pattern {
+impl Default for IoPattern {
     fn default() -> Self {
         Self {
             dirs: [true, false, false],
@@ -519,14 +558,14 @@ impl Default for Pattern {
     }
 }
 
-impl Default for Files {
+impl Default for JobFiles {
     fn default() -> Self {
         Self {
             names: Vec::new(),
             directories: Vec::new(),
             format: "$jobname.$jobnum.$filenum".to_owned(),
             count: 1,
-            service: Service::RoundRobin,
+            service: FileService::RoundRobin,
             direct: false,
             open_sync: OpenSync::No,
             fsync_every: 0,
@@ -574,7 +613,7 @@ impl Default for Queue {
     }
 }
 
-impl Default for Order {
+impl Default for StartOrder {
     fn default() -> Self {
         Self {
             clones: 1,

@@ -6,7 +6,7 @@ use std::io;
 use fathom_model::{FailureKind, JobSpec};
 
 use super::backend::{libaio::Libaio, uring};
-use super::job::{IoEngine, Job};
+use super::job::{IoEngine, NativeJob};
 use super::worker::engine_name;
 use crate::jobfile::spec;
 
@@ -101,7 +101,7 @@ pub(super) fn refusal(engine: IoEngine, depth: u32, error: &io::Error) -> (Failu
 fn who_forbids(disabled: &str) -> &'static str {
     match disabled {
         "1" => "sysctl kernel.io_uring_disabled is 1: for root and one group only",
-        "2" => "sysctl kernel.io_uring_disabled is 2: for nobody",
+        "2" => "sysctl kernel.io_uring_disabled is 2: disabled for everyone",
         _ => "most likely by the seccomp profile of a container",
     }
 }
@@ -113,7 +113,7 @@ fn number(name: &str) -> String {
 }
 
 /// What an I/O's error has to do with how it was asked for, if anything.
-pub(super) fn explains(job: &Job, errno: i32) -> Option<&'static str> {
+pub(super) fn explains(job: &NativeJob, errno: i32) -> Option<&'static str> {
     // io_uring/rw.c and block/blk-core.c give EOPNOTSUPP to what cannot be polled.
     (job.queue.hipri && errno == libc::EOPNOTSUPP).then_some(
         "hipri needs direct=1 and a device with poll queues (NVMe: module parameter nvme.poll_queues)",

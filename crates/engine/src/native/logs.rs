@@ -9,19 +9,18 @@ use std::sync::Arc;
 
 use fathom_model::Histogram;
 
-use super::clock::Clock;
-use super::job::Logs;
+use super::clock::TickClock;
+use super::job::{DirIndex, LogOptions};
 use super::members::Member;
 use super::results::measured_ns;
 use super::ring::{Logged, Ring};
-use super::stats::Dir;
 
 /// Buckets of fio's histogram (stat.h, FIO_IO_U_PLAT_NR).
 const FIO_BUCKETS: usize = 1856;
 
 /// What a log's values are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum LogValues {
     Slat,
     Clat,
     Lat,
@@ -29,7 +28,7 @@ enum Kind {
     Iops,
 }
 
-impl Kind {
+impl LogValues {
     const fn name(self) -> &'static str {
         match self {
             Self::Slat => "slat",
@@ -54,25 +53,25 @@ impl Kind {
 
 /// One averaging window of one log and direction.
 #[derive(Debug, Default, Clone, Copy)]
-struct Window {
+struct LogWindow {
     sum: u128,
     ios: u64,
     bytes: u64,
 }
 
 /// One log of one member.
-struct Log {
-    kind: Kind,
+struct MemberLog {
+    kind: LogValues,
     path: PathBuf,
-    windows: [Window; 3],
+    windows: [LogWindow; 3],
 }
 
 /// All logs of one member.
 struct MemberLogs {
     member: usize,
-    options: Logs,
+    options: LogOptions,
     ring: Arc<Ring>,
-    logs: Vec<Log>,
+    logs: Vec<MemberLog>,
     /// Begin of the current averaging window.
     window_ns: u64,
     histogram: Option<(PathBuf, [Histogram; 3], u64)>,
@@ -101,17 +100,17 @@ impl LogWriter {
                 work_dir.join(format!("{prefix}_{kind}{number}.log"))
             };
             let wanted = [
-                (&options.lat, Kind::Slat),
-                (&options.lat, Kind::Clat),
-                (&options.lat, Kind::Lat),
-                (&options.bw, Kind::Bw),
-                (&options.iops, Kind::Iops),
+                (&options.lat, LogValues::Slat),
+                (&options.lat, LogValues::Clat),
+                (&options.lat, LogValues::Lat),
+                (&options.bw, LogValues::Bw),
+                (&options.iops, LogValues::Iops),
             ];
-            let logs: Vec<Log> = wanted
+            let logs: Vec<MemberLog> = wanted
                 .into_iter()
                 .filter_map(|(prefix, kind)| {
                     let path = path(prefix.as_ref()?, kind.name());
-                    Some(Log {
+                    Some(MemberLog {
                         kind,
                         path,
                         windows: Default::default(),
@@ -142,7 +141,12 @@ impl LogWriter {
 
     /// Writes what has come since the last call; at the `end` also what is left
     /// in unfinished windows.
-    pub(super) fn drain(&mut self, members: &[Member], clock: &Clock, end: bool) -> io::Result<()> {
+    pub(super) fn drain(
+        &mut self,
+        members: &[Member],
+        clock: &TickClock,
+        end: bool,
+    ) -> io::Result<()> {
         for of in &mut self.members {
             let (files, mut result) = (&mut self.files, Ok(()));
             let ring = Arc::clone(&of.ring);
@@ -223,14 +227,14 @@ impl MemberLogs {
     fn close_window(&mut self, files: &mut Files, at_ms: u64) -> io::Result<()> {
         let seconds = self.options.avg_ms as f64 / 1000.0;
         for log in &mut self.logs {
-            for dir in Dir::ALL {
+            for dir in DirIndex::ALL {
                 let window = std::mem::take(&mut log.windows[dir as usize]);
                 if window.ios == 0 {
                     continue;
                 }
                 let value = match log.kind {
-                    Kind::Bw => (window.bytes as f64 / 1024.0 / seconds) as u64,
-                    Kind::Iops => (window.ios as f64 / seconds) as u64,
+                    LogValues::Bw => (window.bytes as f64 / 1024.0 / seconds) as u64,
+                    LogValues::Iops => (window.ios as f64 / seconds) as u64,
                     _ => (window.sum / u128::from(window.ios)) as u64,
                 };
                 let offset = if self.options.offset { ", 0" } else { "" };
@@ -249,7 +253,7 @@ impl MemberLogs {
         &mut self,
         files: &mut Files,
         member: &Member,
-        clock: &Clock,
+        clock: &TickClock,
         end: bool,
     ) -> io::Result<()> {
         let Some((path, last, next_ms)) = &mut self.histogram else {
@@ -260,7 +264,7 @@ impl MemberLogs {
             return Ok(());
         }
         *next_ms = now_ms;
-        for dir in Dir::ALL {
+        for dir in DirIndex::ALL {
             let Some(stats) = &member.stats.dirs[dir as usize] else {
                 continue;
             };

@@ -6,16 +6,16 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_model::{Failure, JobSpec};
 
-use super::files::{self, Plan};
-use super::job::Job;
-use super::prio::Classes;
+use super::files::{self, MemberFiles};
+use super::job::NativeJob;
+use super::prio::PriorityDraw;
 use super::ring::Ring;
 use super::rng::mix;
-use super::stats::Stats;
+use super::stats::WorkerStats;
 
 /// One clone of one job: one worker.
 pub(super) struct Member {
-    pub(super) job: Arc<Job>,
+    pub(super) job: Arc<NativeJob>,
     pub(super) spec: Arc<JobSpec>,
     /// Place of its section among the jobs, and its number among the clones.
     pub(super) section: usize,
@@ -24,9 +24,9 @@ pub(super) struct Member {
     pub(super) group: u32,
     /// Members before this place must have ended before it starts (stonewall).
     pub(super) after: usize,
-    pub(super) plan: Result<Arc<Plan>, Failure>,
-    pub(super) classes: Arc<Classes>,
-    pub(super) stats: Arc<Stats>,
+    pub(super) plan: Result<Arc<MemberFiles>, Failure>,
+    pub(super) classes: Arc<PriorityDraw>,
+    pub(super) stats: Arc<WorkerStats>,
     pub(super) seed: u64,
     /// Tells the worker to end.
     pub(super) stop: Arc<AtomicBool>,
@@ -36,13 +36,13 @@ pub(super) struct Member {
 
 /// Members that report as one.
 #[derive(Debug, Clone)]
-pub(super) struct Unit {
+pub(super) struct ReportUnit {
     pub(super) name: String,
     pub(super) members: Vec<usize>,
 }
 
 /// All members in the order of the job file.
-pub(super) fn expand(jobs: &[(JobSpec, Job)], work_dir: &Path, entropy: u64) -> Vec<Member> {
+pub(super) fn expand(jobs: &[(JobSpec, NativeJob)], work_dir: &Path, entropy: u64) -> Vec<Member> {
     let mut members: Vec<Member> = Vec::new();
     let (mut group, mut after) = (0, 0);
     for (section, (spec, job)) in jobs.iter().enumerate() {
@@ -60,8 +60,8 @@ pub(super) fn expand(jobs: &[(JobSpec, Job)], work_dir: &Path, entropy: u64) -> 
             entropy
         };
         for clone in 0..job.order.clones {
-            let classes = Arc::new(Classes::new(&job));
-            let stats = Stats::new(&job, classes.values().len(), job.depth() as usize);
+            let classes = Arc::new(PriorityDraw::new(&job));
+            let stats = WorkerStats::new(&job, classes.values().len(), job.depth() as usize);
             let seed = mix(mix(seed, section as u64), u64::from(clone));
             members.push(Member {
                 plan: files::plan(&job, clone, work_dir, mix(seed, 6)).map(Arc::new),
@@ -83,8 +83,8 @@ pub(super) fn expand(jobs: &[(JobSpec, Job)], work_dir: &Path, entropy: u64) -> 
 }
 
 /// What reports together: with group_reporting the members of a group.
-pub(super) fn units(members: &[Member]) -> Vec<Unit> {
-    let mut units: Vec<Unit> = Vec::new();
+pub(super) fn units(members: &[Member]) -> Vec<ReportUnit> {
+    let mut units: Vec<ReportUnit> = Vec::new();
     for (place, member) in members.iter().enumerate() {
         let last = units.last_mut().filter(|unit| {
             let first = &members[unit.members[0]];
@@ -92,7 +92,7 @@ pub(super) fn units(members: &[Member]) -> Vec<Unit> {
         });
         match last {
             Some(unit) => unit.members.push(place),
-            None => units.push(Unit {
+            None => units.push(ReportUnit {
                 name: member.job.name.clone(),
                 members: vec![place],
             }),

@@ -13,16 +13,16 @@
 //! [`mod@options`] is the one table of what is supported; everything else is refused
 //! by name before anything is touched. [`worker`] is the loop: after its start it
 //! allocates nothing, takes no lock, writes nothing. [`stats`] is read by [`run`]
-//! while it is written. [`apart`] puts it all in a process of its own. `unsafe` is in [`backend`], [`buffer`] and the counter
+//! while it is written. [`engine_process`] puts it all in a process of its own. `unsafe` is in [`backend`], [`buffer`] and the counter
 //! read of [`clock`].
 
-mod apart;
 mod backend;
 mod buffer;
 mod clock;
 mod crc32c;
 mod data;
 mod disks;
+mod engine_process;
 mod files;
 mod job;
 mod kernel;
@@ -43,6 +43,7 @@ mod source;
 mod stats;
 mod steady;
 mod thread;
+mod usage;
 mod verify;
 mod worker;
 
@@ -52,11 +53,12 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use fathom_model::{Event, JobSpec};
 
 use crate::{Control, Engine, EngineError, Outcome, Request, Sink, requested};
-use clock::Anchor;
+use clock::ClockAnchor;
+use engine_process::EngineProcess;
 use output::Keep;
 
 pub use crate::unsupported::Unsupported;
-pub use apart::entry;
+pub use engine_process::entry;
 pub use kernel::kernel_lacks;
 pub use options::{Listed, io_engines, markdown, options, supports};
 
@@ -69,9 +71,9 @@ pub fn version() -> String {
 /// The embedded engine.
 #[derive(Debug)]
 pub struct Native {
-    anchor: Anchor,
+    anchor: ClockAnchor,
     /// Where its process may be: `None` for one that runs in this process.
-    far: Option<Mutex<Option<apart::Far>>>,
+    process: Option<Mutex<Option<EngineProcess>>>,
 }
 
 impl Default for Native {
@@ -86,27 +88,27 @@ impl Native {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            anchor: Anchor::now(),
-            far: None,
+            anchor: ClockAnchor::now(),
+            process: None,
         }
     }
 
-    /// One whose I/O is done by a process of its own (see [`mod@apart`]), which
+    /// One whose I/O is done by a process of its own (see [`mod@engine_process`]), which
     /// starts now. Only for a program that calls [`entry`] before anything else
     /// in `main`. Where /proc is missing it runs in this process all the same.
     #[must_use]
-    pub fn apart() -> Self {
+    pub fn in_own_process() -> Self {
         Self {
-            far: Some(Mutex::new(apart::Far::start().ok())),
+            process: Some(Mutex::new(EngineProcess::start().ok())),
             ..Self::new()
         }
     }
 
     /// A process to run a request in, when it is to have one and it can be had.
-    fn take_far(&self) -> Option<apart::Far> {
-        let started = self.far.as_ref()?.lock();
+    fn take_process(&self) -> Option<EngineProcess> {
+        let started = self.process.as_ref()?.lock();
         let started = started.unwrap_or_else(PoisonError::into_inner).take();
-        started.or_else(|| apart::Far::start().ok())
+        started.or_else(|| EngineProcess::start().ok())
     }
 }
 
@@ -121,8 +123,8 @@ impl Engine for Native {
         control: &Control,
         sink: &mut dyn Sink,
     ) -> Result<Outcome, EngineError> {
-        if let Some(far) = self.take_far() {
-            return far.run(request, control, sink);
+        if let Some(process) = self.take_process() {
+            return process.run(request, control, sink);
         }
         let begun = Instant::now();
         let specs = requested::jobs(request, self.name())?;
@@ -141,7 +143,7 @@ impl Engine for Native {
             argv: Vec::new(),
             pid: None,
         };
-        if sink.event(started) == crate::Flow::Stop {
+        if sink.event(started).is_break() {
             return Ok(Outcome::Interrupted);
         }
         let clock = self.anchor.clock();
@@ -150,7 +152,7 @@ impl Engine for Native {
             results: None,
         };
         let (outcome, batches) =
-            run::Run::new(request, control, &mut kept, clock, members, begun).go();
+            run::NativeRun::new(request, control, &mut kept, clock, members, begun).go();
         if let Some(results) = kept.results {
             output::keep(request, &jobs, &results, &batches, begun.elapsed())?;
         }
@@ -159,7 +161,7 @@ impl Engine for Native {
 }
 
 /// All jobs resolved, or everything that keeps them from it.
-fn resolve(specs: &[JobSpec]) -> Result<Vec<(JobSpec, job::Job)>, EngineError> {
+fn resolve(specs: &[JobSpec]) -> Result<Vec<(JobSpec, job::NativeJob)>, EngineError> {
     let mut jobs = Vec::new();
     let mut refused = Vec::new();
     for spec in specs {

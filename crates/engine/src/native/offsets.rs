@@ -232,14 +232,14 @@ impl Distribution {
 #[derive(Debug, Clone)]
 pub(super) struct Draw {
     n: u64,
-    kind: Kind,
+    kind: OffsetKind,
     scatter: Bijection,
     /// Added to every scattered number: puts the most popular at its centre.
     shift: u64,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum OffsetKind {
     Uniform,
     Zipf(Zipf),
     Pareto {
@@ -257,20 +257,24 @@ impl Draw {
     pub(super) fn new(n: u64, unit: u64, distribution: &Distribution, seed: u64) -> Self {
         let scatter = Bijection::new(n, mix(seed, 11));
         let (kind, center, favourite) = match distribution {
-            Distribution::Uniform => (Kind::Uniform, None, 0),
-            Distribution::Zipf(theta, center) => (Kind::Zipf(Zipf::new(n, *theta)), *center, 0),
+            Distribution::Uniform => (OffsetKind::Uniform, None, 0),
+            Distribution::Zipf(theta, center) => {
+                (OffsetKind::Zipf(Zipf::new(n, *theta)), *center, 0)
+            }
             // Gray et al., "Quickly Generating Billion-Record Synthetic
             // Databases" (1994), self-similar; fio's exponent is the same.
             Distribution::Pareto(h, center) => {
                 let exponent = h.ln() / (1.0 - h).ln();
-                (Kind::Pareto { exponent }, *center, 0)
+                (OffsetKind::Pareto { exponent }, *center, 0)
             }
             Distribution::Normal(percent, center) => {
                 let deviation = (n as f64 * percent / 100.0).min(n as f64 / 2.0);
-                (Kind::Normal { deviation }, *center, n / 2)
+                (OffsetKind::Normal { deviation }, *center, n / 2)
             }
-            Distribution::Zoned(zones) => (Kind::Zoned(zone_table(n, zones)), None, 0),
-            Distribution::ZonedBytes(zones) => (Kind::Zoned(byte_table(n, unit, zones)), None, 0),
+            Distribution::Zoned(zones) => (OffsetKind::Zoned(zone_table(n, zones)), None, 0),
+            Distribution::ZonedBytes(zones) => {
+                (OffsetKind::Zoned(byte_table(n, unit, zones)), None, 0)
+            }
         };
         let shift = center.map_or(0, |center| {
             let place = ((n as f64 * center) as u64).min(n - 1);
@@ -288,11 +292,11 @@ impl Draw {
     #[inline]
     pub(super) fn next(&self, rng: &mut Rng) -> u64 {
         let rank = match &self.kind {
-            Kind::Uniform => return rng.below(self.n),
-            Kind::Zoned(zones) => return zoned(zones, rng),
-            Kind::Zipf(zipf) => zipf.next(rng),
-            Kind::Pareto { exponent } => (self.n as f64 * rng.unit().powf(*exponent)) as u64,
-            Kind::Normal { deviation } => {
+            OffsetKind::Uniform => return rng.below(self.n),
+            OffsetKind::Zoned(zones) => return zoned(zones, rng),
+            OffsetKind::Zipf(zipf) => zipf.next(rng),
+            OffsetKind::Pareto { exponent } => (self.n as f64 * rng.unit().powf(*exponent)) as u64,
+            OffsetKind::Normal { deviation } => {
                 // Irwin and Hall: the sum of twelve uniforms has a variance of 1.
                 let sum: f64 = (0..12).map(|_| rng.unit() - 0.5).sum();
                 (self.n as f64 / 2.0 + sum * deviation).max(0.0) as u64

@@ -2,16 +2,16 @@
 //! programs made for fio read it, and `--output-format` selects from it.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use fathom_model::{Event, JobOption, JobResult, JobSpec, Results};
 
-use super::job::Job;
+use super::job::{DirIndex, NativeJob};
 use super::results::BatchShares;
-use super::stats::Dir;
 use crate::fio::raw;
-use crate::fio::write::{Facts, JobFacts, Section, render_all};
-use crate::{EngineError, Flow, Request, Sink};
+use crate::fio::write::{FormatFacts, JobFacts, ShownSection, render_all};
+use crate::{EngineError, Request, Sink};
 
 /// Hands events on and keeps the results at the end.
 pub(super) struct Keep<'s> {
@@ -20,7 +20,7 @@ pub(super) struct Keep<'s> {
 }
 
 impl Sink for Keep<'_> {
-    fn event(&mut self, event: Event) -> Flow {
+    fn event(&mut self, event: Event) -> ControlFlow<()> {
         if let Event::Finished { results } = &event {
             self.results = Some(Results::clone(results));
         }
@@ -31,12 +31,12 @@ impl Sink for Keep<'_> {
 /// Writes `results` in fio's formats into the folder for raw outputs.
 pub(super) fn keep(
     request: &Request,
-    jobs: &[(JobSpec, Job)],
+    jobs: &[(JobSpec, NativeJob)],
     results: &Results,
     batches: &[BatchShares],
     took: Duration,
 ) -> Result<(), EngineError> {
-    let facts = Facts {
+    let facts = FormatFacts {
         sections: jobs.iter().map(|(_, job)| section(job, results)).collect(),
         jobs: results
             .jobs
@@ -44,7 +44,7 @@ pub(super) fn keep(
             .zip(batches)
             .map(|(result, batches)| job_facts(result, jobs, batches, took))
             .collect(),
-        ..Facts::default()
+        ..FormatFacts::default()
     };
     let path = request.raw_dir.join(raw::OUT);
     fs::create_dir_all(&request.raw_dir)
@@ -52,9 +52,9 @@ pub(super) fn keep(
         .map_err(|source| EngineError::File { path, source })
 }
 
-fn section(job: &Job, results: &Results) -> Section {
+fn section(job: &NativeJob, results: &Results) -> ShownSection {
     let reported = results.jobs.iter().find(|result| result.name == job.name);
-    let blocks = |dir: Dir| {
+    let blocks = |dir: DirIndex| {
         let sizes = &job.pattern.sizes[dir as usize];
         (u64::from(sizes.min()), u64::from(sizes.max()))
     };
@@ -63,11 +63,11 @@ fn section(job: &Job, results: &Results) -> Section {
         let found = options.and_then(|options| names.iter().find_map(|name| options.get(*name)));
         found.map_or(default, String::as_str).to_owned()
     };
-    Section {
+    ShownSection {
         name: job.name.clone(),
         group: reported.map_or(0, |result| result.group),
         rw: option(&["rw", "readwrite"], "read"),
-        block_bytes: Dir::ALL.map(blocks),
+        block_bytes: DirIndex::ALL.map(blocks),
         ioengine: option(&["ioengine"], "psync"),
         iodepth: job.queue.depth,
         numjobs: job.order.clones,
@@ -77,13 +77,13 @@ fn section(job: &Job, results: &Results) -> Section {
 
 fn job_facts(
     result: &JobResult,
-    jobs: &[(JobSpec, Job)],
+    jobs: &[(JobSpec, NativeJob)],
     batches: &BatchShares,
     took: Duration,
 ) -> JobFacts {
     let section = jobs.iter().find(|(_, job)| job.name == result.name);
     // The last option of a name is the one in effect.
-    let in_effect = |(spec, _): &(JobSpec, Job)| -> Vec<(String, String)> {
+    let in_effect = |(spec, _): &(JobSpec, NativeJob)| -> Vec<(String, String)> {
         let last = |option: &&JobOption| spec.option(&option.name).is_some_and(|l| l == *option);
         let pair = |option: &JobOption| {
             let value = option.value.clone().unwrap_or_default();

@@ -1,32 +1,34 @@
 //! Which priority an I/O gets; a few classes, so that each has its histogram.
 
-use super::job::{Job, Priority};
+use super::job::{DirIndex, NativeJob, PriorityOptions};
 use super::options::{USE_CMDPRIO, priority};
 use super::rng::Rng;
-use super::stats::Dir;
 
 /// The priorities of a job and how they are drawn.
 #[derive(Debug)]
-pub(super) struct Classes {
+pub(super) struct PriorityDraw {
     /// Kernel values; the first is the thread's own.
     values: Vec<u16>,
     /// By direction: (block size or 0 for all, percent up to here, class).
     table: [Vec<(u32, u8, u8)>; 3],
 }
 
-impl Classes {
-    pub(super) fn new(job: &Job) -> Self {
+impl PriorityDraw {
+    pub(super) fn new(job: &NativeJob) -> Self {
         let mut classes = Self {
             values: vec![job.priority.thread.unwrap_or(0)],
             table: Default::default(),
         };
-        for dir in Dir::ALL.into_iter().filter(|&dir| job.pattern.uses(dir)) {
+        for dir in DirIndex::ALL
+            .into_iter()
+            .filter(|&dir| job.pattern.uses(dir))
+        {
             classes.add_direction(&job.priority, dir as usize);
         }
         classes
     }
 
-    fn add_direction(&mut self, of: &Priority, dir: usize) {
+    fn add_direction(&mut self, of: &PriorityOptions, dir: usize) {
         // engines/cmdprio.c: without a class an I/O of its own priority is real time.
         let class = if of.class[dir] == 0 { 1 } else { of.class[dir] };
         let own = priority(class, of.level[dir], of.hint[dir]);
@@ -61,7 +63,7 @@ impl Classes {
 
     /// The class of an I/O.
     #[inline]
-    pub(super) fn draw(&self, dir: Dir, len: u32, rng: &mut Rng) -> u8 {
+    pub(super) fn draw(&self, dir: DirIndex, len: u32, rng: &mut Rng) -> u8 {
         let table = &self.table[dir as usize];
         if table.is_empty() {
             return 0;
@@ -95,13 +97,13 @@ mod tests {
 
     #[test]
     fn classes_get_their_share_by_block_size() {
-        let mut job = Job::new("p");
+        let mut job = NativeJob::new("p");
         job.priority.split[0] = vec![
             (4096, 10, priority(2, 0, 1)),
             (4096, 20, priority(2, 0, 2)),
             (8192, 50, USE_CMDPRIO),
         ];
-        let classes = Classes::new(&job);
+        let classes = PriorityDraw::new(&job);
         assert_eq!(
             classes.values(),
             [0, priority(2, 0, 1), priority(2, 0, 2), priority(1, 0, 0)]
@@ -109,7 +111,7 @@ mod tests {
         let mut rng = Rng::new(1);
         let mut counts = [0u32; 4];
         for _ in 0..100_000 {
-            counts[usize::from(classes.draw(Dir::Read, 4096, &mut rng))] += 1;
+            counts[usize::from(classes.draw(DirIndex::Read, 4096, &mut rng))] += 1;
         }
         assert!(
             counts[0].abs_diff(70_000) < 900

@@ -8,24 +8,16 @@ use fathom_model::histogram::middle_of;
 use fathom_model::result::{CpuUse, PriorityResult, Spread};
 use fathom_model::{DirectionResult, DiskUse, JobResult, Latency, Results};
 
-use super::clock::Clock;
-use super::members::{Member, Unit};
-use super::stats::{DEPTH_CLASSES, Dir, Phase, Reading, Stats};
-use super::steady::Watched;
-
-/// Scheduling figures of a worker's thread over its run.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Usage {
-    pub(super) user_us: u64,
-    pub(super) system_us: u64,
-    pub(super) switches: u64,
-    pub(super) major_faults: u64,
-    pub(super) minor_faults: u64,
-}
+use super::clock::TickClock;
+use super::job::DirIndex;
+use super::members::{Member, ReportUnit};
+use super::stats::{DEPTH_CLASSES, LatencyReading, WorkerPhase, WorkerStats};
+use super::steady::WatchedUnit;
+use super::usage::Usage;
 
 /// Figures of one unit's intervals so far, by direction.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Intervals {
+pub(super) struct UnitIntervals {
     pub(super) bw: [Vec<f64>; 3],
     pub(super) iops: [Vec<f64>; 3],
 }
@@ -39,9 +31,9 @@ pub(super) struct BatchShares {
 }
 
 /// The batches of each unit.
-pub(super) fn batches(members: &[Member], units: &[Unit]) -> Vec<BatchShares> {
-    let of_unit = |unit: &Unit| {
-        let share = |read: fn(&Stats) -> [u64; 7]| {
+pub(super) fn batches(members: &[Member], units: &[ReportUnit]) -> Vec<BatchShares> {
+    let of_unit = |unit: &ReportUnit| {
+        let share = |read: fn(&WorkerStats) -> [u64; 7]| {
             let counts = unit
                 .members
                 .iter()
@@ -61,20 +53,20 @@ pub(super) fn batches(members: &[Member], units: &[Unit]) -> Vec<BatchShares> {
 }
 
 /// Everything results are made from.
-pub(super) struct Sources<'a> {
+pub(super) struct ResultSources<'a> {
     pub(super) members: &'a [Member],
-    pub(super) units: &'a [Unit],
+    pub(super) units: &'a [ReportUnit],
     pub(super) usage: &'a [Option<Usage>],
-    pub(super) intervals: &'a [Intervals],
+    pub(super) intervals: &'a [UnitIntervals],
     /// Errno of members that failed before or outside their I/O.
     pub(super) errors: &'a [i32],
-    pub(super) clock: &'a Clock,
+    pub(super) clock: &'a TickClock,
     pub(super) disks: Vec<DiskUse>,
-    pub(super) steady: &'a [Option<Watched>],
+    pub(super) steady: &'a [Option<WatchedUnit>],
 }
 
 /// The results so far or at the end.
-pub(super) fn results(of: &Sources<'_>) -> Results {
+pub(super) fn results(of: &ResultSources<'_>) -> Results {
     Results {
         engine_version: Some(super::version()),
         timestamp_ms: SystemTime::now()
@@ -93,12 +85,12 @@ pub(super) fn results(of: &Sources<'_>) -> Results {
 }
 
 /// How long a member has measured, in ns.
-pub(super) fn measured_ns(member: &Member, clock: &Clock) -> u64 {
+pub(super) fn measured_ns(member: &Member, clock: &TickClock) -> u64 {
     let began = member.stats.began.load(Relaxed);
     let ended = match member.stats.phase() {
-        Phase::Setup | Phase::Ramp => return 0,
-        Phase::Running => clock.now(),
-        Phase::Done => member.stats.ended.load(Relaxed),
+        WorkerPhase::Setup | WorkerPhase::Ramp => return 0,
+        WorkerPhase::Running => clock.now(),
+        WorkerPhase::Done => member.stats.ended.load(Relaxed),
     };
     if began == 0 {
         0
@@ -109,24 +101,28 @@ pub(super) fn measured_ns(member: &Member, clock: &Clock) -> u64 {
 
 /// How long one direction of a member has been measured, in ns: what it wrote
 /// is read back at another time than it is written (backend.c, update_runtime).
-fn direction_ns(member: &Member, dir: Dir, clock: &Clock) -> u64 {
+fn direction_ns(member: &Member, dir: DirIndex, clock: &TickClock) -> u64 {
     let whole = measured_ns(member, clock);
-    if !member.job.reads_back() || (dir == Dir::Read && member.job.pattern.uses(dir)) {
+    if !member.job.reads_back() || (dir == DirIndex::Read && member.job.pattern.uses(dir)) {
         return whole;
     }
     let stats = &member.stats;
     let since = match stats.read_back_since.load(Relaxed) {
         0 => 0,
         since => match stats.phase() {
-            Phase::Done => stats.ended.load(Relaxed).saturating_sub(since),
+            WorkerPhase::Done => stats.ended.load(Relaxed).saturating_sub(since),
             _ => clock.now().saturating_sub(since),
         },
     };
     let back = clock.ns(stats.read_back.load(Relaxed) + since).min(whole);
-    if dir == Dir::Read { back } else { whole - back }
+    if dir == DirIndex::Read {
+        back
+    } else {
+        whole - back
+    }
 }
 
-fn job_result(of: &Sources<'_>, place: usize, unit: &Unit) -> JobResult {
+fn job_result(of: &ResultSources<'_>, place: usize, unit: &ReportUnit) -> JobResult {
     let intervals = &of.intervals[place];
     let members: Vec<&Member> = unit
         .members
@@ -169,12 +165,12 @@ fn job_result(of: &Sources<'_>, place: usize, unit: &Unit) -> JobResult {
             .map(|watched| watched.steady.report()),
         ..JobResult::default()
     };
-    let mut sync = Reading::default();
+    let mut sync = LatencyReading::default();
     members
         .iter()
         .for_each(|member| sync.merge(&member.stats.sync.read()));
     result.sync = latency(&sync, first, true, true);
-    for dir in Dir::ALL {
+    for dir in DirIndex::ALL {
         let direction = direction(of, &members, dir, intervals);
         if let Some(place) = result.direction_mut(dir.model()) {
             *place = Some(direction);
@@ -196,16 +192,16 @@ fn options(member: &Member) -> BTreeMap<String, String> {
 }
 
 fn direction(
-    of: &Sources<'_>,
+    of: &ResultSources<'_>,
     members: &[&Member],
-    dir: Dir,
-    intervals: &Intervals,
+    dir: DirIndex,
+    intervals: &UnitIntervals,
 ) -> DirectionResult {
     let place = dir as usize;
     let mut result = DirectionResult::default();
-    let mut readings: [Reading; 4] = Default::default();
+    let mut readings: [LatencyReading; 4] = Default::default();
     let [clat, lat, slat, lag] = &mut readings;
-    let mut priorities: BTreeMap<u16, Reading> = BTreeMap::new();
+    let mut priorities: BTreeMap<u16, LatencyReading> = BTreeMap::new();
     let mut runtime_ns = 0;
     for member in members {
         let Some(stats) = &member.stats.dirs[place] else {
@@ -269,7 +265,7 @@ fn direction(
 
 /// Figures of a reading; `None` when it is empty.
 fn latency(
-    reading: &Reading,
+    reading: &LatencyReading,
     member: &Member,
     percentiles: bool,
     histogram: bool,
@@ -342,7 +338,7 @@ fn depths(members: &[&Member]) -> Vec<(String, f64)> {
 }
 
 /// As fio adds them up: times over the sum of the members' run times.
-fn cpu(of: &Sources<'_>, unit: &Unit) -> Option<CpuUse> {
+fn cpu(of: &ResultSources<'_>, unit: &ReportUnit) -> Option<CpuUse> {
     let mut cpu = CpuUse::default();
     let mut wall_us = 0.0;
     let (mut user, mut system) = (0.0, 0.0);

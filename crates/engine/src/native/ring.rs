@@ -6,7 +6,8 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-use super::stats::{Dir, bump};
+use super::job::DirIndex;
+use super::stats::bump;
 
 /// I/Os the ring holds: at 20 ms between two readings enough for 3 M IOPS.
 const ENTRIES: usize = 1 << 16;
@@ -21,18 +22,18 @@ pub(super) struct Logged {
     pub(super) lat_ns: u64,
     pub(super) offset: u64,
     pub(super) len: u32,
-    pub(super) dir: Dir,
+    pub(super) dir: DirIndex,
     /// Kernel value.
     pub(super) priority: u16,
 }
 
 #[derive(Debug, Default)]
-struct Cell([AtomicU64; 6]);
+struct RingCell([AtomicU64; 6]);
 
 /// The ring.
 #[derive(Debug)]
 pub(super) struct Ring {
-    cells: Box<[Cell]>,
+    cells: Box<[RingCell]>,
     written: AtomicU64,
     read: AtomicU64,
     /// How often the worker had to wait for room.
@@ -42,7 +43,7 @@ pub(super) struct Ring {
 impl Ring {
     pub(super) fn new() -> Self {
         Self {
-            cells: std::iter::repeat_with(Cell::default)
+            cells: std::iter::repeat_with(RingCell::default)
                 .take(ENTRIES)
                 .collect(),
             written: AtomicU64::new(0),
@@ -72,7 +73,7 @@ impl Ring {
             entry.offset,
             u64::from(entry.len) | (entry.dir as u64) << 32 | u64::from(entry.priority) << 40,
         ];
-        let Cell(cells) = &self.cells[written as usize % ENTRIES];
+        let RingCell(cells) = &self.cells[written as usize % ENTRIES];
         for (cell, value) in cells.iter().zip(values) {
             cell.store(value, Relaxed);
         }
@@ -94,7 +95,7 @@ impl Ring {
                 lat_ns,
                 offset,
                 len: rest as u32,
-                dir: Dir::ALL[(rest >> 32 & 3) as usize % 3],
+                dir: DirIndex::ALL[(rest >> 32 & 3) as usize % 3],
                 priority: (rest >> 40) as u16,
             });
             read += 1;
@@ -119,7 +120,7 @@ mod tests {
             lat_ns: 3,
             offset: n * 4096,
             len: 4096,
-            dir: Dir::ALL[(n % 3) as usize],
+            dir: DirIndex::ALL[(n % 3) as usize],
             priority: 0x2003,
         };
         std::thread::scope(|scope| {

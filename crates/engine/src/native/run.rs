@@ -12,18 +12,19 @@ use fathom_device::threads::NoThread;
 use fathom_model::{Event, Failure, FailureKind};
 
 use super::backend::Op;
-use super::clock::Clock;
+use super::clock::TickClock;
 use super::disks::Disks;
-use super::files::{self, FilePlan, Layout};
+use super::files::{self, FileLayout, FilePlan};
 use super::logs::LogWriter;
-use super::members::{Member, Unit, units};
-use super::results::{self, BatchShares, Sources, Usage, measured_ns};
+use super::members::{Member, ReportUnit, units};
+use super::results::{self, BatchShares, ResultSources, measured_ns};
 use super::sampler::Sampler;
 use super::scheduler::Schedulers;
-use super::stats::Phase;
-use super::steady::Watched;
-use super::thread::{self, Gate, Told};
-use crate::{Control, Flow, Outcome, Request, Sink};
+use super::stats::WorkerPhase;
+use super::steady::WatchedUnit;
+use super::thread::{self, StartGate, WorkerReport};
+use super::usage::Usage;
+use crate::{Control, Outcome, Request, Sink};
 
 /// How often the run looks for a stop or a status request.
 const LOOK: Duration = Duration::from_millis(20);
@@ -36,23 +37,23 @@ const STUCK: Duration = Duration::from_secs(10);
 
 /// Where a member stands for the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum MemberState {
     Waiting,
     Running,
     Over,
 }
 
-pub(super) struct Run<'a> {
+pub(super) struct NativeRun<'a> {
     request: &'a Request,
     control: &'a Control,
     sink: &'a mut dyn Sink,
-    clock: Clock,
+    clock: TickClock,
     members: Vec<Member>,
-    units: Vec<Unit>,
-    states: Vec<State>,
+    units: Vec<ReportUnit>,
+    states: Vec<MemberState>,
     usage: Vec<Option<Usage>>,
     errors: Vec<i32>,
-    steady: Vec<Option<Watched>>,
+    steady: Vec<Option<WatchedUnit>>,
     sampler: Sampler,
     disks: Disks,
     begun: Instant,
@@ -60,8 +61,8 @@ pub(super) struct Run<'a> {
     /// The sink or the user wants an end.
     interrupted: bool,
     failed: bool,
-    tell: Sender<(usize, Told)>,
-    told: Receiver<(usize, Told)>,
+    tell: Sender<(usize, WorkerReport)>,
+    told: Receiver<(usize, WorkerReport)>,
     next_sample: Instant,
     named_stuck: Option<Instant>,
     noted: BTreeSet<String>,
@@ -69,12 +70,12 @@ pub(super) struct Run<'a> {
     schedulers: Schedulers,
 }
 
-impl<'a> Run<'a> {
+impl<'a> NativeRun<'a> {
     pub(super) fn new(
         request: &'a Request,
         control: &'a Control,
         sink: &'a mut dyn Sink,
-        clock: Clock,
+        clock: TickClock,
         members: Vec<Member>,
         begun: Instant,
     ) -> Self {
@@ -84,12 +85,12 @@ impl<'a> Run<'a> {
         let disks = Disks::under(std::iter::empty());
         Self {
             sampler: Sampler::new(units.len()),
-            states: vec![State::Waiting; count],
+            states: vec![MemberState::Waiting; count],
             usage: vec![None; count],
             errors: vec![0; count],
             steady: units
                 .iter()
-                .map(|unit| Watched::of(unit, &members))
+                .map(|unit| WatchedUnit::of(unit, &members))
                 .collect(),
             stopped_at: None,
             interrupted: false,
@@ -126,7 +127,7 @@ impl<'a> Run<'a> {
         let paths: Vec<PathBuf> = self.file_plans().map(|file| file.path.clone()).collect();
         self.disks = Disks::under(paths.iter().map(PathBuf::as_path));
         self.next_sample = Instant::now() + self.request.interval;
-        while self.states.iter().any(|&state| state != State::Over) {
+        while self.states.iter().any(|&state| state != MemberState::Over) {
             self.start_ready();
             self.wait();
             self.watch();
@@ -157,7 +158,7 @@ impl<'a> Run<'a> {
     }
 
     fn emit(&mut self, event: Event) {
-        if self.sink.event(event) == Flow::Stop {
+        if self.sink.event(event).is_break() {
             self.interrupted = true;
             self.end_all();
         }
@@ -191,7 +192,7 @@ impl<'a> Run<'a> {
             for file in plan
                 .files
                 .iter()
-                .filter(|file| file.layout != Layout::Nothing)
+                .filter(|file| file.layout != FileLayout::Nothing)
             {
                 let known = wanted
                     .entry(file.path.clone())
@@ -199,13 +200,13 @@ impl<'a> Run<'a> {
                 let end = (known.1.start + known.1.len).max(file.start + file.len);
                 known.1.start = 0;
                 known.1.len = end;
-                if file.layout == Layout::Data {
-                    known.1.layout = Layout::Data;
+                if file.layout == FileLayout::Data {
+                    known.1.layout = FileLayout::Data;
                 }
             }
         }
         for (place, file) in wanted.into_values() {
-            if file.layout == Layout::Data {
+            if file.layout == FileLayout::Data {
                 let size = fathom_model::units::bytes(file.len as f64);
                 let what = format!("laying out {} ({size})", file.path.display());
                 self.emit(Event::Preparing { what });
@@ -233,8 +234,8 @@ impl<'a> Run<'a> {
     fn start_ready(&mut self) {
         if self.stopped_at.is_some() {
             for state in &mut self.states {
-                if *state == State::Waiting {
-                    *state = State::Over;
+                if *state == MemberState::Waiting {
+                    *state = MemberState::Over;
                 }
             }
             return;
@@ -245,7 +246,7 @@ impl<'a> Run<'a> {
         if ready.is_empty() {
             return;
         }
-        let gate = Arc::new(Gate::default());
+        let gate = Arc::new(StartGate::default());
         let mut setting_up = 0;
         for place in ready {
             let plan = self.members[place].plan.clone();
@@ -262,7 +263,7 @@ impl<'a> Run<'a> {
                     );
                     match thread::spawn(start) {
                         Ok(_) => {
-                            self.states[place] = State::Running;
+                            self.states[place] = MemberState::Running;
                             setting_up += 1;
                         }
                         Err(error) => {
@@ -282,16 +283,16 @@ impl<'a> Run<'a> {
         let since = Instant::now();
         while setting_up > 0 {
             match self.told.recv_timeout(LOOK) {
-                Ok((_, Told::Ready { note })) => {
+                Ok((_, WorkerReport::Ready { note })) => {
                     setting_up -= 1;
                     // Clones tell the same.
                     if let Some(text) = note.filter(|note| self.noted.insert(note.clone())) {
                         self.emit(Event::Note { text });
                     }
                 }
-                Ok((place, Told::Ended { failure, usage })) => {
+                Ok((place, WorkerReport::Ended { failure, usage })) => {
                     // A member of an earlier batch may end meanwhile: it was measuring already.
-                    if self.members[place].stats.phase() == Phase::Setup {
+                    if self.members[place].stats.phase() == WorkerPhase::Setup {
                         setting_up -= 1;
                     }
                     self.over(place, failure, usage);
@@ -313,18 +314,18 @@ impl<'a> Run<'a> {
             let name = &self.members[other].job.name;
             other < member.after || member.job.order.wait_for.as_ref() == Some(name)
         };
-        self.states[place] == State::Waiting
+        self.states[place] == MemberState::Waiting
             && (0..self.members.len())
                 .filter(|&other| other != place && self.members[other].section != member.section)
-                .all(|other| !waits_for(other) || self.states[other] == State::Over)
+                .all(|other| !waits_for(other) || self.states[other] == MemberState::Over)
     }
 
     /// Notes that a member is over.
     fn over(&mut self, place: usize, failure: Option<Failure>, usage: Usage) {
-        self.states[place] = State::Over;
+        self.states[place] = MemberState::Over;
         self.usage[place] = Some(usage);
         let member = &self.members[place];
-        member.stats.set_phase(Phase::Done);
+        member.stats.set_phase(WorkerPhase::Done);
         let order = &member.job.order;
         let ends_all = order.exit_all || (order.exit_all_on_error && failure.is_some());
         if let Some(failure) = failure {
@@ -354,7 +355,7 @@ impl<'a> Run<'a> {
     /// Waits for news of a worker, a short while at most.
     fn wait(&mut self) {
         let until_sample = self.next_sample.saturating_duration_since(Instant::now());
-        if let Ok((place, Told::Ended { failure, usage })) =
+        if let Ok((place, WorkerReport::Ended { failure, usage })) =
             self.told.recv_timeout(LOOK.min(until_sample))
         {
             self.over(place, failure, usage);
@@ -438,7 +439,7 @@ impl<'a> Run<'a> {
     fn remaining_ms(&self) -> Option<u64> {
         let mut longest = 0;
         for (member, state) in self.members.iter().zip(&self.states) {
-            if *state == State::Over {
+            if *state == MemberState::Over {
                 continue;
             }
             let times = &member.job.times;
@@ -471,7 +472,7 @@ impl<'a> Run<'a> {
     }
 
     fn results(&self) -> fathom_model::Results {
-        results::results(&Sources {
+        results::results(&ResultSources {
             members: &self.members,
             units: &self.units,
             usage: &self.usage,
@@ -489,7 +490,7 @@ impl<'a> Run<'a> {
         let mut count = 0;
         let mut oldest: Option<(u64, String)> = None;
         for (member, state) in self.members.iter().zip(&self.states) {
-            if *state != State::Running {
+            if *state != MemberState::Running {
                 continue;
             }
             for cell in &member.stats.slots {
@@ -545,7 +546,7 @@ impl<'a> Run<'a> {
         let Some(at) = self.stopped_at else {
             return false;
         };
-        let running = self.states.contains(&State::Running);
+        let running = self.states.contains(&MemberState::Running);
         let patience = if self.control.stop_requests() > 1 {
             Duration::from_secs(1)
         } else {

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use fathom_model::{Histogram, Sample};
 
-use super::clock::Clock;
-use super::members::{Member, Unit};
-use super::results::Intervals;
-use super::stats::{Dir, Phase};
+use super::clock::TickClock;
+use super::job::DirIndex;
+use super::members::{Member, ReportUnit};
+use super::results::UnitIntervals;
+use super::stats::WorkerPhase;
 
 /// One unit's state at the last sample.
 #[derive(Debug, Default, Clone)]
-struct Last {
+struct LastSample {
     /// Ticks of the last sample, or of the unit's beginning; 0: not begun.
     at: u64,
     clat: [Histogram; 3],
@@ -22,16 +23,16 @@ struct Last {
 
 /// Takes samples of all units.
 pub(super) struct Sampler {
-    last: Vec<Last>,
+    last: Vec<LastSample>,
     /// What the intervals were, for the spreads of the results.
-    pub(super) intervals: Vec<Intervals>,
+    pub(super) intervals: Vec<UnitIntervals>,
 }
 
 impl Sampler {
     pub(super) fn new(units: usize) -> Self {
         Self {
-            last: vec![Last::default(); units],
-            intervals: vec![Intervals::default(); units],
+            last: vec![LastSample::default(); units],
+            intervals: vec![UnitIntervals::default(); units],
         }
     }
 
@@ -40,8 +41,8 @@ impl Sampler {
     pub(super) fn take(
         &mut self,
         members: &[Member],
-        units: &[Unit],
-        clock: &Clock,
+        units: &[ReportUnit],
+        clock: &TickClock,
         elapsed: Duration,
     ) -> Vec<Sample> {
         let t_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
@@ -60,8 +61,8 @@ impl Sampler {
         &mut self,
         place: usize,
         members: &[Member],
-        unit: &Unit,
-        clock: &Clock,
+        unit: &ReportUnit,
+        clock: &TickClock,
     ) -> Vec<Sample> {
         let last = &mut self.last[place];
         if last.over {
@@ -82,7 +83,7 @@ impl Sampler {
         };
         last.over = members
             .iter()
-            .all(|member| member.stats.phase() == Phase::Done);
+            .all(|member| member.stats.phase() == WorkerPhase::Done);
         let now = if last.over {
             members
                 .iter()
@@ -96,7 +97,7 @@ impl Sampler {
         let span_ns = clock.ns(now.saturating_sub(since));
         last.at = now;
         let mut samples = Vec::new();
-        for dir in Dir::ALL {
+        for dir in DirIndex::ALL {
             let of_dir = members
                 .iter()
                 .filter_map(|member| member.stats.dirs[dir as usize].as_ref());

@@ -1,15 +1,14 @@
 //! What comes next: direction, file, offset and size of each I/O of a worker.
 
-use super::files::Plan;
-use super::job::{Job, Pattern, Service, Sizes};
+use super::files::MemberFiles;
+use super::job::{DirIndex, FileService, IoPattern, NativeJob, Sizes};
 use super::offsets::{Draw, FreeMap, Permutation};
 use super::rng::{Rng, mix};
-use super::stats::Dir;
 
 /// One I/O to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Next {
-    pub(super) dir: Dir,
+pub(super) struct NextIo {
+    pub(super) dir: DirIndex,
     pub(super) file: u32,
     pub(super) offset: u64,
     pub(super) len: u32,
@@ -47,20 +46,20 @@ struct FileState {
 
 /// The I/Os of one worker, one after the other.
 #[derive(Debug)]
-pub(super) struct Source {
-    pattern: Pattern,
-    service: Service,
+pub(super) struct IoSource {
+    pattern: IoPattern,
+    service: FileService,
     files: Vec<FileState>,
     current: usize,
     rng: Rng,
     /// I/Os until the next one at a random place (`rw=randread:8`).
     until_random: u32,
     /// `trimwrite`: the block that was trimmed and is to be written.
-    rewrite: Option<Next>,
+    rewrite: Option<NextIo>,
 }
 
-impl Source {
-    pub(super) fn new(job: &Job, plan: &Plan, seed: u64) -> Self {
+impl IoSource {
+    pub(super) fn new(job: &NativeJob, plan: &MemberFiles, seed: u64) -> Self {
         let files = plan
             .files
             .iter()
@@ -87,27 +86,27 @@ impl Source {
 
     /// Which direction comes next.
     #[inline]
-    pub(super) fn direction(&mut self) -> Dir {
+    pub(super) fn direction(&mut self) -> DirIndex {
         if self.rewrite.is_some() {
-            return Dir::Write;
+            return DirIndex::Write;
         }
         match self.pattern.dirs {
             [true, true, _] => {
                 if self.rng.percent(self.pattern.read_percent) {
-                    Dir::Read
+                    DirIndex::Read
                 } else {
-                    Dir::Write
+                    DirIndex::Write
                 }
             }
-            [true, ..] => Dir::Read,
-            [_, _, true] => Dir::Trim,
-            _ => Dir::Write,
+            [true, ..] => DirIndex::Read,
+            [_, _, true] => DirIndex::Trim,
+            _ => DirIndex::Write,
         }
     }
 
     /// The next I/O in this direction.
     #[inline]
-    pub(super) fn next(&mut self, dir: Dir) -> Next {
+    pub(super) fn next(&mut self, dir: DirIndex) -> NextIo {
         if let Some(write) = self.rewrite.take() {
             return write;
         }
@@ -133,15 +132,15 @@ impl Source {
         let (offset, len) =
             followed.unwrap_or_else(|| file.pick(dir, size, min, self.pattern.skip, &mut self.rng));
         file.issued += u64::from(len);
-        let next = Next {
+        let next = NextIo {
             dir,
             file: place as u32,
             offset,
             len,
         };
         if self.pattern.trimwrite {
-            self.rewrite = Some(Next {
-                dir: Dir::Write,
+            self.rewrite = Some(NextIo {
+                dir: DirIndex::Write,
                 ..next
             });
         }
@@ -157,9 +156,9 @@ impl Source {
             self.files.iter_mut().for_each(|file| file.issued = 0);
         }
         let first = match self.service {
-            Service::RoundRobin => self.current + 1,
-            Service::Sequential => self.current,
-            Service::Random => self.rng.below(count as u64) as usize,
+            FileService::RoundRobin => self.current + 1,
+            FileService::Sequential => self.current,
+            FileService::Random => self.rng.below(count as u64) as usize,
         };
         let place = (0..count)
             .map(|step| (first + step) % count)
@@ -170,13 +169,13 @@ impl Source {
     }
 }
 
-fn picker(pattern: &Pattern, len: u64, seed: u64) -> Picker {
+fn picker(pattern: &IoPattern, len: u64, seed: u64) -> Picker {
     if !pattern.random {
         return Picker::Sequential;
     }
     let unit = pattern.min_block().max(1);
     if pattern.draws_anew() {
-        return Picker::Again(Box::new(Dir::ALL.map(|dir| {
+        return Picker::Again(Box::new(DirIndex::ALL.map(|dir| {
             let unit = pattern.align[dir as usize]
                 .unwrap_or(pattern.sizes[dir as usize].min())
                 .max(1);
@@ -193,7 +192,7 @@ fn picker(pattern: &Pattern, len: u64, seed: u64) -> Picker {
         })));
     }
     let blocks = (len / u64::from(unit)).max(1);
-    let one_size = Dir::ALL
+    let one_size = DirIndex::ALL
         .into_iter()
         .filter(|&dir| pattern.uses(dir))
         .all(|dir| pattern.sizes[dir as usize] == Sizes::Fixed(unit));
@@ -212,7 +211,7 @@ fn picker(pattern: &Pattern, len: u64, seed: u64) -> Picker {
 
 impl FileState {
     #[inline]
-    fn pick(&mut self, dir: Dir, size: u32, min: u32, skip: i64, rng: &mut Rng) -> (u64, u32) {
+    fn pick(&mut self, dir: DirIndex, size: u32, min: u32, skip: i64, rng: &mut Rng) -> (u64, u32) {
         let (relative, len) = match &mut self.picker {
             Picker::Once { blocks, size } => (blocks.next() * u64::from(*size), *size),
             Picker::Sequential => {
@@ -240,7 +239,7 @@ impl FileState {
 
     /// Notes where an I/O goes.
     #[inline]
-    fn went(&mut self, dir: Dir, relative: u64, len: u32) -> (u64, u32) {
+    fn went(&mut self, dir: DirIndex, relative: u64, len: u32) -> (u64, u32) {
         self.starts[dir as usize] = relative;
         self.positions[dir as usize] = relative + u64::from(len);
         (self.start + relative, len)
@@ -248,7 +247,7 @@ impl FileState {
 
     /// The next I/O of a run: behind the last one or at its place; `None` when
     /// the file ends there.
-    fn follow(&mut self, dir: Dir, size: u32, min: u32, stays: bool) -> Option<(u64, u32)> {
+    fn follow(&mut self, dir: DirIndex, size: u32, min: u32, stays: bool) -> Option<(u64, u32)> {
         let at = if stays {
             self.starts[dir as usize]
         } else {

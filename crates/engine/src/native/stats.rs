@@ -10,27 +10,7 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering::Relaxed};
 use fathom_model::Histogram;
 use fathom_model::histogram::{BUCKETS, bucket_of, middle_of};
 
-use super::job::Job;
-
-/// Direction of data, as an index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dir {
-    Read = 0,
-    Write = 1,
-    Trim = 2,
-}
-
-impl Dir {
-    pub(super) const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Trim];
-
-    pub(super) fn model(self) -> fathom_model::Direction {
-        match self {
-            Self::Read => fathom_model::Direction::Read,
-            Self::Write => fathom_model::Direction::Write,
-            Self::Trim => fathom_model::Direction::Trim,
-        }
-    }
-}
+use super::job::NativeJob;
 
 /// Adds to a cell of which the caller is the only writer.
 #[inline]
@@ -72,7 +52,7 @@ impl Cells {
         }
     }
 
-    pub(super) fn read(&self) -> Reading {
+    pub(super) fn read(&self) -> LatencyReading {
         let mut histogram = Histogram::new();
         for (bucket, cell) in self.counts.iter().enumerate() {
             let count = cell.load(Relaxed);
@@ -80,7 +60,7 @@ impl Cells {
                 histogram.add(middle_of(bucket), count);
             }
         }
-        Reading {
+        LatencyReading {
             histogram,
             sum_ns: u128::from(self.sum.load(Relaxed)),
             min_ns: self.min.load(Relaxed),
@@ -91,14 +71,14 @@ impl Cells {
 
 /// A state of [`Cells`], or of several merged.
 #[derive(Debug, Clone)]
-pub(super) struct Reading {
+pub(super) struct LatencyReading {
     pub(super) histogram: Histogram,
     pub(super) sum_ns: u128,
     pub(super) min_ns: u64,
     pub(super) max_ns: u64,
 }
 
-impl Default for Reading {
+impl Default for LatencyReading {
     fn default() -> Self {
         Self {
             histogram: Histogram::new(),
@@ -109,7 +89,7 @@ impl Default for Reading {
     }
 }
 
-impl Reading {
+impl LatencyReading {
     pub(super) fn merge(&mut self, other: &Self) {
         self.histogram.merge(&other.histogram);
         self.sum_ns += other.sum_ns;
@@ -133,8 +113,8 @@ pub(super) struct DirStats {
 
 impl DirStats {
     /// All completion latencies, whatever their priority.
-    pub(super) fn clat(&self) -> Reading {
-        let mut all = Reading::default();
+    pub(super) fn clat(&self) -> LatencyReading {
+        let mut all = LatencyReading::default();
         for cells in &self.clat {
             all.merge(&cells.read());
         }
@@ -145,7 +125,7 @@ impl DirStats {
 /// Where a worker stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 #[repr(u8)]
-pub(super) enum Phase {
+pub(super) enum WorkerPhase {
     /// Opening files, allocating.
     Setup = 0,
     /// Before the start, and in its ramp: nothing counts yet.
@@ -183,7 +163,7 @@ impl Batches {
 
 /// Everything one worker counts.
 #[derive(Debug)]
-pub(super) struct Stats {
+pub(super) struct WorkerStats {
     phase: AtomicU8,
     pub(super) dirs: [Option<DirStats>; 3],
     pub(super) sync: Cells,
@@ -224,11 +204,11 @@ pub(super) struct SlotCell {
     pub(super) issued: AtomicU64,
 }
 
-impl Stats {
+impl WorkerStats {
     /// Cells for the directions a job uses, `classes` priorities and `depth` slots.
-    pub(super) fn new(job: &Job, classes: usize, depth: usize) -> Self {
+    pub(super) fn new(job: &NativeJob, classes: usize, depth: usize) -> Self {
         Self {
-            phase: AtomicU8::new(Phase::Setup as u8),
+            phase: AtomicU8::new(WorkerPhase::Setup as u8),
             dirs: job.counted().map(|used| {
                 used.then(|| DirStats {
                     bytes: AtomicU64::new(0),
@@ -256,16 +236,16 @@ impl Stats {
         }
     }
 
-    pub(super) fn phase(&self) -> Phase {
+    pub(super) fn phase(&self) -> WorkerPhase {
         match self.phase.load(Relaxed) {
-            0 => Phase::Setup,
-            1 => Phase::Ramp,
-            2 => Phase::Running,
-            _ => Phase::Done,
+            0 => WorkerPhase::Setup,
+            1 => WorkerPhase::Ramp,
+            2 => WorkerPhase::Running,
+            _ => WorkerPhase::Done,
         }
     }
 
-    pub(super) fn set_phase(&self, phase: Phase) {
+    pub(super) fn set_phase(&self, phase: WorkerPhase) {
         self.phase.store(phase as u8, Relaxed);
     }
 }

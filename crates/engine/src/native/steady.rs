@@ -7,29 +7,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::{Value, json};
 
-use super::clock::Clock;
-use super::members::{Member, Unit};
-
-/// What is watched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Metric {
-    Iops,
-    Bw,
-    /// Mean completion latency of the second.
-    Lat,
-}
-
-/// The rule as a job asks for it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Rule {
-    pub(super) metric: Metric,
-    /// By the least-squares slope of the window, else by the largest deviation
-    /// from its mean.
-    pub(super) slope: bool,
-    pub(super) limit: f64,
-    /// The limit is in percent of the mean.
-    pub(super) percent: bool,
-}
+use super::clock::TickClock;
+use super::job::{SteadyMetric, SteadyRule};
+use super::members::{Member, ReportUnit};
 
 /// A second of a window.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -41,8 +21,8 @@ pub(super) struct Second {
 
 /// What a window of one unit says.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Steady {
-    rule: Rule,
+pub(super) struct SteadyWindow {
+    rule: SteadyRule,
     seconds: usize,
     window: VecDeque<Second>,
     attained: bool,
@@ -51,8 +31,8 @@ pub(super) struct Steady {
     criterion: f64,
 }
 
-impl Steady {
-    pub(super) fn new(rule: Rule, seconds: usize) -> Self {
+impl SteadyWindow {
+    pub(super) fn new(rule: SteadyRule, seconds: usize) -> Self {
         Self {
             rule,
             seconds: seconds.max(1),
@@ -85,9 +65,9 @@ impl Steady {
             .window
             .iter()
             .map(|second| match self.rule.metric {
-                Metric::Iops => second.iops as f64,
-                Metric::Bw => second.bw_bytes as f64,
-                Metric::Lat => second.clat_ns as f64,
+                SteadyMetric::Iops => second.iops as f64,
+                SteadyMetric::Bw => second.bw_bytes as f64,
+                SteadyMetric::Lat => second.clat_ns as f64,
             })
             .collect();
         let n = values.len() as f64;
@@ -109,7 +89,7 @@ impl Steady {
         };
         // Every comparison with the NaN of an empty window is false; a latency
         // of a second without I/O is none.
-        let idle = self.rule.metric == Metric::Lat && self.window.iter().any(|s| s.iops == 0);
+        let idle = self.rule.metric == SteadyMetric::Lat && self.window.iter().any(|s| s.iops == 0);
         self.attained = mean > 0.0 && !idle && self.criterion < self.rule.limit;
     }
 
@@ -117,9 +97,9 @@ impl Steady {
     pub(super) fn report(&self) -> Value {
         let sign = if self.rule.percent { "%" } else { "" };
         let metric = match self.rule.metric {
-            Metric::Iops => "iops",
-            Metric::Bw => "bw",
-            Metric::Lat => "lat",
+            SteadyMetric::Iops => "iops",
+            SteadyMetric::Bw => "bw",
+            SteadyMetric::Lat => "lat",
         };
         let kind = if self.rule.slope { "_slope" } else { "" };
         let of = |pick: fn(&Second) -> u64| self.window.iter().map(pick).collect::<Vec<_>>();
@@ -135,7 +115,7 @@ impl Steady {
             "data": { "bw_mean": mean(&bw), "iops_mean": mean(&iops), "iops": iops, "bw": bw },
         });
         // As fio has it from 3.42 on.
-        if self.rule.metric == Metric::Lat {
+        if self.rule.metric == SteadyMetric::Lat {
             report["data"]["lat_mean"] = mean(&lat).into();
             report["data"]["lat"] = lat.into();
         }
@@ -145,26 +125,31 @@ impl Steady {
 
 /// A unit whose jobs end when they are steady.
 #[derive(Debug)]
-pub(super) struct Watched {
-    pub(super) steady: Steady,
+pub(super) struct WatchedUnit {
+    pub(super) steady: SteadyWindow,
     ramp_ns: u64,
     /// Ticks of the last value; I/Os, bytes and the sum of all clat at that time.
     last: Option<(u64, [u64; 3])>,
 }
 
-impl Watched {
+impl WatchedUnit {
     /// `None` when the unit's jobs have no such rule.
-    pub(super) fn of(unit: &Unit, members: &[Member]) -> Option<Self> {
+    pub(super) fn of(unit: &ReportUnit, members: &[Member]) -> Option<Self> {
         let job = &members[unit.members[0]].job;
         Some(Self {
-            steady: Steady::new(job.steady?, usize::try_from(job.steady_seconds).ok()?),
+            steady: SteadyWindow::new(job.steady?, usize::try_from(job.steady_seconds).ok()?),
             ramp_ns: u64::try_from(job.steady_ramp.as_nanos()).unwrap_or(u64::MAX),
             last: None,
         })
     }
 
     /// Takes a value when a second is over; true once the unit is steady.
-    pub(super) fn look(&mut self, unit: &Unit, members: &[Member], clock: &Clock) -> bool {
+    pub(super) fn look(
+        &mut self,
+        unit: &ReportUnit,
+        members: &[Member],
+        clock: &TickClock,
+    ) -> bool {
         let of_unit = || unit.members.iter().map(|&place| &members[place]);
         let begun = of_unit()
             .map(|member| member.stats.began.load(Relaxed))
@@ -216,9 +201,9 @@ fn slope(values: &[f64], mean: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn rule(slope: bool, limit: f64, percent: bool) -> Rule {
-        Rule {
-            metric: Metric::Iops,
+    fn rule(slope: bool, limit: f64, percent: bool) -> SteadyRule {
+        SteadyRule {
+            metric: SteadyMetric::Iops,
             slope,
             limit,
             percent,
@@ -233,8 +218,8 @@ mod tests {
         }
     }
 
-    fn attained(rule: Rule, values: &[u64]) -> Option<usize> {
-        let mut steady = Steady::new(rule, 4);
+    fn attained(rule: SteadyRule, values: &[u64]) -> Option<usize> {
+        let mut steady = SteadyWindow::new(rule, 4);
         values
             .iter()
             .position(|&value| steady.second(second(value)))
@@ -266,13 +251,13 @@ mod tests {
 
     #[test]
     fn latencies_are_steady_by_themselves_and_not_without_io() {
-        let lat = Rule {
-            metric: Metric::Lat,
+        let lat = SteadyRule {
+            metric: SteadyMetric::Lat,
             ..rule(false, 10.0, true)
         };
         assert_eq!(attained(lat, &[1000, 1010, 990, 1000]), Some(3));
         assert_eq!(attained(lat, &[1000, 1010, 0, 1000]), None);
-        let mut steady = Steady::new(lat, 1);
+        let mut steady = SteadyWindow::new(lat, 1);
         steady.second(second(1000));
         let data = &steady.report()["data"];
         assert_eq!(
@@ -283,7 +268,7 @@ mod tests {
 
     #[test]
     fn the_report_has_fios_members() {
-        let mut steady = Steady::new(rule(false, 30.0, true), 3);
+        let mut steady = SteadyWindow::new(rule(false, 30.0, true), 3);
         for iops in [12_708, 12_281, 10_763] {
             steady.second(second(iops));
         }

@@ -10,25 +10,25 @@ use std::time::Duration;
 
 use fathom_model::{Failure, FailureKind};
 
-use super::backend::{Backend as _, calls, mmap, null, posixaio};
+use super::backend::{Backend as _, calls, mmap, null, posixaio, thread_usage};
 use super::backend::{libaio, uring};
-use super::clock::Clock;
+use super::clock::TickClock;
 use super::files;
-use super::job::{IoEngine, Job};
+use super::job::{IoEngine, NativeJob};
 use super::kernel;
 use super::members::Member;
-use super::results::Usage;
 use super::rng::{Rng, mix};
-use super::worker::{Parts, Worker};
+use super::usage::Usage;
+use super::worker::{Worker, WorkerParts};
 
 /// Opens when all workers of a batch are ready, so that they start together.
 #[derive(Default)]
-pub(super) struct Gate {
+pub(super) struct StartGate {
     open: Mutex<bool>,
     opened: Condvar,
 }
 
-impl Gate {
+impl StartGate {
     pub(super) fn open(&self) {
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.opened.notify_all();
@@ -46,7 +46,7 @@ impl Gate {
 }
 
 /// What a worker's thread tells.
-pub(super) enum Told {
+pub(super) enum WorkerReport {
     /// Files are open and memory is there; what is not as the user may expect.
     Ready { note: Option<String> },
     /// It is over.
@@ -57,30 +57,30 @@ pub(super) enum Told {
 }
 
 /// What a thread is started with.
-pub(super) struct Start {
+pub(super) struct WorkerStart {
     pub(super) member: usize,
-    pub(super) job: Arc<Job>,
-    pub(super) parts: Parts,
+    pub(super) job: Arc<NativeJob>,
+    pub(super) parts: WorkerParts,
     pub(super) clone: u32,
-    pub(super) gate: Arc<Gate>,
+    pub(super) gate: Arc<StartGate>,
     pub(super) stop: Arc<AtomicBool>,
-    pub(super) tell: Sender<(usize, Told)>,
+    pub(super) tell: Sender<(usize, WorkerReport)>,
 }
 
 /// What a member's thread needs of it; its plan must be there.
 pub(super) fn start_of(
     place: usize,
     member: &Member,
-    plan: &Arc<files::Plan>,
-    clock: Clock,
-    gate: &Arc<Gate>,
-    tell: Sender<(usize, Told)>,
-) -> Start {
-    Start {
+    plan: &Arc<files::MemberFiles>,
+    clock: TickClock,
+    gate: &Arc<StartGate>,
+    tell: Sender<(usize, WorkerReport)>,
+) -> WorkerStart {
+    WorkerStart {
         member: place,
         job: Arc::clone(&member.job),
         clone: member.clone,
-        parts: Parts {
+        parts: WorkerParts {
             job: Arc::clone(&member.job),
             plan: Arc::clone(plan),
             stats: Arc::clone(&member.stats),
@@ -98,7 +98,7 @@ pub(super) fn start_of(
 }
 
 /// The whole life of a worker's thread.
-pub(super) fn run(start: Start) {
+pub(super) fn run(start: WorkerStart) {
     let (member, tell) = (start.member, start.tell.clone());
     let name = start.job.name.clone();
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| live(start)));
@@ -110,11 +110,11 @@ pub(super) fn run(start: Start) {
         (Some(failure.about(name)), Usage::default())
     });
     // Nobody listens any more when the run was given up.
-    let _ = tell.send((member, Told::Ended { failure, usage }));
+    let _ = tell.send((member, WorkerReport::Ended { failure, usage }));
 }
 
-fn live(start: Start) -> (Option<Failure>, Usage) {
-    let Start {
+fn live(start: WorkerStart) -> (Option<Failure>, Usage) {
+    let WorkerStart {
         member,
         job,
         mut parts,
@@ -152,21 +152,24 @@ fn live(start: Start) -> (Option<Failure>, Usage) {
     };
     let ready = |note: Option<&str>| {
         let note = note.map(|note| format!("job {}: {note}", job.name));
-        let _ = tell.send((member, Told::Ready { note }));
+        let _ = tell.send((member, WorkerReport::Ready { note }));
         gate.pass();
         delay(start_delay, &stop);
-        usage()
+        thread_usage()
     };
     let result = with_backend(&job, &targets, &mut worker, ready);
     drop(worker);
     match result {
-        Ok((failure, before)) => (failure.map(|f| name(f, &job)), usage().since(&before)),
+        Ok((failure, before)) => (
+            failure.map(|f| name(f, &job)),
+            thread_usage().since(&before),
+        ),
         Err(error) => early(backend_failure(&job, &error)),
     }
 }
 
 /// A failure that names no file is about the job.
-fn name(mut failure: Failure, job: &Job) -> Failure {
+fn name(mut failure: Failure, job: &NativeJob) -> Failure {
     let file = failure.subject.take().filter(|subject| !subject.is_empty());
     failure.message = match &file {
         Some(file) => format!("{file}: {}", failure.message),
@@ -177,8 +180,8 @@ fn name(mut failure: Failure, job: &Job) -> Failure {
 
 /// Makes the backend, then starts; errors are those of making it.
 fn with_backend(
-    job: &Job,
-    targets: &[super::backend::Target],
+    job: &NativeJob,
+    targets: &[super::backend::OpenFile],
     worker: &mut Worker,
     ready: impl FnOnce(Option<&str>) -> Usage,
 ) -> io::Result<(Option<Failure>, Usage)> {
@@ -193,12 +196,12 @@ fn with_backend(
     let files = || targets.to_vec();
     match job.engine {
         IoEngine::Null => go!(null::Null::new(depth)),
-        IoEngine::Sync => go!(calls::Calls::new(files(), calls::Style::Seek)),
-        IoEngine::Psync => go!(calls::Calls::new(files(), calls::Style::Positioned)),
+        IoEngine::Sync => go!(calls::Calls::new(files(), calls::CallStyle::Seek)),
+        IoEngine::Psync => go!(calls::Calls::new(files(), calls::CallStyle::Positioned)),
         IoEngine::Pvsync2 => {
             go!(calls::Calls::new(
                 files(),
-                calls::Style::Vectored {
+                calls::CallStyle::Vectored {
                     poll: job.queue.hipri
                 }
             ))
@@ -210,7 +213,7 @@ fn with_backend(
     }
 }
 
-fn backend_failure(job: &Job, error: &io::Error) -> Failure {
+fn backend_failure(job: &NativeJob, error: &io::Error) -> Failure {
     let (kind, message) = kernel::refusal(job.engine, job.depth(), error);
     let failure = Failure::new(kind, message).about(format!("job {}", job.name));
     match error.raw_os_error() {
@@ -220,7 +223,7 @@ fn backend_failure(job: &Job, error: &io::Error) -> Failure {
 }
 
 /// CPUs and priority of the thread itself.
-fn settle(job: &Job, clone: u32) -> Result<(), Failure> {
+fn settle(job: &NativeJob, clone: u32) -> Result<(), Failure> {
     if let Some(cpus) = &job.cpus {
         let mut set = rustix::thread::CpuSet::new();
         let chosen = if job.cpus_split {
@@ -253,26 +256,9 @@ fn delay(time: Duration, stop: &AtomicBool) {
     }
 }
 
-/// What this thread has used so far.
-fn usage() -> Usage {
-    super::backend::thread_usage()
-}
-
-impl Usage {
-    fn since(&self, before: &Self) -> Self {
-        Self {
-            user_us: self.user_us.saturating_sub(before.user_us),
-            system_us: self.system_us.saturating_sub(before.system_us),
-            switches: self.switches.saturating_sub(before.switches),
-            major_faults: self.major_faults.saturating_sub(before.major_faults),
-            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
-        }
-    }
-}
-
 /// Starts the thread; it is not joined: one that a dead device holds would
 /// hold the run too.
-pub(super) fn spawn(start: Start) -> io::Result<Thread> {
+pub(super) fn spawn(start: WorkerStart) -> io::Result<Thread> {
     let name: String = start.job.name.chars().take(15).collect();
     let handle = std::thread::Builder::new()
         .name(name.replace('\0', ""))

@@ -8,9 +8,8 @@
 use std::{fmt, io};
 
 use super::crc32c::crc32c;
-use super::files::{FilePlan, Plan};
-use super::job::{Job, Pattern, Sizes};
-use super::stats::Dir;
+use super::files::{FilePlan, MemberFiles};
+use super::job::{DirIndex, IoPattern, NativeJob, Sizes};
 
 /// First bytes of a header (FIO_HDR_MAGIC).
 const MAGIC: u16 = 0xacca;
@@ -35,16 +34,16 @@ pub(super) struct Seal {
 
 /// Bytes between two headers: what all writes are made of (fio's default
 /// `verify_interval`; init.c, fixup_options).
-pub(super) fn interval(pattern: &Pattern) -> u32 {
-    let parts = |dir: Dir| match &pattern.sizes[dir as usize] {
+pub(super) fn interval(pattern: &IoPattern) -> u32 {
+    let parts = |dir: DirIndex| match &pattern.sizes[dir as usize] {
         Sizes::Fixed(size) => u64::from(*size),
         Sizes::Range(low, high) => gcd((*low).into(), (*high).into()),
         Sizes::Split(parts) => parts.iter().fold(0, |all, part| gcd(all, part.0.into())),
     };
-    let interval = parts(Dir::Write) as u32;
-    let least = pattern.sizes[Dir::Read as usize].min();
+    let interval = parts(DirIndex::Write) as u32;
+    let least = pattern.sizes[DirIndex::Read as usize].min();
     // A read shorter than that has headers of its own.
-    if pattern.uses(Dir::Read) && least < interval && interval.is_multiple_of(least) {
+    if pattern.uses(DirIndex::Read) && least < interval && interval.is_multiple_of(least) {
         least
     } else {
         interval
@@ -85,15 +84,15 @@ pub(super) fn seal(block: &mut [u8], interval: u32, seal: &Seal) {
 
 /// What is wrong with a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mismatch {
+pub(super) struct BlockMismatch {
     /// Where the part begins in its file, and its length.
     pub(super) offset: u64,
     pub(super) len: u32,
-    what: What,
+    what: MismatchKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum What {
+enum MismatchKind {
     NoHeader(u16),
     Kind(u16),
     Length(u32),
@@ -103,29 +102,31 @@ enum What {
     DataSum { said: u32, found: u32 },
 }
 
-impl fmt::Display for Mismatch {
+impl fmt::Display for BlockMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.what {
-            What::NoHeader(found) => {
+            MismatchKind::NoHeader(found) => {
                 write!(
                     f,
                     "it does not begin with a header ({found:#06x}, not {MAGIC:#06x})"
                 )
             }
-            What::Kind(kind) => write!(f, "its header is of another checksum (kind {kind})"),
-            What::Length(len) => write!(f, "its header is of a block of {len} bytes"),
-            What::Elsewhere(offset) => {
+            MismatchKind::Kind(kind) => {
+                write!(f, "its header is of another checksum (kind {kind})")
+            }
+            MismatchKind::Length(len) => write!(f, "its header is of a block of {len} bytes"),
+            MismatchKind::Elsewhere(offset) => {
                 write!(f, "it holds the block of offset {offset}")
             }
-            What::HeaderSum { said, found } => write!(
+            MismatchKind::HeaderSum { said, found } => write!(
                 f,
                 "its header has changed (CRC-32C {found:08x}, written {said:08x})"
             ),
-            What::Stale { said, wanted } => write!(
+            MismatchKind::Stale { said, wanted } => write!(
                 f,
                 "it holds an older write (number {said}, the last was {wanted})"
             ),
-            What::DataSum { said, found } => write!(
+            MismatchKind::DataSum { said, found } => write!(
                 f,
                 "its data has changed (CRC-32C {found:08x}, written {said:08x})"
             ),
@@ -140,11 +141,11 @@ pub(super) fn check(
     interval: u32,
     offset: u64,
     number: Option<u16>,
-) -> Result<(), Mismatch> {
+) -> Result<(), BlockMismatch> {
     let interval = (interval as usize).min(block.len());
     for (part, at) in block.chunks_exact(interval).zip(0u64..) {
         let offset = offset + at * interval as u64;
-        check_part(part, offset, number).map_err(|what| Mismatch {
+        check_part(part, offset, number).map_err(|what| BlockMismatch {
             offset,
             len: interval as u32,
             what,
@@ -153,41 +154,41 @@ pub(super) fn check(
     Ok(())
 }
 
-fn check_part(part: &[u8], offset: u64, number: Option<u16>) -> Result<(), What> {
+fn check_part(part: &[u8], offset: u64, number: Option<u16>) -> Result<(), MismatchKind> {
     let half = |at: usize| u16::from_le_bytes([part[at], part[at + 1]]);
     let word = |at: usize| u32::from(half(at)) | u32::from(half(at + 2)) << 16;
     let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
     if part.len() <= HEADER || half(0) != MAGIC {
-        return Err(What::NoHeader(half(0)));
+        return Err(MismatchKind::NoHeader(half(0)));
     }
     let (said, found) = (word(SEALED), crc32c(&part[..SEALED]));
     if said != found {
-        return Err(What::HeaderSum { said, found });
+        return Err(MismatchKind::HeaderSum { said, found });
     }
     if half(2) != KIND {
-        return Err(What::Kind(half(2)));
+        return Err(MismatchKind::Kind(half(2)));
     }
     if word(4) as usize != part.len() {
-        return Err(What::Length(word(4)));
+        return Err(MismatchKind::Length(word(4)));
     }
     if long(16) != offset {
-        return Err(What::Elsewhere(long(16)));
+        return Err(MismatchKind::Elsewhere(long(16)));
     }
     let said = half(34);
     if let Some(wanted) = number.filter(|&wanted| wanted != said) {
-        return Err(What::Stale { said, wanted });
+        return Err(MismatchKind::Stale { said, wanted });
     }
     let (said, found) = (word(SEALED + 4), crc32c(&part[HEADER..]));
     if said == found {
         Ok(())
     } else {
-        Err(What::DataSum { said, found })
+        Err(MismatchKind::DataSum { said, found })
     }
 }
 
 /// A write of the pass.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Written {
+pub(super) struct BlockWrite {
     pub(super) offset: u64,
     pub(super) file: u32,
     /// 0: it failed, or a later one wrote over it.
@@ -198,8 +199,8 @@ pub(super) struct Written {
 
 /// The writes of a pass in their order, until they are read back.
 #[derive(Debug)]
-pub(super) struct History {
-    writes: Vec<Written>,
+pub(super) struct WriteHistory {
+    writes: Vec<BlockWrite>,
     /// Where blocks may be written twice: a bit for every `granule` bytes of
     /// each file, set when a later write was seen.
     seen: Vec<Vec<u64>>,
@@ -207,11 +208,11 @@ pub(super) struct History {
     next: usize,
 }
 
-impl History {
+impl WriteHistory {
     /// Room for a pass of this plan.
-    pub(super) fn new(job: &Job, plan: &Plan) -> io::Result<Self> {
+    pub(super) fn new(job: &NativeJob, plan: &MemberFiles) -> io::Result<Self> {
         let no_memory = || io::Error::from_raw_os_error(libc::ENOMEM);
-        let least = job.pattern.sizes[Dir::Write as usize].min().max(1);
+        let least = job.pattern.sizes[DirIndex::Write as usize].min().max(1);
         // More for a last block that goes beyond the pass and for failed writes
         // of the queue.
         let most = plan.pass_bytes / u64::from(least) + u64::from(job.depth()) + 1;
@@ -220,7 +221,7 @@ impl History {
         writes
             .try_reserve_exact(most as usize)
             .map_err(|_| no_memory())?;
-        let align = job.pattern.align[Dir::Write as usize].unwrap_or(0);
+        let align = job.pattern.align[DirIndex::Write as usize].unwrap_or(0);
         let granule = plan
             .files
             .iter()
@@ -250,7 +251,7 @@ impl History {
     #[inline]
     pub(super) fn push(&mut self, file: u32, offset: u64, len: u32) -> u32 {
         let number = self.writes.len() as u32;
-        self.writes.push(Written {
+        self.writes.push(BlockWrite {
             offset,
             file,
             len,
@@ -289,7 +290,7 @@ impl History {
     }
 
     /// The next write to read back.
-    pub(super) fn next(&mut self) -> Option<Written> {
+    pub(super) fn next(&mut self) -> Option<BlockWrite> {
         let written = self.writes.get(self.next).copied();
         self.next += usize::from(written.is_some());
         written
@@ -307,7 +308,7 @@ impl History {
 }
 
 /// Marks a write's bytes; whether some of them were marked before.
-fn cover(seen: &mut [u64], written: &Written, granule: u64) -> bool {
+fn cover(seen: &mut [u64], written: &BlockWrite, granule: u64) -> bool {
     let end = (written.offset + u64::from(written.len)).div_ceil(granule);
     let mut covered = false;
     for place in written.offset / granule..end {

@@ -12,7 +12,7 @@ fn jobs(text: &str) -> Vec<JobSpec> {
 }
 
 /// What is done to each path of a job, in the order of their names.
-fn actions(text: &str, dir: &Path) -> Vec<(String, Action)> {
+fn actions(text: &str, dir: &Path) -> Vec<(String, JobPathUse)> {
     let mut found: Vec<_> = all(&jobs(text), dir)
         .unwrap()
         .into_iter()
@@ -26,7 +26,7 @@ fn actions(text: &str, dir: &Path) -> Vec<(String, Action)> {
     found
 }
 
-fn action(text: &str, dir: &Path) -> Action {
+fn action(text: &str, dir: &Path) -> JobPathUse {
     match &actions(text, dir)[..] {
         [(_, action)] => *action,
         other => panic!("{other:?}"),
@@ -43,27 +43,27 @@ fn a_file_too_short_for_reads_is_laid_out_and_one_long_enough_is_not() {
         .set_len(16 * M)
         .unwrap();
     let of = |options: &str| action(&format!("[a]\nfilename=x\n{options}\n"), dir.path());
-    let longer = |to: u64| Action::LayOut {
+    let longer = |to: u64| JobPathUse::LayOut {
         from: Some(16 * M),
         to,
     };
     assert_eq!(of("rw=randread\nsize=20m"), longer(20 * M));
-    assert_eq!(of("rw=read\nsize=16m"), Action::Read);
-    assert_eq!(of("rw=read\nsize=50%"), Action::Read);
-    assert_eq!(of("rw=read"), Action::Read);
+    assert_eq!(of("rw=read\nsize=16m"), JobPathUse::Read);
+    assert_eq!(of("rw=read\nsize=50%"), JobPathUse::Read);
+    assert_eq!(of("rw=read"), JobPathUse::Read);
     assert_eq!(of("rw=read\noffset=4m\nsize=16m"), longer(20 * M));
     assert_eq!(
         of("rw=read\nsize=10m\noffset_increment=8m\nnumjobs=3"),
         longer(26 * M)
     );
     assert_eq!(of("rw=read\nfilesize=32m\nsize=1m"), longer(32 * M));
-    assert_eq!(of("rw=read\nfilesize=1m-64m"), Action::Read);
-    assert_eq!(of("rw=read\nsize=20m\ncreate_on_open=1"), Action::Read);
-    assert_eq!(of("rw=randrw\nsize=20m"), Action::Write);
+    assert_eq!(of("rw=read\nfilesize=1m-64m"), JobPathUse::Read);
+    assert_eq!(of("rw=read\nsize=20m\ncreate_on_open=1"), JobPathUse::Read);
+    assert_eq!(of("rw=randrw\nsize=20m"), JobPathUse::Write);
     let missing = action("[a]\nfilename=y\nrw=read\nsize=20m\n", dir.path());
     assert_eq!(
         missing,
-        Action::LayOut {
+        JobPathUse::LayOut {
             from: None,
             to: 20 * M
         }
@@ -73,7 +73,7 @@ fn a_file_too_short_for_reads_is_laid_out_and_one_long_enough_is_not() {
     let found = actions(two, dir.path());
     assert_eq!(
         found,
-        [("x".into(), longer(24 * M)), ("x".into(), Action::Read)]
+        [("x".into(), longer(24 * M)), ("x".into(), JobPathUse::Read)]
     );
 }
 
@@ -97,8 +97,69 @@ fn a_tree_is_all_its_files_and_neither_links_nor_what_they_lead_to() {
     let found = actions("[a]\nopendir=t\nrw=write\n", dir.path());
     let paths: Vec<&str> = found.iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!(paths, ["t/deep/er/two", "t/one"]);
-    assert!(found.iter().all(|(_, action)| *action == Action::Write));
+    assert!(found.iter().all(|(_, action)| *action == JobPathUse::Write));
     assert!(all(&jobs("[a]\nopendir=none\n"), dir.path()).is_err());
+}
+
+/// `:` parts the names of a list; a tree is one folder, and `directory` may stand
+/// before its files.
+#[test]
+fn a_tree_is_one_folder_whatever_its_name_is() {
+    let dir = tempfile::tempdir().unwrap();
+    for folder in ["c:d", "c", "d", "e\\:f", "below/c:d"] {
+        fs::create_dir_all(dir.path().join(folder)).unwrap();
+        fs::write(dir.path().join(folder).join("x"), "x").unwrap();
+    }
+    let paths = |options: &str| -> Vec<String> {
+        let text = format!("[a]\nrw=write\n{options}\n");
+        let found = actions(&text, dir.path()).into_iter();
+        found.map(|(path, _)| path).collect()
+    };
+    assert_eq!(paths("opendir=c:d"), ["c:d/x"]);
+    assert_eq!(paths("opendir=e\\:f"), ["e\\:f/x"]);
+    assert_eq!(
+        paths("directory=below:nowhere\nopendir=c:d"),
+        ["below/c:d/x", "c:d/x"]
+    );
+}
+
+#[test]
+fn of_a_replayed_log_the_names_count_in_the_folder_too() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("d")).unwrap();
+    for name in ["d/x", "x", "y"] {
+        fs::write(dir.path().join(name), "x").unwrap();
+    }
+    let log = dir.path().join("log");
+    let lines = "fio version 2 iolog\nx add\nx open\nx write 0 4\ny read 0 1\n";
+    fs::write(&log, lines).unwrap();
+    let text = format!("[a]\ndirectory=d\nread_iolog={}\n", log.display());
+    let found = actions(&text, dir.path());
+    let written = found
+        .iter()
+        .filter(|(_, action)| *action == JobPathUse::Write);
+    let written: Vec<&str> = written.map(|(path, _)| path.as_str()).collect();
+    assert_eq!(written, ["d/x", "x"]);
+    let found = actions(&format!("{text}replay_redirect=x\n"), dir.path());
+    let written = found
+        .iter()
+        .filter(|(_, action)| *action == JobPathUse::Write);
+    let written: Vec<&str> = written.map(|(path, _)| path.as_str()).collect();
+    assert_eq!(written, ["d/x", "x"]);
+}
+
+#[test]
+fn all_files_of_a_format_that_are_there_are_found_however_many_it_names() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["x.1.9999", "x.2.0", "x.0.20000", "y.0.1"] {
+        fs::write(dir.path().join(name), "x").unwrap();
+    }
+    let text = "[a]\nrw=write\nnumjobs=2\nnrfiles=10000\nfilename_format=x.$jobnum.$filenum\n";
+    let found = actions(text, dir.path());
+    let paths: Vec<&str> = found.iter().map(|(path, _)| path.as_str()).collect();
+    assert_eq!(paths, ["x.0.0", "x.1.9999"]);
+    let more = text.replace("10000", "1000000");
+    assert!(all(&jobs(&more), dir.path()).is_err());
 }
 
 #[test]
@@ -126,7 +187,7 @@ fn logs_and_states_are_found_with_those_that_are_there() {
     let text = "[a]\nfilename=f\nrw=write\nverify=crc32c\nwrite_lat_log=x\nwrite_iops_log\n";
     let logs: Vec<String> = actions(text, dir.path())
         .into_iter()
-        .filter(|(_, action)| *action == Action::Log)
+        .filter(|(_, action)| *action == JobPathUse::Log)
         .map(|(path, _)| path)
         .collect();
     let wanted = [

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::Life;
+use super::life::Life;
 use crate::mix::mix;
 
-/// What [`Device::format`] says.
+/// What [`SimDevice::format`] says.
 const FORMAT: &str = "fathom-sim-device";
 /// The only version there is.
 const VERSION: u32 = 1;
@@ -17,7 +17,7 @@ const VERSION: u32 = 1;
 /// default is healthy and never changes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Device {
+pub struct SimDevice {
     /// `fathom-sim-device`.
     pub format: String,
     /// 1.
@@ -44,7 +44,7 @@ pub struct Device {
     /// from where it stands: it never settles.
     pub wander_percent: f64,
     /// Faster when new or purged, and slower with time.
-    pub settle: Option<Settle>,
+    pub settle: Option<SettlingRate>,
     /// A rate that goes up and down.
     pub swing: Option<Swing>,
     /// Errors.
@@ -60,7 +60,7 @@ pub struct Device {
 /// The rate of a new device falls towards that of a used one.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Settle {
+pub struct SettlingRate {
     /// Rate when new, in percent of the settled one.
     pub fresh_percent: f64,
     /// Time after which 1/e of the difference is left, in s.
@@ -114,7 +114,7 @@ const EIO: i32 = 5;
 /// No such device.
 pub(super) const ENODEV: i32 = 19;
 
-impl Default for Device {
+impl Default for SimDevice {
     fn default() -> Self {
         Self {
             format: FORMAT.to_owned(),
@@ -140,14 +140,14 @@ impl Default for Device {
 
 /// What a device gives in one interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Service {
+pub(super) struct IntervalService {
     /// I/Os per second.
     pub(super) iops: f64,
     /// Mean latency in ns.
     pub(super) latency_ns: f64,
 }
 
-impl Device {
+impl SimDevice {
     /// Reads a description.
     ///
     /// # Errors
@@ -184,7 +184,7 @@ impl Device {
     }
 
     /// What `in_flight` I/Os of `block_bytes` get at a moment of its life.
-    pub(super) fn serve(&self, in_flight: f64, block_bytes: f64, life: &Life) -> Service {
+    pub(super) fn serve(&self, in_flight: f64, block_bytes: f64, life: &Life) -> IntervalService {
         let bandwidth = self.bandwidth_mib * f64::from(1 << 20);
         let alone_s = self.latency_us / 1e6 + block_bytes / bandwidth;
         let served = in_flight.min(self.parallel);
@@ -195,7 +195,7 @@ impl Device {
         let most = bandwidth / block_bytes;
         let iops = (served / alone_s).min(most) * lost * self.mood(life) * life.wandered;
         let iops = iops.max(0.1);
-        Service {
+        IntervalService {
             iops,
             // Little's law: in a closed loop latency follows from the rate.
             latency_ns: in_flight / iops * 1e9,
@@ -254,10 +254,10 @@ mod tests {
 
     #[test]
     fn rates_grow_up_to_the_knee_and_latencies_beyond_it() {
-        let device = Device {
+        let device = SimDevice {
             noise_percent: 0.0,
             beyond_percent: 10.0,
-            ..Device::default()
+            ..SimDevice::default()
         };
         let at = |depth: f64| device.serve(depth, 4096.0, &Life::new());
         assert!(at(32.0).iops > 1.9 * at(16.0).iops);
@@ -267,17 +267,17 @@ mod tests {
 
     #[test]
     fn files_are_read_and_wrong_ones_refused() {
-        let device = Device::parse(
+        let device = SimDevice::parse(
             "format = \"fathom-sim-device\"\nversion = 1\nlatency_us = 10\n[stall]\nafter_s = 3\n",
         )
         .unwrap();
         assert!(device.stalls(3.0) && !device.stalls(2.9) && device.stalls(1e9));
         assert!(
-            Device::parse("latency = 10\n")
+            SimDevice::parse("latency = 10\n")
                 .unwrap_err()
                 .contains("latency")
         );
-        assert!(Device::parse("parallel = 0\n").is_err());
-        assert!(Device::parse("version = 2\n").is_err());
+        assert!(SimDevice::parse("parallel = 0\n").is_err());
+        assert!(SimDevice::parse("version = 2\n").is_err());
     }
 }

@@ -8,6 +8,7 @@
 //! jobs of a file run side by side, and no file or device is touched.
 
 mod device;
+mod life;
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,12 +19,13 @@ use fathom_model::{
     Latency, Results, Sample,
 };
 
-pub use device::{Device, Fail, Settle, Stall, Swing};
+pub use device::{Fail, SettlingRate, SimDevice, Stall, Swing};
+use life::{Life, LifeSoFar};
 
 use crate::jobfile::spec;
 use crate::jobfile::value::Amount;
 use crate::requested::{bad, jobs};
-use crate::{Control, Engine, EngineError, Flow, Outcome, Request, Sink};
+use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
 
 /// Behind the name of every run on a simulated device, wherever it is listed.
 pub const SIMULATED: &str = " (simulated)";
@@ -39,25 +41,14 @@ const SHAPE: [(f64, u64); 4] = [(0.7, 50), (1.0, 39), (2.0, 10), (6.0, 1)];
 /// The simulation of one device, whose life goes on from run to run.
 #[derive(Debug)]
 pub struct Sim {
-    device: Device,
+    device: SimDevice,
     life: Mutex<Life>,
-}
-
-/// The state of a device.
-#[derive(Debug, Clone, Copy)]
-struct Life {
-    /// Its age.
-    now: Duration,
-    /// When it was as new the last time.
-    purged: Duration,
-    /// Where its rate has wandered to, as a factor.
-    wandered: f64,
 }
 
 impl Sim {
     /// A new device of this kind.
     #[must_use]
-    pub fn new(device: Device) -> Self {
+    pub fn new(device: SimDevice) -> Self {
         let life = Mutex::new(Life::new());
         Self { device, life }
     }
@@ -74,12 +65,27 @@ impl Sim {
         life.purged = life.now;
     }
 
+    /// Takes up its life where the record with these events has left it, so that a run
+    /// that goes on meets the device that it would have met. What was cut short is done
+    /// anew and has not happened.
+    ///
+    /// # Errors
+    /// The first event that cannot be read.
+    pub fn relive<E>(&self, events: impl IntoIterator<Item = Result<Event, E>>) -> Result<(), E> {
+        let mut so_far = LifeSoFar::new();
+        for event in events {
+            so_far.take(&self.device, &event?);
+        }
+        *self.life() = so_far.life();
+        Ok(())
+    }
+
     /// A new device as a file describes it; without one a healthy device.
     ///
     /// # Errors
     /// A sentence that names the file and what is wrong with it.
     pub fn read(path: Option<&Path>) -> Result<Self, String> {
-        let device = path.map_or_else(|| Ok(Device::default()), Device::read)?;
+        let device = path.map_or_else(|| Ok(SimDevice::default()), SimDevice::read)?;
         Ok(Self::new(device))
     }
 
@@ -88,7 +94,10 @@ impl Sim {
     /// # Errors
     /// A sentence for each job that has not.
     pub fn runs(specs: &[JobSpec]) -> Result<(), Vec<String>> {
-        let reasons: Vec<String> = specs.iter().filter_map(|s| Load::of(s, 1).err()).collect();
+        let reasons: Vec<String> = specs
+            .iter()
+            .filter_map(|s| JobLoad::of(s, 1).err())
+            .collect();
         if reasons.is_empty() {
             Ok(())
         } else {
@@ -101,28 +110,23 @@ impl Sim {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets time pass, at its pace.
-    fn live_on(&self, time: Duration) -> Life {
+    /// Lets real time pass, at its pace.
+    fn sleep(&self, time: Duration) {
         let real = self.device.pace_ms / 1000.0 * time.as_secs_f64();
         if real > 0.0 {
             std::thread::sleep(Duration::from_secs_f64(real));
         }
-        let mut life = self.life();
-        life.now += time;
-        let step = self.device.chance(life.now.as_millis() as u64, 2);
-        let root = time.as_secs_f64().sqrt();
-        life.wandered *= (self.device.wander_percent / 100.0 * step * root).exp();
-        *life
     }
-}
 
-impl Life {
-    fn new() -> Self {
-        Self {
-            now: Duration::ZERO,
-            purged: Duration::ZERO,
-            wandered: 1.0,
-        }
+    /// Lets it work for a time in a run that began at `began`.
+    fn live_on(&self, time: Duration, began: Duration) -> Life {
+        self.sleep(time);
+        let mut life = self.life();
+        let ran_ms = |now: Duration| now.saturating_sub(began).as_millis() as u64;
+        let times = [ran_ms(life.now), ran_ms(life.now + time)];
+        life.now += time;
+        life.wander(&self.device, began, times);
+        *life
     }
 }
 
@@ -136,7 +140,8 @@ impl Engine for Sim {
     }
 
     fn pass(&self, time: Duration) {
-        self.live_on(time);
+        self.sleep(time);
+        self.life().now += time;
     }
 
     fn run(
@@ -146,12 +151,12 @@ impl Engine for Sim {
         sink: &mut dyn Sink,
     ) -> Result<Outcome, EngineError> {
         let specs = jobs(request, self.name())?;
-        let loads: Result<Vec<Load>, String> = specs
+        let loads: Result<Vec<JobLoad>, String> = specs
             .iter()
-            .map(|spec| Load::of(spec, self.capacity_bytes()))
+            .map(|spec| JobLoad::of(spec, self.capacity_bytes()))
             .collect();
         let loads = loads.map_err(bad)?;
-        let mut run = Run {
+        let mut run = SimRun {
             sim: self,
             control,
             sink,
@@ -173,7 +178,7 @@ impl Engine for Sim {
 
 /// What a job asks of the device, and what it got.
 #[derive(Debug)]
-struct Load {
+struct JobLoad {
     name: String,
     /// Share of the reads among its I/Os.
     reads: f64,
@@ -183,7 +188,7 @@ struct Load {
     ramp: Duration,
     /// All that it moves, where that ends it.
     size_bytes: Option<f64>,
-    done: [Done; 2],
+    done: [SimulatedWork; 2],
     moved_bytes: f64,
     /// How long its I/Os have been waiting for a silent device.
     waited: Duration,
@@ -191,7 +196,7 @@ struct Load {
 
 /// What a job did in one direction.
 #[derive(Debug, Default)]
-struct Done {
+struct SimulatedWork {
     ios: u64,
     clat: Histogram,
     /// Of an I/O that has only begun: rates are no whole numbers.
@@ -217,7 +222,7 @@ impl Late {
 
 const DIRECTIONS: [Direction; 2] = [Direction::Read, Direction::Write];
 
-impl Load {
+impl JobLoad {
     fn of(spec: &JobSpec, capacity_bytes: u64) -> Result<Self, String> {
         let wrong = |what: &str| format!("job {}: the simulation {what}", spec.name);
         let rw = spec::rw(spec).ok_or_else(|| wrong("does not understand its rw"))?;
@@ -254,7 +259,7 @@ impl Load {
             ramp: spec::ramp_time(spec).unwrap_or_default(),
             size_bytes: size_bytes.filter(|_| !time_based || runtime.is_none()),
             runtime,
-            done: [Done::default(), Done::default()],
+            done: [SimulatedWork::default(), SimulatedWork::default()],
             moved_bytes: 0.0,
             waited: Duration::ZERO,
         })
@@ -279,20 +284,20 @@ impl Load {
 }
 
 /// One run of the jobs of a file.
-struct Run<'r> {
+struct SimRun<'r> {
     sim: &'r Sim,
     control: &'r Control,
     sink: &'r mut dyn Sink,
     interval: Duration,
-    loads: Vec<Load>,
+    loads: Vec<JobLoad>,
     begun: Duration,
     deadline: Option<Duration>,
     interrupted: bool,
 }
 
-impl Run<'_> {
+impl SimRun<'_> {
     fn emit(&mut self, event: Event) {
-        if self.sink.event(event) == Flow::Stop {
+        if self.sink.event(event).is_break() {
             self.interrupted = true;
         }
     }
@@ -360,7 +365,7 @@ impl Run<'_> {
     }
 
     fn left(&self, life: &Life, ran: Duration, in_flight: u64) -> Duration {
-        let of = |load: &Load| {
+        let of = |load: &JobLoad| {
             let share = load.in_flight as f64 / in_flight as f64;
             let device = &self.sim.device;
             let service = device.serve(in_flight as f64, load.block_bytes, life);
@@ -373,7 +378,7 @@ impl Run<'_> {
     fn step(&mut self, span: Duration, in_flight: u64, silent: bool) {
         // At least a ms: a rest of some ns would never end.
         let span = span.max(Duration::from_millis(1));
-        let life = self.sim.live_on(span);
+        let life = self.sim.live_on(span, self.begun);
         let ran = life.now.saturating_sub(self.begun);
         let t_ms = ran.as_millis() as u64;
         let mut samples = Vec::new();
@@ -428,7 +433,7 @@ impl Run<'_> {
 
     fn results(&self, errno: Option<i32>) -> Results {
         let ran = self.sim.now().saturating_sub(self.begun);
-        let job = |load: &Load| {
+        let job = |load: &JobLoad| {
             let runtime = ran.saturating_sub(load.ramp);
             let mut result = JobResult {
                 name: load.name.clone(),
@@ -451,7 +456,7 @@ impl Run<'_> {
     }
 }
 
-impl Done {
+impl SimulatedWork {
     /// Counts the I/Os of an interval; gives the whole ones and their latencies.
     fn add(&mut self, ios: f64, mean_ns: f64, late: Late) -> (u64, Histogram) {
         let all = ios + self.rest;

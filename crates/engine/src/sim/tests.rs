@@ -1,15 +1,16 @@
 //! Devices as campaigns meet them; an hour each, in milliseconds.
 
 use super::*;
+use std::ops::ControlFlow;
 
 /// Keeps the events.
 #[derive(Default)]
 struct Kept(Vec<Event>);
 
 impl Sink for Kept {
-    fn event(&mut self, event: Event) -> Flow {
+    fn event(&mut self, event: Event) -> ControlFlow<()> {
         self.0.push(event);
-        Flow::Continue
+        ControlFlow::Continue(())
     }
 }
 
@@ -148,4 +149,47 @@ fn a_size_ends_a_job_too() {
     };
     let bytes = results.jobs[0].write.as_ref().unwrap().io_bytes as f64;
     assert!((bytes / f64::from(1 << 30) - 1.0).abs() < 0.02, "{bytes}");
+}
+
+#[test]
+fn a_life_is_taken_up_where_events_have_left_it() {
+    const DEVICE: &str =
+        "wander_percent = 2\nnoise_percent = 5\n[settle]\nfresh_percent = 300\nseconds = 60";
+    // Of these two the first ends within a ms.
+    let jobs = ["[a]\nrw=write\nbs=1m\nsize=5g\n", &JOB.replace("1h", "90s")];
+    let lived = sim(DEVICE);
+    let mut events = Vec::new();
+    let mut life_of_first = Duration::ZERO;
+    for (step, job) in (1..).zip(jobs) {
+        life_of_first = lived.now();
+        let began_ms = lived.now().as_millis() as u64;
+        events.push(Event::Step {
+            step,
+            of: 2,
+            name: String::new(),
+            point: None,
+        });
+        events.extend(run(&lived, job, None).1.0.into_iter().map(|mut event| {
+            if let Event::Interval { t_ms, .. } = &mut event {
+                *t_ms += began_ms;
+            }
+            event
+        }));
+        let outcome = fathom_model::Outcome::Complete;
+        events.push(Event::StepEnded { outcome });
+    }
+    let relived = |events: &[Event]| {
+        let again = sim(DEVICE);
+        let events = events.iter().cloned().map(Ok::<_, ()>);
+        again.relive(events).unwrap();
+        again
+    };
+    let again = relived(&events);
+    assert_eq!(again.now(), lived.now());
+    assert!(run(&again, JOB, None).1.0 == run(&lived, JOB, None).1.0);
+    // What was cut short has not happened.
+    for cut in [1, 40] {
+        let cut = relived(&events[..events.len() - cut]);
+        assert_eq!(cut.now(), life_of_first);
+    }
 }

@@ -1,13 +1,14 @@
 //! A place to run job files in, and what came of them.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_engine::fio::Fio;
-use fathom_engine::fio::guard::Place;
+use fathom_engine::fio::guard::GuardPlace;
 use fathom_engine::fio::version::Program;
-use fathom_engine::{Control, Engine, Flow, Outcome, Request, Sink};
+use fathom_engine::{Control, Engine, Outcome, Request, Sink};
 use fathom_model::{Event, Failure, FailureKind, Results, Sample};
 use tempfile::TempDir;
 
@@ -26,11 +27,11 @@ pub struct Told {
 /// Keeps events, and may act on them.
 struct Recorder<'r> {
     events: Vec<Event>,
-    on_event: &'r mut dyn FnMut(&Event) -> Flow,
+    on_event: &'r mut dyn FnMut(&Event) -> ControlFlow<()>,
 }
 
 impl Sink for Recorder<'_> {
-    fn event(&mut self, event: Event) -> Flow {
+    fn event(&mut self, event: Event) -> ControlFlow<()> {
         let flow = (self.on_event)(&event);
         self.events.push(event);
         flow
@@ -42,7 +43,7 @@ impl Bench {
         let program = Program::find(None).expect("these tests need fio");
         Self {
             dir: TempDir::with_prefix("fathom-fio-").expect("a temporary folder"),
-            fio: Fio::new(program, Place::Thread),
+            fio: Fio::new(program, GuardPlace::Thread),
         }
     }
 
@@ -70,7 +71,7 @@ impl Bench {
 
     pub fn run(&self, job_file: &str) -> Told {
         self.run_with(&self.request(job_file), &Control::default(), &mut |_| {
-            Flow::Continue
+            ControlFlow::Continue(())
         })
     }
 
@@ -78,7 +79,7 @@ impl Bench {
         &self,
         request: &Request,
         control: &Control,
-        on_event: &mut dyn FnMut(&Event) -> Flow,
+        on_event: &mut dyn FnMut(&Event) -> ControlFlow<()>,
     ) -> Told {
         let mut recorder = Recorder {
             events: Vec::new(),
@@ -110,7 +111,12 @@ impl Told {
     pub fn failure(&self, kind: FailureKind) -> &Failure {
         assert_eq!(self.outcome, Outcome::Failed, "{:?}", self.failures());
         match self.failures()[..] {
-            [failure] if failure.kind == kind => failure,
+            [failure] if failure.kind == kind => {
+                // What is told with it, and nothing that would lead astray.
+                let advice = format!("\n  to do: {}", kind.advice());
+                assert!(failure.to_string().ends_with(&advice), "{failure}");
+                failure
+            }
             ref other => panic!("not one failure of the kind {kind:?}: {other:#?}"),
         }
     }

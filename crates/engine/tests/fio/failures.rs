@@ -1,12 +1,14 @@
 //! Every row of the table of failures, made to happen.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::os::unix::fs::symlink;
 use std::process::Command;
+use std::time::Duration;
 
-use fathom_engine::{Control, Flow, Outcome};
+use fathom_engine::{Control, Outcome, Request};
 use fathom_model::{Event, FailureKind};
-use fathom_testkit::{FaultFs, Op, SmallFs, skip};
+use fathom_testkit::{FaultFs, FaultOp, SmallFs, skip};
 
 use crate::fio::bench::{Bench, pid_of};
 
@@ -35,16 +37,30 @@ fn kill(signal: &str, pid: &str) {
 }
 
 /// Runs until the first sample, then does something to fio, once. An interval may end
-/// before fio has begun.
+/// before fio has begun. A fio that loses a job while it asks for figures waits for ever,
+/// so it is not asked again soon.
 fn strike(bench: &Bench, job: &str, blow: &mut dyn FnMut(u32)) -> crate::fio::bench::Told {
+    strike_within(bench, job, Duration::from_secs(3), blow)
+}
+
+fn strike_within(
+    bench: &Bench,
+    job: &str,
+    interval: Duration,
+    blow: &mut dyn FnMut(u32),
+) -> crate::fio::bench::Told {
     let (mut pid, mut struck) = (None, false);
-    bench.run_with(&bench.request(job), &Control::default(), &mut |event| {
+    let request = Request {
+        interval,
+        ..bench.request(job)
+    };
+    bench.run_with(&request, &Control::default(), &mut |event| {
         pid = pid.or(pid_of(event));
         if let (Event::Sample(_), Some(pid), false) = (event, pid, struck) {
             struck = true;
             blow(pid);
         }
-        Flow::Continue
+        ControlFlow::Continue(())
     })
 }
 
@@ -52,12 +68,28 @@ fn strike(bench: &Bench, job: &str, blow: &mut dyn FnMut(u32)) -> crate::fio::be
 fn a_job_killed_by_a_signal_is_no_success() {
     let bench = Bench::new();
     // The victim is the first child, and alive until then.
-    let job = format!("{TIMED}[victim]\nruntime=600\n[other]\nruntime=1\n");
+    let job = format!("{TIMED}[victim]\nruntime=600\n[other]\nruntime=5\n");
     let told = strike(&bench, &job, &mut |fio| kill("-9", &children(fio)[0]));
     let failure = told.failure(FailureKind::JobKilled);
     assert!(failure.message.contains("signal 9"), "{failure}");
     assert_eq!(failure.subject.as_deref(), Some("victim"), "{failure}");
     assert!(told.results().is_some(), "the other job's figures are kept");
+}
+
+#[test]
+fn a_job_killed_while_fio_asks_it_does_not_keep_the_run_from_ending() {
+    let bench = Bench::new();
+    let job = format!("{TIMED}[victim]\nruntime=600\n[other]\nruntime=1\n");
+    let told = strike_within(&bench, &job, Duration::from_millis(200), &mut |fio| {
+        let victim = &children(fio)[0];
+        kill("-STOP", victim);
+        // fio asks it for the next document and waits for its answer.
+        std::thread::sleep(Duration::from_secs(1));
+        kill("-9", victim);
+    });
+    let failure = told.failure(FailureKind::JobKilled);
+    assert!(failure.message.contains("signal 9"), "{failure}");
+    assert!(told.samples().count() > 0);
 }
 
 #[test]
@@ -119,7 +151,9 @@ fn a_job_file_that_is_not_there_is_named() {
     let bench = Bench::new();
     let mut request = bench.request("");
     request.job_file = bench.path().join("nosuch.fio");
-    let told = bench.run_with(&request, &Control::default(), &mut |_| Flow::Continue);
+    let told = bench.run_with(&request, &Control::default(), &mut |_| {
+        ControlFlow::Continue(())
+    });
     let failure = told.failure(FailureKind::Open);
     assert!(
         failure.subject.as_ref().unwrap().ends_with("nosuch.fio"),
@@ -149,13 +183,12 @@ fn a_missing_size_is_explained() {
 #[test]
 fn a_file_that_may_not_be_created_is_a_failure() {
     let told = Bench::new().run("[a]\nrw=read\nsize=64k\nfilename=nosuch\nallow_file_create=0\n");
-    assert!(
-        told.failures()
-            .iter()
-            .any(|f| f.kind == FailureKind::NoDevice),
-        "{:?}",
-        told.failures()
-    );
+    let failures = told.failures();
+    let no_device = failures.iter().find(|f| f.kind == FailureKind::NoDevice);
+    let said = no_device
+        .unwrap_or_else(|| panic!("{failures:?}"))
+        .to_string();
+    assert!(said.ends_with(FailureKind::NoDevice.advice()), "{said}");
 }
 
 #[test]
@@ -198,7 +231,7 @@ fn an_io_error_ends_the_job_and_names_the_file() {
         Err(reason) => return skip(name, &reason),
     };
     let bench = Bench::new();
-    faulty.fail_once(Op::Write, 5, EIO);
+    faulty.fail_once(FaultOp::Write, 5, EIO);
     let told = bench.run(&job_on(&faulty, ""));
     let failure = told.failure(FailureKind::Io);
     assert_eq!(
@@ -216,7 +249,7 @@ fn errors_that_a_job_goes_on_after_are_counted() {
         Err(reason) => return skip(name, &reason),
     };
     let bench = Bench::new();
-    faulty.fail_from(Op::Write, 5, EIO);
+    faulty.fail_from(FaultOp::Write, 5, EIO);
     let told = bench.run(&job_on(&faulty, "continue_on_error=all\n"));
     assert!(told.failures().is_empty(), "{:?}", told.failures());
     assert_eq!(told.outcome, Outcome::Complete);
@@ -232,12 +265,12 @@ fn an_error_that_a_job_does_not_go_past_fails_it_whatever_it_went_past_before() 
         Err(reason) => return skip(name, &reason),
     };
     let bench = Bench::new();
-    faulty.fail_once(Op::Write, 5, EIO);
+    faulty.fail_once(FaultOp::Write, 5, EIO);
     let told = bench.run(&job_on(&faulty, "continue_on_error=verify\n"));
     assert_eq!(told.failure(FailureKind::Io).errno, Some(EIO));
     faulty.clear();
-    faulty.fail_once(Op::Write, 5, EIO);
-    faulty.fail_from(Op::Write, 9, libc::ENOSPC);
+    faulty.fail_once(FaultOp::Write, 5, EIO);
+    faulty.fail_from(FaultOp::Write, 9, libc::ENOSPC);
     let told = bench.run(&job_on(&faulty, "continue_on_error=all\n"));
     assert_eq!(told.outcome, Outcome::Failed);
     assert_eq!(told.failure(FailureKind::NoSpace).errno, Some(libc::ENOSPC));
@@ -252,7 +285,7 @@ fn errors_that_a_job_is_to_ignore_are_counted_and_no_failure() {
         Err(reason) => return skip(name, &reason),
     };
     let bench = Bench::new();
-    faulty.fail_once(Op::Write, 5, EIO);
+    faulty.fail_once(FaultOp::Write, 5, EIO);
     let ignoring = "continue_on_error=io\nignore_error=5,5\n";
     let told = bench.run(&job_on(&faulty, ignoring));
     assert!(told.failures().is_empty(), "{:?}", told.failures());

@@ -1,10 +1,11 @@
 //! Runs that go well, are stopped, or are asked for their state.
 
+use std::ops::ControlFlow;
 use std::process::Command;
 use std::time::Duration;
 
 use fathom_engine::fio::stream::{OutputFormat, select};
-use fathom_engine::{Control, Flow, Outcome, Request};
+use fathom_engine::{Control, Outcome, Request};
 use fathom_model::{Direction, Event, FailureKind, Histogram};
 
 use crate::fio::bench::Bench;
@@ -93,7 +94,7 @@ fn a_stop_ends_fio_and_keeps_the_figures() {
         if matches!(event, Event::Interval { .. }) && control.stop_requests() == 0 {
             control.stop();
         }
-        Flow::Continue
+        ControlFlow::Continue(())
     });
     assert_eq!(told.outcome, Outcome::Interrupted);
     assert!(told.failures().is_empty(), "{:?}", told.failures());
@@ -113,7 +114,7 @@ fn a_second_stop_kills_forked_jobs_too() {
             control.stop();
             control.stop();
         }
-        Flow::Continue
+        ControlFlow::Continue(())
     });
     assert_eq!(told.outcome, Outcome::Interrupted);
     let job_file = request.job_file.to_str().unwrap();
@@ -133,8 +134,8 @@ fn a_sink_that_is_full_stops_the_run() {
     let bench = Bench::new();
     let request = bench.request(&format!("{TIMED}runtime=60\n[a]\nrw=randread\n"));
     let told = bench.run_with(&request, &Control::default(), &mut |event| match event {
-        Event::Interval { .. } => Flow::Stop,
-        _ => Flow::Continue,
+        Event::Interval { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
     });
     assert_eq!(told.outcome, Outcome::Interrupted);
 }
@@ -145,7 +146,9 @@ fn a_time_limit_stops_the_run_and_says_so() {
     let mut request = bench.request(&format!("{TIMED}runtime=600\n[a]\nrw=randread\n"));
     // Time enough for fio to begin.
     request.deadline = Some(Duration::from_secs(5));
-    let told = bench.run_with(&request, &Control::default(), &mut |_| Flow::Continue);
+    let told = bench.run_with(&request, &Control::default(), &mut |_| {
+        ControlFlow::Continue(())
+    });
     told.failure(FailureKind::TimeLimit);
     assert!(told.results().is_some());
 }
@@ -195,8 +198,12 @@ fn endless(bench: &Bench) -> Request {
     request
 }
 
-fn stop_if(enough: bool) -> Flow {
-    if enough { Flow::Stop } else { Flow::Continue }
+fn stop_if(enough: bool) -> ControlFlow<()> {
+    if enough {
+        ControlFlow::Break(())
+    } else {
+        ControlFlow::Continue(())
+    }
 }
 
 #[test]

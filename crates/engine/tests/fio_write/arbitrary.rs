@@ -1,6 +1,6 @@
 //! Results of every kind: nothing panics, and JSON stays JSON.
 
-use fathom_engine::fio::write::{Facts, JobFacts, OutputFormat, render};
+use fathom_engine::fio::write::{FormatFacts, JobFacts, OutputFormat, render};
 use fathom_engine::fio::{import, json};
 use fathom_model::result::{CpuUse, LatencyTarget, PriorityResult, Spread};
 use fathom_model::{DirectionResult, DiskUse, Histogram, JobResult, Latency, Results};
@@ -182,7 +182,7 @@ proptest! {
         percent in decimal(),
     ) {
         let job = JobFacts { submit_percent: [percent; 7], iodepth: 1, ..JobFacts::default() };
-        let facts = Facts { terse_version, jobs: vec![job], ..Facts::default() };
+        let facts = FormatFacts { terse_version, jobs: vec![job], ..FormatFacts::default() };
         for format in [OutputFormat::Json, OutputFormat::JsonPlus] {
             let text = render(&results, &facts, format);
             prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());

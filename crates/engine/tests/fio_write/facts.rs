@@ -1,6 +1,6 @@
 //! What an engine knows of its own run, taken from fio's document.
 
-use fathom_engine::fio::write::{Facts, JobFacts, LatencyClasses};
+use fathom_engine::fio::write::{FormatFacts, JobFacts, LatencyClasses};
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ const CLASSES: [&str; 12] = [
 ];
 
 /// The facts of a document of fio in `time_zone`.
-pub fn of(text: &str, time_zone: TimeZone) -> Facts {
+pub fn of(text: &str, time_zone: TimeZone) -> FormatFacts {
     let document: Value = serde_json::from_str(text).unwrap();
     let mut options = options_in(text, "job options").into_iter();
     let jobs = document["jobs"]
@@ -34,11 +34,11 @@ pub fn of(text: &str, time_zone: TimeZone) -> Facts {
             ..JobFacts::default()
         });
     let jobs = jobs.collect();
-    Facts {
+    FormatFacts {
         time_zone,
         global_options: options_in(text, "global options").pop().unwrap_or_default(),
         jobs,
-        ..Facts::default()
+        ..FormatFacts::default()
     }
 }
 

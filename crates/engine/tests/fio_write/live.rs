@@ -5,7 +5,9 @@ use std::process::Command;
 
 use fathom_engine::fio::json;
 use fathom_engine::fio::stream::select;
-use fathom_engine::fio::write::{Facts, LatencyClasses, OutputFormat, Section, render, render_all};
+use fathom_engine::fio::write::{
+    FormatFacts, LatencyClasses, OutputFormat, ShownSection, render, render_all,
+};
 use fathom_model::{JobResult, Results};
 use fathom_testkit::{LoopDevice, skip};
 use jiff::tz::TimeZone;
@@ -40,13 +42,13 @@ fn fio(args: &[&str]) -> Result<String, String> {
 /// fio's text cut by formats, what was read of it, and what was written of that.
 struct Run {
     results: Results,
-    facts: Facts,
+    facts: FormatFacts,
     terse: String,
     normal: String,
 }
 
 impl Run {
-    fn of(output: &str, terse_version: u8, sections: Vec<Section>) -> Self {
+    fn of(output: &str, terse_version: u8, sections: Vec<ShownSection>) -> Self {
         let mut documents = json::scan(output.as_bytes()).documents;
         assert_eq!(documents.len(), 1, "{output}");
         let document = documents.remove(0);
@@ -177,20 +179,26 @@ fn is_same_but_for_rounding(fio: &str, ours: &str) -> bool {
     fio.len() == ours.len() && fio.iter().zip(&ours).all(is_same)
 }
 
-fn section(name: &str, rw: &str, kib: [(u64, u64); 3], ioengine: &str, iodepth: u32) -> Section {
-    Section {
+fn section(
+    name: &str,
+    rw: &str,
+    kib: [(u64, u64); 3],
+    ioengine: &str,
+    iodepth: u32,
+) -> ShownSection {
+    ShownSection {
         name: name.to_owned(),
         rw: rw.to_owned(),
         block_bytes: kib.map(|(min, max)| (min << 10, max << 10)),
         ioengine: ioengine.to_owned(),
         iodepth,
         numjobs: 1,
-        ..Section::default()
+        ..ShownSection::default()
     }
 }
 
 /// Runs fio and compares in the test's name; the file `f` is there already.
-fn compare(test: &str, args: &[&str], terse_version: u8, sections: Vec<Section>) {
+fn compare(test: &str, args: &[&str], terse_version: u8, sections: Vec<ShownSection>) {
     let version = format!("--terse-version={terse_version}");
     let has_file = args.iter().any(|arg| arg.starts_with("--filename="));
     let file: &[&str] = if has_file { &[] } else { &["--filename=f"] };

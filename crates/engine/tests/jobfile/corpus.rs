@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use fathom_engine::jobfile::{Checked, JobFile, Severity, cmdline, table::table};
+use fathom_engine::jobfile::{CheckedJobFile, JobFile, Severity, cmdline, table::table};
 use fathom_model::{JobOption, JobSpec};
 
 use crate::jobfile::fio;
@@ -27,7 +27,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-fn read(path: &Path) -> Checked {
+fn read(path: &Path) -> CheckedJobFile {
     JobFile::read(path, &fio::variable).unwrap()
 }
 

@@ -102,7 +102,7 @@ proptest! {
             let _ = value::triple(&text, |part| value::size(part, base));
             let _ = value::range(&text, |part| value::size(part, base));
         }
-        let _ = value::time_us(&text, value::TimeUnit::Seconds);
+        let _ = value::time_us(&text, value::BareTimeUnit::Seconds);
     }
 
     #[test]

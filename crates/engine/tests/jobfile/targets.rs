@@ -222,7 +222,11 @@ fn fio_makes_its_files_where_the_targets_are() {
             let covered = targets
                 .iter()
                 .any(|target| file == target || file.parent() == Some(target));
-            assert!(covered, "{text}: {} is none of {targets:?}", file.display());
+            assert!(
+                covered,
+                "{text}: {} is not one of {targets:?}",
+                file.display()
+            );
         }
         assert_eq!(made.is_empty(), targets.is_empty(), "{text}: {made:?}");
     }

@@ -1,6 +1,6 @@
 //! Numbers against what fio says it understood.
 
-use fathom_engine::jobfile::value::{self, Amount, Base, TimeUnit};
+use fathom_engine::jobfile::value::{self, Amount, BareTimeUnit, Base};
 
 use crate::jobfile::fio;
 
@@ -52,8 +52,8 @@ fn sizes_are_those_of_fio() {
 #[test]
 fn times_are_those_of_fio() {
     for (option, bare) in [
-        ("runtime", TimeUnit::Seconds),
-        ("latency_window", TimeUnit::Micros),
+        ("runtime", BareTimeUnit::Seconds),
+        ("latency_window", BareTimeUnit::Micros),
     ] {
         let Some(theirs) = understood("times_are_those_of_fio", option, &TIMES, "") else {
             return;
@@ -100,9 +100,12 @@ fn what_fio_misreads_is_refused() {
         "1w",
         "9999999999999999d",
     ] {
-        assert!(value::time_us(text, TimeUnit::Seconds).is_err(), "{text}");
+        assert!(
+            value::time_us(text, BareTimeUnit::Seconds).is_err(),
+            "{text}"
+        );
     }
-    let sec = value::time_us("10sec", TimeUnit::Seconds).unwrap_err();
+    let sec = value::time_us("10sec", BareTimeUnit::Seconds).unwrap_err();
     assert_eq!(sec.suggestion.as_deref(), Some("10s"));
 }
 

@@ -2,7 +2,7 @@
 
 use fathom_engine::Outcome;
 use fathom_model::FailureKind;
-use fathom_testkit::{FaultFs, LoopDevice, Op, SmallFs, skip};
+use fathom_testkit::{FaultFs, FaultOp, LoopDevice, SmallFs, skip};
 
 use crate::native::{Seen, folder, try_run};
 
@@ -87,7 +87,7 @@ fn an_io_error_ends_the_job_or_is_gone_past() {
     for engine in ["psync", "io_uring", "libaio", "posixaio"] {
         std::fs::write(faultfs.path().join("f"), vec![1u8; 1 << 20]).unwrap();
         let job = format!("[a]\nioengine={engine}\nrw=randwrite\nbs=4k\nfilename=f\nsize=1m\n");
-        faultfs.fail_once(Op::Write, 10, libc::EIO);
+        faultfs.fail_once(FaultOp::Write, 10, libc::EIO);
         let mut seen = Seen::default();
         assert_eq!(
             try_run(faultfs.path(), &job, &mut seen).unwrap(),
@@ -99,7 +99,7 @@ fn an_io_error_ends_the_job_or_is_gone_past() {
             (FailureKind::Io, Some(libc::EIO))
         );
         faultfs.clear();
-        faultfs.fail_once(Op::Write, 10, libc::EIO);
+        faultfs.fail_once(FaultOp::Write, 10, libc::EIO);
         let mut seen = Seen::default();
         let text = format!("{job}continue_on_error=io\n");
         assert_eq!(
@@ -140,7 +140,7 @@ fn continue_on_error_goes_past_the_errors_that_fio_goes_past() {
             Outcome::Failed,
         ),
     ] {
-        faultfs.fail_once(Op::Write, 3, errno);
+        faultfs.fail_once(FaultOp::Write, 3, errno);
         let text = format!("[a]\nrw=write\nbs=4k\nfilename=f\nsize=64k\nfallocate=none\n{options}");
         let mut seen = Seen::default();
         let came = try_run(faultfs.path(), &text, &mut seen).unwrap();

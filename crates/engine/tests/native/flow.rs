@@ -1,8 +1,9 @@
 //! Order, time, samples, stops.
 
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use fathom_engine::{Engine, Flow, Outcome, Sink};
+use fathom_engine::{Engine, Outcome, Sink};
 use fathom_model::{Direction, Event, Sample};
 use fathom_testkit::{FaultFs, skip};
 
@@ -254,7 +255,7 @@ struct Stalling<'f> {
 }
 
 impl Sink for Stalling<'_> {
-    fn event(&mut self, event: Event) -> Flow {
+    fn event(&mut self, event: Event) -> ControlFlow<()> {
         let is_silent = matches!(&event, Event::Sample(sample) if sample.ios == 0);
         if is_silent && self.faultfs.held() > 0 {
             self.silent.push(Instant::now());

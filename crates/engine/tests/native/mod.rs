@@ -8,11 +8,12 @@ mod flow;
 mod options;
 mod verify;
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_engine::native::Native;
-use fathom_engine::{Control, Engine, EngineError, Flow, Outcome, Request, Sink};
+use fathom_engine::{Control, Engine, EngineError, Outcome, Request, Sink};
 use fathom_model::{DirectionResult, Event, Failure, Results};
 
 /// Everything a run said.
@@ -28,7 +29,7 @@ pub(crate) struct Seen {
 }
 
 impl Sink for Seen {
-    fn event(&mut self, event: Event) -> Flow {
+    fn event(&mut self, event: Event) -> ControlFlow<()> {
         self.events.push(event);
         let count = |is: fn(&Event) -> bool| self.events.iter().filter(|e| is(e)).count();
         let samples = count(|event| matches!(event, Event::Sample(_)));
@@ -46,7 +47,7 @@ impl Sink for Seen {
             self.control.stop();
             self.control.stop();
         }
-        Flow::Continue
+        ControlFlow::Continue(())
     }
 }
 

@@ -247,7 +247,7 @@ fn failed_writes_are_not_read_back() {
         Err(reason) => return skip("failed_writes_are_not_read_back", &reason),
     };
     fs::write(faultfs.path().join("f"), vec![1u8; 1 << 20]).unwrap();
-    faultfs.fail_once(fathom_testkit::Op::Write, 10, libc::EIO);
+    faultfs.fail_once(fathom_testkit::FaultOp::Write, 10, libc::EIO);
     let text = "[j]\nfilename=f\nsize=1m\nbs=4k\nrw=randwrite\ndirect=1\nverify=crc32c\ncontinue_on_error=io\n";
     let seen = run(faultfs.path(), text);
     assert_eq!(

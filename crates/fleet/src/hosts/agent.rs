@@ -12,12 +12,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fathom_device::threads::{self, NoThread};
-use fathom_engine::{Control, Lead};
+use fathom_engine::{Control, StepBarrier};
 use fathom_model::{Event, RunStatus};
 use fathom_record::Entries;
 
-use super::wire::{SILENCE, Say, now_ms};
-use crate::ssh::carry::{Wire, read_files};
+use super::file_parts::read_files;
+use super::wire::{SILENCE, Say, Wire, now_ms};
 
 /// Passes a line on to the driving side.
 pub type Send = Arc<dyn Fn(&Wire) + std::marker::Send + Sync>;
@@ -31,7 +31,7 @@ const END_WAIT: Duration = Duration::from_secs(45);
 const TICK: Duration = Duration::from_millis(20);
 
 /// The line to the driving side.
-pub struct Line {
+pub struct DriverLine {
     control: Control,
     send: Send,
     jobs: Mutex<Receiver<Say>>,
@@ -49,13 +49,13 @@ struct Recorded {
     given: BTreeSet<PathBuf>,
 }
 
-impl fmt::Debug for Line {
+impl fmt::Debug for DriverLine {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.debug_struct("Line").finish_non_exhaustive()
     }
 }
 
-impl Line {
+impl DriverLine {
     /// Listens on `input`. Its end asks `control` to stop, and so does silence;
     /// when stopping takes too long after that, `kill` is called.
     pub fn open(
@@ -156,7 +156,7 @@ impl Line {
         };
         let given = &recorded.given;
         let is_new = |name: &Path| {
-            let is_log = name == Path::new(fathom_record::EVENTS);
+            let is_log = fathom_record::is_log(name);
             let hidden = name.to_string_lossy().starts_with('.');
             !(is_log || hidden || given.contains(name))
         };
@@ -207,7 +207,7 @@ impl Line {
     }
 }
 
-impl Lead for Line {
+impl StepBarrier for DriverLine {
     fn record(&self, dir: &Path) {
         if let Ok(entries) = Entries::open(dir) {
             let header = Box::new(entries.header);
@@ -252,11 +252,11 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    fn line(input: std::io::PipeReader) -> (Line, Control, Receiver<Wire>) {
+    fn line(input: std::io::PipeReader) -> (DriverLine, Control, Receiver<Wire>) {
         let (sender, told) = mpsc::channel();
         let send = one_at_a_time(move |wire: &Wire| drop(sender.send(wire.clone())));
         let control = Control::default();
-        let line = Line::open(input, control.clone(), send, || {}).unwrap();
+        let line = DriverLine::open(input, control.clone(), send, || {}).unwrap();
         (line, control, told)
     }
 

@@ -6,10 +6,10 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fathom_engine::bounded::{Bounded, LEFT_OUT};
+use fathom_engine::bounded::{Bounded, BoundedFiles, LEFT_OUT};
 use fathom_model::Event;
 
-use crate::ssh::carry::Wire;
+use super::wire::Wire;
 
 /// Most jobs of a step; fio itself takes 4096 unless it is told otherwise.
 const JOBS_MAX: usize = 1 << 16;
@@ -25,9 +25,6 @@ const RECORD_BYTES_MAX: usize = 256 << 10;
 /// Bytes of results that are allowed at once, and for each job and interval.
 const RESULTS_BYTES: u64 = 256 << 20;
 const RESULTS_BYTES_PER_JOB: u64 = 256 << 10;
-/// Files up to this are always taken; more only while so much stays free.
-const FILES_BYTES: u64 = 64 << 20;
-const FREE_BYTES_MIN: u64 = 1 << 30;
 
 /// Whether something is taken.
 #[derive(Debug, PartialEq, Eq)]
@@ -54,7 +51,7 @@ pub struct Allowance {
     samples: u64,
     others: u64,
     results_bytes: u64,
-    files_bytes: u64,
+    files: BoundedFiles,
 }
 
 impl Allowance {
@@ -72,7 +69,7 @@ impl Allowance {
             samples: 0,
             others: 0,
             results_bytes: 0,
-            files_bytes: 0,
+            files: BoundedFiles::default(),
         }
     }
 
@@ -175,25 +172,7 @@ impl Allowance {
     /// # Errors
     /// When the disk would be full by it.
     pub fn file(&mut self, path: &Path, bytes: usize) -> io::Result<()> {
-        self.files_bytes = self.files_bytes.saturating_add(bytes as u64);
-        if self.files_bytes <= FILES_BYTES {
-            return Ok(());
-        }
-        let there = path.ancestors().find(|folder| folder.is_dir());
-        // Where nothing can be told, the write will.
-        let Some(found) = there.and_then(|there| rustix::fs::statvfs(there).ok()) else {
-            return Ok(());
-        };
-        let free = found.f_bavail.saturating_mul(found.f_frsize);
-        if free.saturating_sub(bytes as u64) >= FREE_BYTES_MIN {
-            return Ok(());
-        }
-        let what = format!(
-            "it has sent {} MiB of files, and less than {} MiB would stay free here",
-            self.files_bytes >> 20,
-            FREE_BYTES_MIN >> 20
-        );
-        Err(io::Error::new(io::ErrorKind::StorageFull, what))
+        self.files.take(path, bytes)
     }
 }
 

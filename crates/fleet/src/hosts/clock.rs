@@ -9,12 +9,12 @@ pub const ROUND_TRIPS: u32 = 8;
 /// synchronization, Distributed Computing 3, 1989). The answer was given
 /// somewhere within the round trip; the shortest one says most.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Estimate {
+pub struct ClockEstimate {
     best: Option<(f64, f64)>,
     n: u32,
 }
 
-impl Estimate {
+impl ClockEstimate {
     /// Adds a question asked at `asked_ms` and answered at `back_ms`, both by
     /// this machine's clock, with the other's time `theirs_ms`.
     pub fn add(&mut self, asked_ms: f64, theirs_ms: f64, back_ms: f64) {
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn the_shortest_round_trip_decides_and_its_error_holds() {
-        let mut estimate = Estimate::default();
+        let mut estimate = ClockEstimate::default();
         // The other clock is 1000 ms ahead; the ways there and back are unequal.
         for (there, back) in [(40.0, 10.0), (3.0, 1.0), (8.0, 90.0)] {
             let asked = 5000.0;

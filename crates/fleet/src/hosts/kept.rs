@@ -7,10 +7,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use fathom_model::{Event, RunStatus};
-use fathom_record::{EVENTS, Entries, Header, RecordError, Writer};
+use fathom_record::{Chain, EVENTS, Entries, Header, RecordError, VERSION, Writer, is_log};
 
+use super::file_parts::{plain, read_files, write_part};
 use super::wire::{RUNS, Say, now_ms};
-use crate::ssh::carry::{plain, read_files, write_part};
 
 /// Folder of these records in the record of all.
 pub const FOLDER: &str = "hosts";
@@ -57,14 +57,14 @@ pub fn key_of(id: &str, repetition: u32) -> String {
 
 /// A machine's own record.
 #[derive(Debug)]
-pub struct Kept {
+pub struct HostRecord {
     dir: PathBuf,
     writer: Option<Writer>,
     /// Where in the time of the whole run its step has begun, ms.
     offset_ms: u64,
 }
 
-impl Kept {
+impl HostRecord {
     /// Of a machine, in the record of all.
     #[must_use]
     pub fn new(record: &Path, label: &str) -> Self {
@@ -123,7 +123,7 @@ impl Kept {
     /// When it cannot be kept.
     pub fn file(&self, path: &str, text: &str, more: bool) -> io::Result<()> {
         match plain(path) {
-            Some(name) if name != Path::new(EVENTS) => write_part(&self.dir.join(name), text, more),
+            Some(name) if !is_log(&name) => write_part(&self.dir.join(name), text, more),
             _ => Ok(()),
         }
     }
@@ -162,16 +162,24 @@ impl Kept {
             let text = line.map_err(|e| failed(&self.dir.join(EVENTS), e.into()))?;
             Ok::<_, RecordError>(text + "\n")
         };
+        // A log of its own, whatever the files of this one are.
+        let mut chain = Chain::default();
+        let mut sealed = |text: String| {
+            let mut lines = text.into_bytes();
+            chain.seal(&mut lines);
+            String::from_utf8_lossy(&lines).into_owned()
+        };
+        entries.header.version = VERSION;
         say(Say::File {
             path: log.clone(),
-            text: line(serde_json::to_string(&entries.header))?,
+            text: sealed(line(serde_json::to_string(&entries.header))?),
             more: false,
         });
         let mut left_out = false;
         let mut text = String::new();
         for entry in &mut entries {
             let entry = entry?;
-            // That it began stays: it says that the step before has ended.
+            // That it began stays: it is known there, and not done.
             let begins = matches!(entry.event, Event::Step { .. });
             match &entry.event {
                 event @ Event::Step { .. } => {
@@ -187,7 +195,7 @@ impl Kept {
                 text += &line(serde_json::to_string(&entry))?;
             }
             if text.len() > PART_BYTES {
-                let (path, text) = (log.clone(), std::mem::take(&mut text));
+                let (path, text) = (log.clone(), sealed(std::mem::take(&mut text)));
                 say(Say::File {
                     path,
                     text,
@@ -195,11 +203,11 @@ impl Kept {
                 });
             }
         }
-        let (path, more) = (log, true);
+        let (path, text, more) = (log, sealed(text), true);
         say(Say::File { path, text, more });
         let wanted = |name: &Path| {
             let hidden = name.to_string_lossy().starts_with('.');
-            !(hidden || name == Path::new(EVENTS) || name.starts_with("raw"))
+            !(hidden || is_log(name) || name.starts_with("raw"))
         };
         read_files(&self.dir, &wanted, &mut |path, text, more| {
             let path = format!("{RUNS}/{BACK}/{path}");
@@ -236,7 +244,7 @@ mod tests {
     #[test]
     fn a_machine_gets_its_record_back_without_the_steps_to_be_done_again() {
         let dir = tempfile::tempdir().unwrap();
-        let mut kept = Kept::new(dir.path(), "root@m1");
+        let mut kept = HostRecord::new(dir.path(), "root@m1");
         kept.begin(&Header::new("a", "run")).unwrap();
         let interval = Event::Interval {
             t_ms: 5,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_model::{Event, Failure, Host, Results, Sample};
+use fathom_model::{Event, Failure, Host, Outcome, Results, Sample};
 
 /// So many intervals a machine may be behind before the others go on in the
 /// record without it.
@@ -11,7 +11,7 @@ const BEHIND_MAX: u64 = 3;
 
 /// What one machine has told of the step.
 #[derive(Debug, Default)]
-struct Part {
+struct HostStep {
     jobs: Option<Vec<String>>,
     /// Its intervals that have ended, and the samples of those that were not
     /// told yet.
@@ -39,9 +39,9 @@ pub fn named(label: &str, failure: Failure) -> Failure {
 
 /// What machines remark, each sentence once.
 #[derive(Debug, Default)]
-pub struct Notes(Vec<(String, Vec<usize>)>);
+pub struct HostNotes(Vec<(String, Vec<usize>)>);
 
-impl Notes {
+impl HostNotes {
     /// A machine says it.
     pub fn add(&mut self, place: usize, text: String) {
         match self.0.iter_mut().find(|(note, _)| *note == text) {
@@ -71,30 +71,32 @@ impl Notes {
 
 /// A step in progress.
 #[derive(Debug)]
-pub struct Merge {
+pub struct StepMerge {
     labels: Vec<String>,
-    parts: Vec<Part>,
+    parts: Vec<HostStep>,
     /// Intervals that were told.
     told: u64,
     announced: Vec<Option<Vec<String>>>,
-    notes: Notes,
+    notes: HostNotes,
     engine: Option<Option<String>>,
+    outcome: Outcome,
 }
 
-impl Merge {
+impl StepMerge {
     /// A step of these machines, of which the false ones take no part any more.
     pub fn new(labels: &[String], there: &[bool]) -> Self {
-        let part = |&there: &bool| Part {
+        let part = |&there: &bool| HostStep {
             ended: !there,
-            ..Part::default()
+            ..HostStep::default()
         };
         Self {
             labels: labels.to_vec(),
             parts: there.iter().map(part).collect(),
             told: 0,
             announced: Vec::new(),
-            notes: Notes::default(),
+            notes: HostNotes::default(),
             engine: None,
+            outcome: Outcome::Complete,
         }
     }
 
@@ -162,10 +164,17 @@ impl Merge {
         self.advance()
     }
 
-    /// A machine tells no more of this step.
-    pub fn ended(&mut self, place: usize) -> Vec<Event> {
+    /// A machine tells no more of this step, which has ended so there.
+    pub fn ended(&mut self, place: usize, outcome: Outcome) -> Vec<Event> {
         self.parts[place].ended = true;
+        self.outcome = self.outcome.and(outcome);
         self.advance()
+    }
+
+    /// How the step has ended so far.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        self.outcome
     }
 
     /// Whether all machines have told everything.
@@ -309,8 +318,8 @@ mod tests {
     use super::*;
     use fathom_model::{Direction, FailureKind, JobResult};
 
-    fn merge() -> Merge {
-        Merge::new(&["x".into(), "y".into()], &[true, true])
+    fn merge() -> StepMerge {
+        StepMerge::new(&["x".into(), "y".into()], &[true, true])
     }
 
     fn jobs(names: &[&str]) -> Event {
@@ -385,7 +394,7 @@ mod tests {
             merge.take(1, interval(4000)).is_empty(),
             "its second one was told without it"
         );
-        assert_eq!(merge.ended(1).len(), 7);
+        assert_eq!(merge.ended(1, Outcome::Complete).len(), 7);
     }
 
     #[test]
@@ -401,7 +410,7 @@ mod tests {
             merge.take(place, Event::Note { text: "n".into() });
             let results = Box::new(results);
             merge.take(place, Event::Finished { results });
-            merge.ended(place);
+            merge.ended(place, Outcome::Complete);
         }
         merge.notes.add(1, "only y".into());
         let host = |name: &str| Host {

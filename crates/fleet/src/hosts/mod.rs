@@ -2,12 +2,11 @@
 //! begin every step at one moment, and what they tell becomes one record.
 //!
 //! - [`run`](fn@run), [`steps`]: the side that drives; [`agent`]: the side that is driven
-//! - [`machine`]: the ways to the machines
+//! - [`machine`]: what the ways to the machines, over ssh or into a pod, have in common
 //! - [`wire`]: what the one says to the other; [`clock`]: how their clocks stand
 //! - `merge`: one record of what all tell; [`kept`]: the record of each
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -15,29 +14,30 @@ use std::time::{Duration, Instant};
 
 use fathom_device::threads;
 use fathom_engine::{Control, open_files};
-use fathom_model::{Event, Failure, FailureKind, RunStatus};
+use fathom_model::{Event, Exit, Failure, FailureKind, Outcome, RunStatus};
 use fathom_record::{RecordError, Writer};
 
 use crate::local::{FleetError, Session as Record};
-use crate::ssh::carry::{Wire, plain, write_part};
 
 pub mod agent;
 pub(crate) mod allowance;
 pub mod clock;
+mod driven_host;
+pub mod file_parts;
 pub mod kept;
 pub mod machine;
 mod merge;
-mod part;
 mod step;
 pub mod wire;
 
 use allowance::Allowed;
-use kept::Kept;
-use machine::{Connection, Lines, Told};
-pub use machine::{Machine, connect};
-use merge::{Merge, Notes, named};
-use part::{Gate, Part, Phase};
-use wire::{ASK_EVERY, SILENCE, Say, Word, now_ms};
+use driven_host::{DrivenHost, HostGate, HostPhase};
+use file_parts::{plain, write_part};
+use kept::HostRecord;
+pub use machine::Machine;
+use machine::{Connection, HostLine, HostLines};
+use merge::{HostNotes, StepMerge, named};
+use wire::{ASK_EVERY, READY_WAIT, SILENCE, Say, Wire, Word, now_ms};
 
 /// How often deadlines and requests to end are looked at; lines wake the loop.
 const TICK: Duration = Duration::from_millis(20);
@@ -47,18 +47,16 @@ const LEAD: Duration = Duration::from_millis(100);
 /// Who has not answered for so long, although it is asked every [`ASK_EVERY`], does
 /// not hear that the run was interrupted either.
 const MUTE: Duration = Duration::from_secs(7);
-/// How long a machine may take from the connection until it could begin. A
-/// program of some 20 MiB over a slow line takes a minute.
-pub(crate) const READY_WAIT: Duration = Duration::from_secs(300);
-
 /// What stands between what happened and what to do about it.
 const TO_DO: &str = "\n  to do: ";
 
 /// What is to run: the same command on each machine.
 #[derive(Debug, Clone, Default)]
-pub struct Job {
+pub struct HostsJob {
     /// Words of its command line behind `fathom`.
     pub args: Vec<Word>,
+    /// The plan that is run, where it is not a command line.
+    pub plan: serde_json::Value,
     /// Files that it reads: where below the folder of the run, and their text.
     pub files: Vec<(String, String)>,
     /// Values of variables that its job files name, of each machine by its name;
@@ -88,7 +86,7 @@ pub struct Job {
 /// When the record cannot be written; the run was stopped then.
 pub fn run(
     machines: Vec<Machine>,
-    job: &Job,
+    job: &HostsJob,
     writer: Writer,
     control: &Control,
     observer: &mut dyn FnMut(&Event),
@@ -125,14 +123,14 @@ pub struct Course<'c, 'o> {
 /// that goes into the record.
 pub fn steps(
     machines: Vec<Machine>,
-    job: &Job,
+    job: &HostsJob,
     course: Course,
     control: &Control,
     watch: &mut dyn FnMut(&Event),
 ) -> RunStatus {
     // Each takes a few, and so do the outputs that come from it.
     open_files::raise();
-    let mut drive = Drive {
+    let mut drive = HostsRun {
         job,
         course,
         control,
@@ -141,7 +139,7 @@ pub fn steps(
         has_begun: false,
         step_began_ms: 0.0,
         merge: None,
-        notes: Notes::default(),
+        notes: HostNotes::default(),
         failed: false,
         too_few: false,
         stopped: None,
@@ -154,19 +152,19 @@ pub fn steps(
     drive.conclude()
 }
 
-struct Drive<'r, 'o> {
-    job: &'r Job,
+struct HostsRun<'r, 'o> {
+    job: &'r HostsJob,
     course: Course<'r, 'o>,
     control: &'r Control,
     watch: &'r mut dyn FnMut(&Event),
-    parts: Vec<Part>,
+    parts: Vec<DrivenHost>,
     /// Whether all were ready, and told to begin.
     has_begun: bool,
     /// When the step in progress began, by this machine's clock, ms since 1970.
     step_began_ms: f64,
-    merge: Option<Merge>,
+    merge: Option<StepMerge>,
     /// What was remarked outside of steps.
-    notes: Notes,
+    notes: HostNotes,
     failed: bool,
     too_few: bool,
     stopped: Option<Instant>,
@@ -174,22 +172,22 @@ struct Drive<'r, 'o> {
     leaving: Vec<thread::JoinHandle<()>>,
 }
 
-impl Drive<'_, '_> {
+impl HostsRun<'_, '_> {
     /// Starts the agent on every machine that can be reached.
-    fn send_out(&mut self, machines: Vec<Machine>) -> Receiver<Told> {
+    fn send_out(&mut self, machines: Vec<Machine>) -> Receiver<HostLine> {
         let (to, lines) = mpsc::sync_channel(256);
         let interval = self.job.interval;
-        let part = |machine| Part::new(machine, interval);
+        let part = |machine| DrivenHost::new(machine, interval);
         self.parts = machines.iter().map(part).collect();
         if self.job.own_records {
             let dir = self.course.record.writer().dir();
             for part in &mut self.parts {
-                part.kept = Some(Kept::new(dir, &part.label));
+                part.kept = Some(HostRecord::new(dir, &part.label));
             }
         }
         for (place, machine) in machines.into_iter().enumerate() {
             let to = to.clone();
-            match (machine.begin)(Lines { place, to }) {
+            match (machine.begin)(HostLines { place, to }) {
                 Ok(far) => self.call(place, far),
                 Err(error) => self.lose(place, FailureKind::Unreachable, error),
             }
@@ -211,6 +209,8 @@ impl Drive<'_, '_> {
         let given = kept.map(|kept| kept.give_back(&self.job.again, &mut |say| far.say(&say)));
         let variables = self.job.variables.get(&part.label).cloned();
         far.say(&Say::Job {
+            host: part.label.clone(),
+            plan: self.job.plan.clone(),
             args: self.job.args.clone(),
             variables: variables.unwrap_or_default(),
         });
@@ -221,8 +221,8 @@ impl Drive<'_, '_> {
         }
     }
 
-    fn watch(&mut self, lines: &Receiver<Told>) {
-        while self.parts.iter().any(|part| part.phase != Phase::Over) {
+    fn watch(&mut self, lines: &Receiver<HostLine>) {
+        while self.parts.iter().any(|part| part.phase != HostPhase::Over) {
             match lines.recv_timeout(TICK) {
                 Ok((place, Some(line))) => self.line(place, &line),
                 Ok((place, None)) => self.end_of(place),
@@ -247,7 +247,7 @@ impl Drive<'_, '_> {
     fn line(&mut self, place: usize, line: &str) {
         let part = &mut self.parts[place];
         // Who was lost or has ended has no more part in the run.
-        if part.phase == Phase::Over {
+        if part.phase == HostPhase::Over {
             return;
         }
         let Ok(wire) = serde_json::from_str::<Wire>(line) else {
@@ -295,8 +295,12 @@ impl Drive<'_, '_> {
                 let what = "Fathom does not run there: it is another kind of machine, or its temporary folder ($TMPDIR, else /tmp) is full or forbids to run programs\n  to do: free it, or leave this host out (--min-hosts)";
                 self.lose(place, FailureKind::Other, what.to_owned());
             }
-            Wire::Refused { message, .. } => {
-                self.lose(place, FailureKind::Other, message);
+            Wire::Refused { exit, message } => {
+                let kind = match Exit::from_code(exit) {
+                    Some(Exit::Refused) => FailureKind::Refused,
+                    _ => FailureKind::Other,
+                };
+                self.lose(place, kind, message);
             }
         }
     }
@@ -307,8 +311,9 @@ impl Drive<'_, '_> {
         if self.job.allow_same_host || self.has_begun || self.parts[place].identity.is_some() {
             return;
         }
-        let is_same =
-            |part: &Part| part.phase != Phase::Over && part.identity.as_ref() == Some(&identity);
+        let is_same = |part: &DrivenHost| {
+            part.phase != HostPhase::Over && part.identity.as_ref() == Some(&identity)
+        };
         let same = self.parts.iter().position(is_same);
         self.parts[place].identity = Some(identity);
         if let Some(other) = same {
@@ -323,16 +328,17 @@ impl Drive<'_, '_> {
 
     /// A machine waits for the word.
     fn gate(&mut self, place: usize, step: u32) {
-        self.ended(place);
+        // What has said nothing of its end has none.
+        self.ended(place, Outcome::Interrupted);
         let gate = match step {
-            0 => Some(Gate::Begin),
+            0 => Some(HostGate::Begin),
             _ => self.place_of(step, self.parts[place].step.as_ref()),
         };
         let Some(gate) = gate else {
-            let what = "it wants to run a step that is none of this run's".to_owned();
+            let what = "it wants to run a step that is not part of this run".to_owned();
             return self.lose(place, FailureKind::Other, what);
         };
-        self.parts[place].phase = Phase::AtGate(gate);
+        self.parts[place].phase = HostPhase::AtGate(gate);
         if self.has_begun {
             return;
         }
@@ -346,12 +352,13 @@ impl Drive<'_, '_> {
     }
 
     fn happened(&mut self, place: usize, event: Event) {
-        // What belongs to no step comes after the step before.
-        if matches!(
-            event,
-            Event::Step { .. } | Event::Stage { .. } | Event::Skipped { .. } | Event::Ended { .. }
-        ) {
-            self.ended(place);
+        match &event {
+            Event::StepEnded { outcome } => self.ended(place, *outcome),
+            Event::Ended { .. } => self.ended(place, Outcome::Interrupted),
+            _ => {}
+        }
+        if matches!(&event, Event::Failure(failure) if failure.kind == FailureKind::Refused) {
+            self.control.refuse();
         }
         let t_ms = self.elapsed_ms();
         let part = &mut self.parts[place];
@@ -368,10 +375,11 @@ impl Drive<'_, '_> {
         match event {
             Event::Ended { status } => {
                 part.status = Some(status);
-                part.phase = Phase::Over;
+                part.phase = HostPhase::Over;
                 self.failed |= status == RunStatus::Failed;
             }
             Event::Step { .. } => part.step = Some(event),
+            Event::StepEnded { .. } => {}
             Event::Skipped { point, reason } => self.left_out(place, &point, reason),
             Event::EngineStarted { ref version, .. } => {
                 part.host.engine_version.clone_from(version);
@@ -408,7 +416,7 @@ impl Drive<'_, '_> {
     /// The connection of a machine has ended.
     fn end_of(&mut self, place: usize) {
         let part = &mut self.parts[place];
-        if part.phase == Phase::Over {
+        if part.phase == HostPhase::Over {
             return;
         }
         let code = part.far.as_mut().and_then(|far| far.finish());
@@ -424,10 +432,10 @@ impl Drive<'_, '_> {
 
     fn lose(&mut self, place: usize, kind: FailureKind, what: String) {
         let part = &mut self.parts[place];
-        if part.phase == Phase::Over {
+        if part.phase == HostPhase::Over {
             return;
         }
-        part.phase = Phase::Over;
+        part.phase = HostPhase::Over;
         // Its input ends: whoever is still there ends by itself. Nobody else waits
         // for that.
         let far = part.far.take();
@@ -436,6 +444,9 @@ impl Drive<'_, '_> {
             .extend(far.and_then(|far| threads::spawn("give-up", move || far.give_up()).ok()));
         let part = &mut self.parts[place];
         if self.stopped.is_none() {
+            if matches!(kind, FailureKind::Refused | FailureKind::SameHost) {
+                self.control.refuse();
+            }
             let (what, advice) = match what.split_once(TO_DO) {
                 Some((what, advice)) => (what.to_owned(), Some(advice.to_owned())),
                 None => (what, None),
@@ -445,8 +456,8 @@ impl Drive<'_, '_> {
             failure.advice = advice.or_else(|| advice_on(kind).map(str::to_owned));
             self.event(Event::Failure(failure));
         }
-        self.ended(place);
-        let lost = |part: &&Part| part.host.lost.is_some();
+        self.ended(place, Outcome::Failed);
+        let lost = |part: &&DrivenHost| part.host.lost.is_some();
         let left = self.parts.iter().filter(|part| !lost(part)).count();
         self.too_few |= left < self.job.least;
     }
@@ -455,7 +466,7 @@ impl Drive<'_, '_> {
     fn obey(&mut self) {
         let asked = self.control.stop_requests();
         // What keeps others from taking part is told too, before the first step.
-        let all_told = self.has_begun || self.there().all(Part::is_at_gate);
+        let all_told = self.has_begun || self.there().all(DrivenHost::is_at_gate);
         let given_up = (self.too_few && all_told) || !self.course.record.is_recorded();
         if self.stopped.is_none() && (asked > 0 || given_up) {
             self.stopped = Some(Instant::now());
@@ -467,14 +478,14 @@ impl Drive<'_, '_> {
         }
         for place in 0..self.parts.len() {
             let part = &self.parts[place];
-            if part.phase == Phase::Over {
+            if part.phase == HostPhase::Over {
                 continue;
             }
             let quiet = part.heard.elapsed();
             let late = self
                 .stopped
                 .is_some_and(|since| is_late(since.elapsed(), quiet, asked > 0));
-            if part.phase == Phase::Preparing && part.asked_at.is_none() {
+            if part.phase == HostPhase::Preparing && part.asked_at.is_none() {
                 // One that has not begun has nothing to report.
                 if part.began.elapsed() > READY_WAIT || self.stopped.is_some() {
                     let what = format!("it could not begin within {} s", READY_WAIT.as_secs());
@@ -490,7 +501,7 @@ impl Drive<'_, '_> {
     /// Asks for the time: at once until enough is known, then now and again.
     fn ask(&mut self) {
         for part in &mut self.parts {
-            let is_there = matches!(part.phase, Phase::AtGate(_) | Phase::Running);
+            let is_there = matches!(part.phase, HostPhase::AtGate(_) | HostPhase::Running);
             let is_due = match part.asked_at {
                 None => true,
                 Some(at) => {
@@ -506,8 +517,10 @@ impl Drive<'_, '_> {
         }
     }
 
-    fn there(&self) -> impl Iterator<Item = &Part> {
-        self.parts.iter().filter(|part| part.phase != Phase::Over)
+    fn there(&self) -> impl Iterator<Item = &DrivenHost> {
+        self.parts
+            .iter()
+            .filter(|part| part.phase != HostPhase::Over)
     }
 
     fn labels(&self) -> Vec<String> {
@@ -580,7 +593,7 @@ impl Drive<'_, '_> {
             let _ = lost.join();
         }
         let interrupted = self.control.stop_requests() > 0;
-        let cut = |part: &Part| part.status == Some(RunStatus::Interrupted);
+        let cut = |part: &DrivenHost| part.status == Some(RunStatus::Interrupted);
         match () {
             () if interrupted => RunStatus::Interrupted,
             () if self.failed || self.too_few => RunStatus::Failed,
@@ -597,7 +610,9 @@ fn advice_on(kind: FailureKind) -> Option<&'static str> {
         FailureKind::Hung => Some(
             "look whether that host is overloaded, and how fast the line to it is: the program that is sent has some 20 MiB",
         ),
-        FailureKind::Other => Some("mend that on this host, or leave it out (--min-hosts)"),
+        FailureKind::Other | FailureKind::Refused => {
+            Some("mend that on this host, or leave it out (--min-hosts)")
+        }
         _ => None,
     }
 }
@@ -607,15 +622,6 @@ fn below_raw(path: &str) -> Option<PathBuf> {
     let rest = plain(path)?;
     let rest = rest.strip_prefix("raw").ok()?;
     (rest != Path::new("")).then(|| rest.to_owned())
-}
-
-/// Writes a line to a machine.
-pub(crate) fn write_line(to: &mut impl Write, say: &Say) {
-    // Strings and numbers: there is nothing that JSON cannot hold. Who cannot
-    // be written to is found out by its silence.
-    if let Ok(line) = serde_json::to_string(say) {
-        let _ = writeln!(to, "{line}").and_then(|()| to.flush());
-    }
 }
 
 /// Whether a machine that was told so long ago to stop, and has been quiet for so

@@ -1,18 +1,18 @@
 //! The steps of a run: which is next, who takes part, when it begins, what it
 //! brought.
 
-use fathom_model::{Event, Point};
+use fathom_model::{Event, Outcome, Point};
 
+use super::driven_host::{DrivenHost, HostGate, HostPhase};
 use super::kept::{self, key};
-use super::merge::Merge;
-use super::part::{Gate, Part, Phase};
+use super::merge::StepMerge;
 use super::wire::{Say, now_ms};
-use super::{Drive, LEAD};
+use super::{HostsRun, LEAD};
 
-impl Drive<'_, '_> {
+impl HostsRun<'_, '_> {
     /// Which step of the run a machine means. Where all do the same its number
     /// tells; where one leaves some out, its name.
-    pub(super) fn place_of(&self, step: u32, told: Option<&Event>) -> Option<Gate> {
+    pub(super) fn place_of(&self, step: u32, told: Option<&Event>) -> Option<HostGate> {
         let steps = &self.job.steps;
         let key = told.and_then(key);
         let same = (step as usize).checked_sub(1);
@@ -21,7 +21,7 @@ impl Drive<'_, '_> {
             None => *at < steps.len(),
         };
         let by_name = || steps.iter().position(|step| Some(step) == key.as_ref());
-        same.filter(is_it).or_else(by_name).map(Gate::Step)
+        same.filter(is_it).or_else(by_name).map(HostGate::Step)
     }
 
     /// A machine leaves a point out. Where all do it is left out; else it is
@@ -53,8 +53,8 @@ impl Drive<'_, '_> {
         }
     }
 
-    /// A machine has ended its part of the step, if it has one.
-    pub(super) fn ended(&mut self, place: usize) {
+    /// A machine has ended its part of the step so, if it has one.
+    pub(super) fn ended(&mut self, place: usize, outcome: Outcome) {
         let end_ms = now_ms() - self.step_began_ms;
         let part = &mut self.parts[place];
         if !std::mem::take(&mut part.in_step) {
@@ -62,7 +62,7 @@ impl Drive<'_, '_> {
         }
         part.host.end_ms = Some(end_ms);
         let told = match &mut self.merge {
-            Some(merge) => merge.ended(place),
+            Some(merge) => merge.ended(place, outcome),
             None => Vec::new(),
         };
         told.into_iter().for_each(|event| self.event(event));
@@ -72,25 +72,25 @@ impl Drive<'_, '_> {
     /// first of the steps that are waited for.
     pub(super) fn begin_step(&mut self) {
         let is_open = self.merge.is_none() && self.stopped.is_none() && !self.too_few;
-        let ready = |part: &Part| part.is_at_gate() && part.clock.is_known();
+        let ready = |part: &DrivenHost| part.is_at_gate() && part.clock.is_known();
         if !is_open || !self.there().all(ready) {
             return;
         }
-        let Some(first) = self.there().filter_map(Part::gate).min() else {
+        let Some(first) = self.there().filter_map(DrivenHost::gate).min() else {
             return;
         };
         self.has_begun = true;
         let clocks = self.there().filter_map(|part| part.clock.clock());
         let slowest_ms = clocks.map(|clock| clock.error_ms * 4.0).fold(0.0, f64::max);
         let begin_ms = now_ms() + LEAD.as_secs_f64() * 1000.0 + slowest_ms;
-        if let Gate::Step(place) = first {
+        if let HostGate::Step(place) = first {
             self.open_step(place, begin_ms);
         }
         for part in &mut self.parts {
             if part.gate() != Some(first) {
                 continue;
             }
-            part.phase = Phase::Running;
+            part.phase = HostPhase::Running;
             part.in_step = self.merge.is_some();
             if let Some(far) = &part.far {
                 let at_ms = part.clock.there_ms(begin_ms);
@@ -108,7 +108,7 @@ impl Drive<'_, '_> {
         let wait_ms = (begin_ms - now_ms()).max(0.0) as u64;
         let t_ms = self.elapsed_ms() + wait_ms;
         self.course.record.at(t_ms);
-        let at_it = |part: &&Part| part.gate() == Some(Gate::Step(place));
+        let at_it = |part: &&DrivenHost| part.gate() == Some(HostGate::Step(place));
         let told = self.parts.iter().find(at_it).and_then(|p| p.step.clone());
         let (name, point) = match told {
             Some(Event::Step { name, point, .. }) => (name, point),
@@ -120,9 +120,9 @@ impl Drive<'_, '_> {
             name,
             point,
         });
-        let takes_part = |part: &Part| part.gate() == Some(Gate::Step(place));
+        let takes_part = |part: &DrivenHost| part.gate() == Some(HostGate::Step(place));
         let there: Vec<bool> = self.parts.iter().map(takes_part).collect();
-        self.merge = Some(Merge::new(&self.labels(), &there));
+        self.merge = Some(StepMerge::new(&self.labels(), &there));
         for (part, there) in self.parts.iter_mut().zip(there) {
             (part.host.start_ms, part.host.end_ms) = (None, None);
             if let (Some(kept), true) = (&mut part.kept, there) {
@@ -133,7 +133,7 @@ impl Drive<'_, '_> {
 
     /// Writes what a step brought once all machines have ended it.
     pub(super) fn end_step(&mut self) {
-        if !self.merge.as_ref().is_some_and(Merge::is_over) {
+        if !self.merge.as_ref().is_some_and(StepMerge::is_over) {
             return;
         }
         let Some(merge) = self.merge.take() else {
@@ -151,9 +151,10 @@ impl Drive<'_, '_> {
             }
             hosts.push(host);
         }
-        merge
-            .finish(hosts)
-            .into_iter()
-            .for_each(|event| self.event(event));
+        let outcome = merge.outcome();
+        for event in merge.finish(hosts) {
+            self.event(event);
+        }
+        self.course.record.end_step(outcome);
     }
 }

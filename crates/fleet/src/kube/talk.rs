@@ -15,7 +15,7 @@ use tokio::io::{
 use tokio::sync::{mpsc as async_mpsc, oneshot};
 
 use super::{ANSWER, Cluster, ended, exit_of, runtime_and_client};
-use crate::hosts::machine::{Connection, Lines, Machine};
+use crate::hosts::machine::{Connection, HostLines, Machine};
 use crate::hosts::wire::Say;
 
 /// How long the agent may take to end after it was asked to.
@@ -123,7 +123,7 @@ async fn talk(
     pods: &Api<Pod>,
     pod: &str,
     argv: &[String],
-    lines: &Lines,
+    lines: &HostLines,
     mut said: Said,
 ) -> Option<i32> {
     let parameters = AttachParams::default()
@@ -172,7 +172,7 @@ async fn talk(
 }
 
 /// Gives every whole line on; one without an end was cut.
-async fn hear(from: Option<impl AsyncRead + Unpin>, lines: &Lines) {
+async fn hear(from: Option<impl AsyncRead + Unpin>, lines: &HostLines) {
     let Some(from) = from else { return };
     let mut from = BufReader::new(from);
     let mut is_wanted = true;

@@ -38,11 +38,15 @@ pub(super) trait Listener {
     fn take(&mut self, from: From, bytes: &[u8]) -> ControlFlow<()>;
     /// How long the client may take; asked again and again.
     fn limit(&self) -> Option<Duration>;
+    /// Whether so many requests to stop end it; asked again and again.
+    fn is_over(&mut self, requests: u8) -> bool {
+        requests > 0
+    }
 }
 
 /// How a client ended.
 #[derive(Debug)]
-pub(super) enum End {
+pub(super) enum ClientEnd {
     /// By itself.
     Exited(ExitStatus),
     /// Somebody asked to stop.
@@ -66,7 +70,7 @@ pub(super) fn run(
     apart: bool,
     stop: &Control,
     listener: &mut dyn Listener,
-) -> io::Result<End> {
+) -> io::Result<ClientEnd> {
     if apart {
         command.process_group(0);
     }
@@ -83,18 +87,18 @@ pub(super) fn run(
             // An older ssh leaves the pipe to its connection: there is no end of it.
             let rest = hear(&mut outputs, Duration::ZERO, listener);
             return Ok(match rest {
-                ControlFlow::Continue(()) => End::Exited(status),
-                ControlFlow::Break(()) => End::TooMuch,
+                ControlFlow::Continue(()) => ClientEnd::Exited(status),
+                ControlFlow::Break(()) => ClientEnd::TooMuch,
             });
         }
-        if stop.stop_requests() > 0 {
-            break End::Stopped;
+        if listener.is_over(stop.stop_requests()) {
+            break ClientEnd::Stopped;
         }
         if let Some(limit) = listener.limit().filter(|limit| started.elapsed() > *limit) {
-            break End::Late(limit);
+            break ClientEnd::Late(limit);
         }
         if hear(&mut outputs, TICK, listener).is_break() {
-            break End::TooMuch;
+            break ClientEnd::TooMuch;
         }
     };
     kill(&mut child, apart);
@@ -198,13 +202,13 @@ pub(super) fn pass_stderr_on(child: &mut Child) -> Result<(), NoThread> {
 
 /// The answer of a script: all of its stdout, or that it was too much.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ScriptAnswer {
     pub stdout: Vec<u8>,
     messages: Messages,
     limit: Duration,
 }
 
-impl Answer {
+impl ScriptAnswer {
     pub fn within(limit: Duration) -> Self {
         Self {
             stdout: Vec::new(),
@@ -214,7 +218,7 @@ impl Answer {
     }
 }
 
-impl Listener for Answer {
+impl Listener for ScriptAnswer {
     fn take(&mut self, from: From, bytes: &[u8]) -> ControlFlow<()> {
         match from {
             From::Stdout if self.stdout.len() + bytes.len() > TEXT_BYTES_MAX => {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use fathom_device::threads;
 use fathom_engine::Control;
 
-use super::{Session, SshError};
+use super::{SshError, SshSession};
 
 /// How many connections are made at a time, in the first round and in those that
 /// try again what was turned away. An sshd begins to turn away at 10 that have
@@ -49,8 +49,8 @@ pub(super) fn is_turned_away(said: &str) -> bool {
 /// Connects to all of them, a bounded number at a time; nobody is asked anything.
 /// Who is turned away is tried again, with fewer at a time.
 #[must_use]
-pub fn open_all(targets: &[String], control: &Control) -> Vec<Result<Session, SshError>> {
-    let mut sessions: Vec<Option<Result<Session, SshError>>> = Vec::new();
+pub fn open_all(targets: &[String], control: &Control) -> Vec<Result<SshSession, SshError>> {
+    let mut sessions: Vec<Option<Result<SshSession, SshError>>> = Vec::new();
     sessions.resize_with(targets.len(), || None);
     for (round, at_a_time) in ROUNDS.into_iter().enumerate() {
         let is_left = |place: &usize| match &sessions[*place] {
@@ -81,7 +81,7 @@ fn open_some(
     places: &[usize],
     at_a_time: usize,
     control: &Control,
-) -> Vec<(usize, Result<Session, SshError>)> {
+) -> Vec<(usize, Result<SshSession, SshError>)> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut opened = Vec::new();
@@ -89,7 +89,7 @@ fn open_some(
             if control.stop_requests() > 0 {
                 break;
             }
-            opened.push((place, Session::open_unattended(&targets[place], control)));
+            opened.push((place, SshSession::open_unattended(&targets[place], control)));
         }
         opened
     };

@@ -4,19 +4,20 @@
 use std::fs;
 use std::io::Read;
 use std::process::Child;
+use std::rc::Rc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use fathom_device::threads::{self, NoThread};
 use fathom_engine::bounded::TEXT_BYTES_MAX;
-use fathom_engine::fio::failures::{End, Evidence, judge};
+use fathom_engine::fio::failures::{Evidence, FioEnd, judge};
 use fathom_engine::fio::{json, raw};
 use fathom_engine::jobfile::{self, JobFile};
 use fathom_engine::{Control, Engine, EngineError, Outcome, Request, Sink};
 use fathom_model::{Event, Failure, FailureKind};
 
 use super::session::{SSH_FAILED, close_stdin};
-use super::{Session, client};
+use super::{SshSession, client};
 
 /// Runs fio in the folder `$1` with the other arguments as its own. Its jobs end
 /// with their connection: a watcher ends fio as soon as stdin closes. It asks
@@ -37,15 +38,15 @@ const OUTPUT_LIMIT_BYTES: u64 = 64 << 20;
 
 /// The fio of another machine.
 #[derive(Debug)]
-pub struct RemoteFio<'s> {
-    session: &'s Session,
+pub struct RemoteFio {
+    session: Rc<SshSession>,
     version: Option<String>,
 }
 
-impl<'s> RemoteFio<'s> {
+impl RemoteFio {
     /// The fio at the other end of `session`; `version` as it says itself.
     #[must_use]
-    pub fn new(session: &'s Session, version: Option<String>) -> Self {
+    pub fn new(session: Rc<SshSession>, version: Option<String>) -> Self {
         Self { session, version }
     }
 
@@ -72,7 +73,7 @@ impl<'s> RemoteFio<'s> {
         // ssh's own status, and no report of fio's: the line was cut.
         if document.is_none() && !stopped && code.is_none_or(|code| code == SSH_FAILED) {
             let lost = self.session.lose().to_string();
-            sink.event(Event::Failure(Failure::new(FailureKind::Other, lost)));
+            let _ = sink.event(Event::Failure(Failure::new(FailureKind::Other, lost)));
             // No later test can reach that machine: the run ends here.
             return Outcome::Interrupted;
         }
@@ -83,7 +84,7 @@ impl<'s> RemoteFio<'s> {
         let messages: Vec<String> = around.into_iter().flat_map(lines).collect();
         let results = document.map(|document| document.results);
         let verdict = judge(&Evidence {
-            end: code.map_or(End::Unknown, End::Exited),
+            end: code.map_or(FioEnd::Unknown, FioEnd::Exited),
             stopped,
             messages: &messages,
             results: results.as_ref(),
@@ -94,15 +95,15 @@ impl<'s> RemoteFio<'s> {
         });
         let is_good = verdict.failures.is_empty();
         for text in verdict.notes {
-            sink.event(Event::Note { text });
+            let _ = sink.event(Event::Note { text });
         }
         if !stopped {
             for failure in verdict.failures {
-                sink.event(Event::Failure(failure));
+                let _ = sink.event(Event::Failure(failure));
             }
         }
         if let Some(results) = results {
-            sink.event(Event::Finished {
+            let _ = sink.event(Event::Finished {
                 results: Box::new(results),
             });
         }
@@ -114,7 +115,7 @@ impl<'s> RemoteFio<'s> {
     }
 }
 
-impl Engine for RemoteFio<'_> {
+impl Engine for RemoteFio {
     fn name(&self) -> &'static str {
         "fio"
     }
@@ -136,7 +137,7 @@ impl Engine for RemoteFio<'_> {
             EngineError::Failed(Failure::new(FailureKind::Other, error.to_string()))
         })?;
         let there = ["ssh", self.session.target(), "fio"].map(str::to_owned);
-        sink.event(Event::EngineStarted {
+        let _ = sink.event(Event::EngineStarted {
             engine: self.name().to_owned(),
             version: self.version.clone(),
             argv: there.into_iter().chain(argv).collect(),

@@ -1,21 +1,23 @@
 //! Other machines over the system's own `ssh`: agent, configuration,
 //! known_hosts and jump hosts work as they do for its user.
 //!
-//! - [`Session`]: one authenticated connection, shared by every command;
+//! - [`SshSession`]: one authenticated connection, shared by every command;
 //!   [`open_all`]: many of them
 //! - [`fio`]: an engine that drives the fio of that machine, test by test
-//! - [`carry`]: Fathom sends itself there and streams its record back
+//! - [`mod@self_deploy`]: Fathom sends itself there and streams its record back;
+//!   [`connect`]: to many machines, as [`hosts`](crate::hosts) drives them
 
-pub mod carry;
 pub(crate) mod client;
 mod crowd;
 pub mod fio;
 mod hand_over;
+pub mod self_deploy;
 mod session;
 
 pub use crowd::open_all;
-pub use hand_over::{Errand, hand_over};
-pub use session::{Output, Session};
+pub use hand_over::{Errand, hand_over, run_on};
+pub use self_deploy::connect;
+pub use session::{ScriptOutput, SshSession};
 
 use fathom_device::threads::NoThread;
 use fathom_record::RecordError;

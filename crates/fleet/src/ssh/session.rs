@@ -13,7 +13,7 @@ use fathom_engine::Control;
 use fathom_engine::jobfile::shell_quote;
 
 use super::SshError;
-use super::client::{self, Answer, End, LastWords};
+use super::client::{self, ClientEnd, LastWords, ScriptAnswer};
 use super::crowd::is_turned_away;
 
 /// Folders where fio and system programs stand on hosts whose non-login PATH
@@ -35,7 +35,7 @@ pub(crate) const SSH_FAILED: i32 = 255;
 
 /// What a script on the other side answered.
 #[derive(Debug, Clone)]
-pub struct Output {
+pub struct ScriptOutput {
     /// Exit status; `None` when a signal ended ssh here.
     pub code: Option<i32>,
     /// What it wrote to stdout.
@@ -66,7 +66,7 @@ pub(super) fn bounds(command: &mut Command) {
 
 /// An authenticated connection to one host.
 #[derive(Debug)]
-pub struct Session {
+pub struct SshSession {
     target: String,
     program: Vec<String>,
     /// Private folder of the control socket; short, since a socket's path ends
@@ -77,7 +77,7 @@ pub struct Session {
     stop: Control,
 }
 
-impl Session {
+impl SshSession {
     /// Connects to `target` (what ssh takes: `user@host`, an alias of its
     /// configuration, `ssh://…`). ssh may ask for a password or a new host key
     /// on the terminal. The environment's FATHOM_SSH replaces the command `ssh`
@@ -90,7 +90,7 @@ impl Session {
         let mut command = session.command("exit 0", &[]);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(Stdio::piped());
-        let mut words = Answer::within(ATTENDED_WAIT);
+        let mut words = ScriptAnswer::within(ATTENDED_WAIT);
         // Whom ssh asks must be in the terminal's own process group.
         let apart = !client::has_terminal();
         match session.run(command, apart, &mut words)? {
@@ -101,11 +101,11 @@ impl Session {
         }
     }
 
-    /// As [`Session::open`], but ssh asks nothing: a host key that is not known,
+    /// As [`SshSession::open`], but ssh asks nothing: a host key that is not known,
     /// or a password, is an error.
     ///
     /// # Errors
-    /// As [`Session::open`].
+    /// As [`SshSession::open`].
     pub fn open_unattended(target: &str, stop: &Control) -> Result<Self, SshError> {
         let mut program = ssh();
         let options = [
@@ -161,13 +161,13 @@ impl Session {
         let end = client::run(command, apart, &self.stop, listener);
         let target = self.target.clone();
         match end.map_err(|source| self.no_client(source))? {
-            End::Exited(status) => Ok(status.code()),
-            End::Stopped => Err(SshError::Interrupted { target }),
-            End::Late(limit) => Err(SshError::Late {
+            ClientEnd::Exited(status) => Ok(status.code()),
+            ClientEnd::Stopped => Err(SshError::Interrupted { target }),
+            ClientEnd::Late(limit) => Err(SshError::Late {
                 target,
                 seconds: limit.as_secs(),
             }),
-            End::TooMuch => Err(SshError::TooMuch { target }),
+            ClientEnd::TooMuch => Err(SshError::TooMuch { target }),
         }
     }
 
@@ -201,28 +201,28 @@ impl Session {
     /// # Errors
     /// When the connection is gone, ssh does not start, there is no answer within
     /// [`ANSWER_WAIT`], or one that is longer than any.
-    pub fn output(&self, script: &str, args: &[&str]) -> Result<Output, SshError> {
+    pub fn output(&self, script: &str, args: &[&str]) -> Result<ScriptOutput, SshError> {
         self.output_within(ANSWER_WAIT, script, args)
     }
 
-    /// As [`Session::output`], of what may take so long.
+    /// As [`SshSession::output`], of what may take so long.
     ///
     /// # Errors
-    /// As [`Session::output`].
+    /// As [`SshSession::output`].
     pub fn output_within(
         &self,
         limit: Duration,
         script: &str,
         args: &[&str],
-    ) -> Result<Output, SshError> {
+    ) -> Result<ScriptOutput, SshError> {
         self.refuse_when_lost()?;
-        let mut answer = Answer::within(limit);
+        let mut answer = ScriptAnswer::within(limit);
         let command = client::heard(self.command(script, args));
         let code = self.run(command, true, &mut answer)?;
         if code == Some(SSH_FAILED) {
             return Err(self.lose());
         }
-        Ok(Output {
+        Ok(ScriptOutput {
             code,
             stdout: String::from_utf8_lossy(&answer.stdout).into_owned(),
         })
@@ -232,7 +232,7 @@ impl Session {
     pub(crate) fn attempt(&self, script: &str, args: &[&str]) {
         let command = client::heard(self.command(script, args));
         // What keeps it from running has been told before.
-        let _ = self.run(command, true, &mut Answer::within(ANSWER_WAIT));
+        let _ = self.run(command, true, &mut ScriptAnswer::within(ANSWER_WAIT));
     }
 
     /// Starts a POSIX sh script there, all three of its files piped. The client runs
@@ -286,7 +286,7 @@ impl Session {
         command
     }
 
-    fn command(&self, script: &str, args: &[&str]) -> Command {
+    pub(super) fn command(&self, script: &str, args: &[&str]) -> Command {
         // The login shell there may be any (csh, fish): it only has to read
         // single quotes and start sh.
         let mut line = format!(
@@ -312,7 +312,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for SshSession {
     fn drop(&mut self) {
         if !self.control.path().join("c").exists() {
             return;

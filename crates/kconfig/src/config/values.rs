@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::Config;
 use crate::expr::{Expr, ExprId, Tri};
-use crate::number::{self, Base};
+use crate::number::{self, NumberBase};
 use crate::order::Vertex;
-use crate::tree::{ChoiceId, Kind, NodeId, SymbolId, Tree};
+use crate::tree::{ChoiceId, NodeId, SymbolId, SymbolKind, Tree};
 
 impl Config {
     pub(super) fn compute_all(&mut self) {
@@ -101,7 +101,7 @@ impl Config {
     /// Two string symbols are compared as texts, anything else (a string symbol
     /// with a constant, too) as numbers where both are numbers.
     fn order_of(&self, tree: &Tree, left: SymbolId, right: SymbolId) -> std::cmp::Ordering {
-        let is_text = |id| tree.symbol(id).kind == Kind::String;
+        let is_text = |id| tree.symbol(id).kind == SymbolKind::String;
         if !(is_text(left) && is_text(right)) {
             let number = |id| self.number(tree, id);
             if let (Some(left), Some(right)) = (number(left), number(right)) {
@@ -113,10 +113,10 @@ impl Config {
 
     fn number(&self, tree: &Tree, id: SymbolId) -> Option<i128> {
         let base = match tree.symbol(id).kind {
-            Kind::Bool | Kind::Tristate => return Some(self.tri(id).number()),
-            Kind::Int => Base::Decimal,
-            Kind::Hex => Base::Hex,
-            Kind::String | Kind::Unknown => Base::ByPrefix,
+            SymbolKind::Bool | SymbolKind::Tristate => return Some(self.tri(id).number()),
+            SymbolKind::Int => NumberBase::Decimal,
+            SymbolKind::Hex => NumberBase::Hex,
+            SymbolKind::String | SymbolKind::Unknown => NumberBase::ByPrefix,
         };
         number::parse(self.text(id), base)
     }
@@ -136,9 +136,9 @@ impl Config {
         let symbol = tree.symbol(id);
         let visibility = self.prompts(tree, &symbol.nodes);
         if let Some(choice) = symbol.choice {
-            let is_tristate = symbol.kind == Kind::Tristate;
+            let is_tristate = symbol.kind == SymbolKind::Tristate;
             let mode = self.mode(choice);
-            let in_tristate = tree.choice(choice).kind == Kind::Tristate;
+            let in_tristate = tree.choice(choice).kind == SymbolKind::Tristate;
             // A bool in a choice of tristates is there only while one is picked.
             if in_tristate && !is_tristate && mode != Tri::Y {
                 return Tri::N;
@@ -149,14 +149,14 @@ impl Config {
             }
         }
         match visibility {
-            Tri::M if self.kind(id) != Kind::Tristate => Tri::Y,
+            Tri::M if self.kind(id) != SymbolKind::Tristate => Tri::Y,
             visibility => visibility,
         }
     }
 
     fn find_mode(&self, tree: &Tree, id: ChoiceId) -> (Tri, Tri) {
         let choice = tree.choice(id);
-        let is_tristate = self.choice_kind(id) == Kind::Tristate;
+        let is_tristate = self.choice_kind(id) == SymbolKind::Tristate;
         let promote = |value| {
             if value == Tri::M && !is_tristate {
                 Tri::Y
@@ -208,12 +208,12 @@ impl Config {
     fn find_value(&self, tree: &Tree, id: SymbolId) -> (Tri, String, bool) {
         let symbol = tree.symbol(id);
         match symbol.kind {
-            Kind::Unknown => (Tri::N, symbol.name.clone(), false),
-            Kind::Bool | Kind::Tristate => {
+            SymbolKind::Unknown => (Tri::N, symbol.name.clone(), false),
+            SymbolKind::Bool | SymbolKind::Tristate => {
                 let (tri, written) = self.find_tri(tree, id);
                 (tri, tri.as_str().to_owned(), written)
             }
-            Kind::String => {
+            SymbolKind::String => {
                 let state = &self.symbols[id.index()];
                 let visible = self.reach(tree, id) > Tri::N;
                 let user = state.user.as_deref().filter(|_| visible);
@@ -221,7 +221,7 @@ impl Config {
                 let written = (visible || default.is_some()) && !symbol.from_environment;
                 (Tri::N, default.unwrap_or_default().to_owned(), written)
             }
-            Kind::Int | Kind::Hex => {
+            SymbolKind::Int | SymbolKind::Hex => {
                 let (text, written) = self.find_number(tree, id);
                 (Tri::N, text, written)
             }
@@ -292,7 +292,7 @@ impl Config {
             value = value.max(selected);
             written = true;
         }
-        let whole = self.kind(id) == Kind::Bool || self.value(symbol.weak_reverse) == Tri::Y;
+        let whole = self.kind(id) == SymbolKind::Bool || self.value(symbol.weak_reverse) == Tri::Y;
         if value == Tri::M && whole {
             value = Tri::Y;
         }
@@ -315,7 +315,7 @@ impl Config {
 
     fn find_number(&self, tree: &Tree, id: SymbolId) -> (String, bool) {
         let state = &self.symbols[id.index()];
-        let base = base_of(tree.symbol(id).kind).unwrap_or(Base::Decimal);
+        let base = base_of(tree.symbol(id).kind).unwrap_or(NumberBase::Decimal);
         let range = self.range(id);
         let visible = self.reach(tree, id) > Tri::N;
         if let Some(user) = state.user.as_deref().filter(|_| visible) {
@@ -339,10 +339,10 @@ impl Config {
         (text.to_owned(), written)
     }
 }
-fn base_of(kind: Kind) -> Option<Base> {
+fn base_of(kind: SymbolKind) -> Option<NumberBase> {
     match kind {
-        Kind::Int => Some(Base::Decimal),
-        Kind::Hex => Some(Base::Hex),
+        SymbolKind::Int => Some(NumberBase::Decimal),
+        SymbolKind::Hex => Some(NumberBase::Hex),
         _ => None,
     }
 }

@@ -1,14 +1,14 @@
 //! The attributes of an entry: type, prompt, defaults, dependencies, help.
 
-use super::{ATTRIBUTES, Input, Parser, Statement};
+use super::{ATTRIBUTES, OpenSource, Parser, Statement};
 use crate::error::Error;
 use crate::expr::{Arena, Expr};
 use crate::lexer::TokenKind;
-use crate::tree::{Default, Item, Kind, NodeId, Range, Select};
+use crate::tree::{Default, Item, NodeId, Select, SymbolKind, ValueRange};
 
 impl Parser<'_> {
     /// The attributes that follow a statement.
-    pub(super) fn attributes(&mut self, input: &mut Input, node: NodeId) -> Result<(), Error> {
+    pub(super) fn attributes(&mut self, input: &mut OpenSource, node: NodeId) -> Result<(), Error> {
         while let Some(statement) = self.statement(input)? {
             let word = statement.keyword();
             let is_attribute =
@@ -42,7 +42,7 @@ impl Parser<'_> {
 
     fn attribute(
         &mut self,
-        input: &mut Input,
+        input: &mut OpenSource,
         mut s: Statement,
         node: NodeId,
     ) -> Result<(), Error> {
@@ -74,7 +74,7 @@ impl Parser<'_> {
                 let low = self.operand(&mut s, "the least value")?;
                 let high = self.operand(&mut s, "the greatest value")?;
                 let condition = self.condition(&mut s)?;
-                self.tree.nodes[node.index()].ranges.push(Range {
+                self.tree.nodes[node.index()].ranges.push(ValueRange {
                     low,
                     high,
                     condition,
@@ -110,7 +110,7 @@ impl Parser<'_> {
     }
 
     /// Sets the type of a symbol or choice; the last one written counts.
-    fn set_kind(&mut self, s: &Statement, node: NodeId, kind: Kind) {
+    fn set_kind(&mut self, s: &Statement, node: NodeId, kind: SymbolKind) {
         let (name, old) = match self.tree.node(node).item {
             Item::Symbol(id) => {
                 let symbol = &mut self.tree.symbols[id.index()];
@@ -128,7 +128,7 @@ impl Parser<'_> {
             }
             _ => return,
         };
-        if old != Kind::Unknown && old != kind {
+        if old != SymbolKind::Unknown && old != kind {
             let (old, new) = (old.with_article(), kind.with_article());
             self.warn(
                 s.start(),
@@ -180,7 +180,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn help(&mut self, input: &mut Input, s: &Statement, node: NodeId) -> Result<(), Error> {
+    fn help(&mut self, input: &mut OpenSource, s: &Statement, node: NodeId) -> Result<(), Error> {
         s.end()?;
         let help = input.reader.help();
         if help.is_none() {
@@ -243,12 +243,12 @@ impl Parser<'_> {
     }
 }
 
-fn kind_of(word: &str) -> Kind {
+fn kind_of(word: &str) -> SymbolKind {
     match word {
-        "bool" => Kind::Bool,
-        "tristate" => Kind::Tristate,
-        "string" => Kind::String,
-        "int" => Kind::Int,
-        _ => Kind::Hex,
+        "bool" => SymbolKind::Bool,
+        "tristate" => SymbolKind::Tristate,
+        "string" => SymbolKind::String,
+        "int" => SymbolKind::Int,
+        _ => SymbolKind::Hex,
     }
 }

@@ -3,8 +3,8 @@
 use super::{Parser, Statement};
 use crate::error::{Error, ErrorKind};
 use crate::expr::{Arena, Expr, ExprId, Relation};
-use crate::files::Memory;
-use crate::lexer::{Line, TokenKind};
+use crate::files::MemoryFiles;
+use crate::lexer::{LogicalLine, TokenKind};
 use crate::limits::MAX_EXPR_DEPTH;
 use crate::macros::Macros;
 use crate::tree::{SymbolId, Tree};
@@ -19,8 +19,8 @@ const RELATIONS: [Relation; 6] = [
 ];
 
 /// Reads a line that is nothing but a condition into a tree.
-pub(crate) fn condition(tree: Tree, line: Line) -> Result<(Tree, ExprId), Error> {
-    let files = Memory::default();
+pub(crate) fn condition(tree: Tree, line: LogicalLine) -> Result<(Tree, ExprId), Error> {
+    let files = MemoryFiles::default();
     let env = |_: &str| None;
     let mut macros = Macros::new(&env, None);
     let tokens = line.tokens(&mut macros)?;

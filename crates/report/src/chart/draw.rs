@@ -4,7 +4,7 @@ mod axes;
 mod notes;
 mod shapes;
 
-use super::layout::{EDGE, Layout, key_width, lay_out};
+use super::layout::{ChartLayout, EDGE, key_width, lay_out};
 use super::svg::{Set, Svg, number};
 use super::text::{CAPITAL, LINE, Weight, wrap};
 use super::{Chart, Size, Theme};
@@ -33,7 +33,7 @@ pub(crate) fn draw(chart: &Chart, theme: &Theme, size: Size) -> String {
     let mut needed = footer_lines(&noted.keys, theme, size);
     needed.extend(footer_lines(&chart.footer, theme, size));
     let more = needed.len().saturating_sub(lines.len()) as f64 * theme.small * LINE;
-    let layout = Layout {
+    let layout = ChartLayout {
         height: layout.height + more,
         ..layout
     };
@@ -50,7 +50,7 @@ fn footer_lines(paragraphs: &[String], theme: &Theme, size: Size) -> Vec<String>
 
 fn draw_at(
     chart: &Chart,
-    layout: &Layout,
+    layout: &ChartLayout,
     noted: &notes::Noted,
     footer: &[String],
     theme: &Theme,
@@ -111,7 +111,7 @@ fn describe(chart: &Chart) -> String {
     panels.collect::<Vec<_>>().join(" ")
 }
 
-fn head(svg: &mut Svg, layout: &Layout, theme: &Theme) {
+fn head(svg: &mut Svg, layout: &ChartLayout, theme: &Theme) {
     let mut y = EDGE * 0.75;
     for line in &layout.title {
         let set = Set {
@@ -135,7 +135,7 @@ fn head(svg: &mut Svg, layout: &Layout, theme: &Theme) {
     }
 }
 
-fn legend(svg: &mut Svg, layout: &Layout, theme: &Theme) {
+fn legend(svg: &mut Svg, layout: &ChartLayout, theme: &Theme) {
     if layout.legend.is_empty() {
         return;
     }

@@ -172,7 +172,7 @@ impl Taken {
 
 /// A label that wants a place.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wish {
+pub(crate) struct LabelWish {
     /// What it says something of.
     pub anchor: (f64, f64),
     /// Its size.
@@ -196,7 +196,7 @@ const CLOSELY: usize = 400;
 
 /// A place of a label and how bad it is.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct LabelPlace {
     rect: Rect,
     cost: f64,
 }
@@ -204,7 +204,7 @@ struct Place {
 /// Places for all labels, `None` for those for which there is none that is
 /// clear of everything. Labels with leader lines go first; of their orders the
 /// one that costs least is taken.
-pub(crate) fn place(mut taken: Taken, wishes: &[Wish]) -> Vec<Option<Rect>> {
+pub(crate) fn place(mut taken: Taken, wishes: &[LabelWish]) -> Vec<Option<Rect>> {
     for wish in wishes.iter().filter(|wish| !wish.beside) {
         let (x, y) = wish.anchor;
         taken.rect(Rect {
@@ -215,7 +215,7 @@ pub(crate) fn place(mut taken: Taken, wishes: &[Wish]) -> Vec<Option<Rect>> {
         });
     }
     taken.count();
-    let places: Vec<Vec<Place>> = wishes.iter().map(|wish| places(&taken, wish)).collect();
+    let places: Vec<Vec<LabelPlace>> = wishes.iter().map(|wish| places(&taken, wish)).collect();
     let (leaders, besides): (Vec<usize>, Vec<usize>) =
         (0..wishes.len()).partition(|&n| !wishes[n].beside);
     let mut best: Option<(f64, Vec<Option<Rect>>)> = None;
@@ -247,7 +247,7 @@ pub(crate) fn place(mut taken: Taken, wishes: &[Wish]) -> Vec<Option<Rect>> {
 
 /// Whether a label stands nearer to its own point than to any other: one without
 /// a leader line is read as that of the nearest.
-fn is_nearest(wishes: &[Wish], own: usize, rect: Rect) -> bool {
+fn is_nearest(wishes: &[LabelWish], own: usize, rect: Rect) -> bool {
     let center = (rect.left + rect.width / 2.0, rect.top + rect.height / 2.0);
     let away = |(x, y): (f64, f64)| (x - center.0).hypot(y - center.1);
     let anchor = wishes[own].anchor;
@@ -284,7 +284,11 @@ fn orders(items: &[usize]) -> Vec<Vec<usize>> {
 /// What a label without a place costs: more than any place.
 const NO_PLACE: f64 = 1e9;
 
-fn in_order(wishes: &[Wish], places: &[Vec<Place>], order: &[usize]) -> (f64, Vec<Option<Rect>>) {
+fn in_order(
+    wishes: &[LabelWish],
+    places: &[Vec<LabelPlace>],
+    order: &[usize],
+) -> (f64, Vec<Option<Rect>>) {
     let mut found: Vec<Option<Rect>> = vec![None; wishes.len()];
     let mut cost = 0.0;
     for &n in order {
@@ -345,10 +349,10 @@ fn cross(a: Segment, b: Segment) -> bool {
 }
 
 /// The places of one label that are clear of all curves, the best first.
-fn places(taken: &Taken, wish: &Wish) -> Vec<Place> {
+fn places(taken: &Taken, wish: &LabelWish) -> Vec<LabelPlace> {
     let (width, height) = wish.size;
     let room = taken.frame.grown(-CLEAR);
-    let mut found: Vec<Place> = Vec::new();
+    let mut found: Vec<LabelPlace> = Vec::new();
     let mut consider = |left: f64, top: f64, cost: f64| {
         let rect = Rect {
             left,
@@ -357,7 +361,7 @@ fn places(taken: &Taken, wish: &Wish) -> Vec<Place> {
             height,
         };
         if room.holds(rect) && taken.is_free(rect.grown(if wish.beside { 2.0 } else { CLEAR })) {
-            found.push(Place { rect, cost });
+            found.push(LabelPlace { rect, cost });
         }
     };
     let (x, y) = wish.anchor;
@@ -454,9 +458,9 @@ mod tests {
             for pair in curve.windows(2) {
                 taken.line(pair[0], pair[1]);
             }
-            let wishes: Vec<Wish> = picks
+            let wishes: Vec<LabelWish> = picks
                 .iter()
-                .map(|&(n, width, beside)| Wish {
+                .map(|&(n, width, beside)| LabelWish {
                     anchor: curve[n % curve.len()],
                     size: (width, 30.0),
                     beside,
@@ -486,7 +490,7 @@ mod tests {
     fn where_nothing_is_free_nothing_is_covered() {
         let mut taken = Taken::new(FRAME);
         taken.rect(FRAME);
-        let wish = Wish {
+        let wish = LabelWish {
             anchor: (100.0, 100.0),
             size: (80.0, 20.0),
             beside: false,

@@ -3,7 +3,7 @@
 use super::frame::{Extents, Framed};
 use super::label::Rect;
 use super::palette::Ink;
-use super::scale::{Axis, Fitted, fit};
+use super::scale::{ChartAxis, Fitted, fit};
 use super::text::{LINE, Weight, cut, width, wrap};
 use super::{Chart, Panel, Scale, Shape, Size, Theme};
 
@@ -30,7 +30,7 @@ const KEY_GAP: f64 = 18.0;
 
 /// An entry of the legend.
 #[derive(Debug)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct LegendEntry<'a> {
     pub name: String,
     pub shape: &'a Shape,
     pub ink: Ink,
@@ -40,12 +40,12 @@ pub(crate) struct Entry<'a> {
 
 /// All places.
 #[derive(Debug)]
-pub(crate) struct Layout<'a> {
+pub(crate) struct ChartLayout<'a> {
     pub width: f64,
     pub height: f64,
     pub title: Vec<String>,
     pub subtitle: Vec<String>,
-    pub legend: Vec<Entry<'a>>,
+    pub legend: Vec<LegendEntry<'a>>,
     /// Upper edge of the legend.
     pub legend_top: f64,
     pub panels: Vec<Framed<'a>>,
@@ -59,7 +59,7 @@ pub(crate) fn lay_out<'a>(
     theme: &Theme,
     size: Size,
     footer: usize,
-) -> Layout<'a> {
+) -> ChartLayout<'a> {
     let total = size.width.max(160.0);
     let room = total - 2.0 * EDGE;
     let title = wrap(&chart.title, room, 2, theme.title, Weight::Bold);
@@ -111,7 +111,7 @@ pub(crate) fn lay_out<'a>(
         .last()
         .map_or(top, |last| last.frame.bottom() + below)
         + 6.0;
-    Layout {
+    ChartLayout {
         width: total,
         height: size
             .height
@@ -126,7 +126,7 @@ pub(crate) fn lay_out<'a>(
 }
 
 /// Fits an axis that stands upright.
-fn fit_upright(axis: &Axis, extent: Option<(f64, f64)>, height: f64, theme: &Theme) -> Fitted {
+fn fit_upright(axis: &ChartAxis, extent: Option<(f64, f64)>, height: f64, theme: &Theme) -> Fitted {
     let wanted = match axis.scale {
         Scale::Ordinal(_) => height / (theme.small * LINE),
         Scale::Log10 => height / 26.0,
@@ -208,7 +208,7 @@ fn last_number(panel: &Framed, theme: &Theme) -> f64 {
 }
 
 /// Fits an axis that lies level: its numbers stand beside each other.
-fn fit_level(axis: &Axis, extent: Option<(f64, f64)>, length: f64, theme: &Theme) -> Fitted {
+fn fit_level(axis: &ChartAxis, extent: Option<(f64, f64)>, length: f64, theme: &Theme) -> Fitted {
     let wanted = match axis.scale {
         Scale::Log2 | Scale::Ordinal(_) => length / 14.0,
         _ => length / 56.0,
@@ -237,8 +237,8 @@ pub(crate) fn key_width(shape: &Shape) -> f64 {
 }
 
 /// The entries of the legend, and the number of rows they take.
-fn legend<'a>(chart: &'a Chart, theme: &Theme, room: f64) -> (Vec<Entry<'a>>, usize) {
-    let mut entries: Vec<Entry> = Vec::new();
+fn legend<'a>(chart: &'a Chart, theme: &Theme, room: f64) -> (Vec<LegendEntry<'a>>, usize) {
+    let mut entries: Vec<LegendEntry> = Vec::new();
     let (mut x, mut row) = (0.0, 0);
     let layers = chart.panels.iter().flat_map(|panel: &Panel| &panel.layers);
     for layer in layers {
@@ -254,7 +254,7 @@ fn legend<'a>(chart: &'a Chart, theme: &Theme, room: f64) -> (Vec<Entry<'a>>, us
         if x > 0.0 && x + wide > room {
             (x, row) = (0.0, row + 1);
         }
-        entries.push(Entry {
+        entries.push(LegendEntry {
             name,
             shape: &layer.shape,
             ink: layer.ink,

@@ -44,7 +44,7 @@ pub mod theme;
 pub(crate) mod tests;
 
 pub use quantity::Quantity;
-pub use scale::{Axis, Ends, Scale};
+pub use scale::{ChartAxis, Ends, Scale};
 pub use theme::Theme;
 
 use palette::Ink;
@@ -70,21 +70,21 @@ pub struct Chart {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
     /// From left to right.
-    pub x: Axis,
+    pub x: ChartAxis,
     /// From bottom to top.
-    pub y: Axis,
+    pub y: ChartAxis,
     /// What is drawn, from the back to the front.
     pub layers: Vec<Layer>,
     /// Points that have a name.
     pub notes: Vec<Note>,
     /// What the colours of [`Shape::Cells`] mean; drawn as a bar beside them.
-    pub colors: Option<Axis>,
+    pub colors: Option<ChartAxis>,
 }
 
 impl Panel {
     /// An empty panel.
     #[must_use]
-    pub fn new(x: Axis, y: Axis) -> Self {
+    pub fn new(x: ChartAxis, y: ChartAxis) -> Self {
         Self {
             x,
             y,
@@ -126,12 +126,12 @@ pub enum Shape {
     /// Markers on the x axis: something happened there that has no value.
     OnAxis(Vec<f64>),
     /// Rectangles in colours: a heat map.
-    Cells(Vec<Cell>),
+    Cells(Vec<HeatCell>),
 }
 
 /// A rectangle of a heat map.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cell {
+pub struct HeatCell {
     /// From … to on the x axis.
     pub x: (f64, f64),
     /// From … to on the y axis.
@@ -153,7 +153,7 @@ pub struct Note {
     /// The point's mark is hollow: its figures are to be doubted.
     pub hollow: bool,
     /// The colour of a word beside its point, where there are several curves.
-    pub color: Option<palette::Color>,
+    pub color: Option<palette::Srgb>,
 }
 
 /// How a note is tied to its point.

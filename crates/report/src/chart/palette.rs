@@ -11,9 +11,9 @@ use fathom_model::Direction;
 
 /// A colour of the sRGB space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Color(pub u8, pub u8, pub u8);
+pub struct Srgb(pub u8, pub u8, pub u8);
 
-impl Color {
+impl Srgb {
     /// As CSS and SVG write it: `#0072b2`.
     #[must_use]
     pub fn hex(self) -> String {
@@ -56,25 +56,25 @@ impl Color {
 }
 
 /// Okabe and Ito's blue.
-pub const BLUE: Color = Color(0x00, 0x72, 0xb2);
+pub const BLUE: Srgb = Srgb(0x00, 0x72, 0xb2);
 /// Okabe and Ito's vermillion.
-pub const VERMILLION: Color = Color(0xd5, 0x5e, 0x00);
+pub const VERMILLION: Srgb = Srgb(0xd5, 0x5e, 0x00);
 /// Okabe and Ito's bluish green.
-pub const GREEN: Color = Color(0x00, 0x9e, 0x73);
+pub const GREEN: Srgb = Srgb(0x00, 0x9e, 0x73);
 /// Okabe and Ito's reddish purple.
-pub const PURPLE: Color = Color(0xcc, 0x79, 0xa7);
+pub const PURPLE: Srgb = Srgb(0xcc, 0x79, 0xa7);
 /// Okabe and Ito's orange.
-pub const ORANGE: Color = Color(0xe6, 0x9f, 0x00);
+pub const ORANGE: Srgb = Srgb(0xe6, 0x9f, 0x00);
 /// Okabe and Ito's sky blue.
-pub const SKY: Color = Color(0x56, 0xb4, 0xe9);
+pub const SKY: Srgb = Srgb(0x56, 0xb4, 0xe9);
 
 /// Colours of curves in the order in which they are used; the first ones have
 /// the most contrast to white.
-pub const CURVES: [Color; 6] = [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY];
+pub const CURVES: [Srgb; 6] = [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY];
 
 /// The colour of a direction, the same in every graph.
 #[must_use]
-pub fn of_direction(dir: Direction) -> Color {
+pub fn of_direction(dir: Direction) -> Srgb {
     match dir {
         Direction::Read => BLUE,
         Direction::Write => VERMILLION,
@@ -85,23 +85,23 @@ pub fn of_direction(dir: Direction) -> Color {
 }
 
 /// Viridis at the tenths; between them colours are mixed.
-const VIRIDIS: [Color; 11] = [
-    Color(0x44, 0x01, 0x54),
-    Color(0x48, 0x25, 0x76),
-    Color(0x41, 0x44, 0x87),
-    Color(0x35, 0x5f, 0x8d),
-    Color(0x2a, 0x78, 0x8e),
-    Color(0x21, 0x91, 0x8c),
-    Color(0x22, 0xa8, 0x84),
-    Color(0x44, 0xbf, 0x70),
-    Color(0x7a, 0xd1, 0x51),
-    Color(0xbd, 0xdf, 0x26),
-    Color(0xfd, 0xe7, 0x25),
+const VIRIDIS: [Srgb; 11] = [
+    Srgb(0x44, 0x01, 0x54),
+    Srgb(0x48, 0x25, 0x76),
+    Srgb(0x41, 0x44, 0x87),
+    Srgb(0x35, 0x5f, 0x8d),
+    Srgb(0x2a, 0x78, 0x8e),
+    Srgb(0x21, 0x91, 0x8c),
+    Srgb(0x22, 0xa8, 0x84),
+    Srgb(0x44, 0xbf, 0x70),
+    Srgb(0x7a, 0xd1, 0x51),
+    Srgb(0xbd, 0xdf, 0x26),
+    Srgb(0xfd, 0xe7, 0x25),
 ];
 
 /// The colour of a cell of a heat map, from 0 (lowest) to 1 (highest).
 #[must_use]
-pub fn viridis(share: f64) -> Color {
+pub fn viridis(share: f64) -> Srgb {
     let steps = VIRIDIS.len() - 1;
     let place = share.clamp(0.0, 1.0) * steps as f64;
     let below = (place as usize).min(steps - 1);
@@ -159,7 +159,7 @@ pub enum Marker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ink {
     /// Its colour.
-    pub color: Color,
+    pub color: Srgb,
     /// How its line is broken.
     pub dash: Dash,
     /// The sign at its points.
@@ -169,7 +169,7 @@ pub struct Ink {
 impl Ink {
     /// A solid line with circles.
     #[must_use]
-    pub fn new(color: Color) -> Self {
+    pub fn new(color: Srgb) -> Self {
         Self {
             color,
             dash: Dash::Solid,
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_first_colours_stand_out_from_white_and_viridis_grows_lighter() {
-        let white = Color(255, 255, 255);
+        let white = Srgb(255, 255, 255);
         for color in &CURVES[..4] {
             // 3 is what WCAG 2.2 (1.4.11) asks of graphics.
             assert!(color.contrast(white) >= 2.99, "{color:?}");

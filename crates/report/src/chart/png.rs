@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb::Database};
 
-use super::text::{BOLD, REGULAR};
+use super::text::FONT_FILES;
 
 /// Why there is no PNG.
 #[derive(Debug, thiserror::Error)]
@@ -31,8 +31,9 @@ const SIDE_MAX: f32 = 16_384.0;
 
 static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
     let mut fonts = Database::new();
-    fonts.load_font_data(REGULAR.to_vec());
-    fonts.load_font_data(BOLD.to_vec());
+    for file in &*FONT_FILES {
+        fonts.load_font_data(file.clone());
+    }
     fonts.set_sans_serif_family("DejaVu Sans");
     Arc::new(fonts)
 });

@@ -25,7 +25,7 @@ pub enum Quantity {
 
 /// A unit in which a whole axis is written.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Unit {
+pub struct AxisUnit {
     /// How much of the quantity's base unit it is.
     pub factor: f64,
     /// What stands in the axis's title: `MiB/s`; empty where there is none.
@@ -34,23 +34,23 @@ pub struct Unit {
     pub suffix: &'static str,
 }
 
-const fn unit(factor: f64, name: &'static str, suffix: &'static str) -> Unit {
-    Unit {
+const fn unit(factor: f64, name: &'static str, suffix: &'static str) -> AxisUnit {
+    AxisUnit {
         factor,
         name,
         suffix,
     }
 }
 
-const PLAIN: [Unit; 1] = [unit(1.0, "", "")];
-const PERCENT: [Unit; 1] = [unit(1.0, "%", "")];
-const RATES: [Unit; 4] = [
+const PLAIN: [AxisUnit; 1] = [unit(1.0, "", "")];
+const PERCENT: [AxisUnit; 1] = [unit(1.0, "%", "")];
+const RATES: [AxisUnit; 4] = [
     unit(1.0, "", ""),
     unit(1e3, "", "k"),
     unit(1e6, "", "M"),
     unit(1e9, "", "G"),
 ];
-const BYTES: [Unit; 6] = [
+const BYTES: [AxisUnit; 6] = [
     unit(1.0, "B", ""),
     unit(1024.0, "KiB", ""),
     unit(1_048_576.0, "MiB", ""),
@@ -58,7 +58,7 @@ const BYTES: [Unit; 6] = [
     unit(1_099_511_627_776.0, "TiB", ""),
     unit(1_125_899_906_842_624.0, "PiB", ""),
 ];
-const BYTES_PER_SECOND: [Unit; 6] = [
+const BYTES_PER_SECOND: [AxisUnit; 6] = [
     unit(1.0, "B/s", ""),
     unit(1024.0, "KiB/s", ""),
     unit(1_048_576.0, "MiB/s", ""),
@@ -66,13 +66,13 @@ const BYTES_PER_SECOND: [Unit; 6] = [
     unit(1_099_511_627_776.0, "TiB/s", ""),
     unit(1_125_899_906_842_624.0, "PiB/s", ""),
 ];
-const LATENCIES: [Unit; 4] = [
+const LATENCIES: [AxisUnit; 4] = [
     unit(1.0, "ns", ""),
     unit(1e3, "µs", ""),
     unit(1e6, "ms", ""),
     unit(1e9, "s", ""),
 ];
-const TIMES: [Unit; 5] = [
+const TIMES: [AxisUnit; 5] = [
     unit(1.0, "ms", ""),
     unit(1e3, "s", ""),
     unit(6e4, "min", ""),
@@ -81,7 +81,7 @@ const TIMES: [Unit; 5] = [
 ];
 
 impl Quantity {
-    fn units(self) -> &'static [Unit] {
+    fn units(self) -> &'static [AxisUnit] {
         match self {
             Self::Number | Self::Binary => &PLAIN,
             Self::Percent => &PERCENT,
@@ -97,8 +97,8 @@ impl Quantity {
     /// there are two or more, so that an axis reads 0 … 1500 MiB/s and
     /// 0 … 12 GiB/s.
     #[must_use]
-    pub fn unit(self, largest: f64) -> Unit {
-        let fits = |unit: &&Unit| largest.abs() >= 2.0 * unit.factor;
+    pub fn unit(self, largest: f64) -> AxisUnit {
+        let fits = |unit: &&AxisUnit| largest.abs() >= 2.0 * unit.factor;
         let units = self.units();
         *units.iter().rev().find(fits).unwrap_or(&units[0])
     }

@@ -17,12 +17,12 @@ pub type Pixel = (f64, f64);
 /// ```
 pub fn reduce(points: impl IntoIterator<Item = Pixel>) -> Vec<Pixel> {
     let mut kept = Vec::new();
-    let mut column: Option<Column> = None;
+    let mut column: Option<PixelColumn> = None;
     for (n, point) in points.into_iter().enumerate() {
         match &mut column {
             Some(open) if open.place == place(point) => open.add(n, point),
             _ => {
-                if let Some(done) = column.replace(Column::new(n, point)) {
+                if let Some(done) = column.replace(PixelColumn::new(n, point)) {
                     done.give(&mut kept);
                 }
             }
@@ -40,7 +40,7 @@ fn place(point: Pixel) -> i64 {
 }
 
 /// What is kept of a column; the number of each point says its order.
-struct Column {
+struct PixelColumn {
     place: i64,
     first: (usize, Pixel),
     low: (usize, Pixel),
@@ -48,7 +48,7 @@ struct Column {
     last: (usize, Pixel),
 }
 
-impl Column {
+impl PixelColumn {
     fn new(n: usize, point: Pixel) -> Self {
         let point_n = (n, point);
         Self {
@@ -88,21 +88,21 @@ impl Column {
 ///
 /// Time is cut into spans, of each of which the lowest and the highest value
 /// are kept; when there are too many spans, neighbours are joined. So a peak is
-/// never lost, and its place is known to one part in [`Stream::SPANS`] of the
+/// never lost, and its place is known to one part in [`CurveReducer::SPANS`] of the
 /// time, less than a pixel.
 #[derive(Debug, Clone)]
-pub struct Stream {
+pub struct CurveReducer {
     span: f64,
-    spans: Vec<Option<Span>>,
+    spans: Vec<Option<ReducedSpan>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Span {
+struct ReducedSpan {
     low: (f64, f64),
     high: (f64, f64),
 }
 
-impl Span {
+impl ReducedSpan {
     fn join(self, other: Self) -> Self {
         Self {
             low: if other.low.1 < self.low.1 {
@@ -119,7 +119,7 @@ impl Span {
     }
 }
 
-impl Default for Stream {
+impl Default for CurveReducer {
     fn default() -> Self {
         Self {
             span: 1.0,
@@ -128,7 +128,7 @@ impl Default for Stream {
     }
 }
 
-impl Stream {
+impl CurveReducer {
     /// The most spans that are kept.
     pub const SPANS: usize = 8192;
 
@@ -145,7 +145,7 @@ impl Stream {
         if place >= self.spans.len() {
             self.spans.resize(place + 1, None);
         }
-        let one = Span {
+        let one = ReducedSpan {
             low: (time, value),
             high: (time, value),
         };
@@ -221,7 +221,7 @@ mod tests {
         fn a_stream_keeps_lowest_and_highest(
             values in prop::collection::vec((0.0..1e9f64, -1e6..1e6f64), 1..300),
         ) {
-            let mut stream = Stream::default();
+            let mut stream = CurveReducer::default();
             values.iter().for_each(|&(time, value)| stream.add(time, value));
             let kept = stream.points();
             let largest = |points: &[(f64, f64)]| points.iter().map(|p| p.1).fold(f64::MIN, f64::max);
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn ten_million_points_take_little() {
-        let mut stream = Stream::default();
+        let mut stream = CurveReducer::default();
         for n in 0..10_000_000u32 {
             stream.add(
                 f64::from(n),
@@ -253,7 +253,7 @@ mod tests {
             );
         }
         let kept = stream.points();
-        assert!(kept.len() <= 2 * Stream::SPANS);
+        assert!(kept.len() <= 2 * CurveReducer::SPANS);
         assert!(kept.contains(&(7_654_321.0, 99.0)));
     }
 }

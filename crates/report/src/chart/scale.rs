@@ -1,6 +1,6 @@
 //! From values to places on an axis, and the ticks that say so.
 
-use super::quantity::{Quantity, Unit, plain};
+use super::quantity::{AxisUnit, Quantity, plain};
 
 /// How values are spread over an axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum Ends {
 
 /// An axis as asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Axis {
+pub struct ChartAxis {
     /// What is on it, without unit.
     pub title: String,
     /// What its numbers are.
@@ -58,7 +58,7 @@ pub struct Fitted {
     low: f64,
     high: f64,
     /// The unit of all labels; `None` where each has its own.
-    pub unit: Option<Unit>,
+    pub unit: Option<AxisUnit>,
     /// Ticks with numbers, ascending.
     pub ticks: Vec<Tick>,
     /// Ticks without, ascending.
@@ -114,7 +114,7 @@ impl Fitted {
 
     /// The axis's title with its unit.
     #[must_use]
-    pub fn title(&self, axis: &Axis) -> String {
+    pub fn title(&self, axis: &ChartAxis) -> String {
         match self.unit.filter(|unit| !unit.name.is_empty()) {
             Some(unit) => format!("{} ({})", axis.title, unit.name),
             None => axis.title.clone(),
@@ -128,7 +128,7 @@ pub type Fits<'f> = dyn Fn(&[(f64, String)]) -> bool + 'f;
 /// Fits an axis to the smallest and largest of its values; `wanted` is the
 /// largest number of ticks that is easily read.
 #[must_use]
-pub fn fit(axis: &Axis, extent: Option<(f64, f64)>, wanted: usize, fits: &Fits) -> Fitted {
+pub fn fit(axis: &ChartAxis, extent: Option<(f64, f64)>, wanted: usize, fits: &Fits) -> Fitted {
     let mut wanted = wanted.clamp(1, TICKS_MAX);
     loop {
         let fitted = fit_to(axis, extent, wanted);
@@ -163,7 +163,7 @@ fn thinned(mut fitted: Fitted, mut labels: Vec<(f64, String)>, fits: &Fits) -> F
     fitted
 }
 
-fn fit_to(axis: &Axis, extent: Option<(f64, f64)>, wanted: usize) -> Fitted {
+fn fit_to(axis: &ChartAxis, extent: Option<(f64, f64)>, wanted: usize) -> Fitted {
     let Some((min, max)) = extent else {
         return Fitted {
             scale: Scale::Linear,
@@ -226,7 +226,7 @@ fn multiples(low: f64, high: f64, step: f64) -> Vec<f64> {
         .collect()
 }
 
-fn linear(axis: &Axis, min: f64, max: f64, wanted: usize) -> Fitted {
+fn linear(axis: &ChartAxis, min: f64, max: f64, wanted: usize) -> Fitted {
     let unit = axis.quantity.unit(max.abs().max(min.abs()));
     let step_for = |span: f64| {
         let raw = span / wanted as f64;
@@ -263,7 +263,7 @@ fn linear(axis: &Axis, min: f64, max: f64, wanted: usize) -> Fitted {
 const ABSURD: f64 = 1e9;
 
 /// Nothing has no thousands.
-fn suffix(unit: Unit, at: f64) -> &'static str {
+fn suffix(unit: AxisUnit, at: f64) -> &'static str {
     if at == 0.0 { "" } else { unit.suffix }
 }
 
@@ -287,7 +287,7 @@ const TIME_STEPS: [f64; 28] = [
     1.2e5, 3e5, 6e5, 9e5, 1.8e6, 3.6e6, 7.2e6, 1.08e7, 2.16e7, 4.32e7, 8.64e7, 1.728e8,
 ];
 
-fn time(axis: &Axis, min: f64, max: f64, wanted: usize) -> Fitted {
+fn time(axis: &ChartAxis, min: f64, max: f64, wanted: usize) -> Fitted {
     let unit = axis.quantity.unit(max.abs().max(min.abs()));
     let step_for = |span: f64| {
         let raw = span / wanted as f64;
@@ -319,7 +319,7 @@ fn time(axis: &Axis, min: f64, max: f64, wanted: usize) -> Fitted {
     }
 }
 
-fn log2(axis: &Axis, min: f64, max: f64, wanted: usize) -> Fitted {
+fn log2(axis: &ChartAxis, min: f64, max: f64, wanted: usize) -> Fitted {
     let (first, last) = log_extent(min, max, f64::log2);
     let (low, high) = match axis.ends {
         Ends::Values => (first - 0.35, last + 0.35),
@@ -357,7 +357,7 @@ fn log_extent(min: f64, max: f64, log: fn(f64) -> f64) -> (f64, f64) {
 /// ticks when there is room.
 const BETWEEN: [&[f64]; 3] = [&[1.0], &[1.0, 3.0], &[1.0, 2.0, 5.0]];
 
-fn log10(axis: &Axis, min: f64, max: f64, wanted: usize) -> Fitted {
+fn log10(axis: &ChartAxis, min: f64, max: f64, wanted: usize) -> Fitted {
     let (first, last) = log_extent(min, max, f64::log10);
     let (low, high) = match axis.ends {
         Ends::Values => (first - 0.08, last + 0.08),
@@ -431,7 +431,7 @@ fn log_step(even: f64, round: fn(f64) -> f64) -> f64 {
     power + found.copied().unwrap_or(0.0)
 }
 
-fn ordinal(axis: &Axis, names: &[String], wanted: usize) -> Fitted {
+fn ordinal(axis: &ChartAxis, names: &[String], wanted: usize) -> Fitted {
     let stride = names.len().div_ceil(wanted).max(1);
     let ticks = names
         .iter()

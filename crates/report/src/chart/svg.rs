@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use fathom_model::text;
 
-use super::palette::Color;
+use super::palette::Srgb;
 use super::quantity::plain;
 use super::text::{FAMILIES, Weight};
 
@@ -18,7 +18,7 @@ pub(crate) struct Svg {
 
 /// Where text stands relative to its place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Anchor {
+pub(crate) enum TextAnchor {
     #[default]
     Start,
     Middle,
@@ -28,10 +28,10 @@ pub(crate) enum Anchor {
 /// How text is set, where it differs from what stands around it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Set {
-    pub anchor: Anchor,
+    pub anchor: TextAnchor,
     pub weight: Weight,
     pub size: Option<f64>,
-    pub color: Option<Color>,
+    pub color: Option<Srgb>,
     /// Read from bottom to top.
     pub upright: bool,
 }
@@ -121,9 +121,9 @@ impl Svg {
             let _ = write!(self.out, " transform=\"rotate(-90 {x} {y})\"");
         }
         match set.anchor {
-            Anchor::Start => {}
-            Anchor::Middle => self.out.push_str(" text-anchor=\"middle\""),
-            Anchor::End => self.out.push_str(" text-anchor=\"end\""),
+            TextAnchor::Start => {}
+            TextAnchor::Middle => self.out.push_str(" text-anchor=\"middle\""),
+            TextAnchor::End => self.out.push_str(" text-anchor=\"end\""),
         }
         if set.weight == Weight::Bold {
             self.out.push_str(" font-weight=\"700\"");

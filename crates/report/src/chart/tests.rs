@@ -9,8 +9,8 @@ use super::label::Rect;
 use super::palette::{Dash, Ink, Marker};
 use super::*;
 
-fn axis(title: &str, quantity: Quantity, scale: Scale, ends: Ends) -> Axis {
-    Axis {
+fn axis(title: &str, quantity: Quantity, scale: Scale, ends: Ends) -> ChartAxis {
+    ChartAxis {
         title: title.to_owned(),
         quantity,
         scale,
@@ -18,11 +18,11 @@ fn axis(title: &str, quantity: Quantity, scale: Scale, ends: Ends) -> Axis {
     }
 }
 
-fn depth() -> Axis {
+fn depth() -> ChartAxis {
     axis("I/O depth", Quantity::Binary, Scale::Log2, Ends::Values)
 }
 
-fn bandwidth() -> Axis {
+fn bandwidth() -> ChartAxis {
     axis(
         "Bandwidth",
         Quantity::BytesPerSecond,
@@ -31,7 +31,7 @@ fn bandwidth() -> Axis {
     )
 }
 
-fn latency(scale: Scale) -> Axis {
+fn latency(scale: Scale) -> ChartAxis {
     axis(
         "Mean completion latency",
         Quantity::Latency,
@@ -176,7 +176,7 @@ fn heat_map() -> Chart {
     for (row, depth) in depths.iter().enumerate() {
         for (column, job) in jobs.iter().enumerate() {
             let load = f64::from(depth * job);
-            cells.push(Cell {
+            cells.push(HeatCell {
                 x: (column as f64 - 0.5, column as f64 + 0.5),
                 y: (row as f64 - 0.5, row as f64 + 0.5),
                 value: (load < 200_000.0).then(|| 529.0 * MIB * load / (load + 2000.0)),
@@ -206,7 +206,7 @@ fn many_curves() -> Chart {
     one("Eight profiles", panel)
 }
 
-fn simple(title: &str, y: Axis, points: Vec<(f64, f64)>) -> Chart {
+fn simple(title: &str, y: ChartAxis, points: Vec<(f64, f64)>) -> Chart {
     let mut panel = Panel::new(depth(), y);
     panel.notes = points
         .first()
@@ -421,9 +421,9 @@ fn quantity() -> impl Strategy<Value = Quantity> {
     ]
 }
 
-fn any_axis() -> impl Strategy<Value = Axis> {
+fn any_axis() -> impl Strategy<Value = ChartAxis> {
     let ends = prop_oneof![Just(Ends::Ticks), Just(Ends::Values)];
-    ("\\PC{0,40}", quantity(), scale(), ends).prop_map(|(title, quantity, scale, ends)| Axis {
+    ("\\PC{0,40}", quantity(), scale(), ends).prop_map(|(title, quantity, scale, ends)| ChartAxis {
         title,
         quantity,
         scale,

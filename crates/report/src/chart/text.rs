@@ -5,17 +5,22 @@
 //! they have one of them; other common fonts (Arial, Helvetica, Liberation) are
 //! narrower. So what fits here fits everywhere.
 
+use std::io::Read as _;
 use std::sync::LazyLock;
 
+use flate2::read::GzDecoder;
 use skrifa::charmap::Charmap;
 use skrifa::instance::{LocationRef, Size};
 use skrifa::metrics::GlyphMetrics;
 use skrifa::{FontRef, MetadataProvider as _};
 
-/// DejaVu Sans.
-pub(crate) const REGULAR: &[u8] = include_bytes!("../../../../third_party/dejavu/DejaVuSans.ttf");
-/// DejaVu Sans Bold.
-pub(crate) const BOLD: &[u8] = include_bytes!("../../../../third_party/dejavu/DejaVuSans-Bold.ttf");
+/// DejaVu Sans and DejaVu Sans Bold, which are half of their size while they are packed.
+static PACKED: [&[u8]; 2] = [
+    include_bytes!("../../../../third_party/dejavu/DejaVuSans.ttf.gz"),
+    include_bytes!("../../../../third_party/dejavu/DejaVuSans-Bold.ttf.gz"),
+];
+/// The same as font files.
+pub(crate) static FONT_FILES: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| PACKED.map(unpack));
 /// What SVGs ask for.
 pub const FAMILIES: &str = "DejaVu Sans,Verdana,Geneva,sans-serif";
 
@@ -41,6 +46,13 @@ struct Font {
     em: f64,
 }
 
+fn unpack(packed: &[u8]) -> Vec<u8> {
+    let mut font = Vec::new();
+    let done = GzDecoder::new(packed).read_to_end(&mut font);
+    done.expect("the font is compiled in, and a test reads it");
+    font
+}
+
 fn load(bytes: &'static [u8]) -> Font {
     let font = FontRef::new(bytes).expect("the font is compiled in, and a test reads it");
     let metrics = font.metrics(Size::unscaled(), LocationRef::default());
@@ -51,7 +63,7 @@ fn load(bytes: &'static [u8]) -> Font {
     }
 }
 
-static FONTS: LazyLock<[Font; 2]> = LazyLock::new(|| [load(REGULAR), load(BOLD)]);
+static FONTS: LazyLock<[Font; 2]> = LazyLock::new(|| FONT_FILES.each_ref().map(|file| load(file)));
 
 /// The width of `text` in pixels at a font size in pixels. A letter that the
 /// font lacks counts as wide as it is high.

@@ -1,20 +1,20 @@
 //! How charts look: sizes in pixels, colours of everything that is no curve.
 
-use super::palette::Color;
+use super::palette::Srgb;
 
 /// The look of a chart.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Theme {
     /// Behind everything.
-    pub ground: Color,
+    pub ground: Srgb,
     /// Titles, axes, the best points.
-    pub ink: Color,
+    pub ink: Srgb,
     /// Subtitles, the numbers at ticks.
-    pub soft: Color,
+    pub soft: Srgb,
     /// Lines of the grid.
-    pub grid: Color,
+    pub grid: Srgb,
     /// Failed points.
-    pub bad: Color,
+    pub bad: Srgb,
     /// Font size of the title.
     pub title: f64,
     /// Font size of the titles of axes.
@@ -30,11 +30,11 @@ pub struct Theme {
 impl Theme {
     /// Dark on white, for paper and for most screens.
     pub const LIGHT: Self = Self {
-        ground: Color(0xff, 0xff, 0xff),
-        ink: Color(0x1f, 0x23, 0x28),
-        soft: Color(0x57, 0x5e, 0x68),
-        grid: Color(0xe4, 0xe7, 0xeb),
-        bad: Color(0xb3, 0x26, 0x1e),
+        ground: Srgb(0xff, 0xff, 0xff),
+        ink: Srgb(0x1f, 0x23, 0x28),
+        soft: Srgb(0x57, 0x5e, 0x68),
+        grid: Srgb(0xe4, 0xe7, 0xeb),
+        bad: Srgb(0xb3, 0x26, 0x1e),
         title: 16.0,
         axis: 12.0,
         small: 11.0,
@@ -44,11 +44,11 @@ impl Theme {
 
     /// Light on dark.
     pub const DARK: Self = Self {
-        ground: Color(0x16, 0x1a, 0x20),
-        ink: Color(0xf0, 0xf2, 0xf5),
-        soft: Color(0xa9, 0xb1, 0xbc),
-        grid: Color(0x31, 0x38, 0x42),
-        bad: Color(0xff, 0x8a, 0x80),
+        ground: Srgb(0x16, 0x1a, 0x20),
+        ink: Srgb(0xf0, 0xf2, 0xf5),
+        soft: Srgb(0xa9, 0xb1, 0xbc),
+        grid: Srgb(0x31, 0x38, 0x42),
+        bad: Srgb(0xff, 0x8a, 0x80),
         ..Self::LIGHT
     };
 }

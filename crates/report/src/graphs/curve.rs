@@ -1,15 +1,17 @@
 //! The graphs of one series: each metric and direction, IOPS against latency,
 //! percentiles.
 
-use fathom_analysis::{Best, Estimate, Figures, Outcome, PointResult, Series, best, measured_of};
+use fathom_analysis::{
+    Best, Curve, Estimate, PointResult, RepeatedFigures, SweepOutcome, best, measured_of,
+};
 use fathom_model::Direction;
 
-use super::metric::Metric;
+use super::metric::PointMetric;
 use super::{DIRECTIONS, Graph, safe_path, words};
 use crate::CampaignRecord;
-use crate::chart::palette::{Color, Dash, Ink, Marker, of_direction};
+use crate::chart::palette::{Dash, Ink, Marker, Srgb, of_direction};
 use crate::chart::{
-    Axis, Chart, Ends, Layer, Note, NoteKind, Panel, Quantity, Scale, Shape, Size, Theme,
+    Chart, ChartAxis, Ends, Layer, Note, NoteKind, Panel, Quantity, Scale, Shape, Size, Theme,
 };
 
 /// Percentiles that have curves: the middle, and the tails that people promise.
@@ -29,10 +31,10 @@ const SKIPPED: Ink = Ink {
 };
 
 /// All graphs of a series; none when it has no figures.
-pub(super) fn of_series(record: &CampaignRecord, series: &Series) -> Vec<Graph> {
-    let context = Context::new(record, series);
+pub(super) fn of_series(record: &CampaignRecord, series: &Curve) -> Vec<Graph> {
+    let context = GraphContext::new(record, series);
     let mut graphs = Vec::new();
-    for metric in Metric::ALL {
+    for metric in PointMetric::ALL {
         for (dir, letter) in DIRECTIONS {
             let name = format!("{}{letter}", metric.stem());
             graphs.extend(
@@ -59,21 +61,21 @@ pub(super) fn of_series(record: &CampaignRecord, series: &Series) -> Vec<Graph> 
 }
 
 /// What the graphs of a series have in common.
-struct Context<'a> {
+struct GraphContext<'a> {
     record: &'a CampaignRecord,
-    series: &'a Series,
-    x: Axis,
+    series: &'a Curve,
+    x: ChartAxis,
     footer: Vec<String>,
 }
 
 /// The good figures of a point in one direction.
-pub(super) fn good(point: &PointResult, dir: Direction) -> Option<&Figures> {
-    (point.outcome == Outcome::Done).then(|| point.figures(dir))?
+pub(super) fn good(point: &PointResult, dir: Direction) -> Option<&RepeatedFigures> {
+    (point.outcome == SweepOutcome::Done).then(|| point.figures(dir))?
 }
 
 /// The points of a curve in the order of x; a point without a value breaks it.
 pub(super) fn curve(
-    series: &Series,
+    series: &Curve,
     value: impl Fn(&PointResult) -> Option<f64>,
 ) -> Vec<(f64, f64)> {
     let points = series.points.iter();
@@ -87,7 +89,7 @@ pub(super) fn curve(
 
 /// The points of a curve whose figures are to be doubted.
 pub(super) fn doubtful_points(
-    series: &Series,
+    series: &Curve,
     value: impl Fn(&PointResult) -> Option<f64>,
 ) -> Vec<(f64, f64)> {
     let doubtful = series
@@ -119,12 +121,28 @@ pub(super) fn named_once(mut layers: Vec<Layer>) -> Vec<Layer> {
     layers
 }
 
+/// The value of each point, shown where there is room for it.
+pub(super) fn numbers(
+    points: Vec<(f64, f64)>,
+    quantity: Quantity,
+    color: Option<Srgb>,
+) -> impl Iterator<Item = Note> {
+    let points = points.into_iter().filter(|(_, y)| y.is_finite());
+    points.map(move |at| Note {
+        at,
+        lines: vec![quantity.text(at.1)],
+        kind: NoteKind::Beside,
+        hollow: false,
+        color,
+    })
+}
+
 fn has_value(points: &[(f64, f64)]) -> bool {
     points.iter().any(|(_, y)| y.is_finite())
 }
 
-impl<'a> Context<'a> {
-    fn new(record: &'a CampaignRecord, series: &'a Series) -> Self {
+impl<'a> GraphContext<'a> {
+    fn new(record: &'a CampaignRecord, series: &'a Curve) -> Self {
         let values: Vec<u64> = series
             .points
             .iter()
@@ -159,7 +177,7 @@ impl<'a> Context<'a> {
     }
 
     /// One metric of one direction against x, its best points named.
-    fn metric(&self, metric: Metric, dir: Direction) -> Option<Chart> {
+    fn metric(&self, metric: PointMetric, dir: Direction) -> Option<Chart> {
         let estimate = |point: &PointResult| metric.of(good(point, dir)?);
         let points = curve(self.series, |point| Some(estimate(point)?.mean));
         if !has_value(&points) {
@@ -181,12 +199,12 @@ impl<'a> Context<'a> {
             Some((estimate.mean, value_text(metric.quantity(), estimate)))
         });
         let described = panel.notes.len();
-        let mut numbers: Vec<Note> = self
-            .numbers(metric.quantity(), None, |point| Some(estimate(point)?.mean))
-            .collect();
+        let points = curve(self.series, |point| Some(estimate(point)?.mean));
+        let each = numbers(points, metric.quantity(), None);
         // The labels of best points have theirs.
-        numbers.retain(|number| panel.notes.iter().all(|label| label.at != number.at));
-        panel.notes.extend(numbers);
+        let labelled: Vec<(f64, f64)> = panel.notes.iter().map(|label| label.at).collect();
+        let unlabelled = each.filter(|number| !labelled.contains(&number.at));
+        panel.notes.extend(unlabelled);
         let what = format!("{} {}", words::direction(dir), metric.word());
         let mut chart = self.chart(&what, panel, self.footer.clone());
         chart.description = describe(&what, &self.x.title, &chart.panels[0].notes[..described]);
@@ -224,15 +242,15 @@ impl<'a> Context<'a> {
 
     /// Failed and skipped points, on the axis.
     fn left_out(&self) -> impl Iterator<Item = Layer> {
-        let on_axis = |wanted: fn(&Outcome) -> bool| -> Vec<f64> {
+        let on_axis = |wanted: fn(&SweepOutcome) -> bool| -> Vec<f64> {
             let points = self.series.points.iter();
             let fitting = points.filter(|point| wanted(&point.outcome));
             fitting
                 .filter_map(|point| Some(point.point.x_value()? as f64))
                 .collect()
         };
-        let failed = on_axis(|o| matches!(o, Outcome::Failed(_) | Outcome::Unfinished));
-        let skipped = on_axis(|o| matches!(o, Outcome::Skipped(_)));
+        let failed = on_axis(|o| matches!(o, SweepOutcome::Failed(_) | SweepOutcome::Unfinished));
+        let skipped = on_axis(|o| matches!(o, SweepOutcome::Skipped(_)));
         [("failed", failed, FAILED), ("skipped", skipped, SKIPPED)]
             .into_iter()
             .filter(|(_, points, _)| !points.is_empty())
@@ -241,23 +259,6 @@ impl<'a> Context<'a> {
                 shape: Shape::OnAxis(points),
                 ink,
             })
-    }
-
-    /// The value of each point, shown where there is room for it.
-    fn numbers(
-        &self,
-        quantity: Quantity,
-        color: Option<Color>,
-        value: impl Fn(&PointResult) -> Option<f64>,
-    ) -> impl Iterator<Item = Note> {
-        let points = curve(self.series, value).into_iter();
-        points.filter(|(_, y)| y.is_finite()).map(move |at| Note {
-            at,
-            lines: vec![quantity.text(at.1)],
-            kind: NoteKind::Beside,
-            hollow: false,
-            color,
-        })
     }
 
     /// The best points, those that coincide with one label.
@@ -306,13 +307,13 @@ impl<'a> Context<'a> {
     /// What latency a rate costs: all directions, x at the points.
     fn iops_latency(&self) -> Option<Chart> {
         let mut panel = Panel::new(
-            Axis {
+            ChartAxis {
                 title: "IOPS".to_owned(),
                 quantity: Quantity::Rate,
                 scale: Scale::Linear,
                 ends: Ends::Values,
             },
-            Metric::Latency.axis(&Scale::Log2),
+            PointMetric::Latency.axis(&Scale::Log2),
         );
         let mut doubtful = Vec::new();
         for (dir, _) in DIRECTIONS {
@@ -361,7 +362,7 @@ impl<'a> Context<'a> {
 
     /// Percentiles of one direction against x.
     fn percentiles(&self, dir: Direction) -> Option<Chart> {
-        let mut panel = Panel::new(self.x.clone(), Metric::Latency.axis(&Scale::Log2));
+        let mut panel = Panel::new(self.x.clone(), PointMetric::Latency.axis(&Scale::Log2));
         panel.y.title = "Completion latency".to_owned();
         let mut doubtful = Vec::new();
         for (place, (percent, name)) in PERCENTILES.into_iter().enumerate() {
@@ -376,8 +377,12 @@ impl<'a> Context<'a> {
                     ink,
                 });
                 doubtful.extend(hollow(doubtful_points(self.series, value), ink));
-                let numbers = self.numbers(Quantity::Latency, Some(ink.color), value);
-                panel.notes.extend(numbers);
+                let each = numbers(
+                    curve(self.series, value),
+                    Quantity::Latency,
+                    Some(ink.color),
+                );
+                panel.notes.extend(each);
             }
         }
         if panel.layers.is_empty() {

@@ -2,24 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use fathom_analysis::{Outcome, Series};
+use fathom_analysis::{Curve, SweepOutcome};
 use fathom_model::Direction;
 
 use super::curve::{good, hollow};
-use super::metric::Metric;
+use super::metric::PointMetric;
 use super::overview::path;
 use super::{DIRECTIONS, Graph, words};
 use crate::CampaignRecord;
 use crate::chart::palette::Ink;
-use crate::chart::{Axis, Cell, Chart, Ends, Layer, Panel, Scale, Shape, Size};
+use crate::chart::{Chart, ChartAxis, Ends, HeatCell, Layer, Panel, Scale, Shape, Size};
 
 /// A chart for each metric and direction; none when the series make no grid.
-pub(super) fn of_folder(record: &CampaignRecord, folder: &str, series: &[&Series]) -> Vec<Graph> {
-    let Some(grid) = Grid::of(series) else {
+pub(super) fn of_folder(record: &CampaignRecord, folder: &str, series: &[&Curve]) -> Vec<Graph> {
+    let Some(grid) = SeriesGrid::of(series) else {
         return Vec::new();
     };
     let mut graphs = Vec::new();
-    for metric in Metric::ALL {
+    for metric in PointMetric::ALL {
         for (dir, letter) in DIRECTIONS {
             let name = format!("heat-{}{letter}", metric.stem());
             graphs.extend(grid.chart(record, folder, metric, dir).map(|chart| Graph {
@@ -33,17 +33,17 @@ pub(super) fn of_folder(record: &CampaignRecord, folder: &str, series: &[&Series
 }
 
 /// Series that differ in the value of one option.
-struct Grid<'a> {
+struct SeriesGrid<'a> {
     /// The option that differs, its values ascending, and the series of each.
     option: String,
-    rows: Vec<(u64, &'a Series)>,
+    rows: Vec<(u64, &'a Curve)>,
     /// The values on the x axis.
     columns: Vec<u64>,
 }
 
-impl<'a> Grid<'a> {
+impl<'a> SeriesGrid<'a> {
     /// The grid of series that differ in exactly one option, a number.
-    fn of(series: &[&'a Series]) -> Option<Self> {
+    fn of(series: &[&'a Curve]) -> Option<Self> {
         let x = &series.first()?.x;
         let names = series
             .iter()
@@ -64,7 +64,7 @@ impl<'a> Grid<'a> {
             })
             .collect();
         let [option] = differing[..] else { return None };
-        let mut rows: Vec<(u64, &Series)> = Vec::new();
+        let mut rows: Vec<(u64, &Curve)> = Vec::new();
         for &one in series {
             rows.push((one.points.first()?.point.number(option)?, one));
         }
@@ -85,7 +85,7 @@ impl<'a> Grid<'a> {
         &self,
         record: &CampaignRecord,
         folder: &str,
-        metric: Metric,
+        metric: PointMetric,
         dir: Direction,
     ) -> Option<Chart> {
         let (mut cells, mut doubtful) = (Vec::new(), Vec::new());
@@ -97,7 +97,7 @@ impl<'a> Grid<'a> {
                 let column = self.columns.binary_search(&x).ok()?;
                 let value = good(point, dir).and_then(|figures| metric.of(figures));
                 // What was left out is no cell; what failed is one without a value.
-                if value.is_none() && matches!(point.outcome, Outcome::Skipped(_)) {
+                if value.is_none() && matches!(point.outcome, SweepOutcome::Skipped(_)) {
                     continue;
                 }
                 if value.is_some() && !point.doubts.is_empty() {
@@ -105,7 +105,7 @@ impl<'a> Grid<'a> {
                     doubtful.push((column as f64 + 0.36, row as f64 + 0.32));
                 }
                 let around = |n: usize| (n as f64 - 0.5, n as f64 + 0.5);
-                cells.push(Cell {
+                cells.push(HeatCell {
                     x: around(column),
                     y: around(row),
                     value: value.map(|estimate| estimate.mean),
@@ -145,7 +145,7 @@ impl<'a> Grid<'a> {
 }
 
 /// The one text that all points of a series have for an option.
-fn constant<'a>(series: &'a Series, option: &str) -> Option<&'a str> {
+fn constant<'a>(series: &'a Curve, option: &str) -> Option<&'a str> {
     let mut texts = series
         .points
         .iter()
@@ -157,10 +157,10 @@ fn constant<'a>(series: &'a Series, option: &str) -> Option<&'a str> {
 }
 
 /// An axis with a place for each value.
-fn ordinal(option: &str, values: &[u64]) -> Axis {
+fn ordinal(option: &str, values: &[u64]) -> ChartAxis {
     let axis = words::x_axis(option, values);
     let names = values.iter().map(|&value| axis.quantity.text(value as f64));
-    Axis {
+    ChartAxis {
         scale: Scale::Ordinal(names.collect()),
         ends: Ends::Values,
         ..axis

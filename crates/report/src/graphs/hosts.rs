@@ -8,7 +8,7 @@ use fathom_model::Sample;
 
 use super::time::panel;
 use crate::chart::palette::Ink;
-use crate::chart::reduce::Stream;
+use crate::chart::reduce::CurveReducer;
 use crate::chart::{Layer, Panel, Quantity, Scale, Shape};
 
 /// Machines that are named; more names would be longer than the graph.
@@ -19,21 +19,21 @@ const NAMED: usize = 14;
 pub(super) struct Hosts {
     /// Where each job runs, by its place; empty on one machine.
     of_job: Vec<String>,
-    open: BTreeMap<String, Open>,
-    curves: BTreeMap<String, Curves>,
+    open: BTreeMap<String, OpenHostInterval>,
+    curves: BTreeMap<String, HostCurves>,
 }
 
 /// All directions of one machine in the interval that has not been closed.
 #[derive(Default)]
-struct Open {
+struct OpenHostInterval {
     t_ms: u64,
     rates: Rates,
 }
 
 #[derive(Default)]
-struct Curves {
-    iops: Stream,
-    bw_bytes: Stream,
+struct HostCurves {
+    iops: CurveReducer,
+    bw_bytes: CurveReducer,
 }
 
 impl Hosts {

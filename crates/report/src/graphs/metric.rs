@@ -1,12 +1,12 @@
 //! What is measured of a point and drawn.
 
-use fathom_analysis::{Estimate, Figures};
+use fathom_analysis::{Estimate, RepeatedFigures};
 
-use crate::chart::{Axis, Ends, Quantity, Scale};
+use crate::chart::{ChartAxis, Ends, Quantity, Scale};
 
 /// One of the figures that every point has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Metric {
+pub enum PointMetric {
     /// Bytes per second.
     Bandwidth,
     /// I/Os per second.
@@ -15,13 +15,13 @@ pub enum Metric {
     Latency,
 }
 
-impl Metric {
+impl PointMetric {
     /// In the order of fio-tests' files.
     pub const ALL: [Self; 3] = [Self::Bandwidth, Self::Iops, Self::Latency];
 
     /// The figure of a point.
     #[must_use]
-    pub fn of(self, figures: &Figures) -> Option<Estimate> {
+    pub fn of(self, figures: &RepeatedFigures) -> Option<Estimate> {
         match self {
             Self::Bandwidth => Some(figures.bw_bytes),
             Self::Iops => Some(figures.iops),
@@ -74,9 +74,9 @@ impl Metric {
     /// Little's law in proportion to it once the device is saturated), and on an
     /// even axis all but the last few would lie on the bottom.
     #[must_use]
-    pub fn axis(self, x: &Scale) -> Axis {
+    pub fn axis(self, x: &Scale) -> ChartAxis {
         let logarithmic = self == Self::Latency && x.is_logarithmic();
-        Axis {
+        ChartAxis {
             title: self.axis_title().to_owned(),
             quantity: self.quantity(),
             scale: if logarithmic {

@@ -17,13 +17,13 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use fathom_analysis::Series;
+use fathom_analysis::Curve;
 use fathom_model::Direction;
 use fathom_model::text::is_hidden;
 
 use crate::CampaignRecord;
 use crate::chart::{Chart, Size};
-pub use metric::Metric;
+pub use metric::PointMetric;
 
 /// A chart and where it belongs.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,7 +61,7 @@ pub fn of_campaign(
     wanted: &dyn Fn(&str) -> bool,
 ) -> (Vec<Graph>, Vec<NotDrawn>) {
     let all = record.sweep.series.iter();
-    let series: Vec<&Series> = all.filter(|series| wanted(&series.name)).collect();
+    let series: Vec<&Curve> = all.filter(|series| wanted(&series.name)).collect();
     let (mut graphs, mut not_drawn) = (Vec::new(), Vec::new());
     for &one in &series {
         let drawn = curve::of_series(record, one);

@@ -1,19 +1,19 @@
 //! All series of a folder in one chart: the profiles of a target, the depths of
 //! a profile.
 
-use fathom_analysis::{PointResult, Series};
+use fathom_analysis::{Curve, PointResult};
 use fathom_model::Direction;
 
-use super::curve::{curve, doubtful_points, good, hollow, named_once};
-use super::metric::Metric;
+use super::curve::{curve, doubtful_points, good, hollow, named_once, numbers};
+use super::metric::PointMetric;
 use super::{DIRECTIONS, Graph, safe_path, words};
 use crate::CampaignRecord;
 use crate::chart::palette::Ink;
 use crate::chart::{Chart, Layer, Panel, Shape, Size};
 
 /// The folders that hold two or more series over the same option, with those.
-pub(super) fn folders<'a>(series: &[&'a Series]) -> Vec<(&'a str, Vec<&'a Series>)> {
-    let mut found: Vec<(&str, Vec<&Series>)> = Vec::new();
+pub(super) fn folders<'a>(series: &[&'a Curve]) -> Vec<(&'a str, Vec<&'a Curve>)> {
+    let mut found: Vec<(&str, Vec<&Curve>)> = Vec::new();
     for &one in series {
         let folder = one.name.rsplit_once('/').map_or("", |(folder, _)| folder);
         match found
@@ -38,9 +38,9 @@ pub(super) fn path(folder: &str, name: &str) -> String {
 }
 
 /// A chart for each metric and direction, a curve for each series.
-pub(super) fn of_folder(record: &CampaignRecord, folder: &str, series: &[&Series]) -> Vec<Graph> {
+pub(super) fn of_folder(record: &CampaignRecord, folder: &str, series: &[&Curve]) -> Vec<Graph> {
     let mut graphs = Vec::new();
-    for metric in Metric::ALL {
+    for metric in PointMetric::ALL {
         for (dir, letter) in DIRECTIONS {
             let name = format!("overview-{}{letter}", metric.stem());
             graphs.extend(
@@ -61,8 +61,8 @@ pub(super) fn of_folder(record: &CampaignRecord, folder: &str, series: &[&Series
 fn chart(
     record: &CampaignRecord,
     folder: &str,
-    series: &[&Series],
-    metric: Metric,
+    series: &[&Curve],
+    metric: PointMetric,
     dir: Direction,
 ) -> Option<Chart> {
     let xs: Vec<u64> = series
@@ -83,6 +83,8 @@ fn chart(
         // Its place decides the ink, so that a profile looks the same in all charts.
         if points.iter().any(|(_, y)| y.is_finite()) {
             let ink = Ink::of_place(place);
+            let each = numbers(points.clone(), metric.quantity(), Some(ink.color));
+            panel.notes.extend(each);
             panel.layers.push(Layer {
                 name: Some(words::unnumbered(words::last(&one.name)).to_owned()),
                 shape: Shape::Curve(points),

@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fathom_analysis::latlog::{Figures, Group, Spread, Statistics};
-use fathom_analysis::priority::Limits;
+use fathom_analysis::latlog::{LatencyFigures, LatencyGroup, PrioritySpread, Statistics};
+use fathom_analysis::priority::DurationLimits;
 use fathom_model::log::class_name;
 use fathom_model::{Direction, units};
 
 use super::Graph;
-use crate::chart::palette::{CURVES, Color, Dash, Ink, Marker, VERMILLION, viridis};
-use crate::chart::{Axis, Chart, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
+use crate::chart::palette::{CURVES, Dash, Ink, Marker, Srgb, VERMILLION, viridis};
+use crate::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
 
 /// Bins of the distribution, in ns: 2 ms as people know them, and finer ones for
 /// devices whose latencies would all be in the first few.
@@ -25,8 +25,8 @@ const FINE_BINS: u64 = 100;
 /// told from zero, and one stall would press the rest against the axis.
 const SHOWN: f64 = 0.995;
 /// Not a class: what all I/Os got, and what they got without priorities.
-const TOTAL: Color = Color(0x1f, 0x23, 0x28);
-const BASELINE: Color = Color(0x80, 0x86, 0x90);
+const TOTAL: Srgb = Srgb(0x1f, 0x23, 0x28);
+const BASELINE: Srgb = Srgb(0x80, 0x86, 0x90);
 
 /// One queue depth.
 #[derive(Debug)]
@@ -36,14 +36,14 @@ pub struct Depth {
     /// All I/Os, and by priority.
     pub statistics: Statistics,
     /// By priority: bins of [`BIN_NS`], and of [`FINE_BIN_NS`].
-    pub spreads: [BTreeMap<u16, Spread>; 2],
+    pub spreads: [BTreeMap<u16, PrioritySpread>; 2],
     /// By priority, of those that have a limit: I/Os that took longer.
     pub missed: BTreeMap<u16, u64>,
 }
 
 /// A way to give I/Os priorities, at several depths.
 #[derive(Debug)]
-pub struct Workload {
+pub struct PrioPlot {
     /// What its files begin with: `cdlsingle`.
     pub stem: &'static str,
     /// As titles have it: `CDL, single limit`.
@@ -51,21 +51,21 @@ pub struct Workload {
     /// Depths, ascending.
     pub depths: Vec<Depth>,
     /// The limits that I/Os name.
-    pub limits: Limits,
+    pub limits: DurationLimits,
     /// The direction whose limits are told.
     pub dir: Direction,
 }
 
 /// A plot, and what it is called while it is made.
 #[derive(Debug)]
-pub struct Step {
+pub struct PlotStep {
     /// `latency distribution, class NONE, level 0, hint 0`
     pub what: String,
     /// The plot.
     pub graph: Graph,
 }
 
-impl Workload {
+impl PrioPlot {
     fn is_baseline(&self) -> bool {
         self.stem == "baseline"
     }
@@ -164,9 +164,9 @@ fn words(prio: u16) -> String {
 
 /// All plots of a workload, beside those of the baseline where there are.
 #[must_use]
-pub fn of_workload(workload: &Workload, baseline: Option<&Workload>) -> Vec<Step> {
+pub fn of_workload(workload: &PrioPlot, baseline: Option<&PrioPlot>) -> Vec<PlotStep> {
     let baseline = baseline.filter(|_| !workload.is_baseline());
-    let p99 = |figures: &Figures| {
+    let p99 = |figures: &LatencyFigures| {
         let found = figures.percentiles_ns.iter().find(|(p, _)| *p == 99.0);
         found.map(|&(_, ns)| ns as f64)
     };
@@ -194,14 +194,14 @@ pub fn of_workload(workload: &Workload, baseline: Option<&Workload>) -> Vec<Step
         };
         let chart = distribution(workload, prio, class);
         let graph = workload.graph(&name, chart);
-        steps.push(Step { what, graph });
+        steps.push(PlotStep { what, graph });
     }
     steps.extend(missed(workload));
     steps
 }
 
-fn depth_axis() -> Axis {
-    Axis {
+fn depth_axis() -> ChartAxis {
+    ChartAxis {
         title: "Queue depth".to_owned(),
         quantity: Quantity::Binary,
         scale: Scale::Log2,
@@ -211,12 +211,12 @@ fn depth_axis() -> Axis {
 
 /// A figure of baseline, total and each class against the depth.
 fn against_depth(
-    workload: &Workload,
-    baseline: Option<&Workload>,
+    workload: &PrioPlot,
+    baseline: Option<&PrioPlot>,
     what: &str,
     name: &str,
-    value: &dyn Fn(&Figures) -> Option<f64>,
-) -> Step {
+    value: &dyn Fn(&LatencyFigures) -> Option<f64>,
+) -> PlotStep {
     let title = match name {
         "iops" => "IOPS",
         "lat_avg" => "Mean latency",
@@ -225,7 +225,7 @@ fn against_depth(
     let rates = name == "iops";
     let mut panel = Panel::new(
         depth_axis(),
-        Axis {
+        ChartAxis {
             title: title.to_owned(),
             quantity: if rates {
                 Quantity::Rate
@@ -237,7 +237,7 @@ fn against_depth(
             ends: Ends::Ticks,
         },
     );
-    let of = |workload: &Workload, group: &dyn Fn(&Statistics) -> Option<Group>| {
+    let of = |workload: &PrioPlot, group: &dyn Fn(&Statistics) -> Option<LatencyGroup>| {
         let depths = workload.depths.iter();
         depths
             .map(|depth| {
@@ -279,7 +279,7 @@ fn against_depth(
                 .push(curve(&workload.label(prio), points, class_ink(place)));
         }
     }
-    Step {
+    PlotStep {
         what: what.to_owned(),
         graph: workload.graph(name, workload.chart(title, panel, Vec::new())),
     }
@@ -303,10 +303,10 @@ fn class_ink(place: usize) -> Ink {
 }
 
 /// The share of I/Os that took longer than their limit; `None` where none has one.
-fn missed(workload: &Workload) -> Option<Step> {
+fn missed(workload: &PrioPlot) -> Option<PlotStep> {
     let mut panel = Panel::new(
         depth_axis(),
-        Axis {
+        ChartAxis {
             title: "I/Os over their limit".to_owned(),
             quantity: Quantity::Percent,
             scale: Scale::Linear,
@@ -348,14 +348,14 @@ fn missed(workload: &Workload) -> Option<Step> {
     }
     let footer = "bars: 95 % confidence, as if I/Os missed their limit independently of each other";
     let chart = workload.chart("Miss rate", panel, vec![footer.to_owned()]);
-    Some(Step {
+    Some(PlotStep {
         what: "miss rate".to_owned(),
         graph: workload.graph("miss_rate", chart),
     })
 }
 
 /// How the latencies of a class are spread, a line for each depth.
-fn distribution(workload: &Workload, prio: u16, class: bool) -> Chart {
+fn distribution(workload: &PrioPlot, prio: u16, class: bool) -> Chart {
     let shown = |fine: usize, bin_ns: u64| {
         let spreads = workload.depths.iter();
         let ends = spreads.filter_map(|depth| shown_bins(depth.spreads[fine].get(&prio)?));
@@ -372,13 +372,13 @@ fn distribution(workload: &Workload, prio: u16, class: bool) -> Chart {
     let width_ns = bin_ns * step;
     let end_ns = shown(fine, bin_ns).max(width_ns);
     let mut panel = Panel::new(
-        Axis {
+        ChartAxis {
             title: "Latency".to_owned(),
             quantity: Quantity::Latency,
             scale: Scale::Linear,
             ends: Ends::Values,
         },
-        Axis {
+        ChartAxis {
             title: "Share of the I/Os".to_owned(),
             quantity: Quantity::Percent,
             scale: Scale::Linear,
@@ -426,7 +426,7 @@ fn depth_ink(place: usize, of: usize) -> Ink {
 }
 
 /// An upright line at the limit of a class, where it is in the picture or near it.
-fn limit(workload: &Workload, prio: u16, panel: &Panel, end_ns: u64) -> Option<Layer> {
+fn limit(workload: &PrioPlot, prio: u16, panel: &Panel, end_ns: u64) -> Option<Layer> {
     let ns = workload.limit_ns(prio).filter(|&ns| ns <= end_ns * 3 / 2)? as f64;
     let lines = panel.layers.iter().flat_map(|layer| match &layer.shape {
         Shape::Line(points) => points.as_slice(),
@@ -444,7 +444,7 @@ fn limit(workload: &Workload, prio: u16, panel: &Panel, end_ns: u64) -> Option<L
 }
 
 /// Bins that hold what is shown.
-fn shown_bins(spread: &Spread) -> Option<usize> {
+fn shown_bins(spread: &PrioritySpread) -> Option<usize> {
     let wanted = (spread.n as f64 * SHOWN).ceil() as u64;
     let mut seen = 0;
     for (bin, count) in spread.bins.iter().enumerate() {

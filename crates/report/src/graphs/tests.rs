@@ -5,14 +5,14 @@ use std::path::Path;
 
 use fathom_model::{
     Direction, DirectionResult, Doubt, Event, Failure, FailureKind, Histogram, JobResult, Latency,
-    Point, Results, RunStatus, Sample,
+    Outcome, Point, Results, RunStatus, Sample,
 };
 use fathom_record::{Header, Writer};
 
 use super::*;
 use crate::chart::palette::Marker;
 use crate::chart::tests::check;
-use crate::chart::{NoteKind, Scale, Shape, Theme};
+use crate::chart::{Note, NoteKind, Scale, Shape, Theme};
 use crate::read_sweep;
 
 /// What is measured at a point: (IOPS, mean latency in ns) of reads and writes.
@@ -95,11 +95,15 @@ impl Campaign {
                 ..Results::default()
             }),
         });
+        let outcome = Outcome::Complete;
+        self.event(Event::StepEnded { outcome });
     }
 
     fn fail(&mut self, point: Box<Point>, why: &str) {
         self.step(point);
         self.event(Event::Failure(Failure::new(FailureKind::AioLimit, why)));
+        let outcome = Outcome::Failed;
+        self.event(Event::StepEnded { outcome });
     }
 
     fn finish(self) -> (tempfile::TempDir, std::path::PathBuf) {
@@ -277,6 +281,24 @@ fn series_of_a_folder_share_charts_and_make_heat_maps_when_they_make_a_grid() {
     for text in ["256qd", "512qd", "1024qd", "Jobs"] {
         assert!(svg.contains(&format!(">{text}</text>")), "{text}\n{svg}");
     }
+    // Every point has its value, in the colour of its curve.
+    let overview = "0004-jobs/0005-randrw/overview-iopsr";
+    let graph = graphs.iter().find(|graph| graph.path == overview).unwrap();
+    let panel = &graph.chart.panels[0];
+    for layer in &panel.layers {
+        let Shape::Curve(points) = &layer.shape else {
+            panic!("{layer:?}");
+        };
+        let of_curve = |note: &&Note| note.color == Some(layer.ink.color);
+        let noted: Vec<(f64, f64)> = panel
+            .notes
+            .iter()
+            .filter(of_curve)
+            .map(|note| note.at)
+            .collect();
+        assert_eq!(&noted, points);
+    }
+    assert!(svg_of(&graphs, overview).contains(">4.10k</text>"));
     let svg = svg_of(&graphs, "0004-jobs/0005-randrw/heat-iopsw");
     for text in ["I/O depth", "Jobs", "1024", "4.10k"] {
         assert!(svg.contains(&format!(">{text}</text>")), "{text}\n{svg}");
@@ -366,6 +388,8 @@ fn doubtful_points_are_hollow_in_every_graph_and_the_jobs_axis_is_log2() {
             campaign.event(Event::Finished {
                 results: Box::new(results),
             });
+            let outcome = Outcome::Complete;
+            campaign.event(Event::StepEnded { outcome });
         }
     }
     let (_dir, path) = campaign.finish();

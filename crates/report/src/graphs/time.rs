@@ -10,31 +10,31 @@ use fathom_record::{Entries, RecordError};
 use super::hosts::Hosts;
 use super::{Graph, safe_path, words};
 use crate::chart::palette::{Dash, Ink, of_direction};
-use crate::chart::reduce::Stream;
-use crate::chart::{Axis, Chart, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
+use crate::chart::reduce::CurveReducer;
+use crate::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
 
 /// The graphs over time of all steps that `wanted` chooses by their names (a
 /// point's id), in memory that does not grow with the length of the run.
 ///
 /// # Errors
-/// When the record cannot be read; what stands before a damaged line is drawn.
+/// When the record cannot be read; what is not damaged is drawn.
 pub fn over_time(dir: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Graph>, RecordError> {
     let mut entries = Entries::open(dir)?;
-    let facts = Facts {
+    let facts = RunFacts {
         run: entries.id(),
         device: entries.header.environment.as_ref().and_then(words::device),
         name: entries.header.name.clone(),
     };
     let mut graphs = Vec::new();
     // A run of one job file has samples and may have no step.
-    let mut step = wanted(&facts.name).then(|| Step::new(&facts.name, 1));
+    let mut step = wanted(&facts.name).then(|| GraphStep::new(&facts.name, 1));
     for entry in &mut entries {
-        let Ok(entry) = entry else { break };
+        let Ok(entry) = entry else { continue };
         match entry.event {
             Event::Step { name, point, .. } => {
                 graphs.extend(step.take().into_iter().flat_map(|step| step.graphs(&facts)));
                 let repetition = point.map_or(1, |point| point.repetition);
-                step = wanted(&name).then(|| Step::new(&name, repetition));
+                step = wanted(&name).then(|| GraphStep::new(&name, repetition));
             }
             Event::Jobs { hosts, .. } => {
                 if let Some(step) = &mut step {
@@ -59,7 +59,7 @@ pub fn over_time(dir: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Graph>
 }
 
 /// What is said of the run.
-struct Facts {
+struct RunFacts {
     run: String,
     device: Option<String>,
     name: String,
@@ -67,32 +67,32 @@ struct Facts {
 
 /// The curves of one direction.
 #[derive(Default)]
-struct Curves {
-    iops: Stream,
-    bw_bytes: Stream,
-    mean: Stream,
-    p99: Stream,
-    max: Stream,
+struct DirectionCurves {
+    iops: CurveReducer,
+    bw_bytes: CurveReducer,
+    mean: CurveReducer,
+    p99: CurveReducer,
+    max: CurveReducer,
 }
 
 /// One direction in the interval that has not been closed.
 #[derive(Default)]
-struct Open {
+struct OpenDirection {
     t_ms: u64,
     rate: Rate,
 }
 
 /// A step while its samples are read.
-struct Step {
+struct GraphStep {
     name: String,
     repetition: u32,
     begin_ms: Option<u64>,
-    open: BTreeMap<Direction, Open>,
-    curves: BTreeMap<Direction, Curves>,
+    open: BTreeMap<Direction, OpenDirection>,
+    curves: BTreeMap<Direction, DirectionCurves>,
     hosts: Hosts,
 }
 
-impl Step {
+impl GraphStep {
     fn new(name: &str, repetition: u32) -> Self {
         Self {
             name: name.to_owned(),
@@ -137,7 +137,7 @@ impl Step {
     }
 
     /// All machines together, and each by itself where there are several.
-    fn graphs(mut self, facts: &Facts) -> Vec<Graph> {
+    fn graphs(mut self, facts: &RunFacts) -> Vec<Graph> {
         self.close();
         self.curves
             .retain(|_, curves| !curves.iops.points().is_empty());
@@ -187,7 +187,7 @@ impl Step {
 
     /// Rates and latencies below each other.
     fn panels(&self) -> Vec<Panel> {
-        let line = |name: String, stream: &Stream, dir, dash| Layer {
+        let line = |name: String, stream: &CurveReducer, dir, dash| Layer {
             name: Some(name),
             shape: Shape::Line(stream.points()),
             ink: Ink {
@@ -226,13 +226,13 @@ impl Step {
 }
 
 pub(super) fn panel(title: &str, quantity: Quantity, scale: Scale) -> Panel {
-    let time = Axis {
+    let time = ChartAxis {
         title: "Time".to_owned(),
         quantity: Quantity::Time,
         scale: Scale::Time,
         ends: Ends::Values,
     };
-    let y = Axis {
+    let y = ChartAxis {
         title: title.to_owned(),
         quantity,
         scale,

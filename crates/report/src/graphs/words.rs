@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use fathom_analysis::{Outcome, PointResult, Series, engines_of};
+use fathom_analysis::{Curve, PointResult, SweepOutcome, engines_of};
 use fathom_model::{Direction, Environment, units};
 
 use crate::CampaignRecord;
-use crate::chart::{Axis, Ends, Quantity, Scale};
+use crate::chart::{ChartAxis, Ends, Quantity, Scale};
 
 /// The x axis of curves: by powers of two for depths, and for jobs where they
 /// are powers of two, else by what the values are.
-pub(super) fn x_axis(option: &str, values: &[u64]) -> Axis {
+pub(super) fn x_axis(option: &str, values: &[u64]) -> ChartAxis {
     let powers = values.iter().all(|value| value.is_power_of_two());
     let wide = match (values.iter().min(), values.iter().max()) {
         (Some(&min), Some(&max)) => min > 0 && max / min >= 16,
@@ -32,7 +32,7 @@ pub(super) fn x_axis(option: &str, values: &[u64]) -> Axis {
     } else {
         scale
     };
-    Axis {
+    ChartAxis {
         title: title.to_owned(),
         quantity,
         scale,
@@ -165,7 +165,7 @@ fn common_settings<'p>(mut points: impl Iterator<Item = &'p PointResult>) -> Str
 }
 
 /// Failures, skips and doubts below a graph: what it cannot show at a glance.
-pub(super) fn footer(series: &Series) -> Vec<String> {
+pub(super) fn footer(series: &Curve) -> Vec<String> {
     /// More of one kind are counted.
     const LINES_MAX: usize = 2;
     let mut lines = Vec::new();
@@ -173,22 +173,22 @@ pub(super) fn footer(series: &Series) -> Vec<String> {
         (
             "failed",
             reasons(series, |point| match &point.outcome {
-                Outcome::Failed(reasons) => Some(reasons.first().cloned().unwrap_or_default()),
-                Outcome::Unfinished => Some("begun and not ended".to_owned()),
+                SweepOutcome::Failed(reasons) => Some(reasons.first().cloned().unwrap_or_default()),
+                SweepOutcome::Unfinished => Some("begun and not ended".to_owned()),
                 _ => None,
             }),
         ),
         (
             "skipped",
             reasons(series, |point| match &point.outcome {
-                Outcome::Skipped(reason) => Some(reason.clone()),
+                SweepOutcome::Skipped(reason) => Some(reason.clone()),
                 _ => None,
             }),
         ),
         (
             "doubtful",
             reasons(series, |point| {
-                let good = point.outcome == Outcome::Done;
+                let good = point.outcome == SweepOutcome::Done;
                 point.doubts.first().filter(|_| good).cloned()
             }),
         ),
@@ -205,7 +205,7 @@ pub(super) fn footer(series: &Series) -> Vec<String> {
 
 /// Each reason once, with the places of the points that have it.
 fn reasons(
-    series: &Series,
+    series: &Curve,
     reason: impl Fn(&PointResult) -> Option<String>,
 ) -> Vec<(String, Vec<u64>)> {
     let mut found: Vec<(String, Vec<u64>)> = Vec::new();
@@ -222,17 +222,17 @@ fn reasons(
 }
 
 /// Why a series has no graph.
-pub(super) fn why_not(series: &Series) -> String {
-    let count = |wanted: fn(&Outcome) -> bool| {
+pub(super) fn why_not(series: &Curve) -> String {
+    let count = |wanted: fn(&SweepOutcome) -> bool| {
         series
             .points
             .iter()
             .filter(|point| wanted(&point.outcome))
             .count()
     };
-    let failed = count(|outcome| matches!(outcome, Outcome::Failed(_)));
-    let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
-    let done = count(|outcome| *outcome == Outcome::Done);
+    let failed = count(|outcome| matches!(outcome, SweepOutcome::Failed(_)));
+    let skipped = count(|outcome| matches!(outcome, SweepOutcome::Skipped(_)));
+    let done = count(|outcome| *outcome == SweepOutcome::Done);
     if done > 0 {
         return format!(
             "its points have no figures, or no number for '{}'",

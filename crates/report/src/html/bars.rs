@@ -7,7 +7,7 @@ use fathom_analysis::hosts::{HostFigures, by_host, median, parts_of};
 use fathom_model::result::SlowBy;
 use fathom_model::{Direction, Doubt, Host, JobResult, units};
 
-use super::marks::Marks;
+use super::marks::DoubtMarks;
 use super::markup::escape;
 use super::story::Story;
 use crate::table::shown as name_of;
@@ -16,27 +16,27 @@ use crate::table::shown as name_of;
 const OPEN: usize = 64;
 
 /// One column of bars.
-struct Figure {
+struct BarColumn {
     title: &'static str,
     slow_by: SlowBy,
     value: fn(&HostFigures) -> Option<f64>,
     text: fn(f64) -> String,
 }
 
-const FIGURES: [Figure; 3] = [
-    Figure {
+const FIGURES: [BarColumn; 3] = [
+    BarColumn {
         title: "bandwidth",
         slow_by: SlowBy::Bandwidth,
         value: |host| Some(host.bw_bytes),
         text: units::bytes_per_second,
     },
-    Figure {
+    BarColumn {
         title: "IOPS",
         slow_by: SlowBy::Iops,
         value: |host| Some(host.iops),
         text: units::count,
     },
-    Figure {
+    BarColumn {
         title: "p99 latency",
         slow_by: SlowBy::ClatP99,
         value: |host| Some(host.clat.as_ref()?.percentile_ns(99.0)? as f64),
@@ -45,7 +45,7 @@ const FIGURES: [Figure; 3] = [
 ];
 
 /// A chart for each sum over hosts and direction; nothing for a run on one machine.
-pub fn bars(story: &Story, marks: &Marks) -> String {
+pub fn bars(story: &Story, marks: &DoubtMarks) -> String {
     let mut body = String::new();
     for total in story.doc.jobs.iter().filter(|job| job.across.is_some()) {
         for (dir, _) in total.directions().filter(|(_, r)| r.total_ios > 0) {
@@ -60,7 +60,7 @@ pub fn bars(story: &Story, marks: &Marks) -> String {
     format!("{lead}{body}")
 }
 
-fn chart(story: &Story, total: &JobResult, dir: Direction, marks: &Marks) -> String {
+fn chart(story: &Story, total: &JobResult, dir: Direction, marks: &DoubtMarks) -> String {
     let of_step = story
         .doc
         .hosts
@@ -69,7 +69,7 @@ fn chart(story: &Story, total: &JobResult, dir: Direction, marks: &Marks) -> Str
     let hosts: Vec<Host> = of_step.cloned().collect();
     let parts = parts_of(total, &story.doc.jobs, &hosts);
     let figures = by_host(&parts, dir);
-    let shown: Vec<&Figure> = FIGURES
+    let shown: Vec<&BarColumn> = FIGURES
         .iter()
         .filter(|figure| figures.iter().any(|host| (figure.value)(host).is_some()))
         .collect();
@@ -103,7 +103,7 @@ fn chart(story: &Story, total: &JobResult, dir: Direction, marks: &Marks) -> Str
             );
             continue;
         };
-        let is_slow = |figure: &Figure| {
+        let is_slow = |figure: &BarColumn| {
             let slow = total.across.iter().flat_map(|across| &across.slow);
             let mut own = slow.filter(|slow| slow.host == label && slow.dir == dir);
             own.any(|slow| slow.figure == figure.slow_by)
@@ -133,7 +133,7 @@ fn chart(story: &Story, total: &JobResult, dir: Direction, marks: &Marks) -> Str
 }
 
 /// A bar and its figure.
-fn cells(figure: &Figure, own: &HostFigures, all: &[HostFigures], is_slow: bool) -> String {
+fn cells(figure: &BarColumn, own: &HostFigures, all: &[HostFigures], is_slow: bool) -> String {
     let values = || {
         all.iter()
             .filter_map(figure.value)

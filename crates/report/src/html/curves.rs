@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use fathom_analysis::{Estimate, Figures, Outcome, Series, best, measured_of};
+use fathom_analysis::{Curve, Estimate, RepeatedFigures, SweepOutcome, best, measured_of};
 use fathom_model::{Direction, units};
 use serde::Serialize;
 
-use super::marks::Marks;
-use super::markup::{Section, escape};
+use super::SampleReading;
+use super::marks::DoubtMarks;
+use super::markup::{PageSection, escape};
 use super::nodes;
 use super::story::Story;
 
@@ -21,14 +22,14 @@ const DIRECTIONS: [Direction; 3] = [Direction::Read, Direction::Write, Direction
 
 /// The data of the graphs, without the samples.
 #[derive(Debug, Serialize)]
-pub struct Data<'s> {
+pub struct GraphData<'s> {
     schema: &'static str,
-    series: Vec<Curve<'s>>,
+    series: Vec<HtmlCurve<'s>>,
     /// Places in `series` that share a graph of IOPS against latency.
     tradeoffs: Vec<Vec<usize>>,
     steps: Vec<StepJobs<'s>>,
     /// What the nodes did over time.
-    pub nodes: nodes::Data,
+    pub nodes: nodes::NodesData,
 }
 
 #[derive(Debug, Serialize)]
@@ -42,7 +43,7 @@ struct StepJobs<'s> {
 
 /// One series. All lists have the points' order; missing is null.
 #[derive(Debug, Serialize)]
-struct Curve<'s> {
+struct HtmlCurve<'s> {
     name: &'s str,
     /// The last part of the name.
     short: &'s str,
@@ -50,7 +51,7 @@ struct Curve<'s> {
     x: &'s str,
     log2: bool,
     at: Vec<u64>,
-    dirs: BTreeMap<&'static str, Lines>,
+    dirs: BTreeMap<&'static str, CurveFigures>,
     /// Places in `at` of failed points.
     failed: Vec<usize>,
 }
@@ -58,7 +59,7 @@ struct Curve<'s> {
 /// The figures of one direction, bytes/s, 1/s, ns; `_error`: half the width of
 /// the 95 % interval.
 #[derive(Debug, Default, Serialize)]
-struct Lines {
+struct CurveFigures {
     bw: Vec<Option<f64>>,
     bw_error: Vec<Option<f64>>,
     iops: Vec<Option<f64>>,
@@ -80,10 +81,10 @@ struct BestPlaces {
     clat: Option<usize>,
 }
 
-impl<'s> Data<'s> {
+impl<'s> GraphData<'s> {
     /// Everything the script needs of a run.
-    pub fn of(story: &'s Story, nodes: nodes::Data) -> Self {
-        let series: Vec<Curve> = story.sweep.series.iter().map(Curve::of).collect();
+    pub fn of(story: &'s Story, nodes: nodes::NodesData) -> Self {
+        let series: Vec<HtmlCurve> = story.sweep.series.iter().map(HtmlCurve::of).collect();
         let mut tradeoffs: Vec<(&str, Vec<usize>)> = Vec::new();
         for (place, curve) in series.iter().enumerate() {
             let folder = curve.name.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -110,8 +111,8 @@ impl<'s> Data<'s> {
     }
 }
 
-impl<'s> Curve<'s> {
-    fn of(series: &'s Series) -> Self {
+impl<'s> HtmlCurve<'s> {
+    fn of(series: &'s Curve) -> Self {
         // A point that tells no place on the axis is in the tables only.
         let placed = |point: &fathom_analysis::PointResult| point.point.x_value();
         let kept: Vec<usize> = (0..series.points.len())
@@ -121,10 +122,10 @@ impl<'s> Curve<'s> {
         let place_of = |place: Option<usize>| kept.iter().position(|&kept| Some(kept) == place);
         let mut dirs = BTreeMap::new();
         for dir in DIRECTIONS {
-            let mut lines = Lines::default();
+            let mut lines = CurveFigures::default();
             for &place in &kept {
                 let point = &series.points[place];
-                let good = point.outcome == Outcome::Done;
+                let good = point.outcome == SweepOutcome::Done;
                 lines.push(point.figures(dir).filter(|_| good));
             }
             if lines.bw.iter().all(Option::is_none) {
@@ -139,7 +140,7 @@ impl<'s> Curve<'s> {
             dirs.insert(dir.name(), lines);
         }
         let failed =
-            |&place: &usize| matches!(series.points[kept[place]].outcome, Outcome::Failed(_));
+            |&place: &usize| matches!(series.points[kept[place]].outcome, SweepOutcome::Failed(_));
         Self {
             name: &series.name,
             short: short(&series.name),
@@ -153,8 +154,8 @@ impl<'s> Curve<'s> {
     }
 }
 
-impl Lines {
-    fn push(&mut self, figures: Option<&Figures>) {
+impl CurveFigures {
+    fn push(&mut self, figures: Option<&RepeatedFigures>) {
         let mean = |estimate: Option<Estimate>| estimate.map(|e| e.mean);
         let error = |estimate: Option<Estimate>| estimate.and_then(|e| e.half_width_95);
         let (bw, iops) = (figures.map(|f| f.bw_bytes), figures.map(|f| f.iops));
@@ -197,7 +198,7 @@ fn tabs(label: &str, metrics: &[(&str, &str)]) -> String {
 }
 
 /// A graph for each curve.
-pub fn series(story: &Story, marks: &Marks) -> Option<Section> {
+pub fn series(story: &Story, marks: &DoubtMarks) -> Option<PageSection> {
     let mut cards = String::new();
     for (place, series) in story.sweep.series.iter().enumerate() {
         let _ = writeln!(
@@ -225,21 +226,21 @@ pub fn series(story: &Story, marks: &Marks) -> Option<Section> {
          <div class=\"cards\">\n{cards}</div></div>\n",
         tabs("What the graphs show", &metrics)
     );
-    Section::new("series", "Series", body)
+    PageSection::new("series", "Series", body)
 }
 
 /// `of 7 of 9 points` where the best points are not those of the whole series.
-pub fn of_points(series: &Series) -> Option<String> {
+pub fn of_points(series: &Curve) -> Option<String> {
     let (measured, all) = measured_of(series);
     (measured < all).then(|| format!("of {measured} of {all} points"))
 }
 
 /// The best points of a curve in words.
-fn best_lines(series: &Series) -> String {
+fn best_lines(series: &Curve) -> String {
     let mut html = String::new();
     for dir in DIRECTIONS {
         let best = best(series, dir);
-        let told = |place: Option<usize>, text: &dyn Fn(&Figures) -> Option<String>| {
+        let told = |place: Option<usize>, text: &dyn Fn(&RepeatedFigures) -> Option<String>| {
             let point = series.points.get(place?)?;
             let value = text(point.figures(dir)?)?;
             let at = point.point.settings.get(&series.x)?;
@@ -288,7 +289,7 @@ fn best_lines(series: &Series) -> String {
 }
 
 /// IOPS against latency, the curves of a folder in one graph.
-pub fn tradeoff(story: &Story, data: &Data) -> Option<Section> {
+pub fn tradeoff(story: &Story, data: &GraphData) -> Option<PageSection> {
     let mut cards = String::new();
     for (place, group) in data.tradeoffs.iter().enumerate() {
         let first = &story.sweep.series[*group.first()?];
@@ -307,11 +308,12 @@ pub fn tradeoff(story: &Story, data: &Data) -> Option<Section> {
         "<p class=\"lead\">Along a curve the load grows. Where it turns upwards more load only waits.</p>\n\
          <div class=\"cards\">\n{cards}</div>\n"
     );
-    Section::new("tradeoff", "IOPS against latency", body)
+    PageSection::new("tradeoff", "IOPS against latency", body)
 }
 
 /// The samples of each step over time.
-pub fn time(story: &Story, merged: u32) -> Option<Section> {
+pub fn time(story: &Story, how: &SampleReading) -> Option<PageSection> {
+    let merged = how.merged;
     let sampled: Vec<(usize, String)> = (story.steps.iter().enumerate())
         .filter(|(_, step)| step.samples > 0)
         .map(|(place, step)| (place, story.name_of(step)))
@@ -322,6 +324,12 @@ pub fn time(story: &Story, merged: u32) -> Option<Section> {
         "<div data-metric=\"iops\">\n{}",
         tabs("What the time series show", &metrics)
     );
+    if how.by_digest {
+        body += "<p class=\"lead\">The record holds more samples than are shown one by one: of \
+                 every 64 intervals the lowest and the highest IOPS, the highest p99 and the \
+                 longest latency are as they were, the others between them are merged, with \
+                 their histograms.</p>\n";
+    }
     if merged > 1 {
         let _ = writeln!(
             body,
@@ -354,5 +362,5 @@ pub fn time(story: &Story, merged: u32) -> Option<Section> {
             .collect();
         let _ = writeln!(body, "<div class=\"cards{wide}\">\n{cards}</div></div>");
     }
-    Section::new("time", "Over time", body)
+    PageSection::new("time", "Over time", body)
 }

@@ -4,63 +4,63 @@ use fathom_model::result::ALL_CLIENTS;
 use fathom_model::{Host, RunDocument, units};
 
 use super::bars::bars;
-use super::marks::Marks;
-use super::markup::{Cell, Section, Table};
+use super::marks::DoubtMarks;
+use super::markup::{HtmlCell, HtmlTable, PageSection};
 use super::results::bar;
 use super::story::Story;
-use crate::shares::{Share, shares};
+use crate::shares::{HostShare, shares};
 use crate::table::SHARE_PERCENTS;
 
 /// The section; `None` for a run on one machine.
-pub fn section(story: &Story, marks: &Marks) -> Option<Section> {
+pub fn section(story: &Story, marks: &DoubtMarks) -> Option<PageSection> {
     let doc = &story.doc;
     let (figures, facts) = (figures(doc, marks), facts(doc));
     let body = match figures.is_empty() {
         true => facts,
         false => format!("{figures}<h3>Starts and clocks</h3>\n{facts}"),
     };
-    Section::new("hosts", "Hosts", bars(story, marks) + &body)
+    PageSection::new("hosts", "Hosts", bars(story, marks) + &body)
 }
 
 /// Rates, shares, percentiles.
-fn figures(doc: &RunDocument, marks: &Marks) -> String {
+fn figures(doc: &RunDocument, marks: &DoubtMarks) -> String {
     let shares = shares(doc);
-    let has = |told: fn(&Share) -> bool| shares.iter().any(told);
+    let has = |told: fn(&HostShare) -> bool| shares.iter().any(told);
     let (steps, jobs) = (has(|s| s.step.is_some()), has(|s| s.job.is_some()));
     let lead = [(steps, "step"), (jobs, "job")].into_iter();
     let mut columns: Vec<&str> = lead.filter(|(is, _)| *is).map(|(_, name)| name).collect();
     columns.extend(["host", "", "#IOPS", "#bandwidth", "#share"]);
     let titles = SHARE_PERCENTS.map(|(_, title)| format!("#{title}"));
     columns.extend(titles.iter().map(String::as_str));
-    let mut table = Table::new("host-figures", &columns);
+    let mut table = HtmlTable::new("host-figures", &columns);
     for share in &shares {
         let lead = [(steps, share.step), (jobs, share.job)].into_iter();
         let lead = lead.filter(|(is, _)| *is);
-        let lead = lead.map(|(_, name)| Cell::text(name.unwrap_or_default()).class("name"));
+        let lead = lead.map(|(_, name)| HtmlCell::text(name.unwrap_or_default()).class("name"));
         table.row(lead.chain(cells(share, marks)));
     }
     table.finish_searchable("rows of hosts")
 }
 
-fn cells(share: &Share, marks: &Marks) -> Vec<Cell> {
+fn cells(share: &HostShare, marks: &DoubtMarks) -> Vec<HtmlCell> {
     let result = &share.result;
     let signs = marks.of_doubts(&result.doubts);
     let latency = result.clat.as_ref().or(result.lat.as_ref());
     let percent = share.share.map(|share| share * 100.0);
     let host = match share.host {
-        Some(host) => Cell::text(host.label()).class("name"),
-        None => Cell::text(ALL_CLIENTS).class("sum"),
+        Some(host) => HtmlCell::text(host.label()).class("name"),
+        None => HtmlCell::text(ALL_CLIENTS).class("sum"),
     };
     let mut cells = vec![
         host,
-        Cell::text(share.dir.name()),
-        Cell::number(Some(result.iops), units::count).and(&signs),
-        Cell::number(Some(result.bw_bytes), units::bytes_per_second).and(&signs),
-        Cell::number(percent, |percent| format!("{percent:.1} %")).and(&bar(percent, 100.0)),
+        HtmlCell::text(share.dir.name()),
+        HtmlCell::number(Some(result.iops), units::count).and(&signs),
+        HtmlCell::number(Some(result.bw_bytes), units::bytes_per_second).and(&signs),
+        HtmlCell::number(percent, |percent| format!("{percent:.1} %")).and(&bar(percent, 100.0)),
     ];
     cells.extend(SHARE_PERCENTS.map(|(percent, _)| {
         let ns = latency.and_then(|latency| latency.percentile_ns(percent));
-        Cell::number(ns.map(|ns| ns as f64), units::latency)
+        HtmlCell::number(ns.map(|ns| ns as f64), units::latency)
     }));
     cells
 }
@@ -80,38 +80,38 @@ fn facts(doc: &RunDocument) -> String {
         "#± error",
         "",
     ];
-    let mut table = Table::new("host-facts", &columns[usize::from(!steps)..]);
+    let mut table = HtmlTable::new("host-facts", &columns[usize::from(!steps)..]);
     for host in &doc.hosts {
-        let step = Cell::text(host.step.as_deref().unwrap_or_default()).class("name");
+        let step = HtmlCell::text(host.step.as_deref().unwrap_or_default()).class("name");
         let step = Some(step).filter(|_| steps);
         table.row(step.into_iter().chain(fact_cells(doc, host)));
     }
     table.finish_searchable("hosts")
 }
 
-fn fact_cells(doc: &RunDocument, host: &Host) -> [Cell; 9] {
+fn fact_cells(doc: &RunDocument, host: &Host) -> [HtmlCell; 9] {
     let of_step = doc.hosts.iter().filter(|other| other.step == host.step);
     let first = of_step.filter_map(|host| host.start_ms).reduce(f64::min);
     let began = host.start_ms.zip(first).map(|(start, first)| start - first);
     let ran = host.start_ms.zip(host.end_ms);
     let ran = ran.map(|(start, end)| (end - start).max(0.0));
     let clock = host.clock.as_ref();
-    let name = |name: &Option<String>| Cell::text(name.as_deref().unwrap_or("–"));
+    let name = |name: &Option<String>| HtmlCell::text(name.as_deref().unwrap_or("–"));
     let ms = |value: f64| format!("{value:+.2} ms");
     [
-        Cell::text(host.label()).class("name"),
+        HtmlCell::text(host.label()).class("name"),
         name(&host.node),
         name(&host.hostname),
         name(&host.engine_version),
-        Cell::number(began, |ms| format!("+{ms:.1} ms")),
-        Cell::number(ran, |ms| units::duration(ms as u64)),
-        Cell::number(clock.map(|clock| clock.offset_ms), ms),
-        Cell::number(clock.map(|clock| clock.error_ms), |ms| {
+        HtmlCell::number(began, |ms| format!("+{ms:.1} ms")),
+        HtmlCell::number(ran, |ms| units::duration(ms as u64)),
+        HtmlCell::number(clock.map(|clock| clock.offset_ms), ms),
+        HtmlCell::number(clock.map(|clock| clock.error_ms), |ms| {
             format!("{ms:.2} ms")
         }),
         match &host.lost {
-            Some(why) => Cell::text(format!("lost: {why}")).class("bad"),
-            None => Cell::text(""),
+            Some(why) => HtmlCell::text(format!("lost: {why}")).class("bad"),
+            None => HtmlCell::text(""),
         },
     ]
 }

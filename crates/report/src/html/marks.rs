@@ -3,23 +3,23 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use fathom_analysis::{Outcome, PointResult};
+use fathom_analysis::{PointResult, SweepOutcome};
 use fathom_model::Doubt;
 
-use super::markup::{Section, escape};
+use super::markup::{PageSection, escape};
 use super::story::Story;
 use crate::doubts;
 
 /// Every doubt of a run with its number.
 #[derive(Debug)]
-pub struct Marks {
+pub struct DoubtMarks {
     /// Numbers, from 1, by what the doubt means.
     numbers: BTreeMap<String, usize>,
     /// What is told of each, by number - 1.
     sentences: Vec<String>,
 }
 
-impl Marks {
+impl DoubtMarks {
     /// The doubts about the jobs and points of a run.
     pub fn of(story: &Story) -> Self {
         let mut marks = Self {
@@ -51,7 +51,7 @@ impl Marks {
     /// The marks of points, as HTML.
     pub fn of_points<'p>(&self, points: impl IntoIterator<Item = &'p PointResult>) -> String {
         // Others have no figures that could be doubted.
-        let measured = (points.into_iter()).filter(|point| point.outcome == Outcome::Done);
+        let measured = (points.into_iter()).filter(|point| point.outcome == SweepOutcome::Done);
         let meanings = measured.flat_map(|point| &point.doubts);
         self.html(meanings.map(String::as_str))
     }
@@ -75,7 +75,7 @@ impl Marks {
 
     /// What is to know of the figures: first the doubts by their numbers, then
     /// the notes.
-    pub fn section(&self, story: &Story) -> Option<Section> {
+    pub fn section(&self, story: &Story) -> Option<PageSection> {
         let mut body = String::new();
         if !self.sentences.is_empty() {
             body += "<ol class=\"notes\">\n";
@@ -91,6 +91,6 @@ impl Marks {
         if !others.is_empty() {
             let _ = write!(body, "<ul class=\"notes plain\">\n{others}</ul>\n");
         }
-        Section::new("doubts", "What is to know of these figures", body)
+        PageSection::new("doubts", "Before you use these figures", body)
     }
 }

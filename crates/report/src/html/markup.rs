@@ -50,7 +50,7 @@ pub fn json(value: &impl Serialize) -> serde_json::Result<String> {
 
 /// A section of the page: the anchor, the heading, what stands below it.
 #[derive(Debug)]
-pub struct Section {
+pub struct PageSection {
     /// Where links to it lead.
     pub id: &'static str,
     /// The heading, as text.
@@ -59,7 +59,7 @@ pub struct Section {
     pub body: String,
 }
 
-impl Section {
+impl PageSection {
     /// A section; `None` when it has nothing to say.
     pub fn new(id: &'static str, title: &'static str, body: String) -> Option<Self> {
         (!body.is_empty()).then_some(Self { id, title, body })
@@ -74,14 +74,14 @@ impl Section {
 
 /// One cell of a table.
 #[derive(Debug, Default)]
-pub struct Cell {
+pub struct HtmlCell {
     html: String,
     /// What it is sorted by, when not by its text.
     key: Option<f64>,
     class: &'static str,
 }
 
-impl Cell {
+impl HtmlCell {
     /// Text, to be escaped.
     pub fn text(text: impl AsRef<str>) -> Self {
         Self {
@@ -123,14 +123,14 @@ impl Cell {
 
 /// A table whose columns can be sorted.
 #[derive(Debug)]
-pub struct Table {
+pub struct HtmlTable {
     id: String,
     head: String,
     rows: String,
     count: usize,
 }
 
-impl Table {
+impl HtmlTable {
     /// A table with these columns; those of numbers begin with a `#`.
     pub fn new(id: &str, columns: &[&str]) -> Self {
         let mut head = String::new();
@@ -154,9 +154,9 @@ impl Table {
     }
 
     /// Adds a row.
-    pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+    pub fn row(&mut self, cells: impl IntoIterator<Item = HtmlCell>) {
         self.rows += "<tr>";
-        for Cell { html, key, class } in cells {
+        for HtmlCell { html, key, class } in cells {
             self.rows += "<td";
             if !class.is_empty() {
                 let _ = write!(self.rows, " class=\"{class}\"");

@@ -21,11 +21,11 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
 use std::path::Path;
 
-use fathom_record::{Entries, RecordError};
+use fathom_record::{Entries, RecordError, RecordPart};
 
-use curves::Data;
-use marks::Marks;
-use markup::{Section, escape, json};
+use curves::GraphData;
+use marks::DoubtMarks;
+use markup::{PageSection, escape, json};
 
 use crate::snia;
 use story::{Places, Story};
@@ -78,11 +78,11 @@ pub enum HtmlError {
 /// `out` cannot be written.
 pub fn write(dir: &Path, out: &mut impl Write) -> Result<(), HtmlError> {
     let story = Story::read(dir)?;
-    let merged = tracks::merged_for(story.samples());
-    let data = Data::of(&story, nodes::Data::of(dir, &story));
-    let mut sections = sections_of(dir, &story, &data, merged);
+    let how = SampleReading::of(&story);
+    let data = GraphData::of(&story, nodes::NodesData::of(dir, &story));
+    let mut sections = sections_of(dir, &story, &data, &how);
     sections.splice(0..0, snia_pages(dir, &story)?);
-    let html: String = sections.iter().map(Section::html).collect();
+    let html: String = sections.iter().map(PageSection::html).collect();
     let fills = BTreeMap::from([
         ("nonce", nonce()),
         ("version", escape(env!("CARGO_PKG_VERSION"))),
@@ -102,7 +102,7 @@ pub fn write(dir: &Path, out: &mut impl Write) -> Result<(), HtmlError> {
         };
         match fills.get(name) {
             Some(fill) => out.write_all(fill.as_bytes())?,
-            None => samples(dir, story.entries, merged, out)?,
+            None => samples(dir, story.entries, &how, out)?,
         }
         out.write_all(text.as_bytes())?;
     }
@@ -110,25 +110,30 @@ pub fn write(dir: &Path, out: &mut impl Write) -> Result<(), HtmlError> {
 }
 
 /// The pages of tests after SNIA's specification, where the run holds any.
-fn snia_pages(dir: &Path, story: &Story) -> Result<Option<Section>, RecordError> {
+fn snia_pages(dir: &Path, story: &Story) -> Result<Option<PageSection>, RecordError> {
     if !story.facts.contains_key(snia::FACTS) {
         return Ok(None);
     }
     let doc = snia::read(dir)?;
     let sheets = doc.map_or_else(String::new, |doc| snia::sheets(&doc, story.last_ms));
-    Ok(Section::new("snia", "SSS PTS, interpreted", sheets))
+    Ok(PageSection::new("snia", "SSS PTS, interpreted", sheets))
 }
 
 /// In the order in which a reader asks.
-fn sections_of(dir: &Path, story: &Story, data: &Data, merged: u32) -> Vec<Section> {
-    let marks = Marks::of(story);
+fn sections_of(
+    dir: &Path,
+    story: &Story,
+    data: &GraphData,
+    how: &SampleReading,
+) -> Vec<PageSection> {
+    let marks = DoubtMarks::of(story);
     let sections = [
         marks.section(story),
         curves::series(story, &marks),
         curves::tradeoff(story, data),
         hosts::section(story, &marks),
         results::section(story, &marks),
-        curves::time(story, merged),
+        curves::time(story, how),
         nodes::section(story, &data.nodes),
         sections::failures(story),
         results::steps(story),
@@ -139,7 +144,7 @@ fn sections_of(dir: &Path, story: &Story, data: &Data, merged: u32) -> Vec<Secti
     sections.into_iter().flatten().collect()
 }
 
-fn contents(sections: &[Section]) -> String {
+fn contents(sections: &[PageSection]) -> String {
     let links: String = (sections.iter())
         .map(|section| {
             let short = match section.id {
@@ -154,14 +159,59 @@ fn contents(sections: &[Section]) -> String {
     format!("<nav aria-label=\"Contents\"><ul>{links}</ul></nav>\n")
 }
 
+/// How samples are read for the graphs.
+struct SampleReading {
+    /// Whether the digest is enough where there is one.
+    by_digest: bool,
+    /// So many intervals become one.
+    merged: u32,
+}
+
+impl SampleReading {
+    fn of(story: &Story) -> Self {
+        let by_digest = story.samples() > tracks::SAMPLES_READ_MAX && story.summed > 0;
+        let single = match by_digest {
+            true => story.samples().saturating_sub(story.summed),
+            false => story.samples(),
+        };
+        Self {
+            by_digest,
+            merged: tracks::merged_for(single),
+        }
+    }
+}
+
 /// The second reading: the samples of the entries that the first one saw.
-fn samples(dir: &Path, entries: u64, merged: u32, out: &mut impl Write) -> Result<(), HtmlError> {
-    let mut packer = Packer::new(out, merged);
+fn samples(
+    dir: &Path,
+    entries: u64,
+    how: &SampleReading,
+    out: &mut impl Write,
+) -> Result<(), HtmlError> {
+    let mut packer = Packer::new(out, how.merged);
     let mut places = Places::default();
-    for (_, entry) in (0..entries).zip(Entries::open(dir)?) {
-        // Damage was told of at the first reading.
-        let Ok(entry) = entry else { break };
-        packer.take(places.of(&entry.event), &entry.event)?;
+    let mut step = 0;
+    let mut seen = 0;
+    let mut parts = match how.by_digest {
+        true => Entries::summed(dir)?.with_tracks(),
+        false => Entries::open(dir)?,
+    };
+    while seen < entries
+        && let Some(part) = parts.next_part()
+    {
+        match part {
+            Ok(RecordPart::Entry(entry)) => {
+                step = places.of(&entry.event);
+                packer.take(step, &entry.event)?;
+                seen += 1;
+            }
+            Ok(RecordPart::Sums(sums)) => {
+                packer.take_rows(step, &sums.tracks)?;
+                seen = seen.saturating_add(sums.entries);
+            }
+            // Damage was told of at the first reading.
+            Err(_) => {}
+        }
     }
     packer.end_step()?;
     Ok(())

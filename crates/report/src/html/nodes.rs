@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use fathom_analysis::nodes::{a_second, percent, util_percent};
-use fathom_model::node::{DeviceCounts, Range};
+use fathom_model::node::{DeviceCounts, FigureRange};
 use fathom_model::{NodeSample, NodeUse, units};
 use serde::Serialize;
 
-use super::markup::{Cell, Section, Table, escape};
+use super::markup::{HtmlCell, HtmlTable, PageSection, escape};
 use super::story::Story;
-use crate::nodes::{Track, tracks};
+use crate::nodes::{NodeCurve, tracks};
 use crate::table::nodes::named;
 use crate::volumes;
 
@@ -28,14 +28,14 @@ const PROCESSES: usize = 5;
 
 /// What the graphs of the nodes are drawn from.
 #[derive(Debug, Default, Serialize)]
-pub struct Data {
-    nodes: Vec<Node>,
-    phases: Vec<Phase>,
+pub struct NodesData {
+    nodes: Vec<NodeTrack>,
+    phases: Vec<NodePhase>,
 }
 
 /// The time of a step, in s since the run's start.
 #[derive(Debug, Serialize)]
-struct Phase {
+struct NodePhase {
     name: String,
     from: f64,
     to: f64,
@@ -43,7 +43,7 @@ struct Phase {
 
 /// A node over time: each list has a value for every interval.
 #[derive(Debug, Default, Serialize)]
-struct Node {
+struct NodeTrack {
     name: String,
     /// So many intervals are one.
     merged: u32,
@@ -60,12 +60,12 @@ struct Node {
     available: Vec<u64>,
     cache: Vec<u64>,
     dirty: Vec<u64>,
-    devices: Vec<Device>,
+    devices: Vec<DeviceTrack>,
 }
 
 /// A device over time. In a sample are those that did something.
 #[derive(Debug, Default, Serialize)]
-struct Device {
+struct DeviceTrack {
     name: String,
     /// Bytes per second.
     read: Vec<f64>,
@@ -79,7 +79,7 @@ fn rounded(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
-impl Data {
+impl NodesData {
     /// The nodes of a record.
     pub fn of(dir: &Path, story: &Story) -> Self {
         let nodes = story.doc.nodes.iter().map(|used| &used.node);
@@ -90,7 +90,7 @@ impl Data {
         let most = (POINTS / nodes).clamp(60, POINTS_OF_NODE);
         let start_ms = story.started_ms;
         let since = |at_ms: u64| at_ms.saturating_sub(start_ms) as f64 / 1000.0;
-        let phase = |window: &fathom_analysis::nodes::Window| Phase {
+        let phase = |window: &fathom_analysis::nodes::StepWindow| NodePhase {
             name: window
                 .step
                 .clone()
@@ -104,15 +104,15 @@ impl Data {
         Self {
             nodes: tracks(dir, most)
                 .iter()
-                .map(|track| Node::of(track, &since))
+                .map(|track| NodeTrack::of(track, &since))
                 .collect(),
             phases: story.windows.iter().map(phase).collect(),
         }
     }
 }
 
-impl Node {
-    fn of(track: &Track, since: &dyn Fn(u64) -> f64) -> Self {
+impl NodeTrack {
+    fn of(track: &NodeCurve, since: &dyn Fn(u64) -> f64) -> Self {
         let mut node = Self {
             name: track.node.clone(),
             merged: track.merged,
@@ -150,7 +150,7 @@ impl Node {
 }
 
 /// The devices that moved most, without values yet.
-fn busiest(samples: &[NodeSample]) -> Vec<Device> {
+fn busiest(samples: &[NodeSample]) -> Vec<DeviceTrack> {
     let mut moved: BTreeMap<&str, u64> = BTreeMap::new();
     for device in samples.iter().flat_map(|sample| &sample.devices) {
         let bytes = |one: &DeviceCounts| one.read_bytes + one.write_bytes;
@@ -158,15 +158,15 @@ fn busiest(samples: &[NodeSample]) -> Vec<Device> {
     }
     let mut names: Vec<(&str, u64)> = moved.into_iter().filter(|(_, bytes)| *bytes > 0).collect();
     names.sort_by_key(|(name, bytes)| (std::cmp::Reverse(*bytes), *name));
-    let device = |(name, _): &(&str, u64)| Device {
+    let device = |(name, _): &(&str, u64)| DeviceTrack {
         name: (*name).to_owned(),
-        ..Device::default()
+        ..DeviceTrack::default()
     };
     names.iter().take(DEVICES).map(device).collect()
 }
 
 /// Graphs first, then tables.
-pub fn section(story: &Story, data: &Data) -> Option<Section> {
+pub fn section(story: &Story, data: &NodesData) -> Option<PageSection> {
     if story.doc.nodes.is_empty() && data.nodes.is_empty() {
         return None;
     }
@@ -186,10 +186,10 @@ pub fn section(story: &Story, data: &Data) -> Option<Section> {
     body += &machines(story);
     body += &devices(story);
     body += &processes(story);
-    Section::new("nodes", "Nodes", body)
+    PageSection::new("nodes", "Nodes", body)
 }
 
-fn graphs(data: &Data) -> String {
+fn graphs(data: &NodesData) -> String {
     let mut html = String::new();
     let is_one = data.nodes.len() > NODES;
     if is_one {
@@ -227,9 +227,9 @@ fn graphs(data: &Data) -> String {
 }
 
 /// The mean, and the interval where it was highest.
-fn mean_max(range: &Range, text: impl Fn(f64) -> String) -> Cell {
+fn mean_max(range: &FigureRange, text: impl Fn(f64) -> String) -> HtmlCell {
     let max = format!(" <span class=\"faint\">{}</span>", escape(&text(range.max)));
-    Cell::number(Some(range.mean), &text).and(&max)
+    HtmlCell::number(Some(range.mean), &text).and(&max)
 }
 
 fn percents(value: f64) -> String {
@@ -237,8 +237,8 @@ fn percents(value: f64) -> String {
 }
 
 /// The step of a line; without steps, nothing.
-fn step_of(used: &NodeUse) -> Cell {
-    Cell::text(used.step.as_deref().unwrap_or("–"))
+fn step_of(used: &NodeUse) -> HtmlCell {
+    HtmlCell::text(used.step.as_deref().unwrap_or("–"))
 }
 
 fn machines(story: &Story) -> String {
@@ -248,11 +248,11 @@ fn machines(story: &Story) -> String {
     let mut columns = vec!["step", "node", "#user", "#system", "#iowait"];
     columns.extend(is_guest.then_some("#steal"));
     columns.extend(["#page cache", "#dirty", "#least available", "#readings"]);
-    let mut table = Table::new("machines", &columns);
+    let mut table = HtmlTable::new("machines", &columns);
     for used in used {
         let cpu = |range| mean_max(range, percents);
         let bytes = |range| mean_max(range, units::bytes);
-        let mut cells = vec![step_of(used), Cell::text(&used.node)];
+        let mut cells = vec![step_of(used), HtmlCell::text(&used.node)];
         cells.extend(
             [
                 &used.user_percent,
@@ -265,7 +265,7 @@ fn machines(story: &Story) -> String {
         cells.extend([
             bytes(&used.page_cache_bytes),
             bytes(&used.dirty_bytes),
-            Cell::number(Some(used.available_bytes.min), units::bytes),
+            HtmlCell::number(Some(used.available_bytes.min), units::bytes),
             readings(used),
         ]);
         table.row(cells);
@@ -274,8 +274,8 @@ fn machines(story: &Story) -> String {
 }
 
 /// How often the node was read, and how often it did not answer.
-fn readings(used: &NodeUse) -> Cell {
-    let cell = Cell::number(Some(f64::from(used.samples)), units::count);
+fn readings(used: &NodeUse) -> HtmlCell {
+    let cell = HtmlCell::number(Some(f64::from(used.samples)), units::count);
     match used.missed {
         0 => cell,
         missed => cell.and(&format!(" <span class=\"doubtful\">{missed} missed</span>")),
@@ -302,19 +302,19 @@ pub fn volumes_table(story: &Story) -> String {
         "#from memory",
         "#device wrote",
     ];
-    let mut table = Table::new("volumes", &columns);
+    let mut table = HtmlTable::new("volumes", &columns);
     for volume in &doc.volumes {
         let bytes =
-            |bytes: Option<u64>| Cell::number(bytes.map(|bytes| bytes as f64), units::bytes);
+            |bytes: Option<u64>| HtmlCell::number(bytes.map(|bytes| bytes as f64), units::bytes);
         let share = volumes::share_from_memory(volume, &doc.jobs).map(|share| share * 100.0);
         table.row([
-            Cell::text(volume.step.as_deref().unwrap_or("–")).class("name"),
-            Cell::text(volume.device.as_deref().unwrap_or("–")).class("name"),
-            Cell::text(&volume.node).class("name"),
-            Cell::number(Some(volume.hosts.len() as f64), units::count),
+            HtmlCell::text(volume.step.as_deref().unwrap_or("–")).class("name"),
+            HtmlCell::text(volume.device.as_deref().unwrap_or("–")).class("name"),
+            HtmlCell::text(&volume.node).class("name"),
+            HtmlCell::number(Some(volume.hosts.len() as f64), units::count),
             bytes(Some(volumes::issued_bytes(volume, &doc.jobs))),
             bytes(volume.read_bytes),
-            Cell::number(share, percents),
+            HtmlCell::number(share, percents),
             bytes(volume.write_bytes),
         ]);
     }
@@ -335,23 +335,25 @@ fn devices(story: &Story) -> String {
         "#queue",
         "#util",
     ];
-    let mut table = Table::new("devices", &columns);
+    let mut table = HtmlTable::new("devices", &columns);
     for used in &story.doc.nodes {
         for device in &used.devices {
             let ios = |range| mean_max(range, |value| units::count(value.round()));
             let rate = |range| mean_max(range, units::bytes_per_second);
-            let each = |range: Option<Range>| Cell::number(range.map(|r| r.mean), units::latency);
+            let each = |range: Option<FigureRange>| {
+                HtmlCell::number(range.map(|r| r.mean), units::latency)
+            };
             table.row([
                 step_of(used),
-                Cell::text(&used.node),
-                Cell::text(&device.name),
+                HtmlCell::text(&used.node),
+                HtmlCell::text(&device.name),
                 ios(&device.read_iops),
                 rate(&device.read_bw_bytes),
                 each(device.read_await_ns),
                 ios(&device.write_iops),
                 rate(&device.write_bw_bytes),
                 each(device.write_await_ns),
-                Cell::number(Some(device.queue.mean), |value| format!("{value:.1}")),
+                HtmlCell::number(Some(device.queue.mean), |value| format!("{value:.1}")),
                 mean_max(&device.util_percent, percents),
             ]);
         }
@@ -360,12 +362,12 @@ fn devices(story: &Story) -> String {
 }
 
 fn processes(story: &Story) -> String {
-    let mut table = Table::new("processes", &["step", "node", "in percent of one CPU"]);
+    let mut table = HtmlTable::new("processes", &["step", "node", "in percent of one CPU"]);
     for used in &story.doc.nodes {
         table.row([
             step_of(used),
-            Cell::text(&used.node),
-            Cell::text(named(used, PROCESSES).join(", ")),
+            HtmlCell::text(&used.node),
+            HtmlCell::text(named(used, PROCESSES).join(", ")),
         ]);
     }
     headed(

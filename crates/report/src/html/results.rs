@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use fathom_analysis::{Figures, Outcome, PointResult, Series, best};
+use fathom_analysis::{Curve, PointResult, RepeatedFigures, SweepOutcome, best};
 use fathom_model::{Direction, DirectionResult, Doubt, JobResult, Latency, units};
 
 use super::curves::{of_points, short};
-use super::marks::Marks;
-use super::markup::{Cell, Section, Table, escape};
+use super::marks::DoubtMarks;
+use super::markup::{HtmlCell, HtmlTable, PageSection, escape};
 use super::nodes::volumes_table;
-use super::story::{Step, Story};
+use super::story::{Story, StoryStep};
 use crate::table::{every_latency, title_of};
 
 /// Every table of figures.
-pub fn section(story: &Story, marks: &Marks) -> Option<Section> {
+pub fn section(story: &Story, marks: &DoubtMarks) -> Option<PageSection> {
     let body = if story.is_campaign() {
         let best = best_points(story);
         let heading = if best.is_empty() {
@@ -28,7 +28,7 @@ pub fn section(story: &Story, marks: &Marks) -> Option<Section> {
     } else {
         jobs(story, marks)
     };
-    Section::new(
+    PageSection::new(
         "figures",
         "Figures",
         body + &disks(story) + &volumes_table(story),
@@ -37,7 +37,7 @@ pub fn section(story: &Story, marks: &Marks) -> Option<Section> {
 
 /// The best points of each series and direction.
 fn best_points(story: &Story) -> String {
-    let mut table = Table::new(
+    let mut table = HtmlTable::new(
         "best",
         &[
             "series",
@@ -55,7 +55,7 @@ fn best_points(story: &Story) -> String {
         for dir in [Direction::Read, Direction::Write, Direction::Trim] {
             let best = best(series, dir);
             let at = |place: Option<usize>| x_cell(series, place.map(|p| &series.points[p]));
-            let figure = |place: Option<usize>, value: fn(&Figures) -> Option<f64>| {
+            let figure = |place: Option<usize>, value: fn(&RepeatedFigures) -> Option<f64>| {
                 value(series.points.get(place?)?.figures(dir)?)
             };
             let bw = figure(best.bandwidth, |f| Some(f.bw_bytes.mean));
@@ -63,14 +63,14 @@ fn best_points(story: &Story) -> String {
                 continue;
             }
             table.row([
-                Cell::text(&series.name).class("name"),
-                Cell::text(dir.name()),
-                Cell::text(of_points(series).unwrap_or_default()).class("doubtful"),
-                Cell::number(bw, units::bytes_per_second),
+                HtmlCell::text(&series.name).class("name"),
+                HtmlCell::text(dir.name()),
+                HtmlCell::text(of_points(series).unwrap_or_default()).class("doubtful"),
+                HtmlCell::number(bw, units::bytes_per_second),
                 at(best.bandwidth),
-                Cell::number(figure(best.iops, |f| Some(f.iops.mean)), units::count),
+                HtmlCell::number(figure(best.iops, |f| Some(f.iops.mean)), units::count),
                 at(best.iops),
-                Cell::number(
+                HtmlCell::number(
                     figure(best.latency, |f| Some(f.clat_mean_ns?.mean)),
                     units::latency,
                 ),
@@ -82,18 +82,18 @@ fn best_points(story: &Story) -> String {
 }
 
 /// Where a point stands on its axis, as the job file has it.
-fn x_cell(series: &Series, point: Option<&PointResult>) -> Cell {
+fn x_cell(series: &Curve, point: Option<&PointResult>) -> HtmlCell {
     let value = point.and_then(|point| point.point.x_value());
     let text = point.and_then(|point| point.point.settings.get(&series.x));
-    Cell::number(value.map(|v| v as f64), |v| {
+    HtmlCell::number(value.map(|v| v as f64), |v| {
         let at = text.cloned().unwrap_or_else(|| v.to_string());
         format!("{} {at}", series.x)
     })
 }
 
 /// Every point in every direction.
-fn points(story: &Story, marks: &Marks) -> String {
-    let mut table = Table::new(
+fn points(story: &Story, marks: &DoubtMarks) -> String {
+    let mut table = HtmlTable::new(
         "points",
         &[
             "series",
@@ -122,7 +122,7 @@ fn points(story: &Story, marks: &Marks) -> String {
         };
         for point in &series.points {
             let dirs = [Direction::Read, Direction::Write, Direction::Trim];
-            let good = point.outcome == Outcome::Done;
+            let good = point.outcome == SweepOutcome::Done;
             let measured: Vec<_> = (dirs.into_iter())
                 .filter_map(|dir| Some((dir.name(), Some(point.figures(dir)?))))
                 .filter(|_| good)
@@ -141,34 +141,34 @@ fn points(story: &Story, marks: &Marks) -> String {
 }
 
 fn point_cells(
-    (series, series_name): (&Series, &str),
+    (series, series_name): (&Curve, &str),
     point: &PointResult,
     dir: &str,
-    figures: Option<&Figures>,
-    marks: &Marks,
-) -> [Cell; 13] {
+    figures: Option<&RepeatedFigures>,
+    marks: &DoubtMarks,
+) -> [HtmlCell; 13] {
     let signs = marks.of_points([point]);
     let (class, outcome) = match &point.outcome {
-        Outcome::Done => ("good", "done"),
-        Outcome::Failed(_) => ("bad", "failed"),
-        Outcome::Skipped(_) => ("faint", "skipped"),
-        Outcome::Unfinished => ("doubtful", "not finished"),
+        SweepOutcome::Done => ("good", "done"),
+        SweepOutcome::Failed(_) => ("bad", "failed"),
+        SweepOutcome::Skipped(_) => ("faint", "skipped"),
+        SweepOutcome::Unfinished => ("doubtful", "not finished"),
     };
     let clat = figures.and_then(|f| f.clat_mean_ns);
     let percentile = |percent| {
         let ns = figures.and_then(|f| f.percentile_ns(percent));
-        Cell::number(ns.map(|ns| ns as f64), units::latency)
+        HtmlCell::number(ns.map(|ns| ns as f64), units::latency)
     };
     [
-        Cell::text(series_name).class("series"),
+        HtmlCell::text(series_name).class("series"),
         x_cell(series, Some(point)),
-        Cell::text(dir),
-        Cell::text(outcome).class(class),
-        Cell::number(figures.map(|f| f64::from(f.iops.n)), |n| n.to_string()),
-        Cell::number(figures.map(|f| f.bw_bytes.mean), units::bytes_per_second).and(&signs),
-        Cell::number(figures.map(|f| f.iops.mean), units::count).and(&signs),
-        Cell::number(clat.map(|clat| clat.mean), units::latency).and(&signs),
-        Cell::number(clat.and_then(|clat| clat.half_width_95), units::latency),
+        HtmlCell::text(dir),
+        HtmlCell::text(outcome).class(class),
+        HtmlCell::number(figures.map(|f| f64::from(f.iops.n)), |n| n.to_string()),
+        HtmlCell::number(figures.map(|f| f.bw_bytes.mean), units::bytes_per_second).and(&signs),
+        HtmlCell::number(figures.map(|f| f.iops.mean), units::count).and(&signs),
+        HtmlCell::number(clat.map(|clat| clat.mean), units::latency).and(&signs),
+        HtmlCell::number(clat.and_then(|clat| clat.half_width_95), units::latency),
         percentile(50.0),
         percentile(99.0),
         percentile(99.9),
@@ -177,9 +177,9 @@ fn point_cells(
 }
 
 /// Every job in every direction: rates, then latencies.
-fn jobs(story: &Story, marks: &Marks) -> String {
+fn jobs(story: &Story, marks: &DoubtMarks) -> String {
     let has_steps = story.doc.jobs.iter().any(|job| job.step.is_some());
-    let mut rates = Table::new(
+    let mut rates = HtmlTable::new(
         "jobs",
         &[
             "step",
@@ -198,7 +198,7 @@ fn jobs(story: &Story, marks: &Marks) -> String {
         .flat_map(JobResult::directions)
         .map(|(_, result)| result.iops)
         .fold(0.0, f64::max);
-    let mut latencies = Table::new(
+    let mut latencies = HtmlTable::new(
         "latencies",
         &[
             "step", "job", "latency", "#mean", "#stddev", "#min", "#p50", "#p90", "#p99", "#p99.9",
@@ -207,8 +207,8 @@ fn jobs(story: &Story, marks: &Marks) -> String {
     );
     for job in &story.doc.jobs {
         let lead = || {
-            let step = Cell::text(job.step.as_deref().unwrap_or_default()).class("name");
-            let job = Cell::text(title_of(job, &story.doc.hosts)).class("name");
+            let step = HtmlCell::text(job.step.as_deref().unwrap_or_default()).class("name");
+            let job = HtmlCell::text(title_of(job, &story.doc.hosts)).class("name");
             [step, job].into_iter().skip(usize::from(!has_steps))
         };
         let active: Vec<_> = (job.directions())
@@ -217,8 +217,10 @@ fn jobs(story: &Story, marks: &Marks) -> String {
         if active.is_empty() {
             let known = job.directions().next().is_some();
             let word = if known { "no I/O" } else { "no figures" };
-            let rest = (0..5).map(|_| Cell::number(None, units::count));
-            let cells = lead().chain([Cell::text(word).class("bad")]).chain(rest);
+            let rest = (0..5).map(|_| HtmlCell::number(None, units::count));
+            let cells = lead()
+                .chain([HtmlCell::text(word).class("bad")])
+                .chain(rest);
             rates.row(cells.chain(cpu_and_errors(job)));
         }
         for (dir, result) in active {
@@ -244,7 +246,12 @@ fn jobs(story: &Story, marks: &Marks) -> String {
     }
 }
 
-fn rate_cells(dir: Direction, result: &DirectionResult, most: f64, marks: &Marks) -> [Cell; 6] {
+fn rate_cells(
+    dir: Direction,
+    result: &DirectionResult,
+    most: f64,
+    marks: &DoubtMarks,
+) -> [HtmlCell; 6] {
     let rate_doubts: Vec<Doubt> = (result.doubts.iter().copied())
         .filter(|&doubt| doubt != Doubt::SaturatedPercentiles)
         .collect();
@@ -253,16 +260,16 @@ fn rate_cells(dir: Direction, result: &DirectionResult, most: f64, marks: &Marks
     let iops = Some(result.iops).filter(|_| known);
     let clat = result.clat.as_ref().or(result.lat.as_ref());
     [
-        Cell::text(dir.name()),
-        Cell::number(iops, units::count)
+        HtmlCell::text(dir.name()),
+        HtmlCell::number(iops, units::count)
             .and(&signs)
             .and(&bar(iops, most)),
-        Cell::number(Some(result.bw_bytes), units::bytes_per_second).and(&signs),
-        Cell::number(Some(result.io_bytes as f64), units::bytes),
-        Cell::number(Some(result.runtime_ms as f64), |ms| {
+        HtmlCell::number(Some(result.bw_bytes), units::bytes_per_second).and(&signs),
+        HtmlCell::number(Some(result.io_bytes as f64), units::bytes),
+        HtmlCell::number(Some(result.runtime_ms as f64), |ms| {
             units::duration(ms as u64)
         }),
-        Cell::number(clat.map(|clat| clat.mean_ns), units::latency),
+        HtmlCell::number(clat.map(|clat| clat.mean_ns), units::latency),
     ]
 }
 
@@ -277,7 +284,7 @@ pub(super) fn bar(value: Option<f64>, most: f64) -> String {
     )
 }
 
-fn cpu_and_errors(job: &JobResult) -> [Cell; 2] {
+fn cpu_and_errors(job: &JobResult) -> [HtmlCell; 2] {
     let cpu = job
         .cpu
         .as_ref()
@@ -286,13 +293,13 @@ fn cpu_and_errors(job: &JobResult) -> [Cell; 2] {
     // Samples tell of no errors: that there were none is not known then.
     let unknown = sampled || job.directions().next().is_none();
     let errors = match (job.total_errors, job.error) {
-        (None, 0) if unknown => Cell::number(None, units::count),
-        (None | Some(0), 0) => Cell::number(Some(0.0), units::count),
-        (None | Some(0), errno) => Cell::text(format!("errno {errno}")).class("bad"),
-        (Some(count), _) => Cell::text(count.to_string()).class("bad"),
+        (None, 0) if unknown => HtmlCell::number(None, units::count),
+        (None | Some(0), 0) => HtmlCell::number(Some(0.0), units::count),
+        (None | Some(0), errno) => HtmlCell::text(format!("errno {errno}")).class("bad"),
+        (Some(count), _) => HtmlCell::text(count.to_string()).class("bad"),
     };
     [
-        Cell::number(cpu.map(|(user, system)| user + system), |_| {
+        HtmlCell::number(cpu.map(|(user, system)| user + system), |_| {
             cpu.map_or_else(String::new, |(user, system)| {
                 format!("{user:.1} + {system:.1} %")
             })
@@ -301,19 +308,19 @@ fn cpu_and_errors(job: &JobResult) -> [Cell; 2] {
     ]
 }
 
-fn latency_cells(name: &str, latency: &Latency, signs: &str) -> Vec<Cell> {
-    let figure = |ns: Option<f64>| Cell::number(ns, units::latency);
+fn latency_cells(name: &str, latency: &Latency, signs: &str) -> Vec<HtmlCell> {
+    let figure = |ns: Option<f64>| HtmlCell::number(ns, units::latency);
     let error = latency
         .standard_error_ns()
         .filter(|error| error.is_finite());
-    let mean = Cell::number(Some(latency.mean_ns), |mean| match error {
+    let mean = HtmlCell::number(Some(latency.mean_ns), |mean| match error {
         Some(error) => format!("{} ± {}", units::latency(mean), units::latency(error)),
         None => units::latency(mean),
     });
     let percentiles = [50.0, 90.0, 99.0, 99.9, 99.99]
         .map(|percent| figure(latency.percentile_ns(percent).map(|ns| ns as f64)));
     [
-        Cell::text(name),
+        HtmlCell::text(name),
         mean.and(signs),
         figure(latency.stddev_ns),
         figure(Some(latency.min_ns as f64)),
@@ -327,7 +334,7 @@ fn latency_cells(name: &str, latency: &Latency, signs: &str) -> Vec<Cell> {
 /// What the disks did, in the names of iostat(1).
 fn disks(story: &Story) -> String {
     let has_steps = story.doc.disks.iter().any(|disk| disk.step.is_some());
-    let mut table = Table::new(
+    let mut table = HtmlTable::new(
         "disks",
         &[
             "step", "disk", "#reads", "#merged", "#r_await", "#writes", "#merged", "#w_await",
@@ -336,25 +343,25 @@ fn disks(story: &Story) -> String {
     );
     let each = |ticks_ms: u64, ios: u64| {
         let ns = (ios > 0).then(|| ticks_ms as f64 * 1e6 / ios as f64);
-        Cell::number(ns, units::latency)
+        HtmlCell::number(ns, units::latency)
     };
-    let count = |value: u64| Cell::number(Some(value as f64), units::count);
+    let count = |value: u64| HtmlCell::number(Some(value as f64), units::count);
     for disk in &story.doc.disks {
         let name = match &disk.host {
             Some(host) => format!("{} on {host}", disk.name),
             None => disk.name.clone(),
         };
-        let step = Cell::text(disk.step.as_deref().unwrap_or_default()).class("name");
+        let step = HtmlCell::text(disk.step.as_deref().unwrap_or_default()).class("name");
         let cells = [
             step,
-            Cell::text(name),
+            HtmlCell::text(name),
             count(disk.read_ios),
             count(disk.read_merges),
             each(disk.read_ticks_ms, disk.read_ios),
             count(disk.write_ios),
             count(disk.write_merges),
             each(disk.write_ticks_ms, disk.write_ios),
-            Cell::number(Some(disk.util_percent), |percent| format!("{percent:.1} %")),
+            HtmlCell::number(Some(disk.util_percent), |percent| format!("{percent:.1} %")),
         ];
         table.row(cells.into_iter().skip(usize::from(!has_steps)));
     }
@@ -368,9 +375,9 @@ fn disks(story: &Story) -> String {
 }
 
 /// The steps as they ran, and their commands.
-pub fn steps(story: &Story) -> Option<Section> {
+pub fn steps(story: &Story) -> Option<PageSection> {
     const COMMANDS: usize = 24;
-    let mut table = Table::new(
+    let mut table = HtmlTable::new(
         "steps",
         &[
             "#",
@@ -385,25 +392,25 @@ pub fn steps(story: &Story) -> Option<Section> {
     let last = story.steps.len().saturating_sub(1);
     for (place, step) in story.steps.iter().enumerate() {
         let (begin, end) = step.time_ms;
-        let ms = |ms: u64| Cell::number(Some(ms as f64), |ms| units::duration(ms as u64));
+        let ms = |ms: u64| HtmlCell::number(Some(ms as f64), |ms| units::duration(ms as u64));
         // Of an import only the time of the import is known.
         let timed = story.doc.command != "import";
         let time = |ms_of: u64| {
             if timed {
                 ms(ms_of)
             } else {
-                Cell::number(None, units::count)
+                HtmlCell::number(None, units::count)
             }
         };
         let (class, word) = outcome(story, step, place == last);
         table.row([
-            Cell::number(Some(place as f64 + 1.0), |n| n.to_string()),
-            Cell::text(story.name_of(step)).class("name"),
+            HtmlCell::number(Some(place as f64 + 1.0), |n| n.to_string()),
+            HtmlCell::text(story.name_of(step)).class("name"),
             time(begin.saturating_sub(story.started_ms)),
             time(end.saturating_sub(begin)),
-            Cell::text(&step.engine),
-            Cell::number(Some(step.samples as f64), |n| n.to_string()),
-            Cell::text(word).class(class),
+            HtmlCell::text(&step.engine),
+            HtmlCell::number(Some(step.samples as f64), |n| n.to_string()),
+            HtmlCell::text(word).class(class),
         ]);
     }
     let mut body = table.finish_searchable("steps");
@@ -416,10 +423,10 @@ pub fn steps(story: &Story) -> Option<Section> {
             "<details><summary>Commands as executed</summary><pre>{commands}</pre></details>\n"
         );
     }
-    Section::new("steps", "Steps", body)
+    PageSection::new("steps", "Steps", body)
 }
 
-fn outcome(story: &Story, step: &Step, is_last: bool) -> (&'static str, &'static str) {
+fn outcome(story: &Story, step: &StoryStep, is_last: bool) -> (&'static str, &'static str) {
     use fathom_model::RunStatus::Running;
     match (step.failures.is_empty(), step.finished) {
         (false, _) => ("bad", "failed"),

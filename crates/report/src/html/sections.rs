@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fathom_analysis::{Figures, Outcome, best};
+use fathom_analysis::{RepeatedFigures, SweepOutcome, best};
 use fathom_model::environment::{BlockDevice, FileSystem, Target};
-use fathom_model::{Direction, Environment, RunStatus, units};
+use fathom_model::{Direction, Environment, Failure, RunStatus, units};
 use serde_json::Value;
 
 use super::curves::{of_points, short};
-use super::markup::{Cell, Section, Table, escape, facts};
+use super::markup::{HtmlCell, HtmlTable, PageSection, escape, facts};
 use super::story::Story;
 use crate::document::rfc3339;
 
@@ -174,10 +174,19 @@ fn sum_tiles(story: &Story, html: &mut String) {
 /// How many points came out how, and the best of all series.
 fn point_tiles(story: &Story, html: &mut String) {
     let counts = [
-        ("done", story.count(|o| *o == Outcome::Done)),
-        ("failed", story.count(|o| matches!(o, Outcome::Failed(_)))),
-        ("skipped", story.count(|o| matches!(o, Outcome::Skipped(_)))),
-        ("not finished", story.count(|o| *o == Outcome::Unfinished)),
+        ("done", story.count(|o| *o == SweepOutcome::Done)),
+        (
+            "failed",
+            story.count(|o| matches!(o, SweepOutcome::Failed(_))),
+        ),
+        (
+            "skipped",
+            story.count(|o| matches!(o, SweepOutcome::Skipped(_))),
+        ),
+        (
+            "not finished",
+            story.count(|o| *o == SweepOutcome::Unfinished),
+        ),
     ];
     let all: usize = counts.iter().map(|(_, n)| n).sum();
     let parts: Vec<String> = (counts.iter().filter(|(_, n)| *n > 0))
@@ -209,7 +218,7 @@ fn point_tiles(story: &Story, html: &mut String) {
 fn best_of_all(
     story: &Story,
     dir: Direction,
-    value: fn(&Figures) -> Option<f64>,
+    value: fn(&RepeatedFigures) -> Option<f64>,
 ) -> Option<(f64, String)> {
     let mut highest: Option<(f64, String)> = None;
     for series in &story.sweep.series {
@@ -234,40 +243,44 @@ fn best_of_all(
 }
 
 /// What went wrong, and what was left out.
-pub fn failures(story: &Story) -> Option<Section> {
+pub fn failures(story: &Story) -> Option<PageSection> {
     let mut body = String::new();
-    let mut table = Table::new("failures", &["what happened", "to", "what to do"]);
+    let mut table = HtmlTable::new("failures", &["what happened", "to", "what to do"]);
     for failure in &story.doc.failures {
+        let unaddressed = Failure {
+            subject: None,
+            ..failure.clone()
+        };
         table.row([
-            Cell::text(&failure.message).class("name"),
-            Cell::text(failure.subject.as_deref().unwrap_or_default()),
-            Cell::text(failure.kind.advice()),
+            HtmlCell::text(unaddressed.happened()).class("name"),
+            HtmlCell::text(failure.subject.as_deref().unwrap_or_default()),
+            HtmlCell::text(failure.to_be_done()),
         ]);
     }
     body += &table.finish_searchable("failures");
-    let mut points = Table::new("left-out", &["point", "outcome", "why"]);
+    let mut points = HtmlTable::new("left-out", &["point", "outcome", "why"]);
     for point in story.points() {
         let (class, word, why) = match &point.outcome {
-            Outcome::Done => continue,
-            Outcome::Failed(why) => ("bad", "failed", why.join("; ")),
-            Outcome::Skipped(why) => ("faint", "skipped", why.clone()),
-            Outcome::Unfinished => ("doubtful", "not finished", String::new()),
+            SweepOutcome::Done => continue,
+            SweepOutcome::Failed(why) => ("bad", "failed", why.join("; ")),
+            SweepOutcome::Skipped(why) => ("faint", "skipped", why.clone()),
+            SweepOutcome::Unfinished => ("doubtful", "not finished", String::new()),
         };
         points.row([
-            Cell::text(&point.point.id).class("name"),
-            Cell::text(word).class(class),
-            Cell::text(why),
+            HtmlCell::text(&point.point.id).class("name"),
+            HtmlCell::text(word).class(class),
+            HtmlCell::text(why),
         ]);
     }
     if points.len() > 0 {
         body += "<h3>Points without figures</h3>\n";
         body += &points.finish_searchable("points");
     }
-    Section::new("failures", "Failures and skips", body)
+    PageSection::new("failures", "Failures and skips", body)
 }
 
 /// The machine, the targets, and what the command noted.
-pub fn environment(story: &Story) -> Option<Section> {
+pub fn environment(story: &Story) -> Option<PageSection> {
     let mut body = String::new();
     if let Some(environment) = &story.doc.environment {
         body += &machine(environment);
@@ -299,7 +312,7 @@ pub fn environment(story: &Story) -> Option<Section> {
         );
         body += "</details>\n";
     }
-    Section::new("environment", "Environment", body)
+    PageSection::new("environment", "Environment", body)
 }
 
 /// Nested facts as lines: `quick.tests[3].name`.
@@ -433,7 +446,7 @@ fn block_device(device: &BlockDevice) -> String {
 }
 
 /// The job files as run, each closed.
-pub fn job_files(dir: &Path) -> Option<Section> {
+pub fn job_files(dir: &Path) -> Option<PageSection> {
     let root = dir.join("jobs");
     let mut body = String::new();
     let mut left_out = 0;
@@ -476,7 +489,7 @@ pub fn job_files(dir: &Path) -> Option<Section> {
             "<p class=\"lead\">{left_out} more are in the record.</p>"
         );
     }
-    Section::new("job-files", "Job files as run", body)
+    PageSection::new("job-files", "Job files as run", body)
 }
 
 /// All files below a folder by their names; none when it cannot be read.
@@ -497,7 +510,7 @@ fn files(root: &Path) -> Vec<PathBuf> {
 }
 
 /// What the words mean.
-pub fn reading() -> Option<Section> {
+pub fn reading() -> Option<PageSection> {
     let body = include_str!("../../assets/reading.html").to_owned();
-    Section::new("reading", "How to read this", body)
+    PageSection::new("reading", "How to read this", body)
 }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use fathom_analysis::nodes::{Window, Windows};
-use fathom_analysis::{Outcome, PointResult, Sweep};
+use fathom_analysis::nodes::{StepWindow, Windows};
+use fathom_analysis::{PointResult, Sweep, SweepOutcome};
 use fathom_model::{Entry, Event, RunDocument};
-use fathom_record::RecordError;
+use fathom_record::{DigestSums, RecordError, RecordPart};
 use serde_json::{Map, Value};
 
 use crate::nodes;
@@ -22,7 +22,7 @@ pub struct Story {
     pub sweep: Sweep,
     /// Its steps in the order of the record; a step that was run again after a
     /// kill is there twice.
-    pub steps: Vec<Step>,
+    pub steps: Vec<StoryStep>,
     /// What the command noted of its own kind.
     pub facts: Map<String, Value>,
     /// Start, ms since 1970 UTC.
@@ -30,14 +30,16 @@ pub struct Story {
     /// Last line, ms since 1970 UTC.
     pub last_ms: u64,
     /// When the jobs of each step ran.
-    pub windows: Vec<Window>,
+    pub windows: Vec<StepWindow>,
     /// Number of entries read: a run that goes on has more by the second reading.
     pub entries: u64,
+    /// How many of the samples were read as sums.
+    pub summed: u64,
 }
 
 /// A part of the run.
 #[derive(Debug, Default)]
-pub struct Step {
+pub struct StoryStep {
     /// Its name: a job file, a test, a point's id. Empty: the run has no steps.
     pub name: String,
     /// Which measurement of a point it is.
@@ -63,11 +65,17 @@ pub struct Step {
 impl Story {
     /// Reads a record folder.
     pub fn read(dir: &Path) -> Result<Self, RecordError> {
-        let mut teller = Teller::default();
+        let mut teller = StoryTeller::default();
         let mut windows = Windows::default();
-        let mut record = read_along(dir, |entry| {
-            windows.take(entry);
-            teller.take(entry);
+        let mut record = read_along(dir, |part| match part {
+            RecordPart::Entry(entry) => {
+                windows.take(entry);
+                teller.take(entry);
+            }
+            RecordPart::Sums(sums) => {
+                sums.interval().iter().for_each(|last| windows.take(last));
+                teller.take_sums(sums);
+            }
         })?;
         let windows = windows.finish();
         record.run.nodes = nodes::uses(dir, &windows);
@@ -81,13 +89,14 @@ impl Story {
             last_ms: teller.last_ms.max(record.header.started_ms),
             windows,
             entries: teller.entries,
+            summed: teller.summed,
         })
     }
 
     /// Samples that will be embedded before any are merged: where a step has
     /// several jobs their sums come on top.
     pub fn samples(&self) -> u64 {
-        let of = |step: &Step| match step.jobs.len() as u64 {
+        let of = |step: &StoryStep| match step.jobs.len() as u64 {
             0 | 1 => step.samples,
             jobs => step.samples + step.samples.div_ceil(jobs),
         };
@@ -100,7 +109,7 @@ impl Story {
     }
 
     /// What a step is called; one without a name is the run.
-    pub fn name_of(&self, step: &Step) -> String {
+    pub fn name_of(&self, step: &StoryStep) -> String {
         match (step.name.as_str(), step.repetition) {
             ("", _) => self.doc.name.clone(),
             (name, 0 | 1) => name.to_owned(),
@@ -114,7 +123,7 @@ impl Story {
     }
 
     /// Number of points that came out so.
-    pub fn count(&self, wanted: impl Fn(&Outcome) -> bool) -> usize {
+    pub fn count(&self, wanted: impl Fn(&SweepOutcome) -> bool) -> usize {
         self.points().filter(|point| wanted(&point.outcome)).count()
     }
 }
@@ -138,29 +147,54 @@ impl Places {
 
 /// Takes down what is told of a run.
 #[derive(Debug, Default)]
-struct Teller {
-    steps: Vec<Step>,
+struct StoryTeller {
+    steps: Vec<StoryStep>,
     places: Places,
+    between_steps: bool,
     last_ms: u64,
     entries: u64,
+    summed: u64,
 }
 
-impl Teller {
+impl StoryTeller {
+    fn take_sums(&mut self, sums: &DigestSums) {
+        self.entries = self.entries.saturating_add(sums.entries);
+        self.last_ms = self.last_ms.max(sums.at_ms);
+        let samples = sums.samples();
+        self.summed = self.summed.saturating_add(samples);
+        if self.steps.is_empty() {
+            self.steps.push(StoryStep {
+                time_ms: (sums.at_ms, sums.at_ms),
+                ..StoryStep::default()
+            });
+        }
+        if let Some(step) = self.steps.last_mut() {
+            step.samples = step.samples.saturating_add(samples);
+            step.time_ms.1 = sums.at_ms;
+        }
+    }
+
     fn take(&mut self, entry: &Entry) {
         self.entries += 1;
         self.last_ms = self.last_ms.max(entry.at_ms);
         let place = self.places.of(&entry.event);
-        // These belong to the run, not to the step they stand behind.
-        if matches!(
+        // These belong to the run, and so does what stands behind the end of a step.
+        let of_run = matches!(
             entry.event,
             Event::Skipped { .. } | Event::Resumed { .. } | Event::Ended { .. }
-        ) {
+        );
+        match entry.event {
+            Event::Step { .. } => self.between_steps = false,
+            Event::StepEnded { .. } => self.between_steps = true,
+            _ => {}
+        }
+        if of_run || (self.between_steps && !matches!(entry.event, Event::StepEnded { .. })) {
             return;
         }
         if self.steps.len() <= place {
-            self.steps.resize_with(place + 1, || Step {
+            self.steps.resize_with(place + 1, || StoryStep {
                 time_ms: (entry.at_ms, entry.at_ms),
-                ..Step::default()
+                ..StoryStep::default()
             });
         }
         let step = &mut self.steps[place];

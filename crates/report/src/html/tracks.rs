@@ -13,8 +13,8 @@ use std::io::{self, Write};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use fathom_model::histogram::bucket_of;
-use fathom_model::{Direction, Event, Histogram, Sample};
+use fathom_model::{Direction, Event, Sample};
+use fathom_record::digest::{DigestRow, DigestTrack, ROW_PERCENTS, RowMerge};
 
 /// Samples in a block: large enough that its frame does not count, small enough
 /// that blocks of many jobs fit into memory.
@@ -22,8 +22,10 @@ const BLOCK: usize = 4096;
 /// More samples are not embedded: a browser would not open the page in good
 /// time. Neighbouring intervals are merged then, with their histograms.
 const SAMPLES_MAX: u64 = 2_000_000;
-/// Columns of buckets, in percent; the last one is the maximum.
-const PERCENTS: [f64; 4] = [50.0, 99.0, 99.9, 100.0];
+/// Of more samples, two days of two directions, those that the record has added up are
+/// drawn by their digest, which keeps extremes ([`DigestTrack`]): to read them all would
+/// take longer than anybody waits.
+pub const SAMPLES_READ_MAX: u64 = 400_000;
 
 /// How many intervals have to become one, so that `samples` fit.
 pub fn merged_for(samples: u64) -> u32 {
@@ -41,90 +43,10 @@ enum Whose {
     Job(u32),
 }
 
-/// Some intervals that become one.
 #[derive(Debug, Default)]
-struct Merge {
-    intervals: u32,
-    t_ms: u64,
-    span_ms: u64,
-    ios: u64,
-    bytes: u64,
-    clat: Histogram,
-}
-
-impl Merge {
-    /// Adds an interval that follows.
-    fn then(&mut self, sample: &Sample) {
-        self.intervals += 1;
-        self.t_ms = sample.t_ms;
-        self.span_ms += sample.span_ms;
-        self.count(sample);
-    }
-
-    /// Adds what another job did in the same interval.
-    fn beside(&mut self, sample: &Sample) {
-        self.intervals = 1;
-        self.t_ms = self.t_ms.max(sample.t_ms);
-        self.span_ms = self.span_ms.max(sample.span_ms);
-        self.count(sample);
-    }
-
-    fn count(&mut self, sample: &Sample) {
-        self.ios = self.ios.saturating_add(sample.ios);
-        self.bytes = self.bytes.saturating_add(sample.bytes);
-        if let Some(clat) = &sample.clat {
-            self.clat.merge(clat);
-        }
-    }
-
-    fn into_sample(self, dir: Direction) -> Sample {
-        Sample {
-            t_ms: self.t_ms,
-            span_ms: self.span_ms,
-            job: 0,
-            dir,
-            ios: self.ios,
-            bytes: self.bytes,
-            clat: (!self.clat.is_empty()).then_some(self.clat),
-        }
-    }
-}
-
-/// One sample as it is packed.
-#[derive(Debug)]
-struct Row {
-    t_ms: u64,
-    span_ms: u64,
-    ios: u64,
-    bytes: u64,
-    /// 0: not measured.
-    mean_ns: u64,
-    /// Buckets counted from 1; 0: not measured.
-    buckets: [u64; PERCENTS.len()],
-}
-
-impl Row {
-    fn of(sample: &Sample) -> Self {
-        let clat = sample.clat.as_ref().filter(|clat| !clat.is_empty());
-        let bucket = |percent| Some(bucket_of(clat?.percentile_ns(percent)?) as u64 + 1);
-        Self {
-            t_ms: sample.t_ms,
-            span_ms: sample.span_ms,
-            ios: sample.ios,
-            bytes: sample.bytes,
-            // A mean below half a ns would read as not measured.
-            mean_ns: clat
-                .and_then(Histogram::mean_ns)
-                .map_or(0, |mean| (mean.round() as u64).max(1)),
-            buckets: PERCENTS.map(|percent| bucket(percent).unwrap_or(0)),
-        }
-    }
-}
-
-#[derive(Debug, Default)]
-struct Track {
-    merge: Merge,
-    rows: Vec<Row>,
+struct HtmlTrack {
+    merge: RowMerge,
+    rows: Vec<DigestRow>,
 }
 
 /// Packs the samples of a run as its events go by.
@@ -136,9 +58,9 @@ pub struct Packer<'o, W: Write> {
     step: usize,
     /// Number of jobs that samples of the step refer to.
     jobs: usize,
-    tracks: BTreeMap<(Whose, Direction), Track>,
+    tracks: BTreeMap<(Whose, Direction), HtmlTrack>,
     /// What all jobs did in the interval in progress.
-    together: BTreeMap<Direction, Merge>,
+    together: BTreeMap<Direction, RowMerge>,
 }
 
 impl<'o, W: Write> Packer<'o, W> {
@@ -183,19 +105,50 @@ impl<'o, W: Write> Packer<'o, W> {
         Ok(())
     }
 
+    /// Takes what the digest of a record has in the place of samples.
+    pub fn take_rows(&mut self, step: usize, tracks: &[DigestTrack]) -> io::Result<()> {
+        if step != self.step {
+            self.end_step()?;
+            self.step = step;
+        }
+        self.end_interval()?;
+        for track in tracks {
+            let key = (track.job.map_or(Whose::All, Whose::Job), track.dir);
+            let known = self.tracks.entry(key).or_default();
+            if known.merge.intervals > 0 {
+                let merge = std::mem::take(&mut known.merge);
+                known
+                    .rows
+                    .push(DigestRow::of(&merge.into_sample(track.dir)));
+            }
+            known.rows.extend(&track.rows);
+            while self
+                .tracks
+                .get(&key)
+                .is_some_and(|known| known.rows.len() >= BLOCK)
+            {
+                let known = self.tracks.entry(key).or_default();
+                let rest = known.rows.split_off(BLOCK);
+                let rows = std::mem::replace(&mut known.rows, rest);
+                self.block(key, &rows)?;
+            }
+        }
+        Ok(())
+    }
+
     fn add(&mut self, key: (Whose, Direction), sample: &Sample) -> io::Result<()> {
         let track = self.tracks.entry(key).or_default();
         if self.merged == 1 {
-            track.rows.push(Row::of(sample));
+            track.rows.push(DigestRow::of(sample));
         } else {
             track.merge.then(sample);
             if track.merge.intervals < self.merged {
                 return Ok(());
             }
             let merge = std::mem::take(&mut track.merge);
-            track.rows.push(Row::of(&merge.into_sample(key.1)));
+            track.rows.push(DigestRow::of(&merge.into_sample(key.1)));
         }
-        if track.rows.len() == BLOCK {
+        if track.rows.len() >= BLOCK {
             let rows = std::mem::take(&mut track.rows);
             self.block(key, &rows)?;
         }
@@ -207,7 +160,9 @@ impl<'o, W: Write> Packer<'o, W> {
         self.end_interval()?;
         for (key, mut track) in std::mem::take(&mut self.tracks) {
             if track.merge.intervals > 0 {
-                track.rows.push(Row::of(&track.merge.into_sample(key.1)));
+                track
+                    .rows
+                    .push(DigestRow::of(&track.merge.into_sample(key.1)));
             }
             if !track.rows.is_empty() {
                 self.block(key, &track.rows)?;
@@ -217,7 +172,7 @@ impl<'o, W: Write> Packer<'o, W> {
         Ok(())
     }
 
-    fn block(&mut self, (whose, dir): (Whose, Direction), rows: &[Row]) -> io::Result<()> {
+    fn block(&mut self, (whose, dir): (Whose, Direction), rows: &[DigestRow]) -> io::Result<()> {
         let step = self.step;
         let job = match whose {
             Whose::All => "all".to_owned(),
@@ -248,7 +203,7 @@ fn signed(bytes: &mut Vec<u8>, from: u64, to: u64) {
 }
 
 /// The rows, column by column.
-fn pack(rows: &[Row]) -> Vec<u8> {
+fn pack(rows: &[DigestRow]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(rows.len() * 14);
     unsigned(&mut bytes, rows.len() as u64);
     let mut last = 0;
@@ -266,7 +221,7 @@ fn pack(rows: &[Row]) -> Vec<u8> {
         last = Some(t_ms);
     }
     column(&mut bytes, rows, |row| row.ios);
-    let mut before: Option<&Row> = None;
+    let mut before: Option<&DigestRow> = None;
     for row in rows {
         // Blocks mostly keep their size; computed exactly as the page does.
         let size = before
@@ -280,13 +235,13 @@ fn pack(rows: &[Row]) -> Vec<u8> {
         before = Some(row);
     }
     column(&mut bytes, rows, |row| row.mean_ns);
-    for place in 0..PERCENTS.len() {
+    for place in 0..ROW_PERCENTS.len() {
         column(&mut bytes, rows, |row| row.buckets[place]);
     }
     bytes
 }
 
-fn column(bytes: &mut Vec<u8>, rows: &[Row], value: impl Fn(&Row) -> u64) {
+fn column(bytes: &mut Vec<u8>, rows: &[DigestRow], value: impl Fn(&DigestRow) -> u64) {
     let mut last = 0;
     for row in rows {
         let value = value(row);

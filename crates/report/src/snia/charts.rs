@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fathom_analysis::snia::{
-    Cell as Load, CellFigures, CellSummary, Determination, Part, Setup, Test, Tracked,
+    CellFigures, CellSummary, Determination, Setup, SniaCell as Load, SniaTest, TestPart, Tracked,
 };
 use fathom_analysis::steady_state::Metric;
 use fathom_model::Histogram;
@@ -11,7 +11,7 @@ use fathom_model::histogram::bounds_of;
 
 use super::words;
 use crate::chart::palette::{self, Dash, Ink, Marker};
-use crate::chart::{Axis, Cell, Chart, Ends, Layer, Panel, Quantity, Scale, Shape};
+use crate::chart::{Chart, ChartAxis, Ends, HeatCell, Layer, Panel, Quantity, Scale, Shape};
 
 /// Values so far apart are shown on a logarithmic axis.
 const FAR_APART: f64 = 20.0;
@@ -26,8 +26,8 @@ fn quantity(metric: Metric) -> Quantity {
     }
 }
 
-fn axis(title: impl Into<String>, quantity: Quantity, scale: Scale, ends: Ends) -> Axis {
-    Axis {
+fn axis(title: impl Into<String>, quantity: Quantity, scale: Scale, ends: Ends) -> ChartAxis {
+    ChartAxis {
         title: title.into(),
         quantity,
         scale,
@@ -36,7 +36,7 @@ fn axis(title: impl Into<String>, quantity: Quantity, scale: Scale, ends: Ends) 
 }
 
 /// An axis for these values: logarithmic where they lie far apart.
-fn value_axis(title: &str, quantity: Quantity, values: impl Iterator<Item = f64>) -> Axis {
+fn value_axis(title: &str, quantity: Quantity, values: impl Iterator<Item = f64>) -> ChartAxis {
     let positive = values.filter(|value| *value > 0.0);
     let (least, most) = positive.fold((f64::INFINITY, 0.0_f64), |(least, most), value| {
         (least.min(value), most.max(value))
@@ -67,7 +67,7 @@ fn points(shape: &Shape) -> &[(f64, f64)] {
 const NAMED_ROUNDS: usize = 40;
 
 /// The axis of the rounds from `first` to `last`, and the place of a round on it.
-fn rounds(first: usize, last: usize) -> (Axis, impl Fn(usize) -> f64) {
+fn rounds(first: usize, last: usize) -> (ChartAxis, impl Fn(usize) -> f64) {
     let named = last - first < NAMED_ROUNDS;
     let scale = match named {
         true => Scale::Ordinal((first..=last).map(|round| round.to_string()).collect()),
@@ -84,7 +84,7 @@ fn rounds(first: usize, last: usize) -> (Axis, impl Fn(usize) -> f64) {
 /// A figure of some cells over the rounds, a curve for each.
 fn over_rounds(
     title: String,
-    part: &Part,
+    part: &TestPart,
     cells: &[Load],
     metric: Metric,
     y_title: &str,
@@ -94,7 +94,7 @@ fn over_rounds(
     let (x, at) = rounds(1, last.max(2));
     let mut layers = Vec::new();
     for (place, &cell) in cells.iter().enumerate() {
-        let value = |round: &fathom_analysis::snia::Round| {
+        let value = |round: &fathom_analysis::snia::SniaRound| {
             let found = round.cell(cell).and_then(figure);
             (at(round.round as usize), found.unwrap_or(f64::NAN))
         };
@@ -119,21 +119,21 @@ fn over_rounds(
 }
 
 /// Steady-state convergence: the tracked variable beside its like, over the rounds.
-pub(super) fn convergence(setup: &Setup, part: &Part, tracked: &Tracked) -> Chart {
+pub(super) fn convergence(setup: &Setup, part: &TestPart, tracked: &Tracked) -> Chart {
     let cells = setup.cells(&part.part).into_iter();
     let cells: Vec<Load> = match setup.test {
         // All block sizes of its mix.
-        Test::Iops => cells
+        SniaTest::Iops => cells
             .filter(|cell| cell.reads_percent == tracked.cell.reads_percent)
             .collect(),
-        Test::Throughput => vec![tracked.cell],
-        Test::Latency | Test::Wsat => cells.collect(),
+        SniaTest::Throughput => vec![tracked.cell],
+        SniaTest::Latency | SniaTest::Wsat => cells.collect(),
     };
     over_rounds(
         match setup.test {
-            Test::Iops => format!("All block sizes of {}", tracked.cell.mix()),
-            Test::Throughput => tracked.cell.to_string(),
-            Test::Latency | Test::Wsat => "All cells".to_owned(),
+            SniaTest::Iops => format!("All block sizes of {}", tracked.cell.mix()),
+            SniaTest::Throughput => tracked.cell.to_string(),
+            SniaTest::Latency | SniaTest::Wsat => "All cells".to_owned(),
         },
         part,
         &cells,
@@ -144,7 +144,7 @@ pub(super) fn convergence(setup: &Setup, part: &Part, tracked: &Tracked) -> Char
 }
 
 /// The longest latency of every cell over the rounds.
-pub(super) fn convergence_of_maximum(setup: &Setup, part: &Part) -> Chart {
+pub(super) fn convergence_of_maximum(setup: &Setup, part: &TestPart) -> Chart {
     over_rounds(
         "All cells".to_owned(),
         part,
@@ -235,7 +235,7 @@ pub(super) fn figure(cell: &CellSummary, metric: Metric) -> Option<f64> {
 }
 
 /// The cells over the block size, a curve for each mix.
-pub(super) fn two_dimensional(setup: &Setup, parts: &[&Part]) -> Chart {
+pub(super) fn two_dimensional(setup: &Setup, parts: &[&TestPart]) -> Chart {
     let metric = setup.test.metric();
     let mut blocks = setup.blocks.clone();
     blocks.sort_unstable();
@@ -269,7 +269,7 @@ pub(super) fn two_dimensional(setup: &Setup, parts: &[&Part]) -> Chart {
 }
 
 /// The cells as a heat map, in place of a plot in three dimensions.
-pub(super) fn heat(setup: &Setup, part: &Part) -> Chart {
+pub(super) fn heat(setup: &Setup, part: &TestPart) -> Chart {
     let metric = setup.test.metric();
     let cell = |summary: &CellSummary| {
         let place = |all: usize| (all as f64 - 0.5, all as f64 + 0.5);
@@ -281,13 +281,13 @@ pub(super) fn heat(setup: &Setup, part: &Part) -> Chart {
             .mixes
             .iter()
             .position(|&m| m == summary.cell.reads_percent)?;
-        Some(Cell {
+        Some(HeatCell {
             x: place(x),
             y: place(setup.mixes.len() - 1 - y),
             value: figure(summary, metric),
         })
     };
-    let cells: Vec<Cell> = part.cells.iter().filter_map(cell).collect();
+    let cells: Vec<HeatCell> = part.cells.iter().filter_map(cell).collect();
     let mixes = setup
         .mixes
         .iter()
@@ -380,7 +380,7 @@ pub(super) fn histogram(cell: Load, latencies: &Histogram) -> Chart {
 }
 
 /// Write saturation over time or over drive fills.
-pub(super) fn saturation(setup: &Setup, part: &Part, over_fills: bool) -> Chart {
+pub(super) fn saturation(setup: &Setup, part: &TestPart, over_fills: bool) -> Chart {
     let capacity = setup.capacity_bytes.max(1) as f64;
     let begin_ms = part.measured.first().and_then(|round| round.cells.first());
     let begin_ms = begin_ms.map_or(0, |cell| cell.begin_ms);

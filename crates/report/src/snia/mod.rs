@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use fathom_analysis::snia::{Collector, Findings, NOTICE, Setup, find};
+use fathom_analysis::snia::{Findings, NOTICE, RoundCollector, Setup, find};
 use fathom_model::{Environment, Event, RunStatus};
 use fathom_record::{Entries, Header, RecordError};
 use serde::Serialize;
@@ -65,7 +65,7 @@ pub fn setups(header: &Header) -> Vec<Setup> {
 }
 
 /// Reads and judges a record; `None` when it holds no such test. Memory is taken
-/// for its cells, not for its samples. A damaged line ends the reading, and a
+/// for its cells, not for its samples. Damaged lines are left out, and a
 /// note says so.
 ///
 /// # Errors
@@ -76,7 +76,7 @@ pub fn read(dir: &Path) -> Result<Option<Document>, RecordError> {
     if setups.is_empty() {
         return Ok(None);
     }
-    let mut collectors: Vec<Collector> = setups.into_iter().map(Collector::new).collect();
+    let mut collectors: Vec<RoundCollector> = setups.into_iter().map(RoundCollector::new).collect();
     let mut engines: Vec<String> = Vec::new();
     let mut last_ms = entries.header.started_ms;
     let mut damage = None;
@@ -84,8 +84,8 @@ pub fn read(dir: &Path) -> Result<Option<Document>, RecordError> {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error @ RecordError::Damaged { .. }) => {
-                damage = Some(error.to_string());
-                break;
+                damage.get_or_insert(error.to_string());
+                continue;
             }
             Err(error) => return Err(error),
         };

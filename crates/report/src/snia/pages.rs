@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use fathom_analysis::snia::{
-    Cell as Load, CellSummary, Determination, Ending, Findings, NOTICE, Part, Setup, Test, Tracked,
+    CellSummary, Determination, Findings, NOTICE, PartEnding, Setup, SniaCell as Load, SniaTest,
+    TestPart, Tracked,
 };
 use fathom_analysis::steady_state::Metric;
 use fathom_model::units;
@@ -68,17 +69,17 @@ pub fn sheets(doc: &Document, now_ms: u64) -> String {
 fn of_test(findings: &Findings) -> Vec<Sheet> {
     let setup = &findings.setup;
     let mut sheets = vec![summary(findings)];
-    let parts: Vec<&Part> = findings.parts.iter().collect();
+    let parts: Vec<&TestPart> = findings.parts.iter().collect();
     for part in &parts {
         match setup.test {
-            Test::Wsat => saturation(setup, part, &mut sheets),
+            SniaTest::Wsat => saturation(setup, part, &mut sheets),
             _ => steady(setup, part, &mut sheets),
         }
     }
     let measured = parts
         .iter()
         .any(|part| part.cells.iter().any(|cell| cell.n > 0));
-    if measured && setup.test != Test::Wsat {
+    if measured && setup.test != SniaTest::Wsat {
         sheets.push(Sheet {
             title: format!("{} by block size and mix", setup.test.title()),
             body: tables(findings),
@@ -88,7 +89,7 @@ fn of_test(findings: &Findings) -> Vec<Sheet> {
             &charts::two_dimensional(setup, &parts),
         ));
     }
-    if measured && setup.test == Test::Iops {
+    if measured && setup.test == SniaTest::Iops {
         let title = "Heat map, in place of a plot in three dimensions".to_owned();
         sheets.push(Sheet::chart(title, &charts::heat(setup, parts[0])));
     }
@@ -104,10 +105,10 @@ fn summary(findings: &Findings) -> Sheet {
     let mut body = String::new();
     for part in &findings.parts {
         let class = match part.ending {
-            Ending::Attained => "good",
-            Ending::AttainedLate | Ending::TooShort | Ending::Unfinished => "doubtful",
-            Ending::NotAttained if setup.test == Test::Wsat => "doubtful",
-            Ending::NotAttained => "bad",
+            PartEnding::Attained => "good",
+            PartEnding::AttainedLate | PartEnding::TooShort | PartEnding::Unfinished => "doubtful",
+            PartEnding::NotAttained if setup.test == SniaTest::Wsat => "doubtful",
+            PartEnding::NotAttained => "bad",
         };
         let _ = writeln!(
             body,
@@ -120,7 +121,7 @@ fn summary(findings: &Findings) -> Sheet {
         .parts
         .iter()
         .filter(|part| !part.all_cells.steady.is_empty());
-    for part in all_cells.filter(|_| setup.test == Test::Iops) {
+    for part in all_cells.filter(|_| setup.test == SniaTest::Iops) {
         let (steady, of) = part.all_cells.steady.last().copied().unwrap_or_default();
         let verdict = match part.all_cells.at {
             Some(at) => format!("attained at round {at}"),
@@ -133,11 +134,7 @@ fn summary(findings: &Findings) -> Sheet {
         );
     }
     for (title, class, list) in [
-        (
-            "Otherwise than in the specification",
-            "",
-            &findings.deviations,
-        ),
+        ("Different from the specification", "", &findings.deviations),
         ("Noted while it ran", " plain", &findings.notes),
     ] {
         if !list.is_empty() {
@@ -203,7 +200,7 @@ fn verdict(found: &Determination) -> (&'static str, &'static str) {
 }
 
 /// Convergence and window of every tracked variable.
-fn steady(setup: &Setup, part: &Part, sheets: &mut Vec<Sheet>) {
+fn steady(setup: &Setup, part: &TestPart, sheets: &mut Vec<Sheet>) {
     for tracked in &part.tracked {
         if part.measured.is_empty() {
             continue;
@@ -212,7 +209,7 @@ fn steady(setup: &Setup, part: &Part, sheets: &mut Vec<Sheet>) {
             format!("Steady-state convergence plot: {}", words::tracked(tracked)),
             &charts::convergence(setup, part, tracked),
         ));
-        if setup.test == Test::Latency {
+        if setup.test == SniaTest::Latency {
             sheets.push(Sheet::chart(
                 "Steady-state convergence plot: maximum latency".to_owned(),
                 &charts::convergence_of_maximum(setup, part),
@@ -222,7 +219,7 @@ fn steady(setup: &Setup, part: &Part, sheets: &mut Vec<Sheet>) {
     }
 }
 
-fn push_window(setup: &Setup, part: &Part, tracked: &Tracked, sheets: &mut Vec<Sheet>) {
+fn push_window(setup: &Setup, part: &TestPart, tracked: &Tracked, sheets: &mut Vec<Sheet>) {
     if let Some(found) = &tracked.determination {
         sheets.push(Sheet::beside(
             format!("Measurement window: {}", words::tracked(tracked)),
@@ -233,7 +230,7 @@ fn push_window(setup: &Setup, part: &Part, tracked: &Tracked, sheets: &mut Vec<S
 }
 
 /// The determination box: every term of the inequality.
-fn determination(part: &Part, tracked: &Tracked, found: &Determination) -> String {
+fn determination(part: &TestPart, tracked: &Tracked, found: &Determination) -> String {
     let value = |v: f64| words::value(tracked.metric, v);
     let mut rows = String::new();
     let mut row = |name: &str, text: String, class: &str| {
@@ -308,7 +305,7 @@ fn tables(findings: &Findings) -> String {
     };
     let ns = |ns: Option<u64>| ns.map(|ns| units::latency(ns as f64));
     match setup.test {
-        Test::Latency => {
+        SniaTest::Latency => {
             let tables = [
                 table(findings, "Mean latency, average", &figure(Metric::Latency)),
                 table(findings, "99.999 % of the merged histograms", &|cell| {
@@ -360,7 +357,7 @@ fn table(
     html + "</tbody></table>\n"
 }
 
-fn saturation(setup: &Setup, part: &Part, sheets: &mut Vec<Sheet>) {
+fn saturation(setup: &Setup, part: &TestPart, sheets: &mut Vec<Sheet>) {
     if part.measured.iter().all(|round| round.cells.is_empty()) {
         return;
     }

@@ -66,10 +66,10 @@ pub(super) fn html(doc: &Document, findings: &Findings, sheets: &[Sheet], made: 
     for (place, sheet) in sheets.iter().enumerate() {
         let _ = write!(
             html,
-            "<article class=\"sheet\" id=\"{test}-{page}\">\n{head}<h3>{title}</h3>\n{body}\
+            "<article class=\"sheet\" id=\"{test}{page}\">\n{head}<h3>{title}</h3>\n{body}\
              <p class=\"notice\"><span>{NOTICE}</span><span>{run} · page {page} of {of}</span></p>\n\
              </article>\n",
-            test = findings.setup.test.name(),
+            test = escape(&findings.setup.stage_id("", "").replace('/', "-")),
             page = place + 1,
             head = head(doc, findings, made),
             title = escape(&sheet.title),
@@ -98,7 +98,7 @@ fn head(doc: &Document, findings: &Findings, made: &str) -> String {
     let mut html = format!(
         "<header class=\"head\"><p><b>{} test, {}</b> · interpretation of SSS PTS 2.0.x · {}\
          </p><p>measured {} to {} · report {made} · set-up revision 1</p>\n<div class=\"columns\">",
-        setup.test.title(),
+        escape(&setup.title()),
         setup.class,
         escape(&doc.name),
         day(&doc.started),

@@ -1,10 +1,10 @@
 //! The findings as a person reads them on a terminal.
 
-use fathom_analysis::snia::{Cell as Load, Ending, Findings, NOTICE, Part, Test};
+use fathom_analysis::snia::{Findings, NOTICE, PartEnding, SniaCell as Load, SniaTest, TestPart};
 use fathom_model::{StageKind, units};
 
 use super::{Document, charts, words};
-use crate::grid::{Cell, Grid, figures, words as column};
+use crate::grid::{Grid, GridCell, figures, words as column};
 use crate::style::{Style, Tone, wrap};
 
 /// The findings as text, ending in a newline.
@@ -27,7 +27,7 @@ pub fn text(doc: &Document, style: Style) -> String {
 
 fn head(doc: &Document, findings: &Findings, style: Style) -> String {
     let setup = &findings.setup;
-    let title = format!("{} test, {}", setup.test.title(), setup.class);
+    let title = format!("{} test, {}", setup.title(), setup.class);
     let mut text = format!("{} {}\n", style.paint(Tone::Strong, &title), doc.run);
     let faint = |line: &str| format!("{}\n", style.paint(Tone::Faint, line));
     for line in wrap(NOTICE, style.columns()) {
@@ -45,7 +45,7 @@ fn head(doc: &Document, findings: &Findings, style: Style) -> String {
     text += &faint(&format!("write cache: {}", words::write_cache(setup)));
     for part in &findings.parts {
         let tone = match part.ending {
-            Ending::Attained => Tone::Good,
+            PartEnding::Attained => Tone::Good,
             _ => Tone::Doubtful,
         };
         for line in wrap(&words::outcome(setup, part), style.columns()) {
@@ -56,7 +56,7 @@ fn head(doc: &Document, findings: &Findings, style: Style) -> String {
 }
 
 /// A line for each tracked variable, with every term.
-fn determinations(part: &Part, style: Style) -> String {
+fn determinations(part: &TestPart, style: Style) -> String {
     let mut grid = Grid::new([
         column("tracked variable", 0),
         column("rounds", 0),
@@ -73,18 +73,20 @@ fn determinations(part: &Part, style: Style) -> String {
             continue;
         };
         let mut line = vec![
-            Cell::from(words::tracked(tracked)),
-            Cell::from(format!("{}–{}", found.window.first, found.window.last)),
-            Cell::from(words::value(tracked.metric, found.window.mean)),
+            GridCell::from(words::tracked(tracked)),
+            GridCell::from(format!("{}–{}", found.window.first, found.window.last)),
+            GridCell::from(words::value(tracked.metric, found.window.mean)),
         ];
         for term in &found.terms {
             let tone = if term.holds { Tone::Good } else { Tone::Bad };
-            line.push(Cell::new(tone, words::percent(term.measured_percent)));
-            line.push(Cell::from(format!("≤ {} %", term.allowed_percent)));
+            line.push(GridCell::new(tone, words::percent(term.measured_percent)));
+            line.push(GridCell::from(format!("≤ {} %", term.allowed_percent)));
         }
         let r = found.window.correlation;
-        line.push(Cell::from(r.map_or("–".to_owned(), |r| format!("{r:.3}"))));
-        line.push(Cell::from(found.formula.clone()));
+        line.push(GridCell::from(
+            r.map_or("–".to_owned(), |r| format!("{r:.3}")),
+        ));
+        line.push(GridCell::from(found.formula.clone()));
         grid.line(line);
     }
     grid.render(style)
@@ -107,7 +109,7 @@ fn table(findings: &Findings, style: Style) -> String {
     let setup = &findings.setup;
     let metric = setup.test.metric();
     let cells = || findings.parts.iter().flat_map(|part| &part.cells);
-    if setup.test == Test::Wsat || cells().all(|cell| cell.n == 0) {
+    if setup.test == SniaTest::Wsat || cells().all(|cell| cell.n == 0) {
         return String::new();
     }
     let title = |mix: &u8| {
@@ -126,8 +128,8 @@ fn table(findings: &Findings, style: Style) -> String {
         let mut grid = Grid::new([column("cell", 0), figures("average", 0)]);
         for cell in cells() {
             grid.line([
-                Cell::from(cell.cell.to_string()),
-                Cell::from(value(cell.cell)),
+                GridCell::from(cell.cell.to_string()),
+                GridCell::from(value(cell.cell)),
             ]);
         }
         return grid.render(style);
@@ -140,8 +142,13 @@ fn table(findings: &Findings, style: Style) -> String {
             reads_percent,
             block_bytes,
         };
-        let mut line = vec![Cell::from(load(0).block())];
-        line.extend(setup.mixes.iter().map(|&mix| Cell::from(value(load(mix)))));
+        let mut line = vec![GridCell::from(load(0).block())];
+        line.extend(
+            setup
+                .mixes
+                .iter()
+                .map(|&mix| GridCell::from(value(load(mix)))),
+        );
         grid.line(line);
     }
     grid.render(style)

@@ -1,6 +1,8 @@
 //! What is said of findings, the same on screens and on pages.
 
-use fathom_analysis::snia::{Criterion, Ending, Findings, Part, Setup, Test, Tracked};
+use fathom_analysis::snia::{
+    Findings, PartEnding, Setup, SniaTest, TestPart, Tracked, TrackedVariable,
+};
 use fathom_analysis::steady_state::{Metric, Term, TermKind};
 use fathom_model::StageEnd;
 use fathom_model::units;
@@ -45,7 +47,7 @@ pub(super) fn percent(value: Option<f64>) -> String {
 }
 
 /// How a part came out, a sentence.
-pub(super) fn outcome(setup: &Setup, part: &Part) -> String {
+pub(super) fn outcome(setup: &Setup, part: &TestPart) -> String {
     let rounds = part.rounds;
     let what = match part.part.as_str() {
         "" => "Steady state".to_owned(),
@@ -53,24 +55,24 @@ pub(super) fn outcome(setup: &Setup, part: &Part) -> String {
     };
     let what = format!("{what} by {}", setup.criterion_name());
     let by = match setup.criterion {
-        Criterion::Tracked => "",
-        Criterion::AllCells => " All cells kept fio's rule.",
+        TrackedVariable::Tracked => "",
+        TrackedVariable::AllCells => " All cells kept fio's rule.",
     };
     match (part.ending, part.window, &part.saturation) {
-        (Ending::Attained, Some((first, last)), _) => {
+        (PartEnding::Attained, Some((first, last)), _) => {
             format!("{what} attained: rounds {first} to {last}.{by}")
         }
-        (Ending::AttainedLate, Some((first, last)), _) => format!(
+        (PartEnding::AttainedLate, Some((first, last)), _) => format!(
             "{what} attained late: rounds {first} to {last}, beyond the {} that there may be.{by}",
             setup.limits.max_rounds
         ),
-        (Ending::NotAttained, _, Some(saturation)) => format!(
+        (PartEnding::NotAttained, _, Some(saturation)) => format!(
             "Ended by {}, after {:.2} drive fills and {} of I/O. {what} not attained.",
             saturation.ended_by.unwrap_or("nothing"),
             saturation.drive_fills,
             units::duration(saturation.io_ms)
         ),
-        (Ending::TooShort, _, saturation) => {
+        (PartEnding::TooShort, _, saturation) => {
             let (by, fills, io_ms) = match saturation {
                 Some(it) => (it.ended_by, it.drive_fills, it.io_ms),
                 None => (None, 0.0, 0),
@@ -84,21 +86,21 @@ pub(super) fn outcome(setup: &Setup, part: &Part) -> String {
                 setup.samples_a_round,
             )
         }
-        (Ending::NotAttained, Some((first, last)), _) => format!(
+        (PartEnding::NotAttained, Some((first, last)), _) => format!(
             "{what} NOT attained in {rounds} rounds: the figures of rounds {first} to {last} are \
              not those of a steady device."
         ),
-        (Ending::NotAttained, None, _) => {
+        (PartEnding::NotAttained, None, _) => {
             format!("{what} NOT attained in {rounds} rounds: no window is full and without a hole.")
         }
-        (Ending::Unfinished, _, _) | (_, None, _) => {
+        (PartEnding::Unfinished, _, _) | (_, None, _) => {
             format!("{what} not decided: {rounds} rounds have ended.")
         }
     }
 }
 
 /// What the rounds of a window are called.
-pub(super) fn window(part: &Part) -> String {
+pub(super) fn window(part: &TestPart) -> String {
     match part.window {
         Some((first, last)) if part.attained => format!("rounds {first} to {last}, steady"),
         Some((first, last)) => format!("rounds {first} to {last}, NOT steady"),
@@ -114,6 +116,7 @@ pub(super) fn ended(end: Option<&StageEnd>) -> String {
         Some(StageEnd::Skipped { reason }) => format!("skipped: {reason}"),
         Some(StageEnd::NotAttained { reason }) => format!("not attained: {reason}"),
         Some(StageEnd::Failed { reason }) => format!("FAILED: {reason}"),
+        Some(StageEnd::Interrupted { reason }) => format!("stopped: {reason}"),
     }
 }
 
@@ -163,9 +166,9 @@ pub(super) fn stimulus(setup: &Setup) -> String {
     let parts = setup.parts();
     let cells = setup.cells(&parts[0]).len();
     match setup.test {
-        Test::Wsat => format!("4k random writes, samples of {cell}"),
-        Test::Throughput => format!("sequential, {cells} cells of {cell} a round"),
-        Test::Iops | Test::Latency => format!("random, {cells} cells of {cell} a round"),
+        SniaTest::Wsat => format!("4k random writes, samples of {cell}"),
+        SniaTest::Throughput => format!("sequential, {cells} cells of {cell} a round"),
+        SniaTest::Iops | SniaTest::Latency => format!("random, {cells} cells of {cell} a round"),
     }
 }
 
@@ -178,7 +181,7 @@ pub(super) fn criterion(setup: &Setup) -> String {
         ""
     };
     let within = match setup.test {
-        Test::Wsat => String::new(),
+        SniaTest::Wsat => String::new(),
         _ => format!(" within {} rounds{soft}", limits.max_rounds),
     };
     let grouped = match setup.samples_a_round {
@@ -186,11 +189,11 @@ pub(super) fn criterion(setup: &Setup) -> String {
         n => format!(" of {n} samples"),
     };
     match setup.criterion {
-        Criterion::Tracked => format!(
+        TrackedVariable::Tracked => format!(
             "data excursion ≤ {} %, slope excursion ≤ {} % over {} rounds{grouped}{within}",
             limits.data_percent, limits.slope_percent, limits.window
         ),
-        Criterion::AllCells => format!(
+        TrackedVariable::AllCells => format!(
             "{}: {} rounds in a row with every cell < {} % from its mean and a slope < {} % a \
              sample{within}",
             setup.criterion,

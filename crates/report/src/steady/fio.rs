@@ -1,6 +1,6 @@
 //! fio's own verdict, computed again from the values that fio reports with it.
 
-use fathom_analysis::steady_state::{Rule, Value, Verdict, judge};
+use fathom_analysis::steady_state::{SeriesValue, SteadyVerdict, WindowRule, judge};
 use fathom_model::JobResult;
 use serde::Serialize;
 
@@ -105,13 +105,13 @@ impl FioVerdict {
 }
 
 /// All values as one window.
-fn whole(values: &[f64]) -> Verdict {
-    let rule = Rule::Fio {
+fn whole(values: &[f64]) -> SteadyVerdict {
+    let rule = WindowRule::Fio {
         mean_limit_percent: None,
         slope_limit_percent: None,
         window: values.len(),
     };
-    let value = |(place, &value): (u64, &f64)| Value {
+    let value = |(place, &value): (u64, &f64)| SeriesValue {
         begin_ms: place * 1000,
         end_ms: place * 1000 + 1000,
         value: Some(value),

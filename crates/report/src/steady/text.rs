@@ -1,10 +1,12 @@
 //! The verdicts as a person reads them: a table, and determination boxes.
 
-use fathom_analysis::steady_state::{Metric, Outcome, Rule, Term, TermKind, Verdict, Window};
+use fathom_analysis::steady_state::{
+    FittedWindow, Metric, SteadyOutcome, SteadyVerdict, Term, TermKind, WindowRule,
+};
 use fathom_model::units;
 
-use super::{FioVerdict, Judged, Steady};
-use crate::grid::{Cell, Grid, figures, words};
+use super::{FioVerdict, Judged, RecordVerdicts};
+use crate::grid::{Grid, GridCell, figures, words};
 use crate::style::{Style, Tone, cut, width, wrap};
 
 /// Up to this many verdicts have a box each: more would not fit a screen.
@@ -16,7 +18,7 @@ const LABELS: usize = 18;
 
 /// The verdicts as text, ending in a newline.
 #[must_use]
-pub fn text(steady: &Steady, style: Style) -> String {
+pub fn text(steady: &RecordVerdicts, style: Style) -> String {
     let name = style.paint(Tone::Strong, &steady.name);
     let mut head = format!("{name}: steady state by {}\n", steady.rule_name);
     let which = [
@@ -67,7 +69,7 @@ fn item(text: &str, style: Style) -> String {
 }
 
 /// A line for each verdict.
-fn table(steady: &Steady, style: Style) -> String {
+fn table(steady: &RecordVerdicts, style: Style) -> String {
     let mut grid = Grid::new([
         words("", 0),
         words("metric", 0),
@@ -81,26 +83,26 @@ fn table(steady: &Steady, style: Style) -> String {
     for judged in &steady.verdicts {
         let verdict = &judged.verdict;
         let (tone, word) = match verdict.outcome {
-            Outcome::Attained => (Tone::Good, "attained"),
-            Outcome::TooLate => (Tone::Doubtful, "too late"),
-            Outcome::NotAttained => (Tone::Doubtful, "not attained"),
-            Outcome::TooShort => (Tone::Doubtful, "too short"),
-            Outcome::NoValues => (Tone::Doubtful, "no values"),
+            SteadyOutcome::Attained => (Tone::Good, "attained"),
+            SteadyOutcome::TooLate => (Tone::Doubtful, "too late"),
+            SteadyOutcome::NotAttained => (Tone::Doubtful, "not attained"),
+            SteadyOutcome::TooShort => (Tone::Doubtful, "too short"),
+            SteadyOutcome::NoValues => (Tone::Doubtful, "no values"),
         };
         let steady_at = verdict.window.filter(|_| verdict.closest.is_none());
         let window = verdict.window.as_ref();
         let (spread, slope) = window.map_or((None, None), |window| match verdict.rule {
-            Rule::Fio { .. } => (window.deviation_percent, window.slope_percent),
-            Rule::Snia { .. } => (window.range_percent, window.slope_excursion_percent),
+            WindowRule::Fio { .. } => (window.deviation_percent, window.slope_percent),
+            WindowRule::Snia { .. } => (window.range_percent, window.slope_excursion_percent),
         });
         grid.line([
-            Cell::from(judged.series.clone()),
-            Cell::from(judged.metric.to_string()),
-            Cell::new(tone, word),
-            Cell::from(steady_at.map_or("–".to_owned(), |w| units::duration(w.end_ms))),
-            Cell::from(window.map_or("–".to_owned(), |w| figure(judged.metric, w.mean))),
-            Cell::from(percent(spread)),
-            Cell::from(percent(slope)),
+            GridCell::from(judged.series.clone()),
+            GridCell::from(judged.metric.to_string()),
+            GridCell::new(tone, word),
+            GridCell::from(steady_at.map_or("–".to_owned(), |w| units::duration(w.end_ms))),
+            GridCell::from(window.map_or("–".to_owned(), |w| figure(judged.metric, w.mean))),
+            GridCell::from(percent(spread)),
+            GridCell::from(percent(slope)),
         ]);
     }
     grid.render(style)
@@ -160,20 +162,20 @@ fn determination(judged: &Judged, style: Style) -> String {
     text + &format!("└{}┘\n", "─".repeat(columns - 2))
 }
 
-fn headline(verdict: &Verdict) -> (Tone, String) {
+fn headline(verdict: &SteadyVerdict) -> (Tone, String) {
     let place = match verdict.rule {
-        Rule::Fio { .. } => "sample",
-        Rule::Snia { .. } => "round",
+        WindowRule::Fio { .. } => "sample",
+        WindowRule::Snia { .. } => "round",
     };
     match (verdict.outcome, &verdict.window) {
-        (Outcome::Attained, Some(window)) => {
+        (SteadyOutcome::Attained, Some(window)) => {
             let at = units::duration(window.end_ms);
             (
                 Tone::Good,
                 format!("attained at {place} {}, {at}", window.last),
             )
         }
-        (Outcome::TooLate, Some(window)) => {
+        (SteadyOutcome::TooLate, Some(window)) => {
             let max = verdict.rule.max_rounds().unwrap_or(0);
             let what = format!(
                 "not attained in {max} rounds, first at {place} {}",
@@ -181,8 +183,8 @@ fn headline(verdict: &Verdict) -> (Tone, String) {
             );
             (Tone::Doubtful, what)
         }
-        (Outcome::TooShort, _) => (Tone::Doubtful, "not attained, too short".to_owned()),
-        (Outcome::NoValues, _) => (Tone::Doubtful, "not attained, no values".to_owned()),
+        (SteadyOutcome::TooShort, _) => (Tone::Doubtful, "not attained, too short".to_owned()),
+        (SteadyOutcome::NoValues, _) => (Tone::Doubtful, "not attained, no values".to_owned()),
         _ => {
             let what = format!("not attained in {} {place}s", verdict.rounds);
             (Tone::Doubtful, what)
@@ -190,10 +192,10 @@ fn headline(verdict: &Verdict) -> (Tone, String) {
     }
 }
 
-fn places(rule: &Rule) -> &'static str {
+fn places(rule: &WindowRule) -> &'static str {
     match rule {
-        Rule::Fio { .. } => "samples",
-        Rule::Snia { .. } => "rounds",
+        WindowRule::Fio { .. } => "samples",
+        WindowRule::Snia { .. } => "rounds",
     }
 }
 
@@ -210,7 +212,7 @@ fn rule_line(judged: &Judged) -> String {
     text
 }
 
-fn window_line(verdict: &Verdict, window: &Window) -> String {
+fn window_line(verdict: &SteadyVerdict, window: &FittedWindow) -> String {
     let last = if verdict.closest.is_some() {
         ", the last, not steady"
     } else {
@@ -230,7 +232,7 @@ fn window_line(verdict: &Verdict, window: &Window) -> String {
 fn why_none(judged: &Judged) -> String {
     let verdict = &judged.verdict;
     match verdict.outcome {
-        Outcome::TooShort => format!(
+        SteadyOutcome::TooShort => format!(
             "{} of {} {} are there; --round and --window make it shorter",
             verdict.rounds,
             verdict.rule.window(),
@@ -240,7 +242,7 @@ fn why_none(judged: &Judged) -> String {
     }
 }
 
-fn closest_line(verdict: &Verdict, window: &Window) -> String {
+fn closest_line(verdict: &SteadyVerdict, window: &FittedWindow) -> String {
     let terms: Vec<String> = verdict
         .rule
         .terms(window)
@@ -295,7 +297,7 @@ fn term_line(metric: Metric, term: &Term) -> String {
     format!("{measured}, {sign} {allowed}: {}, {word}", percents(term))
 }
 
-fn fit_line(metric: Metric, window: &Window) -> String {
+fn fit_line(metric: Metric, window: &FittedWindow) -> String {
     let sign = if window.slope < 0.0 { "−" } else { "+" };
     let [at, by] = [window.intercept, window.slope.abs()].map(|v| figure(metric, v));
     let r = window

@@ -1,10 +1,12 @@
 //! A campaign as a person reads it: a table for each series.
 
-use fathom_analysis::{Best, Estimate, Figures, Outcome, PointResult, Series, best, measured_of};
+use fathom_analysis::{
+    Best, Curve, Estimate, PointResult, RepeatedFigures, SweepOutcome, best, measured_of,
+};
 use fathom_model::{Direction, units};
 
 use super::{Marks, SIGNS, failures, header, item, job_figures, jobs, notes};
-use crate::grid::{Cell, Grid, figures, words};
+use crate::grid::{Grid, GridCell, figures, words};
 use crate::style::{Style, Tone, wrap};
 use crate::sweep::CampaignRecord;
 
@@ -36,10 +38,10 @@ fn counts(campaign: &CampaignRecord, style: Style) -> String {
     let mut seen = [0usize; 4];
     for point in series.iter().flat_map(|series| &series.points) {
         let kind = match point.outcome {
-            Outcome::Done => 0,
-            Outcome::Failed(_) => 1,
-            Outcome::Skipped(_) => 2,
-            Outcome::Unfinished => 3,
+            SweepOutcome::Done => 0,
+            SweepOutcome::Failed(_) => 1,
+            SweepOutcome::Skipped(_) => 2,
+            SweepOutcome::Unfinished => 3,
         };
         seen[kind] += 1;
     }
@@ -83,7 +85,7 @@ impl<'c> Doubts<'c> {
 
 fn legend(campaign: &CampaignRecord, doubts: &Doubts, style: Style) -> String {
     let mut text = String::new();
-    let has_best = |series: &Series| {
+    let has_best = |series: &Curve| {
         let found = DIRECTIONS.map(|dir| best(series, dir));
         found.iter().any(|best| *best != Best::default())
     };
@@ -98,7 +100,7 @@ fn legend(campaign: &CampaignRecord, doubts: &Doubts, style: Style) -> String {
     text
 }
 
-fn table(series: &Series, doubts: &Doubts, style: Style) -> String {
+fn table(series: &Curve, doubts: &Doubts, style: Style) -> String {
     let mut text = format!("{}\n", style.paint(Tone::Strong, &series.name));
     for line in wrap(&shared_settings(series), style.columns()) {
         text += &format!("{}\n", style.paint(Tone::Faint, &line));
@@ -117,8 +119,8 @@ fn table(series: &Series, doubts: &Doubts, style: Style) -> String {
     for (place, point) in series.points.iter().enumerate() {
         let mut x = x_of(point);
         if let Some((tone, word)) = state(&point.outcome) {
-            let mut cells = vec![Cell::from(x), Cell::new(tone, word)];
-            cells.resize(8, Cell::default());
+            let mut cells = vec![GridCell::from(x), GridCell::new(tone, word)];
+            cells.resize(8, GridCell::default());
             grid.line(cells);
             continue;
         }
@@ -133,39 +135,39 @@ fn table(series: &Series, doubts: &Doubts, style: Style) -> String {
 }
 
 /// What a point is whose figures are not shown.
-fn state(outcome: &Outcome) -> Option<(Tone, &'static str)> {
+fn state(outcome: &SweepOutcome) -> Option<(Tone, &'static str)> {
     match outcome {
-        Outcome::Done => None,
-        Outcome::Failed(_) => Some((Tone::Bad, "failed")),
-        Outcome::Skipped(_) => Some((Tone::Doubtful, "left out")),
-        Outcome::Unfinished => Some((Tone::Doubtful, "not finished")),
+        SweepOutcome::Done => None,
+        SweepOutcome::Failed(_) => Some((Tone::Bad, "failed")),
+        SweepOutcome::Skipped(_) => Some((Tone::Doubtful, "left out")),
+        SweepOutcome::Unfinished => Some((Tone::Doubtful, "not finished")),
     }
 }
 
 fn line(
     x: String,
     dir: Direction,
-    figures: &Figures,
+    figures: &RepeatedFigures,
     place: usize,
     best: &Best,
     signs: &str,
-) -> Vec<Cell> {
+) -> Vec<GridCell> {
     let mark = |of: Option<usize>| if of == Some(place) { BEST } else { "" };
     let n = figures.iops.n;
     let clat = |ns: Option<f64>| ns.map_or("–".to_owned(), units::latency);
     let p99 = figures.percentile_ns(99.0).map(|ns| ns as f64);
     vec![
-        Cell::from(x),
-        Cell::from(dir.name()).marked(Tone::Doubtful, signs),
-        Cell::from(units::bytes_per_second(figures.bw_bytes.mean))
+        GridCell::from(x),
+        GridCell::from(dir.name()).marked(Tone::Doubtful, signs),
+        GridCell::from(units::bytes_per_second(figures.bw_bytes.mean))
             .marked(Tone::Good, mark(best.bandwidth)),
-        Cell::new(Tone::Strong, units::count(figures.iops.mean))
+        GridCell::new(Tone::Strong, units::count(figures.iops.mean))
             .marked(Tone::Good, mark(best.iops)),
-        Cell::from(spread(&figures.iops)),
-        Cell::from(clat(figures.clat_mean_ns.map(|estimate| estimate.mean)))
+        GridCell::from(spread(&figures.iops)),
+        GridCell::from(clat(figures.clat_mean_ns.map(|estimate| estimate.mean)))
             .marked(Tone::Good, mark(best.latency)),
-        Cell::from(clat(p99)),
-        Cell::from(if n > 1 { n.to_string() } else { String::new() }),
+        GridCell::from(clat(p99)),
+        GridCell::from(if n > 1 { n.to_string() } else { String::new() }),
     ]
 }
 
@@ -178,7 +180,7 @@ fn spread(estimate: &Estimate) -> String {
 }
 
 /// That the best points are not those of the whole series.
-fn partial(series: &Series, bests: &[Best], style: Style) -> String {
+fn partial(series: &Curve, bests: &[Best], style: Style) -> String {
     let (measured, all) = measured_of(series);
     if measured == all || bests.iter().all(|best| *best == Best::default()) {
         return String::new();
@@ -188,13 +190,13 @@ fn partial(series: &Series, bests: &[Best], style: Style) -> String {
 }
 
 /// Why points have no figures, points of the same reason together.
-fn reasons(series: &Series, style: Style) -> String {
+fn reasons(series: &Curve, style: Style) -> String {
     let mut told: Vec<(Tone, &str, Vec<String>)> = Vec::new();
     for point in &series.points {
         let (tone, whys) = match &point.outcome {
-            Outcome::Failed(whys) => (Tone::Bad, whys.as_slice()),
-            Outcome::Skipped(why) => (Tone::Doubtful, std::slice::from_ref(why)),
-            Outcome::Done | Outcome::Unfinished => continue,
+            SweepOutcome::Failed(whys) => (Tone::Bad, whys.as_slice()),
+            SweepOutcome::Skipped(why) => (Tone::Doubtful, std::slice::from_ref(why)),
+            SweepOutcome::Done | SweepOutcome::Unfinished => continue,
         };
         for why in whys {
             match told.iter_mut().find(|(_, known, _)| known == why) {
@@ -229,7 +231,7 @@ fn x_title(x: &str) -> &'static str {
 }
 
 /// The settings that all points of a series have, as a job file has them.
-fn shared_settings(series: &Series) -> String {
+fn shared_settings(series: &Curve) -> String {
     let Some(first) = series.points.first() else {
         return String::new();
     };

@@ -3,7 +3,7 @@
 
 use fathom_model::{Host, RunDocument, units};
 
-use crate::grid::{Cell, Column, Grid, figures, words};
+use crate::grid::{Column, Grid, GridCell, figures, words};
 use crate::style::{Style, Tone};
 
 /// A line for each host; nothing for a run on one machine.
@@ -30,11 +30,11 @@ pub fn lines(doc: &RunDocument, style: Style) -> String {
             grid.heading(step.as_deref().unwrap_or_default());
         }
         let facts = columns.iter().map(|(_, fact)| fact(doc, host));
-        let mut cells = vec![Cell::new(Tone::Strong, shown(host))];
-        cells.extend(facts.map(|fact| Cell::from(fact.unwrap_or_else(|| "–".to_owned()))));
+        let mut cells = vec![GridCell::new(Tone::Strong, shown(host))];
+        cells.extend(facts.map(|fact| GridCell::from(fact.unwrap_or_else(|| "–".to_owned()))));
         cells.push(match &host.lost {
-            Some(_) => Cell::new(Tone::Bad, "lost".to_owned()),
-            None => Cell::from(""),
+            Some(_) => GridCell::new(Tone::Bad, "lost".to_owned()),
+            None => GridCell::from(""),
         });
         grid.line(cells);
     }

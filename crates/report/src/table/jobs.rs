@@ -4,7 +4,7 @@ use fathom_model::histogram::FIO_SATURATION_NS;
 use fathom_model::{DirectionResult, Doubt, Host, JobResult, Latency, RunDocument, units};
 
 use super::Marks;
-use crate::grid::{Cell, Column, Grid, figures, words};
+use crate::grid::{Column, Grid, GridCell, figures, words};
 use crate::style::{Style, Tone, wrap};
 
 /// Options that say what a job did, in the order in which people say it.
@@ -63,9 +63,9 @@ pub fn blocks(doc: &RunDocument, marks: &Marks, style: Style) -> String {
         text += &rates.render(style);
         let mut latencies = Grid::new(latency_columns("", ""));
         for (name, latency, doubts) in every_latency(job) {
-            let unit = Unit::fitting([latency]);
+            let unit = LatencyUnit::fitting([latency]);
             // As a mark: a name that is cut keeps it.
-            let label = Cell::from(name).marked(Tone::Plain, format!(", {}", unit.name));
+            let label = GridCell::from(name).marked(Tone::Plain, format!(", {}", unit.name));
             latencies.line(latency_cells(label, "", latency, doubts, marks, unit));
         }
         text += &latencies.render(style);
@@ -82,7 +82,7 @@ pub fn lines(doc: &RunDocument, marks: &Marks, style: Style) -> String {
             .iter()
             .flat_map(|job| main_latency(job).map(move |l| (job, l)))
     };
-    let unit = Unit::fitting(shown().map(|(_, (_, latency, _))| latency));
+    let unit = LatencyUnit::fitting(shown().map(|(_, (_, latency, _))| latency));
     let title = match unit.name {
         "ns" => "latency, ns",
         "µs" => "latency, µs",
@@ -101,7 +101,7 @@ pub fn lines(doc: &RunDocument, marks: &Marks, style: Style) -> String {
         rate_lines(&mut rates, job, &name, marks);
         for (dir, latency, doubts) in main_latency(job) {
             latencies.line(latency_cells(
-                Cell::from(name.as_str()),
+                GridCell::from(name.as_str()),
                 &dir,
                 latency,
                 doubts,
@@ -182,19 +182,19 @@ fn rate_columns(label: &'static str) -> [Column; 8] {
 }
 
 fn rate_lines(grid: &mut Grid, job: &JobResult, label: &str, marks: &Marks) {
-    let mut cpu = job.cpu.as_ref().map_or_else(Cell::default, |cpu| {
+    let mut cpu = job.cpu.as_ref().map_or_else(GridCell::default, |cpu| {
         format!("{:.1} + {:.1} %", cpu.user_percent, cpu.system_percent).into()
     });
     let mut active = active(job).peekable();
     if active.peek().is_none() {
         let known = job.directions().next().is_some();
         let word = if known { "no I/O" } else { "no figures" };
-        let word = Cell::new(Tone::Bad, word);
+        let word = GridCell::new(Tone::Bad, word);
         let mut cells = match label {
-            "" => vec![word, Cell::default()],
-            _ => vec![Cell::from(label), word],
+            "" => vec![word, GridCell::default()],
+            _ => vec![GridCell::from(label), word],
         };
-        cells.resize_with(6, Cell::default);
+        cells.resize_with(6, GridCell::default);
         cells.extend([cpu, errors(job)]);
         grid.line(cells);
         return;
@@ -209,9 +209,9 @@ fn rate_lines(grid: &mut Grid, job: &JobResult, label: &str, marks: &Marks) {
             .collect();
         let signs = marks.signs(&rate_doubts);
         let iops = if result.doubts.contains(&Doubt::UnknownCounts) {
-            Cell::from("–")
+            GridCell::from("–")
         } else {
-            Cell::new(Tone::Strong, units::count(result.iops))
+            GridCell::new(Tone::Strong, units::count(result.iops))
         };
         let (label, dir) = if label.is_empty() {
             (dir, "")
@@ -219,12 +219,12 @@ fn rate_lines(grid: &mut Grid, job: &JobResult, label: &str, marks: &Marks) {
             (label, dir)
         };
         grid.line([
-            Cell::from(label),
-            Cell::from(dir),
+            GridCell::from(label),
+            GridCell::from(dir),
             iops.marked(Tone::Doubtful, signs.clone()),
-            Cell::from(units::bytes_per_second(result.bw_bytes)).marked(Tone::Doubtful, signs),
-            Cell::from(units::bytes(result.io_bytes as f64)),
-            Cell::from(units::duration(result.runtime_ms)),
+            GridCell::from(units::bytes_per_second(result.bw_bytes)).marked(Tone::Doubtful, signs),
+            GridCell::from(units::bytes(result.io_bytes as f64)),
+            GridCell::from(units::duration(result.runtime_ms)),
             std::mem::take(&mut cpu),
             std::mem::take(&mut errors),
         ]);
@@ -240,14 +240,14 @@ pub fn active(job: &JobResult) -> impl Iterator<Item = (&'static str, &Direction
 
 /// How many I/Os failed, where that is known; else the error that ended the job.
 /// Samples tell of no errors: that there were none is not known then.
-fn errors(job: &JobResult) -> Cell {
+fn errors(job: &JobResult) -> GridCell {
     let sampled = |(_, r): (_, &DirectionResult)| r.doubts.contains(&Doubt::FromSamples);
     let unknown = job.directions().next().is_none() || job.directions().any(sampled);
     match (job.total_errors, job.error) {
-        (None, 0) if unknown => Cell::default(),
-        (None | Some(0), 0) => Cell::from("0"),
-        (None | Some(0), errno) => Cell::new(Tone::Bad, format!("errno {errno}")),
-        (Some(count), _) => Cell::new(Tone::Bad, count.to_string()),
+        (None, 0) if unknown => GridCell::default(),
+        (None | Some(0), 0) => GridCell::from("0"),
+        (None | Some(0), errno) => GridCell::new(Tone::Bad, format!("errno {errno}")),
+        (Some(count), _) => GridCell::new(Tone::Bad, count.to_string()),
     }
 }
 
@@ -256,11 +256,11 @@ const FROM_ISSUE: &str = "clat from issue";
 const FROM_START: &str = "lat from intended start";
 
 /// Name, latency and doubts.
-pub(crate) type Row<'j> = (String, &'j Latency, &'j [Doubt]);
+pub(crate) type LatencyRow<'j> = (String, &'j Latency, &'j [Doubt]);
 
 /// Every latency of a job with its name.
-pub(crate) fn every_latency(job: &JobResult) -> Vec<Row<'_>> {
-    let mut rows: Vec<Row> = Vec::new();
+pub(crate) fn every_latency(job: &JobResult) -> Vec<LatencyRow<'_>> {
+    let mut rows: Vec<LatencyRow> = Vec::new();
     for (dir, result) in active(job) {
         // Under a rate the two are told apart where they are read.
         let (clat, lat) = match result.lag {
@@ -334,32 +334,32 @@ fn latency_columns(label: &'static str, dir: &'static str) -> Vec<Column> {
 }
 
 fn latency_cells(
-    label: Cell,
+    label: GridCell,
     dir: &str,
     latency: &Latency,
     doubts: &[Doubt],
     marks: &Marks,
-    unit: Unit,
-) -> Vec<Cell> {
+    unit: LatencyUnit,
+) -> Vec<GridCell> {
     let saturated = doubts.contains(&Doubt::SaturatedPercentiles);
-    let figure = |ns: f64| Cell::from(unit.figure(ns));
+    let figure = |ns: f64| GridCell::from(unit.figure(ns));
     let (mean, error) = unit.mean(latency);
     let error = format!("{error}{}", marks.signs(doubts));
     let mut cells = vec![
         label,
-        Cell::from(dir),
-        Cell::new(Tone::Strong, mean).marked(Tone::Plain, error),
-        latency.stddev_ns.map_or_else(Cell::default, figure),
+        GridCell::from(dir),
+        GridCell::new(Tone::Strong, mean).marked(Tone::Plain, error),
+        latency.stddev_ns.map_or_else(GridCell::default, figure),
         figure(latency.min_ns as f64),
     ];
     cells.extend(PERCENTS.map(|(percent, ..)| {
         let Some(ns) = latency.percentile_ns(percent) else {
-            return Cell::default();
+            return GridCell::default();
         };
         // The last bucket of fio's histogram begins here (`stat.h`).
         let bound = saturated && ns >= FIO_SATURATION_NS - (FIO_SATURATION_NS >> 7);
         let sign = if bound { "≥" } else { "" };
-        Cell::from(format!("{sign}{}", unit.figure(ns as f64)))
+        GridCell::from(format!("{sign}{}", unit.figure(ns as f64)))
     }));
     cells.push(figure(latency.max_ns as f64));
     cells
@@ -368,12 +368,12 @@ fn latency_cells(
 /// The unit of a line of latencies: one for all of its figures, so that they
 /// compare at a glance.
 #[derive(Debug, Clone, Copy)]
-struct Unit {
+struct LatencyUnit {
     ns: f64,
     name: &'static str,
 }
 
-impl Unit {
+impl LatencyUnit {
     const ALL: [Self; 4] = [
         Self { ns: 1e9, name: "s" },
         Self {

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use fathom_model::{Doubt, Results, RunDocument, units};
 
-use crate::grid::{Cell, Grid, figures, words};
+use crate::grid::{Grid, GridCell, figures, words};
 use crate::style::{Style, Tone, wrap};
 use crate::{document, doubts};
 
@@ -114,19 +114,19 @@ fn group_lines(doc: &RunDocument, style: Style) -> String {
             grid.heading(step.as_deref().unwrap_or_default());
         }
         grid.line([
-            Cell::from(group.group.to_string()),
-            Cell::from(group.dir.name()),
+            GridCell::from(group.group.to_string()),
+            GridCell::from(group.dir.name()),
             match group.total_ios {
                 // What moved bytes did I/O: how much is not known.
-                0 => Cell::from("–"),
-                _ => Cell::new(Tone::Strong, units::count(group.iops)),
+                0 => GridCell::from("–"),
+                _ => GridCell::new(Tone::Strong, units::count(group.iops)),
             },
-            Cell::from(units::bytes_per_second(group.bw_bytes)),
-            Cell::from(units::bytes(group.io_bytes as f64)),
-            Cell::from(units::bytes_per_second(group.bw_bytes_min)),
-            Cell::from(units::bytes_per_second(group.bw_bytes_max)),
-            Cell::from(units::duration(group.runtime_ms_min)),
-            Cell::from(units::duration(group.runtime_ms_max)),
+            GridCell::from(units::bytes_per_second(group.bw_bytes)),
+            GridCell::from(units::bytes(group.io_bytes as f64)),
+            GridCell::from(units::bytes_per_second(group.bw_bytes_min)),
+            GridCell::from(units::bytes_per_second(group.bw_bytes_max)),
+            GridCell::from(units::duration(group.runtime_ms_min)),
+            GridCell::from(units::duration(group.runtime_ms_max)),
         ]);
     }
     grid.render(style)
@@ -155,17 +155,17 @@ fn disk_lines(doc: &RunDocument, style: Style) -> String {
             grid.heading(step.as_deref().unwrap_or_default());
         }
         grid.line([
-            Cell::from(match &disk.host {
+            GridCell::from(match &disk.host {
                 Some(host) => format!("{} on {host}", disk.name),
                 None => disk.name.clone(),
             }),
-            Cell::from(units::count(disk.read_ios as f64)),
-            Cell::from(units::count(disk.read_merges as f64)),
-            Cell::from(each(disk.read_ticks_ms, disk.read_ios)),
-            Cell::from(units::count(disk.write_ios as f64)),
-            Cell::from(units::count(disk.write_merges as f64)),
-            Cell::from(each(disk.write_ticks_ms, disk.write_ios)),
-            Cell::from(format!("{:.1} %", disk.util_percent)),
+            GridCell::from(units::count(disk.read_ios as f64)),
+            GridCell::from(units::count(disk.read_merges as f64)),
+            GridCell::from(each(disk.read_ticks_ms, disk.read_ios)),
+            GridCell::from(units::count(disk.write_ios as f64)),
+            GridCell::from(units::count(disk.write_merges as f64)),
+            GridCell::from(each(disk.write_ticks_ms, disk.write_ios)),
+            GridCell::from(format!("{:.1} %", disk.util_percent)),
         ]);
     }
     if doc.disks.is_empty() {
@@ -195,13 +195,9 @@ fn notes(doc: &RunDocument, marks: &Marks, style: Style) -> String {
 fn failures(doc: &RunDocument, style: Style) -> String {
     let mut text = String::new();
     for failure in &doc.failures {
-        text += &item("✗", &failure.sentence(), Tone::Bad, style);
-        text += &item(
-            " ",
-            &format!("to do: {}", failure.kind.advice()),
-            Tone::Plain,
-            style,
-        );
+        text += &item("✗", &failure.happened(), Tone::Bad, style);
+        let advice = format!("to do: {}", failure.to_be_done());
+        text += &item(" ", &advice, Tone::Plain, style);
     }
     text
 }

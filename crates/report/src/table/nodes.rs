@@ -1,9 +1,9 @@
 //! What the nodes and the volumes of a run did meanwhile.
 
-use fathom_model::node::Range;
+use fathom_model::node::FigureRange;
 use fathom_model::{NodeUse, RunDocument, units};
 
-use crate::grid::{Cell, Grid, figures, words};
+use crate::grid::{Grid, GridCell, figures, words};
 use crate::style::{Style, Tone, cut};
 use crate::volumes;
 
@@ -48,7 +48,7 @@ pub fn lines(doc: &RunDocument, style: Style) -> String {
 }
 
 /// `12 / 40 %`: the mean, and the interval where it was highest.
-fn percent(range: &Range) -> String {
+fn percent(range: &FigureRange) -> String {
     format!("{:.0} / {:.0} %", range.mean, range.max)
 }
 
@@ -71,14 +71,14 @@ fn machines(shown: &[&NodeUse], style: Style) -> String {
             grid.heading(step.as_deref().unwrap_or_default());
         }
         let readings = match used.missed {
-            0 => Cell::from(used.samples.to_string()),
-            missed => Cell::new(
+            0 => GridCell::from(used.samples.to_string()),
+            missed => GridCell::new(
                 Tone::Doubtful,
                 format!("{} - {missed}", used.samples + missed),
             ),
         };
         if used.samples == 0 {
-            let none = || Cell::from("–");
+            let none = || GridCell::from("–");
             let cells = [
                 none(),
                 none(),
@@ -91,7 +91,7 @@ fn machines(shown: &[&NodeUse], style: Style) -> String {
             ];
             grid.line(
                 [
-                    vec![Cell::new(Tone::Strong, used.node.clone())],
+                    vec![GridCell::new(Tone::Strong, used.node.clone())],
                     cells.into(),
                 ]
                 .concat(),
@@ -99,14 +99,14 @@ fn machines(shown: &[&NodeUse], style: Style) -> String {
             continue;
         }
         grid.line([
-            Cell::new(Tone::Strong, used.node.clone()),
-            Cell::from(percent(&used.user_percent)),
-            Cell::from(percent(&used.system_percent)),
-            Cell::from(percent(&used.iowait_percent)),
-            Cell::from(percent(&used.steal_percent)),
-            Cell::from(format!("≥ {}", units::bytes(used.available_bytes.min))),
-            Cell::from(format!("≤ {}", units::bytes(used.page_cache_bytes.max))),
-            Cell::from(format!("≤ {}", units::bytes(used.dirty_bytes.max))),
+            GridCell::new(Tone::Strong, used.node.clone()),
+            GridCell::from(percent(&used.user_percent)),
+            GridCell::from(percent(&used.system_percent)),
+            GridCell::from(percent(&used.iowait_percent)),
+            GridCell::from(percent(&used.steal_percent)),
+            GridCell::from(format!("≥ {}", units::bytes(used.available_bytes.min))),
+            GridCell::from(format!("≤ {}", units::bytes(used.page_cache_bytes.max))),
+            GridCell::from(format!("≤ {}", units::bytes(used.dirty_bytes.max))),
             readings,
         ]);
     }
@@ -125,16 +125,16 @@ fn devices(shown: &[&NodeUse], style: Style) -> String {
         figures("queue", 3),
         figures("util", 0),
     ]);
-    let rate = |range: &Range| {
+    let rate = |range: &FigureRange| {
         let max = units::bytes_per_second(range.max);
         let mean = units::bytes_per_second(range.mean);
         // The unit stands once where it is the same.
         let unit = max.rsplit_once(' ').map_or("", |(_, unit)| unit);
         format!("{} / {max}", mean.trim_end_matches(unit).trim_end())
     };
-    let each = |range: &Option<Range>| {
+    let each = |range: &Option<FigureRange>| {
         let mean = range.map(|range| units::latency(range.mean));
-        Cell::from(mean.unwrap_or_else(|| "–".to_owned()))
+        GridCell::from(mean.unwrap_or_else(|| "–".to_owned()))
     };
     let mut step = None;
     for used in shown {
@@ -144,15 +144,15 @@ fn devices(shown: &[&NodeUse], style: Style) -> String {
         }
         for device in used.devices.iter().take(DEVICES) {
             grid.line([
-                Cell::from(format!("{} on {}", device.name, used.node)),
-                Cell::from(units::count(device.read_iops.mean.round())),
-                Cell::from(rate(&device.read_bw_bytes)),
+                GridCell::from(format!("{} on {}", device.name, used.node)),
+                GridCell::from(units::count(device.read_iops.mean.round())),
+                GridCell::from(rate(&device.read_bw_bytes)),
                 each(&device.read_await_ns),
-                Cell::from(units::count(device.write_iops.mean.round())),
-                Cell::from(rate(&device.write_bw_bytes)),
+                GridCell::from(units::count(device.write_iops.mean.round())),
+                GridCell::from(rate(&device.write_bw_bytes)),
                 each(&device.write_await_ns),
-                Cell::from(format!("{:.1}", device.queue.mean)),
-                Cell::from(percent(&device.util_percent)),
+                GridCell::from(format!("{:.1}", device.queue.mean)),
+                GridCell::from(percent(&device.util_percent)),
             ]);
         }
     }
@@ -207,8 +207,8 @@ pub fn volume_lines(doc: &RunDocument, style: Style) -> String {
         figures("device wrote", 2),
     ]);
     let bytes = |bytes: Option<u64>| match bytes {
-        Some(bytes) => Cell::from(units::bytes(bytes as f64)),
-        None => Cell::from("–"),
+        Some(bytes) => GridCell::from(units::bytes(bytes as f64)),
+        None => GridCell::from("–"),
     };
     let mut step = None;
     let mut count = 0;
@@ -229,16 +229,16 @@ pub fn volume_lines(doc: &RunDocument, style: Style) -> String {
         let share = volumes::share_from_memory(volume, &doc.jobs);
         let device = volume.device.as_deref().unwrap_or("–");
         grid.line([
-            Cell::from(format!("{device} on {}", volume.node)),
-            Cell::from(volume.hosts.len().to_string()),
+            GridCell::from(format!("{device} on {}", volume.node)),
+            GridCell::from(volume.hosts.len().to_string()),
             bytes(Some(volumes::issued_bytes(volume, &doc.jobs))),
             bytes(volume.read_bytes),
             match share {
                 Some(share) if share > 0.0 => {
-                    Cell::new(Tone::Strong, format!("{:.0} %", share * 100.0))
+                    GridCell::new(Tone::Strong, format!("{:.0} %", share * 100.0))
                 }
-                Some(_) => Cell::from("none seen"),
-                None => Cell::from("–"),
+                Some(_) => GridCell::from("none seen"),
+                None => GridCell::from("–"),
             },
             bytes(volume.write_bytes),
         ]);

@@ -4,8 +4,8 @@ use fathom_model::result::ALL_CLIENTS;
 use fathom_model::{RunDocument, units};
 
 use super::Marks;
-use crate::grid::{Cell, Grid, figures, words};
-use crate::shares::{Share, shares};
+use crate::grid::{Grid, GridCell, figures, words};
+use crate::shares::{HostShare, shares};
 use crate::style::{Style, Tone};
 
 /// Percentiles that are shown; all are in the lines of the jobs.
@@ -40,7 +40,7 @@ pub fn lines(doc: &RunDocument, marks: &Marks, style: Style) -> String {
     grid.render(style)
 }
 
-fn cells(share: &Share, marks: &Marks) -> Vec<Cell> {
+fn cells(share: &HostShare, marks: &Marks) -> Vec<GridCell> {
     let result = &share.result;
     let signs = marks.signs(&result.doubts);
     let host = share.host.map(|host| host.label());
@@ -48,18 +48,20 @@ fn cells(share: &Share, marks: &Marks) -> Vec<Cell> {
         Some(_) => Tone::Plain,
         None => Tone::Strong,
     };
-    let percent = |share: f64| Cell::from(format!("{:.1} %", share * 100.0));
+    let percent = |share: f64| GridCell::from(format!("{:.1} %", share * 100.0));
     let mut cells = vec![
-        Cell::new(tone, host.unwrap_or_else(|| ALL_CLIENTS.to_owned())),
-        Cell::from(share.dir.name()),
-        Cell::new(tone, units::count(result.iops)).marked(Tone::Doubtful, signs.clone()),
-        Cell::new(tone, units::bytes_per_second(result.bw_bytes)).marked(Tone::Doubtful, signs),
-        share.share.map_or_else(Cell::default, percent),
+        GridCell::new(tone, host.unwrap_or_else(|| ALL_CLIENTS.to_owned())),
+        GridCell::from(share.dir.name()),
+        GridCell::new(tone, units::count(result.iops)).marked(Tone::Doubtful, signs.clone()),
+        GridCell::new(tone, units::bytes_per_second(result.bw_bytes)).marked(Tone::Doubtful, signs),
+        share.share.map_or_else(GridCell::default, percent),
     ];
     let latency = result.clat.as_ref().or(result.lat.as_ref());
     cells.extend(PERCENTS.map(|(percent, _)| {
         let ns = latency.and_then(|latency| latency.percentile_ns(percent));
-        ns.map_or_else(Cell::default, |ns| Cell::from(units::latency(ns as f64)))
+        ns.map_or_else(GridCell::default, |ns| {
+            GridCell::from(units::latency(ns as f64))
+        })
     }));
     cells
 }

@@ -4,6 +4,7 @@ mod document;
 mod doubts;
 mod hosts;
 mod schema;
+mod segments;
 mod table;
 
 use std::path::PathBuf;

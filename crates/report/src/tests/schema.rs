@@ -21,7 +21,7 @@ fn check(schema: &Value, root: &Value, value: &Value, at: &str) -> Result<(), St
             }
             "const" if value != said => return wrong(format!("{value} is not {said}")),
             "enum" if !said.as_array().unwrap().contains(value) => {
-                return wrong(format!("{value} is none of {said}"));
+                return wrong(format!("{value} is not one of {said}"));
             }
             "minimum" if value.as_f64() < said.as_f64() => {
                 return wrong(format!("{value} is below {said}"));

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use fathom_campaign::cluster::Parameters;
+use fathom_cluster::Parameters;
 use fathom_model::{Direction, DirectionResult, RunDocument, RunStatus, units};
-use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -17,26 +17,26 @@ const SCHEMA: &str = "fathom.cluster-runs/1";
 
 /// The runs of a list.
 #[derive(Debug, Serialize)]
-struct Comparison {
+struct ClusterComparison {
     schema: &'static str,
-    runs: Vec<Run>,
+    runs: Vec<ComparedRun>,
 }
 
 #[derive(Debug, Serialize)]
-struct Run {
+struct ComparedRun {
     /// Name of its record.
     id: String,
     status: RunStatus,
     /// The parameters in which the runs differ, as this one has them.
     different: Map<String, Value>,
-    phases: Vec<Phase>,
+    phases: Vec<PhaseFigures>,
     /// The run's own document.
     run: RunDocument,
 }
 
 /// What all servers together did in a phase, in one direction.
 #[derive(Debug, Serialize)]
-struct Phase {
+struct PhaseFigures {
     phase: String,
     dir: Direction,
     bw_bytes: f64,
@@ -52,7 +52,7 @@ pub fn present(global: &Global, all: &[Parameters], dirs: &[PathBuf]) -> anyhow:
     for dir in dirs {
         let mut doc = fathom_report::read(dir)?;
         fathom_report::drop_histograms(&mut doc);
-        runs.push(Run {
+        runs.push(ComparedRun {
             id: doc.id.clone(),
             status: doc.status,
             different: different.next().unwrap_or_default(),
@@ -62,7 +62,7 @@ pub fn present(global: &Global, all: &[Parameters], dirs: &[PathBuf]) -> anyhow:
     }
     if global.json {
         let schema = SCHEMA;
-        return out::json(&Comparison { schema, runs });
+        return out::json(&ClusterComparison { schema, runs });
     }
     out::text(format_args!("\n{}", lines(&runs, out::style(global.color))));
     Ok(())
@@ -93,8 +93,8 @@ fn differences(all: &[Parameters]) -> anyhow::Result<Vec<Map<String, Value>>> {
 
 /// The phases of a run in their order: the sum over its servers, or what its
 /// only one did.
-fn phases(doc: &RunDocument) -> Vec<Phase> {
-    let mut all: Vec<Phase> = Vec::new();
+fn phases(doc: &RunDocument) -> Vec<PhaseFigures> {
+    let mut all: Vec<PhaseFigures> = Vec::new();
     let has_sum = |step: &Option<String>| {
         let mut jobs = doc.jobs.iter();
         jobs.any(|job| job.step == *step && job.clients.is_some())
@@ -111,7 +111,7 @@ fn phases(doc: &RunDocument) -> Vec<Phase> {
                 .find(|one| one.phase == *phase && one.dir == dir)
             {
                 Some(one) => one.add(result),
-                None => all.push(Phase {
+                None => all.push(PhaseFigures {
                     phase: phase.clone(),
                     dir,
                     bw_bytes: result.bw_bytes,
@@ -124,7 +124,7 @@ fn phases(doc: &RunDocument) -> Vec<Phase> {
     all
 }
 
-impl Phase {
+impl PhaseFigures {
     fn add(&mut self, result: &DirectionResult) {
         self.bw_bytes += result.bw_bytes;
         self.iops += result.iops;
@@ -132,7 +132,7 @@ impl Phase {
     }
 
     /// The phase; with its direction where it has several.
-    fn title(&self, all: &[Phase]) -> String {
+    fn title(&self, all: &[PhaseFigures]) -> String {
         let is_only = all.iter().filter(|one| one.phase == self.phase).count() == 1;
         match is_only {
             true => self.phase.clone(),
@@ -141,9 +141,9 @@ impl Phase {
     }
 }
 
-fn lines(runs: &[Run], style: fathom_report::Style) -> String {
+fn lines(runs: &[ComparedRun], style: fathom_report::Style) -> String {
     let mut titles: Vec<String> = Vec::new();
-    let of = |run: &Run| -> Vec<String> {
+    let of = |run: &ComparedRun| -> Vec<String> {
         let phases = run.phases.iter();
         phases.map(|phase| phase.title(&run.phases)).collect()
     };
@@ -156,14 +156,14 @@ fn lines(runs: &[Run], style: fathom_report::Style) -> String {
     columns.extend(titles.iter().map(|_| figures("", 0)));
     columns.push(words("", 1));
     let mut grid = Grid::new(columns);
-    let faint = |text: &str| Cell::new(Tone::Faint, text);
+    let faint = |text: &str| GridCell::new(Tone::Faint, text);
     let mut head = vec![faint("different"), faint("")];
     head.extend(titles.iter().map(|title| faint(title)));
     head.push(faint("run"));
     grid.line(head);
     for run in runs {
         let mut cells = vec![
-            Cell::new(Tone::Strong, told(&run.different)),
+            GridCell::new(Tone::Strong, told(&run.different)),
             status(run.status),
         ];
         for title in &titles {
@@ -172,10 +172,11 @@ fn lines(runs: &[Run], style: fathom_report::Style) -> String {
                 .iter()
                 .find(|phase| phase.title(&run.phases) == *title);
             cells.push(phase.map_or_else(
-                || Cell::from("–"),
+                || GridCell::from("–"),
                 |phase| {
                     let mark = if phase.doubtful { "?" } else { "" };
-                    Cell::from(units::bytes_per_second(phase.bw_bytes)).marked(Tone::Doubtful, mark)
+                    GridCell::from(units::bytes_per_second(phase.bw_bytes))
+                        .marked(Tone::Doubtful, mark)
                 },
             ));
         }
@@ -193,11 +194,11 @@ fn lines(runs: &[Run], style: fathom_report::Style) -> String {
     text
 }
 
-fn status(status: RunStatus) -> Cell {
+fn status(status: RunStatus) -> GridCell {
     match status {
-        RunStatus::Complete => Cell::from(""),
-        RunStatus::Failed => Cell::new(Tone::Bad, status.to_string()),
-        _ => Cell::new(Tone::Doubtful, status.to_string()),
+        RunStatus::Complete => GridCell::from(""),
+        RunStatus::Failed => GridCell::new(Tone::Bad, status.to_string()),
+        _ => GridCell::new(Tone::Doubtful, status.to_string()),
     }
 }
 

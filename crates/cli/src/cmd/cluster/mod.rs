@@ -6,16 +6,16 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Subcommand;
-use fathom_campaign::cluster::jobs::Phase;
-use fathom_campaign::cluster::{self, Workload};
+use fathom_cluster::BenchWorkload;
+use fathom_cluster::jobs::BenchPhase;
 use fathom_fleet::kube::Cluster;
 use fathom_model::Exit;
 
-mod calm;
+mod background_load;
 mod compare;
 mod run;
 
-use run::What;
+use run::BenchmarkName;
 
 use super::{ExitError, Global};
 use crate::out;
@@ -71,7 +71,7 @@ Examples:
 
 /// Which cluster.
 #[derive(Debug, clap::Args)]
-struct Which {
+struct ClusterArgs {
     /// Configuration of the cluster [default: the one that kubectl takes]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
@@ -80,12 +80,11 @@ struct Which {
     context: Option<String>,
 }
 
-impl Which {
+impl ClusterArgs {
     fn connect(&self) -> anyhow::Result<Cluster> {
         Cluster::connect(self.kubeconfig.as_deref(), self.context.as_deref()).map_err(|error| {
             let message = error.to_string();
-            let exit = Exit::Missing;
-            ExitError { exit, message }.into()
+            ExitError::new(Exit::Missing, message).into()
         })
     }
 }
@@ -118,14 +117,16 @@ struct CleanupArgs {
     #[arg(long, value_name = "NAME", default_value = "fathom")]
     namespace: String,
     #[command(flatten)]
-    which: Which,
+    which: ClusterArgs,
 }
 
 /// Runs the subcommand.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
-        Command::Seq(args) => run::run(global, &What::Benchmark(Workload::Seq), args),
-        Command::Rand(args) => run::run(global, &What::Benchmark(Workload::Rand), args),
+        Command::Seq(args) => run::run(global, &BenchmarkName::Benchmark(BenchWorkload::Seq), args),
+        Command::Rand(args) => {
+            run::run(global, &BenchmarkName::Benchmark(BenchWorkload::Rand), args)
+        }
         Command::Job(args) => job(global, args),
         Command::Image(args) => image(global, args),
         Command::Cleanup(args) => cleanup(global, args),
@@ -136,22 +137,21 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 fn job(global: &Global, args: &JobArgs) -> anyhow::Result<Exit> {
     let file = super::job::read(&args.job, global.quiet)?;
     let name = args.job.file_stem().unwrap_or_default().to_string_lossy();
-    let phase = Phase::of_job(&run::dns_label(&name), &file.render());
-    run::run(global, &What::Job(phase), &args.run)
+    let phase = BenchPhase::of_job(&run::dns_label(&name), &file.render());
+    run::run(global, &BenchmarkName::Job(phase), &args.run)
 }
 
 fn image(global: &Global, args: &ImageArgs) -> anyhow::Result<Exit> {
     let own = || std::env::current_exe().context("this program cannot be found");
     let path = args.program.clone().map_or_else(own, Ok)?;
     let program = fs::read(&path).with_context(|| path.display().to_string())?;
-    if !cluster::image::is_static(&program) {
+    if !fathom_cluster::image::is_static(&program) {
         let message = format!(
             "{} is not static and would not start in an image without libraries; nothing was written\n  \
              to do: name a static one with --program (make musl builds it)",
             path.display()
         );
-        let exit = Exit::Input;
-        return Err(ExitError { exit, message }.into());
+        return Err(ExitError::new(Exit::Input, message).into());
     }
     // Go's names, which images have (image-spec, config.md).
     let architecture = match std::env::consts::ARCH {
@@ -160,7 +160,7 @@ fn image(global: &Global, args: &ImageArgs) -> anyhow::Result<Exit> {
         other => other,
     };
     fathom_record::replace(&args.file, |file| {
-        cluster::image::write(&program, &args.tag, architecture, &mut *file)
+        fathom_cluster::image::write(&program, &args.tag, architecture, &mut *file)
     })
     .with_context(|| args.file.display().to_string())?;
     if global.json {
@@ -176,7 +176,7 @@ fn image(global: &Global, args: &ImageArgs) -> anyhow::Result<Exit> {
 }
 
 fn cleanup(global: &Global, args: &CleanupArgs) -> anyhow::Result<Exit> {
-    let removed = cluster::cleanup(&args.which.connect()?, &args.namespace, None)
+    let removed = fathom_cluster::cleanup(&args.which.connect()?, &args.namespace, None)
         .map_err(|error| run::in_words(error.into()))?;
     if global.json {
         out::json(&serde_json::json!({

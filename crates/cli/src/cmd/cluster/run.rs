@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use fathom_campaign::cluster::jobs::Phase;
-use fathom_campaign::cluster::manifests::Objects;
-use fathom_campaign::cluster::{
-    self, ClusterError, DropCaches, GibSize, Given, Parameters, Wish, Workload, to_yaml,
+use fathom_cluster::jobs::BenchPhase;
+use fathom_cluster::manifests::Objects;
+use fathom_cluster::{
+    BenchWorkload, ClusterError, ClusterPlan, DropCaches, GibSize, Given, Parameters, to_yaml,
 };
 use fathom_engine::{Control, choice, regular};
 use fathom_fleet::kube::Cluster;
@@ -15,11 +15,12 @@ use fathom_model::{Exit, RunStatus, units};
 use fathom_record::{Header, Writer};
 use serde_json::Value;
 
-use super::{Which, calm, compare};
+use super::{ClusterArgs, background_load, compare};
 use crate::cmd::job::present;
+use crate::cmd::run::screen::observed_in_place;
 use crate::cmd::{ExitError, Global, RUNS, show};
 use crate::engine::EngineName;
-use crate::live::{Live, LiveOptions};
+use crate::live::{LiveLines, LiveOptions};
 use crate::{out, signals};
 
 /// Stands for the image with fio where it is only shown and none is named.
@@ -113,9 +114,9 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     manifests: Option<PathBuf>,
     #[command(flatten)]
-    which: Which,
+    which: ClusterArgs,
     #[command(flatten)]
-    calm: calm::CalmArgs,
+    calm: background_load::BackgroundLoadArgs,
 }
 
 impl Args {
@@ -157,41 +158,39 @@ impl Args {
 
 /// What is run: its name in records, and the command that runs it.
 #[derive(Debug, Clone)]
-pub enum What {
-    Benchmark(Workload),
-    Job(Phase),
+pub enum BenchmarkName {
+    Benchmark(BenchWorkload),
+    Job(BenchPhase),
 }
 
-impl What {
+impl BenchmarkName {
     fn name(&self) -> &str {
         match self {
-            Self::Benchmark(Workload::Seq) => "seq",
-            Self::Benchmark(Workload::Rand | Workload::Job) => "rand",
+            Self::Benchmark(BenchWorkload::Seq) => "seq",
+            Self::Benchmark(BenchWorkload::Rand | BenchWorkload::Job) => "rand",
             Self::Job(phase) => &phase.name,
         }
     }
 
-    fn workload(&self) -> Workload {
+    fn workload(&self) -> BenchWorkload {
         match self {
             Self::Benchmark(workload) => *workload,
-            Self::Job(_) => Workload::Job,
+            Self::Job(_) => BenchWorkload::Job,
         }
     }
 
-    fn phases(&self, parameters: &Parameters) -> Vec<Phase> {
+    fn phases(&self, parameters: &Parameters) -> Vec<BenchPhase> {
         match self {
-            Self::Benchmark(workload) => cluster::jobs::phases(*workload, parameters),
+            Self::Benchmark(workload) => fathom_cluster::jobs::phases(*workload, parameters),
             Self::Job(phase) => vec![phase.clone()],
         }
     }
 }
 
 /// Runs the benchmark, or shows it.
-pub fn run(global: &Global, what: &What, args: &Args) -> anyhow::Result<Exit> {
-    let (global, runs) = runs(global, what.workload(), args).map_err(|message| ExitError {
-        exit: Exit::Input,
-        message,
-    })?;
+pub fn run(global: &Global, what: &BenchmarkName, args: &Args) -> anyhow::Result<Exit> {
+    let (global, runs) = runs(global, what.workload(), args)
+        .map_err(|message| ExitError::new(Exit::Input, message))?;
     let global = &global;
     check_jobs(what, &runs)?;
     check_engine(what, &runs)?;
@@ -201,7 +200,7 @@ pub fn run(global: &Global, what: &What, args: &Args) -> anyhow::Result<Exit> {
     runs.iter().try_for_each(must_have_image)?;
     let cluster = args.which.connect()?;
     for parameters in &runs {
-        cluster::check_rights(&cluster, parameters).map_err(in_words)?;
+        fathom_cluster::check_rights(&cluster, parameters).map_err(in_words)?;
     }
     let control = signals::control()?;
     match &runs[..] {
@@ -223,7 +222,7 @@ pub fn run(global: &Global, what: &What, args: &Args) -> anyhow::Result<Exit> {
 /// run that fails is told, and the next one goes on.
 fn list(
     global: &Global,
-    what: &What,
+    what: &BenchmarkName,
     runs: &[Parameters],
     cluster: &Cluster,
     control: &Control,
@@ -262,44 +261,43 @@ fn exit_after(status: RunStatus) -> Exit {
 }
 
 /// Refuses jobs that the native engine would refuse in every pod.
-fn check_engine(what: &What, runs: &[Parameters]) -> Result<(), ExitError> {
+fn check_engine(what: &BenchmarkName, runs: &[Parameters]) -> Result<(), ExitError> {
     let native = runs.iter().filter(|run| run.engine == choice::Wish::Native);
     let refused: Vec<String> = native
-        .flat_map(|run| cluster::jobs::against_native(&what.phases(run)))
+        .flat_map(|run| fathom_cluster::jobs::against_native(&what.phases(run)))
         .collect();
     if refused.is_empty() {
         return Ok(());
     }
-    Err(ExitError {
-        exit: Exit::Input,
-        message: format!(
+    Err(ExitError::new(
+        Exit::Input,
+        format!(
             "the native engine does not run these jobs: {}\n  to do: leave out what it does not take (fathom engines lists that), or take --engine fio",
             refused.join("; ")
         ),
-    })
+    ))
 }
 
 /// Refuses what `fathom job check` would find wrong with the jobs of a benchmark:
 /// on the servers nobody could be asked about it.
-fn check_jobs(what: &What, runs: &[Parameters]) -> Result<(), ExitError> {
+fn check_jobs(what: &BenchmarkName, runs: &[Parameters]) -> Result<(), ExitError> {
     let mut wrong = Vec::new();
     for parameters in runs {
         let phases = what.phases(parameters);
         // A job file of the user's was checked when it was read.
-        let own: &[Phase] = match what {
-            What::Benchmark(_) => &phases,
-            What::Job(_) => &[],
+        let own: &[BenchPhase] = match what {
+            BenchmarkName::Benchmark(_) => &phases,
+            BenchmarkName::Job(_) => &[],
         };
-        for diagnostic in cluster::jobs::check(own, parameters) {
+        for diagnostic in fathom_cluster::jobs::check(own, parameters) {
             if !wrong.contains(&diagnostic) {
                 wrong.push(diagnostic);
             }
         }
-        let twice = cluster::jobs::twice(&phases);
+        let twice = fathom_cluster::jobs::twice(&phases);
         if !twice.is_empty() {
             let message = format!("these phases stand there twice: {}", twice.join(", "));
-            let exit = Exit::Input;
-            return Err(ExitError { exit, message });
+            return Err(ExitError::new(Exit::Input, message));
         }
     }
     if wrong.is_empty() {
@@ -307,15 +305,14 @@ fn check_jobs(what: &What, runs: &[Parameters]) -> Result<(), ExitError> {
     }
     out::note(present::diagnostics_for_stderr(&wrong));
     let message = "the jobs have errors; nothing was made".to_owned();
-    let exit = Exit::Input;
-    Err(ExitError { exit, message })
+    Err(ExitError::new(Exit::Input, message))
 }
 
 /// The runs that are asked for, and where their records go: where an inventory
 /// says it, unless a flag does.
 fn runs(
     global: &Global,
-    workload: Workload,
+    workload: BenchWorkload,
     args: &Args,
 ) -> Result<(Global, Vec<Parameters>), String> {
     let file = match &args.file {
@@ -352,16 +349,13 @@ fn must_have_image(parameters: &Parameters) -> Result<(), ExitError> {
     }
     let message = "no image is named\n  to do: name one with fio in it that the nodes can get (--image); \
         or let Fathom itself run on the servers (--engine native), from the image that fathom cluster image writes";
-    Err(ExitError {
-        exit: Exit::Input,
-        message: message.to_owned(),
-    })
+    Err(ExitError::new(Exit::Input, message))
 }
 
 /// The folder of a run's record, and how the run went.
 fn one(
     global: &Global,
-    what: &What,
+    what: &BenchmarkName,
     parameters: &Parameters,
     cluster: &Cluster,
     control: &Control,
@@ -376,18 +370,21 @@ fn one(
         .file_name()
         .map_or_else(String::new, |id| dns_label(&id.to_string_lossy()));
     let phases = what.phases(parameters);
-    let wish = Wish {
+    let plan = ClusterPlan {
         workload: what.workload(),
         phases: &phases,
         parameters,
         run: &run,
         image: image(parameters),
     };
-    let mut live = Live::new(LiveOptions::new(global.quiet, global.color));
-    let done = cluster::run(cluster, &wish, writer, control, &mut |event| {
-        live.observe(event)
+    let mut lines = LiveLines::new(LiveOptions::new(global.quiet, global.color));
+    let done = observed_in_place(global, |begun, observer| {
+        begun(&dir);
+        fathom_cluster::run(cluster, &plan, writer, control, &mut |event| {
+            lines.take(event);
+            observer(event);
+        })
     });
-    live.finish();
     if !global.quiet {
         out::note(format_args!("recorded as {}", dir.display()));
     }
@@ -433,13 +430,12 @@ fn exit_of(error: &ClusterError) -> Exit {
 
 /// A message, and the exit that goes with it.
 pub fn in_words(error: ClusterError) -> anyhow::Error {
-    let exit = exit_of(&error);
     let message = error.to_string();
-    ExitError { exit, message }.into()
+    ExitError::new(exit_of(&error), message).into()
 }
 
 /// What would be made and run: on the screen, or as files.
-fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Result<Exit> {
+fn shown(what: &BenchmarkName, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Result<Exit> {
     for (place, parameters) in (1..).zip(runs) {
         let run = format!("run-{place}");
         let objects = Objects {
@@ -472,13 +468,13 @@ fn shown(what: &What, runs: &[Parameters], folder: Option<&Path>) -> anyhow::Res
     Ok(Exit::Success)
 }
 
-fn on_screen(what: &What, parameters: &Parameters, files: &[(String, String)]) {
+fn on_screen(what: &BenchmarkName, parameters: &Parameters, files: &[(String, String)]) {
     let does = match what {
-        What::Benchmark(_) => {
+        BenchmarkName::Benchmark(_) => {
             let written = units::bytes(parameters.written_bytes() as f64);
             format!("write {written}")
         }
-        What::Job(phase) => format!("run {}", phase.name),
+        BenchmarkName::Job(phase) => format!("run {}", phase.name),
     };
     out::text(format_args!(
         "# {} servers in namespace {} {does}\n",

@@ -3,10 +3,10 @@
 use std::io::{self, BufRead};
 
 use anyhow::Context;
-use fathom_kconfig::{Config, Item, OldConfig, Question, Wanted};
+use fathom_kconfig::{AnswerKind, Config, ConfigQuestion, Item, OldConfig};
 use fathom_model::Exit;
 
-use super::{Session, entry, explain};
+use super::{ConfigSession, entry, explain};
 use crate::out;
 
 /// Ask for the symbols that .config does not have yet
@@ -21,7 +21,7 @@ Examples:
 pub struct Args {}
 
 /// Asks, then writes.
-pub fn run(mut session: Session) -> anyhow::Result<Exit> {
+pub fn run(mut session: ConfigSession) -> anyhow::Result<Exit> {
     let mut answers = io::stdin().lock().lines();
     let to_stderr = session.global.json;
     let say = |text: &str| match to_stderr {
@@ -61,12 +61,12 @@ pub fn run(mut session: Session) -> anyhow::Result<Exit> {
 }
 
 /// Writes a question: its prompt, what can be answered, the default.
-fn ask(config: &Config, question: &Question, say: &dyn Fn(&str)) {
+fn ask(config: &Config, question: &ConfigQuestion, say: &dyn Fn(&str)) {
     let tree = config.tree();
     let prompt = entry::prompt(config, question.node).unwrap_or_default();
     let default = &question.default;
     let text = match (&question.wanted, tree.node(question.node).item) {
-        (Wanted::Values(values), Item::Symbol(id)) => {
+        (AnswerKind::Values(values), Item::Symbol(id)) => {
             let values: Vec<String> = values
                 .iter()
                 .map(|value| value.to_string())
@@ -84,13 +84,13 @@ fn ask(config: &Config, question: &Question, say: &dyn Fn(&str)) {
                 values.join("/")
             )
         }
-        (Wanted::Text(kind), Item::Symbol(id)) => {
+        (AnswerKind::Text(kind), Item::Symbol(id)) => {
             let range = config.range(id);
             let range = range.map(|(low, high)| format!(", {}", explain::range(*kind, low, high)));
             let (name, range) = (&tree.symbol(id).name, range.unwrap_or_default());
             format!("{prompt} ({name}) [{default}] ({}{range})", kind.as_str())
         }
-        (Wanted::Member(members), _) => {
+        (AnswerKind::Member(members), _) => {
             say(&prompt);
             for (n, &member) in members.iter().enumerate() {
                 let name = &tree.symbol(member).name;

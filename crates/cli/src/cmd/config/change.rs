@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use fathom_kconfig::{Config, Kind, SymbolId};
+use fathom_kconfig::{Config, SymbolId, SymbolKind};
 use fathom_report::Style;
 use fathom_report::style::Tone;
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub struct Change {
     /// Whether it was asked for; the others follow.
     pub asked: bool,
     #[serde(skip)]
-    kind: Kind,
+    kind: SymbolKind,
 }
 
 /// What has changed, what was `asked` for first.
@@ -77,9 +77,9 @@ pub fn list(changes: &[Change], style: Style) -> String {
 }
 
 /// A value with quotes where its type is text.
-pub fn quoted(kind: Kind, value: &str) -> String {
+pub fn quoted(kind: SymbolKind, value: &str) -> String {
     match kind {
-        Kind::String => format!("\"{value}\""),
+        SymbolKind::String => format!("\"{value}\""),
         _ => value.to_owned(),
     }
 }

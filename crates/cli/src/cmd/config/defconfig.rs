@@ -6,7 +6,7 @@ use fathom_campaign::folder::{self, Defconfig, Folder};
 use fathom_model::Exit;
 use serde_json::json;
 
-use super::{Global, Session, Values, exit_error, texts};
+use super::{ConfigSession, Global, StartValues, exit_error, texts};
 use crate::out;
 
 /// Take a configuration that is ready; without a name, list them
@@ -50,7 +50,7 @@ pub fn run(global: &Global, folder: &Folder, args: &Args) -> anyhow::Result<Exit
         );
         return Err(super::input(message).into());
     };
-    let mut session = Session::open(global, folder, Values::Anew)?;
+    let mut session = ConfigSession::open(global, folder, StartValues::Anew)?;
     let warnings = folder::take(&mut session.config, &found.text, &found.place());
     let warnings = warnings.map_err(exit_error)?;
     if !global.json {
@@ -81,7 +81,7 @@ fn list(global: &Global, all: &[Defconfig]) -> anyhow::Result<Exit> {
 }
 
 /// Writes the short form.
-pub fn save(session: &Session, args: &Save) -> anyhow::Result<Exit> {
+pub fn save(session: &ConfigSession, args: &Save) -> anyhow::Result<Exit> {
     let path = session.folder.file(&args.file);
     let written = super::save(&path, &session.config.write_min(""), false)?;
     if session.global.json {

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// A symbol and its value.
 #[derive(Debug, Serialize)]
-pub struct Entry {
+pub struct SymbolValue {
     pub name: String,
     #[serde(rename = "type")]
     pub kind: &'static str,
@@ -22,7 +22,7 @@ pub struct Entry {
     pub new: bool,
 }
 
-impl Entry {
+impl SymbolValue {
     /// The entry of a symbol.
     pub fn of(config: &Config, id: SymbolId) -> Self {
         let symbol = config.tree().symbol(id);

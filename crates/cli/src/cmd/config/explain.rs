@@ -1,13 +1,13 @@
 //! `fathom config explain`, and the same text in the menu: what a symbol is,
 //! what it is now, and why.
 
-use fathom_kconfig::{ChoiceId, Config, Item, Kind, NodeId, Part, SymbolId, Tri};
+use fathom_kconfig::{ChoiceId, ConditionPart, Config, Item, NodeId, SymbolId, SymbolKind, Tri};
 use fathom_model::Exit;
 use fathom_report::style;
 use serde_json::json;
 
-use super::entry::{self, Entry};
-use super::{Session, change};
+use super::entry::{self, SymbolValue};
+use super::{ConfigSession, change};
 use crate::out;
 
 /// Columns where the output is no terminal.
@@ -28,7 +28,7 @@ pub struct Args {
 }
 
 /// Explains symbols.
-pub fn run(session: &Session, args: &Args) -> anyhow::Result<Exit> {
+pub fn run(session: &ConfigSession, args: &Args) -> anyhow::Result<Exit> {
     let symbols = session.symbols(&args.names)?;
     let config = &session.config;
     if session.global.json {
@@ -53,8 +53,8 @@ pub fn run(session: &Session, args: &Args) -> anyhow::Result<Exit> {
 fn document(config: &Config, id: SymbolId) -> serde_json::Value {
     let tree = config.tree();
     let explanation = config.explain(id);
-    let parts = |parts: &[Part]| -> Vec<_> {
-        let one = |part: &Part| json!({ "text": part.text, "value": part.value.as_str() });
+    let parts = |parts: &[ConditionPart]| -> Vec<_> {
+        let one = |part: &ConditionPart| json!({ "text": part.text, "value": part.value.as_str() });
         parts.iter().map(one).collect()
     };
     let by = |by: &[(SymbolId, Tri)]| -> Vec<String> {
@@ -65,7 +65,7 @@ fn document(config: &Config, id: SymbolId) -> serde_json::Value {
     let nodes = &tree.symbol(id).nodes;
     let defined: Vec<String> = nodes.iter().map(|&node| place(config, node)).collect();
     json!({
-        "symbol": Entry::of(config, id),
+        "symbol": SymbolValue::of(config, id),
         "help": nodes.iter().find_map(|&node| tree.node(node).help.clone()),
         "defined": defined,
         "depends": parts(&explanation.depends),
@@ -81,7 +81,7 @@ fn document(config: &Config, id: SymbolId) -> serde_json::Value {
 pub fn lines(config: &Config, node: NodeId, width: usize) -> Vec<String> {
     let tree = config.tree();
     let entry = tree.node(node);
-    let mut text = Text {
+    let mut text = WrappedText {
         lines: Vec::new(),
         width,
     };
@@ -122,7 +122,7 @@ fn place(config: &Config, node: NodeId) -> String {
     format!("{}, line {}", position.file, position.line)
 }
 
-fn about_symbol(config: &Config, id: SymbolId, text: &mut Text) {
+fn about_symbol(config: &Config, id: SymbolId, text: &mut WrappedText) {
     let tree = config.tree();
     let symbol = tree.symbol(id);
     let kind = config.kind(id);
@@ -160,7 +160,7 @@ fn about_symbol(config: &Config, id: SymbolId, text: &mut Text) {
         }
     }
     for (label, by) in [
-        ("Selected by", &explanation.selected_by),
+        ("EngineHandle by", &explanation.selected_by),
         ("Implied by", &explanation.implied_by),
     ] {
         let names: Vec<&str> = by.iter().map(|(by, _)| &*tree.symbol(*by).name).collect();
@@ -180,7 +180,7 @@ fn about_symbol(config: &Config, id: SymbolId, text: &mut Text) {
     }
 }
 
-fn about_choice(config: &Config, id: ChoiceId, node: NodeId, text: &mut Text) {
+fn about_choice(config: &Config, id: ChoiceId, node: NodeId, text: &mut WrappedText) {
     let tree = config.tree();
     if let Some(picked) = config.selection(id) {
         text.fact("Value", &tree.symbol(picked).name);
@@ -192,26 +192,26 @@ fn about_choice(config: &Config, id: ChoiceId, node: NodeId, text: &mut Text) {
 }
 
 /// A range in the form of its type.
-pub fn range(kind: Kind, low: i128, high: i128) -> String {
+pub fn range(kind: SymbolKind, low: i128, high: i128) -> String {
     match kind {
-        Kind::Hex => format!("{low:#x} to {high:#x}"),
+        SymbolKind::Hex => format!("{low:#x} to {high:#x}"),
         _ => format!("{low} to {high}"),
     }
 }
 
 /// Lines that fit a width.
-struct Text {
+struct WrappedText {
     lines: Vec<String>,
     width: usize,
 }
 
-impl Text {
+impl WrappedText {
     fn fact(&mut self, label: &str, fact: &str) {
         self.paragraph(&format!("{label:LABEL$}"), fact);
     }
 
     /// What must hold, a part a line.
-    fn needs(&mut self, label: &str, config: &Config, parts: &[Part]) {
+    fn needs(&mut self, label: &str, config: &Config, parts: &[ConditionPart]) {
         let mut label = label;
         for part in parts {
             let holds = part.value > Tri::N;

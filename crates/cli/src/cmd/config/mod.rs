@@ -59,7 +59,7 @@ enum Command {
     #[command(display_order = 5)]
     Explain(explain::Args),
     #[command(display_order = 6)]
-    Search(show::Search),
+    Search(show::SymbolSearch),
     #[command(display_order = 7)]
     Defconfig(defconfig::Args),
     #[command(display_order = 8)]
@@ -85,8 +85,8 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let folder = Folder::open(&args.dir).map_err(exit_error)?;
     let menu = &Command::Menu(menu::Args {});
     let command = args.command.as_ref().unwrap_or(menu);
-    let open = |values| Session::open(global, &folder, values);
-    let of_config = Values::OfConfig;
+    let open = |values| ConfigSession::open(global, &folder, values);
+    let of_config = StartValues::OfConfig;
     match command {
         Command::Menu(_) => {
             menu::needs_terminal()?;
@@ -101,10 +101,10 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         Command::Defconfig(args) => defconfig::run(global, &folder, args),
         Command::Olddefconfig(_) => open(of_config)?.finish(&[]),
         Command::Oldconfig(_) => ask::run(open(of_config)?),
-        Command::Allyesconfig(_) => whole::all(open(Values::Anew)?, Config::all_yes),
-        Command::Allnoconfig(_) => whole::all(open(Values::Anew)?, Config::all_no),
-        Command::Alldefconfig(_) => whole::all(open(Values::Anew)?, Config::all_default),
-        Command::Randconfig(args) => whole::random(open(Values::Anew)?, args),
+        Command::Allyesconfig(_) => whole::all(open(StartValues::Anew)?, Config::all_yes),
+        Command::Allnoconfig(_) => whole::all(open(StartValues::Anew)?, Config::all_no),
+        Command::Alldefconfig(_) => whole::all(open(StartValues::Anew)?, Config::all_default),
+        Command::Randconfig(args) => whole::random(open(StartValues::Anew)?, args),
         Command::Savedefconfig(args) => defconfig::save(&open(of_config)?, args),
         Command::Listnewconfig(_) => show::new(&open(of_config)?),
     }
@@ -112,7 +112,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 
 /// Whether a command starts from `.config`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Values {
+enum StartValues {
     /// From `.config`, where there is one, else from the defaults.
     OfConfig,
     /// From the defaults: what `.config` says is to be replaced.
@@ -120,7 +120,7 @@ enum Values {
 }
 
 /// The values that a command works on.
-struct Session<'a> {
+struct ConfigSession<'a> {
     global: &'a Global,
     folder: &'a Folder,
     /// As they were.
@@ -132,15 +132,15 @@ struct Session<'a> {
     warnings: Vec<String>,
 }
 
-impl<'a> Session<'a> {
-    fn open(global: &'a Global, folder: &'a Folder, values: Values) -> anyhow::Result<Self> {
+impl<'a> ConfigSession<'a> {
+    fn open(global: &'a Global, folder: &'a Folder, values: StartValues) -> anyhow::Result<Self> {
         let tree = folder.tree(&environment).map_err(exit_error)?;
         let mut config = Config::new(tree);
         let mut warnings = texts(config.tree().warnings());
         let path = folder.file(folder::CONFIG);
         let existed = path.exists();
         let mut before = config.clone();
-        if existed && values == Values::OfConfig {
+        if existed && values == StartValues::OfConfig {
             let text = read(&path)?;
             let name = path.display().to_string();
             let taken = folder::take(&mut config, &text, &name).map_err(exit_error)?;
@@ -215,17 +215,15 @@ impl<'a> Session<'a> {
 
 /// An input that is wrong.
 fn input(message: String) -> ExitError {
-    let exit = Exit::Input;
-    ExitError { exit, message }
+    ExitError::new(Exit::Input, message)
 }
 
 /// The text of a file.
 fn read(path: &Path) -> Result<String, ExitError> {
     std::fs::read_to_string(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => ExitError {
-            exit: Exit::Missing,
-            message: format!("there is no {}", path.display()),
-        },
+        ErrorKind::NotFound => {
+            ExitError::new(Exit::Missing, format!("there is no {}", path.display()))
+        }
         _ => input(format!("cannot read {}: {error}", path.display())),
     })
 }

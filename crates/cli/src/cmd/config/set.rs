@@ -1,9 +1,9 @@
 //! `fathom config set` and `unset`.
 
-use fathom_kconfig::{Config, Kind, SymbolId};
+use fathom_kconfig::{Config, SymbolId, SymbolKind};
 use fathom_model::Exit;
 
-use super::{Session, change};
+use super::{ConfigSession, change};
 use crate::cmd::ExitError;
 use crate::out;
 
@@ -39,12 +39,12 @@ pub struct Unset {
 fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("NAME=VALUE is wanted".to_owned()),
+        _ => Err("expected NAME=VALUE".to_owned()),
     }
 }
 
 /// Sets what was asked for, or nothing.
-pub fn run(mut session: Session, args: &Args) -> anyhow::Result<Exit> {
+pub fn run(mut session: ConfigSession, args: &Args) -> anyhow::Result<Exit> {
     let mut asked = Vec::new();
     for (name, value) in &args.values {
         let id = session.symbol(name)?;
@@ -72,7 +72,7 @@ pub fn run(mut session: Session, args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// Sets symbols back to their defaults.
-pub fn unset(mut session: Session, args: &Unset) -> anyhow::Result<Exit> {
+pub fn unset(mut session: ConfigSession, args: &Unset) -> anyhow::Result<Exit> {
     let asked = session.symbols(&args.names)?;
     for &id in &asked {
         session.config.unset(id);
@@ -85,11 +85,11 @@ fn refused(reasons: &[String]) -> ExitError {
 }
 
 /// A value as `.config` and people write it, in the form of its type.
-fn plain(kind: Kind, value: &str) -> String {
+fn plain(kind: SymbolKind, value: &str) -> String {
     let quoted = value.len() > 1 && value.starts_with('"') && value.ends_with('"');
     match kind {
-        Kind::Bool | Kind::Tristate => value.to_lowercase(),
-        Kind::String if quoted => value[1..value.len() - 1].to_owned(),
+        SymbolKind::Bool | SymbolKind::Tristate => value.to_lowercase(),
+        SymbolKind::String if quoted => value[1..value.len() - 1].to_owned(),
         _ => value.to_owned(),
     }
 }

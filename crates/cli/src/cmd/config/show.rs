@@ -8,8 +8,8 @@ use fathom_model::Exit;
 use fathom_report::style::Tone;
 use serde::Serialize;
 
-use super::entry::{self, Entry};
-use super::{Session, change};
+use super::entry::{self, SymbolValue};
+use super::{ConfigSession, change};
 use crate::out;
 
 /// Show the values that count
@@ -48,7 +48,7 @@ pub struct Get {
 Examples:
   fathom config search runtime
   fathom config search steady limit      what has both words")]
-pub struct Search {
+pub struct SymbolSearch {
     /// Words that must all be there
     #[arg(required = true, value_name = "WORD")]
     words: Vec<String>,
@@ -67,12 +67,14 @@ struct Document<'s> {
     /// `fathom.config/1`
     schema: &'static str,
     config: PathBuf,
-    symbols: Vec<Entry>,
+    symbols: Vec<SymbolValue>,
     warnings: &'s [String],
 }
 
-fn document(session: &Session, symbols: &[SymbolId]) -> anyhow::Result<Exit> {
-    let entries = symbols.iter().map(|&id| Entry::of(&session.config, id));
+fn document(session: &ConfigSession, symbols: &[SymbolId]) -> anyhow::Result<Exit> {
+    let entries = symbols
+        .iter()
+        .map(|&id| SymbolValue::of(&session.config, id));
     out::json(&Document {
         schema: "fathom.config/1",
         config: session.folder.file(folder::CONFIG),
@@ -83,7 +85,7 @@ fn document(session: &Session, symbols: &[SymbolId]) -> anyhow::Result<Exit> {
 }
 
 /// Shows the values by menu.
-pub fn run(session: &Session, args: &Args) -> anyhow::Result<Exit> {
+pub fn run(session: &ConfigSession, args: &Args) -> anyhow::Result<Exit> {
     let config = &session.config;
     let wanted = |id: SymbolId| match (args.all, args.changed) {
         (true, _) => true,
@@ -110,7 +112,7 @@ pub fn run(session: &Session, args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// The symbols under the titles of their menus; of a choice what is picked.
-fn list(session: &Session, symbols: &[SymbolId]) {
+fn list(session: &ConfigSession, symbols: &[SymbolId]) {
     let (config, style) = (&session.config, out::style(session.global.color));
     let tree = config.tree();
     let is_shown = |id: &SymbolId| {
@@ -119,7 +121,7 @@ fn list(session: &Session, symbols: &[SymbolId]) {
             .is_none_or(|choice| config.selection(choice).is_none_or(|picked| picked == *id))
     };
     let shown: Vec<SymbolId> = symbols.iter().copied().filter(is_shown).collect();
-    let width = |of: fn(&Session, SymbolId) -> String| {
+    let width = |of: fn(&ConfigSession, SymbolId) -> String| {
         let widths = shown.iter().map(|&id| of(session, id).chars().count());
         // Long values move their own line only.
         widths.filter(|&width| width <= 36).max().unwrap_or(0)
@@ -127,7 +129,7 @@ fn list(session: &Session, symbols: &[SymbolId]) {
     let (names, values) = (width(name), width(value));
     let mut menu = Vec::new();
     for (n, &id) in shown.iter().enumerate() {
-        let entry = Entry::of(config, id);
+        let entry = SymbolValue::of(config, id);
         if entry.menu != menu {
             menu.clone_from(&entry.menu);
             if n > 0 {
@@ -147,11 +149,11 @@ fn list(session: &Session, symbols: &[SymbolId]) {
     }
 }
 
-fn name(session: &Session, id: SymbolId) -> String {
+fn name(session: &ConfigSession, id: SymbolId) -> String {
     session.config.tree().symbol(id).name.clone()
 }
 
-fn value(session: &Session, id: SymbolId) -> String {
+fn value(session: &ConfigSession, id: SymbolId) -> String {
     change::quoted(
         session.config.tree().symbol(id).kind,
         session.config.text(id),
@@ -159,7 +161,7 @@ fn value(session: &Session, id: SymbolId) -> String {
 }
 
 /// Prints values.
-pub fn get(session: &Session, args: &Get) -> anyhow::Result<Exit> {
+pub fn get(session: &ConfigSession, args: &Get) -> anyhow::Result<Exit> {
     let symbols = session.symbols(&args.names)?;
     if session.global.json {
         return document(session, &symbols);
@@ -171,7 +173,7 @@ pub fn get(session: &Session, args: &Get) -> anyhow::Result<Exit> {
 }
 
 /// Lists what is found, best first.
-pub fn search(session: &Session, args: &Search) -> anyhow::Result<Exit> {
+pub fn search(session: &ConfigSession, args: &SymbolSearch) -> anyhow::Result<Exit> {
     let hits = session.config.search(&args.words.join(" "));
     let symbols: Vec<SymbolId> = hits.into_iter().map(|hit| hit.symbol).collect();
     if session.global.json {
@@ -187,7 +189,7 @@ pub fn search(session: &Session, args: &Search) -> anyhow::Result<Exit> {
     let width = symbols.iter().map(|&id| name(session, id).len()).max();
     let width = width.unwrap_or(0);
     for id in symbols {
-        let entry = Entry::of(&session.config, id);
+        let entry = SymbolValue::of(&session.config, id);
         let mut place = entry.menu.clone();
         place.push(entry::about(&session.config, id));
         out::line(format_args!("{:width$}  {}", entry.name, place.join(" › ")));
@@ -196,7 +198,7 @@ pub fn search(session: &Session, args: &Search) -> anyhow::Result<Exit> {
 }
 
 /// Lists what `.config` does not say.
-pub fn new(session: &Session) -> anyhow::Result<Exit> {
+pub fn new(session: &ConfigSession) -> anyhow::Result<Exit> {
     let symbols = session.config.new_symbols();
     if session.global.json {
         return document(session, &symbols);

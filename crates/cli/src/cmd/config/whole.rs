@@ -3,7 +3,7 @@
 use fathom_kconfig::Config;
 use fathom_model::Exit;
 
-use super::Session;
+use super::ConfigSession;
 use crate::out;
 
 /// Write .config with what it says and the defaults for the rest
@@ -48,13 +48,13 @@ pub struct Rand {
 }
 
 /// Sets everything by one of the crate's operations.
-pub fn all(mut session: Session, set: impl FnOnce(&mut Config)) -> anyhow::Result<Exit> {
+pub fn all(mut session: ConfigSession, set: impl FnOnce(&mut Config)) -> anyhow::Result<Exit> {
     set(&mut session.config);
     session.finish(&[])
 }
 
 /// Sets everything at random.
-pub fn random(session: Session, args: &Rand) -> anyhow::Result<Exit> {
+pub fn random(session: ConfigSession, args: &Rand) -> anyhow::Result<Exit> {
     let now = || jiff::Timestamp::now().as_nanosecond();
     // Any bits will do; few digits are easier to note down.
     let seed = args

@@ -5,7 +5,7 @@ use rustix::fs::Access;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-use super::{State, Topic, read};
+use super::{CheckState, Topic, read};
 
 /// libaio contexts of a large job: numjobs 64 × iodepth 1024.
 const AIO_COMFORTABLE: u64 = 64 * 1024;
@@ -28,7 +28,7 @@ fn aio(topic: &mut Topic) {
     if max.saturating_sub(used) < AIO_COMFORTABLE {
         let fix = Some("sysctl -w fs.aio-max-nr=1048576".to_owned());
         let found = format!("{found}: less than 64 jobs of iodepth 1024 need");
-        topic.add("libaio requests", State::Note, found, fix);
+        topic.add("libaio requests", CheckState::Note, found, fix);
     } else {
         topic.ok("libaio requests", found);
     }
@@ -54,19 +54,19 @@ fn io_uring(topic: &mut Topic) {
         Some(libc::EFAULT | libc::EINVAL) => topic.ok("io_uring", "allowed"),
         Some(libc::ENOSYS) => topic.add(
             "io_uring",
-            State::Note,
+            CheckState::Note,
             "this kernel, or the container around, does not have it: use libaio",
             None,
         ),
         _ if disabled == "1" || disabled == "2" => topic.add(
             "io_uring",
-            State::Note,
+            CheckState::Note,
             format!("switched off (kernel.io_uring_disabled = {disabled})"),
             Some("sysctl -w kernel.io_uring_disabled=0".to_owned()),
         ),
         _ => topic.add(
             "io_uring",
-            State::Note,
+            CheckState::Note,
             "not permitted here (a container's system call filter): use libaio",
             None,
         ),
@@ -81,7 +81,7 @@ fn resources(topic: &mut Topic) {
     let found = files.map_or("no limit".to_owned(), |n| format!("{n} at once"));
     if files.is_some_and(|n| n < FILES_COMFORTABLE) {
         let fix = Some("ulimit -n 65536".to_owned());
-        topic.add("open files", State::Note, found, fix);
+        topic.add("open files", CheckState::Note, found, fix);
     } else {
         topic.ok("open files", found);
     }
@@ -91,7 +91,7 @@ fn resources(topic: &mut Topic) {
     if locked.is_some_and(|n| n < 8 << 20) && !rustix::process::geteuid().is_root() {
         let fix = Some("ulimit -l unlimited (as root)".to_owned());
         let found = format!("{found}: too little for fixedbufs of a deep queue");
-        topic.add("locked memory", State::Note, found, fix);
+        topic.add("locked memory", CheckState::Note, found, fix);
     } else {
         topic.ok("locked memory", found);
     }
@@ -124,14 +124,14 @@ fn block_devices(topic: &mut Topic) {
                 let fix = Some("run as root what makes them".to_owned());
                 topic.add(
                     name,
-                    State::Absent,
+                    CheckState::Absent,
                     "not by this user; for trials only",
                     fix,
                 );
             }
             Err(_) => {
                 let fix = Some(format!("modprobe {module}"));
-                topic.add(name, State::Absent, "not here; for trials only", fix);
+                topic.add(name, CheckState::Absent, "not here; for trials only", fix);
             }
         }
     }

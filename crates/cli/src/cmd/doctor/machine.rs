@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fathom_model::units;
 
-use super::{State, Topic, read};
+use super::{CheckState, Topic, read};
 
 pub fn look(topic: &mut Topic) {
     let machine = fathom_device::environment(&[]);
@@ -18,7 +18,7 @@ pub fn look(topic: &mut Topic) {
         Some("performance") => topic.ok("governor", "performance"),
         Some(governor) => topic.add(
             "governor",
-            State::Note,
+            CheckState::Note,
             format!("{governor}: the clock follows the load, latencies vary with it"),
             Some("cpupower frequency-set -g performance".to_owned()),
         ),
@@ -37,7 +37,7 @@ fn clock(topic: &mut Topic) {
     match read("/sys/devices/system/clocksource/clocksource0/current_clocksource") {
         Some(clock) if clock == "hpet" || clock == "acpi_pm" => topic.add(
             "clock",
-            State::Note,
+            CheckState::Note,
             format!("{clock}: reading it is slow and costs time in every I/O"),
             Some("see the kernel log for why tsc was given up".to_owned()),
         ),
@@ -80,7 +80,7 @@ fn privileges(topic: &mut Topic) {
     } else {
         let fix = (!root).then(|| "run as root what needs it".to_owned());
         let found = format!("{user}; without {}", lacking.join(", "));
-        topic.add("privileges", State::Note, found, fix);
+        topic.add("privileges", CheckState::Note, found, fix);
     }
 }
 
@@ -103,7 +103,7 @@ fn cgroup(topic: &mut Topic) {
         topic.ok("control group", "sets no limit");
     } else {
         let found = format!("{}: what is measured may be this limit", limits.join("; "));
-        topic.add("control group", State::Note, found, None);
+        topic.add("control group", CheckState::Note, found, None);
     }
 }
 
@@ -114,19 +114,19 @@ pub fn room_for_runs(topic: &mut Topic, runs: &Path) {
     let other = Some("choose another folder with --runs DIR".to_owned());
     let space = match fathom_device::space::of(runs) {
         Ok(space) => space,
-        Err(error) => return topic.add("room", State::Note, error.to_string(), other),
+        Err(error) => return topic.add("room", CheckState::Note, error.to_string(), other),
     };
     let free = units::bytes(space.free_bytes as f64);
     let place = runs.display();
     if space.read_only {
         let found = format!("{place} lies on a read-only file system");
-        topic.add("room", State::Note, found, other);
+        topic.add("room", CheckState::Note, found, other);
     } else if space.free_bytes < ROOM_BYTES {
         let found = format!("only {free} free for {place}");
-        topic.add("room", State::Note, found, other);
+        topic.add("room", CheckState::Note, found, other);
     } else if space.in_memory {
         let found = format!("{place} lies in memory: records do not survive a restart");
-        topic.add("room", State::Note, found, other);
+        topic.add("room", CheckState::Note, found, other);
     } else {
         topic.ok("room", format!("{free} free for {place}"));
     }

@@ -25,7 +25,7 @@ pub struct Args {}
 /// What a check found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum State {
+enum CheckState {
     /// As it should be.
     Ok,
     /// Works, and may influence a figure or stop a large job.
@@ -43,7 +43,7 @@ struct Check {
     topic: &'static str,
     /// What was looked at.
     name: String,
-    state: State,
+    state: CheckState,
     /// What was found, in words.
     found: String,
     /// What to do about it.
@@ -67,16 +67,22 @@ struct Topic<'a> {
 
 impl Topic<'_> {
     fn ok(&mut self, name: &str, found: impl Into<String>) {
-        self.add(name, State::Ok, found, None);
+        self.add(name, CheckState::Ok, found, None);
     }
 
     /// Whether a check of this name was made and found nothing wrong.
     fn is_ok(&self, name: &str) -> bool {
         let mut checks = self.checks.iter();
-        checks.any(|check| check.name == name && check.state == State::Ok)
+        checks.any(|check| check.name == name && check.state == CheckState::Ok)
     }
 
-    fn add(&mut self, name: &str, state: State, found: impl Into<String>, fix: Option<String>) {
+    fn add(
+        &mut self,
+        name: &str,
+        state: CheckState,
+        found: impl Into<String>,
+        fix: Option<String>,
+    ) {
         self.checks.push(Check {
             topic: self.topic,
             name: name.to_owned(),
@@ -101,7 +107,9 @@ pub fn run(global: &Global, _args: &Args) -> anyhow::Result<Exit> {
     topic("limits", &limits::look);
     topic("records", &|t| machine::room_for_runs(t, &global.runs));
     topic("tools", &tools::look);
-    let ready = !checks.iter().any(|check| check.state == State::Missing);
+    let ready = !checks
+        .iter()
+        .any(|check| check.state == CheckState::Missing);
     if global.json {
         let document = Document {
             schema: SCHEMA,
@@ -126,10 +134,10 @@ fn render(checks: &[Check]) -> String {
             text += &format!("\n{topic}\n");
         }
         let state = match check.state {
-            State::Ok => "ok",
-            State::Note => "note",
-            State::Absent => "absent",
-            State::Missing => "MISSING",
+            CheckState::Ok => "ok",
+            CheckState::Note => "note",
+            CheckState::Absent => "absent",
+            CheckState::Missing => "MISSING",
         };
         text += &format!("  {state:<7}  {:<width$}  {}\n", check.name, check.found);
         if let Some(fix) = &check.fix {
@@ -137,11 +145,11 @@ fn render(checks: &[Check]) -> String {
         }
     }
     let count = |state| checks.iter().filter(|check| check.state == state).count();
-    let verdict = match count(State::Missing) {
+    let verdict = match count(CheckState::Missing) {
         0 => "jobs can be run here",
         _ => "no job can be run here",
     };
-    let (notes, absent) = (count(State::Note), count(State::Absent));
+    let (notes, absent) = (count(CheckState::Note), count(CheckState::Absent));
     format!(
         "{}\n{verdict}; {notes} noted, {absent} absent\n",
         text.trim_start()
@@ -167,7 +175,7 @@ mod tests {
         };
         topic.ok("io_uring", "allowed");
         let fix = Some("apt-get install fio".to_owned());
-        topic.add("fio", State::Missing, "not installed", fix);
+        topic.add("fio", CheckState::Missing, "not installed", fix);
         let text = render(&checks);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "engines");

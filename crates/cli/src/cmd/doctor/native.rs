@@ -1,16 +1,17 @@
 //! The native engine: each of its I/O engines reads a small file here and now,
 //! because system call filters and limits cannot be told in any other way.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 use std::{fs, io};
 
 use fathom_device::Scratch;
 use fathom_engine::native::{self, Native};
-use fathom_engine::{Control, Engine, EngineError, Flow, Outcome, Request, Sink};
+use fathom_engine::{Control, Engine, EngineError, Outcome, Request, Sink};
 use fathom_model::{Event, Failure};
 
-use super::{State, Topic};
+use super::{CheckState, Topic};
 
 /// No read of 128 KiB from memory takes as long.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -25,7 +26,7 @@ pub fn look(topic: &mut Topic) {
         Err(error) => {
             let folder = std::env::temp_dir();
             let found = format!("not tried: {}: {error}", folder.display());
-            return topic.add("native", State::Note, found, None);
+            return topic.add("native", CheckState::Note, found, None);
         }
     };
     let tried: Vec<_> = native::io_engines()
@@ -40,7 +41,7 @@ pub fn look(topic: &mut Topic) {
         .collect();
     if works.is_empty() {
         let found = "none of its I/O engines works here";
-        topic.add("native", State::Absent, found, None);
+        topic.add("native", CheckState::Absent, found, None);
     } else {
         let found = format!("{}: {}", native::version(), works.join(", "));
         topic.ok("native", found);
@@ -49,7 +50,7 @@ pub fn look(topic: &mut Topic) {
         if let Err(failure) = tried {
             // The message says what to do about it.
             let found = format!("{}: {}", engine.replace('\n', " "), failure.message);
-            topic.add("native", State::Note, found, None);
+            topic.add("native", CheckState::Note, found, None);
         }
     }
 }
@@ -71,7 +72,7 @@ fn attempt(folder: &Path, engine: &str) -> Result<(), Failure> {
         interval: DEADLINE,
         deadline: Some(DEADLINE),
     };
-    let mut first = First(None);
+    let mut first = FirstFailure(None);
     let ran = Native::new().run(&request, &Control::default(), &mut first);
     match (ran, first.0) {
         (Ok(Outcome::Complete), _) => Ok(()),
@@ -84,13 +85,13 @@ fn attempt(folder: &Path, engine: &str) -> Result<(), Failure> {
 }
 
 /// Keeps the first failure.
-struct First(Option<Failure>);
+struct FirstFailure(Option<Failure>);
 
-impl Sink for First {
-    fn event(&mut self, event: Event) -> Flow {
+impl Sink for FirstFailure {
+    fn event(&mut self, event: Event) -> ControlFlow<()> {
         if let (Event::Failure(failure), None) = (event, &self.0) {
             self.0 = Some(failure);
         }
-        Flow::Continue
+        ControlFlow::Continue(())
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use fathom_engine::fio::inventory;
 use fathom_engine::fio::version::Program;
 
-use super::{State, Topic};
+use super::{CheckState, Topic};
 
 /// fio's engines for devices and files that not every fio can load.
 const ENGINES: [&str; 3] = ["io_uring", "libaio", "posixaio"];
@@ -18,9 +18,9 @@ pub fn engines(topic: &mut Topic) {
             let fix = Some(install("fio"));
             // Something must run the jobs.
             let state = if topic.is_ok("native") {
-                State::Absent
+                CheckState::Absent
             } else {
-                State::Missing
+                CheckState::Missing
             };
             return topic.add("fio", state, failure.message, fix);
         }
@@ -31,7 +31,7 @@ pub fn engines(topic: &mut Topic) {
         if matches!(inventory::options(&fio, engine), Ok(Some(_))) {
             topic.ok(engine, "can be loaded");
         } else {
-            topic.add(engine, State::Absent, "this fio cannot load it", None);
+            topic.add(engine, CheckState::Absent, "this fio cannot load it", None);
         }
     }
 }
@@ -56,7 +56,7 @@ pub fn look(topic: &mut Topic) {
             "" => "build cdl-tools from its sources".to_owned(),
             package => install(package),
         };
-        topic.add(name, State::Absent, format!("for {what}"), Some(fix));
+        topic.add(name, CheckState::Absent, format!("for {what}"), Some(fix));
     }
 }
 

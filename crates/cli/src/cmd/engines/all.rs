@@ -13,14 +13,14 @@ use crate::out;
 
 /// One I/O engine.
 #[derive(Default)]
-struct Row {
+struct EngineRow {
     /// Whether this fio names it.
     in_fio: bool,
     /// Its own options; `None` where fio cannot tell.
     options: Option<Vec<EngineOption>>,
 }
 
-impl Row {
+impl EngineRow {
     fn fio(&self) -> &'static str {
         match (self.in_fio, &self.options) {
             (true, Some(_)) => "yes",
@@ -32,8 +32,8 @@ impl Row {
 
 /// Lists them; without fio, those of the native engine.
 pub fn show(global: &Global, fio: Option<&Program>) -> anyhow::Result<()> {
-    let mut rows: BTreeMap<String, Row> = native::io_engines()
-        .map(|name| (name.to_owned(), Row::default()))
+    let mut rows: BTreeMap<String, EngineRow> = native::io_engines()
+        .map(|name| (name.to_owned(), EngineRow::default()))
         .collect();
     let mut version = None;
     if let Some(fio) = fio {
@@ -68,7 +68,7 @@ pub fn show(global: &Global, fio: Option<&Program>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn table(global: &Global, rows: &BTreeMap<String, Row>) {
+fn table(global: &Global, rows: &BTreeMap<String, EngineRow>) {
     let longest = rows.keys().map(String::len).max().unwrap_or(0);
     let name_width = longest.max("engine".len());
     let margin = name_width + "  fio  native  ".len();

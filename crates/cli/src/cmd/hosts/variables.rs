@@ -81,7 +81,7 @@ impl HostVariables {
         for it in given {
             let Some(host) = &it.host else { continue };
             if !hosts.contains(host) {
-                return Err(usage(format!("--var: {host} is none of the hosts")));
+                return Err(usage(format!("--var: {host} is not one of the hosts")));
             }
             self.set(host, &it.name, &it.value);
         }

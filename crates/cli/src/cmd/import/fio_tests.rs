@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use fathom_campaign::fio_tests::{self, Test};
-use fathom_model::{Event, RunStatus};
+use fathom_campaign::fio_tests::{self, FioTestsTest};
+use fathom_model::{Event, Outcome, RunStatus};
 use fathom_record::{Header, RecordError, Writer};
 use serde_json::json;
 
@@ -48,7 +48,7 @@ pub fn import(
 }
 
 /// `imported 156 tests of fio-tests from results: 156 points in 12 series`
-fn told(folder: &Path, tests: &[Test]) -> String {
+fn told(folder: &Path, tests: &[FioTestsTest]) -> String {
     let points = tests.iter().filter_map(|test| test.point.as_ref());
     let mut series: Vec<&str> = points.clone().map(|point| point.series.as_str()).collect();
     series.sort_unstable();
@@ -62,11 +62,13 @@ fn told(folder: &Path, tests: &[Test]) -> String {
     )
 }
 
-fn write(global: &Global, name: &str, folder: &Path, tests: &[Test]) -> anyhow::Result<PathBuf> {
-    let recording = |error: RecordError| ExitError {
-        exit: fathom_model::Exit::Record,
-        message: error.to_string(),
-    };
+fn write(
+    global: &Global,
+    name: &str,
+    folder: &Path,
+    tests: &[FioTestsTest],
+) -> anyhow::Result<PathBuf> {
+    let recording = |error: RecordError| ExitError::new(fathom_model::Exit::Record, error);
     let mut header = Header::new(name, "import");
     let facts = json!({ "folder": folder, "tests": tests.len() });
     header.facts.insert("fio_tests".to_owned(), facts);
@@ -96,7 +98,7 @@ fn write(global: &Global, name: &str, folder: &Path, tests: &[Test]) -> anyhow::
     Ok(writer.finish(status).map_err(recording)?)
 }
 
-fn append(writer: &mut Writer, step: u32, of: u32, test: &Test) -> Result<(), RecordError> {
+fn append(writer: &mut Writer, step: u32, of: u32, test: &FioTestsTest) -> Result<(), RecordError> {
     writer.append(&Event::Step {
         step,
         of,
@@ -110,11 +112,15 @@ fn append(writer: &mut Writer, step: u32, of: u32, test: &Test) -> Result<(), Re
     for failure in &test.failures {
         writer.append(&Event::Failure(failure.clone()))?;
     }
-    Ok(())
+    let outcome = match test.failures.is_empty() {
+        true => Outcome::Complete,
+        false => Outcome::Failed,
+    };
+    writer.append(&Event::StepEnded { outcome })
 }
 
 /// Keeps the output and the job file: what is read from them can be read again.
-fn keep_files(writer: &Writer, test: &Test) -> anyhow::Result<()> {
+fn keep_files(writer: &Writer, test: &FioTestsTest) -> anyhow::Result<()> {
     let keep = |from: &Path, below: PathBuf| {
         let folder = below.join(&test.name);
         let folder = folder.parent().unwrap_or(&below);
@@ -133,7 +139,7 @@ fn keep_files(writer: &Writer, test: &Test) -> anyhow::Result<()> {
 }
 
 /// What is to know of the tests, of many a line for all of one kind.
-fn notes(tests: &[Test]) -> Vec<String> {
+fn notes(tests: &[FioTestsTest]) -> Vec<String> {
     let mut of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for test in tests {
         for note in &test.notes {

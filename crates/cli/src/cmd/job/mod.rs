@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use clap::Subcommand;
-use fathom_engine::jobfile::{Checked, JobFile, Severity, variable};
+use fathom_engine::jobfile::{CheckedJobFile, JobFile, Severity, variable};
 use fathom_model::Exit;
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::out;
 mod check;
 mod from_cmdline;
 pub mod present;
-mod run;
+pub mod run;
 mod show;
 
 pub use run::duration;
@@ -52,15 +52,12 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 pub fn read(path: &Path, quiet: bool) -> anyhow::Result<JobFile> {
     let checked = JobFile::read(path, &variable)
         .with_context(|| format!("cannot read the job file {}", path.display()))
-        .map_err(|error| ExitError {
-            exit: Exit::Input,
-            message: format!("{error:#}"),
-        })?;
+        .map_err(|error| ExitError::new(Exit::Input, format!("{error:#}")))?;
     accept(checked, quiet)
 }
 
 /// Gives the file where nothing keeps it from running; says what is wrong on stderr.
-pub fn accept(checked: Checked, quiet: bool) -> anyhow::Result<JobFile> {
+pub fn accept(checked: CheckedJobFile, quiet: bool) -> anyhow::Result<JobFile> {
     let errors = checked.has_errors();
     if errors || (!quiet && !checked.diagnostics.is_empty()) {
         out::note(present::diagnostics_for_stderr(&checked.diagnostics));
@@ -72,11 +69,7 @@ pub fn accept(checked: Checked, quiet: bool) -> anyhow::Result<JobFile> {
             true => present::first_error(&checked.diagnostics),
             false => format!("{path} has errors; nothing was done"),
         };
-        return Err(ExitError {
-            exit: Exit::Input,
-            message,
-        }
-        .into());
+        return Err(ExitError::new(Exit::Input, message).into());
     }
     Ok(checked.file)
 }
@@ -87,7 +80,7 @@ pub fn apply(
     file: &mut JobFile,
     settings: &[Setting],
     strict: bool,
-    parse: &dyn Fn(&str, &Path) -> Checked,
+    parse: &dyn Fn(&str, &Path) -> CheckedJobFile,
 ) -> anyhow::Result<()> {
     if settings.is_empty() {
         return Ok(());

@@ -40,20 +40,20 @@ pub struct Args {
 struct Document {
     schema: &'static str,
     file: PathBuf,
-    jobs: Vec<Job>,
+    jobs: Vec<ShownJob>,
     cmdline: Vec<String>,
 }
 
 #[derive(serde::Serialize)]
-struct Job {
+struct ShownJob {
     #[serde(flatten)]
     spec: JobSpec,
     writes: bool,
-    targets: Vec<Target>,
+    targets: Vec<ShownTarget>,
 }
 
 #[derive(serde::Serialize)]
-struct Target {
+struct ShownTarget {
     path: PathBuf,
     writes: bool,
     creates: bool,
@@ -89,14 +89,14 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 fn select(file: &mut JobFile, sections: &[String]) -> anyhow::Result<()> {
     let known: Vec<String> = file.jobs().into_iter().map(|job| job.name).collect();
     if let Some(missing) = sections.iter().find(|section| !known.contains(section)) {
-        return Err(ExitError {
-            exit: Exit::Input,
-            message: format!(
+        return Err(ExitError::new(
+            Exit::Input,
+            format!(
                 "no job section [{missing}] in {}; it has {}",
                 file.path().display(),
                 known.join(", ")
             ),
-        }
+        )
         .into());
     }
     file.keep_sections(sections);
@@ -109,13 +109,15 @@ fn command(jobs: &[JobSpec]) -> Vec<String> {
         .collect()
 }
 
-fn job(spec: JobSpec) -> Job {
-    let targets = jobfile::targets(&spec).into_iter().map(|target| Target {
-        path: target.path,
-        writes: target.writes,
-        creates: target.creates,
-    });
-    Job {
+fn job(spec: JobSpec) -> ShownJob {
+    let targets = jobfile::targets(&spec)
+        .into_iter()
+        .map(|target| ShownTarget {
+            path: target.path,
+            writes: target.writes,
+            creates: target.creates,
+        });
+    ShownJob {
         targets: targets.collect(),
         writes: jobfile::is_write(&spec),
         spec,

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use fathom_campaign::flow::{Luck, Work};
-use fathom_campaign::plan::{Phase, Plan, Speed};
+use fathom_campaign::flow::{Case, Work};
+use fathom_campaign::plan::{DevicePhase, ResolvedCampaign, Speed};
 use fathom_model::{StageKind, units};
-use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
 use serde::Serialize;
 
@@ -13,12 +13,12 @@ use super::millis;
 
 /// A stage.
 #[derive(Debug, Clone, Serialize)]
-pub struct Entry {
+pub struct StageRow {
     id: String,
     kind: StageKind,
     title: String,
     /// For which work.
-    phase: Phase,
+    phase: DevicePhase,
     /// If all goes well; null where nobody knows.
     duration_ms: Option<u64>,
     /// If the device is not steady before the limit.
@@ -30,21 +30,21 @@ pub struct Entry {
 }
 
 /// The stages of a plan.
-pub fn entries(plan: &Plan, speed: Option<Speed>) -> Vec<Entry> {
-    let entry = |(phase, task): (Phase, fathom_campaign::flow::Task)| Entry {
-        duration_ms: task.work.time(Luck::Best, speed).map(millis),
-        duration_most_ms: task.work.time(Luck::Worst, speed).map(millis),
-        write_bytes: task.work.write_bytes(Luck::Best, speed),
+pub fn entries(plan: &ResolvedCampaign, speed: Option<Speed>) -> Vec<StageRow> {
+    let entry = |(phase, task): (DevicePhase, fathom_campaign::flow::Task)| StageRow {
+        duration_ms: task.work.time(Case::Best, speed).map(millis),
+        duration_most_ms: task.work.time(Case::Worst, speed).map(millis),
+        write_bytes: task.work.write_bytes(Case::Best, speed),
         load: matches!(task.work, Work::Settle(_)),
         id: task.stage.id,
         kind: task.stage.kind,
         title: task.stage.title,
         phase,
     };
-    plan.stages(Luck::Best).into_iter().map(entry).collect()
+    plan.stages(Case::Best).into_iter().map(entry).collect()
 }
 
-impl Entry {
+impl StageRow {
     /// Its time and bytes, if all goes well.
     pub fn part(&self) -> (Option<Duration>, Option<u64>) {
         let time = self.duration_ms.map(Duration::from_millis);
@@ -64,7 +64,7 @@ impl Entry {
 }
 
 /// The stages as a table.
-pub fn grid(stages: &[Entry]) -> Grid {
+pub fn grid(stages: &[StageRow]) -> Grid {
     let mut grid = Grid::new([
         words("stage", 0),
         words("", 1),
@@ -75,20 +75,22 @@ pub fn grid(stages: &[Entry]) -> Grid {
         let duration = units::duration;
         let time = match (stage.duration_ms, stage.duration_most_ms) {
             (Some(least), Some(most)) if most > least => {
-                Cell::from(format!("{} to {}", duration(least), duration(most)))
+                GridCell::from(format!("{} to {}", duration(least), duration(most)))
             }
-            (Some(ms), _) => Cell::from(duration(ms)),
-            (None, _) if stage.kind == StageKind::Fill => Cell::new(Tone::Doubtful, "by its speed"),
-            (None, _) => Cell::new(Tone::Doubtful, "unknown"),
+            (Some(ms), _) => GridCell::from(duration(ms)),
+            (None, _) if stage.kind == StageKind::Fill => {
+                GridCell::new(Tone::Doubtful, "by its speed")
+            }
+            (None, _) => GridCell::new(Tone::Doubtful, "unknown"),
         };
         let writes = match stage.write_bytes {
-            Some(0) => Cell::from("nothing"),
-            Some(bytes) => Cell::from(units::bytes(bytes as f64)),
-            None if stage.is_load() => Cell::new(Tone::Doubtful, "as it takes"),
-            None => Cell::new(Tone::Doubtful, "all of it"),
+            Some(0) => GridCell::from("nothing"),
+            Some(bytes) => GridCell::from(units::bytes(bytes as f64)),
+            None if stage.is_load() => GridCell::new(Tone::Doubtful, "as it takes"),
+            None => GridCell::new(Tone::Doubtful, "all of it"),
         };
-        let id = Cell::from(stage.id.as_str());
-        grid.line([id, Cell::from(stage.title.as_str()), time, writes]);
+        let id = GridCell::from(stage.id.as_str());
+        grid.line([id, GridCell::from(stage.title.as_str()), time, writes]);
     }
     grid
 }

@@ -15,7 +15,7 @@ const NAMES_MAX: usize = 3;
 
 /// A log of fio.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundLog {
     pub path: PathBuf,
     pub name: LogName,
     /// Name of the job's line.
@@ -23,7 +23,7 @@ pub(super) struct Found {
 }
 
 /// The logs of what was asked for, by prefix, host and job.
-pub(super) fn logs(global: &Global, asked: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
+pub(super) fn logs(global: &Global, asked: &[PathBuf]) -> anyhow::Result<Vec<FoundLog>> {
     let mut paths = BTreeSet::new();
     for one in asked {
         let before = paths.len();
@@ -53,11 +53,10 @@ pub(super) fn logs(global: &Global, asked: &[PathBuf]) -> anyhow::Result<Vec<Fou
                 "{}: fio gives its logs names that say what is in them, such as out_lat.1.log; this one has no such name",
                 path.display()
             );
-            let exit = Exit::Input;
-            return Err(ExitError { exit, message }.into());
+            return Err(ExitError::new(Exit::Input, message).into());
         };
         let job = String::new();
-        found.push(Found { path, name, job });
+        found.push(FoundLog { path, name, job });
     }
     found.sort_by(|a, b| key(a).cmp(&key(b)));
     let prefixes: BTreeSet<&String> = found.iter().map(|found| &found.name.prefix).collect();
@@ -68,7 +67,7 @@ pub(super) fn logs(global: &Global, asked: &[PathBuf]) -> anyhow::Result<Vec<Fou
     Ok(found)
 }
 
-fn key(found: &Found) -> impl Ord {
+fn key(found: &FoundLog) -> impl Ord {
     let name = &found.name;
     let key = (name.prefix.clone(), name.host.clone(), name.job);
     (key, name.kind, found.path.clone())
@@ -132,12 +131,11 @@ fn none(global: &Global, asked: &Path) -> anyhow::Error {
             "there are no logs {shown}_lat.1.log, {shown}_bw.log or alike: the prefix is what write_lat_log and the other options of fio were given"
         ),
     };
-    let exit = Exit::Missing;
-    ExitError { exit, message }.into()
+    ExitError::new(Exit::Missing, message).into()
 }
 
 /// What plots of these logs are called: `out`, `before+after`, `a+b+c and 2 more`.
-pub(super) fn name(found: &[Found]) -> String {
+pub(super) fn name(found: &[FoundLog]) -> String {
     let mut prefixes: Vec<&str> = found.iter().map(|f| f.name.prefix.as_str()).collect();
     prefixes.dedup();
     let named = prefixes.len().min(NAMES_MAX);
@@ -161,7 +159,7 @@ mod tests {
         assert_eq!(job(&of("a_lat.2.log"), false), "job 2");
         assert_eq!(job(&of("a_lat.2.log.n1"), true), "a job 2 on n1");
         assert_eq!(job(&of("a_lat.log"), false), "all jobs");
-        let found = |prefix: &str| Found {
+        let found = |prefix: &str| FoundLog {
             path: PathBuf::new(),
             name: of(&format!("{prefix}_lat.1.log")),
             job: String::new(),

@@ -10,11 +10,11 @@ use fathom_report::graphs::Graph;
 use fathom_report::graphs::logs::{Logs, of_logs};
 use serde::Serialize;
 
-use self::find::Found;
-use super::fiolog::Reading;
+use self::find::FoundLog;
+use super::fiolog::LogReading;
 use super::{ExitError, Global};
 use crate::out;
-use crate::pictures::{self, Format, Look};
+use crate::pictures::{self, PictureFormat, PictureStyle};
 
 /// Draw fio's logs: bandwidth, IOPS and latencies over time
 ///
@@ -63,7 +63,7 @@ pub struct Args {
     #[arg(long)]
     dark: bool,
     #[command(flatten)]
-    reading: Reading,
+    reading: LogReading,
     /// Leave malformed lines out and count them
     #[arg(long)]
     skip_bad: bool,
@@ -102,7 +102,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             false => Exit::Input,
         };
         let message = "nothing to draw: no log has a whole line".to_owned();
-        return Err(ExitError { exit, message }.into());
+        return Err(ExitError::new(exit, message).into());
     }
     let notes = read.notes;
     notes.iter().for_each(out::note);
@@ -113,10 +113,10 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     })
 }
 
-fn look(args: &Args) -> Look {
-    let png = args.png.then_some(Format::Png);
-    let svg = (args.svg || !args.png).then_some(Format::Svg);
-    Look {
+fn look(args: &Args) -> PictureStyle {
+    let png = args.png.then_some(PictureFormat::Png);
+    let svg = (args.svg || !args.png).then_some(PictureFormat::Svg);
+    PictureStyle {
         formats: svg.into_iter().chain(png).collect(),
         width: args.width.map(f64::from),
         height: args.height.map(f64::from),
@@ -129,7 +129,7 @@ fn look(args: &Args) -> Look {
 fn put(
     global: &Global,
     args: &Args,
-    found: &[Found],
+    found: &[FoundLog],
     name: &str,
     drawn: &[Graph],
     notes: Vec<String>,
@@ -159,7 +159,7 @@ fn put(
 }
 
 /// The folder of the first log.
-fn beside(found: &[Found]) -> PathBuf {
+fn beside(found: &[FoundLog]) -> PathBuf {
     let parent = found.first().and_then(|found| found.path.parent());
     parent
         .filter(|parent| !parent.as_os_str().is_empty())

@@ -6,16 +6,16 @@ use std::thread;
 
 use fathom_analysis::latlog::Timeline;
 use fathom_device::threads;
-use fathom_engine::fio::log::{self, Collect, Histograms, Interval, Log, LogError, Options};
+use fathom_engine::fio::log::{self, Collect, HistogramLine, Histograms, Log, LogError, Options};
 use fathom_model::{LogEntry, LogKind};
 use fathom_report::graphs::logs::JobLog;
 
-use super::find::Found;
-use crate::cmd::fiolog::Reading;
+use super::find::FoundLog;
+use crate::cmd::fiolog::LogReading;
 
 /// What came of the logs.
 #[derive(Default)]
-pub(super) struct Read {
+pub(super) struct ReadLogs {
     pub logs: Vec<JobLog>,
     /// What a reader has to know of them.
     pub notes: Vec<String>,
@@ -26,16 +26,16 @@ pub(super) struct Read {
 }
 
 /// One log.
-struct One {
+struct LogTimeline {
     timeline: Timeline,
     notes: Vec<String>,
     bin_error_percent: Option<f64>,
 }
 
 /// The lines of one part of a log.
-struct Lines(Timeline);
+struct PlotLines(Timeline);
 
-impl Collect for Lines {
+impl Collect for PlotLines {
     #[inline]
     fn add(&mut self, entry: &LogEntry) {
         self.0.add(entry);
@@ -47,13 +47,18 @@ impl Collect for Lines {
 }
 
 /// Reads all logs, several at once.
-pub(super) fn all(found: &[Found], reading: Reading, skip_bad: bool, threads: Option<u16>) -> Read {
+pub(super) fn all(
+    found: &[FoundLog],
+    reading: LogReading,
+    skip_bad: bool,
+    threads: Option<u16>,
+) -> ReadLogs {
     let cpus = || thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.map_or_else(cpus, usize::from);
     let at_once = threads.min(found.len());
     let threads = (threads / at_once.max(1)).max(1);
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, Result<One, LogError>)>> = Mutex::new(Vec::new());
+    let done: Mutex<Vec<(usize, Result<LogTimeline, LogError>)>> = Mutex::new(Vec::new());
     let work = || {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -78,15 +83,15 @@ pub(super) fn all(found: &[Found], reading: Reading, skip_bad: bool, threads: Op
     });
     let mut done = done.into_inner().unwrap_or_default();
     done.sort_by_key(|&(number, _)| number);
-    let mut read = Read::default();
+    let mut read = ReadLogs::default();
     for (number, one) in done {
         read.put(&found[number], one, skip_bad);
     }
     read
 }
 
-impl Read {
-    fn put(&mut self, found: &Found, one: Result<One, LogError>, skip_bad: bool) {
+impl ReadLogs {
+    fn put(&mut self, found: &FoundLog, one: Result<LogTimeline, LogError>, skip_bad: bool) {
         let path = found.path.display();
         let one = match one {
             Ok(one) => one,
@@ -113,7 +118,7 @@ impl Read {
     }
 }
 
-fn one(found: &Found, options: Options, reading: Reading) -> Result<One, LogError> {
+fn one(found: &FoundLog, options: Options, reading: LogReading) -> Result<LogTimeline, LogError> {
     if found.name.kind == LogKind::ClatHistograms {
         return Ok(histograms(
             log::read_histograms(&found.path, options)?,
@@ -121,27 +126,29 @@ fn one(found: &Found, options: Options, reading: Reading) -> Result<One, LogErro
         ));
     }
     let distribution = found.name.kind.is_latency();
-    let mut log = log::read(&found.path, options, |_| Lines(Timeline::new(distribution)))?;
+    let mut log = log::read(&found.path, options, |_| {
+        PlotLines(Timeline::new(distribution))
+    })?;
     let parts = std::mem::take(&mut log.parts);
-    let timeline = Timeline::of(parts.into_iter().map(|Lines(part)| part).collect());
+    let timeline = Timeline::of(parts.into_iter().map(|PlotLines(part)| part).collect());
     let mut notes = lost(log.skipped, log.cut_bytes, log.cut_gzip);
     notes.extend(told(&log));
     notes.extend(reading.times(log.origin_ms, log.first_ms));
     if distribution {
         notes.extend(reading.micros(&found.path, log.form));
     }
-    Ok(One {
+    Ok(LogTimeline {
         timeline,
         notes,
         bin_error_percent: None,
     })
 }
 
-fn told(log: &Log<Lines>) -> Option<String> {
+fn told(log: &Log<PlotLines>) -> Option<String> {
     (log.lines == 0 && log.skipped == 0).then(|| "it is empty".to_owned())
 }
 
-fn histograms(log: Histograms, reading: Reading) -> One {
+fn histograms(log: Histograms, reading: LogReading) -> LogTimeline {
     let mut timeline = Timeline::of_intervals(interval_ms(&log.intervals));
     for interval in &log.intervals {
         timeline.add_counts(interval.time_ms, interval.dir, &interval.counts);
@@ -157,7 +164,7 @@ fn histograms(log: Histograms, reading: Reading) -> One {
             fathom_model::units::latency(low as f64)
         ));
     }
-    One {
+    LogTimeline {
         timeline,
         notes,
         // A bin is 1/64 of an octave wide; each step of coarseness doubles that.
@@ -168,7 +175,7 @@ fn histograms(log: Histograms, reading: Reading) -> One {
 }
 
 /// How often a histogram log has a line: the middle of the distances.
-fn interval_ms(intervals: &[Interval]) -> u64 {
+fn interval_ms(intervals: &[HistogramLine]) -> u64 {
     let mut times: Vec<u64> = intervals.iter().map(|interval| interval.time_ms).collect();
     times.sort_unstable();
     times.dedup();

@@ -1,20 +1,19 @@
 //! `fathom prio`: what priorities and Command Duration Limits do, and what they cost.
 
-use fathom_device::cdl::{Kind, Page, file};
 use fathom_model::Exit;
 
 use super::Global;
 
-mod asked;
-mod device;
+mod args;
 mod hosts;
 mod outcome;
 pub mod pages;
 pub mod plot;
-mod ready;
 pub mod restore;
 mod run;
 pub mod show;
+
+pub use run::PrioPlan;
 
 /// Measure what priorities and Command Duration Limits do, and what they cost
 ///
@@ -46,7 +45,7 @@ pub struct Args {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    options: asked::Options,
+    options: args::Options,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -67,20 +66,3 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         None => run::run(global, &args.options),
     }
 }
-
-/// The I/Os that a page limits.
-fn of(kind: Kind) -> &'static str {
-    match kind {
-        Kind::T2a => "reads",
-        Kind::T2b => "writes",
-    }
-}
-
-/// The pages that are uploaded by default.
-fn shipped() -> [Page; 2] {
-    let parse = |text| file::parse(text).expect("a test reads the shipped pages");
-    [T2A, T2B].map(parse)
-}
-
-const T2A: &str = include_str!("../../../../../campaigns/cdl/T2A.cdl");
-const T2B: &str = include_str!("../../../../../campaigns/cdl/T2B.cdl");

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use fathom_analysis::latlog::TooMany;
-use fathom_analysis::priority::{Classes, Limit, Limits, Measured, aborted};
+use fathom_analysis::priority::{Classes, DepthFigures, DurationLimits, Limit, aborted};
+use fathom_campaign::prio::{log_name, raw_dir};
 use fathom_engine::fio::log::{self, Collect, Options};
-use fathom_model::{Direction, Event, Exit, JobResult, LogEntry, RunStatus};
+use fathom_model::{Direction, Event, Exit, JobResult, LogEntry, Outcome, RunStatus};
 use fathom_record::Record;
-use fathom_report::prio::{Point, Prio, Workload, compare};
+use fathom_report::prio::{DepthPoint, Prio, PrioCurve, compare};
 use serde_json::Value;
 
 use crate::cmd::ExitError;
@@ -33,8 +34,7 @@ pub fn read(dir: &Path) -> anyhow::Result<Prio> {
     let record = Record::open(dir)?;
     let Some(facts) = record.header.facts.get("prio").cloned() else {
         let message = format!("{} is no run of fathom prio", dir.display());
-        let exit = Exit::Input;
-        return Err(ExitError { exit, message }.into());
+        return Err(ExitError::new(Exit::Input, message).into());
     };
     let limits = limits(&facts);
     let words = |name: &str| {
@@ -43,13 +43,14 @@ pub fn read(dir: &Path) -> anyhow::Result<Prio> {
         Some(workload["words"].as_str()?.to_owned())
     };
     let ramp = facts["options"]["ramptime_s"].as_u64().unwrap_or(0) > 0;
-    let mut workloads: Vec<Workload> = Vec::new();
-    let mut steps = steps(&record).into_iter();
-    for step in &mut steps {
-        let point = step.measure(dir, &limits, ramp);
+    let mut workloads: Vec<PrioCurve> = Vec::new();
+    let is_running = record.status().is_none();
+    for step in steps(&record) {
+        let mut point = step.measure(dir, &limits, ramp);
+        point.interrupted = step.is_broken_off(is_running);
         match workloads.last_mut() {
             Some(last) if last.name == step.point.series => last.points.push(point),
-            _ => workloads.push(Workload {
+            _ => workloads.push(PrioCurve {
                 words: words(&step.point.series).unwrap_or_default(),
                 name: step.point.series.clone(),
                 points: vec![point],
@@ -72,8 +73,8 @@ pub fn read(dir: &Path) -> anyhow::Result<Prio> {
 }
 
 /// The limits that the header names.
-fn limits(facts: &Value) -> Limits {
-    let mut limits = Limits::default();
+fn limits(facts: &Value) -> DurationLimits {
+    let mut limits = DurationLimits::default();
     for limit in facts["limits"].as_array().into_iter().flatten() {
         let dir = match limit["page"].as_str() {
             Some("T2A") => Direction::Read,
@@ -97,7 +98,8 @@ struct Step<'r> {
     point: &'r fathom_model::Point,
     job: Option<&'r JobResult>,
     failure: Option<String>,
-    interrupted: bool,
+    /// `None`: it goes on, or was broken off.
+    ended: Option<Outcome>,
     /// Counts failed I/Os among those that it issued, and errors of the ramp.
     is_fio: bool,
 }
@@ -115,37 +117,36 @@ fn steps(record: &Record) -> Vec<Step<'_>> {
                 point,
                 job: None,
                 failure: None,
-                interrupted: false,
+                ended: None,
                 is_fio: false,
             }),
             (Event::EngineStarted { engine, .. }, Some(step)) => step.is_fio = engine == "fio",
             (Event::Finished { results }, Some(step)) => step.job = results.jobs.first(),
-            (Event::Failure(failure), Some(step)) if step.failure.is_none() => {
-                step.failure = Some(failure.sentence());
+            // Behind its end a failure is the run's.
+            (Event::Failure(failure), Some(step)) if step.ended.is_none() => {
+                step.failure.get_or_insert_with(|| failure.sentence());
             }
-            // Of a run that was stopped the last one was in progress.
-            (Event::Ended { status }, Some(step)) => {
-                step.interrupted = *status == RunStatus::Interrupted;
-            }
+            (Event::StepEnded { outcome }, Some(step)) => step.ended = Some(*outcome),
             _ => {}
         }
-    }
-    // One that was killed has told nothing more.
-    if let Some(last) = steps.last_mut()
-        && record.status() == Some(RunStatus::Interrupted)
-    {
-        last.interrupted |= last.job.is_none() && last.failure.is_none();
     }
     steps
 }
 
 impl Step<'_> {
-    fn measure(&self, dir: &Path, limits: &Limits, ramp: bool) -> Point {
-        let mut point = Point {
+    fn is_broken_off(&self, is_running: bool) -> bool {
+        match self.ended {
+            Some(outcome) => outcome == Outcome::Interrupted,
+            None => !is_running,
+        }
+    }
+
+    fn measure(&self, dir: &Path, limits: &DurationLimits, ramp: bool) -> DepthPoint {
+        let mut point = DepthPoint {
             depth: self.point.x_value().unwrap_or(0),
             measured: None,
             failure: self.failure.clone(),
-            interrupted: self.interrupted,
+            interrupted: false,
             against_percent: None,
         };
         if self.failure.is_some() {
@@ -156,7 +157,8 @@ impl Step<'_> {
             .settings
             .get("rw")
             .map_or("randread", String::as_str);
-        let log = dir.join("raw").join(&self.point.id);
+        let first = dir.join("raw").join(&self.point.id);
+        let log = raw_dir(dir, &self.point.id).unwrap_or(first);
         match measured(&log.join(log_name(rw)), limits) {
             Ok(Some(mut measured)) => {
                 let errors = self.job.map(|job| job.total_errors.unwrap_or(0));
@@ -173,12 +175,7 @@ impl Step<'_> {
     }
 }
 
-/// The name of the log that is looked at, as fio names it.
-pub fn log_name(rw: &str) -> String {
-    format!("{rw}.log_lat.log")
-}
-
-fn measured(path: &Path, limits: &Limits) -> Result<Option<Measured>, String> {
+fn measured(path: &Path, limits: &DurationLimits) -> Result<Option<DepthFigures>, String> {
     let options = Options {
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         ..Options::default()
@@ -189,7 +186,7 @@ fn measured(path: &Path, limits: &Limits) -> Result<Option<Measured>, String> {
     });
     let log = log.map_err(|error| error.to_string())?;
     let parts = log.parts.into_iter().map(|Lines(part)| part).collect();
-    Measured::of(parts).map_err(|too_many| match too_many {
+    DepthFigures::of(parts).map_err(|too_many| match too_many {
         TooMany::Priorities(most) => {
             format!("{} has more than {most} priorities", path.display())
         }

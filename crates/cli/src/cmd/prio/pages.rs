@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use fathom_device::cdl::file::{self, FileError};
-use fathom_device::cdl::scsi::{self, Limits};
-use fathom_device::cdl::{Bound, Kind, Page};
-use fathom_device::command::Live;
-use fathom_device::{Node, Sys};
+use fathom_device::cdl::scsi::{self, CdlPages};
+use fathom_device::cdl::{Bound, CdlPage, Page};
+use fathom_device::command::KernelDevices;
+use fathom_device::{Sys, SysBlock};
 use fathom_model::Exit;
 use fathom_report::grid::{Grid, figures, words};
 use serde_json::{Value, json};
@@ -39,26 +39,27 @@ pub fn read(path: &std::path::Path) -> anyhow::Result<Page> {
             FileError::Faults { .. } => Exit::Input,
         };
         let message = error.to_string();
-        ExitError { exit, message }.into()
+        ExitError::new(exit, message).into()
     })
 }
 
 /// The pages that limit the I/Os of a disk.
-fn of_disk(disk: &Node) -> anyhow::Result<Vec<Page>> {
+fn of_disk(disk: &SysBlock) -> anyhow::Result<Vec<Page>> {
     let dev = disk.dev_path();
     let mut pages = Vec::new();
     let mut why = String::new();
-    for kind in Kind::ALL {
-        match scsi::limits(&Live, &dev, kind) {
-            Ok(Limits::Page(page)) if page == kind => pages.push(scsi::read(&Live, &dev, kind)?.0),
+    for kind in CdlPage::ALL {
+        match scsi::limits(&KernelDevices, &dev, kind) {
+            Ok(CdlPages::Page(page)) if page == kind => {
+                pages.push(scsi::read(&KernelDevices, &dev, kind)?.0)
+            }
             Ok(_) => {}
             Err(error) => why = format!(" that can be read: {error}"),
         }
     }
     if pages.is_empty() {
         let message = format!("{} has no Command Duration Limits{why}", dev.display());
-        let exit = Exit::Missing;
-        return Err(ExitError { exit, message }.into());
+        return Err(ExitError::new(Exit::Missing, message).into());
     }
     Ok(pages)
 }
@@ -77,7 +78,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         }
     }
     if args.files.is_empty() {
-        for page in super::shipped() {
+        for page in fathom_campaign::prio::shipped() {
             pages.push((format!("{}.cdl, as shipped", page.kind), page));
         }
     }
@@ -100,12 +101,12 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 
 fn show(global: &Global, name: &str, page: &Page) {
     let percent = match page.guideline.percent() {
-        Some(percent) if page.kind == Kind::T2a => {
+        Some(percent) if page.kind == CdlPage::T2a => {
             format!(", up to {percent} % of the performance may go for them")
         }
         _ => String::new(),
     };
-    let of = super::of(page.kind);
+    let of = fathom_campaign::prio::of(page.kind);
     out::line(format_args!(
         "{name}: page {} (limits of {of}){percent}",
         page.kind
@@ -154,8 +155,8 @@ pub fn document(name: &str, page: &Page) -> Value {
         "file": name,
         "page": page.kind.name(),
         "perf_vs_duration_percent": match page.kind {
-            Kind::T2a => page.guideline.percent(),
-            Kind::T2b => None,
+            CdlPage::T2a => page.guideline.percent(),
+            CdlPage::T2b => None,
         },
         "descriptors": descriptors,
     })

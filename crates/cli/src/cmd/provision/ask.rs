@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use fathom_campaign::folder::{CONFIG, shipped};
 use fathom_campaign::ledger::Ledgers;
 use fathom_campaign::plan::Overrides;
-use fathom_campaign::provision::{self, Drive, How, Method, Options, Provision, Skipped, Workload};
+use fathom_campaign::provision::{
+    self, Provision, ProvisionDrive, ProvisionMethod, ProvisionOptions, Skipped, SteadyFor,
+    SteadyMethod,
+};
 use fathom_campaign::{Folder, plan};
 use fathom_kconfig::Config;
 use fathom_model::Exit;
@@ -13,11 +16,11 @@ use fathom_model::Exit;
 use super::Args;
 use crate::cmd::campaign::{environment, exit_error};
 use crate::cmd::run::failed;
+use crate::cmd::run_args::check_sim;
 use crate::cmd::{ExitError, Global};
-use crate::engine::EngineOrSim;
 
 /// What is to be done.
-pub struct Asked {
+pub struct ProvisionRequest {
     /// The drives, and how.
     pub provision: Provision,
     /// Drives of the kind that are left alone.
@@ -25,12 +28,8 @@ pub struct Asked {
 }
 
 /// Puts it together; nothing is touched.
-pub fn asked(global: &Global, args: &Args) -> Result<Asked, ExitError> {
-    if !args.sim.is_empty() && args.engine != Some(EngineOrSim::Sim) {
-        return Err(usage(
-            "--sim describes a simulated device\n  to do: add --engine sim",
-        ));
-    }
+pub fn asked(global: &Global, args: &Args) -> Result<ProvisionRequest, ExitError> {
+    check_sim(!args.sim.is_empty(), args.engine)?;
     match args.resume {
         true => resumed(global, args),
         false => new(global, args),
@@ -38,10 +37,7 @@ pub fn asked(global: &Global, args: &Args) -> Result<Asked, ExitError> {
 }
 
 fn usage(message: &str) -> ExitError {
-    ExitError {
-        exit: Exit::Usage,
-        message: message.to_owned(),
-    }
+    ExitError::new(Exit::Usage, message)
 }
 
 /// The folder of the records: below that of a campaign that was named.
@@ -78,7 +74,7 @@ fn overrides(args: &Args) -> Overrides {
     })
 }
 
-fn new(global: &Global, args: &Args) -> Result<Asked, ExitError> {
+fn new(global: &Global, args: &Args) -> Result<ProvisionRequest, ExitError> {
     let folder = campaign(args)?;
     let config = config(folder.as_ref())?;
     let settings = plan::settings(&config, &overrides(args)).map_err(exit_error)?;
@@ -87,18 +83,18 @@ fn new(global: &Global, args: &Args) -> Result<Asked, ExitError> {
         .as_ref()
         .filter(|_| settings.progress_logs)
         .map(|folder| folder.path().to_owned());
-    let how = How {
+    let how = ProvisionMethod {
         workload: match args.workload {
             Some(load) => load.into(),
             None if config.is_on("PROVISION_SC_SEQUENTIAL") && folder.is_some() => {
-                Workload::Sequential
+                SteadyFor::Sequential
             }
-            None => Workload::Random,
+            None => SteadyFor::Random,
         },
         method: match args.method {
             Some(method) => method.into(),
-            None if config.is_on("PRECONDITION_SNIA_IOPS") => Method::Snia,
-            None => Method::Sc,
+            None if config.is_on("PRECONDITION_SNIA_IOPS") => SteadyMethod::Snia,
+            None => SteadyMethod::Sc,
         },
         purge: args.purge.clone(),
         no_purge: args.no_purge,
@@ -110,14 +106,14 @@ fn new(global: &Global, args: &Args) -> Result<Asked, ExitError> {
     };
     let (drives, skipped) = drives(args, &config, folder.is_some(), &how)?;
     let options = options(global, args, settings);
-    Ok(Asked {
+    Ok(ProvisionRequest {
         provision: Provision::new(how, drives, config, options),
         skipped,
     })
 }
 
-fn options(global: &Global, args: &Args, settings: plan::Settings) -> Options {
-    Options {
+fn options(global: &Global, args: &Args, settings: plan::RunSettings) -> ProvisionOptions {
+    ProvisionOptions {
         runs_dir: runs_dir(global, args),
         settings,
         fio: args.fio.clone(),
@@ -129,8 +125,8 @@ fn drives(
     args: &Args,
     config: &Config,
     in_campaign: bool,
-    how: &How,
-) -> Result<(Vec<Drive>, Vec<Skipped>), ExitError> {
+    how: &ProvisionMethod,
+) -> Result<(Vec<ProvisionDrive>, Vec<Skipped>), ExitError> {
     let simulated = how.engine == "sim";
     if let Some(kind) = args.all {
         let found = provision::all(kind.into()).map_err(failed)?;
@@ -146,14 +142,17 @@ fn drives(
         ));
     }
     let drives = match simulated {
-        true => Ok(paths.iter().map(|path| Drive::simulated(path)).collect()),
+        true => Ok(paths
+            .iter()
+            .map(|path| ProvisionDrive::simulated(path))
+            .collect()),
         false => provision::named(&paths),
     };
     Ok((drives.map_err(failed)?, Vec::new()))
 }
 
 /// The last batch, as it was asked for then.
-fn resumed(global: &Global, args: &Args) -> Result<Asked, ExitError> {
+fn resumed(global: &Global, args: &Args) -> Result<ProvisionRequest, ExitError> {
     let mut batch = provision::last(&runs_dir(global, args)).map_err(failed)?;
     if let Some(other) = args
         .devices
@@ -175,9 +174,9 @@ fn resumed(global: &Global, args: &Args) -> Result<Asked, ExitError> {
     }
     let settings = plan::settings(&config, &overrides(args)).map_err(exit_error)?;
     let at = match batch.facts.how.engine == "sim" {
-        true => Drive::simulated,
+        true => ProvisionDrive::simulated,
         // What is done may be gone by now.
-        false => Drive::at,
+        false => ProvisionDrive::at,
     };
     let drives = batch.facts.drives.iter().map(|path| at(path)).collect();
     let options = options(global, args, settings);
@@ -185,7 +184,7 @@ fn resumed(global: &Global, args: &Args) -> Result<Asked, ExitError> {
     if !args.devices.is_empty() {
         provision.restrict(&args.devices);
     }
-    Ok(Asked {
+    Ok(ProvisionRequest {
         provision,
         skipped: Vec::new(),
     })

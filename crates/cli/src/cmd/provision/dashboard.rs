@@ -1,20 +1,22 @@
-//! The screen of many drives at once: a line each, and what happened last.
+//! The screen of many drives at once: a line each, and what happened last. Each drive has
+//! a record of its own, which `fathom watch` shows on the screen of all runs; this one is
+//! an overview of several.
 
 use std::collections::VecDeque;
 
 use fathom_model::{Event, RunStatus};
-use fathom_report::style::{Style, Tone, cut};
+use fathom_report::style::{Style, Tone};
 
-use super::row::{Row, State, Told};
+use super::row::{DriveRow, DriveState, Notice};
 use crate::cmd::run::screen::time_of_day;
 use crate::live::{InPlace, LiveOptions, clock};
 use crate::out;
 
 /// How many of the last happenings stay on the screen.
 const RECENT: usize = 6;
-/// Lines beside those of the drives and of what happened: title, counts, two
-/// that are empty, and the one that the cursor needs.
-const BESIDE: usize = 5;
+/// Lines beside those of the drives and of what happened: title, counts, and two that
+/// are empty.
+const BESIDE: usize = 4;
 
 /// Time between two redraws, at the least: the machine has other work.
 const REDRAW_MS: u64 = 200;
@@ -25,8 +27,8 @@ pub struct Dashboard {
     options: LiveOptions,
     place: InPlace,
     title: String,
-    rows: Vec<Row>,
-    recent: VecDeque<(u64, usize, Told)>,
+    rows: Vec<DriveRow>,
+    recent: VecDeque<(u64, usize, Notice)>,
     started_ms: u64,
     /// Whether something is not on the screen yet.
     changed: bool,
@@ -35,7 +37,7 @@ pub struct Dashboard {
 
 /// Drives by where they are.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Counts {
+struct DriveCounts {
     running: usize,
     done: usize,
     failed: usize,
@@ -44,7 +46,7 @@ struct Counts {
 
 impl Dashboard {
     /// Shows nothing yet but the title.
-    pub fn new(options: LiveOptions, title: String, rows: Vec<Row>, now_ms: u64) -> Self {
+    pub fn new(options: LiveOptions, title: String, rows: Vec<DriveRow>, now_ms: u64) -> Self {
         let place = InPlace::new(options);
         if !options.quiet && !place.is_there() {
             out::note(&title);
@@ -67,7 +69,7 @@ impl Dashboard {
             return;
         };
         self.changed = true;
-        let told = row.take(event);
+        let told = row.take(at_ms, event);
         if let Event::Stage { stage } = event {
             self.plain(drive, &format!("{}: {}", stage.id, stage.title), false);
         }
@@ -84,7 +86,7 @@ impl Dashboard {
         }
     }
 
-    fn tell(&mut self, drive: usize, at_ms: u64, told: Told) {
+    fn tell(&mut self, drive: usize, at_ms: u64, told: Notice) {
         let bad = told.tone == Tone::Bad;
         self.plain(drive, &format!("{} {}", told.mark, told.text), bad);
         if self.recent.len() == RECENT {
@@ -93,11 +95,16 @@ impl Dashboard {
         self.recent.push_back((at_ms, drive, told));
     }
 
+    /// The width of a column.
+    fn widest(&self, width: impl Fn(&DriveRow) -> usize) -> usize {
+        self.rows.iter().map(width).max().unwrap_or(0)
+    }
+
     /// A line of its own, where none can stay in place. What is bad is told also
     /// to those who want quiet.
     fn plain(&self, drive: usize, text: &str, bad: bool) {
         if !self.place.is_there() && (bad || !self.options.quiet) {
-            let columns = self.rows.iter().map(Row::name_width).max().unwrap_or(0);
+            let columns = self.widest(DriveRow::name_width);
             out::note(format_args!("{:<columns$}  {text}", self.rows[drive].name));
         }
     }
@@ -107,10 +114,8 @@ impl Dashboard {
         let soon = now_ms.saturating_sub(self.drawn_ms) < REDRAW_MS;
         if self.place.is_there() && !soon && std::mem::take(&mut self.changed) {
             self.drawn_ms = now_ms;
-            // Asked anew: the window may have another size by now.
-            let (columns, lines) = out::progress_size().unwrap_or((80, 24));
-            self.place
-                .draw(&self.lines(now_ms, usize::from(columns), usize::from(lines)));
+            let (style, rows) = self.options.now();
+            self.place.draw(&self.lines(now_ms, style, rows));
         }
     }
 
@@ -119,19 +124,18 @@ impl Dashboard {
         self.place.finish();
     }
 
-    fn lines(&self, now_ms: u64, columns: usize, height: usize) -> Vec<String> {
-        let style = self.options.style;
+    fn lines(&self, now_ms: u64, style: Style, rows: usize) -> Vec<String> {
         let mut lines = vec![
-            style.paint(Tone::Strong, &cut(&self.title, columns)),
+            style.paint(Tone::Strong, &self.title),
             self.counts_line(style, now_ms),
             String::new(),
         ];
-        let room = height.saturating_sub(BESIDE).max(1);
+        let room = rows.saturating_sub(BESIDE).max(1);
         let shown = self.shown(room);
-        let name = self.rows.iter().map(Row::name_width).max().unwrap_or(0);
-        let about = self.rows.iter().map(Row::about_width).max().unwrap_or(0);
+        let name = self.widest(DriveRow::name_width);
+        let about = self.widest(DriveRow::about_width);
         for &drive in &shown {
-            lines.push(self.rows[drive].line(style, columns, name, about));
+            lines.push(self.rows[drive].line(now_ms, style, name, about));
         }
         let hidden = self.rows.len() - shown.len();
         if hidden > 0 {
@@ -141,7 +145,7 @@ impl Dashboard {
         let left = room.saturating_sub(shown.len() + usize::from(hidden > 0));
         let recent = self.recent.iter().rev().take(left);
         let recent: Vec<String> = recent
-            .map(|(at_ms, drive, told)| self.recent_line(*at_ms, *drive, told, columns))
+            .map(|(at_ms, drive, told)| self.recent_line(*at_ms, *drive, told, style))
             .collect();
         if !recent.is_empty() {
             lines.push(String::new());
@@ -158,7 +162,7 @@ impl Dashboard {
             return all;
         }
         let ended_well =
-            |drive: &usize| self.rows[*drive].state() == State::Ended(RunStatus::Complete);
+            |drive: &usize| self.rows[*drive].state() == DriveState::Ended(RunStatus::Complete);
         let (well, other): (Vec<usize>, Vec<usize>) = all.into_iter().partition(ended_well);
         let mut shown: Vec<usize> = other.into_iter().chain(well).take(room - 1).collect();
         shown.sort_unstable();
@@ -179,56 +183,64 @@ impl Dashboard {
             .map(|(count, word, tone)| style.paint(tone, &format!("{count} {word}")))
             .collect();
         parts.push(clock(now_ms.saturating_sub(self.started_ms)));
-        if let Some(left_ms) = self.rows.iter().filter_map(Row::left_ms).max() {
+        if let Some(left_ms) = self.rows.iter().filter_map(|row| row.left_ms(now_ms)).max() {
             parts.push(format!("{} left at least", clock(left_ms)));
         }
         parts.join("  ")
     }
 
-    fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
+    fn counts(&self) -> DriveCounts {
+        let mut counts = DriveCounts::default();
         for row in &self.rows {
             *match row.state() {
-                State::Waiting | State::Running => &mut counts.running,
-                State::Ended(RunStatus::Complete) => &mut counts.done,
-                State::Ended(RunStatus::Interrupted) => &mut counts.stopped,
-                State::Ended(_) => &mut counts.failed,
+                DriveState::Waiting | DriveState::Running => &mut counts.running,
+                DriveState::Ended(RunStatus::Complete) => &mut counts.done,
+                DriveState::Ended(RunStatus::Interrupted) => &mut counts.stopped,
+                DriveState::Ended(_) => &mut counts.failed,
             } += 1;
         }
         counts
     }
 
-    fn recent_line(&self, at_ms: u64, drive: usize, told: &Told, columns: usize) -> String {
-        let style = self.options.style;
-        let name = self.rows.iter().map(Row::name_width).max().unwrap_or(0);
-        // The time of day, the name, the mark and what is between them.
-        let room = columns.saturating_sub(8 + 2 + name + 2 + 2);
+    fn recent_line(&self, at_ms: u64, drive: usize, told: &Notice, style: Style) -> String {
+        let name = self.widest(DriveRow::name_width);
         format!(
             "{}  {:<name$}  {} {}",
             style.paint(Tone::Faint, &time_of_day(at_ms)),
             self.rows[drive].name,
             style.paint(told.tone, told.mark),
-            cut(&told.text, room)
+            told.text
         )
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use fathom_campaign::run::PlannedStage;
     use fathom_model::{Direction, Failure, FailureKind, Sample, Stage, StageEnd, StageKind};
     use fathom_report::style::width;
 
     use super::*;
-    use crate::cmd::provision::row::Ahead;
+
+    fn stage_of(id: &str, kind: StageKind) -> Stage {
+        Stage {
+            id: id.to_owned(),
+            kind,
+            title: format!("the stage {id}"),
+            round: None,
+        }
+    }
 
     fn stage(id: &str, kind: StageKind) -> Event {
         Event::Stage {
-            stage: Box::new(Stage {
-                id: id.to_owned(),
-                kind,
-                title: format!("the stage {id}"),
-                round: None,
-            }),
+            stage: Box::new(stage_of(id, kind)),
+        }
+    }
+
+    fn style(columns: u16) -> Style {
+        Style {
+            width: Some(columns),
+            ..Style::default()
         }
     }
 
@@ -237,15 +249,16 @@ mod tests {
             quiet: true,
             style: Style::default(),
         };
-        let stages = ["purge", "fill-seq-1", "settle-rand"].map(|id| Ahead {
-            id: id.to_owned(),
-            bytes: id.starts_with("fill").then_some(13_000_000_000),
+        let stages = ["purge", "fill-seq-1", "settle-rand"].map(|id| PlannedStage {
+            stage: stage_of(id, StageKind::Fill),
+            write_bytes: id.starts_with("fill").then_some(13_000_000_000),
             least_ms: 60_000,
+            most_ms: None,
         });
         let rows = (0..drives)
             .map(|n| {
                 let about = format!("SAMSUNG MZVL21T0HCLR-00B00 …{n}456");
-                Row::new(format!("nvme{n}n1"), about, stages.to_vec())
+                DriveRow::new(format!("nvme{n}n1"), about, stages.to_vec())
             })
             .collect();
         Dashboard::new(options, format!("{drives} drives"), rows, 0)
@@ -293,16 +306,16 @@ mod tests {
 
     #[test]
     fn every_drive_has_a_line_with_stage_bar_rate_and_time_left() {
-        let lines = busy().lines(2000, 100, 30);
-        assert_eq!(lines[1], "3 run  1 failed  2 s  1m03s left at least");
+        let lines = busy().lines(2000, style(100), 30);
+        assert_eq!(lines[1], "3 run  1 failed  2 s  1m09s left at least");
         assert!(lines[3].starts_with("nvme0n1  SAMSUNG"), "{}", lines[3]);
         assert!(lines[3].contains("2/3 fill-seq-1"), "{}", lines[3]);
         assert!(
-            lines[3].ends_with("1.21 GiB/s      3 s left"),
+            lines[3].ends_with("1.21 GiB/s      9 s left"),
             "{}",
             lines[3]
         );
-        assert!(lines[3].contains("━━··"), "{}", lines[3]);
+        assert!(lines[3].contains("━··"), "{}", lines[3]);
         assert!(lines[5].ends_with("✗ the device is gone"), "{}", lines[5]);
         assert!(lines[6].contains("1/3 purge") && lines[6].ends_with("nvme-format"));
         let happened = lines.last().unwrap();
@@ -316,18 +329,18 @@ mod tests {
     fn lines_keep_to_narrow_windows_and_low_ones_show_what_runs() {
         let board = busy();
         for columns in [60, 72, 80, 100, 140] {
-            for line in board.lines(2000, columns, 30) {
-                assert!(width(&line) <= columns, "{columns}: {line:?}");
+            for line in &board.lines(2000, style(columns), 30)[3..7] {
+                assert!(width(line) <= usize::from(columns), "{columns}: {line:?}");
             }
         }
-        let lines = board.lines(2000, 40, 30);
+        let lines = board.lines(2000, style(40), 30);
         assert!(lines.iter().any(|line| line.contains("nvme0n1  2/3 fill")));
         let mut many = self::board(40);
         for drive in 0..30 {
             let status = RunStatus::Complete;
             many.take(drive, 0, &Event::Ended { status });
         }
-        let lines = many.lines(2000, 80, 20);
+        let lines = many.lines(2000, style(80), 19);
         assert!(lines.len() < 20, "{lines:?}");
         assert!(lines.iter().any(|line| line.starts_with("nvme39n1")));
         assert!(lines.iter().any(|line| line == "… 26 more drives"));

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use fathom_analysis::steady_state::{Metric, Verdict};
+use fathom_analysis::steady_state::{Metric, SteadyVerdict};
 use fathom_campaign::flow::{Ending, Past};
-use fathom_campaign::provision::{self, Came, One, Skipped};
+use fathom_campaign::provision::{self, DriveJob, DriveOutcome, Skipped};
 use fathom_model::ledger::Pattern;
 use fathom_model::{RunStatus, StageEnd, StageKind};
 use serde::Serialize;
 
-use super::ask::Asked;
+use super::ask::ProvisionRequest;
 
 /// All drives of a batch.
 #[derive(Debug, Serialize)]
@@ -22,7 +22,7 @@ pub struct Document {
     /// `seq`, `random` or `mixed`.
     pub workload: String,
     /// `sc` or `snia`.
-    pub method: provision::Method,
+    pub method: provision::SteadyMethod,
     /// The engine that was asked for.
     pub engine: String,
     /// Bytes written by all drives.
@@ -78,7 +78,7 @@ pub struct StageEntry {
 pub struct VerdictEntry {
     pub metric: Metric,
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub verdict: SteadyVerdict,
 }
 
 #[derive(Debug, Serialize)]
@@ -90,7 +90,7 @@ pub struct SkippedEntry {
 impl Document {
     /// From the records of the drives, and from what came of those that were
     /// started now.
-    pub fn of(asked: &Asked, came: &[(usize, Came)]) -> anyhow::Result<Self> {
+    pub fn of(asked: &ProvisionRequest, came: &[(usize, DriveOutcome)]) -> anyhow::Result<Self> {
         let provision = &asked.provision;
         let mut drives = Vec::new();
         for (place, one) in provision.drives.iter().enumerate() {
@@ -130,7 +130,11 @@ fn skipped(skipped: &Skipped) -> SkippedEntry {
     }
 }
 
-fn drive(asked: &Asked, one: &One, came: Option<&Came>) -> anyhow::Result<DriveEntry> {
+fn drive(
+    asked: &ProvisionRequest,
+    one: &DriveJob,
+    came: Option<&DriveOutcome>,
+) -> anyhow::Result<DriveEntry> {
     let device = one.drive.device.as_ref();
     let dir = match came {
         Some(Ok(finish)) => Some(finish.dir.as_path()),
@@ -206,13 +210,14 @@ impl DriveEntry {
     }
 }
 
-fn stage(past: &Past, clock_ms: u64, verdicts: &[(Metric, Verdict)]) -> StageEntry {
+fn stage(past: &Past, clock_ms: u64, verdicts: &[(Metric, SteadyVerdict)]) -> StageEntry {
     let (end, reason) = match &past.end {
         None => (None, None),
         Some(StageEnd::Done) => (Some("done"), None),
         Some(StageEnd::Skipped { reason }) => (Some("skipped"), Some(reason)),
         Some(StageEnd::NotAttained { reason }) => (Some("not_attained"), Some(reason)),
         Some(StageEnd::Failed { reason }) => (Some("failed"), Some(reason)),
+        Some(StageEnd::Interrupted { reason }) => (Some("interrupted"), Some(reason)),
     };
     StageEntry {
         id: past.stage.id.clone(),

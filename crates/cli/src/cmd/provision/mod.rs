@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
-use fathom_campaign::provision::{self, Came, Planned, Provision, Skipped, Told, Workload};
+use fathom_campaign::provision::{
+    self, DriveCost, DriveEvent, DriveOutcome, Provision, Skipped, SteadyFor,
+};
+use fathom_campaign::run::PlannedStage;
 use fathom_device::drives::Transport;
-use fathom_device::purge::Choice;
+use fathom_device::purge::PurgeMethods;
 use fathom_engine::Control;
 use fathom_model::Exit;
 use fathom_record::now_ms;
@@ -25,7 +28,7 @@ mod row;
 mod summary;
 
 use dashboard::Dashboard;
-use row::Row;
+use row::DriveRow;
 
 /// Bring drives into steady state, all at the same time
 #[derive(Debug, clap::Args)]
@@ -49,7 +52,7 @@ pub struct Args {
     devices: Vec<PathBuf>,
     /// All drives of this kind that nobody uses
     #[arg(long, value_enum, value_name = "KIND", conflicts_with = "devices")]
-    all: Option<Kind>,
+    all: Option<Attachment>,
     /// Folder of the campaign whose configuration holds [default: the current
     /// one, if it is one]
     #[arg(short = 'C', value_name = "DIR")]
@@ -57,10 +60,10 @@ pub struct Args {
     /// The load for which the drives are to be steady [default: random, or what
     /// the campaign says]
     #[arg(long, value_enum, value_name = "LOAD")]
-    workload: Option<Load>,
+    workload: Option<LoadArg>,
     /// How they get there [default: sc, or what the campaign says]
     #[arg(long, value_enum)]
-    method: Option<Method>,
+    method: Option<MethodArg>,
     /// How they are purged first (fathom purge --help) [default: auto]
     #[arg(long, value_name = "METHOD", value_parser = purge_method)]
     purge: Option<String>,
@@ -100,12 +103,12 @@ pub struct Args {
 
 /// The name of a way to purge, as it was written.
 fn purge_method(text: &str) -> Result<String, String> {
-    text.parse::<Choice>().map(|_| text.to_owned())
+    text.parse::<PurgeMethods>().map(|_| text.to_owned())
 }
 
 /// How drives are attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Kind {
+enum Attachment {
     /// NVMe namespaces
     Nvme,
     /// SCSI disks: SAS, Fibre Channel, iSCSI, virtual ones
@@ -114,19 +117,19 @@ enum Kind {
     Ata,
 }
 
-impl From<Kind> for Transport {
-    fn from(kind: Kind) -> Self {
+impl From<Attachment> for Transport {
+    fn from(kind: Attachment) -> Self {
         match kind {
-            Kind::Nvme => Self::Nvme,
-            Kind::Scsi => Self::Scsi,
-            Kind::Ata => Self::Ata,
+            Attachment::Nvme => Self::Nvme,
+            Attachment::Scsi => Self::Scsi,
+            Attachment::Ata => Self::Ata,
         }
     }
 }
 
 /// What the drives are to be steady for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Load {
+enum LoadArg {
     /// Sequential writes
     Seq,
     /// Random writes
@@ -135,19 +138,19 @@ enum Load {
     Mixed,
 }
 
-impl From<Load> for Workload {
-    fn from(load: Load) -> Self {
+impl From<LoadArg> for SteadyFor {
+    fn from(load: LoadArg) -> Self {
         match load {
-            Load::Seq => Self::Sequential,
-            Load::Random => Self::Random,
-            Load::Mixed => Self::Mixed,
+            LoadArg::Seq => Self::Sequential,
+            LoadArg::Random => Self::Random,
+            LoadArg::Mixed => Self::Mixed,
         }
     }
 }
 
 /// How a steady state is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Method {
+enum MethodArg {
     /// Santa Clara: fills, then the load until fio's rule holds
     Sc,
     /// SNIA's way, interpreted: fills, then the load until its criterion holds
@@ -189,7 +192,7 @@ fn tell_skipped(skipped: &[Skipped]) {
 
 /// All of the batch are done. That one did not become steady is its result, and
 /// is said again.
-fn nothing_left(global: &Global, asked: &ask::Asked) -> anyhow::Result<Exit> {
+fn nothing_left(global: &Global, asked: &ask::ProvisionRequest) -> anyhow::Result<Exit> {
     let document = document::Document::of(asked, &[])?;
     let unsteady: Vec<&str> = document.unsteady().collect();
     if !global.quiet {
@@ -200,7 +203,7 @@ fn nothing_left(global: &Global, asked: &ask::Asked) -> anyhow::Result<Exit> {
         return Ok(Exit::Success);
     }
     out::note(format_args!(
-        "not steady, and that is the result: {}\n  to do: fathom provision DEV… leads them there anew",
+        "not steady, and that is the result: {}\n  to do: fathom provision DEV… starts over",
         unsteady.join(", ")
     ));
     Ok(Exit::Failed)
@@ -210,9 +213,9 @@ fn nothing_left(global: &Global, asked: &ask::Asked) -> anyhow::Result<Exit> {
 fn observed(
     global: &Global,
     provision: &Provision,
-    plan: &[Planned],
+    plan: &[DriveCost],
     control: &Control,
-) -> Vec<(usize, Came)> {
+) -> Vec<(usize, DriveOutcome)> {
     let live = LiveOptions::new(global.quiet, global.color);
     // By the place among all drives.
     let mut rows = vec![None; provision.drives.len()];
@@ -221,22 +224,22 @@ fn observed(
         rows[planned.place] = Some(shown.len());
         let drive = &provision.drives[planned.place].drive;
         let name = drive.name.clone();
-        shown.push(Row::new(
+        shown.push(DriveRow::new(
             name,
             summary::about(drive),
-            summary::ahead(planned),
+            planned.tasks.iter().map(PlannedStage::of).collect(),
         ));
     }
     let title = summary::title(provision);
     let mut dashboard = Dashboard::new(live, title, shown, now_ms());
-    let mut observer = |told: Option<(usize, Told)>| {
+    let mut observer = |told: Option<(usize, DriveEvent)>| {
         let now_ms = now_ms();
         if let Some((place, told)) = told
             && let Some(row) = rows[place]
         {
             match told {
-                Told::Event(event) => dashboard.take(row, now_ms, &event),
-                Told::Failed(reason) => dashboard.fail(row, now_ms, &reason),
+                DriveEvent::Event(event) => dashboard.take(row, now_ms, &event),
+                DriveEvent::Failed(reason) => dashboard.fail(row, now_ms, &reason),
             }
         }
         dashboard.draw(now_ms);
@@ -249,8 +252,8 @@ fn observed(
 /// The summary or the document, and the exit code: the worst of all drives.
 fn conclude(
     global: &Global,
-    asked: &ask::Asked,
-    came: Vec<(usize, Came)>,
+    asked: &ask::ProvisionRequest,
+    came: Vec<(usize, DriveOutcome)>,
     control: &Control,
 ) -> anyhow::Result<Exit> {
     show(global, &document::Document::of(asked, &came)?)?;
@@ -267,11 +270,11 @@ fn show(global: &Global, document: &document::Document) -> anyhow::Result<()> {
     }
 }
 
-impl From<Method> for provision::Method {
-    fn from(method: Method) -> Self {
+impl From<MethodArg> for provision::SteadyMethod {
+    fn from(method: MethodArg) -> Self {
         match method {
-            Method::Sc => Self::Sc,
-            Method::Snia => Self::Snia,
+            MethodArg::Sc => Self::Sc,
+            MethodArg::Snia => Self::Snia,
         }
     }
 }

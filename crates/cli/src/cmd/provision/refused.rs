@@ -10,10 +10,10 @@ use crate::cmd::ExitError;
 
 /// The refusal as an error.
 pub fn error(provision: &Provision, refused: &Refused) -> ExitError {
-    ExitError {
-        exit: Exit::Refused,
-        message: text(provision, refused, &std::env::args().collect::<Vec<_>>()),
-    }
+    ExitError::new(
+        Exit::Refused,
+        text(provision, refused, &std::env::args().collect::<Vec<_>>()),
+    )
 }
 
 fn text(provision: &Provision, refused: &Refused, command: &[String]) -> String {
@@ -42,7 +42,7 @@ fn text(provision: &Provision, refused: &Refused, command: &[String]) -> String 
                 .to_owned(),
         );
     }
-    lines.push("to do: if that is what is wanted:".to_owned());
+    lines.push("to do: if this is what you want:".to_owned());
     lines.push(format!("  {}", confirmed(refused, command)));
     lines.join("\n")
 }

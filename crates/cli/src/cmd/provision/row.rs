@@ -1,7 +1,8 @@
 //! One drive on the dashboard: where its flow stands, from its events.
 
 use fathom_analysis::rate::Rates;
-use fathom_model::{Direction, Event, RunStatus, Stage, StageEnd, StageKind, units};
+use fathom_campaign::run::{PlannedStage, Stages, Standing};
+use fathom_model::{Direction, Event, RunStatus, StageEnd, units};
 use fathom_report::style::{Style, Tone, cut, width};
 
 use crate::live::{bar_of, clock};
@@ -22,51 +23,28 @@ const ABOUT_MAX: usize = 28;
 
 /// A drive as the dashboard shows it.
 #[derive(Debug)]
-pub struct Row {
+pub struct DriveRow {
     /// Its kernel name.
     pub name: String,
     /// Model and serial number.
     about: String,
-    /// Its stages, in order, as if all went well.
-    stages: Vec<Ahead>,
-    /// Bytes per second of the last interval that a fill went on.
-    fill_rate: Option<f64>,
-    stage: Option<Current>,
+    /// Its stages, planned as if all went well.
+    stages: Stages,
+    /// What is done before the jobs run, or without any.
+    preparing: Option<String>,
     rates: Rates,
     adding: Rates,
-    /// Time of its run in ms.
-    t_ms: u64,
-    state: State,
+    state: DriveState,
     /// What came of its last stage or of all, in a line.
-    last: Option<Told>,
-}
-
-/// A stage that may come, and what it takes.
-#[derive(Debug, Clone, Default)]
-pub struct Ahead {
-    pub id: String,
-    /// Bytes that a fill writes.
-    pub bytes: Option<u64>,
-    /// The least time of everything else, in ms.
-    pub least_ms: u64,
+    last: Option<Notice>,
 }
 
 /// A line about something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct Notice {
     pub tone: Tone,
     pub mark: &'static str,
     pub text: String,
-}
-
-#[derive(Debug)]
-struct Current {
-    stage: Stage,
-    /// Time of the run when it began, in ms.
-    began_ms: u64,
-    remaining_ms: Option<u64>,
-    /// What is done before the jobs run, or without any.
-    doing: Option<String>,
 }
 
 /// The mark of a load that did not become steady.
@@ -74,13 +52,13 @@ const UNSTEADY: &str = "!";
 
 /// Where a drive is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum DriveState {
     Waiting,
     Running,
     Ended(RunStatus),
 }
 
-impl Told {
+impl Notice {
     fn new(tone: Tone, mark: &'static str, text: impl Into<String>) -> Self {
         let text = text.into();
         // What to do stands in the lines below the first.
@@ -94,88 +72,82 @@ impl Told {
 }
 
 /// How a stage ended, in a line.
-pub fn told_end(end: &StageEnd) -> Told {
+pub fn told_end(end: &StageEnd) -> Notice {
     match end {
-        StageEnd::Done => Told::new(Tone::Good, "✓", "done"),
+        StageEnd::Done => Notice::new(Tone::Good, "✓", "done"),
         StageEnd::Skipped { reason } => {
-            Told::new(Tone::Doubtful, "–", format!("skipped: {reason}"))
+            Notice::new(Tone::Doubtful, "–", format!("skipped: {reason}"))
+        }
+        StageEnd::Interrupted { reason } => {
+            Notice::new(Tone::Doubtful, "–", format!("stopped: {reason}"))
         }
         StageEnd::NotAttained { reason } => {
-            Told::new(Tone::Doubtful, UNSTEADY, format!("not steady: {reason}"))
+            Notice::new(Tone::Doubtful, UNSTEADY, format!("not steady: {reason}"))
         }
-        StageEnd::Failed { reason } => Told::new(Tone::Bad, "✗", reason.clone()),
+        StageEnd::Failed { reason } => Notice::new(Tone::Bad, "✗", reason.clone()),
     }
 }
 
-impl Row {
+impl DriveRow {
     /// A drive that has not begun.
-    pub fn new(name: String, about: String, stages: Vec<Ahead>) -> Self {
+    pub fn new(name: String, about: String, stages: Vec<PlannedStage>) -> Self {
         Self {
             name,
             about,
-            stages,
-            fill_rate: None,
-            stage: None,
+            stages: Stages::new(stages),
+            preparing: None,
             rates: Rates::new(),
             adding: Rates::new(),
-            t_ms: 0,
-            state: State::Waiting,
+            state: DriveState::Waiting,
             last: None,
         }
     }
 
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> DriveState {
         self.state
     }
 
-    /// Takes the drive's next event; gives what is worth a line.
-    pub fn take(&mut self, event: &Event) -> Option<Told> {
-        if !matches!(self.state, State::Ended(_)) {
-            self.state = State::Running;
+    /// Takes the drive's next event, which happened at `at_ms` since 1970 UTC; gives what
+    /// is worth a line.
+    pub fn take(&mut self, at_ms: u64, event: &Event) -> Option<Notice> {
+        self.stages.take(at_ms, event);
+        if !matches!(self.state, DriveState::Ended(_)) {
+            self.state = DriveState::Running;
         }
         match event {
-            Event::Stage { stage } => self.begin(stage),
+            Event::Stage { .. } => {
+                self.rates.clear();
+                self.adding.clear();
+                self.preparing = None;
+            }
             Event::StageEnded { id, end } => {
                 let mut told = told_end(end);
                 told.text = format!("{id}  {}", told.text);
                 self.rates.clear();
-                self.stage = None;
                 return self.tell(told);
             }
-            Event::Preparing { what } => {
-                if let Some(current) = &mut self.stage {
-                    current.doing = Some(what.clone());
-                }
-            }
+            Event::Preparing { what } => self.preparing = Some(what.clone()),
             Event::Sample(sample) => self.adding.entry(sample.dir).or_default().add(sample),
-            Event::Interval { t_ms, remaining_ms } => {
-                self.t_ms = *t_ms;
+            Event::Interval { .. } => {
                 self.rates = std::mem::take(&mut self.adding);
-                let bandwidth = self.bandwidth();
-                if let Some(current) = &mut self.stage {
-                    if current.stage.kind == StageKind::Fill && bandwidth > 0.0 {
-                        self.fill_rate = Some(bandwidth);
-                    }
-                    current.remaining_ms = *remaining_ms;
-                    current.doing = None;
-                }
+                self.preparing = None;
             }
             Event::Resumed { gap_ms, .. } => {
                 let text = format!("goes on after {}", clock(*gap_ms));
-                return self.tell(Told::new(Tone::Strong, "↻", text));
+                return self.tell(Notice::new(Tone::Strong, "↻", text));
             }
             // One in a stage is what the stage ends with.
-            Event::Failure(failure) if self.stage.is_none() => {
-                return self.tell(Told::new(Tone::Bad, "✗", failure.message.clone()));
+            Event::Failure(failure) if !self.stages.is_open() => {
+                return self.tell(Notice::new(Tone::Bad, "✗", failure.message.clone()));
             }
-            Event::Note { text } => return Some(Told::new(Tone::Faint, "-", text.clone())),
+            Event::Note { text } => return Some(Notice::new(Tone::Faint, "-", text.clone())),
             Event::Ended { status } => return self.end(*status),
             _ => {}
         }
         None
     }
 
-    fn tell(&mut self, told: Told) -> Option<Told> {
+    fn tell(&mut self, told: Notice) -> Option<Notice> {
         if self.last.as_ref() == Some(&told) {
             return None;
         }
@@ -183,48 +155,40 @@ impl Row {
         Some(told)
     }
 
-    fn begin(&mut self, stage: &Stage) {
-        self.rates.clear();
-        self.adding.clear();
-        self.stage = Some(Current {
-            stage: stage.clone(),
-            began_ms: self.t_ms,
-            remaining_ms: None,
-            doing: None,
-        });
-    }
-
     /// The drive's run is over: what came of it stays in its line.
-    pub fn end(&mut self, status: RunStatus) -> Option<Told> {
-        if self.state == State::Ended(status) {
+    pub fn end(&mut self, status: RunStatus) -> Option<Notice> {
+        if self.state == DriveState::Ended(status) {
             return None;
         }
-        self.state = State::Ended(status);
+        self.state = DriveState::Ended(status);
         self.rates.clear();
         match status {
             RunStatus::Complete => {
                 // That it is not steady is the last thing that was told.
                 let told = match self.last.as_ref().map(|last| last.mark) {
-                    Some(UNSTEADY) => Told::new(Tone::Doubtful, UNSTEADY, "not steady"),
-                    _ => Told::new(Tone::Good, "✓", "provisioned"),
+                    Some(UNSTEADY) => Notice::new(Tone::Doubtful, UNSTEADY, "not steady"),
+                    _ => Notice::new(Tone::Good, "✓", "provisioned"),
                 };
                 self.tell(told)
             }
-            RunStatus::Interrupted => {
-                self.tell(Told::new(Tone::Doubtful, "…", "stopped; --resume goes on"))
-            }
+            RunStatus::Interrupted => self.tell(Notice::new(
+                Tone::Doubtful,
+                "…",
+                "stopped; --resume continues",
+            )),
             RunStatus::Failed | RunStatus::Running => None,
         }
     }
 
     /// It failed without saying so in its events.
-    pub fn fail(&mut self, reason: &str) -> Option<Told> {
-        self.state = State::Ended(RunStatus::Failed);
-        self.tell(Told::new(Tone::Bad, "✗", reason))
+    pub fn fail(&mut self, reason: &str) -> Option<Notice> {
+        self.state = DriveState::Ended(RunStatus::Failed);
+        self.tell(Notice::new(Tone::Bad, "✗", reason))
     }
 
-    /// Its line in `columns`; names take `name` columns, models `about`.
-    pub fn line(&self, style: Style, columns: usize, name: usize, about: usize) -> String {
+    /// Its line; names take `name` columns, models `about`.
+    pub fn line(&self, now_ms: u64, style: Style, name: usize, about: usize) -> String {
+        let columns = style.width.map_or(usize::MAX, usize::from);
         let mut line = style.paint(Tone::Strong, &padded(&self.name, name));
         let mut room = columns.saturating_sub(name + BETWEEN);
         // What is fixed, and a bar of the least length.
@@ -236,33 +200,33 @@ impl Row {
             line += &format!("  {}", style.paint(Tone::Faint, &text));
             room = room.saturating_sub(about + BETWEEN);
         }
-        format!("{line}  {}", self.rest(style, room))
+        format!("{line}  {}", self.rest(now_ms, style, room))
     }
 
-    fn rest(&self, style: Style, room: usize) -> String {
-        let told = |told: &Told| {
+    fn rest(&self, now_ms: u64, style: Style, room: usize) -> String {
+        let told = |told: &Notice| {
             let text = cut(&told.text, room.saturating_sub(2));
             format!("{} {text}", style.paint(told.tone, told.mark))
         };
-        match (self.state, &self.last, &self.stage) {
-            (State::Ended(_), Some(last), _) => told(last),
-            (State::Ended(status), None, _) => cut(&status.to_string(), room),
-            (State::Running, _, Some(current)) => self.running(current, style, room),
-            (State::Running | State::Waiting, _, _) => style.paint(Tone::Faint, "begins"),
+        match (self.state, &self.last, self.stages.standing(now_ms)) {
+            (DriveState::Ended(_), Some(last), _) => told(last),
+            (DriveState::Ended(status), None, _) => cut(&status.to_string(), room),
+            (DriveState::Running, _, Some(now)) => self.running(&now, style, room),
+            (DriveState::Running | DriveState::Waiting, _, _) => style.paint(Tone::Faint, "begins"),
         }
     }
 
-    fn running(&self, current: &Current, style: Style, room: usize) -> String {
+    fn running(&self, now: &Standing, style: Style, room: usize) -> String {
         let place = STAGE.min(room);
-        let stage = padded(&cut(&self.place(current), place), place);
+        let stage = format!("{}/{} {}", now.place, now.of, now.stage.id);
+        let stage = padded(&cut(&stage, place), place);
         let mut left = room.saturating_sub(STAGE);
-        if let Some(doing) = &current.doing {
-            return stage + "  " + &cut(doing, left.saturating_sub(BETWEEN));
+        if let Some(what) = &self.preparing {
+            return stage + "  " + &cut(what, left.saturating_sub(BETWEEN));
         }
-        let ran_ms = self.t_ms.saturating_sub(current.began_ms);
-        let time = match current.remaining_ms {
+        let time = match now.left_ms {
             Some(ms) => format!("{} left", clock(ms)),
-            None => clock(ran_ms),
+            None => clock(now.ran_ms),
         };
         // The figures first: the bar takes what they leave.
         let mut figures = Vec::new();
@@ -273,57 +237,33 @@ impl Row {
             }
         }
         let mut parts = vec![stage];
-        if let Some(remaining_ms) = current.remaining_ms
+        if let Some((done, rest)) = now.share()
             && left >= BAR_MIN + BETWEEN
         {
             let columns = (left - BETWEEN).min(BAR_MAX);
-            parts.push(bar_of(style, columns, ran_ms, remaining_ms));
+            parts.push(bar_of(style, columns, done, rest));
         }
         parts.extend(figures);
         parts.join("  ")
     }
 
-    /// `2/5 fill-seq-2`.
-    fn place(&self, current: &Current) -> String {
-        let id = &current.stage.id;
-        match self.place_of(id) {
-            Some(place) => format!("{}/{} {id}", place + 1, self.stages.len()),
-            None => id.clone(),
-        }
-    }
-
-    fn place_of(&self, id: &str) -> Option<usize> {
-        self.stages.iter().position(|stage| stage.id == id)
-    }
-
-    /// What fills a drive is told by its bandwidth.
+    /// What fills a drive is told by its bandwidth, that of both directions.
     fn rate(&self) -> String {
-        match self.rates.is_empty() {
-            true => String::new(),
-            false => units::bytes_per_second(self.bandwidth()),
+        if self.rates.is_empty() {
+            return String::new();
         }
-    }
-
-    /// Bytes per second of both directions.
-    fn bandwidth(&self) -> f64 {
-        let moves = |dir: &Direction| *dir != Direction::Trim;
-        let rates = self.rates.iter().filter(|(dir, _)| moves(dir));
-        rates.map(|(_, rate)| rate.bw_bytes).sum()
+        let moved = self
+            .rates
+            .iter()
+            .filter(|(dir, _)| **dir != Direction::Trim);
+        units::bytes_per_second(moved.map(|(_, rate)| rate.bw_bytes).sum())
     }
 
     /// The least time in ms after which the drive is done, if what fills it stays
     /// as fast; `None`: that is not known yet, or it is over.
-    pub fn left_ms(&self) -> Option<u64> {
-        let current = self.stage.as_ref()?;
-        let place = self.place_of(&current.stage.id)?;
-        let mut left_ms = current.remaining_ms?;
-        for ahead in &self.stages[place + 1..] {
-            left_ms += ahead.least_ms;
-            if let Some(bytes) = ahead.bytes {
-                left_ms += (bytes as f64 / self.fill_rate? * 1000.0) as u64;
-            }
-        }
-        Some(left_ms)
+    pub fn left_ms(&self, now_ms: u64) -> Option<u64> {
+        let is_running = self.stages.is_open();
+        is_running.then(|| self.stages.left_ms(now_ms)).flatten()
     }
 
     /// Columns that its name takes.

@@ -1,17 +1,16 @@
 //! What a person is told of many drives: before they start, and at the end.
 
-use std::time::Duration;
-
 use fathom_campaign::budget::Cost;
-use fathom_campaign::flow::{Ending, Task, Work};
-use fathom_campaign::provision::{Came, Drive, Method, One, Planned, Provision};
+use fathom_campaign::flow::{Ending, Work};
+use fathom_campaign::provision::{
+    DriveCost, DriveJob, DriveOutcome, Provision, ProvisionDrive, SteadyMethod,
+};
 use fathom_model::ledger::Pattern;
 use fathom_model::{Exit, RunStatus, units};
-use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::{Style, Tone};
 
 use super::document::{Document, DriveEntry};
-use super::row::Ahead;
 use crate::cmd::campaign::tell_notes;
 use crate::cmd::run::summary::SIMULATION;
 use crate::live::clock;
@@ -21,7 +20,7 @@ use crate::out;
 const SERIAL_END: usize = 6;
 
 /// Model and the end of the serial number, or what stands behind it.
-pub fn about(drive: &Drive) -> String {
+pub fn about(drive: &ProvisionDrive) -> String {
     let Some(device) = &drive.device else {
         return String::new();
     };
@@ -63,32 +62,15 @@ pub fn title(provision: &Provision) -> String {
     title
 }
 
-fn method(method: Method) -> &'static str {
+fn method(method: SteadyMethod) -> &'static str {
     match method {
-        Method::Sc => "Santa Clara",
-        Method::Snia => "SNIA's way (interpretation)",
+        SteadyMethod::Sc => "Santa Clara",
+        SteadyMethod::Snia => "SNIA's way (interpretation)",
     }
 }
 
-/// The stages of a drive, as if all went well.
-pub fn ahead(planned: &Planned) -> Vec<Ahead> {
-    let ahead = |task: &Task| Ahead {
-        id: task.stage.id.clone(),
-        bytes: match &task.work {
-            Work::Fill(fill) => fill.bytes,
-            _ => None,
-        },
-        least_ms: millis(task.work.least_time()),
-    };
-    planned.tasks.iter().map(ahead).collect()
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// The load of a drive in a word.
-pub fn load(one: &One) -> &'static str {
+pub fn load(one: &DriveJob) -> &'static str {
     match one.load {
         Pattern::Sequential => "sequential",
         Pattern::Random | Pattern::Mixed => "random",
@@ -96,10 +78,10 @@ pub fn load(one: &One) -> &'static str {
 }
 
 /// What it takes, before it starts: a line for each drive, and all together.
-pub fn tell_plan(provision: &Provision, plan: &[Planned]) {
+pub fn tell_plan(provision: &Provision, plan: &[DriveCost]) {
     let style = Style {
         color: false,
-        width: out::progress_columns(),
+        width: out::progress_size().map(|(columns, _)| columns),
     };
     let mut grid = Grid::new([
         words("drive", 0),
@@ -114,12 +96,12 @@ pub fn tell_plan(provision: &Provision, plan: &[Planned]) {
         let one = &provision.drives[planned.place];
         let [time, bytes] = costs(&planned.cost);
         grid.line([
-            Cell::from(one.drive.name.clone()),
-            Cell::from(load(one)),
-            Cell::from(planned.tasks.len().to_string()),
-            Cell::from(time),
-            Cell::from(bytes),
-            Cell::from(share(planned)),
+            GridCell::from(one.drive.name.clone()),
+            GridCell::from(load(one)),
+            GridCell::from(planned.tasks.len().to_string()),
+            GridCell::from(time),
+            GridCell::from(bytes),
+            GridCell::from(share(planned)),
         ]);
         // Drives work side by side: the longest time counts, and all bytes.
         all.duration = all.duration.max(planned.cost.duration);
@@ -137,7 +119,7 @@ pub fn tell_plan(provision: &Provision, plan: &[Planned]) {
             bytes,
             String::new(),
         ];
-        grid.line(cells.map(Cell::from));
+        grid.line(cells.map(GridCell::from));
     }
     out::note(grid.render(style).trim_end());
     for planned in plan {
@@ -153,7 +135,7 @@ pub fn tell_plan(provision: &Provision, plan: &[Planned]) {
 }
 
 /// What of its rated endurance a drive loses.
-fn share(planned: &Planned) -> String {
+fn share(planned: &DriveCost) -> String {
     let cost = &planned.cost;
     match planned.endurance.share(cost.write_bytes) {
         None => "unknown".to_owned(),
@@ -165,7 +147,7 @@ fn share(planned: &Planned) -> String {
 /// Time and bytes, each with a mark where it may be more.
 fn costs(cost: &Cost) -> [String; 2] {
     let more = |unknown: usize| if unknown > 0 { "> " } else { "" };
-    let time = units::duration(millis(cost.duration));
+    let time = units::duration(cost.duration.as_millis() as u64);
     let bytes = units::bytes(cost.write_bytes as f64);
     [
         format!("{}{time}", more(cost.endless)),
@@ -174,8 +156,8 @@ fn costs(cost: &Cost) -> [String; 2] {
 }
 
 /// The exit code: that of the drive that fared worst; the codes grow with it.
-pub fn worst(came: &[(usize, Came)], stopped: bool) -> Exit {
-    let of = |came: &Came| match came {
+pub fn worst(came: &[(usize, DriveOutcome)], stopped: bool) -> Exit {
+    let of = |came: &DriveOutcome| match came {
         Err(error) => error.exit(),
         Ok(finish) => match (finish.status, &finish.ending) {
             (RunStatus::Complete, Some(Ending::NotAttained(_))) => Exit::Failed,
@@ -203,12 +185,12 @@ pub fn text(document: &Document, style: Style) -> String {
     for drive in &document.drives {
         let (tone, text) = came_to(drive);
         grid.line([
-            Cell::from(drive.name.clone()),
-            Cell::from(drive.workload.to_string()),
-            Cell::new(tone, text),
-            Cell::from(units::bytes(drive.written_bytes as f64)),
-            Cell::from(clock(drive.took_ms)),
-            Cell::from(drive.run.clone().unwrap_or_default()),
+            GridCell::from(drive.name.clone()),
+            GridCell::from(drive.workload.to_string()),
+            GridCell::new(tone, text),
+            GridCell::from(units::bytes(drive.written_bytes as f64)),
+            GridCell::from(clock(drive.took_ms)),
+            GridCell::from(drive.run.clone().unwrap_or_default()),
         ]);
     }
     let mut text = grid.render(style);
@@ -225,7 +207,7 @@ pub fn text(document: &Document, style: Style) -> String {
         .iter()
         .filter(|drive| drive.status != RunStatus::Complete);
     if left.count() > 0 {
-        text += "\nnext  fathom provision --resume goes on with what is not done\n";
+        text += "\nnext  fathom provision --resume continues with what is left\n";
     }
     text
 }

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use fathom_device::Sys;
-use fathom_device::command::Live;
+use fathom_device::command::KernelDevices;
 use fathom_device::purge::{Capabilities, Namespace, Offer, Purge, Want};
 use fathom_model::{Exit, Promise, units};
-use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::{Style, Tone};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use crate::out;
 
 /// Shows the ways to purge a device.
 pub fn show(global: &Global, sys: &Sys, want: &Want, device: &Path) -> anyhow::Result<Exit> {
-    let can = Capabilities::find(sys, &Live, device).map_err(failed)?;
+    let can = Capabilities::find(sys, &KernelDevices, device).map_err(failed)?;
     let offers = can.offers(want);
     if global.json {
         let methods: Vec<Value> = offers.iter().map(offer).collect();
@@ -100,10 +100,10 @@ fn text(can: &Capabilities, offers: &[Offer], style: Style) -> String {
             about.push_str(", and with it the data of other namespaces");
         }
         grid.line([
-            Cell::new(Tone::Strong, offer.method.to_string()),
-            Cell::new(Tone::Plain, promise(offer.promise)),
-            Cell::new(Tone::Plain, estimate),
-            Cell::new(Tone::Plain, about),
+            GridCell::new(Tone::Strong, offer.method.to_string()),
+            GridCell::new(Tone::Plain, promise(offer.promise)),
+            GridCell::new(Tone::Plain, estimate),
+            GridCell::new(Tone::Plain, about),
         ]);
     }
     text.push_str(&grid.render(style));

@@ -1,36 +1,51 @@
 //! `fathom purge`: takes all data away from a device, and looks whether they are gone.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
+use clap::Parser as _;
+use fathom_campaign::flow::acts::Purging;
+use fathom_campaign::flow::{
+    Act, ActionContext, ActionResult, Checked, Finish, Flow, KeptPlan, OneStage, RunOptions, Task,
+    Work,
+};
 use fathom_campaign::ledger::Ledgers;
-use fathom_campaign::purge::{self as campaign, Run};
-use fathom_device::command::Live;
-use fathom_device::purge::{Choice, Format, Method, Progress, Purge, PurgeError, Want};
+use fathom_device::Sys;
+use fathom_device::command::KernelDevices;
+use fathom_device::purge::{
+    FormatNvm, Purge, PurgeError, PurgeMethod, PurgeMethods, PurgeProgress, Want,
+};
 use fathom_device::safety::Confirmations;
-use fathom_device::{Hold, Sys};
+use fathom_engine::native::Native;
+use fathom_engine::select::EngineHandle;
+use fathom_model::environment::BlockDevice;
 use fathom_model::purge::{PURGE_SCHEMA, PassedOver, PurgeDocument};
 use fathom_model::{
-    Event, Exit, Failure, FailureKind, Issued, Purged, RunStatus, Stage, StageEnd, StageKind,
+    Event, Exit, Failure, FailureKind, Issued, LedgerEvent, Purged, RunStatus, Stage,
 };
-use fathom_record::{Header, Writer};
+use fathom_record::Header;
 use serde_json::json;
 
+use super::hosts::usage;
 use super::job::duration;
-use super::{ExitError, Global};
+use super::options::why_not;
+use super::run::{Flags, failed as run_failed};
+use super::{Cli, Command, ExitError, Global, header_facts};
 use crate::{out, signals};
 
 mod list;
 mod screen;
 
 /// The command in records and ledgers.
-const COMMAND: &str = "purge";
+pub const COMMAND: &str = "purge";
 /// The document in a purge's record.
 const DOCUMENT: &str = "purge.json";
 
-/// Take all data away from a device, and look whether they are gone
+/// Erase a device and verify that nothing is left
 ///
 /// Known content is written all over the device first and looked for afterwards: neither exit codes
 /// nor the device's own answers are believed. What a method promises and what it was proven on is
@@ -54,7 +69,7 @@ pub struct Args {
     device: PathBuf,
     /// How
     #[arg(long, value_name = "NAME", default_value = "auto")]
-    method: Choice,
+    method: PurgeMethods,
     /// Why, for the log and the ledger
     #[arg(long, value_name = "TEXT", default_value = "asked for by hand")]
     reason: String,
@@ -123,7 +138,7 @@ impl Args {
         let format = &self.format;
         Want {
             choice: self.method.clone(),
-            format: Format {
+            format: FormatNvm {
                 nsid: format.nsid,
                 lbaf: format.lbaf,
                 ms: format.ms,
@@ -137,68 +152,212 @@ impl Args {
             samples: self.samples,
         }
     }
-
-    /// Whether settings of a format were given that another way would not heed.
-    fn format_is_meant(&self) -> bool {
-        let Format {
-            nsid,
-            lbaf,
-            ms,
-            pi,
-            pil,
-            ses,
-            timeout,
-            reset,
-        } = self.want().format;
-        [lbaf, ms, pi, pil, ses].iter().any(Option::is_some)
-            || nsid.is_some()
-            || timeout.is_some()
-            || reset
-    }
 }
 
 /// Runs the command.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let sys = Sys::live();
-    let want = args.want();
     if args.list {
-        return list::show(global, &sys, &want, &args.device);
+        return list::show(global, &Sys::live(), &args.want(), &args.device);
     }
-    let purge = Purge::new(&sys, &Live, &want, &args.device).map_err(failed)?;
-    if args.format_is_meant() && purge.method != Method::NvmeFormat {
-        return Err(ExitError {
-            exit: Exit::Usage,
-            message: format!(
-                "settings of nvme-format were given, and {} would be purged by {}; nothing was done{}\n  to do: leave them out, or add --method nvme-format",
-                args.device.display(),
-                purge.method,
-                passed_over(&purge),
-            ),
+    args.run(global, None)
+}
+
+/// Does anew what was stopped or killed in this record; a purge that has ended is shown.
+pub fn resume(
+    global: &Global,
+    flags: &Flags,
+    dir: PathBuf,
+    header: &Header,
+) -> anyhow::Result<Exit> {
+    if let Some(document) = of_record(&dir)
+        && document.status != RunStatus::Interrupted
+    {
+        out::note(format_args!("Nothing is left to do in {}.", dir.display()));
+        return show(global, &document, Exit::Failed);
+    }
+    let words = header.facts.get("command").cloned().unwrap_or_default();
+    let words: Vec<String> = serde_json::from_value(words).unwrap_or_default();
+    let asked = Cli::try_parse_from(words).map(|cli| cli.command);
+    let Ok(Command::Purge(mut args)) = asked else {
+        let dir = dir.display();
+        return Err(refused(format!(
+            "{dir}: the record does not say how it was to purge\n  to do: purge the device by fathom purge"
+        )));
+    };
+    let mut told = RunOptions::default();
+    flags.over(&mut told);
+    let given = [
+        (flags.hosts().is_given(), "hosts"),
+        (told.max_time.is_some(), "max-time"),
+        (told.max_written.is_some(), "max-written"),
+        (!told.engine.is_empty(), "engine"),
+        (told.sim.is_some(), "sim"),
+    ];
+    if let Some((_, option)) = given.iter().find(|(is_given, _)| *is_given) {
+        let why = why_not(COMMAND, option).unwrap_or_default();
+        return Err(usage(format!("a purge takes no --{option}: {why}")));
+    }
+    args.destroy = told.destroy;
+    args.dry_run = flags.dry_run;
+    args.run(global, Some((dir, header)))
+}
+
+fn refused(message: String) -> anyhow::Error {
+    ExitError::new(Exit::Refused, message).into()
+}
+
+impl Args {
+    /// Purges the device, into a new record or the one to go on with.
+    fn run(&self, global: &Global, past: Option<(PathBuf, &Header)>) -> anyhow::Result<Exit> {
+        let want = self.want();
+        let purge =
+            Purge::new(&Sys::live(), &KernelDevices, &want, &self.device).map_err(failed)?;
+        self.check_format(&purge)?;
+        if let Some((dir, header)) = &past {
+            must_be_same(&purge, dir, header)?;
         }
-        .into());
-    }
-    let confirmed = Confirmations(args.destroy.clone());
-    let refused = purge
-        .check(&confirmed)
-        .map_err(|refusal| failed(refusal.into()));
-    if args.dry_run {
-        list::steps(global, &purge)?;
-        return refused.map(|()| Exit::Success);
-    }
-    refused?;
-    let _hold = Hold::of([args.device.as_path()]).map_err(|refusal| failed(refusal.into()))?;
-    let control = signals::control()?;
-    let (dir, document, exit) = recorded(global, args, &purge, &confirmed, &control)?;
-    if global.json {
-        out::json(&document)?;
-    } else {
-        out::text(fathom_report::purge::text(
+        let against = purge.check(&Confirmations(self.destroy.clone()));
+        let against = against.map_err(|refusal| failed(refusal.into()));
+        if self.dry_run {
+            list::steps(global, &purge)?;
+            return against.map(|()| Exit::Success);
+        }
+        against?;
+        let act = Rc::new(ShownPurge {
+            purging: Purging::new(&self.device, want, &self.destroy, &self.reason),
+            purge,
+            screen: RefCell::new(screen::Screen::new(global)),
+            commands: RefCell::default(),
+            done: RefCell::default(),
+        });
+        let finish = self.execute(global, &act, past.map(|(dir, _)| dir))?;
+        let Some(done) = act.done.take() else {
+            // It was stopped before it began.
+            return Ok(Exit::Interrupted);
+        };
+        let document = document(self, &act.purge, act.commands.take(), &done);
+        write(&finish.dir, &document)?;
+        let exit = show(
+            global,
             &document,
-            out::style(global.color),
-        ));
-        out::note(format_args!("Recorded in {}", dir.display()));
+            done.map_or_else(|it| it.exit(), |_| Exit::Success),
+        );
+        if !global.json {
+            out::note(format_args!("Recorded in {}", finish.dir.display()));
+        }
+        exit
     }
-    Ok(exit)
+
+    /// Settings of a format are for nothing where another way is taken.
+    fn check_format(&self, purge: &Purge) -> anyhow::Result<()> {
+        let is_given = self.want().format != FormatNvm::default();
+        if !is_given || purge.method == PurgeMethod::NvmeFormat {
+            return Ok(());
+        }
+        Err(usage(format!(
+            "settings of nvme-format were given, and {} would be purged by {}; nothing was done{}\n  to do: leave them out, or add --method nvme-format",
+            self.device.display(),
+            purge.method,
+            passed_over(purge),
+        )))
+    }
+
+    fn execute(
+        &self,
+        global: &Global,
+        act: &Rc<ShownPurge>,
+        record: Option<PathBuf>,
+    ) -> anyhow::Result<Finish> {
+        let purge = &act.purge;
+        let script = OneStage(Task {
+            stage: Stage {
+                title: format!("purge of {} by {}", self.device.display(), purge.method),
+                ..Purging::stage()
+            },
+            work: Work::Act(act.clone()),
+        });
+        let mut facts = header_facts();
+        facts.insert("method".into(), json!(purge.method.to_string()));
+        facts.insert("reason".into(), json!(self.reason));
+        let flow = Flow {
+            script: &script,
+            command: COMMAND,
+            name: &format!("purge {}", purge.capabilities.device.name),
+            // What a purge writes is in its document: nobody else counts it.
+            device: None,
+            work_dir: PathBuf::from("/"),
+            options: RunOptions::default(),
+            engine_needs: Vec::new(),
+            interval: Duration::from_secs(1),
+            runs_dir: global.runs.clone(),
+            record,
+            ledgers: Ledgers::of_user(),
+            facts,
+            // The command line says it all.
+            kept: KeptPlan::Nothing,
+        };
+        let ready = flow.checked(Checked {
+            // It is asked for nothing.
+            selected: EngineHandle::Native(Native::in_own_process()),
+            is_here: true,
+            environment: fathom_device::environment(std::slice::from_ref(&self.device)),
+            written: vec![self.device.clone()],
+            notes: Vec::new(),
+            layouts: Vec::new(),
+            refusal: None,
+        });
+        let control = signals::control()?;
+        let finish = ready.map_err(run_failed)?;
+        let finish = finish.run(&control, &mut |_| {}, &mut |_| {});
+        act.screen.borrow_mut().finish();
+        Ok(finish.map_err(run_failed)?)
+    }
+}
+
+/// A purge before somebody's eyes.
+#[derive(Debug)]
+struct ShownPurge {
+    purging: Purging,
+    purge: Purge,
+    screen: RefCell<screen::Screen>,
+    commands: RefCell<Vec<Issued>>,
+    /// What came of it.
+    done: RefCell<Option<Result<Purged, PurgeError>>>,
+}
+
+impl Act for ShownPurge {
+    fn commands(&self) -> Vec<String> {
+        self.purging.commands()
+    }
+
+    fn run(&self, doing: &mut ActionContext<'_>) -> ActionResult {
+        let purging = Purging {
+            logs: Some(doing.record.to_owned()),
+            ..self.purging.clone()
+        };
+        let (acted, done) = purging.give(doing, &self.purge, &mut |progress| {
+            self.screen.borrow_mut().show(progress);
+            if let PurgeProgress::End { issued } = progress {
+                self.commands.borrow_mut().push((*issued).clone());
+            }
+        });
+        match (&done, &acted) {
+            (Ok(purged), _) => {
+                let bytes = purged.bytes_written;
+                let notes = doing.book.append(LedgerEvent::Written { bytes });
+                let mut tell = |text| (doing.tell)(Event::Note { text });
+                notes.into_iter().for_each(&mut tell);
+            }
+            (Err(error), ActionResult::Ended { .. }) => {
+                let failure = Failure::new(FailureKind::Other, error.to_string());
+                let path = self.purging.dut.display().to_string();
+                (doing.tell)(Event::Failure(failure.about(path)));
+            }
+            (Err(_), ActionResult::Interrupted { .. }) => {}
+        }
+        self.done.replace(Some(done));
+        acted
+    }
 }
 
 /// Ways that came before, each in a line.
@@ -210,140 +369,52 @@ fn passed_over(purge: &Purge) -> String {
 }
 
 fn failed(error: PurgeError) -> anyhow::Error {
-    ExitError {
-        exit: error.exit(),
-        message: error.to_string(),
-    }
-    .into()
+    ExitError::new(error.exit(), error).into()
 }
 
-fn record_error(error: impl std::fmt::Display) -> anyhow::Error {
-    ExitError {
-        exit: Exit::Record,
-        message: error.to_string(),
-    }
-    .into()
-}
-
-/// Does it, with a record and a line in the device's ledger.
-fn recorded(
-    global: &Global,
-    args: &Args,
-    purge: &Purge,
-    confirmed: &Confirmations,
-    control: &fathom_engine::Control,
-) -> anyhow::Result<(PathBuf, PurgeDocument, Exit)> {
-    let mut writer = begin(global, args, purge)?;
-    let dir = writer.dir().to_owned();
-    let ledgers = Ledgers::of_user();
-    let touched = purge
-        .touches
-        .iter()
-        .filter_map(|other| other.path.as_deref());
-    let devices: Vec<&Path> = touched.chain([args.device.as_path()]).collect();
-    let notes = ledgers.begin(devices.iter().copied(), COMMAND, Some(&dir));
-    notes.iter().for_each(out::note);
-    let mut screen = screen::Screen::new(global);
-    let mut commands: Vec<Issued> = Vec::new();
-    let mut unrecorded = None;
-    let run = Run {
-        purge,
-        confirmed,
-        reason: &args.reason,
-        folder: Some(&dir),
+/// Whether a record is of this device, whatever its path is now.
+fn must_be_same(purge: &Purge, dir: &Path, header: &Header) -> anyhow::Result<()> {
+    let who = |device: &BlockDevice| {
+        let device = device.clone();
+        (device.model, device.serial, device.nsid, device.backing)
     };
-    let done = run.go(&Live, control, &mut |progress| {
-        screen.show(&progress);
-        if let Some(event) = campaign::event(&progress)
-            && let Err(error) = writer.append(&event)
-        {
-            unrecorded.get_or_insert(error);
-        }
-        if let Progress::End { issued } = progress {
-            commands.push(issued.clone());
-        }
-    });
-    screen.finish();
-    if let Some(deed) = run.deed(&done) {
-        for device in devices {
-            let notes = ledgers.did(device, COMMAND, Some(&dir), deed.clone());
-            notes.iter().for_each(out::note);
-        }
+    let before = header.environment.iter().flat_map(|it| &it.targets);
+    let before = before.filter_map(|target| target.device.as_ref()).next();
+    let now = &purge.capabilities;
+    if before.is_none_or(|before| who(before) == who(&now.device)) {
+        return Ok(());
     }
-    let document = document(args, purge, commands, &done);
-    let exit = done
-        .as_ref()
-        .map_or_else(PurgeError::exit, |_| Exit::Success);
-    let ended = conclude(writer, &document, &done);
-    let written = done.as_ref().map_or(0, |purged| purged.bytes_written);
-    ledgers
-        .end(COMMAND, &dir, written)
-        .iter()
-        .for_each(out::note);
-    match (unrecorded, ended) {
-        (Some(error), _) => Err(record_error(error)),
-        (None, Err(error)) => Err(error),
-        (None, Ok(())) => Ok((dir, document, exit)),
-    }
+    Err(refused(format!(
+        "{}: it was to purge another device than {} is now\n  to do: purge that one by fathom purge",
+        dir.display(),
+        now.path.display(),
+    )))
 }
 
-fn begin(global: &Global, args: &Args, purge: &Purge) -> anyhow::Result<Writer> {
-    let device = &purge.capabilities.device.name;
-    let mut header = Header::new(&format!("purge {device}"), COMMAND);
-    header.environment = Some(fathom_device::environment(std::slice::from_ref(
-        &args.device,
-    )));
-    let command: Vec<_> = std::env::args_os()
-        .map(|arg| arg.to_string_lossy().into_owned())
-        .collect();
-    header.facts.insert("command".into(), json!(command));
-    header
-        .facts
-        .insert("method".into(), json!(purge.method.to_string()));
-    header.facts.insert("reason".into(), json!(args.reason));
-    let mut writer = Writer::create(&global.runs, &header).map_err(record_error)?;
-    let stage = Stage {
-        id: COMMAND.to_owned(),
-        kind: StageKind::Purge,
-        title: format!("purge of {} by {}", args.device.display(), purge.method),
-        round: None,
-    };
-    let stage = Event::Stage {
-        stage: Box::new(stage),
-    };
-    writer.append(&stage).map_err(record_error)?;
-    for (method, reason) in &purge.passed_over {
-        let text = format!("{method} was passed over: {reason}");
-        writer.append(&Event::Note { text }).map_err(record_error)?;
-    }
-    Ok(writer)
-}
-
-/// Ends the record: how the stage ended, and the document.
-fn conclude(
-    mut writer: Writer,
-    document: &PurgeDocument,
-    done: &Result<Purged, PurgeError>,
-) -> anyhow::Result<()> {
-    let id = COMMAND.to_owned();
-    if let Some(end) = campaign::end(done) {
-        if let StageEnd::Failed { reason } = &end {
-            let failure = Failure::new(FailureKind::Other, reason.clone());
-            let failure = failure.about(document.path.display().to_string());
-            writer
-                .append(&Event::Failure(failure))
-                .map_err(record_error)?;
-        }
-        writer
-            .append(&Event::StageEnded { id, end })
-            .map_err(record_error)?;
-    }
-    let path = writer.dir().join(DOCUMENT);
+/// Puts the document into the record.
+fn write(dir: &Path, document: &PurgeDocument) -> anyhow::Result<()> {
+    let path = dir.join(DOCUMENT);
     let text = serde_json::to_vec_pretty(document)?;
     let kept = fathom_record::replace(&path, |file: &mut File| file.write_all(&text));
-    kept.map_err(|error| record_error(format!("{}: {error}", path.display())))?;
-    writer.finish(document.status).map_err(record_error)?;
-    Ok(())
+    kept.map_err(|error| {
+        let message = format!("{}: {error}", path.display());
+        ExitError::new(Exit::Record, message).into()
+    })
+}
+
+/// Shows what came of a purge; `exit` is that of one that is not complete.
+fn show(global: &Global, document: &PurgeDocument, exit: Exit) -> anyhow::Result<Exit> {
+    match global.json {
+        true => out::json(document)?,
+        false => out::text(fathom_report::purge::text(
+            document,
+            out::style(global.color),
+        )),
+    }
+    Ok(match document.status {
+        RunStatus::Complete => Exit::Success,
+        _ => exit,
+    })
 }
 
 fn document(
@@ -373,11 +444,7 @@ fn document(
         device: purge.capabilities.device.clone(),
         reason: args.reason.clone(),
         method: purge.method.to_string(),
-        touched: purge
-            .touches
-            .iter()
-            .filter_map(|other| other.path.clone())
-            .collect(),
+        touched: purge.touched().map(Path::to_owned).collect(),
         passed_over: passed_over.collect(),
         commands,
         purged,

@@ -1,14 +1,17 @@
-//! A purge while it goes on.
+//! A purge by `fathom purge` while it goes on. The share that is done and the time that
+//! is left are what the device answers several times a second, and stand in no record:
+//! the screen of all runs, which is made of records alone, could not show them.
 
 use std::time::Instant;
 
-use fathom_device::purge::Progress;
+use fathom_device::purge::PurgeProgress;
 
 use crate::cmd::Global;
 use crate::live::{InPlace, LiveOptions, bar, clock};
 use crate::out;
 
 /// Progress on stderr: a line in place on a terminal, else a line for each step.
+#[derive(Debug)]
 pub struct Screen {
     options: LiveOptions,
     place: InPlace,
@@ -29,9 +32,9 @@ impl Screen {
     }
 
     /// Takes what happens next.
-    pub fn show(&mut self, progress: &Progress<'_>) {
+    pub fn show(&mut self, progress: &PurgeProgress<'_>) {
         match progress {
-            Progress::Begin { step, number, of } => {
+            PurgeProgress::Begin { step, number, of } => {
                 self.began = Instant::now();
                 self.step = format!("[{number}/{of}] {}", step.what);
                 match self.place.is_there() {
@@ -42,7 +45,7 @@ impl Screen {
                     false => {}
                 }
             }
-            Progress::Part { share, left } => {
+            PurgeProgress::Part { share, left } => {
                 let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
                 let mut line = match share {
                     Some(share) => {
@@ -59,11 +62,10 @@ impl Screen {
                 }
                 self.place.draw(&[self.step.clone(), line]);
             }
-            Progress::End { issued } if issued.status != 0 => {
-                self.place
-                    .say(&format!("- {}: {}", issued.command, issued.answer));
+            PurgeProgress::End { issued } if issued.status != 0 => {
+                out::note(format_args!("- {}: {}", issued.command, issued.answer));
             }
-            Progress::End { .. } => {}
+            PurgeProgress::End { .. } => {}
         }
     }
 

@@ -1,9 +1,9 @@
 //! `fathom quick compare`: two runs of the series, test by test.
 
-use fathom_campaign::quick::{self, Compared, Comparison, Figures, QuickRun};
+use fathom_campaign::quick::{self, Compared, Comparison, QuickRun, TestFigures};
 use fathom_model::Exit;
 use fathom_report::Style;
-use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
 use serde::Serialize;
 
@@ -67,7 +67,7 @@ fn text(comparison: &Comparison, style: Style) -> String {
             grid.heading(test.series.clone().unwrap_or_default());
         }
         grid.line([
-            Cell::from(test.name.as_str()),
+            GridCell::from(test.name.as_str()),
             figure(test.before.as_ref()),
             figure(test.after.as_ref()),
             change(test),
@@ -80,7 +80,7 @@ fn text(comparison: &Comparison, style: Style) -> String {
         grid.render(style)
     );
     if comparison.tests.iter().any(|test| test.cached_reads) {
-        text.push_str("\nc: read through the page cache; only low figures tell\n");
+        text.push_str("\nc: read through the page cache; only low figures are meaningful\n");
     }
     for note in &comparison.notes {
         text.push_str(&format!("doubt: {}\n", style.paint(Tone::Doubtful, note)));
@@ -88,9 +88,9 @@ fn text(comparison: &Comparison, style: Style) -> String {
     text
 }
 
-fn figure(figures: Option<&Figures>) -> Cell {
+fn figure(figures: Option<&TestFigures>) -> GridCell {
     let Some(figures) = figures else {
-        return Cell::from("–");
+        return GridCell::from("–");
     };
     let text = match (figures.read_iops, figures.write_iops) {
         (None, None) => "0".to_owned(),
@@ -98,18 +98,18 @@ fn figure(figures: Option<&Figures>) -> Cell {
         (Some(read), Some(write)) => format!("{read}+{write}"),
     };
     match figures.good_iops() {
-        Some(_) => Cell::from(text),
+        Some(_) => GridCell::from(text),
         None if figures.interrupted => {
-            Cell::new(Tone::Doubtful, text).marked(Tone::Doubtful, " stopped")
+            GridCell::new(Tone::Doubtful, text).marked(Tone::Doubtful, " stopped")
         }
-        None => Cell::new(Tone::Bad, text).marked(Tone::Bad, " FAIL!"),
+        None => GridCell::new(Tone::Bad, text).marked(Tone::Bad, " FAIL!"),
     }
 }
 
-fn change(test: &Compared) -> Cell {
+fn change(test: &Compared) -> GridCell {
     let cell = match test.change_percent {
-        None if !test.same_options => Cell::new(Tone::Doubtful, "other options"),
-        None => Cell::from("–"),
+        None if !test.same_options => GridCell::new(Tone::Doubtful, "other options"),
+        None => GridCell::from("–"),
         Some(percent) => {
             let tone = match percent {
                 _ if test.cached_reads => Tone::Faint,
@@ -117,7 +117,7 @@ fn change(test: &Compared) -> Cell {
                 _ if percent <= -NOTABLE_CHANGE_PERCENT => Tone::Bad,
                 _ => Tone::Plain,
             };
-            Cell::new(tone, format!("{percent:+.1}%"))
+            GridCell::new(tone, format!("{percent:+.1}%"))
         }
     };
     if test.cached_reads {

@@ -4,15 +4,15 @@
 use std::io::Read;
 use std::path::Path;
 
-use fathom_campaign::quick::{self, Notice, QuickError};
+use fathom_campaign::flow::Finish;
+use fathom_campaign::quick::{self, Notice, QuickError, SeriesPlace};
 use fathom_device::threads::{self, NoThread};
 use fathom_engine::Control;
-use fathom_fleet::hosts::wire::{ASK_EVERY, now_ms};
-use fathom_fleet::ssh::carry::{Wire, read_files};
+use fathom_fleet::hosts::file_parts::read_files;
+use fathom_fleet::hosts::wire::{ASK_EVERY, Wire, now_ms};
 use fathom_model::{Event, Exit};
 
-use super::run::here;
-use super::{Global, SeriesArgs, Wanted};
+use super::{Global, SeriesArgs, WantedTests};
 use crate::wire::send;
 
 /// Runs here and writes what happens as lines.
@@ -41,14 +41,15 @@ pub fn run(global: &Global, args: &SeriesArgs) -> anyhow::Result<Exit> {
         send(&wire);
     };
     let ran = match args.order() {
-        Ok(Wanted::Run(order)) => {
-            quick::run(&here(), &order, &global.runs, &control, &mut observer)
+        Ok(WantedTests::Run(order)) => {
+            let place = SeriesPlace::new(&global.runs);
+            quick::run(&order.here(), &order, place, &control, &mut observer)
         }
-        Ok(Wanted::Cleanup(_)) => Err(QuickError::Order("cleanup has no events".into())),
+        Ok(WantedTests::Cleanup(_)) => Err(QuickError::Order("cleanup has no events".into())),
         Err(error) => Err(error),
     };
     match ran {
-        Ok((dir, status)) => {
+        Ok(Finish { dir, status, .. }) => {
             // Job files and raw outputs; the events went as they came.
             let wanted = |name: &Path| name.starts_with("jobs") || name.starts_with("raw");
             read_files(&dir, &wanted, &mut |path, text, more| {

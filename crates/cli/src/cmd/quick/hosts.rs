@@ -4,19 +4,21 @@
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use fathom_campaign::quick::{Baseline, COMMAND, INTERVAL, Order, QuickError, QuickRun, There};
+use fathom_campaign::quick::{
+    Baseline, COMMAND, INTERVAL, QuickError, QuickRequest, QuickRun, SshHost,
+};
 use fathom_device::threads::{self, NoThread};
-use fathom_fleet::hosts::Job;
+use fathom_fleet::hosts::HostsJob;
 use fathom_fleet::hosts::wire::Word;
-use fathom_fleet::ssh::{Session, SshError, open_all};
+use fathom_fleet::ssh::{SshError, SshSession, open_all};
 use fathom_model::{Exit, RunDocument};
 use fathom_record::{Record, Writer};
 use fathom_report::Style;
-use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
 
 use super::run::{baselines, clean};
-use super::{Global, Mode, SeriesArgs, Wanted, failed, summary};
+use super::{Global, QuickMode, SeriesArgs, WantedTests, failed, summary};
 use crate::cmd::hosts::{self, closing, drive, exit_of, records, refuse};
 use crate::{out, signals};
 
@@ -25,14 +27,14 @@ pub fn run(global: &Global, args: &SeriesArgs) -> anyhow::Result<Exit> {
     let (names, least) = args.hosts.names()?;
     refuse(&[
         (
-            args.remote_mode != Mode::Auto,
+            args.remote_mode != QuickMode::Auto,
             "--remote-mode is for one machine: to several fathom sends itself",
         ),
         (args.events, "--events is for one machine"),
     ])?;
     match words_of(args)?.order().map_err(failed)? {
-        Wanted::Cleanup(path) => cleanup(global, &names, path.as_deref()),
-        Wanted::Run(order) => series(global, args, &names, least, &order),
+        WantedTests::Cleanup(path) => cleanup(global, &names, path.as_deref()),
+        WantedTests::Run(order) => series(global, args, &names, least, &order),
     }
 }
 
@@ -59,24 +61,27 @@ fn series(
     args: &SeriesArgs,
     names: &[String],
     least: usize,
-    order: &Order,
+    order: &QuickRequest,
 ) -> anyhow::Result<Exit> {
     order.check().map_err(failed)?;
-    let baselines = baselines(args)?;
+    let baselines = baselines(&args.baseline_names())?;
     // Nothing is installed on several machines at once.
     let mut job_words: Vec<Word> = [COMMAND, "--no-install"].map(Word::text).to_vec();
     job_words.extend(order.words().into_iter().map(Word::Text));
     let wanted = |name: &String| order.only.as_ref().is_none_or(|only| only == name);
     let steps = order.group.tests().map(|test| test.name.clone());
-    let job = Job {
+    let job = HostsJob {
         args: job_words,
         steps: steps.filter(wanted).collect(),
         least,
         allow_same_host: args.hosts.allow_same_host,
         own_records: true,
         interval: INTERVAL,
-        ..Job::default()
+        ..HostsJob::default()
     };
+    if args.run.dry_run {
+        return hosts::dry_run(global, names, &job);
+    }
     let control = signals::control()?;
     let begin = || {
         let header = hosts::header(COMMAND, COMMAND, names, &job);
@@ -151,7 +156,7 @@ fn line(
     runs: &[(String, QuickRun)],
     name: &str,
     baselines: &[Baseline],
-) -> [Cell; 7] {
+) -> [GridCell; 7] {
     let sum = doc.jobs.iter().find(|job| {
         // One test alone is a step without a name.
         job.is_sum_of_clients() && job.step.as_deref().is_none_or(|step| step == name)
@@ -194,16 +199,16 @@ fn line(
         false => Tone::Doubtful,
     };
     [
-        Cell::from(name.to_owned()),
-        Cell::new(
+        GridCell::from(name.to_owned()),
+        GridCell::new(
             Tone::Strong,
             all.map_or_else(String::new, |iops| format!("{iops:.0}")),
         ),
-        Cell::new(tone, format!("{} of {}", good.len(), runs.len())),
-        Cell::from(named(good.first())),
-        Cell::from(named(good.last())),
-        Cell::from(percent),
-        Cell::new(Tone::Doubtful, doubts.join(", ")),
+        GridCell::new(tone, format!("{} of {}", good.len(), runs.len())),
+        GridCell::from(named(good.first())),
+        GridCell::from(named(good.last())),
+        GridCell::from(percent),
+        GridCell::new(Tone::Doubtful, doubts.join(", ")),
     ]
 }
 
@@ -222,7 +227,7 @@ fn short(doubt: fathom_model::Doubt) -> &'static str {
 
 /// Removes the test files of all machines.
 fn cleanup(global: &Global, names: &[String], path: Option<&Path>) -> anyhow::Result<Exit> {
-    let one = |session: Result<Session, SshError>| clean(&There::new(&session?), path);
+    let one = |session: Result<SshSession, SshError>| clean(&SshHost::new(session?), path);
     let one = &one;
     let control = signals::control()?;
     hosts::may_have_open(names.len())?;

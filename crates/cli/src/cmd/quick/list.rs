@@ -1,8 +1,8 @@
 //! `fathom quick list`: the groups and their tests.
 
-use fathom_campaign::quick::{self, Baseline, Group, format_size};
+use fathom_campaign::quick::{self, Baseline, SeriesGroup, format_size};
 use fathom_model::Exit;
-use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
 use serde_json::json;
 
@@ -25,7 +25,7 @@ pub struct Args {
 /// Runs the command.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let user_dir = xdg::groups_dir();
-    let group = Group::find(&args.group, user_dir.as_deref()).map_err(failed)?;
+    let group = SeriesGroup::find(&args.group, user_dir.as_deref()).map_err(failed)?;
     let mut baselines = shelf().list().map_err(failed)?;
     baselines.retain(|one| {
         one.conditions
@@ -55,12 +55,12 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         for test in &series.tests {
             let iops = hdd.and_then(|hdd| hdd.iops.get(&test.name));
             grid.line([
-                Cell::from(test.name.as_str()),
-                Cell::from(test.engine.as_str()),
-                Cell::from(test.depth.to_string()),
-                Cell::from(test.bs.as_str()),
-                Cell::from(test.rw.as_str()),
-                Cell::new(Tone::Strong, iops.map(u64::to_string).unwrap_or_default()),
+                GridCell::from(test.name.as_str()),
+                GridCell::from(test.engine.as_str()),
+                GridCell::from(test.depth.to_string()),
+                GridCell::from(test.bs.as_str()),
+                GridCell::from(test.rw.as_str()),
+                GridCell::new(Tone::Strong, iops.map(u64::to_string).unwrap_or_default()),
             ]);
         }
     }
@@ -89,9 +89,9 @@ fn or_none(names: &[&str]) -> String {
     }
 }
 
-fn document(group: &Group, baselines: &[Baseline], known: &[String]) -> serde_json::Value {
-    let tests = |series: &quick::Series| -> Vec<serde_json::Value> {
-        let test = |test: &quick::Test| {
+fn document(group: &SeriesGroup, baselines: &[Baseline], known: &[String]) -> serde_json::Value {
+    let tests = |series: &quick::TestSeries| -> Vec<serde_json::Value> {
+        let test = |test: &quick::QuickTest| {
             let of = |one: &Baseline| Some((one.name.clone(), *one.iops.get(&test.name)?));
             let iops: std::collections::BTreeMap<String, u64> =
                 baselines.iter().filter_map(of).collect();
@@ -103,7 +103,7 @@ fn document(group: &Group, baselines: &[Baseline], known: &[String]) -> serde_js
         };
         series.tests.iter().map(test).collect()
     };
-    let series = |series: &quick::Series| json!({ "title": series.title, "watch": series.watch, "tests": tests(series) });
+    let series = |series: &quick::TestSeries| json!({ "title": series.title, "watch": series.watch, "tests": tests(series) });
     json!({
         "schema": "fathom.quick-list/1",
         "group": group.label(),

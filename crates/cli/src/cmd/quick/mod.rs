@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
-use fathom_campaign::quick::{self, Group, Order, QuickError, RemoteMode};
+use fathom_campaign::quick::{self, QuickError, QuickRequest, RemoteMode, SeriesGroup};
 use fathom_model::Exit;
 use fathom_record::Record;
 
 use super::{ExitError, Global};
-use crate::engine::EngineName;
+use crate::cmd::hosts::usage;
+use crate::cmd::options::why_not;
+use crate::cmd::run_args::RunArgs;
+use crate::engine::EngineOrSim;
 
 mod compare;
 mod events;
@@ -18,6 +21,8 @@ mod run;
 mod screen;
 mod summary;
 pub mod xdg;
+
+pub use run::QuickPlan;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,6 +36,7 @@ Examples:
                                         on all of them at once, each test together
   fathom quick here /mnt --runtime 1 --size 64M
                                         a short trial
+  fathom quick here /mnt --dry-run      every command, and nothing is run
   fathom quick list                     the tests, with their baselines
   fathom quick compare RUN RUN          before and after tuning
 
@@ -41,7 +47,11 @@ The test files remain until 'cleanup'. FATHOM_SSH replaces the command ssh.";
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = EXAMPLES
+    after_help = EXAMPLES,
+    mut_arg("max_time", |arg| arg.help("Longest time of the series")),
+    mut_arg("max_written", |arg| arg.help("Most bytes that the series writes")),
+    mut_arg("destroy", |arg| arg.hide(true)),
+    mut_arg("sim", |arg| arg.hide(true)),
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -87,10 +97,9 @@ struct SeriesArgs {
     no_install: bool,
     /// How to run on another machine
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
-    remote_mode: Mode,
-    /// Engine that runs the tests
-    #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
-    engine: EngineName,
+    remote_mode: QuickMode,
+    #[command(flatten)]
+    run: RunArgs,
     /// Write the run as lines for the Fathom that sent this one
     #[arg(long, hide = true)]
     events: bool,
@@ -102,7 +111,7 @@ struct SeriesArgs {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum Mode {
+enum QuickMode {
     /// Send fathom where it can run, else drive that host's fio
     #[default]
     Auto,
@@ -113,18 +122,19 @@ enum Mode {
     Fio,
 }
 
-impl From<Mode> for RemoteMode {
-    fn from(mode: Mode) -> Self {
+impl From<QuickMode> for RemoteMode {
+    fn from(mode: QuickMode) -> Self {
         match mode {
-            Mode::Auto => Self::Auto,
-            Mode::Itself => Self::Itself,
-            Mode::Fio => Self::Fio,
+            QuickMode::Auto => Self::Auto,
+            QuickMode::Itself => Self::Itself,
+            QuickMode::Fio => Self::Fio,
         }
     }
 }
 
 /// Calls the subcommand, or runs the series.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    args.series.check()?;
     match &args.command {
         Some(Command::List(args)) => list::run(global, args),
         Some(Command::Compare(args)) => compare::run(global, args),
@@ -134,28 +144,54 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 }
 
 impl SeriesArgs {
+    /// Refuses what a series cannot be told.
+    fn check(&self) -> anyhow::Result<()> {
+        let is_simulated = self.run.engine == EngineOrSim::Sim;
+        let is_here = self.hosts.is_given() || self.target.as_deref().is_none_or(|it| it == "here");
+        let why = if is_simulated {
+            why_not("quick", "sim").unwrap_or_default()
+        } else if self.run.dry_run && !is_here {
+            "--dry-run is for this machine, or for --hosts\n  to do: fathom quick --hosts HOST PATH --dry-run"
+        } else {
+            return Ok(());
+        };
+        Err(usage(why))
+    }
+
+    /// The baselines that are asked for.
+    fn baseline_names(&self) -> Vec<String> {
+        match (self.no_baseline, self.baseline.is_empty()) {
+            (true, _) => Vec::new(),
+            (false, true) => vec![quick::DEFAULT_BASELINE.to_owned()],
+            (false, false) => self.baseline.clone(),
+        }
+    }
+
     /// What the words after the target ask for. A first word `cleanup` is never a path.
-    fn order(&self) -> Result<Wanted, QuickError> {
-        let is_cleanup = |word: &str| word == "cleanup";
-        if self
-            .path
-            .as_deref()
-            .and_then(|path| path.to_str())
-            .is_some_and(is_cleanup)
-        {
+    fn order(&self) -> Result<WantedTests, QuickError> {
+        let path = self.path.as_deref().and_then(|path| path.to_str());
+        let [at_path, at_test] = [path, self.test.as_deref()].map(|word| word == Some("cleanup"));
+        if self.run.dry_run && (at_path || at_test) {
+            return Err(QuickError::Order(
+                "cleanup has no dry run: it removes the folder stb-testdir, and only files of the \
+                 series in it\n  to do: leave out --dry-run"
+                    .into(),
+            ));
+        }
+        if at_path {
             return match &self.test {
-                None => Ok(Wanted::Cleanup(None)),
+                None => Ok(WantedTests::Cleanup(None)),
                 Some(_) => Err(QuickError::Order(
                     "cleanup takes no test; a folder of that name is ./cleanup".into(),
                 )),
             };
         }
-        if self.test.as_deref().is_some_and(is_cleanup) {
-            return Ok(Wanted::Cleanup(self.path.clone()));
+        if at_test {
+            return Ok(WantedTests::Cleanup(self.path.clone()));
         }
         let group = match &self.group_text {
-            Some(text) => Group::parse(text, "the group sent along".as_ref())?,
-            None => Group::find(&self.group, xdg::groups_dir().as_deref())?,
+            Some(text) => SeriesGroup::parse(text, "the group sent along".as_ref())?,
+            None => SeriesGroup::find(&self.group, xdg::groups_dir().as_deref())?,
         };
         if let Some(path) = self.path.as_ref().filter(|path| !path.exists())
             && group
@@ -168,20 +204,22 @@ impl SeriesArgs {
                 self.target.as_deref().unwrap_or("here"),
             )));
         }
-        Ok(Wanted::Run(Box::new(Order {
+        let options = self.run.options();
+        Ok(WantedTests::Run(Box::new(QuickRequest {
             path: self.path.clone(),
             group,
             only: self.test.clone(),
             runtime_s: self.runtime,
             size_bytes: self.size,
             may_install: !self.no_install,
-            engine: self.engine.into(),
+            dry_run: self.run.dry_run,
+            options: options.map_err(|error| QuickError::Order(error.to_string()))?,
         })))
     }
 }
 
-enum Wanted {
-    Run(Box<Order>),
+enum WantedTests {
+    Run(Box<QuickRequest>),
     Cleanup(Option<PathBuf>),
 }
 
@@ -199,9 +237,5 @@ pub fn record(global: &Global, run: &str) -> anyhow::Result<Record> {
 
 /// An error of the series with its exit code.
 pub fn failed(error: QuickError) -> anyhow::Error {
-    ExitError {
-        exit: error.exit(),
-        message: error.to_string(),
-    }
-    .into()
+    ExitError::new(error.exit(), error).into()
 }

@@ -2,16 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
+use fathom_campaign::flow::{Finish, KeptPlan};
 use fathom_campaign::quick::{
-    self, Baseline, Here, Host, Notice, Order, QuickError, RemoteMode, There,
+    self, Baseline, LocalHost, Notice, PlannedSeries, QuickError, QuickHost, QuickRequest,
+    RemoteMode, SeriesPlace, SshHost,
 };
 use fathom_engine::Control;
-use fathom_engine::fio::guard;
-use fathom_fleet::ssh::Session;
+use fathom_fleet::ssh::SshSession;
 use fathom_model::{Exit, RunStatus};
+use serde::{Deserialize, Serialize};
 
-use super::screen::{Screen, To};
-use super::{Global, SeriesArgs, Wanted, events, failed, shelf, summary};
+use super::screen::{Screen, To, skipped};
+use super::{Global, SeriesArgs, WantedTests, events, failed, shelf, summary};
+use crate::cmd::dry;
+use crate::cmd::planned::Plan;
 use crate::out;
 
 /// Runs the command.
@@ -22,8 +26,8 @@ pub fn run(global: &Global, args: &SeriesArgs) -> anyhow::Result<Exit> {
     }
     refuse_folder(target).map_err(failed)?;
     match args.order().map_err(failed)? {
-        Wanted::Cleanup(path) => cleanup(global, target, path.as_deref()),
-        Wanted::Run(order) => series(global, args, target, &order),
+        WantedTests::Cleanup(path) => cleanup(global, target, path.as_deref()),
+        WantedTests::Run(order) => series(global, args, target, *order),
     }
 }
 
@@ -40,11 +44,11 @@ fn refuse_folder(target: &str) -> Result<(), QuickError> {
 }
 
 /// Says which folder is taken where none was named, before anything is done.
-fn tell_folder(global: &Global, target: &str, order: &Order) -> Result<(), QuickError> {
+fn tell_folder(global: &Global, target: &str, order: &QuickRequest) -> Result<(), QuickError> {
     if order.path.is_some() || global.quiet || target != "here" {
         return Ok(());
     }
-    let folder = here().folder(None)?;
+    let folder = LocalHost::default().folder(None)?;
     out::note(format_args!(
         "No folder was named: the test files go into {}. 'fathom quick here .' takes the current folder.",
         folder.display()
@@ -52,80 +56,142 @@ fn tell_folder(global: &Global, target: &str, order: &Order) -> Result<(), Quick
     Ok(())
 }
 
-fn series(global: &Global, args: &SeriesArgs, target: &str, order: &Order) -> anyhow::Result<Exit> {
+fn series(
+    global: &Global,
+    args: &SeriesArgs,
+    target: &str,
+    order: QuickRequest,
+) -> anyhow::Result<Exit> {
     order.check().map_err(failed)?;
-    tell_folder(global, target, order).map_err(failed)?;
-    let baselines = baselines(args)?;
-    let to = match (global.quiet, global.json) {
-        (true, _) => To::Nowhere,
-        (false, true) => To::Stderr,
-        (false, false) => To::Stdout,
+    tell_folder(global, target, &order).map_err(failed)?;
+    let plan = QuickPlan {
+        baselines: args.baseline_names(),
+        order,
     };
-    let style = match to {
-        To::Stdout => out::style(global.color),
-        _ => out::progress_style(global.color),
-    };
-    let mut screen = Screen::new(to, style, baselines.clone());
-    let mut observer = |notice: Notice| screen.notice(&notice);
-    let control = crate::signals::control()?;
-    let ran = if target == "here" {
-        quick::run(&here(), order, &global.runs, &control, &mut observer)
-    } else {
-        there(
-            target,
-            args.remote_mode.into(),
-            order,
-            &global.runs,
-            &control,
-            &mut observer,
-        )
-    };
-    let (dir, status) = match ran {
-        Ok(ran) => ran,
-        // A cut connection: what was measured is shown, then the reason.
-        Err(QuickError::Cut { reason, record }) => {
-            summary::show(global, &record, &baselines)?;
-            return Err(failed(QuickError::Cut { reason, record }));
-        }
-        Err(error) => return Err(failed(error)),
-    };
-    summary::show(global, &dir, &baselines)?;
-    Ok(match status {
-        RunStatus::Complete => Exit::Success,
-        RunStatus::Failed | RunStatus::Running => Exit::Failed,
-        RunStatus::Interrupted => Exit::Interrupted,
+    if target == "here" {
+        return plan.run(global, None, args.run.dry_run);
+    }
+    let mode = args.remote_mode.into();
+    let (order, runs_dir) = (&plan.order, &global.runs);
+    plan.observed(global, |control, observer| {
+        there(target, mode, order, runs_dir, control, observer)
     })
 }
 
-/// The baselines that are asked for.
-pub fn baselines(args: &SeriesArgs) -> anyhow::Result<Vec<Baseline>> {
-    if args.no_baseline {
-        return Ok(vec![]);
+/// What a record keeps of a series on this machine.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct QuickPlan {
+    pub order: QuickRequest,
+    /// The baselines that figures are compared with.
+    pub baselines: Vec<String>,
+}
+
+impl QuickPlan {
+    /// Runs it, into a new record or the one to go on with.
+    pub fn run(
+        mut self,
+        global: &Global,
+        record: Option<PathBuf>,
+        dry_run: bool,
+    ) -> anyhow::Result<Exit> {
+        self.order.dry_run = dry_run;
+        let mut kept = self.clone();
+        let path = kept.order.path.map(std::path::absolute).transpose()?;
+        kept.order.path = path;
+        let kept = Plan::Quick(Box::new(kept)).kept()?;
+        let place = SeriesPlace {
+            runs_dir: &global.runs,
+            record,
+            kept: KeptPlan::Config(kept),
+        };
+        if dry_run {
+            baselines(&self.baselines)?;
+            return dry_run_of(global, &self.order, place);
+        }
+        let order = &self.order;
+        self.observed(global, |control, observer| {
+            quick::run(&order.here(), order, place, control, observer)
+        })
     }
-    let shelf = shelf();
-    let default = [quick::DEFAULT_BASELINE.to_owned()];
-    let names = if args.baseline.is_empty() {
-        &default[..]
-    } else {
-        &args.baseline
+
+    /// Runs it before somebody's eyes, and shows what came of it.
+    fn observed(
+        &self,
+        global: &Global,
+        run: impl FnOnce(&Control, &mut quick::Observer) -> Result<Finish, QuickError>,
+    ) -> anyhow::Result<Exit> {
+        let baselines = baselines(&self.baselines)?;
+        let to = match (global.quiet, global.json) {
+            (true, _) => To::Nowhere,
+            (false, true) => To::Stderr,
+            (false, false) => To::Stdout,
+        };
+        let style = match to {
+            To::Stdout => out::style(global.color),
+            _ => out::progress_style(global.color),
+        };
+        let mut screen = Screen::new(to, style, baselines.clone());
+        let control = crate::signals::control()?;
+        let finish = match run(&control, &mut |notice| screen.notice(&notice)) {
+            Ok(ran) => ran,
+            // A cut connection: what was measured is shown, then the reason.
+            Err(QuickError::Cut { reason, record }) => {
+                summary::show(global, &record, &baselines)?;
+                return Err(failed(QuickError::Cut { reason, record }));
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        summary::show(global, &finish.dir, &baselines)?;
+        Ok(match finish.status {
+            RunStatus::Complete => Exit::Success,
+            RunStatus::Interrupted if finish.stopped.is_none() => Exit::Interrupted,
+            _ => Exit::Failed,
+        })
+    }
+}
+
+/// Shows what a run on this machine would do.
+fn dry_run_of(
+    global: &Global,
+    order: &QuickRequest,
+    place: SeriesPlace<'_>,
+) -> anyhow::Result<Exit> {
+    let mut tell = |notice: Notice| {
+        if let Notice::Text(text) = notice {
+            out::note(text);
+        }
     };
-    names
-        .iter()
-        .map(|name| shelf.find(name).map_err(failed))
-        .collect()
+    let host = order.here();
+    let series = PlannedSeries::new(&host, order, &mut tell).map_err(failed)?;
+    for warning in &series.facts().warnings {
+        out::note(format_args!("warning: {warning}"));
+    }
+    for test in &series.facts().tests {
+        if let Some(reason) = &test.skipped {
+            out::note(format_args!("{}: {}", test.name, skipped(reason)));
+        }
+    }
+    dry::show(global, &series.ready(place).map_err(failed)?)
+}
+
+/// The baselines of these names.
+pub fn baselines(names: &[String]) -> anyhow::Result<Vec<Baseline>> {
+    let shelf = shelf();
+    let find = |name: &String| shelf.find(name).map_err(failed);
+    names.iter().map(find).collect()
 }
 
 /// Runs on another machine.
 fn there(
     target: &str,
     mode: RemoteMode,
-    order: &Order,
+    order: &QuickRequest,
     runs_dir: &Path,
     control: &Control,
     observer: &mut quick::Observer,
-) -> Result<(PathBuf, RunStatus), QuickError> {
+) -> Result<Finish, QuickError> {
     let session = connect(target, control)?;
-    let ran = quick::run_there(&session, mode, order, runs_dir, control, observer);
+    let ran = quick::run_there(session, mode, order, runs_dir, control, observer);
     or_interrupted(ran, control)
 }
 
@@ -137,13 +203,8 @@ fn or_interrupted<T>(done: Result<T, QuickError>, control: &Control) -> Result<T
     }
 }
 
-/// This machine; the guard of its fio is this program again (see `main`).
-pub fn here() -> Here {
-    Here::new(guard::Place::Process)
-}
-
-fn connect(target: &str, control: &Control) -> Result<Session, QuickError> {
-    match Session::open(target, control) {
+fn connect(target: &str, control: &Control) -> Result<SshSession, QuickError> {
+    match SshSession::open(target, control) {
         Err(_) if control.stop_requests() > 0 => Err(QuickError::Interrupted),
         opened => Ok(opened?),
     }
@@ -151,11 +212,11 @@ fn connect(target: &str, control: &Control) -> Result<Session, QuickError> {
 
 fn cleanup(global: &Global, target: &str, path: Option<&Path>) -> anyhow::Result<Exit> {
     let (folder, removed) = if target == "here" {
-        clean(&here(), path)
+        clean(&LocalHost::default(), path)
     } else {
         let control = crate::signals::control()?;
         connect(target, &control).and_then(|session| {
-            let cleaned = clean(&There::new(&session), path);
+            let cleaned = clean(&SshHost::new(session), path);
             or_interrupted(cleaned, &control)
         })
     }
@@ -183,7 +244,7 @@ fn cleanup(global: &Global, target: &str, path: Option<&Path>) -> anyhow::Result
 }
 
 /// Removes the folder of the test files; gives it, and whether it was there.
-pub fn clean(host: &dyn Host, path: Option<&Path>) -> Result<(PathBuf, bool), QuickError> {
+pub fn clean(host: &dyn QuickHost, path: Option<&Path>) -> Result<(PathBuf, bool), QuickError> {
     let folder = host.folder(path)?;
     let removed = host.clean(&folder)?;
     Ok((folder, removed))

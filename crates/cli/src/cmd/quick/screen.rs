@@ -1,7 +1,7 @@
 //! The series as a person sees it while it runs: a name, then its figure.
 
 use fathom_campaign::quick::{
-    Baseline, Conditions, Facts, Figures, Line, Notice, Teller, format_size,
+    Baseline, Conditions, Notice, SeriesFacts, SeriesLine, Teller, TestFigures, format_size,
 };
 use fathom_model::{Event, RunStatus};
 use fathom_report::Style;
@@ -52,7 +52,7 @@ impl Screen {
         match notice {
             Notice::Text(text) => out::note(text),
             Notice::Begins(header) => {
-                if let Some(facts) = Facts::of(header) {
+                if let Some(facts) = SeriesFacts::of(header) {
                     self.begin(facts);
                 }
             }
@@ -60,7 +60,7 @@ impl Screen {
         }
     }
 
-    fn begin(&mut self, facts: Facts) {
+    fn begin(&mut self, facts: SeriesFacts) {
         for warning in &facts.warnings {
             out::note(format_args!("warning: {warning}"));
         }
@@ -113,14 +113,16 @@ impl Screen {
         }
     }
 
-    fn tell(&mut self, line: &Line) {
+    fn tell(&mut self, line: &SeriesLine) {
         match line {
-            Line::Series(title) => self.line(&self.style.paint(Tone::Strong, &headline(title))),
-            Line::Begins { name } => self.text(&format!("{name}: ")),
-            Line::Ends { name, figures } => {
+            SeriesLine::Series(title) => {
+                self.line(&self.style.paint(Tone::Strong, &headline(title)))
+            }
+            SeriesLine::Begins { name } => self.text(&format!("{name}: ")),
+            SeriesLine::Ends { name, figures } => {
                 self.line(&figure(name, figures, &self.baselines, self.style));
             }
-            Line::Skipped { name, reason } => {
+            SeriesLine::Skipped { name, reason } => {
                 self.line(&format!(
                     "{name}: {}",
                     self.style.paint(Tone::Faint, &skipped(reason))
@@ -159,12 +161,13 @@ fn headline(title: &str) -> String {
     format!("==={title:^HEADLINE_COLUMNS$}===")
 }
 
-fn skipped(reason: &str) -> String {
+/// What stands behind the name of a test that is left out.
+pub fn skipped(reason: &str) -> String {
     format!("skipped ({reason})")
 }
 
 /// What stands behind a test's name.
-fn figure(name: &str, figures: &Figures, baselines: &[Baseline], style: Style) -> String {
+fn figure(name: &str, figures: &TestFigures, baselines: &[Baseline], style: Style) -> String {
     let mut parts = Vec::new();
     parts.extend(figures.read_iops.map(|iops| format!("{iops} read iops")));
     parts.extend(figures.write_iops.map(|iops| format!("{iops} write iops")));
@@ -234,32 +237,32 @@ mod tests {
         let hdd = [hdd];
         let plain = Style::default();
         let name = "1 file, 1 thread, seq 1M writes, simple";
-        let write = Figures {
+        let write = TestFigures {
             write_iops: Some(191),
-            ..Figures::default()
+            ..TestFigures::default()
         };
         let shown =
-            |figures: &Figures, baselines: &[Baseline]| figure(name, figures, baselines, plain);
+            |figures: &TestFigures, baselines: &[Baseline]| figure(name, figures, baselines, plain);
         assert_eq!(shown(&write, &hdd), "191 write iops (105% HDD)");
         assert_eq!(
             shown(&write, &both_baselines),
             "191 write iops (105% HDD, 105% mydisk)"
         );
         assert_eq!(shown(&write, &[]), "191 write iops");
-        let both = Figures {
+        let both = TestFigures {
             read_iops: Some(12),
             write_iops: Some(11),
-            ..Figures::default()
+            ..TestFigures::default()
         };
         assert_eq!(shown(&both, &[]), "12 read iops, 11 write iops");
-        let none = Figures::default();
+        let none = TestFigures::default();
         assert_eq!(shown(&none, &hdd), "0 read iops, 0 write iops (FAIL!)");
-        let failed = Figures {
+        let failed = TestFigures {
             failures: vec!["disk full".into()],
             ..write.clone()
         };
         assert_eq!(shown(&failed, &hdd), "191 write iops (FAIL!)");
-        let stopped = Figures {
+        let stopped = TestFigures {
             interrupted: true,
             ..write.clone()
         };

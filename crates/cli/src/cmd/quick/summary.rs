@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fathom_campaign::quick::{Baseline, Figures, QuickRun, TestResult};
+use fathom_campaign::quick::{Baseline, QuickRun, TestFigures, TestResult};
 use fathom_model::{RunDocument, units};
 use fathom_record::Record;
 use fathom_report::Style;
-use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
 use serde::Serialize;
 
@@ -65,7 +65,7 @@ fn text(dir: &Path, run: &QuickRun, baselines: &[Baseline], style: Style) -> Str
 /// What `--json` says of a run beside its document.
 ///
 /// # Errors
-/// When the record is none of the series.
+/// When the record is not one of the series.
 pub fn value(dir: &Path, baselines: &[Baseline]) -> anyhow::Result<serde_json::Value> {
     let record = Record::open(dir)?;
     let run = QuickRun::of(&record).map_err(failed)?;
@@ -107,7 +107,11 @@ fn by_series(run: &QuickRun) -> Vec<Vec<&TestResult>> {
     series
 }
 
-fn series_line(run: &QuickRun, tests: &[&TestResult], baseline: Option<&Baseline>) -> [Cell; 5] {
+fn series_line(
+    run: &QuickRun,
+    tests: &[&TestResult],
+    baseline: Option<&Baseline>,
+) -> [GridCell; 5] {
     let title = tests[0].series.as_deref().unwrap_or(&run.facts.group);
     let good: Vec<(&str, u64)> = tests
         .iter()
@@ -130,14 +134,14 @@ fn series_line(run: &QuickRun, tests: &[&TestResult], baseline: Option<&Baseline
         Tone::Doubtful
     };
     [
-        Cell::from(title.trim_end_matches(" series")),
-        Cell::new(tone, format!("{} of {}", good.len(), tests.len())),
-        Cell::new(
+        GridCell::from(title.trim_end_matches(" series")),
+        GridCell::new(tone, format!("{} of {}", good.len(), tests.len())),
+        GridCell::new(
             Tone::Strong,
             range(good.iter().map(|(_, iops)| *iops).collect()),
         ),
-        Cell::from(of_baseline.unwrap_or_default()),
-        Cell::new(Tone::Doubtful, notes(tests, &good)),
+        GridCell::from(of_baseline.unwrap_or_default()),
+        GridCell::new(Tone::Doubtful, notes(tests, &good)),
     ]
 }
 
@@ -158,7 +162,8 @@ fn notes(tests: &[&TestResult], good: &[(&str, u64)]) -> String {
             notes.push(format!("{found} {what}"));
         }
     };
-    let ran = |test: &TestResult, is: fn(&Figures) -> bool| test.figures.as_ref().is_some_and(is);
+    let ran =
+        |test: &TestResult, is: fn(&TestFigures) -> bool| test.figures.as_ref().is_some_and(is);
     count("skipped", &|test| test.skipped.is_some());
     count("interrupted", &|test| {
         ran(test, |figures| figures.interrupted)
@@ -218,12 +223,12 @@ struct Quick {
     size_bytes: u64,
     shortened: bool,
     baselines: Vec<String>,
-    tests: Vec<Test>,
+    tests: Vec<TestSummary>,
     doubts: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
-struct Test {
+struct TestSummary {
     #[serde(flatten)]
     result: TestResult,
     /// By baseline; whole, rounded down.
@@ -240,9 +245,9 @@ fn document(record: &Record, run: &QuickRun, baselines: &[Baseline]) -> Document
 fn quick(run: &QuickRun, baselines: &[Baseline]) -> Quick {
     let (used, doubts) = usable(run, baselines);
     let test = |result: &TestResult| {
-        let iops = result.figures.as_ref().and_then(Figures::good_iops);
+        let iops = result.figures.as_ref().and_then(TestFigures::good_iops);
         let percent = |one: &&Baseline| Some((one.name.clone(), one.percent(&result.name, iops?)?));
-        Test {
+        TestSummary {
             percent: used.iter().filter_map(percent).collect(),
             result: result.clone(),
         }

@@ -1,4 +1,4 @@
-//! Where a user's own groups, baselines and what is to be put back lie.
+//! Where a user's own groups and baselines lie.
 
 use std::path::PathBuf;
 
@@ -12,9 +12,4 @@ pub fn groups_dir() -> Option<PathBuf> {
 /// Folder of the user's baselines.
 pub fn baselines_dir() -> Option<PathBuf> {
     Some(base("XDG_DATA_HOME", ".local/share")?.join("fathom/baselines"))
-}
-
-/// Folder of what is to be put back on devices.
-pub fn switches_dir() -> Option<PathBuf> {
-    Some(base("XDG_STATE_HOME", ".local/state")?.join("fathom/switches"))
 }

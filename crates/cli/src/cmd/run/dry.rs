@@ -1,55 +1,41 @@
 //! Everything that a run would do, but for the I/O.
 
-use fathom_campaign::flow::{Luck, Work};
-use fathom_campaign::plan::Plan;
-use fathom_campaign::run::Ready;
-use fathom_engine::jobfile::shell_quote;
+use std::path::Path;
+
+use fathom_campaign::flow::{Case, Work};
+use fathom_campaign::plan::ResolvedCampaign;
+use fathom_campaign::run::ReadyCampaign;
 use fathom_model::{Exit, units};
 use serde_json::json;
 
 use super::failed;
 use crate::cmd::Global;
 use crate::cmd::campaign::tell_notes;
+use crate::cmd::dry::{DryRun, commands_of};
 use crate::out;
 
 /// Shows each step with its command, also when it would be refused, and ends as
 /// the run itself would.
-pub fn run(global: &Global, ready: Ready, plan: &Plan) -> anyhow::Result<Exit> {
-    let engine = ready.selected().engine().name();
-    let mut shown = Vec::new();
+pub fn run(global: &Global, ready: ReadyCampaign, plan: &ResolvedCampaign) -> anyhow::Result<Exit> {
+    let mut dry = DryRun::new(global);
+    // fathom gen writes them.
+    dry.shows_texts = false;
     if !global.json {
         tell_notes(ready.notes());
         tell_notes(&ready.spending());
     }
-    for (_, task) in ready.stages(Luck::Best) {
+    for (_, task) in ready.stages(Case::Best) {
         let id = &task.stage.id;
-        let mut commands: Vec<String> = match &task.work {
-            Work::Act(act) => act.commands(),
-            _ => Vec::new(),
-        };
-        for (job_file, command) in ready.stage_commands(&task).map_err(failed)? {
-            if global.json {
-                shown.push(json!({ "name": id, "command": command, "job_file": job_file }));
-            } else if command.is_empty() {
-                commands.push(format!("# the {engine} engine, in this process, runs {id}"));
-            } else {
-                commands.push(quoted(&command));
-            }
+        dry.head(&task);
+        if let Work::Act(act) = &task.work {
+            dry.act(id, &commands_of(act.as_ref(), ready.selected()));
         }
-        if global.json {
-            let of_act = commands.iter();
-            shown.extend(of_act.map(|c| json!({ "name": id, "command": [c], "job_file": null })));
-            continue;
+        for (text, argv) in ready.stage_commands(&task).map_err(failed)? {
+            dry.job(id, (Path::new(id), &text), ready.selected(), &argv);
         }
-        out::line(format_args!("# {id}: {}", task.stage.title));
-        commands.iter().for_each(out::line);
     }
     for (place, step) in ready.todo() {
-        let (job_file, command) = ready.command(step).map_err(failed)?;
-        if global.json {
-            shown.push(json!({ "name": step.point.id, "command": command, "job_file": job_file }));
-            continue;
-        }
+        let (text, argv) = ready.command(step).map_err(failed)?;
         let mut about = format!("# {}/{} {}", place + 1, plan.steps.len(), step.point.id);
         if step.point.repetition > 1 {
             about += &format!(" #{}", step.point.repetition);
@@ -57,31 +43,17 @@ pub fn run(global: &Global, ready: Ready, plan: &Plan) -> anyhow::Result<Exit> {
         if let Some(time) = step.duration {
             about += &format!(", {}", units::duration(time.as_millis() as u64));
         }
-        out::line(about);
-        if command.is_empty() {
-            let path = step.job_file.display();
-            out::line(format_args!(
-                "# the {engine} engine, in this process, runs {path}"
-            ));
-        } else {
-            out::line(quoted(&command));
-        }
+        dry.line(about);
+        let id = &step.point.id;
+        dry.job(id, (&step.job_file, &text), ready.selected(), &argv);
         if out::is_stopped() {
             break;
         }
     }
-    if global.json {
-        out::json(&json!({ "schema": "fathom.dry-run/1", "engine": engine, "steps": shown }))?;
-    } else if ready.is_done() {
+    if !global.json && ready.is_done() {
         out::note("Nothing is left to do.");
     }
-    match ready.refusal() {
-        Some(refusal) => Err(failed(refusal).into()),
-        None => Ok(Exit::Success),
-    }
-}
-
-fn quoted(command: &[String]) -> String {
-    let quoted: Vec<String> = command.iter().map(|arg| shell_quote(arg)).collect();
-    quoted.join(" ")
+    let engine = ready.selected().engine().name();
+    let refusal = ready.refusal().map(failed);
+    dry.end(json!({ "engine": engine }), refusal)
 }

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use fathom_campaign::plan::Plan;
-use fathom_campaign::run::{self, Begin, Progress, Together};
-use fathom_fleet::hosts::Job;
+use fathom_campaign::plan::ResolvedCampaign;
+use fathom_campaign::run::{self, Progress, RunStart, Together};
+use fathom_fleet::hosts::HostsJob;
 use fathom_fleet::hosts::wire::Word;
 use fathom_model::Exit;
 use fathom_report::Style;
-use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
 
 use super::{Flags, RepeatOrder, failed, summary};
@@ -28,7 +28,7 @@ const INTERVAL_MIN: Duration = Duration::from_millis(10);
 const FILES_BYTES_MAX: u64 = 64 << 20;
 
 /// Runs the campaign on all machines.
-pub fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> {
+pub fn go(global: &Global, flags: &Flags, begin: RunStart) -> anyhow::Result<Exit> {
     let (names, least) = flags.hosts.names()?;
     refuse(&[
         (
@@ -41,11 +41,12 @@ pub fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> 
     let runs_dir = flags.which.runs_dir(global);
     let together = Together::look(&plan, &runs_dir, begin, &names, flags.retry_failed);
     let together = together.map_err(failed)?;
-    let variables = flags.hosts.variables()?;
+    let mut variables = flags.hosts.variables()?;
+    variables.take(&flags.var, &names)?;
     let sent = variables.sent(&names, &plan.variables());
     let job = together.job(
         &plan,
-        Job {
+        HostsJob {
             args: arguments(flags, &plan),
             files: files(&plan.folder, &runs_dir)?,
             least,
@@ -53,7 +54,7 @@ pub fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> 
             variables: sent.into_map(),
             // A test after SNIA's specification has an interval of its own.
             interval: plan.settings.interval.min(INTERVAL_MIN),
-            ..Job::default()
+            ..HostsJob::default()
         },
     );
     if flags.dry_run {
@@ -61,7 +62,7 @@ pub fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> 
     }
     let notes = notes(&plan);
     let control = signals::control()?;
-    let kept = super::Kept {
+    let kept = super::ResumeFlags {
         hosts: names.clone(),
         variables,
         ..flags.kept()
@@ -79,7 +80,7 @@ pub fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> 
 }
 
 /// What is to be known before it starts.
-fn notes(plan: &Plan) -> Vec<String> {
+fn notes(plan: &ResolvedCampaign) -> Vec<String> {
     let mut notes = plan.notes.clone();
     if plan.settings.guard.is_some() {
         let text = "every series is measured to its end: what the guard of one machine left out would be missing in the sum";
@@ -119,29 +120,29 @@ fn machines(dir: &Path, names: &[String], style: Style) -> String {
     for (name, record) in records(dir, names) {
         let Ok(progress) = Progress::read(&record) else {
             grid.line([
-                Cell::new(Tone::Strong, name),
-                Cell::default(),
-                Cell::default(),
-                Cell::default(),
-                Cell::default(),
-                Cell::new(Tone::Doubtful, "it did not come to begin"),
+                GridCell::new(Tone::Strong, name),
+                GridCell::default(),
+                GridCell::default(),
+                GridCell::default(),
+                GridCell::default(),
+                GridCell::new(Tone::Doubtful, "never started"),
             ]);
             continue;
         };
         let counts = progress.counts();
         let number = |tone: Tone, n: usize| match n {
-            0 => Cell::from("–"),
-            n => Cell::new(tone, n.to_string()),
+            0 => GridCell::from("–"),
+            n => GridCell::new(tone, n.to_string()),
         };
         let past = progress.stages().history().stages().last();
         let made = past.and_then(|past| Some((past, past.end.as_ref()?)));
         let ready = made.map(|(past, end)| {
             let (tone, mark, text) = super::stage::ended(&past.stage, end, 0);
-            Cell::new(tone, format!("{mark} {text}"))
+            GridCell::new(tone, format!("{mark} {text}"))
         });
         grid.line([
-            Cell::new(Tone::Strong, name),
-            Cell::from(format!("{} of {}", counts.done, counts.steps)),
+            GridCell::new(Tone::Strong, name),
+            GridCell::from(format!("{} of {}", counts.done, counts.steps)),
             number(Tone::Bad, counts.failed),
             number(Tone::Doubtful, counts.skipped),
             number(Tone::Doubtful, counts.left),
@@ -183,7 +184,7 @@ fn files(folder: &Path, runs_dir: &Path) -> anyhow::Result<Vec<(String, String)>
                 return Err(hosts::usage(what));
             }
             let read = fs::read(&path).with_context(|| path.display().to_string())?;
-            // What is no text is none of the campaign's.
+            // What is no text is not one of the campaign's.
             if let Ok(held) = String::from_utf8(read) {
                 files.push((text, held));
             }
@@ -194,7 +195,7 @@ fn files(folder: &Path, runs_dir: &Path) -> anyhow::Result<Vec<(String, String)>
 }
 
 /// What each machine is to do: the same command, in the folder that is sent.
-fn arguments(flags: &Flags, plan: &Plan) -> Vec<Word> {
+fn arguments(flags: &Flags, plan: &ResolvedCampaign) -> Vec<Word> {
     let mut words = vec![
         Word::text(run::COMMAND),
         Word::text("-C"),
@@ -223,6 +224,8 @@ fn arguments(flags: &Flags, plan: &Plan) -> Vec<Word> {
     );
     option("interval", flags.interval.map(time));
     option("point-limit", flags.point_limit.map(time));
+    let most = flags.errors.max_errors;
+    option("max-errors", most.map(|most| most.to_string()));
     option("max-time", flags.budget.max_time.map(time));
     option(
         "max-written",

@@ -1,23 +1,25 @@
 //! `fathom run` and `fathom resume`: run a campaign.
 
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_campaign::plan::{Order, Overrides};
-use fathom_campaign::run::{self, Begin, Finish, Head, Options, Progress, Ready, RunError};
+use fathom_campaign::flow::{Ending, RunOptions};
+use fathom_campaign::plan::{MeasureOrder, Overrides};
+use fathom_campaign::run::{
+    self, CampaignOptions, Finish, Head, Progress, ReadyCampaign, RunError, RunStart,
+};
 use fathom_campaign::{Ledgers, Only};
 use fathom_engine::Control;
-use fathom_model::{Event, Exit, RunStatus};
-use fathom_record::now_ms;
+use fathom_fleet::MaxErrors;
+use fathom_model::{Exit, RunStatus};
 use serde::{Deserialize, Serialize};
 
-use super::campaign::{Budget, Which, tell_notes};
-use super::hosts::{HostArgs, HostVariables};
+use super::campaign::{Budget, CampaignArgs, tell_notes};
+use super::hosts::{HostArgs, HostVariable, HostVariables, usage};
 use super::job::duration;
-use super::{ExitError, Global};
+use super::run_args::check_sim;
+use super::{ErrorLimit, ExitError, Global, study};
 use crate::engine::EngineOrSim;
-use crate::live::LiveOptions;
 use crate::{out, signals};
 
 mod dry;
@@ -25,8 +27,6 @@ mod hosts;
 pub mod screen;
 pub mod stage;
 pub mod summary;
-
-use screen::Screen;
 
 /// Run a campaign, or go on with it
 #[derive(Debug, clap::Args)]
@@ -47,8 +47,12 @@ Examples:
                                        on all of them at once, each point together
   fathom run --max-time 8h             no point begins that would end later
   fathom run --max-written 20T         it ends once it has written so much
-  fathom run --again                   from the start, in a new record")]
+  fathom run --again                   from the start, in a new record
+  fathom run study.toml                a plan file: see docs/STUDIES.md")]
 pub struct Args {
+    /// A plan file instead of the campaign of a folder
+    #[arg(value_name = "FILE.toml")]
+    file: Option<PathBuf>,
     #[command(flatten)]
     flags: Flags,
     /// Start a new record instead of going on with the last
@@ -56,34 +60,18 @@ pub struct Args {
     again: bool,
 }
 
-/// Go on with a campaign that was stopped or killed
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-As fathom run, with the --only, --repeat, --order, --engine and --no-guard of the last start unless
-others are given, on the --hosts of the last start, but refuses when there is no record to go on with. The device is checked again,
-and must be named again where it is not in the configuration.
-
-Examples:
-  fathom resume
-  fathom resume --destroy nvme-ACME_1234
-  fathom resume --retry-failed         points that failed, too")]
-pub struct ResumeArgs {
-    #[command(flatten)]
-    flags: Flags,
-}
-
 /// What both commands take.
-#[derive(Debug, Clone, clap::Args)]
-struct Flags {
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Flags {
     #[command(flatten)]
-    which: Which,
+    pub which: CampaignArgs,
     /// Show every step and every command that would be executed, and run nothing
     #[arg(long)]
-    dry_run: bool,
+    pub dry_run: bool,
     /// Confirm that a device may be overwritten: its serial number, its name in
     /// /dev/disk/by-id, or PATH=SIZE where it has neither (may be repeated)
     #[arg(long, value_name = "WORDS")]
-    destroy: Vec<String>,
+    pub destroy: Vec<String>,
     /// Try points again that have failed
     #[arg(long)]
     retry_failed: bool,
@@ -103,7 +91,9 @@ struct Flags {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     point_limit: Option<Duration>,
     #[command(flatten)]
-    budget: Budget,
+    errors: ErrorLimit,
+    #[command(flatten)]
+    pub budget: Budget,
     /// Which engine runs the points
     #[arg(long, value_enum)]
     engine: Option<EngineOrSim>,
@@ -118,6 +108,11 @@ struct Flags {
     dut: Option<PathBuf>,
     #[command(flatten)]
     hosts: HostArgs,
+    /// A variable of the job files for all of these machines, or HOST:NAME=VALUE
+    /// for one of them (may be repeated) [default: the value here, else each
+    /// host's own]
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "On several machines")]
+    var: Vec<HostVariable>,
 }
 
 /// How the measurements of a point follow each other.
@@ -133,13 +128,15 @@ enum RepeatOrder {
 /// which measurements there are.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Kept {
+struct ResumeFlags {
     only: Vec<String>,
     repeat: Option<u32>,
     order: Option<RepeatOrder>,
     engine: Option<EngineOrSim>,
     sim: Option<PathBuf>,
     no_guard: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_errors: Option<MaxErrors>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     hosts: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,8 +148,33 @@ struct Kept {
 }
 
 impl Flags {
-    fn kept(&self) -> Kept {
-        Kept {
+    /// The machines that are named.
+    pub fn hosts(&self) -> &HostArgs {
+        &self.hosts
+    }
+
+    /// Puts what was given now into what was kept of another run.
+    pub fn apply(&self, options: &mut RunOptions) {
+        options.destroy.clear();
+        options.max_time = None;
+        self.over(options);
+    }
+
+    /// Puts what was given over what was said elsewhere.
+    pub fn over(&self, options: &mut RunOptions) {
+        options.destroy.extend(self.destroy.iter().cloned());
+        options.max_time = self.budget.max_time.or(options.max_time);
+        options.max_written = self.budget.max_written.or(options.max_written);
+        options.max_errors = self.errors.max_errors.or(options.max_errors);
+        if let Some(engine) = self.engine {
+            engine.name().clone_into(&mut options.engine);
+        }
+        options.fio = self.fio.clone().or_else(|| options.fio.take());
+        options.sim = self.sim.clone().or_else(|| options.sim.take());
+    }
+
+    fn kept(&self) -> ResumeFlags {
+        ResumeFlags {
             only: self
                 .which
                 .only
@@ -167,6 +189,7 @@ impl Flags {
                 .as_deref()
                 .map(|sim| std::path::absolute(sim).unwrap_or_else(|_| sim.to_owned())),
             no_guard: self.no_guard,
+            max_errors: self.errors.max_errors,
             hosts: self.hosts.hosts.clone(),
             min_hosts: self.hosts.min_hosts,
             allow_same_host: self.hosts.allow_same_host,
@@ -175,7 +198,7 @@ impl Flags {
     }
 
     /// Takes over what was not given from the last start.
-    fn fill(&mut self, kept: Kept) {
+    fn fill(&mut self, kept: ResumeFlags) {
         if self.which.only.is_empty() {
             self.which.only = kept.only.iter().map(|only| Only::new(only)).collect();
         }
@@ -184,6 +207,7 @@ impl Flags {
         self.engine = self.engine.or(kept.engine);
         self.sim = self.sim.take().or(kept.sim);
         self.no_guard |= kept.no_guard;
+        self.errors.max_errors = self.errors.max_errors.or(kept.max_errors);
         if !self.hosts.is_given() {
             self.hosts.hosts = kept.hosts;
             self.hosts.variables = kept.variables;
@@ -196,8 +220,8 @@ impl Flags {
         self.budget.over(Overrides {
             repeat: self.repeat,
             order: self.order.map(|order| match order {
-                RepeatOrder::Interleaved => Order::Interleaved,
-                RepeatOrder::InARow => Order::InARow,
+                RepeatOrder::Interleaved => MeasureOrder::Interleaved,
+                RepeatOrder::InARow => MeasureOrder::InARow,
             }),
             interval: self.interval,
             point_limit: self.point_limit,
@@ -212,41 +236,44 @@ impl Flags {
 
 /// Runs `fathom run`.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let begin = if args.again { Begin::Again } else { Begin::Run };
+    if let Some(file) = &args.file {
+        return study::run(global, file, &args.flags);
+    }
+    let begin = if args.again {
+        RunStart::Again
+    } else {
+        RunStart::Run
+    };
     go(global, &args.flags, begin)
 }
 
-/// Runs `fathom resume`.
-pub fn resume(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit> {
-    let mut flags = args.flags.clone();
-    let runs_dir = flags.which.runs_dir(global);
-    let folder = flags.which.folder()?;
-    let kept = run::current(folder.path(), &runs_dir).map_err(failed)?;
-    if let Some(dir) = kept
-        && let Some(head) = Head::read(&dir).map_err(failed)?
+/// Goes on with a campaign, whose current record is this one.
+pub fn resume(global: &Global, mut flags: Flags, record: Option<&Path>) -> anyhow::Result<Exit> {
+    if let Some(dir) = record
+        && let Some(head) = Head::read(dir).map_err(failed)?
     {
         // Of an older Fathom there may be none.
         flags.fill(serde_json::from_value(head.flags).unwrap_or_default());
     }
-    go(global, &flags, Begin::Resume)
+    go(global, &flags, RunStart::Resume)
 }
 
-fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> {
-    if flags.sim.is_some() && flags.engine != Some(EngineOrSim::Sim) {
-        return Err(ExitError {
-            exit: Exit::Usage,
-            message: "--sim describes a simulated device\n  to do: add --engine sim".to_owned(),
-        }
-        .into());
-    }
+fn go(global: &Global, flags: &Flags, begin: RunStart) -> anyhow::Result<Exit> {
+    check_sim(flags.sim.is_some(), flags.engine)?;
     if flags.hosts.is_given() {
         return hosts::go(global, flags, begin);
     }
+    if !flags.var.is_empty() {
+        return Err(usage(
+            "--var is for --hosts\n  to do: on this machine set the variable in the environment",
+        ));
+    }
     let plan = flags.which.plan(&flags.overrides())?;
-    let options = Options {
+    let options = CampaignOptions {
         begin,
         retry_failed: flags.retry_failed,
         partial: !flags.which.only.is_empty(),
+        max_errors: flags.errors.max_errors,
         flags: serde_json::to_value(flags.kept())?,
         fio: flags.fio.clone(),
         sim: flags.sim.clone(),
@@ -266,7 +293,7 @@ fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> {
     }
     if let (Some(dir), Some(reason)) = (ready.record(), ready.not_steady()) {
         show(global, dir)?;
-        tell_not_steady(&reason, "; --again leads it there anew, in a new record");
+        tell_not_steady(&reason, "; --again starts over, in a new record");
         return Ok(Exit::Failed);
     }
     if !global.quiet {
@@ -275,32 +302,15 @@ fn go(global: &Global, flags: &Flags, begin: Begin) -> anyhow::Result<Exit> {
     }
     // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
     let control = signals::control()?;
-    let finish = observed(global, ready, &control)?;
+    let finish = screen::observed(global, |begun, observer| {
+        ready.run(&control, begun, observer)
+    });
+    let finish = finish.map_err(failed)?;
     conclude(global, &finish, &control)
 }
 
-/// Runs it before somebody's eyes.
-fn observed(global: &Global, ready: Ready, control: &Control) -> anyhow::Result<Finish> {
-    let live = LiveOptions::new(global.quiet, global.color);
-    let screen: RefCell<Option<Screen>> = RefCell::new(None);
-    let mut begun = |dir: &Path| match Progress::read(dir) {
-        Ok(progress) => *screen.borrow_mut() = Some(Screen::new(live, progress)),
-        Err(error) => out::note(format_args!("fathom: no progress is shown: {error}")),
-    };
-    let mut observer = |event: &Event| {
-        if let Some(screen) = screen.borrow_mut().as_mut() {
-            screen.take(now_ms(), event);
-        }
-    };
-    let finish = ready.run(control, &mut begun, &mut observer);
-    if let Some(screen) = screen.borrow_mut().as_mut() {
-        screen.finish();
-    }
-    Ok(finish.map_err(failed)?)
-}
-
 /// Nothing is left to do: says so, and what could be done.
-fn nothing_left(global: &Global, ready: &Ready) -> anyhow::Result<Exit> {
+fn nothing_left(global: &Global, ready: &ReadyCampaign) -> anyhow::Result<Exit> {
     let dir = ready.record().unwrap_or(Path::new(""));
     if !global.quiet {
         let again = "--again starts a new record";
@@ -322,16 +332,20 @@ fn nothing_left(global: &Global, ready: &Ready) -> anyhow::Result<Exit> {
 
 fn conclude(global: &Global, finish: &Finish, control: &Control) -> anyhow::Result<Exit> {
     show(global, &finish.dir)?;
-    if let Some(reason) = &finish.not_steady {
+    // It ran, and what was asked for, points of a steady device, is not there.
+    let not_steady = match &finish.ending {
+        Some(Ending::NotAttained(reason)) => Some(reason),
+        _ => None,
+    };
+    if let Some(reason) = not_steady {
         tell_not_steady(reason, "");
     }
     if let Some(spent) = &finish.spent {
-        let hint = "fathom resume with a higher limit goes on";
+        let hint = "fathom resume with a higher limit continues";
         tell_notes(&[format!("{spent} ({hint})")]);
     }
     Ok(match finish.status {
-        // It ran, and what was asked for, points of a steady device, is not there.
-        RunStatus::Complete if finish.not_steady.is_some() => Exit::Failed,
+        RunStatus::Complete if not_steady.is_some() => Exit::Failed,
         RunStatus::Complete => Exit::Success,
         RunStatus::Interrupted if control.stop_requests() > 0 => Exit::Interrupted,
         _ => Exit::Failed,
@@ -358,10 +372,14 @@ fn show(global: &Global, dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+impl From<&RunError> for ExitError {
+    /// With the exit code it is to end with.
+    fn from(error: &RunError) -> Self {
+        Self::new(error.exit(), error)
+    }
+}
+
 /// With the exit code it is to end with.
 pub fn failed(error: RunError) -> ExitError {
-    ExitError {
-        exit: error.exit(),
-        message: error.to_string(),
-    }
+    ExitError::from(&error)
 }

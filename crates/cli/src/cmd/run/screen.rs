@@ -1,30 +1,79 @@
-//! The screen of a campaign: where it stands, the point that runs, what happened
+//! The screen of a run: where it stands, the point that runs, what happened
 //! last. The run itself and `watch` show the same.
 
-use fathom_campaign::run::{Came, Current, Progress, Recent, RunError, What};
+use std::cell::RefCell;
+use std::path::Path;
+
+use fathom_campaign::run::{Current, PointOutcome, Progress, ProgressEvent, Recent, RunError};
 use fathom_model::{Event, StageEnd};
-use fathom_record::Entries;
-use fathom_report::style::{Tone, cut};
+use fathom_record::{Entries, now_ms};
+use fathom_report::style::{Style, Tone, fitting, width};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::{stage, summary};
-use crate::live::{InPlace, LiveOptions, aligned, bar, clock};
+use crate::cmd::Global;
+use crate::cmd::snia::SniaPanel;
+use crate::live::{InPlace, LiveOptions, aligned, bar, clock, host_lines};
 use crate::out;
 
 /// Columns of a line about a point beside the point's name: time, mark, figures.
 const BESIDE: usize = 58;
-/// Columns of the time of day and the mark.
-const TIME_AND_MARK: usize = 12;
 /// A point's name keeps at least so many.
 const NAME_MIN: usize = 20;
 
-/// Shows a campaign while it goes on.
+/// Shows a run while it goes on.
 #[derive(Debug)]
 pub struct Screen {
     options: LiveOptions,
     place: InPlace,
     progress: Progress,
+    /// What tests after SNIA's specification add.
+    panel: Option<SniaPanel>,
+}
+
+/// What a run calls with its record's folder before the first event.
+pub type Begun<'b> = &'b mut dyn FnMut(&Path);
+/// What a run shows each event.
+pub type Observer<'o> = &'o mut dyn FnMut(&Event);
+
+/// Runs something before somebody's eyes.
+pub fn observed<T, E>(
+    global: &Global,
+    run: impl FnOnce(Begun<'_>, Observer<'_>) -> Result<T, E>,
+) -> Result<T, E> {
+    let screen: RefCell<Option<Screen>> = RefCell::new(None);
+    let options = LiveOptions::new(global.quiet, global.color);
+    let mut begun = |dir: &Path| match Progress::read(dir) {
+        Ok(progress) => *screen.borrow_mut() = Some(Screen::new(options, progress)),
+        Err(error) => out::note(format_args!("fathom: no progress is shown: {error}")),
+    };
+    let mut observer = |event: &Event| {
+        if let Some(screen) = screen.borrow_mut().as_mut() {
+            screen.take(now_ms(), event);
+        }
+    };
+    let finish = run(&mut begun, &mut observer);
+    if let Some(screen) = screen.borrow_mut().as_mut() {
+        screen.finish();
+    }
+    finish
+}
+
+/// As [`observed`], of what has lines of its own where none can stay in place.
+pub fn observed_in_place<T, E>(
+    global: &Global,
+    run: impl FnOnce(Begun<'_>, Observer<'_>) -> Result<T, E>,
+) -> Result<T, E> {
+    observed(global, |begun, observer| {
+        let in_place = LiveOptions::new(global.quiet, global.color).in_place();
+        let mut begun = |dir: &Path| {
+            if in_place {
+                begun(dir);
+            }
+        };
+        run(&mut begun, observer)
+    })
 }
 
 impl Screen {
@@ -33,15 +82,17 @@ impl Screen {
         let screen = Self {
             place: InPlace::new(options),
             options,
+            panel: SniaPanel::of(&progress),
             progress,
         };
-        if !screen.options.quiet && !screen.place.is_there() {
-            out::note(screen.title());
+        let is_told = screen.panel.as_ref().is_some_and(SniaPanel::is_alone);
+        if !screen.options.quiet && !screen.place.is_there() && !is_told {
+            out::note(screen.title(screen.options.style).join("\n"));
         }
         screen
     }
 
-    /// How far the campaign is.
+    /// How far the run is.
     pub fn progress(&self) -> &Progress {
         &self.progress
     }
@@ -51,21 +102,23 @@ impl Screen {
     /// # Errors
     /// When the record cannot be read.
     pub fn follow_up(&mut self, entries: &mut Entries) -> Result<(), RunError> {
-        let (options, in_place) = (self.options, self.place.is_there());
-        self.progress.follow_up(entries, &mut |progress, happened| {
-            if !in_place {
-                plain(progress, happened, options);
-            }
-        })
+        let (options, panel) = (self.options, &mut self.panel);
+        self.progress
+            .follow_up(entries, &mut |progress, event, happened| {
+                tell(options, panel, progress, event, happened);
+            })
     }
 
     /// Takes the next event.
     pub fn take(&mut self, at_ms: u64, event: &Event) {
         let happened = self.progress.take(at_ms, event);
-        if !self.place.is_there() {
-            plain(&self.progress, &happened, self.options);
-            return;
-        }
+        tell(
+            self.options,
+            &mut self.panel,
+            &self.progress,
+            event,
+            &happened,
+        );
         let redraws = matches!(
             event,
             Event::Step { .. }
@@ -93,41 +146,67 @@ impl Screen {
         self.place.finish();
     }
 
-    fn title(&self) -> String {
-        let style = self.options.style;
+    fn title(&self, style: Style) -> Vec<String> {
         let head = &self.progress.head;
-        let name = head.folder.file_name().unwrap_or(head.folder.as_os_str());
-        let name = style.paint(Tone::Strong, &name.to_string_lossy());
-        let mut title = format!("{name} on {}, {}", head.dut.display(), head.engine);
-        if head.engine == "sim" {
-            title += &format!("  {}", style.paint(Tone::Bad, summary::SIMULATION));
+        let name = match head.folder.file_name() {
+            Some(name) => name.to_string_lossy().into_owned(),
+            None if self.progress.name.starts_with(&self.progress.command) => {
+                self.progress.name.clone()
+            }
+            None => format!("{} {}", self.progress.command, self.progress.name),
+        };
+        let name = style.paint(Tone::Strong, &name);
+        let on = match head.dut.as_os_str().is_empty() {
+            true => ", ",
+            false => " on ",
+        };
+        let title = format!("{name}{on}{}", summary::device(head));
+        if head.engine != "sim" {
+            return vec![title];
         }
-        title
+        let simulated = style.paint(Tone::Bad, summary::SIMULATION);
+        let both = format!("{title}  {simulated}");
+        match style
+            .width
+            .is_some_and(|columns| width(&both) > usize::from(columns))
+        {
+            true => vec![title, simulated],
+            false => vec![both],
+        }
     }
 
     fn lines(&self) -> Vec<String> {
-        // Asked anew: the window may have another size by now.
-        let columns = usize::from(out::progress_columns().unwrap_or(80));
-        let mut lines = vec![self.title(), self.whole()];
-        if let Some(now) = self.progress.stage() {
-            let style = self.options.style;
-            lines.extend(stage::lines(&self.progress, &now, style, columns));
-        } else if let Some(current) = self.progress.current() {
-            lines.extend(self.point(current, columns));
+        let (style, rows) = self.options.now();
+        let mut lines = self.title(style);
+        lines.push(self.whole(style));
+        if let Some(panel) = &self.panel {
+            lines.extend(panel.lines(&self.progress, style));
         }
-        let recent: Vec<&Recent> = self.progress.recent().collect();
+        if let Some(now) = self.progress.stage() {
+            lines.extend(stage::lines(&now, self.progress.current(), style));
+        } else if let Some(current) = self.progress.current() {
+            lines.extend(point(current, style));
+        }
+        match self.progress.preparing() {
+            Some(what) => lines.push(what.to_owned()),
+            None => {
+                let rates = self.progress.rates().iter();
+                lines.extend(rates.map(|(dir, rate)| aligned(style, *dir, rate)));
+            }
+        }
+        let recent = self.progress.recent().map(|it| recent_line(it, style));
+        let recent: Vec<String> = recent.collect();
+        let room = rows.saturating_sub(lines.len() + recent.len() + 1);
+        lines.extend(host_lines(self.progress.hosts(), room));
         if !recent.is_empty() {
             lines.push(String::new());
         }
-        for recent in recent {
-            lines.push(self.recent(recent, columns));
-        }
+        lines.extend(recent);
         lines
     }
 
-    /// The campaign as a whole.
-    fn whole(&self) -> String {
-        let style = self.options.style;
+    /// The run as a whole.
+    fn whole(&self, style: Style) -> String {
         let counts = self.progress.counts();
         // Without points the stages are all there is.
         let (ended, all) = match counts.steps {
@@ -143,65 +222,71 @@ impl Screen {
                     .saturating_sub(self.progress.started_ms()),
             ),
         ];
-        let left = self
-            .progress
-            .left_ms()
-            .map(|ms| format!("{} left", clock(ms)));
-        parts.extend(left);
+        // Nobody knows how many rounds such a test needs.
+        let least = self.panel.as_ref().map_or("", |_| " at least");
+        let left = self.progress.left_ms();
+        parts.extend(left.map(|ms| format!("{} left{least}", clock(ms))));
         if counts.failed > 0 {
             parts.push(style.paint(Tone::Bad, &format!("{} failed", counts.failed)));
         }
         if counts.skipped > 0 {
             parts.push(style.paint(Tone::Doubtful, &format!("{} left out", counts.skipped)));
         }
-        parts.join("  ")
+        fitting(style, parts)
     }
+}
 
-    /// The point that runs.
-    fn point(&self, current: &Current, columns: usize) -> Vec<String> {
-        let style = self.options.style;
-        let mut times = vec![clock(current.ran_ms)];
-        if let Some(left_ms) = current.remaining_ms {
-            times.insert(0, bar(style, current.ran_ms, left_ms));
-            times.push(format!("{} left", clock(left_ms)));
-        }
-        let mut name = current.id.clone();
-        if current.repetition > 1 {
-            name += &format!(" #{}", current.repetition);
-        }
-        let mut lines = vec![
-            String::new(),
-            style.paint(Tone::Strong, &cut(&name, columns)),
-            times.join("  "),
-        ];
-        match &current.preparing {
-            Some(what) => lines.push(cut(what, columns)),
-            None => {
-                let rates = self.progress.rates().iter();
-                lines.extend(rates.map(|(dir, rate)| aligned(*dir, rate)));
-            }
-        }
-        lines
+/// The point that runs.
+fn point(current: &Current, style: Style) -> [String; 3] {
+    let mut times = vec![clock(current.ran_ms)];
+    if let Some(left_ms) = current.remaining_ms {
+        times.insert(0, bar(style, current.ran_ms, left_ms));
+        times.push(format!("{} left", clock(left_ms)));
     }
+    let mut name = current.id.clone();
+    if current.repetition > 1 {
+        name += &format!(" #{}", current.repetition);
+    }
+    let name = style.paint(Tone::Strong, &name);
+    [String::new(), name, fitting(style, times)]
+}
 
-    fn recent(&self, recent: &Recent, columns: usize) -> String {
-        let style = self.options.style;
-        let room = columns.saturating_sub(BESIDE).max(NAME_MIN);
-        let (tone, mark, text) = summary::happened(&recent.what, room);
-        let time = style.paint(Tone::Faint, &time_of_day(recent.at_ms));
-        let text = cut(&text, columns.saturating_sub(TIME_AND_MARK));
-        format!("{time}  {} {text}", style.paint(tone, mark))
+fn recent_line(recent: &Recent, style: Style) -> String {
+    let columns = style.width.map_or(usize::MAX, usize::from);
+    let room = columns.saturating_sub(BESIDE).max(NAME_MIN);
+    let (tone, mark, text) = summary::happened(&recent.what, room);
+    let time = style.paint(Tone::Faint, &time_of_day(recent.at_ms));
+    format!("{time}  {} {text}", style.paint(tone, mark))
+}
+
+/// Says what is worth lines of its own: where no line can stay in place all that
+/// happened.
+fn tell(
+    options: LiveOptions,
+    panel: &mut Option<SniaPanel>,
+    progress: &Progress,
+    event: &Event,
+    happened: &[Recent],
+) {
+    let own = panel.as_mut().and_then(|panel| {
+        let text = panel.take(progress, event, happened, options);
+        panel.is_alone().then_some(text)
+    });
+    match own {
+        Some(Some(text)) => out::note(text),
+        Some(None) => {}
+        None if !options.in_place() => plain(progress, happened, options),
+        None => {}
     }
 }
 
 /// A line of its own for each thing that happened, where no line can stay in
 /// place. Failures are told also to those who want quiet.
 fn plain(progress: &Progress, happened: &[Recent], options: LiveOptions) {
-    let counts = progress.counts();
     for (nth, recent) in happened.iter().enumerate() {
         let failed = match &recent.what {
-            What::Ended(ended) => matches!(ended.came, Came::Failed(_)),
-            What::StageEnded(ended) => {
+            ProgressEvent::Ended(ended) => matches!(ended.came, PointOutcome::Failed(_)),
+            ProgressEvent::StageEnded(ended) => {
                 matches!(
                     ended.1,
                     StageEnd::Failed { .. } | StageEnd::NotAttained { .. }
@@ -212,21 +297,25 @@ fn plain(progress: &Progress, happened: &[Recent], options: LiveOptions) {
         if options.quiet && !failed {
             continue;
         }
+        let counts = progress.counts();
         // The event that ends a point can be one that leaves others out.
         let later = happened[nth + 1..].iter().map(|later| match later.what {
-            What::Skipped { measurements, .. } => measurements as usize,
+            ProgressEvent::Skipped { measurements, .. } => measurements as usize,
             _ => 0,
         });
         let at = (counts.steps - counts.left).saturating_sub(later.sum());
         let left = match (&recent.what, progress.left_ms()) {
-            (What::Ended(_) | What::StageEnded(_), Some(ms)) if ms > 0 => {
+            (ProgressEvent::Ended(_) | ProgressEvent::StageEnded(_), Some(ms)) if ms > 0 => {
                 format!("  {} left", clock(ms))
             }
             _ => String::new(),
         };
         let (_, mark, text) = summary::happened(&recent.what, usize::MAX);
         let place = match &recent.what {
-            What::StageEnded(ended) => progress.stages().place(&ended.0.id),
+            ProgressEvent::StageEnded(ended) => {
+                let (place, of) = progress.stages().place(&ended.0.id);
+                format!("{place}/{of}")
+            }
             _ => format!("{at}/{}", counts.steps),
         };
         out::note(format_args!("{place}  {mark} {text}{left}"));

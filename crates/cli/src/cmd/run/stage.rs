@@ -1,44 +1,37 @@
 //! The stage that makes the device ready: on the screen, in the summary and in
 //! the document.
 
-use fathom_campaign::run::{Progress, Standing};
+use fathom_campaign::run::{Current, Progress, Standing};
 use fathom_model::{Stage, StageEnd, StageKind, units};
-use fathom_report::style::{Style, Tone, cut};
+use fathom_report::style::{Style, Tone, cut, fitting};
 use serde::Serialize;
 
-use crate::live::{aligned, bar, clock};
+use crate::live::{bar, clock};
 
-/// What stands on the screen while it goes on.
-pub fn lines(progress: &Progress, now: &Standing, style: Style, columns: usize) -> Vec<String> {
+/// What stands on the screen while it goes on: the stage, and the cell of it.
+pub fn lines(now: &Standing, cell: Option<&Current>, style: Style) -> Vec<String> {
     let title = format!("stage {} of {}: {}", now.place, now.of, now.stage.title);
     let mut lines = vec![
         String::new(),
-        style.paint(Tone::Strong, &cut(&title, columns)),
+        style.paint(Tone::Strong, &title),
         far(now, style),
     ];
-    match now.preparing {
-        Some(what) => lines.push(cut(what, columns)),
-        None => {
-            let rates = progress.rates().iter();
-            lines.extend(rates.map(|(dir, rate)| aligned(*dir, rate)));
-        }
-    }
+    lines.extend(cell.map(|cell| {
+        let left = cell.remaining_ms.map(|ms| format!("{} left", clock(ms)));
+        let parts = [cell.id.clone(), clock(cell.ran_ms)];
+        fitting(style, parts.into_iter().chain(left))
+    }));
     lines
 }
 
 /// How far it is: `━━━··· 12.3 GiB of 64 GiB  1m05s  4m20s left`.
 pub fn far(now: &Standing, style: Style) -> String {
     let mut parts = Vec::new();
-    match (now.planned_bytes, now.left_ms) {
-        (Some(all), _) => {
-            let left = all.saturating_sub(now.written_bytes);
-            parts.push(bar(style, now.written_bytes, left));
-            let bytes = |bytes: u64| units::bytes(bytes as f64);
-            parts.push(format!("{} of {}", bytes(now.written_bytes), bytes(all)));
-        }
-        (None, Some(left_ms)) => parts.push(bar(style, now.ran_ms, left_ms)),
-        (None, None) => {}
-    }
+    parts.extend(now.share().map(|(done, left)| bar(style, done, left)));
+    parts.extend(now.planned_bytes.map(|all| {
+        let bytes = |bytes: u64| units::bytes(bytes as f64);
+        format!("{} of {}", bytes(now.written_bytes), bytes(all))
+    }));
     parts.push(clock(now.ran_ms));
     let settles = now.stage.kind == StageKind::Settle;
     match (now.left_ms, now.left_most_ms) {
@@ -49,7 +42,7 @@ pub fn far(now: &Standing, style: Style) -> String {
         (Some(left), _) => parts.push(format!("{} left", clock(left))),
         (None, _) => {}
     }
-    parts.join("  ")
+    fitting(style, parts)
 }
 
 /// A stage that has ended, in a line: a mark with its tone, and the text.
@@ -59,6 +52,9 @@ pub fn ended(stage: &Stage, end: &StageEnd, took_ms: u64) -> (Tone, &'static str
         StageEnd::Done => (Tone::Good, "✓", format!("{title}  {}", clock(took_ms))),
         StageEnd::Skipped { reason } => {
             (Tone::Doubtful, "–", format!("{title}  left out: {reason}"))
+        }
+        StageEnd::Interrupted { reason } => {
+            (Tone::Doubtful, "–", format!("{title}  stopped: {reason}"))
         }
         StageEnd::NotAttained { reason } => {
             let text = format!("{title}  not attained: {reason}");

@@ -1,8 +1,8 @@
-//! How far a campaign is and what came of it, in words and as a document.
+//! How far a run is and what came of it, in words and as a document.
 
-use fathom_analysis::guard::Totals;
+use fathom_analysis::guard::MeasurementTotals;
 use fathom_analysis::rate::Rates;
-use fathom_campaign::run::{Came, Counts, Progress, What};
+use fathom_campaign::run::{COMMAND, Head, PointCounts, PointOutcome, Progress, ProgressEvent};
 use fathom_model::{RunStatus, units};
 use fathom_report::document::rfc3339;
 use fathom_report::style::{Style, Tone, cut};
@@ -18,9 +18,9 @@ const NAMED_MAX: usize = 10;
 
 /// What happened, in a line: a mark with its tone, and the text. `room` is for
 /// the point's name.
-pub fn happened(what: &What, room: usize) -> (Tone, &'static str, String) {
+pub fn happened(what: &ProgressEvent, room: usize) -> (Tone, &'static str, String) {
     match what {
-        What::Ended(ended) => {
+        ProgressEvent::Ended(ended) => {
             let name = match ended.repetition {
                 1 => ended.id.clone(),
                 n => format!("{} #{n}", ended.id),
@@ -28,14 +28,14 @@ pub fn happened(what: &What, room: usize) -> (Tone, &'static str, String) {
             // The end of a path tells points apart, its begin does not.
             let name = tail(&name, room);
             let (tone, mark, text) = match &ended.came {
-                Came::Done(totals) => (Tone::Good, "✓", figures(totals)),
-                Came::Failed(reason) => (Tone::Bad, "✗", one_line(reason).to_owned()),
-                Came::Skipped(reason) => (Tone::Doubtful, "–", reason.clone()),
-                Came::Unfinished => (Tone::Doubtful, "…", String::new()),
+                PointOutcome::Done(totals) => (Tone::Good, "✓", figures(totals)),
+                PointOutcome::Failed(reason) => (Tone::Bad, "✗", one_line(reason).to_owned()),
+                PointOutcome::Skipped(reason) => (Tone::Doubtful, "–", reason.clone()),
+                PointOutcome::Unfinished => (Tone::Doubtful, "…", String::new()),
             };
             (tone, mark, format!("{name}  {text}"))
         }
-        What::Skipped {
+        ProgressEvent::Skipped {
             series,
             measurements,
             reason,
@@ -44,15 +44,15 @@ pub fn happened(what: &What, room: usize) -> (Tone, &'static str, String) {
             let text = format!("{series}  {measurements} left out: {reason}");
             (Tone::Doubtful, "–", text)
         }
-        What::Resumed(gap_ms) => {
+        ProgressEvent::Resumed(gap_ms) => {
             let text = format!("resumed after {}", clock(*gap_ms));
             (Tone::Strong, "↻", text)
         }
-        What::StageEnded(ended) => {
+        ProgressEvent::StageEnded(ended) => {
             let (stage, end, took_ms) = &**ended;
             stage::ended(stage, end, *took_ms)
         }
-        What::Note(text) => (Tone::Doubtful, "!", one_line(text).to_owned()),
+        ProgressEvent::Note(text) => (Tone::Doubtful, "!", one_line(text).to_owned()),
     }
 }
 
@@ -72,7 +72,7 @@ fn tail(name: &str, room: usize) -> String {
     format!("…{end}")
 }
 
-fn figures(totals: &Totals) -> String {
+fn figures(totals: &MeasurementTotals) -> String {
     let iops = units::count(totals.iops);
     let bandwidth = units::bytes_per_second(totals.bw_bytes);
     match totals.clat_ns {
@@ -91,7 +91,11 @@ pub fn text(progress: &Progress, style: Style) -> String {
         _ => String::new(),
     };
     lines.push(format!("run       {}{simulated}", progress.id));
-    lines.push(format!("device    {}, {}", head.dut.display(), head.engine));
+    if progress.command != COMMAND {
+        let what = format!("{}: {}", progress.command, progress.name);
+        lines.push(format!("what      {what}"));
+    }
+    lines.push(format!("device    {}", device(head)));
     lines.push(format!("status    {}", status(progress, &counts, style)));
     stage::summary(progress, style, &mut lines);
     if counts.steps > 0 {
@@ -103,17 +107,20 @@ pub fn text(progress: &Progress, style: Style) -> String {
             current.id,
             clock(current.ran_ms)
         ));
+        let width = style.width.map(|width| width.saturating_sub(10));
+        let beside = Style { width, ..style };
         let rates = progress.rates().iter();
-        lines.extend(rates.map(|(dir, rate)| format!("          {}", aligned(*dir, rate))));
+        let rates = rates.map(|(dir, rate)| aligned(beside, *dir, rate));
+        lines.extend(rates.map(|text| format!("          {text}")));
     }
     named(progress, style, &mut lines);
-    if let Some(hint) = hint(progress.status(), &counts) {
+    if let Some(hint) = hint(progress, &counts) {
         lines.push(format!("next      {hint}"));
     }
     lines.join("\n") + "\n"
 }
 
-fn status(progress: &Progress, counts: &Counts, style: Style) -> String {
+fn status(progress: &Progress, counts: &PointCounts, style: Style) -> String {
     let status = progress.status();
     let tone = match status {
         RunStatus::Complete => Tone::Good,
@@ -134,7 +141,7 @@ fn status(progress: &Progress, counts: &Counts, style: Style) -> String {
     text
 }
 
-fn measured(counts: &Counts, style: Style) -> String {
+fn measured(counts: &PointCounts, style: Style) -> String {
     let ended = (counts.steps - counts.left) as u64;
     let mut parts = vec![format!("{} of {}", counts.done, counts.steps)];
     if counts.failed > 0 {
@@ -161,8 +168,10 @@ fn named(progress: &Progress, style: Style, lines: &mut Vec<String>) {
         let of_kind = progress
             .measurements()
             .filter_map(|(step, came)| match came {
-                Some(Came::Failed(reason)) if wanted => Some((step.id.as_str(), one_line(reason))),
-                Some(Came::Skipped(reason)) if !wanted => {
+                Some(PointOutcome::Failed(reason)) if wanted => {
+                    Some((step.id.as_str(), one_line(reason)))
+                }
+                Some(PointOutcome::Skipped(reason)) if !wanted => {
                     Some((step.id.as_str(), one_line(reason)))
                 }
                 _ => None,
@@ -196,12 +205,30 @@ fn folder(id: &str) -> &str {
     id.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-fn hint(status: RunStatus, counts: &Counts) -> Option<String> {
+/// What is measured, and by what.
+pub fn device(head: &Head) -> String {
+    let parts = [head.dut.display().to_string(), head.engine.clone()];
+    let known: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
+    known.join(", ")
+}
+
+fn hint(progress: &Progress, counts: &PointCounts) -> Option<String> {
+    let status = progress.status();
+    let is_campaign = progress.command == COMMAND;
     match status {
         RunStatus::Running => Some("fathom watch follows it".to_owned()),
-        RunStatus::Interrupted => Some("fathom resume goes on".to_owned()),
+        RunStatus::Interrupted if progress.command.starts_with("snia") => {
+            Some("fathom snia resume continues".to_owned())
+        }
+        RunStatus::Interrupted if progress.command == "provision" => {
+            Some("fathom provision --resume continues".to_owned())
+        }
+        RunStatus::Interrupted | RunStatus::Failed if !is_campaign => {
+            Some("fathom show tells what was measured".to_owned())
+        }
+        RunStatus::Interrupted => Some("fathom resume continues".to_owned()),
         RunStatus::Failed if counts.left > 0 => {
-            Some("fathom resume goes on, once the reason is mended".to_owned())
+            Some("fathom resume continues, after fixing the cause".to_owned())
         }
         // A stage has, which is tried again in any case.
         RunStatus::Failed if counts.failed == 0 => Some("fathom resume tries again".to_owned()),
@@ -298,8 +325,8 @@ fn intervals(rates: &Rates) -> Vec<Interval> {
 pub fn document(progress: &Progress) -> Document {
     let counts = progress.counts();
     let head = &progress.head;
-    let rows = |wanted: fn(&Came) -> Option<&String>| -> Vec<Row> {
-        let row = |(step, came): (&fathom_campaign::run::Planned, Option<&Came>)| {
+    let rows = |wanted: fn(&PointOutcome) -> Option<&String>| -> Vec<Row> {
+        let row = |(step, came): (&fathom_campaign::run::PlannedStep, Option<&PointOutcome>)| {
             Some(Row {
                 id: step.id.clone(),
                 repetition: step.repetition,
@@ -342,11 +369,11 @@ pub fn document(progress: &Progress) -> Document {
             clat_mean_ns: totals.clat_ns,
         }),
         failures: rows(|came| match came {
-            Came::Failed(reason) => Some(reason),
+            PointOutcome::Failed(reason) => Some(reason),
             _ => None,
         }),
         skips: rows(|came| match came {
-            Came::Skipped(reason) => Some(reason),
+            PointOutcome::Skipped(reason) => Some(reason),
             _ => None,
         }),
     }

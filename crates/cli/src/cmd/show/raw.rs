@@ -8,11 +8,11 @@ use fathom_engine::fio::stream::select;
 use fathom_model::Exit;
 
 use crate::cmd::ExitError;
-use crate::format::Format;
+use crate::format::FioOutputFormat;
 use crate::out;
 
 /// Writes what fio wrote in this format, step by step.
-pub fn show(dir: &Path, format: Format) -> anyhow::Result<Exit> {
+pub fn show(dir: &Path, format: FioOutputFormat) -> anyhow::Result<Exit> {
     let mut any = false;
     for file in outputs(&dir.join("raw"))? {
         let kept = std::fs::read(&file).with_context(|| file.display().to_string())?;
@@ -28,8 +28,7 @@ pub fn show(dir: &Path, format: Format) -> anyhow::Result<Exit> {
          or the record was made from another",
         dir.display()
     );
-    let exit = Exit::Missing;
-    Err(ExitError { exit, message }.into())
+    Err(ExitError::new(Exit::Missing, message).into())
 }
 
 /// The engine's outputs: those of a run of one step lie in the folder itself,

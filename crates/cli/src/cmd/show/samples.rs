@@ -3,7 +3,7 @@
 use fathom_model::{Event, Exit, Sample, text, units};
 use fathom_record::{DamagedLines, Entries, RecordError};
 use fathom_report::Style;
-use fathom_report::grid::{Cell, Grid, figures, words};
+use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::out;
 
 /// How the series is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Form {
+pub enum SeriesFormat {
     /// Aligned, with units
     Table,
     /// Comma-separated, plain numbers, with a line of titles
@@ -25,13 +25,13 @@ pub enum Form {
 
 /// Percentiles that a line of the series has.
 const PERCENTS: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
-/// Titles of the comma-separated form; the fields of [`Point`] in their order.
+/// Titles of the comma-separated form; the fields of [`SampleLine`] in their order.
 const TITLES: &str = "t_ms,span_ms,step,job,name,dir,ios,bytes,iops,bw_bytes,clat_n,clat_mean_ns,\
                       clat_p50_ns,clat_p90_ns,clat_p99_ns,clat_p99.9_ns";
 
 /// One line. What was not measured is null, or empty between commas.
 #[derive(Debug, Serialize)]
-struct Point<'s> {
+struct SampleLine<'s> {
     /// End of the interval, ms since the run's start.
     t_ms: u64,
     span_ms: u64,
@@ -53,7 +53,7 @@ struct Point<'s> {
     clat_p99_9_ns: Option<u64>,
 }
 
-impl<'s> Point<'s> {
+impl<'s> SampleLine<'s> {
     fn new(sample: &Sample, step: Option<&'s str>, names: &'s [String]) -> Self {
         let clat = sample.clat.as_ref();
         let [p50, p90, p99, p99_9] = PERCENTS.map(|percent| clat?.percentile_ns(percent));
@@ -79,18 +79,18 @@ impl<'s> Point<'s> {
 }
 
 /// Writes the samples of a record.
-pub fn show(entries: Entries, form: Form, style: Style) -> anyhow::Result<Exit> {
+pub fn show(entries: Entries, form: SeriesFormat, style: Style) -> anyhow::Result<Exit> {
     match form {
-        Form::Table => out::text(table(entries)?.render(style)),
-        Form::Csv => {
+        SeriesFormat::Table => out::text(table(entries)?.render(style)),
+        SeriesFormat::Csv => {
             out::line(TITLES);
             each(entries, |point| {
                 out::line(csv(point));
                 Ok(())
             })?;
         }
-        Form::Jsonl => each(entries, |point| out::json_line(point))?,
-        Form::Json => {
+        SeriesFormat::Jsonl => each(entries, |point| out::json_line(point))?,
+        SeriesFormat::Json => {
             out::line("{\"schema\":\"fathom.samples/1\",\"samples\":[");
             let mut comma = "";
             each(entries, |point| {
@@ -108,7 +108,7 @@ pub fn show(entries: Entries, form: Form, style: Style) -> anyhow::Result<Exit> 
 /// Calls `take` with every sample in order, as long as anybody reads the output.
 fn each(
     mut entries: Entries,
-    mut take: impl FnMut(&Point) -> anyhow::Result<()>,
+    mut take: impl FnMut(&SampleLine) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let mut step = None;
     let mut names = Vec::new();
@@ -117,7 +117,7 @@ fn each(
             Ok(entry) => entry.event,
             Err(damage @ RecordError::Damaged { .. }) => {
                 out::note(format_args!("fathom: {damage}"));
-                break;
+                continue;
             }
             Err(error) => return Err(error.into()),
         };
@@ -132,7 +132,7 @@ fn each(
                     .map(|(name, host)| format!("{name} on {host}"))
                     .collect();
             }
-            Event::Sample(sample) => take(&Point::new(&sample, step.as_deref(), &names))?,
+            Event::Sample(sample) => take(&SampleLine::new(&sample, step.as_deref(), &names))?,
             _ => {}
         }
         if out::is_stopped() {
@@ -148,7 +148,7 @@ fn each(
     Ok(())
 }
 
-fn csv(point: &Point) -> String {
+fn csv(point: &SampleLine) -> String {
     fn field(value: Option<impl ToString>) -> String {
         value.map_or_else(String::new, |value| value.to_string())
     }
@@ -187,7 +187,7 @@ fn table(entries: Entries) -> anyhow::Result<Grid> {
         figures("p99.9", 2),
     ]);
     let rate = |value: Option<f64>, text: fn(f64) -> String| {
-        value.map_or_else(Cell::default, |v| text(v).into())
+        value.map_or_else(GridCell::default, |v| text(v).into())
     };
     let latency = |ns: Option<u64>| rate(ns.map(|ns| ns as f64), units::latency);
     let mut step: Option<String> = None;
@@ -198,10 +198,10 @@ fn table(entries: Entries) -> anyhow::Result<Grid> {
         }
         let iops = point.iops.map_or_else(String::new, units::count);
         grid.line([
-            Cell::from(point.name),
-            Cell::from(point.dir),
-            Cell::from(format!("{:.1} s", point.t_ms as f64 / 1000.0)),
-            Cell::new(Tone::Strong, iops),
+            GridCell::from(point.name),
+            GridCell::from(point.dir),
+            GridCell::from(format!("{:.1} s", point.t_ms as f64 / 1000.0)),
+            GridCell::new(Tone::Strong, iops),
             rate(point.bw_bytes, units::bytes_per_second),
             rate(point.clat_mean_ns, units::latency),
             latency(point.clat_p50_ns),
@@ -230,7 +230,7 @@ mod tests {
             clat: None,
         };
         let names = ["16 files, \"fast\"".to_owned()];
-        let point = Point::new(&sample, Some("one"), &names);
+        let point = SampleLine::new(&sample, Some("one"), &names);
         let line = csv(&point);
         assert_eq!(
             line,

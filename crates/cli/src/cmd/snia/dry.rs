@@ -2,19 +2,18 @@
 
 use fathom_analysis::snia::NOTICE;
 use fathom_campaign::budget::{self, Cost, Endurance, Speed};
-use fathom_campaign::flow::{History, Luck, Task, Work, outlook};
+use fathom_campaign::flow::{Case, History, Task, outlook};
 use fathom_campaign::snia::Snia;
-use fathom_engine::jobfile::shell_quote;
-use serde_json::{Value, json};
-
-use crate::cmd::Global;
-use crate::out;
+use fathom_model::StageKind;
 
 /// What is left of a test, if all goes well and if nothing ever is steady.
 pub struct Outlook {
-    best: Vec<Task>,
+    /// The stages, if all goes well.
+    pub best: Vec<Task>,
     worst: Vec<Task>,
     speed: Option<Speed>,
+    /// The most that all rounds together write, where they end by it.
+    rounds_bytes_max: Option<u64>,
 }
 
 impl Outlook {
@@ -22,9 +21,10 @@ impl Outlook {
     pub fn of(script: &Snia, history: &History, speed: Option<Speed>) -> Self {
         let tasks = |luck| outlook(script, history, luck).0;
         Self {
-            best: tasks(Luck::Best),
-            worst: tasks(Luck::Worst),
+            best: tasks(Case::Best),
+            worst: tasks(Case::Worst),
             speed,
+            rounds_bytes_max: script.rounds_write_bytes_max(history),
         }
     }
 
@@ -35,16 +35,36 @@ impl Outlook {
 
     /// The least that it costs.
     pub fn least(&self) -> Cost {
-        cost(&self.best, Luck::Best, self.speed)
+        self.cost(&self.best, Case::Best)
     }
 
     /// The most.
     pub fn most(&self) -> Cost {
-        cost(&self.worst, Luck::Worst, self.speed)
+        self.cost(&self.worst, Case::Worst)
+    }
+
+    fn cost(&self, tasks: &[Task], luck: Case) -> Cost {
+        let is_round = |task: &&Task| task.stage.kind == StageKind::Round;
+        let (rounds, others): (Vec<&Task>, Vec<&Task>) = tasks.iter().partition(is_round);
+        let mut rounds = cost(&rounds, luck, self.speed);
+        let others = cost(&others, luck, self.speed);
+        if let Some(most) = self.rounds_bytes_max
+            && (rounds.write_bytes > most || (luck == Case::Worst && rounds.unbounded > 0))
+        {
+            rounds.write_bytes = most;
+            rounds.unbounded = 0;
+        }
+        Cost {
+            steps: rounds.steps + others.steps,
+            duration: rounds.duration + others.duration,
+            endless: rounds.endless + others.endless,
+            write_bytes: rounds.write_bytes.saturating_add(others.write_bytes),
+            unbounded: rounds.unbounded + others.unbounded,
+        }
     }
 }
 
-fn cost(tasks: &[Task], luck: Luck, speed: Option<Speed>) -> Cost {
+fn cost(tasks: &[&Task], luck: Case, speed: Option<Speed>) -> Cost {
     let mut cost = Cost::default();
     for task in tasks {
         cost.steps += 1;
@@ -89,49 +109,4 @@ pub fn plan(script: &Snia, outlook: &Outlook, endurance: &Endurance) -> Vec<Stri
     }
     lines.extend(setup.deviations());
     lines
-}
-
-/// Every stage with its commands; the rounds of the best case. Gives the steps
-/// of `fathom.dry-run/1`.
-pub fn show(global: &Global, script: &Snia, outlook: &Outlook, engine: &str) -> Vec<Value> {
-    let mut steps = Vec::new();
-    for task in &outlook.best {
-        let stage = &task.stage;
-        if !global.json {
-            out::line(format_args!("# {}: {}", stage.id, stage.title));
-        }
-        let mut step = |command: &str, job_file: &str| match global.json {
-            true => steps.push(json!({
-                "name": stage.id,
-                "device": script.dut,
-                "command": [command],
-                "job_file": job_file,
-            })),
-            false => out::line(command),
-        };
-        match &task.work {
-            Work::Act(act) => act.commands().iter().for_each(|command| step(command, "")),
-            Work::Skip(reason) => step(&format!("# {reason}"), ""),
-            work => work
-                .job_texts()
-                .for_each(|text| step(&one_line(text, engine), text)),
-        }
-        if out::is_stopped() {
-            break;
-        }
-    }
-    steps
-}
-
-/// A job as a line: fio's own command line, or what another engine is given.
-fn one_line(text: &str, engine: &str) -> String {
-    let options = text
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('['));
-    let quoted = options.map(|line| shell_quote(&format!("--{line}")));
-    let options = quoted.collect::<Vec<String>>().join(" ");
-    match engine {
-        "fio" => format!("fio --name=cell {options}"),
-        other => format!("# the {other} engine: {options}"),
-    }
 }

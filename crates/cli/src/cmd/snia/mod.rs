@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
-use fathom_analysis::snia::{Class, Criterion, Test};
-use fathom_campaign::snia::Wanted;
-use fathom_device::purge::Choice;
+use fathom_analysis::snia::{DriveClass, SniaTest, TrackedVariable};
+use fathom_campaign::snia::{SniaAsk, SniaChoices};
+use fathom_device::purge::PurgeMethods;
 use fathom_model::Exit;
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +16,12 @@ use super::job::duration;
 use crate::engine::EngineOrSim;
 
 mod dry;
+mod panel;
 mod report;
 mod run;
-mod screen;
+
+pub use panel::SniaPanel;
+pub use run::resume_as as resume;
 
 /// Measure a drive in steady state after the SNIA specification (an interpretation, no SNIA test)
 ///
@@ -154,9 +157,23 @@ struct How {
     ioengine: String,
 }
 
+impl How {
+    fn ask(&self, test: SniaTest, class: DriveClass, wanted: SniaChoices) -> SniaAsk {
+        SniaAsk {
+            test,
+            class,
+            wanted,
+            purge: self.purge.clone(),
+            no_purge: self.no_purge,
+            keep_cache: self.keep_cache,
+            ioengine: self.ioengine.clone(),
+        }
+    }
+}
+
 /// What may be otherwise than in the specification; the report tells all of it.
 #[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "Otherwise than in the specification (the report says so)")]
+#[command(next_help_heading = "Different from the specification (the report says so)")]
 struct Otherwise {
     /// Short instead of right: cells of a second, 4 MiB, one fill, two or three rounds
     #[arg(long)]
@@ -213,25 +230,25 @@ struct Otherwise {
 }
 
 fn method(text: &str) -> Result<String, String> {
-    text.parse::<Choice>().map(|_| text.to_owned())
+    text.parse::<PurgeMethods>().map(|_| text.to_owned())
 }
 
 impl TestArgs {
-    fn class(&self) -> Class {
+    fn class(&self) -> DriveClass {
         match self.client {
-            true => Class::Client,
-            false => Class::Enterprise,
+            true => DriveClass::Client,
+            false => DriveClass::Enterprise,
         }
     }
 }
 
 impl Otherwise {
-    fn wanted(&self) -> Wanted {
+    fn wanted(&self) -> SniaChoices {
         let base = match self.debug {
-            true => Wanted::debug(),
-            false => Wanted::default(),
+            true => SniaChoices::debug(),
+            false => SniaChoices::default(),
         };
-        Wanted {
+        SniaChoices {
             active_range: self.range.clone().or(base.active_range),
             iodepth: self.iodepth.or(base.iodepth),
             jobs: self.threads.or(base.jobs),
@@ -246,8 +263,8 @@ impl Otherwise {
             data_percent: self.data_limit.or(base.data_percent),
             slope_percent: self.slope_limit.or(base.slope_percent),
             criterion: match self.all_cells {
-                true => Criterion::AllCells,
-                false => Criterion::Tracked,
+                true => TrackedVariable::AllCells,
+                false => TrackedVariable::Tracked,
             },
             stop_fills: self.stop_fills.or(base.stop_fills),
             stop: self.stop_after.or(base.stop),
@@ -259,10 +276,10 @@ impl Otherwise {
 /// Runs one of them.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
-        Command::Iops(args) => run::test(global, args, Test::Iops),
-        Command::Throughput(args) => run::test(global, args, Test::Throughput),
-        Command::Latency(args) => run::test(global, args, Test::Latency),
-        Command::Wsat(args) => run::test(global, args, Test::Wsat),
+        Command::Iops(args) => run::test(global, args, SniaTest::Iops),
+        Command::Throughput(args) => run::test(global, args, SniaTest::Throughput),
+        Command::Latency(args) => run::test(global, args, SniaTest::Latency),
+        Command::Wsat(args) => run::test(global, args, SniaTest::Wsat),
         Command::Resume(args) => run::resume(global, args),
         Command::Show(args) => report::show(global, args),
         Command::Report(args) => report::report(global, args),

@@ -44,12 +44,14 @@ pub struct ReportArgs {
 /// The findings of a record.
 pub fn read(dir: &Path) -> anyhow::Result<Document> {
     let found = snia::read(dir)?;
-    let missing = || ExitError {
-        exit: Exit::Missing,
-        message: format!(
-            "{}: the run is none of fathom snia\n  to do: fathom runs lists what there is",
-            dir.display()
-        ),
+    let missing = || {
+        ExitError::new(
+            Exit::Missing,
+            format!(
+                "{}: not a fathom snia run\n  to do: fathom runs lists what there is",
+                dir.display()
+            ),
+        )
     };
     Ok(found.ok_or_else(missing)?)
 }

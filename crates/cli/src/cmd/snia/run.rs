@@ -1,33 +1,29 @@
 //! Runs a test, or goes on with one.
 
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::time::Duration;
 
-use fathom_analysis::snia::{Setup, Test};
-use fathom_campaign::budget::{Cost, Endurance, Limits, Over, Speed};
-use fathom_campaign::flow::acts::Purging;
-use fathom_campaign::flow::{Ending, Finish, Flow, Ready};
+use fathom_analysis::snia::{Setup, SniaTest};
+use fathom_campaign::budget::{Cost, Endurance, Speed};
+use fathom_campaign::flow::{Ending, Finish, Flow, KeptPlan, Ready, RunOptions};
 use fathom_campaign::ledger::Ledgers;
-use fathom_campaign::snia::{FACTS, Snia, Start, write_cache};
-use fathom_device::Sys;
-use fathom_device::command::Live;
-use fathom_device::purge::Want;
+use fathom_campaign::snia::{FACTS, Snia, SniaChoices};
 use fathom_engine::Control;
-use fathom_engine::sim::Sim;
-use fathom_model::environment::BlockDevice;
-use fathom_model::{Event, Exit, RunStatus, units};
+use fathom_model::{Exit, units};
 use fathom_record::Entries;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::dry::{self, Outlook};
-use super::screen::Screen;
 use super::{How, TestArgs, report};
+use crate::cmd::campaign::{tell, tell_notes};
+use crate::cmd::dry::DryRun;
 use crate::cmd::job::duration;
-use crate::cmd::{ExitError, Global, run::failed, show};
+use crate::cmd::run::screen::observed;
+use crate::cmd::run::{Flags, failed};
+use crate::cmd::run_args::check_sim;
+use crate::cmd::{ExitError, Global, nothing_left, show};
 use crate::engine::EngineOrSim;
-use crate::live::LiveOptions;
 use crate::{out, signals};
 
 /// Key of [`How`] in a record's facts.
@@ -72,10 +68,8 @@ struct Job {
 }
 
 /// Runs a test on each device, one after the other.
-pub fn test(global: &Global, args: &TestArgs, test: Test) -> anyhow::Result<Exit> {
-    if args.how.sim.is_some() && args.how.engine != Some(EngineOrSim::Sim) {
-        return Err(usage("--sim describes a simulated device\n  to do: add --engine sim").into());
-    }
+pub fn test(global: &Global, args: &TestArgs, test: SniaTest) -> anyhow::Result<Exit> {
+    check_sim(args.how.sim.is_some(), args.how.engine)?;
     let jobs: anyhow::Result<Vec<Job>> = args
         .devices
         .iter()
@@ -106,19 +100,38 @@ pub fn test(global: &Global, args: &TestArgs, test: Test) -> anyhow::Result<Exit
     Ok(worst)
 }
 
+/// Goes on with the test of this record, as `fathom resume` was told.
+pub fn resume_as(global: &Global, flags: &Flags, record: String) -> anyhow::Result<Exit> {
+    let args = ResumeArgs {
+        run: Some(record),
+        destroy: flags.destroy.clone(),
+        max_time: flags.budget.max_time,
+        max_written: flags.budget.max_written,
+    };
+    resume(global, &args)
+}
+
 /// Goes on with a test.
 pub fn resume(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit> {
     let dir = show::find_only(global, args.run.as_deref())?;
     let header = Entries::open(&dir)?.header;
-    let kept = Kept::read(&header.facts).ok_or_else(|| ExitError {
-        exit: Exit::Missing,
-        message: format!(
-            "{}: the run is none of fathom snia\n  to do: fathom runs lists what there is",
-            dir.display()
-        ),
+    let kept = SniaFacts::read(&header.facts).ok_or_else(|| {
+        ExitError::new(
+            Exit::Missing,
+            format!(
+                "{}: not a fathom snia run\n  to do: fathom runs lists what there is",
+                dir.display()
+            ),
+        )
     })?;
     let job = Job {
-        script: script(kept.setup, &kept.device, &kept.how, &args.destroy),
+        script: {
+            let setup = kept.setup;
+            let ask = kept
+                .how
+                .ask(setup.test, setup.class, SniaChoices::default());
+            Snia::of_setup(setup, &ask, &kept.device, &args.destroy)
+        },
         how: kept.how,
         device: kept.device,
         destroy: args.destroy.clone(),
@@ -138,13 +151,13 @@ pub fn resume(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit> {
 
 /// What a record's header says of the test in it.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct SniaFacts {
     setup: Setup,
     how: How,
     device: PathBuf,
 }
 
-impl Kept {
+impl SniaFacts {
     fn read(facts: &Map<String, Value>) -> Option<Self> {
         let setup = facts.get(FACTS)?.as_array()?.first()?.clone();
         Some(Self {
@@ -155,96 +168,15 @@ impl Kept {
     }
 }
 
-fn usage(message: &str) -> ExitError {
-    ExitError {
-        exit: Exit::Usage,
-        message: message.to_owned(),
-    }
-}
-
-fn input(message: String) -> ExitError {
-    ExitError {
-        exit: Exit::Input,
-        message,
-    }
-}
-
-/// The test as it is run on a device.
-fn script(setup: Setup, device: &Path, how: &How, destroy: &[String]) -> Snia {
-    let want = Want {
-        // It was read before, when it was given.
-        choice: how
-            .purge
-            .as_ref()
-            .and_then(|name| name.parse().ok())
-            .unwrap_or_default(),
-        ..Want::default()
-    };
-    let reason = format!(
-        "fathom snia {} begins on a device that is as new",
-        setup.test.name()
-    );
-    let start = Start {
-        purging: Purging::new(device, want, destroy, &reason),
-        no_purge: how.no_purge.then(|| "--no-purge".to_owned()),
-        cache: setup.write_cache.wanted,
-    };
-    Snia {
-        setup,
-        dut: device.to_owned(),
-        ioengine: how.ioengine.clone(),
-        start: Rc::new(start),
-    }
-}
-
-/// The size of what is measured: of a partition its own.
-fn capacity(device: &BlockDevice) -> u64 {
-    let partition = device.partition.as_ref();
-    partition.map_or(device.capacity_bytes, |partition| partition.size_bytes)
-}
-
 impl Job {
-    fn new(args: &TestArgs, test: Test, device: &Path) -> anyhow::Result<Self> {
+    fn new(args: &TestArgs, test: SniaTest, device: &Path) -> anyhow::Result<Self> {
         let simulated = args.how.engine == Some(EngineOrSim::Sim);
+        let sim = simulated.then_some(args.how.sim.as_deref());
         let device = std::path::absolute(device)?;
-        let (capacity_bytes, logical_block_bytes) = match simulated {
-            true => {
-                let sim = Sim::read(args.how.sim.as_deref()).map_err(input)?;
-                (sim.capacity_bytes(), 1)
-            }
-            false => {
-                let environment = fathom_device::environment(std::slice::from_ref(&device));
-                let found = environment
-                    .targets
-                    .into_iter()
-                    .find_map(|target| target.device);
-                let found = found.ok_or_else(|| ExitError {
-                    exit: Exit::Missing,
-                    message: format!(
-                        "{} is no block device; only whole drives are brought into steady state\n  \
-                         to do: name a device (lsblk)",
-                        device.display()
-                    ),
-                })?;
-                (capacity(&found), u64::from(found.logical_block_bytes))
-            }
-        };
-        let setup = args
-            .other
-            .wanted()
-            .setup(test, args.class(), capacity_bytes);
-        let mut setup = setup.map_err(input)?;
-        setup.fit_blocks(logical_block_bytes);
-        let wanted = setup
-            .write_cache
-            .wanted
-            .filter(|_| !args.how.keep_cache && !simulated);
-        setup.write_cache = match simulated {
-            true => fathom_analysis::snia::WriteCache::default(),
-            false => write_cache(&Sys::live(), &Live, &device, wanted),
-        };
+        let ask = args.how.ask(test, args.class(), args.other.wanted());
+        let script = Snia::on(&ask, &device, sim, &args.destroy).map_err(failed)?;
         Ok(Self {
-            script: script(setup, &device, &args.how, &args.destroy),
+            script,
             how: args.how.clone(),
             destroy: args.destroy.clone(),
             max_time: args.max_time,
@@ -267,9 +199,7 @@ impl Job {
         dir: &Path,
     ) -> anyhow::Result<(Exit, fathom_report::snia::Document)> {
         let doc = report::read(dir)?;
-        if !global.quiet {
-            out::note(format_args!("Nothing is left to do in {}.", dir.display()));
-        }
+        nothing_left(global, dir);
         if !global.json {
             report::present(global, &doc)?;
         }
@@ -286,17 +216,20 @@ impl Job {
             script: &self.script,
             command,
             name: command,
-            device: self.device.clone(),
-            destroy: self.destroy.clone(),
-            engine: how.engine.unwrap_or_default().name().to_owned(),
-            fio: how.fio.clone(),
-            sim: how.sim.clone(),
-            interval: Duration::from_millis(self.script.setup.interval_ms),
-            limits: Limits {
-                time: self.max_time,
-                bytes: self.max_written,
-                over: Over::Cut,
+            device: Some(self.device.clone()),
+            work_dir: PathBuf::from("/"),
+            kept: KeptPlan::Tasks,
+            engine_needs: Vec::new(),
+            options: RunOptions {
+                destroy: self.destroy.clone(),
+                engine: how.engine.unwrap_or_default().name().to_owned(),
+                fio: how.fio.clone(),
+                sim: how.sim.clone(),
+                max_time: self.max_time,
+                max_written: self.max_written,
+                max_errors: None,
             },
+            interval: Duration::from_millis(self.script.setup.interval_ms),
             runs_dir: global.runs.clone(),
             record: self.record.clone(),
             ledgers: Ledgers::of_user(),
@@ -319,20 +252,20 @@ impl Job {
         let outlook = Outlook::of(&self.script, ready.history(), self.speed);
         if !global.quiet {
             for line in dry::plan(&self.script, &outlook, &self.endurance()) {
-                out::note(line);
+                tell(&line);
             }
-            for note in ready.notes() {
-                out::note(format_args!("note: {note}"));
-            }
+            tell_notes(ready.notes());
         }
         self.within(&outlook.least())?;
         Ok(outlook)
     }
 
     fn within(&self, least: &Cost) -> Result<(), ExitError> {
-        let refused = |what: String| ExitError {
-            exit: Exit::Refused,
-            message: format!("{what}\n  to do: allow more, or see what --dry-run says"),
+        let refused = |what: String| {
+            ExitError::new(
+                Exit::Refused,
+                format!("{what}\n  to do: allow more, or see what --dry-run says"),
+            )
         };
         if let Some(limit) = self.max_time.filter(|&limit| least.duration > limit) {
             let ms = |time: Duration| units::duration(time.as_millis() as u64);
@@ -370,11 +303,9 @@ impl Job {
         if ready.refusal().is_none() {
             self.plan(global, &ready)?;
         }
-        let options = LiveOptions::new(global.quiet, global.color);
-        let mut screen = Screen::new(options, &self.script, ready.history().clone());
-        let mut observer = |event: &Event| screen.take(event);
-        let finish = ready.run(control, &mut |_| {}, &mut observer);
-        screen.finish();
+        let finish = observed(global, |begun, observer| {
+            ready.run(control, begun, observer)
+        });
         let finish = finish.map_err(failed)?;
         let doc = report::read(&finish.dir)?;
         if !global.json {
@@ -404,16 +335,13 @@ fn conclude(finish: &Finish) -> Exit {
         }
         (None, None) => out::note(format_args!("to go on: {resume}")),
     }
-    match finish.status {
-        RunStatus::Interrupted if finish.stopped.is_none() => Exit::Interrupted,
-        _ => Exit::Failed,
-    }
+    finish.exit()
 }
 
 /// Shows what would be done.
 fn dry_run(global: &Global, jobs: &[Job]) -> anyhow::Result<Exit> {
-    let mut steps = Vec::new();
-    let mut refusal: Option<(Exit, String)> = None;
+    let mut dry = DryRun::new(global);
+    let mut refusal = None;
     let mut engine = "";
     for job in jobs {
         let command = job.command();
@@ -423,18 +351,17 @@ fn dry_run(global: &Global, jobs: &[Job]) -> anyhow::Result<Exit> {
         for line in dry::plan(&job.script, &outlook, &job.endurance()) {
             out::note(line);
         }
-        steps.extend(dry::show(global, &job.script, &outlook, engine));
-        if let Some(against) = ready.refusal() {
-            refusal = refusal.or_else(|| Some((against.exit(), against.to_string())));
-            continue;
+        dry.device = Some(job.device.clone());
+        for task in &outlook.best {
+            dry.task(task, ready.selected(), &global.runs.join("RUN"))?;
+            if out::is_stopped() {
+                break;
+            }
         }
-        job.within(&outlook.least())?;
+        match ready.refusal() {
+            Some(against) => refusal = refusal.or_else(|| Some(against.into())),
+            None => job.within(&outlook.least())?,
+        }
     }
-    if global.json {
-        out::json(&json!({ "schema": "fathom.dry-run/1", "engine": engine, "steps": steps }))?;
-    }
-    match refusal {
-        Some((exit, message)) => Err(ExitError { exit, message }.into()),
-        None => Ok(Exit::Success),
-    }
+    dry.end(json!({ "engine": engine }), refusal)
 }

@@ -2,6 +2,7 @@
 //! (`fio_server_parse_string` in server.c), read here so that a mistake is told
 //! before anything is started.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,8 @@ pub const DEFAULT_PORT: u16 = 8765;
 const HOST_FILE_BYTES_MAX: u64 = 256 << 10;
 
 /// The address of a fio server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Address {
     /// A host's name or IPv4 address (`ip:`), or one of IPv6 (`ip6:`).
     Ip {
@@ -73,7 +75,7 @@ impl Address {
         let host = host.trim();
         let v6 = forced_v6 || host.parse::<std::net::Ipv6Addr>().is_ok();
         if !v6 && host.contains(':') {
-            return Err(bad("a port stands behind a comma: host,4444"));
+            return Err(bad("put a comma before the port: host,4444"));
         }
         if host.contains(|c: char| c.is_whitespace() || c == '/' || c == ',') {
             return Err(bad("a host's name has no blanks, slashes and commas"));

@@ -23,6 +23,8 @@ pub mod op {
     pub const QUIT: u16 = 1;
     /// A line of output.
     pub const TEXT: u16 = 5;
+    /// Figures of a job.
+    pub const TS: u16 = 6;
     /// How far are you?
     pub const SEND_ETA: u16 = 8;
     /// So far.
@@ -106,7 +108,7 @@ pub fn simple(version: u16, op: u16, tag: u64) -> [u8; HEAD_BYTES] {
 
 /// What a server says of its jobs when asked how far they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct ServerProgress {
     /// Jobs that do I/O.
     pub running: u32,
     /// Jobs that are ramping up.
@@ -127,14 +129,14 @@ const PROGRESS_BYTES: std::ops::RangeInclusive<usize> = 164..=1024;
 /// Reads `struct jobs_eta` (stat.h), whose fields up to the estimate have been
 /// the same since fio 2.2.12; `None` when the payload cannot be one.
 #[must_use]
-pub fn progress(payload: &[u8]) -> Option<Progress> {
+pub fn progress(payload: &[u8]) -> Option<ServerProgress> {
     if !PROGRESS_BYTES.contains(&payload.len()) {
         return None;
     }
     // m_rate, t_rate, rate of three directions, then the same of IOPS.
     let rate = |dir: usize| u64_at(payload, 16 + 8 * (6 + dir)).checked_mul(1024);
     let iops = |dir: usize| u32_at(payload, 88 + 4 * (6 + dir));
-    Some(Progress {
+    Some(ServerProgress {
         running: u32_at(payload, 0),
         ramping: u32_at(payload, 4),
         bw_bytes: [rate(0)?, rate(1)?, rate(2)?],

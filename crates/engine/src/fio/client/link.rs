@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use fathom_model::{Failure, FailureKind};
 
 use super::address::Address;
-use super::frame::{self, Frame, Progress, op};
+use super::frame::{self, Frame, ServerProgress, op};
+use super::quota::FrameQuota;
 use crate::bounded::Bounded;
 
 /// How long a server may take to accept a connection: three attempts of TCP,
@@ -23,6 +24,8 @@ const NAME_A_SERVER: &str = "name the address of a fio server ('fathom serve' ma
 const DISTRUST: &str = "no fio server does that: find out what runs there before it is used again";
 /// Most bytes that wait for one side before no more are read from the other.
 const BACKLOG_BYTES: usize = 1 << 20;
+/// Most reads in one turn: who sends without a pause holds up nobody else.
+const READS_A_TURN: usize = 16;
 
 /// Connects to a server.
 ///
@@ -78,14 +81,14 @@ fn one_line(error: &io::Error) -> String {
 
 /// One end of the line.
 #[derive(Debug)]
-pub struct End {
+pub struct LinkEnd {
     fd: OwnedFd,
     input: Vec<u8>,
     output: Vec<u8>,
     is_finished: bool,
 }
 
-impl End {
+impl LinkEnd {
     fn new(fd: OwnedFd) -> Self {
         Self {
             fd,
@@ -95,9 +98,9 @@ impl End {
         }
     }
 
-    /// Reads what is there; whether the other side has closed.
+    /// Reads what is there, a turn's worth; whether the other side has closed.
     fn read(&mut self, chunk: &mut [u8]) -> bool {
-        loop {
+        for _ in 0..READS_A_TURN {
             match rustix::io::read(self.fd.as_fd(), &mut *chunk) {
                 Ok(0) => return true,
                 Ok(n) => {
@@ -111,6 +114,7 @@ impl End {
                 Err(_) => return true,
             }
         }
+        false
     }
 
     /// Tells that nothing more comes, once everything is written.
@@ -135,7 +139,7 @@ impl End {
 
 /// How far a server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
+pub enum ServerStep {
     /// fio's client has not come to its socket yet.
     Waiting,
     /// It has been asked who it is.
@@ -154,7 +158,7 @@ pub enum Step {
 
 /// What a server has told.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Said {
+pub enum ServerMessage {
     /// Who it is: host name, version of fio.
     Name(Option<String>, Option<String>),
     /// It could begin; how many jobs will report.
@@ -162,9 +166,11 @@ pub enum Said {
     /// Its jobs begin.
     Began,
     /// How its jobs went since it was asked before, over that time.
-    Progress(Duration, Progress),
+    Progress(Duration, ServerProgress),
     /// A line of its output.
     Text(String),
+    /// There is more of its output than is kept.
+    LeftOut,
     /// Its jobs have ended, with this errno.
     Ended(i32),
     /// It is lost.
@@ -197,16 +203,16 @@ const WORDS_OF_AN_END: [u16; 2] = [op::STOP, op::QUIT];
 #[derive(Debug)]
 pub struct Link {
     /// How far it is.
-    pub step: Step,
+    pub step: ServerStep,
     /// When it was last heard of.
     pub heard: Instant,
     /// What it has told since last asked.
-    pub said: Vec<(Instant, Said)>,
+    pub said: Vec<(Instant, ServerMessage)>,
     name: String,
     /// Until fio's client has come.
     listener: Option<UnixListener>,
-    near: Option<End>,
-    far: Option<End>,
+    near: Option<LinkEnd>,
+    far: Option<LinkEnd>,
     /// Version of this side's fio.
     version: Option<u16>,
     /// What fio said before the server had said who it is.
@@ -214,9 +220,9 @@ pub struct Link {
     /// fio's own order to begin, kept back; of one that the server has begun to
     /// read, the last byte.
     run: Option<Vec<u8>>,
-    /// Whether the payload before goes on, and of which operation.
-    going_on: Option<u16>,
-    refuses_logs: bool,
+    /// The operation whose payload goes on, and whether it is passed on.
+    going_on: Option<(u16, bool)>,
+    quota: FrameQuota,
     /// How much of its output is kept.
     texts: Bounded,
     warm: Warm,
@@ -228,23 +234,23 @@ pub struct Link {
 
 impl Link {
     /// The line from who comes to `listener` to the connected server `far`.
-    /// Unless a job writes logs none are taken from it: fio's client would put
-    /// them under the name that the server gives.
-    pub fn new(name: String, listener: UnixListener, far: OwnedFd, refuses_logs: bool) -> Self {
+    /// Unless a job writes logs none are taken from it (`quota`): fio's client would
+    /// put them under the name that the server gives.
+    pub fn new(name: String, listener: UnixListener, far: OwnedFd, quota: FrameQuota) -> Self {
         let now = Instant::now();
         Self {
-            step: Step::Waiting,
+            step: ServerStep::Waiting,
             heard: now,
             said: Vec::new(),
             name,
             listener: Some(listener),
             near: None,
-            far: Some(End::new(far)),
+            far: Some(LinkEnd::new(far)),
             version: None,
             held: Vec::new(),
             run: None,
             going_on: None,
-            refuses_logs,
+            quota,
             texts: Bounded::default(),
             warm: Warm::Not,
             began: None,
@@ -271,16 +277,16 @@ impl Link {
 
     /// Takes and passes on what there is.
     pub fn turn(&mut self, chunk: &mut [u8]) {
-        if self.step == Step::Gone {
+        if self.step == ServerStep::Gone {
             return;
         }
         if let Some(listener) = &self.listener
             && let Ok((near, _)) = listener.accept()
             && near.set_nonblocking(true).is_ok()
         {
-            self.near = Some(End::new(near.into()));
+            self.near = Some(LinkEnd::new(near.into()));
             self.listener = None;
-            self.step = self.step.max(Step::Greeting);
+            self.step = self.step.max(ServerStep::Greeting);
             self.heard = Instant::now();
         }
         let near_closed =
@@ -302,7 +308,7 @@ impl Link {
             // What the server has said reaches fio before the end does. fio has
             // to close first: writing to a closed socket would kill it (SIGPIPE).
             Some(near) if self.far.is_none() => near.finish(),
-            None if self.far.is_none() => self.step = Step::Gone,
+            None if self.far.is_none() => self.step = ServerStep::Gone,
             _ => {}
         }
     }
@@ -316,7 +322,7 @@ impl Link {
         while let Ok(Some(frame)) = frame::first(&near.input[at..]) {
             at += frame.bytes.len();
             self.version.get_or_insert(frame.version);
-            if frame.op == op::RUN && self.step < Step::Released {
+            if frame.op == op::RUN && self.step < ServerStep::Released {
                 self.run = Some(frame.bytes.to_vec());
             } else if self.warm == Warm::Not && frame.op != op::PROBE {
                 // The jobs come behind the warming up.
@@ -372,10 +378,6 @@ impl Link {
     /// Understands a frame of the server; whether it is to be passed on.
     fn hear(&mut self, frame: &Frame) -> Result<bool, Failure> {
         let now = Instant::now();
-        // Who only talks is not heard to get on.
-        if frame.op != op::TEXT {
-            self.heard = now;
-        }
         if let Some(ours) = self.version.filter(|&version| version != frame.version) {
             let what = format!(
                 "its fio is another version: it speaks protocol {}, fio here {ours}",
@@ -383,22 +385,47 @@ impl Link {
             );
             return Err(self.failure(FailureKind::Mismatch, what));
         }
-        let goes_on = self.going_on == Some(frame.op);
-        self.going_on = frame.more.then_some(frame.op);
-        if frame.op == op::ETA && frame.tag == OUR_TAG {
-            if !goes_on {
-                self.progress(frame.payload);
-            }
-            return Ok(false);
+        let goes_on = self.going_on.filter(|(op, _)| *op == frame.op);
+        let too_much = |link: &Self, what| {
+            let failure = link.failure(FailureKind::Mismatch, what);
+            Err(failure.to_do(DISTRUST))
+        };
+        if let Err(what) = self.quota.bytes(frame, goes_on.is_some()) {
+            return too_much(self, what);
         }
-        if goes_on {
-            return Ok(true);
+        let is_asked = self.is_our_answer(frame) && self.asked.is_some();
+        // Who only talks, or tells what nobody has asked, is not heard to get on.
+        if frame.op != op::TEXT && goes_on.is_none() {
+            if !is_asked && let Err(what) = self.quota.message(frame) {
+                return too_much(self, what);
+            }
+            if is_asked || !self.is_our_answer(frame) {
+                self.heard = now;
+            }
+        }
+        let passes = match goes_on {
+            Some((_, passes)) => passes,
+            None => self.understand(frame, now)?,
+        };
+        self.going_on = frame.more.then_some((frame.op, passes));
+        Ok(passes)
+    }
+
+    fn is_our_answer(&self, frame: &Frame) -> bool {
+        frame.op == op::ETA && frame.tag == OUR_TAG
+    }
+
+    /// Understands the first frame of a message; whether it is to be passed on.
+    fn understand(&mut self, frame: &Frame, now: Instant) -> Result<bool, Failure> {
+        if self.is_our_answer(frame) {
+            self.progress(frame.payload);
+            return Ok(false);
         }
         if self.is_of_warming(frame.op) {
             return Ok(false);
         }
         let said = match frame.op {
-            op::IOLOG if self.refuses_logs => {
+            op::IOLOG if !self.quota.takes_logs() => {
                 let what =
                     "it sent a log that no job writes: fio would put it where the server wants";
                 return Err(self.failure(FailureKind::Mismatch, what).to_do(DISTRUST));
@@ -409,29 +436,33 @@ impl Link {
                 return Err(self.failure(FailureKind::Mismatch, what).to_do(DISTRUST));
             }
             op::PROBE => {
-                self.step = self.step.max(Step::Preparing);
+                self.step = self.step.max(ServerStep::Preparing);
                 self.warm = Warm::Told(WARMINGS * 2);
                 let (name, version) = frame::probe(frame.payload);
-                Said::Name(name, version)
+                ServerMessage::Name(name, version)
             }
             op::START => {
-                self.step = self.step.max(Step::Ready);
-                Said::Ready(frame::reports(frame.payload))
+                self.step = self.step.max(ServerStep::Ready);
+                ServerMessage::Ready(frame::reports(frame.payload))
             }
             op::SERVER_START => {
                 self.began = Some(now);
-                Said::Began
+                ServerMessage::Began
             }
-            op::TEXT => match self.texts.fit(frame.payload).0 {
-                [] => return Ok(true),
-                fits => Said::Text(frame::text(fits)),
+            op::TEXT => match self.texts.fit(frame.payload) {
+                (_, true) => {
+                    self.said.push((now, ServerMessage::LeftOut));
+                    return Ok(false);
+                }
+                ([], false) => return Ok(false),
+                (fits, false) => ServerMessage::Text(frame::text(fits)),
             },
             op::STOP => {
-                self.step = self.step.max(Step::Over);
-                Said::Ended(frame::error(frame.payload))
+                self.step = self.step.max(ServerStep::Over);
+                ServerMessage::Ended(frame::error(frame.payload))
             }
             op::QUIT => {
-                self.step = self.step.max(Step::Over);
+                self.step = self.step.max(ServerStep::Over);
                 return Ok(true);
             }
             _ => return Ok(true),
@@ -466,13 +497,14 @@ impl Link {
         if let (Some(progress), Some(since)) = (frame::progress(payload), since) {
             let span = asked.saturating_duration_since(since);
             // It is what the server knew when it was asked, as near as can be told.
-            self.said.push((asked, Said::Progress(span, progress)));
+            self.said
+                .push((asked, ServerMessage::Progress(span, progress)));
         }
     }
 
     /// Whether it could begin: its jobs are read, and fio wants it to.
     pub fn is_ready(&self) -> bool {
-        self.step == Step::Ready && self.run.is_some() && self.warm == Warm::Done
+        self.step == ServerStep::Ready && self.run.is_some() && self.warm == Warm::Done
     }
 
     /// Gives it the order to begin but for its last byte.
@@ -495,14 +527,14 @@ impl Link {
         if let (Some(run), Some(far)) = (self.run.take(), &mut self.far) {
             far.output.extend_from_slice(&run);
             far.write();
-            self.step = Step::Released;
+            self.step = ServerStep::Released;
             self.heard = Instant::now();
         }
     }
 
     /// Asks how far it is, unless the last question is still open.
     pub fn ask(&mut self, now: Instant) {
-        if self.step != Step::Released || self.asked.is_some() || self.began.is_none() {
+        if self.step != ServerStep::Released || self.asked.is_some() || self.began.is_none() {
             return;
         }
         if let (Some(version), Some(far)) = (self.version, &mut self.far) {
@@ -515,7 +547,7 @@ impl Link {
 
     /// Whether a question is open.
     pub fn is_asked(&self) -> bool {
-        self.step == Step::Released && self.asked.is_some()
+        self.step == ServerStep::Released && self.asked.is_some()
     }
 
     /// A failure of this server.
@@ -525,17 +557,18 @@ impl Link {
 
     /// Gives it up: it is told to end, and fio's client that it is gone.
     pub fn lose(&mut self, failure: Failure) {
-        self.said.push((Instant::now(), Said::Lost(failure)));
+        self.said
+            .push((Instant::now(), ServerMessage::Lost(failure)));
         self.hang_up();
     }
 
     fn far_closed(&mut self) {
         self.far = None;
-        if self.step >= Step::Over {
+        if self.step >= ServerStep::Over {
             return;
         }
         let failure = match self.step {
-            Step::Waiting | Step::Greeting => {
+            ServerStep::Waiting | ServerStep::Greeting => {
                 let what = "it closed the connection instead of saying who it is: it is no fio server, or one of another version";
                 self.failure(FailureKind::Mismatch, what)
             }
@@ -551,7 +584,7 @@ impl Link {
     /// fio's client learns of it once it has been told what the server said.
     pub fn hang_up(&mut self) {
         if let Some(mut far) = self.far.take()
-            && self.step < Step::Over
+            && self.step < ServerStep::Over
         {
             let version = self.version.unwrap_or_default();
             let quit = frame::simple(version, op::QUIT, 0);
@@ -559,11 +592,11 @@ impl Link {
             far.write();
         }
         self.listener = None;
-        self.step = self.step.max(Step::Over);
+        self.step = self.step.max(ServerStep::Over);
     }
 }
 
 /// Whether more may be read for this side.
-fn has_room(end: Option<&End>) -> bool {
+fn has_room(end: Option<&LinkEnd>) -> bool {
     end.is_none_or(|end| end.output.len() < BACKLOG_BYTES)
 }

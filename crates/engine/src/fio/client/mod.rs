@@ -4,7 +4,7 @@
 //! - [`address`]: the forms in which servers are named
 //! - [`relay`](mod@relay), [`link`](mod@link), [`frame`](mod@frame): what stands
 //!   between fio's client and its servers
-//! - [`Hosts`]: what is known of each server, and the judgement at the end
+//! - [`ServerSet`]: what is known of each server, and the judgement at the end
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,19 +19,23 @@ use fathom_model::{
     Direction, Event, Failure, FailureKind, Host, JobResult, JobSpec, Results, Sample,
 };
 use rustix::net::AddressFamily;
+use serde::{Deserialize, Serialize};
 
 pub mod address;
 mod frame;
 mod link;
+mod quota;
 mod relay;
 mod verdict;
 
 use address::Address;
-use frame::Progress;
-use link::{Link, Said};
-use relay::{Cut, Relay, Word};
+use frame::ServerProgress;
+use link::{Link, ServerMessage};
+use quota::FrameQuota;
+use relay::{Cut, Relay, RelayMessage};
 
 use super::expect;
+use crate::bounded::LEFT_OUT;
 use crate::jobfile::spec;
 use crate::open_files;
 use crate::{Control, EngineError, Outcome, Request, Sink};
@@ -46,6 +50,8 @@ pub(super) const QUIT_WAIT: Duration = Duration::from_secs(10);
 /// How long a server's jobs may go on behind their own end without moving
 /// anything: as long as Linux's SCSI layer waits for a command.
 const OVERTIME: Duration = Duration::from_secs(30);
+/// Most jobs that fio takes unless it is told otherwise.
+const JOBS_MAX: usize = 4096;
 /// Most lines of a server's output that are kept.
 const TEXTS_MAX: usize = 200;
 /// What servers think that is longer than this, they do not know (eta.c).
@@ -54,7 +60,7 @@ const LEFT_MAX_S: u64 = 30 * 24 * 3600;
 const NAME_BYTES_MAX: usize = 90;
 
 /// Which servers run the jobs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Servers {
     /// Where they are; each once.
     pub addresses: Vec<Address>,
@@ -96,7 +102,7 @@ fn argv(
 
 /// What is known of one server.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct ServerState {
     address: Address,
     /// Its socket's name: what fio calls it.
     name: String,
@@ -111,7 +117,7 @@ pub(super) struct Part {
     runs: Option<(Instant, Instant)>,
 }
 
-impl Part {
+impl ServerState {
     fn new(address: Address, name: String) -> Self {
         Self {
             name,
@@ -140,9 +146,9 @@ impl Part {
 
 /// The servers of a run in progress.
 #[derive(Debug)]
-pub(super) struct Hosts {
+pub(super) struct ServerSet {
     relay: Relay,
-    parts: Vec<Part>,
+    parts: Vec<ServerState>,
     /// The place among `parts` of each of the relay's.
     linked: Vec<usize>,
     least: usize,
@@ -156,7 +162,7 @@ pub(super) struct Hosts {
     left_s: Option<u64>,
 }
 
-impl Hosts {
+impl ServerSet {
     /// Connects to all servers.
     ///
     /// # Errors
@@ -177,20 +183,30 @@ impl Hosts {
         let tried = connect_all(&servers.addresses, control);
         let names = socket_names(&servers.addresses);
         let each = servers.addresses.iter().zip(names);
-        let mut parts: Vec<Part> = each.map(|(a, name)| Part::new(a.clone(), name)).collect();
+        let mut parts: Vec<ServerState> = each
+            .map(|(a, name)| ServerState::new(a.clone(), name))
+            .collect();
         let (reached, linked) = each_once(tried, &mut parts);
         let names: Vec<String> = linked.iter().map(|&at| parts[at].name.clone()).collect();
         let sockets = Relay::sockets(&names)
             .and_then(|(dir, sockets)| folders_for(&logs, dir.path()).map(|()| (dir, sockets)));
         let (dir, listeners) = sockets.map_err(|e| failed("sockets for fio's client", &e))?;
-        let refuse_logs = logs.is_empty() && servers.remote_job.is_none();
+        let takes_logs = !logs.is_empty() || servers.remote_job.is_some();
+        // Nobody here knows how many jobs a file on a server has.
+        let count = if jobs.is_empty() {
+            JOBS_MAX
+        } else {
+            jobs.len()
+        };
         let ends = listeners.into_iter().zip(reached).zip(&linked);
         let links = ends.map(|((listener, far), &at)| {
             let name = parts[at].address.to_string();
-            Link::new(name, listener, far, refuse_logs)
+            let logs = takes_logs.then_some(dir.path());
+            Link::new(name, listener, far, FrameQuota::new(count, logs))
         });
-        let relay = Relay::start(dir, links.collect(), servers.least, request.interval)
-            .map_err(|e| failed("the thread between fio and its servers", &e))?;
+        let links = links.collect();
+        let relay = Relay::start(dir, links, servers.least, request.interval)
+            .map_err(|lack| EngineError::Failed(lack.into()))?;
         let mut hosts = Self {
             relay,
             parts,
@@ -231,12 +247,12 @@ impl Hosts {
     pub fn give_up(&self, sink: &mut dyn Sink) -> Outcome {
         let verdict = self.given_up();
         let hosts = verdict.hosts;
-        sink.event(Event::Hosts { hosts });
+        let _ = sink.event(Event::Hosts { hosts });
         for text in verdict.notes {
-            sink.event(Event::Note { text });
+            let _ = sink.event(Event::Note { text });
         }
         for failure in verdict.failures {
-            sink.event(Event::Failure(failure));
+            let _ = sink.event(Event::Failure(failure));
         }
         Outcome::Failed
     }
@@ -285,40 +301,40 @@ impl Hosts {
 
     /// What has happened since the last time.
     pub fn hear(&mut self) -> Vec<Event> {
-        let words: Vec<Word> = self.relay.words().collect();
+        let words: Vec<RelayMessage> = self.relay.words().collect();
         let mut events = Vec::new();
         for word in words {
             match word {
-                Word::Said(link, at, said) => {
+                RelayMessage::Said(link, at, said) => {
                     let place = self.linked[link];
                     self.said(place, at, said, &mut events);
                 }
-                Word::Released => events.push(Event::Jobs {
+                RelayMessage::Released => events.push(Event::Jobs {
                     names: vec![self.jobs.clone(); self.parts.len()],
                     hosts: self.parts.iter().map(|part| part.host.label()).collect(),
                 }),
-                Word::Round(at) => events.push(Event::Interval {
+                RelayMessage::Round(at) => events.push(Event::Interval {
                     t_ms: ms(at.saturating_duration_since(self.started)),
                     remaining_ms: self.left_s.take().map(|left| left.saturating_mul(1000)),
                 }),
-                Word::TooFew => self.too_few = true,
+                RelayMessage::TooFew => self.too_few = true,
             }
         }
         self.end_overtime();
         events
     }
 
-    fn said(&mut self, place: usize, at: Instant, said: Said, events: &mut Vec<Event>) {
+    fn said(&mut self, place: usize, at: Instant, said: ServerMessage, events: &mut Vec<Event>) {
         let since_start = at.saturating_duration_since(self.started);
         let part = &mut self.parts[place];
         match said {
-            Said::Name(name, version) => {
+            ServerMessage::Name(name, version) => {
                 part.host.hostname = name;
                 part.host.engine_version = version;
             }
-            Said::Ready(reports) => part.reports = reports,
-            Said::Began => part.host.start_ms = Some(since_start.as_secs_f64() * 1000.0),
-            Said::Text(text) => {
+            ServerMessage::Ready(reports) => part.reports = reports,
+            ServerMessage::Began => part.host.start_ms = Some(since_start.as_secs_f64() * 1000.0),
+            ServerMessage::Text(text) => {
                 for line in text
                     .lines()
                     .map(str::trim_end)
@@ -333,16 +349,20 @@ impl Hosts {
                     }
                 }
             }
-            Said::Ended(error) => {
+            ServerMessage::LeftOut => {
+                let text = format!("{}: {LEFT_OUT}", part.address);
+                events.push(Event::Note { text });
+            }
+            ServerMessage::Ended(error) => {
                 part.ended = Some(error);
                 part.host.end_ms = Some(since_start.as_secs_f64() * 1000.0);
             }
-            Said::Lost(failure) => {
+            ServerMessage::Lost(failure) => {
                 part.host.end_ms = Some(since_start.as_secs_f64() * 1000.0);
                 part.lost = Some(failure);
                 self.count();
             }
-            Said::Progress(span, progress) => {
+            ServerMessage::Progress(span, progress) => {
                 self.progress((place, at), span, progress, events);
             }
         }
@@ -352,7 +372,7 @@ impl Hosts {
         &mut self,
         (place, at): (usize, Instant),
         span: Duration,
-        progress: Progress,
+        progress: ServerProgress,
         events: &mut Vec<Event>,
     ) {
         let part = &mut self.parts[place];
@@ -441,7 +461,7 @@ impl Hosts {
     /// Gives figures and disks the names of their hosts, takes fio's own sum away,
     /// and leaves out the jobs of servers that nobody asked.
     pub fn name(&self, results: &mut Results) {
-        let names: BTreeMap<&str, &Part> = self
+        let names: BTreeMap<&str, &ServerState> = self
             .parts
             .iter()
             .map(|part| (part.name.as_str(), part))
@@ -551,7 +571,7 @@ fn socket_names(addresses: &[Address]) -> Vec<String> {
 /// names would run every job twice.
 fn each_once(
     tried: Vec<Result<OwnedFd, Failure>>,
-    parts: &mut [Part],
+    parts: &mut [ServerState],
 ) -> (Vec<OwnedFd>, Vec<usize>) {
     let (mut reached, mut linked): (Vec<OwnedFd>, Vec<usize>) = (Vec::new(), Vec::new());
     for (place, tried) in tried.into_iter().enumerate() {

@@ -16,10 +16,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fathom_device::Scratch;
+use fathom_device::threads::{self, NoThread};
 use fathom_model::FailureKind;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::link::{Link, Said, Step};
+use super::link::{Link, ServerMessage, ServerStep};
 
 /// How long a server may take to say who it is. fio answers at once; a loaded
 /// machine takes a second or two to start the process that does.
@@ -42,9 +43,9 @@ const HUNG_JOBS: &str = "look at the kernel log of that host: its device may not
 
 /// What the relay tells.
 #[derive(Debug)]
-pub enum Word {
+pub enum RelayMessage {
     /// A server, by its place, told something.
-    Said(usize, Instant, Said),
+    Said(usize, Instant, ServerMessage),
     /// Every server could begin and was told to.
     Released,
     /// All that were asked how far they are have answered; when they were asked.
@@ -69,7 +70,7 @@ pub struct Relay {
     /// from a server after its socket's path.
     pub dir: Scratch,
     orders: Option<Sender<Cut>>,
-    words: Receiver<Word>,
+    words: Receiver<RelayMessage>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -98,24 +99,22 @@ impl Relay {
         links: Vec<Link>,
         least: usize,
         interval: Duration,
-    ) -> io::Result<Self> {
+    ) -> Result<Self, NoThread> {
         let (orders, ordered) = mpsc::channel();
         let (words, told) = mpsc::channel();
-        let thread = std::thread::Builder::new()
-            .name("fio-relay".into())
-            .spawn(move || {
-                let mut desk = Desk {
-                    links,
-                    least,
-                    interval,
-                    words,
-                    leaning: None,
-                    released: None,
-                    next_round: None,
-                    open_round: None,
-                };
-                desk.work(&ordered);
-            })?;
+        let thread = threads::spawn("fio-relay", move || {
+            let mut desk = Desk {
+                links,
+                least,
+                interval,
+                words,
+                leaning: None,
+                released: None,
+                next_round: None,
+                open_round: None,
+            };
+            desk.work(&ordered);
+        })?;
         Ok(Self {
             dir,
             orders: Some(orders),
@@ -125,7 +124,7 @@ impl Relay {
     }
 
     /// What was told since the last time.
-    pub fn words(&self) -> impl Iterator<Item = Word> + '_ {
+    pub fn words(&self) -> impl Iterator<Item = RelayMessage> + '_ {
         self.words.try_iter()
     }
 
@@ -169,7 +168,7 @@ struct Desk {
     links: Vec<Link>,
     least: usize,
     interval: Duration,
-    words: Sender<Word>,
+    words: Sender<RelayMessage>,
     /// Since when the servers read the order to begin.
     leaning: Option<Instant>,
     released: Option<Instant>,
@@ -190,7 +189,7 @@ impl Desk {
                 match orders.try_recv() {
                     Ok(cut) => {
                         let link = &mut self.links[cut.place];
-                        if link.step < Step::Over {
+                        if link.step < ServerStep::Over {
                             let failure = link.failure(FailureKind::Hung, cut.why);
                             link.lose(failure.to_do(HUNG_JOBS));
                         }
@@ -236,13 +235,13 @@ impl Desk {
     fn keep_time(&mut self) {
         for link in &mut self.links {
             let (limit, what) = match link.step {
-                Step::Greeting => (GREETING_WAIT, "it does not say who it is"),
-                Step::Preparing => (
+                ServerStep::Greeting => (GREETING_WAIT, "it does not say who it is"),
+                ServerStep::Preparing => (
                     PREPARE_WAIT,
                     "it does not say whether it understands the jobs",
                 ),
-                Step::Released => (SILENCE, "it says nothing any more"),
-                Step::Ready if !link.is_ready() => (PREPARE_WAIT, "it could not begin"),
+                ServerStep::Released => (SILENCE, "it says nothing any more"),
+                ServerStep::Ready if !link.is_ready() => (PREPARE_WAIT, "it could not begin"),
                 // Who is ready may have to wait for the others.
                 _ => continue,
             };
@@ -259,7 +258,10 @@ impl Desk {
         if self.released.is_some() {
             return;
         }
-        let there = self.links.iter().filter(|link| link.step < Step::Over);
+        let there = self
+            .links
+            .iter()
+            .filter(|link| link.step < ServerStep::Over);
         let (mut count, mut ready) = (0, true);
         for link in there {
             count += 1;
@@ -269,7 +271,7 @@ impl Desk {
             // Those that are left would be measured alone.
             self.released = Some(Instant::now());
             self.links.iter_mut().for_each(Link::hang_up);
-            let _ = self.words.send(Word::TooFew);
+            let _ = self.words.send(RelayMessage::TooFew);
         } else if self.leaning.is_none() && ready && count > 0 {
             self.links.iter_mut().for_each(Link::lean);
             self.leaning = Some(Instant::now());
@@ -278,7 +280,7 @@ impl Desk {
             self.links.iter_mut().for_each(Link::release);
             self.released = Some(now);
             self.next_round = Some(now + self.interval);
-            let _ = self.words.send(Word::Released);
+            let _ = self.words.send(RelayMessage::Released);
         }
     }
 
@@ -289,7 +291,7 @@ impl Desk {
         let all_answered = !self.links.iter().any(Link::is_asked);
         if let Some(asked) = self.open_round.take_if(|_| all_answered || is_due) {
             self.tell();
-            let _ = self.words.send(Word::Round(asked));
+            let _ = self.words.send(RelayMessage::Round(asked));
         }
         if is_due {
             self.links.iter_mut().for_each(|link| link.ask(now));
@@ -301,8 +303,68 @@ impl Desk {
     fn tell(&mut self) {
         for (place, link) in self.links.iter_mut().enumerate() {
             for (at, said) in link.said.drain(..) {
-                let _ = self.words.send(Word::Said(place, at, said));
+                let _ = self.words.send(RelayMessage::Said(place, at, said));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::super::quota::FrameQuota;
+    use super::*;
+
+    /// A server that is silent, whatever it is to say next.
+    #[test]
+    fn a_silent_server_is_given_up_with_what_to_do_about_it() {
+        let (dir, sockets) = Relay::sockets(&["one".to_owned()]).unwrap();
+        let mut sockets = sockets.into_iter();
+        let (far, _server) = UnixStream::pair().unwrap();
+        let (words, told) = mpsc::channel();
+        let quota = FrameQuota::new(1, None);
+        let link = Link::new(
+            "one".into(),
+            sockets.next().unwrap(),
+            OwnedFd::from(far),
+            quota,
+        );
+        let mut desk = Desk {
+            links: vec![link],
+            least: 1,
+            interval: Duration::from_secs(1),
+            words,
+            leaning: None,
+            released: None,
+            next_round: None,
+            open_round: None,
+        };
+        for (step, limit) in [
+            (ServerStep::Greeting, GREETING_WAIT),
+            (ServerStep::Preparing, PREPARE_WAIT),
+            (ServerStep::Ready, PREPARE_WAIT),
+            (ServerStep::Released, SILENCE),
+        ] {
+            let before = Instant::now().checked_sub(limit - Duration::from_secs(5));
+            desk.links[0].step = step;
+            desk.links[0].heard = before.unwrap();
+            desk.keep_time();
+            assert!(desk.links[0].said.is_empty(), "{step:?}: it has time left");
+            let before = Instant::now().checked_sub(limit + Duration::from_secs(1));
+            desk.links[0].heard = before.unwrap();
+            desk.keep_time();
+            desk.tell();
+            let Ok(RelayMessage::Said(0, _, ServerMessage::Lost(failure))) = told.try_recv() else {
+                panic!("{step:?}: nothing is told");
+            };
+            let said = failure.to_string();
+            assert!(
+                said.ends_with(SILENT_SERVER) && !said.contains("state D"),
+                "{said}"
+            );
+        }
+        drop(dir);
     }
 }

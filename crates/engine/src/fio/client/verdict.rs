@@ -2,12 +2,12 @@
 
 use fathom_model::{Failure, FailureKind, Host, JobResult, Results};
 
-use super::{Hosts, Part};
-use crate::fio::failures::{End, Evidence, judge};
+use super::{ServerSet, ServerState};
+use crate::fio::failures::{Evidence, FioEnd, judge};
 
 /// The judgement.
 #[derive(Debug, Default)]
-pub struct Verdict {
+pub struct ServersVerdict {
     /// What failed, alike failures of several servers as one.
     pub failures: Vec<Failure>,
     /// What is to know besides.
@@ -18,10 +18,10 @@ pub struct Verdict {
     pub is_good: bool,
 }
 
-impl Hosts {
+impl ServerSet {
     /// What became of servers of which too few were there to begin.
-    pub fn given_up(&self) -> Verdict {
-        let mut verdict = Verdict::default();
+    pub fn given_up(&self) -> ServersVerdict {
+        let mut verdict = ServersVerdict::default();
         for part in &self.parts {
             let mut host = part.host.clone();
             if let Some(failure) = &part.lost {
@@ -50,7 +50,7 @@ impl Hosts {
         results: Option<&Results>,
         stopped: bool,
         expected: &[String],
-    ) -> Verdict {
+    ) -> ServersVerdict {
         let verdict = self.judge_all(results, stopped || self.too_few, expected);
         match verdict.failures.is_empty() && self.too_few && !stopped {
             // Somebody has ended without a word.
@@ -60,8 +60,13 @@ impl Hosts {
     }
 
     /// `stopped` takes silence for what it is then: nobody asked any more.
-    fn judge_all(&self, results: Option<&Results>, stopped: bool, expected: &[String]) -> Verdict {
-        let mut verdict = Verdict::default();
+    fn judge_all(
+        &self,
+        results: Option<&Results>,
+        stopped: bool,
+        expected: &[String],
+    ) -> ServersVerdict {
+        let mut verdict = ServersVerdict::default();
         let mut told: Vec<(Failure, Vec<String>)> = Vec::new();
         let (mut whole, mut failed) = (0, false);
         for part in &self.parts {
@@ -105,7 +110,7 @@ impl Hosts {
 }
 
 /// The figures that a server reported.
-fn jobs_of(part: &Part, results: Option<&Results>) -> Vec<JobResult> {
+fn jobs_of(part: &ServerState, results: Option<&Results>) -> Vec<JobResult> {
     let jobs = results.map_or(&[][..], |results| &results.jobs);
     let is_its = |job: &&JobResult| {
         job.hostname.as_deref() == Some(part.host.name.as_str()) && job.port == part.host.port
@@ -115,18 +120,18 @@ fn jobs_of(part: &Part, results: Option<&Results>) -> Vec<JobResult> {
 
 /// What the judge of fio's runs says of one server.
 fn judged(
-    part: &Part,
+    part: &ServerState,
     jobs: &[JobResult],
     stopped: bool,
     expected: &[String],
-) -> crate::fio::failures::Verdict {
+) -> crate::fio::failures::FailureVerdict {
     let results = Results {
         jobs: jobs.to_vec(),
         ..Results::default()
     };
     let all_came = part.reports.is_none_or(|n| jobs.len() >= n as usize);
     let mut verdict = judge(&Evidence {
-        end: End::Exited(0),
+        end: FioEnd::Exited(0),
         stopped,
         messages: &part.texts,
         results: (!jobs.is_empty()).then_some(&results),

@@ -27,7 +27,7 @@ const ARGUMENT: &str = "__guard";
 
 /// Where the guard lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum GuardPlace {
     /// A process of its own: Fathom's executable, which must call [`entry`]
     /// before anything else. Linux only; elsewhere this is a thread too.
     Process,
@@ -37,7 +37,7 @@ pub enum Place {
 
 /// What the guard tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Report {
+pub enum GuardReport {
     /// fio runs as this process.
     Started(u32),
     /// fio could not be executed; the errno.
@@ -52,7 +52,7 @@ pub enum Report {
     Signaled(i32),
 }
 
-impl Report {
+impl GuardReport {
     fn line(&self) -> String {
         match self {
             Self::Started(pid) => format!("started {pid}\n"),
@@ -89,7 +89,7 @@ impl Report {
 
 /// What Fathom orders; one byte on the socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum GuardOrder {
     /// SIGINT to fio: it ends and reports what it has.
     Interrupt,
     /// SIGUSR1 to fio: it reports what it has and goes on.
@@ -98,7 +98,7 @@ pub enum Order {
     Kill,
 }
 
-impl Order {
+impl GuardOrder {
     fn byte(self) -> u8 {
         match self {
             Self::Interrupt => b'i',
@@ -116,7 +116,7 @@ impl Order {
 
 /// fio under guard: its outputs, and the line to its guard.
 #[derive(Debug)]
-pub struct Leash {
+pub struct FioSupervisor {
     line: UnixStream,
     unread: Vec<u8>,
     guard: Option<Child>,
@@ -128,15 +128,15 @@ pub struct Leash {
     pub stderr: OwnedFd,
 }
 
-impl Leash {
+impl FioSupervisor {
     /// Starts `argv` in `work_dir` under a guard.
     ///
     /// # Errors
-    /// When the guard cannot be started; that fio cannot is a [`Report`].
-    pub fn start(place: Place, argv: &[OsString], work_dir: &Path) -> io::Result<Self> {
+    /// When the guard cannot be started; that fio cannot is a [`GuardReport`].
+    pub fn start(place: GuardPlace, argv: &[OsString], work_dir: &Path) -> io::Result<Self> {
         let (line, far_end) = UnixStream::pair()?;
         line.set_nonblocking(true)?;
-        if cfg!(target_os = "linux") && place == Place::Process {
+        if cfg!(target_os = "linux") && place == GuardPlace::Process {
             Self::in_process(line, far_end, argv, work_dir)
         } else {
             Self::in_thread(line, far_end, argv, work_dir)
@@ -184,7 +184,7 @@ impl Leash {
             .stderr(Stdio::from(stderr_end));
         std::thread::Builder::new()
             .name("fio-guard".into())
-            .spawn(move || supervise::supervise(&far_end, command, Place::Thread))?;
+            .spawn(move || supervise::supervise(&far_end, command, GuardPlace::Thread))?;
         Ok(Self {
             line,
             unread: Vec::new(),
@@ -196,7 +196,7 @@ impl Leash {
     }
 
     /// Gives an order. A guard that has gone already needs none.
-    pub fn order(&self, order: Order) {
+    pub fn order(&self, order: GuardOrder) {
         let _ = (&self.line).write_all(&[order.byte()]);
     }
 
@@ -210,7 +210,7 @@ impl Leash {
     ///
     /// # Errors
     /// When the line breaks.
-    pub fn reports(&mut self) -> io::Result<Option<Vec<Report>>> {
+    pub fn reports(&mut self) -> io::Result<Option<Vec<GuardReport>>> {
         let mut chunk = [0; 512];
         match (&self.line).read(&mut chunk) {
             Ok(0) => return Ok(None),
@@ -225,8 +225,8 @@ impl Leash {
         let mut reports = Vec::new();
         while let Some(end) = self.unread.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = self.unread.drain(..=end).collect();
-            let report = Report::parse(String::from_utf8_lossy(&line).trim_end());
-            if let Some(Report::Started(pid)) = report {
+            let report = GuardReport::parse(String::from_utf8_lossy(&line).trim_end());
+            if let Some(GuardReport::Started(pid)) = report {
                 self.fio = Some(pid);
             }
             reports.extend(report);
@@ -256,7 +256,7 @@ impl Leash {
     }
 }
 
-impl Drop for Leash {
+impl Drop for FioSupervisor {
     fn drop(&mut self) {
         // The guard ends right after its last report, or is on its way to.
         if let Some(mut guard) = self.guard.take() {
@@ -283,7 +283,7 @@ pub fn entry(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     if argv.is_empty() || line.peer_addr().is_err() {
         return Some(ExitCode::FAILURE);
     }
-    supervise::supervise(&line, fio_command(&argv), Place::Process);
+    supervise::supervise(&line, fio_command(&argv), GuardPlace::Process);
     Some(ExitCode::SUCCESS)
 }
 

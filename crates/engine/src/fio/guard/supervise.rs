@@ -13,17 +13,17 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, wait, waitpid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
-use super::{Order, Place, Report, tree};
+use super::{GuardOrder, GuardPlace, GuardReport, tree};
 
 /// How long killed processes get to be gone. Fathom promises that nothing
 /// survives its own end by 2 s.
 pub const KILL_PATIENCE: Duration = Duration::from_millis(1500);
 
 /// Runs `command`, obeys the orders on `line`, and returns when nothing of it is left.
-pub fn supervise(line: &UnixStream, mut command: Command, place: Place) {
+pub fn supervise(line: &UnixStream, mut command: Command, place: GuardPlace) {
     // Registered before fio is started: an end at once is an end seen.
     let Ok(child_ended) = prepare(place) else {
-        tell(line, &Report::CannotStart(0));
+        tell(line, &GuardReport::CannotStart(0));
         return;
     };
     let child = match command.spawn() {
@@ -31,17 +31,17 @@ pub fn supervise(line: &UnixStream, mut command: Command, place: Place) {
         Err(error) => {
             tell(
                 line,
-                &Report::CannotStart(error.raw_os_error().unwrap_or(0)),
+                &GuardReport::CannotStart(error.raw_os_error().unwrap_or(0)),
             );
             return;
         }
     };
     drop(command); // closes this side of the outputs where they are pipes of a thread
-    tell(line, &Report::Started(child.id()));
+    tell(line, &GuardReport::Started(child.id()));
     let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
         return;
     };
-    let watch = Watch {
+    let watch = ProcessWatch {
         line,
         child_ended,
         pid,
@@ -50,11 +50,11 @@ pub fn supervise(line: &UnixStream, mut command: Command, place: Place) {
     watch.until_the_end();
 }
 
-fn prepare(place: Place) -> io::Result<UnixStream> {
+fn prepare(place: GuardPlace) -> io::Result<UnixStream> {
     let (read_end, write_end) = UnixStream::pair()?;
     read_end.set_nonblocking(true)?;
     signal_hook::low_level::pipe::register(SIGCHLD, write_end)?;
-    if place == Place::Process {
+    if place == GuardPlace::Process {
         become_a_process_apart()?;
     }
     Ok(read_end)
@@ -78,44 +78,43 @@ fn become_a_process_apart() -> io::Result<()> {
 }
 
 /// A lost report means that Fathom has gone, which the next read tells.
-fn tell(mut line: &UnixStream, report: &Report) {
+fn tell(mut line: &UnixStream, report: &GuardReport) {
     let _ = line.write_all(report.line().as_bytes());
 }
 
-struct Watch<'l> {
+struct ProcessWatch<'l> {
     line: &'l UnixStream,
     child_ended: UnixStream,
     pid: Pid,
-    place: Place,
+    place: GuardPlace,
 }
 
-impl Watch<'_> {
+impl ProcessWatch<'_> {
     fn until_the_end(&self) {
         let status = loop {
             if let Some(status) = self.reap() {
+                self.clear_orphans();
                 break status;
             }
             match self.next_order() {
-                Next::Order(Order::Interrupt) => self.signal(Signal::INT),
-                Next::Order(Order::Status) => self.signal(Signal::USR1),
-                Next::Order(Order::Kill) => {
-                    if let Some(status) = self.kill_all() {
-                        break status;
-                    }
-                    // What does not die now is in the kernel's hands.
-                    return;
-                }
-                Next::FathomIsGone => {
+                NextWait::Order(GuardOrder::Interrupt) => self.signal(Signal::INT),
+                NextWait::Order(GuardOrder::Status) => self.signal(Signal::USR1),
+                // What does not die now is in the kernel's hands: to try again would take
+                // longer than Fathom waits.
+                NextWait::Order(GuardOrder::Kill) => match self.kill_all() {
+                    Some(status) => break status,
+                    None => return,
+                },
+                NextWait::FathomIsGone => {
                     self.kill_all();
                     return;
                 }
-                Next::LookAgain => {}
+                NextWait::LookAgain => {}
             }
         };
-        self.clear_orphans();
         let last = match (status.code(), status.signal()) {
-            (Some(code), _) => Report::Exited(code),
-            (None, signal) => Report::Signaled(signal.unwrap_or(0)),
+            (Some(code), _) => GuardReport::Exited(code),
+            (None, signal) => GuardReport::Signaled(signal.unwrap_or(0)),
         };
         tell(self.line, &last);
     }
@@ -139,38 +138,38 @@ impl Watch<'_> {
     /// process group only, which orphans have left.)
     fn wait(&self) -> rustix::io::Result<Option<(Pid, WaitStatus)>> {
         match self.place {
-            Place::Process => wait(WaitOptions::NOHANG),
-            Place::Thread => waitpid(Some(self.pid), WaitOptions::NOHANG),
+            GuardPlace::Process => wait(WaitOptions::NOHANG),
+            GuardPlace::Thread => waitpid(Some(self.pid), WaitOptions::NOHANG),
         }
     }
 
-    fn next_order(&self) -> Next {
+    fn next_order(&self) -> NextWait {
         let mut fds = [
             PollFd::new(self.line, PollFlags::IN),
             PollFd::from_borrowed_fd(self.child_ended.as_fd(), PollFlags::IN),
         ];
         if poll(&mut fds, None).is_err() {
-            return Next::LookAgain; // a signal came in between
+            return NextWait::LookAgain; // a signal came in between
         }
         let order_came = !fds[0].revents().is_empty();
         // What is in there only says that a child ended, however often.
         let _ = (&self.child_ended).read(&mut [0; 64]);
         if !order_came {
-            return Next::LookAgain;
+            return NextWait::LookAgain;
         }
         let mut byte = [0];
         match (&*self.line).read(&mut byte) {
-            Ok(1) => Order::from_byte(byte[0]).map_or(Next::LookAgain, Next::Order),
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => Next::LookAgain,
-            _ => Next::FathomIsGone,
+            Ok(1) => GuardOrder::from_byte(byte[0]).map_or(NextWait::LookAgain, NextWait::Order),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => NextWait::LookAgain,
+            _ => NextWait::FathomIsGone,
         }
     }
 
     fn root(&self) -> tree::Root {
         let pid = |pid: Pid| pid.as_raw_nonzero().get().unsigned_abs();
         match self.place {
-            Place::Process => tree::Root::Below(pid(rustix::process::getpid())),
-            Place::Thread => tree::Root::Including(pid(self.pid)),
+            GuardPlace::Process => tree::Root::Below(pid(rustix::process::getpid())),
+            GuardPlace::Thread => tree::Root::Including(pid(self.pid)),
         }
     }
 
@@ -183,14 +182,14 @@ impl Watch<'_> {
             }
         });
         for pid in &left {
-            tell(self.line, &Report::Stuck(*pid));
+            tell(self.line, &GuardReport::Stuck(*pid));
         }
         status
     }
 
     /// After fio's end: nothing it started may live on.
     fn clear_orphans(&self) {
-        if self.place == Place::Thread {
+        if self.place == GuardPlace::Thread {
             return; // they are no longer below anything this thread could look at
         }
         // Without children there is nothing to look for, which is the rule.
@@ -198,14 +197,14 @@ impl Watch<'_> {
             return;
         }
         for pid in tree::alive(self.root()) {
-            tell(self.line, &Report::Orphan(pid));
+            tell(self.line, &GuardReport::Orphan(pid));
         }
         self.kill_all();
     }
 }
 
-enum Next {
-    Order(Order),
+enum NextWait {
+    Order(GuardOrder),
     FathomIsGone,
     LookAgain,
 }

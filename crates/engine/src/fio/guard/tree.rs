@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use fathom_device::Sys;
+use fathom_device::process;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Where a tree begins.
@@ -14,19 +16,9 @@ pub enum Root {
     Including(u32),
 }
 
-/// A process as /proc shows it.
-struct Process {
-    pid: u32,
-    parent: u32,
-    /// Start in clock ticks since boot: with the pid it names one process for ever.
-    started: u64,
-    /// Dead, only not waited for yet.
-    zombie: bool,
-}
-
 /// The living processes of a tree.
 pub fn alive(root: Root) -> Vec<u32> {
-    Tree::new(root).look()
+    ProcessTree::new(root).look()
 }
 
 /// The children of a process of one thread, where the kernel tells them.
@@ -40,7 +32,7 @@ pub fn children(pid: u32) -> Vec<u32> {
 /// lasts, and calls `between` after each round. Gives the pids that are left.
 pub fn kill(root: Root, patience: Duration, mut between: impl FnMut()) -> Vec<u32> {
     let end = Instant::now() + patience;
-    let mut tree = Tree::new(root);
+    let mut tree = ProcessTree::new(root);
     loop {
         let living = tree.look();
         for pid in &living {
@@ -58,12 +50,12 @@ pub fn kill(root: Root, patience: Duration, mut between: impl FnMut()) -> Vec<u3
 
 /// A tree under observation: whoever was below its root once still counts
 /// after its parent has died and it has moved elsewhere.
-struct Tree {
+struct ProcessTree {
     root: Root,
     known: HashMap<u32, u64>,
 }
 
-impl Tree {
+impl ProcessTree {
     fn new(root: Root) -> Self {
         Self {
             root,
@@ -73,83 +65,25 @@ impl Tree {
 
     /// Looks once more and gives the living members.
     fn look(&mut self) -> Vec<u32> {
-        let processes = processes();
-        self.known.retain(|pid, started| {
-            processes
-                .iter()
-                .any(|p| p.pid == *pid && p.started == *started)
-        });
-        let mut grew = true;
-        while grew {
-            grew = false;
-            for p in &processes {
-                let belongs = match self.root {
-                    Root::Below(pid) => p.parent == pid,
-                    Root::Including(pid) => p.pid == pid || p.parent == pid,
-                } || self.known.contains_key(&p.parent);
-                if belongs && self.known.insert(p.pid, p.started).is_none() {
-                    grew = true;
-                }
-            }
-        }
+        let processes = process::all(&Sys::live());
+        let started: HashMap<u32, u64> = processes.iter().map(|p| (p.pid, p.started)).collect();
+        self.known
+            .retain(|pid, then| started.get(pid) == Some(then));
+        let (root, includes_root) = match self.root {
+            Root::Below(pid) => (pid, false),
+            Root::Including(pid) => (pid, true),
+        };
+        let roots: Vec<u32> = self.known.keys().copied().chain([root]).collect();
+        let below = process::below(&processes, &roots).into_iter();
+        let members = below.chain(includes_root.then_some(root));
+        let members = members.filter_map(|pid| Some((pid, *started.get(&pid)?)));
+        self.known.extend(members);
         processes
             .iter()
-            .filter(|p| !p.zombie && self.known.contains_key(&p.pid))
+            .filter(|p| !p.is_zombie && self.known.contains_key(&p.pid))
             .map(|p| p.pid)
             .collect()
     }
-}
-
-/// All processes, as ps(1) of POSIX tells them; when they started it does not.
-#[cfg(not(target_os = "linux"))]
-fn processes() -> Vec<Process> {
-    let listed = std::process::Command::new("ps")
-        .args(["-A", "-o", "pid=", "-o", "ppid=", "-o", "state="])
-        .output();
-    let text = listed.map(|output| output.stdout).unwrap_or_default();
-    String::from_utf8_lossy(&text)
-        .lines()
-        .filter_map(|line| {
-            let mut fields = line.split_whitespace();
-            Some(Process {
-                pid: fields.next()?.parse().ok()?,
-                parent: fields.next()?.parse().ok()?,
-                started: 0,
-                zombie: fields.next()?.starts_with('Z'),
-            })
-        })
-        .collect()
-}
-
-/// All processes.
-#[cfg(target_os = "linux")]
-fn processes() -> Vec<Process> {
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter_map(read)
-        .collect()
-}
-
-/// Reads `/proc/PID/stat` (proc_pid_stat(5)): the name in parentheses may hold
-/// anything, so the fields are counted from its last parenthesis.
-#[cfg(target_os = "linux")]
-fn read(pid: u32) -> Option<Process> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut fields = text.get(text.rfind(')')? + 1..)?.split_whitespace();
-    let zombie = matches!(fields.next()?, "Z" | "X");
-    let parent = fields.next()?.parse().ok()?;
-    // starttime is field 22; 3 and 4 are taken.
-    let started = fields.nth(17)?.parse().ok()?;
-    Some(Process {
-        pid,
-        parent,
-        started,
-        zombie,
-    })
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -36,7 +36,10 @@ pub fn results(document: raw::Document, warnings: &mut Vec<String>) -> Results {
 }
 
 /// The options all clients share; of an option they do not agree on the first value.
-fn merge_options(all: Vec<raw::Options>, warnings: &mut Vec<String>) -> BTreeMap<String, String> {
+fn merge_options(
+    all: Vec<raw::RawJobOptions>,
+    warnings: &mut Vec<String>,
+) -> BTreeMap<String, String> {
     let mut merged = BTreeMap::new();
     for (name, value) in all.into_iter().flat_map(|options| options.0) {
         match merged.get(&name) {
@@ -56,13 +59,13 @@ fn merge_options(all: Vec<raw::Options>, warnings: &mut Vec<String>) -> BTreeMap
 /// Whether nobody's figures stand here. Where only some jobs of a group have
 /// `group_reporting`, fio counts a slot too many and prints it with neither
 /// name nor group (`__show_run_stats` in stat.c: `groupid` stays -1).
-fn is_unused_slot(raw: &raw::Job) -> bool {
+fn is_unused_slot(raw: &raw::RawJob) -> bool {
     const NO_GROUP: u64 = u32::MAX as u64;
     raw.jobname.as_ref().is_none_or(String::is_empty) && raw.groupid.count() == Some(NO_GROUP)
 }
 
 fn job(
-    raw: raw::Job,
+    raw: raw::RawJob,
     global_options: &BTreeMap<String, String>,
     disks: &mut Vec<DiskUse>,
     warnings: &mut Vec<String>,
@@ -191,13 +194,13 @@ fn disk(raw: raw::Disk) -> DiskUse {
 
 /// What a latency's numbers are counted in.
 #[derive(Clone, Copy, PartialEq)]
-enum Unit {
+enum LatencyScale {
     Ns,
     /// fio 2.x.
     Us,
 }
 
-impl Unit {
+impl LatencyScale {
     fn ns(self) -> u64 {
         match self {
             Self::Ns => 1,
@@ -226,7 +229,7 @@ impl Convert<'_> {
     }
 
     /// `None` for a direction without I/O.
-    fn direction(&mut self, name: &str, raw: raw::Direction) -> Option<DirectionResult> {
+    fn direction(&mut self, name: &str, raw: raw::RawDirection) -> Option<DirectionResult> {
         let runtime_ms = raw.runtime.count().unwrap_or(0);
         let io_bytes = io_bytes(&raw);
         // fio before 2.1.5 does not say how many I/Os there were, and cuts the IOPS.
@@ -291,23 +294,23 @@ impl Convert<'_> {
         &mut self,
         dir: &str,
         kind: &str,
-        ns: Option<raw::Latency>,
-        us: Option<raw::Latency>,
+        ns: Option<raw::RawLatency>,
+        us: Option<raw::RawLatency>,
     ) -> Option<Latency> {
         let what = || format!("{dir} {kind}");
         match (ns, us) {
-            (Some(raw), _) => self.latency(&what(), raw, Unit::Ns),
-            (None, Some(raw)) => self.latency(&what(), raw, Unit::Us),
+            (Some(raw), _) => self.latency(&what(), raw, LatencyScale::Ns),
+            (None, Some(raw)) => self.latency(&what(), raw, LatencyScale::Us),
             (None, None) => None,
         }
     }
 
-    fn sync(&mut self, raw: raw::Direction) -> Option<Latency> {
+    fn sync(&mut self, raw: raw::RawDirection) -> Option<Latency> {
         self.either("sync", "latency", raw.lat_ns, raw.lat)
     }
 
     /// `None` when the job did not measure it.
-    fn latency(&mut self, what: &str, raw: raw::Latency, unit: Unit) -> Option<Latency> {
+    fn latency(&mut self, what: &str, raw: raw::RawLatency, unit: LatencyScale) -> Option<Latency> {
         let n = raw.n.count();
         let is_zero = |number: raw::Number| number.decimal().is_none_or(|value| value == 0.0);
         let measured = match n {
@@ -361,8 +364,8 @@ impl Convert<'_> {
         &mut self,
         dir: &str,
         prios: Vec<raw::Priority>,
-        high: Option<raw::Latency>,
-        low: Option<raw::Latency>,
+        high: Option<raw::RawLatency>,
+        low: Option<raw::RawLatency>,
     ) -> Vec<PriorityResult> {
         let mut all = Vec::new();
         for raw in prios {
@@ -370,7 +373,11 @@ impl Convert<'_> {
                 | ((small(raw.priohint) & 0x3ff) << 3)
                 | (small(raw.prio) & 0x7);
             let clat = raw.clat_ns.and_then(|raw| {
-                self.latency(&format!("{dir} priority {value:#06x}"), raw, Unit::Ns)
+                self.latency(
+                    &format!("{dir} priority {value:#06x}"),
+                    raw,
+                    LatencyScale::Ns,
+                )
             });
             if let (Some(clat), Ok(value)) = (clat, u16::try_from(value)) {
                 all.push(PriorityResult { value, clat });
@@ -380,7 +387,7 @@ impl Convert<'_> {
         for (name, value, raw) in two {
             let Some(raw) = raw else { continue };
             let what = format!("{dir} {name} priority");
-            if let Some(clat) = self.latency(&what, raw, Unit::Ns) {
+            if let Some(clat) = self.latency(&what, raw, LatencyScale::Ns) {
                 self.warn(
                     &what,
                     "this fio knows high (class RT) and low only, not the levels",
@@ -393,7 +400,7 @@ impl Convert<'_> {
 }
 
 /// `io_bytes` counts KiB before fio 3.0, which is when `io_kbytes` appeared.
-fn io_bytes(raw: &raw::Direction) -> u64 {
+fn io_bytes(raw: &raw::RawDirection) -> u64 {
     let value = raw.io_bytes.count();
     let kib = raw.io_kbytes.count();
     match (value, kib) {

@@ -17,9 +17,9 @@ pub struct Document {
     pub timestamp_ms: Number,
     #[serde(rename = "global options")]
     pub global_options: GlobalOptions,
-    pub jobs: Option<Jobs>,
+    pub jobs: Option<RawJobs>,
     /// Client mode, instead of `jobs`.
-    pub client_stats: Option<Jobs>,
+    pub client_stats: Option<RawJobs>,
     pub disk_util: Vec<Disk>,
 }
 
@@ -29,17 +29,17 @@ const MOST_JOBS: usize = 1 << 16;
 
 /// `jobs`, `client_stats`.
 #[derive(Debug, Default)]
-pub struct Jobs(pub Vec<Job>);
+pub struct RawJobs(pub Vec<RawJob>);
 
-impl<'de> Deserialize<'de> for Jobs {
+impl<'de> Deserialize<'de> for RawJobs {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct List;
-        impl<'de> Visitor<'de> for List {
-            type Value = Jobs;
+        struct RawList;
+        impl<'de> Visitor<'de> for RawList {
+            type Value = RawJobs;
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
                 f.write_str("a list of jobs")
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Jobs, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<RawJobs, A::Error> {
                 let mut jobs = Vec::new();
                 while let Some(job) = seq.next_element()? {
                     if jobs.len() == MOST_JOBS {
@@ -48,16 +48,16 @@ impl<'de> Deserialize<'de> for Jobs {
                     }
                     jobs.push(job);
                 }
-                Ok(Jobs(jobs))
+                Ok(RawJobs(jobs))
             }
         }
-        deserializer.deserialize_seq(List)
+        deserializer.deserialize_seq(RawList)
     }
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Job {
+pub struct RawJob {
     pub jobname: Option<String>,
     pub groupid: Number,
     pub error: Number,
@@ -67,12 +67,12 @@ pub struct Job {
     pub hostname: Option<String>,
     pub port: Number,
     #[serde(rename = "job options")]
-    pub options: Options,
-    pub read: Option<Box<Direction>>,
-    pub write: Option<Box<Direction>>,
-    pub trim: Option<Box<Direction>>,
-    pub mixed: Option<Box<Direction>>,
-    pub sync: Option<Box<Direction>>,
+    pub options: RawJobOptions,
+    pub read: Option<Box<RawDirection>>,
+    pub write: Option<Box<RawDirection>>,
+    pub trim: Option<Box<RawDirection>>,
+    pub mixed: Option<Box<RawDirection>>,
+    pub sync: Option<Box<RawDirection>>,
     pub job_runtime: Number,
     pub elapsed: Number,
     pub usr_cpu: Number,
@@ -93,7 +93,7 @@ pub struct Job {
 /// One direction; names without `_ns` and without `io_kbytes` are fio 2.x's.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Direction {
+pub struct RawDirection {
     pub io_bytes: Number,
     pub io_kbytes: Number,
     pub bw_bytes: Number,
@@ -104,19 +104,19 @@ pub struct Direction {
     pub short_ios: Number,
     pub drop_ios: Number,
     /// Of the native engine only.
-    pub lag_ns: Option<Latency>,
-    pub slat_ns: Option<Latency>,
-    pub clat_ns: Option<Latency>,
-    pub lat_ns: Option<Latency>,
-    pub slat: Option<Latency>,
-    pub clat: Option<Latency>,
-    pub lat: Option<Latency>,
+    pub lag_ns: Option<RawLatency>,
+    pub slat_ns: Option<RawLatency>,
+    pub clat_ns: Option<RawLatency>,
+    pub lat_ns: Option<RawLatency>,
+    pub slat: Option<RawLatency>,
+    pub clat: Option<RawLatency>,
+    pub lat: Option<RawLatency>,
     pub prios: Vec<Priority>,
     /// fio 3.18 to 3.28 knew two priorities only.
     #[serde(alias = "lat_high_prio")]
-    pub clat_high_prio: Option<Latency>,
+    pub clat_high_prio: Option<RawLatency>,
     #[serde(alias = "lat_low_prio")]
-    pub clat_low_prio: Option<Latency>,
+    pub clat_low_prio: Option<RawLatency>,
     pub bw_min: Number,
     pub bw_max: Number,
     pub bw_mean: Number,
@@ -131,7 +131,7 @@ pub struct Direction {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Latency {
+pub struct RawLatency {
     pub min: Number,
     pub max: Number,
     pub mean: Number,
@@ -139,7 +139,7 @@ pub struct Latency {
     #[serde(rename = "N")]
     pub n: Number,
     pub percentile: Percentiles,
-    pub bins: Option<Bins>,
+    pub bins: Option<RawBins>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -149,7 +149,7 @@ pub struct Priority {
     pub prio: Number,
     pub priohint: Number,
     #[serde(alias = "lat_ns")]
-    pub clat_ns: Option<Latency>,
+    pub clat_ns: Option<RawLatency>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -309,9 +309,9 @@ from_entries!(Percentiles, NumberKey, Number, |all, key, value| {
 /// `bins` of json+: the value that stands for a bucket, and its count. Keys
 /// that are no number (fio 2.x wrote the histogram's dimensions too) are left out.
 #[derive(Debug, Default)]
-pub struct Bins(pub Vec<(u64, u64)>);
+pub struct RawBins(pub Vec<(u64, u64)>);
 
-from_entries!(Bins, NumberKey, Number, |all, key, value| {
+from_entries!(RawBins, NumberKey, Number, |all, key, value| {
     if let (Number::Int(middle), Some(count)) = (key.0, value.count())
         && count > 0
     {
@@ -319,7 +319,7 @@ from_entries!(Bins, NumberKey, Number, |all, key, value| {
     }
 });
 
-impl Bins {
+impl RawBins {
     /// The histogram, each value multiplied by `scale` to make it ns.
     pub fn histogram(&self, scale: u64) -> Histogram {
         let mut histogram = Histogram::new();
@@ -342,16 +342,16 @@ from_entries!(Levels, String, Number, |all, key, value| {
 
 /// `job options`: names and values.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub struct Options(pub BTreeMap<String, String>);
+pub struct RawJobOptions(pub BTreeMap<String, String>);
 
-from_entries!(Options, String, Text, |all, key, value| {
+from_entries!(RawJobOptions, String, RawText, |all, key, value| {
     all.0.insert(key, value.0);
 });
 
 /// Any scalar as text; fio writes all option values as strings.
-struct Text(String);
+struct RawText(String);
 
-impl<'de> Deserialize<'de> for Text {
+impl<'de> Deserialize<'de> for RawText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self(match serde_json::Value::deserialize(deserializer)? {
             serde_json::Value::String(text) => text,
@@ -363,7 +363,7 @@ impl<'de> Deserialize<'de> for Text {
 
 /// `global options`: an object, or in client mode with several clients an array of them.
 #[derive(Debug, Default)]
-pub struct GlobalOptions(pub Vec<Options>);
+pub struct GlobalOptions(pub Vec<RawJobOptions>);
 
 impl<'de> Deserialize<'de> for GlobalOptions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -378,11 +378,11 @@ impl<'de> Deserialize<'de> for GlobalOptions {
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<GlobalOptions, A::Error> {
                 let map = serde::de::value::MapAccessDeserializer::new(map);
-                Ok(GlobalOptions(vec![Options::deserialize(map)?]))
+                Ok(GlobalOptions(vec![RawJobOptions::deserialize(map)?]))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<GlobalOptions, A::Error> {
                 let mut all = Vec::new();
-                while let Some(mut options) = seq.next_element::<Options>()? {
+                while let Some(mut options) = seq.next_element::<RawJobOptions>()? {
                     // Whose options they are (client.c), not options themselves.
                     options.0.remove("hostname");
                     options.0.remove("port");

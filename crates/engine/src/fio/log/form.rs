@@ -8,7 +8,7 @@ use super::line::{LineError, parse};
 /// The columns of a log: `time, latency[, max], direction, block size[, offset]
 /// [, priority][, issue time]`, the same on every line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Form {
+pub struct LogColumns {
     /// A column with the largest latency of a window (`log_window_value=both`, fio ≥ 3.37).
     pub max: bool,
     /// A column with the offset (`log_offset`).
@@ -19,8 +19,8 @@ pub struct Form {
     pub issue: bool,
 }
 
-const fn form(max: bool, offset: bool, prio: PrioColumn, issue: bool) -> Form {
-    Form {
+const fn form(max: bool, offset: bool, prio: PrioColumn, issue: bool) -> LogColumns {
+    LogColumns {
         max,
         offset,
         prio,
@@ -31,7 +31,7 @@ const fn form(max: bool, offset: bool, prio: PrioColumn, issue: bool) -> Form {
 /// Every form, the likelier one first where the same lines could be of two:
 /// priorities in hexadecimal stand for themselves; a 0 or 1 at the end is a
 /// priority unless a line denies it; fio gives issue times with offsets only.
-pub const FORMS: [Form; 18] = {
+pub const FORMS: [LogColumns; 18] = {
     use PrioColumn::{Absent, RealTime, Value};
     [
         form(false, false, Value, false),
@@ -55,7 +55,7 @@ pub const FORMS: [Form; 18] = {
     ]
 };
 
-impl Form {
+impl LogColumns {
     /// The form in which all lines of the beginning of a log can be read, and
     /// mean what fio can have meant; lines that are in none do not count. `None`
     /// without a whole line.
@@ -102,7 +102,7 @@ impl Form {
 /// A column more could be the largest latency or the offset: with the latter,
 /// blocks of 1 or 2 bytes are directions, and so is one of 0 bytes that lies
 /// somewhere, as fio gives windows no offset.
-fn is_likely(form: Form, entry: &LogEntry) -> bool {
+fn is_likely(form: LogColumns, entry: &LogEntry) -> bool {
     form.max || !form.offset || entry.bs > 2 || (entry.bs == 0 && entry.offset == Some(0))
 }
 

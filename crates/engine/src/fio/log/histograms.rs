@@ -14,9 +14,9 @@ use fathom_model::histogram::bounds_of;
 use fathom_model::{Direction, Histogram};
 use flate2::read::MultiGzDecoder;
 
-use super::line::{Fault, Field, LineError, direction};
+use super::line::{Field, LineError, LineFault, direction};
 use super::read::BYTE_ORDER_MARK;
-use super::{LogError, Options, Origin};
+use super::{LogError, Options, TimeOrigin};
 
 /// Bins of fio ≥ 3, in ns, and of fio 2, in µs (`stat.h`, `FIO_IO_U_PLAT_NR`).
 const BINS: [(usize, u64); 2] = [(29 * 64, 1), (19 * 64, 1000)];
@@ -27,7 +27,7 @@ const LINE_MAX: u64 = 64 << 10;
 
 /// How the bins of a log lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
+pub struct BinLayout {
     /// Bins that were joined are 2 to the power of this (`log_hist_coarseness`).
     pub coarseness: u32,
     /// What its numbers count: 1 ns, or 1000 ns of fio 2.
@@ -36,7 +36,7 @@ pub struct Layout {
     bins: usize,
 }
 
-impl Layout {
+impl BinLayout {
     /// The layout that has so many columns of counts.
     #[must_use]
     pub fn of(bins: usize) -> Option<Self> {
@@ -67,7 +67,7 @@ impl Layout {
 
 /// A line of a histogram log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Interval {
+pub struct HistogramLine {
     /// Its end, ms after the start of the job.
     pub time_ms: u64,
     /// Read, write or trim.
@@ -80,9 +80,9 @@ pub struct Interval {
 #[derive(Debug)]
 pub struct Histograms {
     /// Its bins; `None` when there was no whole line.
-    pub layout: Option<Layout>,
+    pub layout: Option<BinLayout>,
     /// Its lines.
-    pub intervals: Vec<Interval>,
+    pub intervals: Vec<HistogramLine>,
     /// When its time begins, as [`super::Log::origin_ms`].
     pub origin_ms: u64,
     /// The time of its first line as it stands there.
@@ -154,7 +154,7 @@ fn read_lines(
         let Some(whole) = line.strip_suffix(b"\n") else {
             log.cut_bytes = line.len() as u64;
             if line.len() as u64 == LINE_MAX {
-                let (column, fault) = (1, Fault::TooLong(LINE_MAX as usize >> 10));
+                let (column, fault) = (1, LineFault::TooLong(LINE_MAX as usize >> 10));
                 log.bad(path, number, LineError { column, fault }, options)?;
                 input.skip_until(b'\n').ok();
                 log.cut_bytes = 0;
@@ -170,7 +170,7 @@ fn read_lines(
 }
 
 impl Histograms {
-    fn count_from(&mut self, origin: Origin) {
+    fn count_from(&mut self, origin: TimeOrigin) {
         let Some(first) = self.intervals.first() else {
             return;
         };
@@ -200,20 +200,20 @@ impl Histograms {
     }
 
     fn add(&mut self, line: &[u8]) -> Result<(), LineError> {
-        let mut numbers = Numbers { line, at: 0 };
+        let mut numbers = LineNumbers { line, at: 0 };
         let time_ms = numbers.next(Field::Time)?;
         numbers.skip_blanks();
         let dir_column = numbers.column();
         let dir = direction(numbers.next(Field::Direction)?).ok_or(LineError {
             column: dir_column,
-            fault: Fault::Direction,
+            fault: LineFault::Direction,
         })?;
         numbers.next(Field::BlockSize)?;
         let bins = memchr::memchr_iter(b',', &line[numbers.at..]).count() + 1;
         let layout = match self.layout {
             Some(layout) if layout.bins == bins => layout,
-            None => Layout::of(bins).ok_or_else(|| numbers.fail(Fault::Bins(bins)))?,
-            Some(_) => return Err(numbers.fail(Fault::Bins(bins))),
+            None => BinLayout::of(bins).ok_or_else(|| numbers.fail(LineFault::Bins(bins)))?,
+            Some(_) => return Err(numbers.fail(LineFault::Bins(bins))),
         };
         let mut counts = Histogram::new();
         for bin in 0..bins {
@@ -228,7 +228,7 @@ impl Histograms {
         }
         numbers.end()?;
         self.layout = Some(layout);
-        self.intervals.push(Interval {
+        self.intervals.push(HistogramLine {
             time_ms,
             dir,
             counts,
@@ -238,17 +238,17 @@ impl Histograms {
 }
 
 /// The numbers of a line, one after the other.
-struct Numbers<'l> {
+struct LineNumbers<'l> {
     line: &'l [u8],
     at: usize,
 }
 
-impl Numbers<'_> {
+impl LineNumbers<'_> {
     fn column(&self) -> usize {
         self.at + 1
     }
 
-    fn fail(&self, fault: Fault) -> LineError {
+    fn fail(&self, fault: LineFault) -> LineError {
         let column = self.column();
         LineError { column, fault }
     }
@@ -263,7 +263,7 @@ impl Numbers<'_> {
     fn next(&mut self, field: Field) -> Result<u64, LineError> {
         self.skip_blanks();
         if self.at == self.line.len() {
-            return Err(self.fail(Fault::Missing(field)));
+            return Err(self.fail(LineFault::Missing(field)));
         }
         let from = self.at;
         let mut value = 0u64;
@@ -273,17 +273,17 @@ impl Numbers<'_> {
                 .and_then(|value| value.checked_add(u64::from(digit - b'0')))
                 .ok_or(LineError {
                     column: from + 1,
-                    fault: Fault::TooLarge(field),
+                    fault: LineFault::TooLarge(field),
                 })?;
             self.at += 1;
         }
         if self.at == from {
-            return Err(self.fail(Fault::NotANumber(field)));
+            return Err(self.fail(LineFault::NotANumber(field)));
         }
         self.skip_blanks();
         match self.line.get(self.at) {
             Some(b',') => self.at += 1,
-            Some(_) => return Err(self.fail(Fault::NotANumber(field))),
+            Some(_) => return Err(self.fail(LineFault::NotANumber(field))),
             None => {}
         }
         Ok(value)
@@ -292,7 +292,7 @@ impl Numbers<'_> {
     fn end(&mut self) -> Result<(), LineError> {
         match self.at == self.line.len() {
             true => Ok(()),
-            false => Err(self.fail(Fault::TooMany)),
+            false => Err(self.fail(LineFault::TooMany)),
         }
     }
 }
@@ -311,7 +311,7 @@ mod tests {
     const STRICT: Options = Options {
         threads: 1,
         skip_bad: false,
-        origin: Origin::Told,
+        origin: TimeOrigin::Told,
         unit_ns: 1,
     };
     const LENIENT: Options = Options {
@@ -333,7 +333,7 @@ mod tests {
         let mut all = Vec::new();
         for (bins, unit_ns) in BINS {
             for coarseness in 0..=COARSENESS_MAX {
-                let layout = Layout::of(bins >> coarseness).unwrap();
+                let layout = BinLayout::of(bins >> coarseness).unwrap();
                 assert_eq!((layout.coarseness, layout.unit_ns), (coarseness, unit_ns));
                 all.push(layout.bins);
                 // Bins follow each other without gaps, and end where fio's do.
@@ -354,7 +354,7 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), 14);
-        assert_eq!(Layout::of(1857), None);
+        assert_eq!(BinLayout::of(1857), None);
     }
 
     proptest! {
@@ -365,7 +365,7 @@ mod tests {
             filled in prop::collection::vec((any::<prop::sample::Index>(), 1u64..1000), 1..20),
         ) {
             let (bins, unit_ns) = BINS[usize::from(micros)];
-            let layout = Layout::of(bins >> coarseness).unwrap();
+            let layout = BinLayout::of(bins >> coarseness).unwrap();
             let mut counts = vec![0; layout.bins];
             for (bin, count) in filled {
                 counts[bin.index(layout.bins)] += count;

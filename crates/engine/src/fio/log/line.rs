@@ -9,7 +9,7 @@ use std::fmt;
 
 use fathom_model::{Direction, LogEntry, PrioColumn};
 
-use super::Form;
+use super::LogColumns;
 
 /// What is wrong with a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,12 +17,12 @@ pub struct LineError {
     /// Where in the line, in bytes, counted from 1.
     pub column: usize,
     /// What.
-    pub fault: Fault,
+    pub fault: LineFault,
 }
 
 /// A way for a line to be wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum LineFault {
     /// Something else than digits.
     NotANumber(Field),
     /// A number that fio cannot have written: its own end at 2^63 − 1.
@@ -82,7 +82,7 @@ impl fmt::Display for Field {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for LineFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotANumber(field) => write!(f, "{field} is not a number"),
@@ -110,7 +110,7 @@ struct Cursor<'l> {
 }
 
 impl Cursor<'_> {
-    fn fail<T>(&self, fault: Fault) -> Result<T, LineError> {
+    fn fail<T>(&self, fault: LineFault) -> Result<T, LineError> {
         let column = self.at + 1;
         Err(LineError { column, fault })
     }
@@ -126,14 +126,14 @@ impl Cursor<'_> {
         self.skip_blanks();
         if let Some(before) = self.before.replace(field) {
             match self.line.get(self.at) {
-                None => return self.fail(Fault::Missing(field)),
+                None => return self.fail(LineFault::Missing(field)),
                 Some(b',') => self.at += 1,
-                Some(_) => return self.fail(Fault::NotANumber(before)),
+                Some(_) => return self.fail(LineFault::NotANumber(before)),
             }
             self.skip_blanks();
         }
         if self.at == self.line.len() {
-            return self.fail(Fault::Missing(field));
+            return self.fail(LineFault::Missing(field));
         }
         Ok(())
     }
@@ -149,12 +149,12 @@ impl Cursor<'_> {
                 .filter(|&value| i64::try_from(value).is_ok())
                 .ok_or(LineError {
                     column: from + 1,
-                    fault: Fault::TooLarge(field),
+                    fault: LineFault::TooLarge(field),
                 })?;
             self.at += 1;
         }
         if self.at == from {
-            return self.fail(Fault::NotANumber(field));
+            return self.fail(LineFault::NotANumber(field));
         }
         Ok(value)
     }
@@ -165,7 +165,7 @@ impl Cursor<'_> {
             Some(dir) => Ok(dir),
             None => {
                 self.at -= 1;
-                self.fail(Fault::Direction)
+                self.fail(LineFault::Direction)
             }
         }
     }
@@ -188,7 +188,7 @@ impl Cursor<'_> {
             },
         };
         let Some(value) = value else {
-            return self.fail(Fault::Priority(column));
+            return self.fail(LineFault::Priority(column));
         };
         self.at += len;
         Ok(value)
@@ -197,8 +197,8 @@ impl Cursor<'_> {
     fn end(&mut self) -> Result<(), LineError> {
         self.skip_blanks();
         match (self.line.get(self.at), self.before) {
-            (Some(b','), _) => self.fail(Fault::TooMany),
-            (Some(_), Some(last)) => self.fail(Fault::NotANumber(last)),
+            (Some(b','), _) => self.fail(LineFault::TooMany),
+            (Some(_), Some(last)) => self.fail(LineFault::NotANumber(last)),
             _ => Ok(()),
         }
     }
@@ -227,10 +227,10 @@ fn hexadecimal(word: &[u8]) -> Option<u16> {
 /// The largest latency of a window. fio leaves the column 0 on the line of a
 /// single I/O (`log_window_value=both` without `log_avg_msec`), which has a size.
 #[inline(always)]
-fn largest(max: Option<u64>, value: u64, bs: u64) -> Result<Option<u64>, Fault> {
+fn largest(max: Option<u64>, value: u64, bs: u64) -> Result<Option<u64>, LineFault> {
     match max {
         Some(0) if bs > 0 => Ok(None),
-        Some(max) if max < value => Err(Fault::MaxBelowMean),
+        Some(max) if max < value => Err(LineFault::MaxBelowMean),
         max => Ok(max),
     }
 }
@@ -240,7 +240,7 @@ fn largest(max: Option<u64>, value: u64, bs: u64) -> Result<Option<u64>, Fault> 
 ///
 /// # Errors
 /// What is wrong with it, and where.
-pub fn parse(form: Form, line: &[u8]) -> Result<LogEntry, LineError> {
+pub fn parse(form: LogColumns, line: &[u8]) -> Result<LogEntry, LineError> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let mut cursor = Cursor {
         line,
@@ -255,7 +255,7 @@ pub fn parse(form: Form, line: &[u8]) -> Result<LogEntry, LineError> {
     let bs = cursor.number(Field::BlockSize)?;
     let Ok(max) = largest(max, value, bs) else {
         cursor.at = behind_max;
-        return cursor.fail(Fault::MaxBelowMean);
+        return cursor.fail(LineFault::MaxBelowMean);
     };
     let offset = match form.offset {
         true => Some(cursor.number(Field::Offset)?),
@@ -376,7 +376,7 @@ const HEX: [u32; 256] = {
 /// The line that begins at `at`, if it is exactly as fio writes it, and where
 /// the next one begins.
 #[inline(always)]
-pub(super) fn fast(form: Form, bytes: &[u8], at: usize) -> Option<(LogEntry, usize)> {
+pub(super) fn fast(form: LogColumns, bytes: &[u8], at: usize) -> Option<(LogEntry, usize)> {
     let (time_ms, at) = number(bytes, at)?;
     let (value, mut at) = next_number(bytes, at)?;
     let mut max = None;

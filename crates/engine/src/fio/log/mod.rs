@@ -2,7 +2,7 @@
 //!
 //! A log is read in blocks by several threads, each its own part of the file;
 //! each hands its lines to a collector of its own ([`Collect`]), and the caller
-//! merges those. [`Form`] says which columns a log has; it is told from the first
+//! merges those. [`LogColumns`] says which columns a log has; it is told from the first
 //! lines and holds for all. Plain files of any size take 256 KiB of memory a
 //! thread: they are read, not mapped, because a mapped log that fio or somebody
 //! else cuts short while it is read would kill the process (SIGBUS).
@@ -21,11 +21,11 @@ use std::path::PathBuf;
 
 use fathom_model::LogEntry;
 
-pub use form::{FORMS, Form};
-pub use histograms::{Histograms, Interval, Layout, read_histograms};
-pub use line::{Fault, Field, LineError, parse};
+pub use form::{FORMS, LogColumns};
+pub use histograms::{BinLayout, HistogramLine, Histograms, read_histograms};
+pub use line::{Field, LineError, LineFault, parse};
 pub use name::LogName;
-pub use origin::{CLOCK_FROM_MS, Origin, SINCE_1970_MS};
+pub use origin::{CLOCK_FROM_MS, SINCE_1970_MS, TimeOrigin};
 pub use read::{read, read_from};
 
 /// What becomes of the lines of one part of a log.
@@ -44,7 +44,7 @@ pub struct Options {
     /// Leave malformed lines out and count them.
     pub skip_bad: bool,
     /// What times are counted from.
-    pub origin: Origin,
+    pub origin: TimeOrigin,
     /// What latencies count, in ns: 1000 of fio 2, which wrote µs.
     pub unit_ns: u64,
 }
@@ -54,7 +54,7 @@ impl Default for Options {
         Self {
             threads: 1,
             skip_bad: false,
-            origin: Origin::Told,
+            origin: TimeOrigin::Told,
             unit_ns: 1,
         }
     }
@@ -66,7 +66,7 @@ pub struct Log<C> {
     /// The collectors, in the order of the file.
     pub parts: Vec<C>,
     /// The columns; `None` when there was no whole line.
-    pub form: Option<Form>,
+    pub form: Option<LogColumns>,
     /// When its time begins: 0, or of a log with the times of a clock
     /// (`log_alternate_epoch`) that of its first line, from which they are counted.
     pub origin_ms: u64,

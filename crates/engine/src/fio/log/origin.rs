@@ -29,7 +29,7 @@ const WINDOWS_SPAN_MS: u64 = 1000;
 
 /// What times are counted from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Origin {
+pub enum TimeOrigin {
     /// From 0, or from the first line where that has the time of a clock.
     #[default]
     Told,
@@ -41,26 +41,26 @@ pub enum Origin {
 
 /// The same once the first line is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Begin {
+pub(super) enum FirstTime {
     /// From this time.
     At(u64),
     /// From 0 or this time: the span of the log tells.
     Open(u64),
 }
 
-impl Origin {
-    pub(super) fn begin(self, first_ms: u64) -> Begin {
+impl TimeOrigin {
+    pub(super) fn begin(self, first_ms: u64) -> FirstTime {
         match self {
-            Self::Zero => Begin::At(0),
-            Self::First => Begin::At(first_ms),
-            Self::Told if is_clock(first_ms, u64::MAX, false) => Begin::At(first_ms),
-            Self::Told if first_ms >= CLOCK_FROM_MS => Begin::Open(first_ms),
-            Self::Told => Begin::At(0),
+            Self::Zero => FirstTime::At(0),
+            Self::First => FirstTime::At(first_ms),
+            Self::Told if is_clock(first_ms, u64::MAX, false) => FirstTime::At(first_ms),
+            Self::Told if first_ms >= CLOCK_FROM_MS => FirstTime::Open(first_ms),
+            Self::Told => FirstTime::At(0),
         }
     }
 }
 
-impl Begin {
+impl FirstTime {
     /// The origin of a log whose latest time is this.
     pub(super) fn told(self, last_ms: u64, windows: bool) -> u64 {
         match self {
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn first_times_that_count_as_a_clocks() {
         let origin = |first_ms, span_ms, windows| {
-            let begin = Origin::Told.begin(first_ms);
+            let begin = TimeOrigin::Told.begin(first_ms);
             begin.told(first_ms + span_ms, windows) > 0
         };
         let (minute, day) = (60_000, 86_400_000);
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_goes_first() {
-        assert_eq!(Origin::First.begin(7), Begin::At(7));
-        assert_eq!(Origin::Zero.begin(1 << 50), Begin::At(0));
+        assert_eq!(TimeOrigin::First.begin(7), FirstTime::At(7));
+        assert_eq!(TimeOrigin::Zero.begin(1 << 50), FirstTime::At(0));
     }
 }

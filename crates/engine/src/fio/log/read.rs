@@ -11,9 +11,9 @@ use fathom_model::LogEntry;
 use flate2::read::MultiGzDecoder;
 use memchr::{memchr, memchr_iter, memrchr};
 
-use super::line::{Fault, LineError, fast, parse};
-use super::origin::{Begin, Both};
-use super::{Collect, Form, Log, LogError, Options};
+use super::line::{LineError, LineFault, fast, parse};
+use super::origin::{Both, FirstTime};
+use super::{Collect, Log, LogColumns, LogError, Options};
 
 /// What is read at once: fits the second-level cache of a core, so that a line
 /// is parsed from there.
@@ -31,13 +31,13 @@ pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const HISTOGRAM_COMMAS: usize = 16;
 
 /// A part of a file, to its end; the file's own position does not matter.
-struct Part<'f> {
+struct LogPart<'f> {
     file: &'f File,
     at: u64,
     end: u64,
 }
 
-impl Read for Part<'_> {
+impl Read for LogPart<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
         let len = buffer.len().min(left);
@@ -49,19 +49,19 @@ impl Read for Part<'_> {
 
 /// How the lines of a log are to be read.
 #[derive(Clone, Copy)]
-struct Lines {
-    form: Form,
+struct LineReading {
+    form: LogColumns,
     skip_bad: bool,
     unit_ns: u64,
     first_ms: u64,
-    begin: Begin,
+    begin: FirstTime,
     /// Whether the first line is of a window.
     windows: bool,
 }
 
-impl Lines {
+impl LineReading {
     /// Told from the beginning of the log.
-    fn of(form: Form, head: &[u8], options: Options) -> Self {
+    fn of(form: LogColumns, head: &[u8], options: Options) -> Self {
         let mut lines = head.split(|&b| b == b'\n');
         let first = lines.find_map(|line| parse(form, line).ok());
         let first_ms = first.map_or(0, |first| first.time_ms);
@@ -77,7 +77,7 @@ impl Lines {
 
     #[inline(always)]
     fn counted(self, mut entry: LogEntry) -> LogEntry {
-        if let Begin::At(origin_ms) = self.begin {
+        if let FirstTime::At(origin_ms) = self.begin {
             entry.time_ms = entry.time_ms.saturating_sub(origin_ms);
         }
         entry.value = entry.value.saturating_mul(self.unit_ns);
@@ -86,14 +86,14 @@ impl Lines {
     }
 
     /// Reads a part to its end.
-    fn collect<C: Collect>(self, input: impl Read, new: impl Fn(Form) -> C) -> Done<C> {
+    fn collect<C: Collect>(self, input: impl Read, new: impl Fn(LogColumns) -> C) -> Done<C> {
         match self.begin {
-            Begin::At(_) => {
+            FirstTime::At(_) => {
                 let mut part = new(self.form);
                 let done = scan(input, self, &mut part);
                 (Counted::One(part), done)
             }
-            Begin::Open(first_ms) => {
+            FirstTime::Open(first_ms) => {
                 let (zero, first) = (new(self.form), new(self.form));
                 let mut both = Both {
                     zero,
@@ -131,11 +131,11 @@ impl<C> Counted<C> {
     }
 }
 
-type Done<C> = (Counted<C>, Result<Tally, Stop>);
+type Done<C> = (Counted<C>, Result<PartTally, PartStop>);
 
 /// What came of a part.
 #[derive(Default)]
-struct Tally {
+struct PartTally {
     lines: u64,
     skipped: u64,
     /// Line of the part, counted from 0.
@@ -144,24 +144,24 @@ struct Tally {
 }
 
 /// Why a part ended early.
-enum Stop {
+enum PartStop {
     Io(io::Error),
     /// Line of the part, counted from 0.
     Line(u64, LineError),
 }
 
-impl From<io::Error> for Stop {
+impl From<io::Error> for PartStop {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl Tally {
+impl PartTally {
     /// A malformed line: left out, or the end.
-    fn bad(&mut self, error: LineError, skip: bool) -> Result<(), Stop> {
+    fn bad(&mut self, error: LineError, skip: bool) -> Result<(), PartStop> {
         let line = self.lines + self.skipped;
         if !skip {
-            return Err(Stop::Line(line, error));
+            return Err(PartStop::Line(line, error));
         }
         self.skipped += 1;
         self.first_skipped.get_or_insert((line, error));
@@ -180,7 +180,7 @@ impl Tally {
 pub fn read<C: Collect>(
     path: &Path,
     options: Options,
-    collector: impl Fn(Form) -> C + Sync,
+    collector: impl Fn(LogColumns) -> C + Sync,
 ) -> Result<Log<C>, LogError> {
     let failed = |source| LogError::Io {
         path: path.to_owned(),
@@ -191,7 +191,7 @@ pub fn read<C: Collect>(
     if metadata.is_file() {
         let end = metadata.len();
         let mut head = Vec::new();
-        let start = Part {
+        let start = LogPart {
             file: &file,
             at: 0,
             end,
@@ -219,7 +219,7 @@ pub fn read_from<C: Collect>(
     mut input: impl Read,
     path: &Path,
     options: Options,
-    collector: impl Fn(Form) -> C,
+    collector: impl Fn(LogColumns) -> C,
 ) -> Result<Log<C>, LogError> {
     let failed = |source| LogError::Io {
         path: path.to_owned(),
@@ -267,7 +267,7 @@ fn in_sequence<C: Collect>(
     mut input: impl Read,
     path: &Path,
     options: Options,
-    collector: impl Fn(Form) -> C,
+    collector: impl Fn(LogColumns) -> C,
 ) -> Result<Log<C>, LogError> {
     let mut head = Vec::new();
     input
@@ -282,7 +282,7 @@ fn in_sequence<C: Collect>(
     let Some(form) = form_of(path, &head)? else {
         return Ok(without_lines(head.len()));
     };
-    let lines = Lines::of(form, &head, options);
+    let lines = LineReading::of(form, &head, options);
     let input = Cursor::new(head).chain(input);
     joined(path, lines, vec![lines.collect(input, collector)])
 }
@@ -310,7 +310,7 @@ fn without_lines<C>(cut_bytes: usize) -> Log<C> {
     }
 }
 
-fn form_of(path: &Path, head: &[u8]) -> Result<Option<Form>, LogError> {
+fn form_of(path: &Path, head: &[u8]) -> Result<Option<LogColumns>, LogError> {
     let first = memchr(b'\n', head).map_or(head, |end| &head[..end]);
     let is_list = first
         .iter()
@@ -319,7 +319,7 @@ fn form_of(path: &Path, head: &[u8]) -> Result<Option<Form>, LogError> {
         let path = path.to_owned();
         return Err(LogError::Histograms { path });
     }
-    let form = Form::of(head).map_err(|error| LogError::Line {
+    let form = LogColumns::of(head).map_err(|error| LogError::Line {
         path: path.to_owned(),
         line: 1,
         error,
@@ -343,20 +343,20 @@ fn in_parts<C: Collect>(
     end: u64,
     head: &[u8],
     options: Options,
-    collector: impl Fn(Form) -> C + Sync,
+    collector: impl Fn(LogColumns) -> C + Sync,
 ) -> Result<Log<C>, LogError> {
     let marked = marked(head);
     let head = &head[marked..];
     let Some(form) = form_of(path, head)? else {
         return Ok(without_lines(head.len()));
     };
-    let lines = Lines::of(form, head, options);
+    let lines = LineReading::of(form, head, options);
     let mut bounds = bounds(file, end, options.threads).map_err(|source| LogError::Io {
         path: path.to_owned(),
         source,
     })?;
     bounds[0] = marked as u64;
-    let work = |at, end| lines.collect(Part { file, at, end }, &collector);
+    let work = |at, end| lines.collect(LogPart { file, at, end }, &collector);
     let work = &work;
     let done = thread::scope(|scope| {
         let others: Vec<_> = bounds
@@ -397,7 +397,7 @@ fn bounds(file: &File, end: u64, threads: usize) -> io::Result<Vec<u64>> {
 }
 
 /// Puts together what the parts found, in the order of the file.
-fn joined<C>(path: &Path, read: Lines, done: Vec<Done<C>>) -> Result<Log<C>, LogError> {
+fn joined<C>(path: &Path, read: LineReading, done: Vec<Done<C>>) -> Result<Log<C>, LogError> {
     let path = path.to_owned();
     let last_ms = done.iter().map(|(part, _)| part.last_ms()).max();
     let origin_ms = read.begin.told(last_ms.unwrap_or(0), read.windows);
@@ -411,8 +411,8 @@ fn joined<C>(path: &Path, read: Lines, done: Vec<Done<C>>) -> Result<Log<C>, Log
         let before = log.lines + log.skipped;
         let tally = match done {
             Ok(tally) => tally,
-            Err(Stop::Io(source)) => return Err(LogError::Io { path, source }),
-            Err(Stop::Line(line, error)) => {
+            Err(PartStop::Io(source)) => return Err(LogError::Io { path, source }),
+            Err(PartStop::Line(line, error)) => {
                 let line = before + line + 1;
                 return Err(LogError::Line { path, line, error });
             }
@@ -430,8 +430,12 @@ fn joined<C>(path: &Path, read: Lines, done: Vec<Done<C>>) -> Result<Log<C>, Log
 }
 
 /// Reads to the end in blocks of whole lines.
-fn scan(mut input: impl Read, read: Lines, to: &mut impl Collect) -> Result<Tally, Stop> {
-    let mut tally = Tally::default();
+fn scan(
+    mut input: impl Read,
+    read: LineReading,
+    to: &mut impl Collect,
+) -> Result<PartTally, PartStop> {
+    let mut tally = PartTally::default();
     let mut buffer = vec![0; BLOCK];
     let mut held = 0;
     loop {
@@ -446,7 +450,7 @@ fn scan(mut input: impl Read, read: Lines, to: &mut impl Collect) -> Result<Tall
         let Some(last) = memrchr(b'\n', &buffer[held..filled]) else {
             held = filled;
             if filled == buffer.len() {
-                let fault = Fault::TooLong(BLOCK >> 10);
+                let fault = LineFault::TooLong(BLOCK >> 10);
                 if !read.skip_bad {
                     tally.bad(LineError { column: 1, fault }, false)?;
                 }
@@ -470,10 +474,10 @@ fn scan(mut input: impl Read, read: Lines, to: &mut impl Collect) -> Result<Tall
 fn lines(
     block: &[u8],
     whole: usize,
-    read: Lines,
-    tally: &mut Tally,
+    read: LineReading,
+    tally: &mut PartTally,
     to: &mut impl Collect,
-) -> Result<(), Stop> {
+) -> Result<(), PartStop> {
     let mut at = 0;
     let mut lines = 0;
     while at < whole {

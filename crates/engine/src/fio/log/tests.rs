@@ -29,7 +29,7 @@ impl Collect for Kept<'_> {
 const STRICT: Options = Options {
     threads: 1,
     skip_bad: false,
-    origin: Origin::Told,
+    origin: TimeOrigin::Told,
     unit_ns: 1,
 };
 const LENIENT: Options = Options {
@@ -81,7 +81,7 @@ fn without_parts(log: Log<Kept>, all: &Mutex<usize>) -> (Vec<LogEntry>, Log<()>)
 }
 
 /// The line as fio writes it.
-fn written(form: Form, entry: &LogEntry) -> String {
+fn written(form: LogColumns, entry: &LogEntry) -> String {
     let dir = entry.dir as u8;
     let mut line = format!("{}, {}", entry.time_ms, entry.value);
     if form.max {
@@ -107,7 +107,7 @@ fn any_number() -> impl Strategy<Value = u64> {
     (0u32..63, any::<u64>()).prop_map(|(bits, number)| number >> (63 - bits) >> 1)
 }
 
-fn any_line() -> impl Strategy<Value = (Form, LogEntry)> {
+fn any_line() -> impl Strategy<Value = (LogColumns, LogEntry)> {
     let direction = prop::sample::select(vec![Direction::Read, Direction::Write, Direction::Trim]);
     (
         prop::sample::select(FORMS.to_vec()),
@@ -169,7 +169,7 @@ proptest! {
 }
 
 /// A line of a single I/O, or of a window, as fio can have meant it.
-fn real_line(form: Form, window: bool) -> impl Strategy<Value = LogEntry> {
+fn real_line(form: LogColumns, window: bool) -> impl Strategy<Value = LogEntry> {
     let directions = vec![Direction::Read, Direction::Write, Direction::Trim];
     let dir = prop::sample::select(directions);
     let class = prop::sample::select(vec![0u16, 0x2000, 0x4003, 0x4008]);
@@ -200,10 +200,10 @@ fn real_line(form: Form, window: bool) -> impl Strategy<Value = LogEntry> {
 
 /// A log of lines as fio writes them: windows, or single I/Os, which in a log with a
 /// column for the largest latency have 0 there.
-fn real_log() -> impl Strategy<Value = (Form, Vec<LogEntry>)> {
+fn real_log() -> impl Strategy<Value = (LogColumns, Vec<LogEntry>)> {
     // fio gives issue times with offsets only, and 0 or 1 since it gives any.
     let forms = FORMS.into_iter().filter(|form| form.offset || !form.issue);
-    let forms: Vec<Form> = forms
+    let forms: Vec<LogColumns> = forms
         .filter(|form| form.prio != PrioColumn::Absent)
         .collect();
     (prop::sample::select(forms), any::<bool>()).prop_flat_map(|(form, window)| {
@@ -307,13 +307,13 @@ fn times_since_boot_are_counted_from_the_first_line() {
     ] {
         assert_eq!(times(&log(&ramp), STRICT), (ramp.to_vec(), 0));
         let first = Options {
-            origin: Origin::First,
+            origin: TimeOrigin::First,
             ..STRICT
         };
         assert_eq!(times(&log(&ramp), first).1, ramp[0]);
     }
     let zero = Options {
-        origin: Origin::Zero,
+        origin: TimeOrigin::Zero,
         ..STRICT
     };
     assert_eq!(times(&log(&boot), zero), (boot.to_vec(), 0));
@@ -422,8 +422,8 @@ proptest! {
     }
 }
 
-fn form_of(text: &str) -> Form {
-    Form::of(text.as_bytes()).unwrap().unwrap()
+fn form_of(text: &str) -> LogColumns {
+    LogColumns::of(text.as_bytes()).unwrap().unwrap()
 }
 
 #[test]
@@ -445,7 +445,7 @@ fn every_form_is_told_from_its_lines() {
     }
     assert_eq!(FORMS[17].prio, Absent);
     assert_eq!((FORMS[8].prio, FORMS[0].prio), (RealTime, Value));
-    assert_eq!(Form::of(b"0, 1, 0, 51"), Ok(None), "no whole line");
+    assert_eq!(LogColumns::of(b"0, 1, 0, 51"), Ok(None), "no whole line");
 }
 
 #[test]
@@ -465,30 +465,33 @@ fn a_malformed_line_is_told_by_line_and_column() {
     };
     assert_eq!(
         line("x, 2, 0, 512, 0x0000"),
-        (1, Fault::NotANumber(Field::Time))
+        (1, LineFault::NotANumber(Field::Time))
     );
     assert_eq!(
         line("1 2, 0, 512, 0x0000"),
-        (3, Fault::NotANumber(Field::Time))
+        (3, LineFault::NotANumber(Field::Time))
     );
     assert_eq!(
         line("1, -2, 0, 512, 0x0000"),
-        (4, Fault::NotANumber(Field::Latency))
+        (4, LineFault::NotANumber(Field::Latency))
     );
-    assert_eq!(line("1, 2, 3, 512, 0x0000"), (7, Fault::Direction));
-    assert_eq!(line("1, 2, 0, 512"), (13, Fault::Missing(Field::Priority)));
+    assert_eq!(line("1, 2, 3, 512, 0x0000"), (7, LineFault::Direction));
+    assert_eq!(
+        line("1, 2, 0, 512"),
+        (13, LineFault::Missing(Field::Priority))
+    );
     assert_eq!(
         line("1, 2, 0, 512, 1"),
-        (15, Fault::Priority(PrioColumn::Value))
+        (15, LineFault::Priority(PrioColumn::Value))
     );
     assert_eq!(
         line("1, 2, 0, 512, 0x12345"),
-        (15, Fault::Priority(PrioColumn::Value))
+        (15, LineFault::Priority(PrioColumn::Value))
     );
-    assert_eq!(line("1, 2, 0, 512, 0x0000, 7"), (21, Fault::TooMany));
-    assert_eq!(line(""), (1, Fault::Missing(Field::Time)));
+    assert_eq!(line("1, 2, 0, 512, 0x0000, 7"), (21, LineFault::TooMany));
+    assert_eq!(line(""), (1, LineFault::Missing(Field::Time)));
     let huge = "1, 9223372036854775808, 0, 512, 0x0000";
-    assert_eq!(line(huge), (4, Fault::TooLarge(Field::Latency)));
+    assert_eq!(line(huge), (4, LineFault::TooLarge(Field::Latency)));
     let shown = read_text(b"0, 1, 0, 512, 0x0000\n1, 2, 9, 5, 0x0\n", STRICT);
     assert_eq!(
         shown.unwrap_err().to_string(),

@@ -75,7 +75,7 @@ fn moved(line: &str) -> Option<(&str, &str)> {
 
 /// What latencies are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum LatencyKind {
     /// Of the native engine only.
     Lag,
     Submission,
@@ -87,14 +87,16 @@ pub enum Kind {
 }
 
 /// From `clat`, `lat prio 1/3`, `high prio_clat`, `high prio (12.00%) clat`.
-fn kind(label: &str) -> Option<Kind> {
+fn kind(label: &str) -> Option<LatencyKind> {
     let label = label.trim();
     if let Some(rest) = label.strip_prefix("high prio") {
         // fio 3.18 to 3.28 knew class RT and the others only.
-        return rest.ends_with("lat").then_some(Kind::Priority(1 << 13));
+        return rest
+            .ends_with("lat")
+            .then_some(LatencyKind::Priority(1 << 13));
     }
     if let Some(rest) = label.strip_prefix("low prio") {
-        return rest.ends_with("lat").then_some(Kind::Priority(0));
+        return rest.ends_with("lat").then_some(LatencyKind::Priority(0));
     }
     if let Some((_, priority)) = label.split_once("lat prio ") {
         let priority = priority.split(' ').next().unwrap_or(priority);
@@ -102,20 +104,20 @@ fn kind(label: &str) -> Option<Kind> {
         let (class, level) = (parts.next()??, parts.next()??);
         let hint = parts.next().flatten().unwrap_or(0);
         let value = (class & 0x7) << 13 | (hint & 0x3ff) << 3 | (level & 0x7);
-        return Some(Kind::Priority(value));
+        return Some(LatencyKind::Priority(value));
     }
     Some(match label {
-        "lag" => Kind::Lag,
-        "slat" => Kind::Submission,
-        "clat" => Kind::Completion,
-        "lat" => Kind::Total,
-        "sync" => Kind::Sync,
+        "lag" => LatencyKind::Lag,
+        "slat" => LatencyKind::Submission,
+        "clat" => LatencyKind::Completion,
+        "lat" => LatencyKind::Total,
+        "sync" => LatencyKind::Sync,
         _ => return None,
     })
 }
 
 /// `clat (usec): min=1, max=5581, avg=100.62, stdev=18.40`.
-pub fn latency(line: &str) -> Option<(Kind, Latency)> {
+pub fn latency(line: &str) -> Option<(LatencyKind, Latency)> {
     let (label, figures) = line.split_once("): ")?;
     let (label, unit) = label.rsplit_once('(')?;
     let (kind, unit) = (kind(label)?, time_unit(unit)?);
@@ -131,7 +133,7 @@ pub fn latency(line: &str) -> Option<(Kind, Latency)> {
 }
 
 /// `clat percentiles (usec):` and its like: of what, and ns a unit.
-pub fn percentiles_of(line: &str) -> Option<(Kind, f64)> {
+pub fn percentiles_of(line: &str) -> Option<(LatencyKind, f64)> {
     let (label, unit) = line.split_once(" percentiles (")?;
     let unit = time_unit(unit.strip_suffix("):")?)?;
     Some((kind(label)?, unit))
@@ -214,7 +216,7 @@ pub fn after_label<'l>(line: &'l str, label: &str) -> Option<&'l str> {
 type Counts = [Option<u64>; 3];
 
 /// I/Os issued: total, short, dropped.
-pub struct Issued {
+pub struct IssuedIos {
     pub total: Counts,
     pub short: Counts,
     pub dropped: Counts,
@@ -223,7 +225,7 @@ pub struct Issued {
 /// `issued rwts: total=200,201,0,47 short=0,0,0,0 dropped=0,0,0,0` (3.x),
 /// `issued rwt: total=1,2,3, short=…` and
 /// `issued : total=r=1/w=2/d=3, short=r=0/w=0/d=0` (2.x).
-pub fn issued(line: &str) -> Option<Issued> {
+pub fn issued(line: &str) -> Option<IssuedIos> {
     let rest = line.strip_prefix("issued")?;
     let of = |names: &[&str]| -> Counts {
         let found = names.iter().find_map(|name| {
@@ -241,7 +243,7 @@ pub fn issued(line: &str) -> Option<Issued> {
         }
         counts
     };
-    let issued = Issued {
+    let issued = IssuedIos {
         total: of(&["total"]),
         short: of(&["short"]),
         dropped: of(&["dropped", "drop"]),
@@ -349,42 +351,42 @@ pub fn disk(line: &str) -> Option<DiskUse> {
 }
 
 /// Puts a latency where it belongs.
-pub fn place(job: &mut JobResult, dir: Direction, kind: Kind, latency: Latency) {
-    if kind == Kind::Sync {
+pub fn place(job: &mut JobResult, dir: Direction, kind: LatencyKind, latency: Latency) {
+    if kind == LatencyKind::Sync {
         job.sync = Some(latency);
     } else if let Some(Some(result)) = job.direction_mut(dir) {
         match kind {
-            Kind::Lag => result.lag = Some(latency),
-            Kind::Submission => result.slat = Some(latency),
-            Kind::Completion => result.clat = Some(latency),
-            Kind::Total => result.lat = Some(latency),
-            Kind::Priority(value) if result.priorities.len() < MOST_PRIORITIES => {
+            LatencyKind::Lag => result.lag = Some(latency),
+            LatencyKind::Submission => result.slat = Some(latency),
+            LatencyKind::Completion => result.clat = Some(latency),
+            LatencyKind::Total => result.lat = Some(latency),
+            LatencyKind::Priority(value) if result.priorities.len() < MOST_PRIORITIES => {
                 result.priorities.push(PriorityResult {
                     value,
                     clat: latency,
                 });
             }
-            Kind::Priority(_) | Kind::Sync => {}
+            LatencyKind::Priority(_) | LatencyKind::Sync => {}
         }
     }
 }
 
 /// The latency that percentiles of `kind` belong to.
-pub fn placed(job: &mut JobResult, dir: Direction, kind: Kind) -> Option<&mut Latency> {
-    if kind == Kind::Sync {
+pub fn placed(job: &mut JobResult, dir: Direction, kind: LatencyKind) -> Option<&mut Latency> {
+    if kind == LatencyKind::Sync {
         return job.sync.as_mut();
     }
     let result = job.direction_mut(dir)?.as_mut()?;
     match kind {
-        Kind::Lag => result.lag.as_mut(),
-        Kind::Submission => result.slat.as_mut(),
-        Kind::Completion => result.clat.as_mut(),
-        Kind::Total => result.lat.as_mut(),
-        Kind::Priority(value) => {
+        LatencyKind::Lag => result.lag.as_mut(),
+        LatencyKind::Submission => result.slat.as_mut(),
+        LatencyKind::Completion => result.clat.as_mut(),
+        LatencyKind::Total => result.lat.as_mut(),
+        LatencyKind::Priority(value) => {
             let prio = result.priorities.iter_mut().find(|p| p.value == value)?;
             Some(&mut prio.clat)
         }
-        Kind::Sync => None,
+        LatencyKind::Sync => None,
     }
 }
 
@@ -415,7 +417,7 @@ mod tests {
             ("low prio (70.00%) lat", 0),
         ];
         for (label, value) in kinds {
-            assert_eq!(kind(label), Some(Kind::Priority(value)), "{label}");
+            assert_eq!(kind(label), Some(LatencyKind::Priority(value)), "{label}");
         }
         assert_eq!(kind("block lifetime"), None);
     }

@@ -13,7 +13,7 @@ use super::json::most_jobs;
 mod figures;
 mod lines;
 
-use lines::Kind;
+use lines::LatencyKind;
 
 /// What a normal output holds.
 #[derive(Debug, Default)]
@@ -28,9 +28,9 @@ pub struct Normal {
 #[must_use]
 pub fn parse(input: &[u8]) -> Option<Normal> {
     let text = String::from_utf8_lossy(input);
-    let mut reader = Reader {
+    let mut reader = NormalReader {
         jobs_left: most_jobs(input.len()),
-        ..Reader::default()
+        ..NormalReader::default()
     };
     for line in text.lines() {
         // Progress is overwritten with a carriage return.
@@ -46,14 +46,14 @@ pub fn parse(input: &[u8]) -> Option<Normal> {
 
 /// Reads line by line.
 #[derive(Default)]
-struct Reader {
+struct NormalReader {
     normal: Normal,
     results: Results,
     /// Job in progress; its last direction; what the next percentiles are of.
     job: Option<JobResult>,
     dir: Option<Direction>,
-    percentiles: Option<(Kind, f64)>,
-    issued: Option<lines::Issued>,
+    percentiles: Option<(LatencyKind, f64)>,
+    issued: Option<lines::IssuedIos>,
     /// Names of the groups' jobs as announced at the start; none for a group
     /// of several.
     announced: BTreeMap<u32, Option<String>>,
@@ -69,7 +69,7 @@ struct Reader {
     is_client: bool,
 }
 
-impl Reader {
+impl NormalReader {
     fn take(&mut self, line: &str) {
         if line.is_empty() {
             return;
@@ -287,7 +287,7 @@ fn client_of(line: &str) -> Option<&str> {
 }
 
 /// Puts exact numbers of I/Os in, or works them out from the rounded rates.
-fn count_ios(job: &mut JobResult, issued: Option<lines::Issued>) {
+fn count_ios(job: &mut JobResult, issued: Option<lines::IssuedIos>) {
     let is_unified = job.mixed.is_some() && job.directions().count() == 1;
     let data = [Direction::Read, Direction::Write, Direction::Trim];
     let (mut ios, mut io_bytes) = (0u64, 0u64);
@@ -318,7 +318,7 @@ fn count_ios(job: &mut JobResult, issued: Option<lines::Issued>) {
     }
 }
 
-fn exact(result: &mut DirectionResult, issued: &lines::Issued, place: usize) {
+fn exact(result: &mut DirectionResult, issued: &lines::IssuedIos, place: usize) {
     let Some(total) = issued.total[place] else {
         return from_rate(result);
     };

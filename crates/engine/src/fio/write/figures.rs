@@ -20,14 +20,14 @@ pub fn finite(value: f64) -> f64 {
 
 /// What a step up in unit is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Step {
+pub enum UnitStep {
     /// k, M, G: 1000.
     Decimal,
     /// Ki, Mi, Gi: 1024.
     Binary,
 }
 
-impl Step {
+impl UnitStep {
     fn factor(self) -> u64 {
         match self {
             Self::Decimal => 1000,
@@ -46,7 +46,7 @@ impl Step {
 
 /// A number in at most `digits` digits, the point counted, with the prefix of
 /// its unit: `1598Ki`, `10.7Gi`, `4205.0k`. A number that fits is not scaled.
-pub fn scaled(value: u64, digits: usize, step: Step) -> String {
+pub fn scaled(value: u64, digits: usize, step: UnitStep) -> String {
     let width = |number: u64| number.to_string().len();
     let (mut number, mut rest, mut steps) = (value, 0, 0);
     while width(number) > digits {
@@ -72,17 +72,17 @@ pub fn scaled(value: u64, digits: usize, step: Step) -> String {
 const DIGITS: usize = 4;
 
 /// `1598KiB`, `1637kB`.
-pub fn bytes(value: u64, step: Step) -> String {
+pub fn bytes(value: u64, step: UnitStep) -> String {
     format!("{}B", scaled(value, DIGITS, step))
 }
 
 /// A plain number: `42.7k`.
 pub fn count(value: u64) -> String {
-    scaled(value, DIGITS, Step::Decimal)
+    scaled(value, DIGITS, UnitStep::Decimal)
 }
 
 /// `1598KiB/s`.
-pub fn rate(value: u64, step: Step) -> String {
+pub fn rate(value: u64, step: UnitStep) -> String {
     format!("{}/s", bytes(value, step))
 }
 
@@ -144,7 +144,7 @@ mod tests {
             (65_536, "64.0Ki"),
         ];
         for (value, text) in binary {
-            assert_eq!(scaled(value, 4, Step::Binary), text);
+            assert_eq!(scaled(value, 4, UnitStep::Binary), text);
         }
         let decimal = [
             (11_233_000, "11.2M"),
@@ -155,10 +155,10 @@ mod tests {
             (u64::MAX, "18.4E"),
         ];
         for (value, text) in decimal {
-            assert_eq!(scaled(value, 4, Step::Decimal), text);
+            assert_eq!(scaled(value, 4, UnitStep::Decimal), text);
         }
-        assert_eq!(scaled(4_205_014, 6, Step::Decimal), "4205.0k");
-        assert_eq!(scaled(366_617, 6, Step::Decimal), "366617");
+        assert_eq!(scaled(4_205_014, 6, UnitStep::Decimal), "4205.0k");
+        assert_eq!(scaled(366_617, 6, UnitStep::Decimal), "366617");
     }
 
     #[test]

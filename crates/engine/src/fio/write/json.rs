@@ -9,7 +9,7 @@ use fathom_model::{Direction, DirectionResult, DiskUse, Histogram, JobResult, La
 use serde_json::Value;
 
 use super::figures::{finite, whole};
-use super::{Block, JobFacts, LatencyClasses, Report, classes};
+use super::{GroupDirection, JobFacts, LatencyClasses, OutputReport, classes};
 
 /// Names of the batch sizes of submission and completion.
 const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
@@ -29,10 +29,10 @@ const STEADY: [&str; 7] = [
 ];
 const STEADY_DATA: [&str; 4] = ["bw_mean", "iops_mean", "iops", "bw"];
 
-pub fn render(report: &Report, bins: bool) -> String {
-    let mut json = Writer {
+pub fn render(report: &OutputReport, bins: bool) -> String {
+    let mut json = JsonWriter {
         bins,
-        ..Writer::default()
+        ..JsonWriter::default()
     };
     json.object(None, |json| {
         json.text("fio version", &report.version());
@@ -57,7 +57,7 @@ pub fn render(report: &Report, bins: bool) -> String {
 }
 
 #[derive(Default)]
-struct Writer {
+struct JsonWriter {
     out: String,
     depth: usize,
     /// Whether the innermost object or list holds something already.
@@ -66,7 +66,7 @@ struct Writer {
     bins: bool,
 }
 
-impl Writer {
+impl JsonWriter {
     /// Begins a member, or an element when it has no name.
     fn begin(&mut self, name: Option<&str>) {
         if std::mem::replace(&mut self.is_filled, true) {
@@ -168,7 +168,7 @@ impl Writer {
         });
     }
 
-    fn job(&mut self, report: &Report, job: &JobResult, facts: &JobFacts) {
+    fn job(&mut self, report: &OutputReport, job: &JobResult, facts: &JobFacts) {
         self.object(None, |json| {
             json.text("jobname", &job.name);
             json.count("groupid", job.group);
@@ -247,7 +247,7 @@ impl Writer {
         );
     }
 
-    fn direction(&mut self, report: &Report, block: &Block) {
+    fn direction(&mut self, report: &OutputReport, block: &GroupDirection) {
         let result: &DirectionResult = block.result;
         self.object(Some(block.dir.name()), |json| {
             json.count("io_bytes", result.io_bytes);

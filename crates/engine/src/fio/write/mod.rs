@@ -3,7 +3,7 @@
 //! [`render`] writes what fio would print: text for people ([`normal`]), lines
 //! of semicolons ([`terse`]) and JSON, with or without histograms ([`json`]).
 //! The layout is fio's to the byte. What fio's formats have and [`Results`] do
-//! not is in [`Facts`]; where both know nothing, the figure is written as 0, as
+//! not is in [`FormatFacts`]; where both know nothing, the figure is written as 0, as
 //! fio writes what it did not measure.
 
 use std::collections::BTreeMap;
@@ -26,13 +26,13 @@ const LAYOUT: &str = "fio-3.33";
 
 /// What a run knows beside its [`Results`] and fio's formats show.
 #[derive(Debug, Clone)]
-pub struct Facts {
+pub struct FormatFacts {
     /// Version of the terse format, 2 to 5, as `--terse-version` has it.
     pub terse_version: u8,
     /// In which the time of the report is written.
     pub time_zone: TimeZone,
     /// What was announced at the start of the run, in the order of the job file.
-    pub sections: Vec<Section>,
+    pub sections: Vec<ShownSection>,
     /// Options of `[global]` in their order; when empty, those of the results.
     pub global_options: Vec<(String, String)>,
     /// Of each job of the results, in the same order; may be shorter.
@@ -52,7 +52,7 @@ fn local_zone() -> TimeZone {
     }
 }
 
-impl Default for Facts {
+impl Default for FormatFacts {
     fn default() -> Self {
         Self {
             terse_version: 3,
@@ -66,7 +66,7 @@ impl Default for Facts {
 
 /// A section of the job file, as the text for people announces it.
 #[derive(Debug, Clone, Default)]
-pub struct Section {
+pub struct ShownSection {
     /// Name of the section.
     pub name: String,
     /// Reporting group, counted from 0.
@@ -134,8 +134,8 @@ impl JobFacts {
 
 /// Writes `results` as fio 3.33 would.
 #[must_use]
-pub fn render(results: &Results, facts: &Facts, format: OutputFormat) -> String {
-    let report = Report::new(results, facts);
+pub fn render(results: &Results, facts: &FormatFacts, format: OutputFormat) -> String {
+    let report = OutputReport::new(results, facts);
     match format {
         OutputFormat::Normal => normal::render(&report),
         OutputFormat::Terse => terse::render(&report),
@@ -148,7 +148,7 @@ pub fn render(results: &Results, facts: &Facts, format: OutputFormat) -> String 
 /// `--output-format=terse,json+,normal`: what an engine keeps of a run, and
 /// [`super::stream::select`] takes apart again.
 #[must_use]
-pub fn render_all(results: &Results, facts: &Facts) -> String {
+pub fn render_all(results: &Results, facts: &FormatFacts) -> String {
     let formats = [
         OutputFormat::Terse,
         OutputFormat::JsonPlus,
@@ -160,10 +160,10 @@ pub fn render_all(results: &Results, facts: &Facts) -> String {
 }
 
 /// What is to be written, with what all formats need of it.
-struct Report<'a> {
+struct OutputReport<'a> {
     results: &'a Results,
-    facts: &'a Facts,
-    groups: BTreeMap<(u32, Direction), Group>,
+    facts: &'a FormatFacts,
+    groups: BTreeMap<(u32, Direction), ReportingGroup>,
     /// Of jobs without facts, directions without I/O, latencies not measured.
     no_facts: JobFacts,
     idle: DirectionResult,
@@ -172,7 +172,7 @@ struct Report<'a> {
 
 /// One direction of a reporting group.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Group {
+struct ReportingGroup {
     io_bytes: u64,
     bw_min: u64,
     bw_max: u64,
@@ -180,7 +180,7 @@ struct Group {
     runtime_ms_max: u64,
 }
 
-impl Group {
+impl ReportingGroup {
     /// Bytes per second of the longest run time.
     fn bw_bytes(&self) -> u64 {
         figures::per_second(self.io_bytes, self.runtime_ms_max)
@@ -198,9 +198,9 @@ impl Group {
     }
 }
 
-impl<'a> Report<'a> {
-    fn new(results: &'a Results, facts: &'a Facts) -> Self {
-        let mut groups: BTreeMap<(u32, Direction), Group> = BTreeMap::new();
+impl<'a> OutputReport<'a> {
+    fn new(results: &'a Results, facts: &'a FormatFacts) -> Self {
+        let mut groups: BTreeMap<(u32, Direction), ReportingGroup> = BTreeMap::new();
         for job in &results.jobs {
             for (dir, result) in job.directions().filter(|(_, dir)| dir.runtime_ms > 0) {
                 groups.entry((job.group, dir)).or_default().add(result);
@@ -229,7 +229,7 @@ impl<'a> Report<'a> {
     }
 
     /// The directions that JSON and terse show, also when they are idle.
-    fn blocks<'s>(&'s self, job: &'s JobResult, with_trim: bool) -> Vec<Block<'s>> {
+    fn blocks<'s>(&'s self, job: &'s JobResult, with_trim: bool) -> Vec<GroupDirection<'s>> {
         let is_unified = job.mixed.is_some() && job.directions().count() == 1;
         let mut blocks = Vec::with_capacity(4);
         if !is_unified {
@@ -242,7 +242,7 @@ impl<'a> Report<'a> {
         if job.mixed.is_some() {
             blocks.push((Direction::Mixed, &job.mixed));
         }
-        let block = |(dir, result): (Direction, &'s Option<DirectionResult>)| Block {
+        let block = |(dir, result): (Direction, &'s Option<DirectionResult>)| GroupDirection {
             dir,
             result: result.as_ref().unwrap_or(&self.idle),
             group: self.groups.get(&(job.group, dir)),
@@ -271,13 +271,13 @@ impl<'a> Report<'a> {
 }
 
 /// One direction of a job in its group.
-struct Block<'a> {
+struct GroupDirection<'a> {
     dir: Direction,
     result: &'a DirectionResult,
-    group: Option<&'a Group>,
+    group: Option<&'a ReportingGroup>,
 }
 
-impl Block<'_> {
+impl GroupDirection<'_> {
     /// The mean of the intervals' bandwidths in KiB/s, and the group's bandwidth
     /// in bytes per second; `None` without intervals.
     fn bandwidths(&self) -> Option<(f64, u64)> {

@@ -7,8 +7,8 @@ use fathom_model::{Direction, DirectionResult, DiskUse, JobResult, Latency};
 use serde_json::Value;
 
 use super::classes::{self, NAMES};
-use super::figures::{self, Step, TimeUnit, finite, per_second, whole};
-use super::{Block, Group, JobFacts, LatencyClasses, Report, Section};
+use super::figures::{self, TimeUnit, UnitStep, finite, per_second, whole};
+use super::{GroupDirection, JobFacts, LatencyClasses, OutputReport, ReportingGroup, ShownSection};
 
 /// Digits of the smallest and largest latency.
 const LATENCY_DIGITS: usize = 6;
@@ -24,8 +24,8 @@ macro_rules! put {
     ($out:expr, $($what:tt)*) => {{ let _ = write!($out, $($what)*); }};
 }
 
-pub fn render(report: &Report) -> String {
-    let mut text = Text { out: String::new() };
+pub fn render(report: &OutputReport) -> String {
+    let mut text = NormalText { out: String::new() };
     text.announce(report);
     text.out.push('\n');
     for (job, facts) in report.jobs() {
@@ -39,13 +39,13 @@ pub fn render(report: &Report) -> String {
     text.out
 }
 
-struct Text {
+struct NormalText {
     out: String,
 }
 
-impl Text {
+impl NormalText {
     /// What fio says before it starts: the sections, its version, how many jobs.
-    fn announce(&mut self, report: &Report) {
+    fn announce(&mut self, report: &OutputReport) {
         let sections = &report.facts.sections;
         sections.iter().for_each(|section| self.section(section));
         put!(self.out, "{}\n", report.version());
@@ -72,7 +72,7 @@ impl Text {
         }
     }
 
-    fn section(&mut self, section: &Section) {
+    fn section(&mut self, section: &ShownSection) {
         put!(
             self.out,
             "{}: (g={}): rw={}, bs=",
@@ -81,7 +81,7 @@ impl Text {
             section.rw
         );
         for (name, (min, max)) in ["(R)", "(W)", "(T)"].iter().zip(section.block_bytes) {
-            let size = |bytes| figures::bytes(bytes, Step::Binary);
+            let size = |bytes| figures::bytes(bytes, UnitStep::Binary);
             put!(self.out, "{name} {}-{}, ", size(min), size(max));
         }
         put!(
@@ -95,7 +95,7 @@ impl Text {
         }
     }
 
-    fn job(&mut self, report: &Report, job: &JobResult, facts: &JobFacts) {
+    fn job(&mut self, report: &OutputReport, job: &JobResult, facts: &JobFacts) {
         // fio says nothing of a job that moved nothing.
         if job
             .directions()
@@ -125,7 +125,7 @@ impl Text {
         }
         for (dir, result) in job.directions() {
             let group = report.groups.get(&(job.group, dir));
-            self.direction(&Block { dir, result, group });
+            self.direction(&GroupDirection { dir, result, group });
         }
         let counted = || LatencyClasses::of(job);
         let classes = facts.latency_classes.clone().unwrap_or_else(counted);
@@ -165,7 +165,7 @@ impl Text {
         }
     }
 
-    fn direction(&mut self, block: &Block) {
+    fn direction(&mut self, block: &GroupDirection) {
         let result: &DirectionResult = block.result;
         if result.runtime_ms == 0 {
             return;
@@ -176,9 +176,9 @@ impl Text {
             "  {}: IOPS={}, BW={} ({})({}/{}msec)",
             block.dir.name(),
             figures::count(per_second(result.total_ios, result.runtime_ms)),
-            figures::rate(bw, Step::Binary),
-            figures::rate(bw, Step::Decimal),
-            figures::bytes(result.io_bytes, Step::Binary),
+            figures::rate(bw, UnitStep::Binary),
+            figures::rate(bw, UnitStep::Decimal),
+            figures::bytes(result.io_bytes, UnitStep::Binary),
             result.runtime_ms,
         );
         // Zoned devices' zones are not reset by any engine but fio's.
@@ -223,7 +223,7 @@ impl Text {
         let stddev_ns = finite(latency.stddev_ns.unwrap_or(0.0));
         let unit = figures::unit_of_latency(latency.min_ns, latency.max_ns, stddev_ns);
         let scale = unit.ns as f64;
-        let limit = |ns: u64| figures::scaled(ns / unit.ns, LATENCY_DIGITS, Step::Decimal);
+        let limit = |ns: u64| figures::scaled(ns / unit.ns, LATENCY_DIGITS, UnitStep::Decimal);
         put!(
             self.out,
             "    {name} ({}): min={}, max={}, avg={:5.2}, stdev={:5.2}\n",
@@ -261,7 +261,7 @@ impl Text {
         put!(self.out, "{}\n", lines.join(",\n"));
     }
 
-    fn intervals(&mut self, block: &Block) {
+    fn intervals(&mut self, block: &GroupDirection) {
         let percent = block.percent_of_group();
         if let Some(bw) = &block.result.bw_intervals {
             // In MiB/s once a GiB/s is reached.
@@ -381,14 +381,14 @@ impl Text {
             } else {
                 "no"
             },
-            figures::rate(bw, Step::Binary),
-            figures::rate(bw, Step::Decimal),
+            figures::rate(bw, UnitStep::Binary),
+            figures::rate(bw, UnitStep::Decimal),
             figures::count(mean("iops_mean")),
             finite(value),
         );
     }
 
-    fn groups(&mut self, report: &Report) {
+    fn groups(&mut self, report: &OutputReport) {
         let mut numbers: Vec<u32> = report.results.jobs.iter().map(|job| job.group).collect();
         numbers.sort_unstable();
         numbers.dedup();
@@ -408,10 +408,10 @@ impl Text {
         }
     }
 
-    fn group(&mut self, dir: Direction, group: &Group) {
+    fn group(&mut self, dir: Direction, group: &ReportingGroup) {
         let rate = figures::rate;
         let (bw, min, max) = (group.bw_bytes(), group.bw_min, group.bw_max);
-        let (binary, decimal) = (Step::Binary, Step::Decimal);
+        let (binary, decimal) = (UnitStep::Binary, UnitStep::Decimal);
         put!(
             self.out,
             "{:>7}: bw={} ({}), {}-{} ({}-{}), io={} ({}), run={}-{}msec\n",

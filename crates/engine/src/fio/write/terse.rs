@@ -6,17 +6,17 @@ use fathom_model::result::Spread;
 use fathom_model::{DirectionResult, DiskUse, JobResult, Latency, text};
 
 use super::figures::{finite, per_second, whole};
-use super::{Block, JobFacts, LatencyClasses, Report, classes, percents};
+use super::{GroupDirection, JobFacts, LatencyClasses, OutputReport, classes, percents};
 
 /// Fields for percentiles in every direction; those not used are `0%=0`.
 const PERCENTILES: usize = 20;
 /// Queue depths in the tail.
 const DEPTHS: usize = 7;
 
-pub fn render(report: &Report) -> String {
+pub fn render(report: &OutputReport) -> String {
     let mut out = String::new();
     for (job, facts) in report.jobs() {
-        let mut line = Line {
+        let mut line = TerseFields {
             version: report.facts.terse_version,
             text: String::new(),
         };
@@ -26,12 +26,12 @@ pub fn render(report: &Report) -> String {
     out
 }
 
-struct Line {
+struct TerseFields {
     version: u8,
     text: String,
 }
 
-impl Line {
+impl TerseFields {
     fn field(&mut self, value: impl std::fmt::Display) {
         if !self.text.is_empty() {
             self.text.push(';');
@@ -53,7 +53,7 @@ impl Line {
         self.field(format_args!("{:.decimals$}%", finite(value)));
     }
 
-    fn job(&mut self, report: &Report, job: &JobResult, facts: &JobFacts) {
+    fn job(&mut self, report: &OutputReport, job: &JobResult, facts: &JobFacts) {
         self.field(self.version);
         if self.version != 2 {
             self.name(&report.version());
@@ -82,7 +82,7 @@ impl Line {
         self.text.push('\n');
     }
 
-    fn direction(&mut self, block: &Block, percents: &[f64]) {
+    fn direction(&mut self, block: &GroupDirection, percents: &[f64]) {
         let result: &DirectionResult = block.result;
         self.field(result.io_bytes / 1024);
         self.field(per_second(result.io_bytes, result.runtime_ms) / 1024);

@@ -4,11 +4,11 @@ use std::io;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-use super::{Backend, Done, Io, Op, Target, result_of};
+use super::{Backend, CompletedIo, Io, Op, OpenFile, result_of};
 
 /// Which calls are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::native) enum Style {
+pub(in crate::native) enum CallStyle {
     Seek,
     Positioned,
     /// preadv2; with polling for the completion (RWF_HIPRI).
@@ -20,16 +20,16 @@ pub(in crate::native) enum Style {
 /// One I/O at a time, done when it is submitted.
 #[derive(Debug)]
 pub(in crate::native) struct Calls {
-    files: Vec<Target>,
-    style: Style,
+    files: Vec<OpenFile>,
+    style: CallStyle,
     pending: Option<Io>,
-    done: Option<Done>,
+    done: Option<CompletedIo>,
     /// Where each file's offset stands, so that lseek is left out as fio leaves it out.
     positions: Vec<u64>,
 }
 
 impl Calls {
-    pub(in crate::native) fn new(files: Vec<Target>, style: Style) -> Self {
+    pub(in crate::native) fn new(files: Vec<OpenFile>, style: CallStyle) -> Self {
         Self {
             positions: vec![u64::MAX; files.len()],
             files,
@@ -43,8 +43,8 @@ impl Calls {
         let file = &self.files[io.file as usize];
         let is_data = matches!(io.op, Op::Read | Op::Write);
         match self.style {
-            Style::Vectored { poll } if is_data => vectored(file.fd, io, poll),
-            Style::Seek if is_data => {
+            CallStyle::Vectored { poll } if is_data => vectored(file.fd, io, poll),
+            CallStyle::Seek if is_data => {
                 let position = &mut self.positions[io.file as usize];
                 let result = seek_and_call(file.fd, io, *position);
                 *position = if result >= 0 {
@@ -71,7 +71,7 @@ impl Backend for Calls {
     fn submit(&mut self, _waiting: bool) -> io::Result<()> {
         if let Some(io) = self.pending.take() {
             let result = self.run(&io);
-            self.done = Some(Done {
+            self.done = Some(CompletedIo {
                 slot: io.slot,
                 result,
             });
@@ -85,7 +85,7 @@ impl Backend for Calls {
         _min: usize,
         _max: usize,
         _wait: Option<Duration>,
-        done: &mut Vec<Done>,
+        done: &mut Vec<CompletedIo>,
     ) -> io::Result<()> {
         done.extend(self.done.take());
         Ok(())
@@ -103,7 +103,7 @@ fn uninterrupted(mut call: impl FnMut() -> isize) -> i64 {
 }
 
 /// One positioned call of any kind, here and now.
-pub(in crate::native) fn execute(file: &Target, io: &Io) -> i64 {
+pub(in crate::native) fn execute(file: &OpenFile, io: &Io) -> i64 {
     let (fd, len) = (file.fd, io.len as usize);
     uninterrupted(|| match io.op {
         // SAFETY: `data` has room for `len` bytes of a slot nobody else uses.
@@ -158,7 +158,7 @@ fn vectored(fd: RawFd, io: &Io, poll: bool) -> i64 {
 }
 
 /// Discards a range: BLKDISCARD on a device, a hole in a file, as fio does.
-fn trim(file: &Target, io: &Io) -> isize {
+fn trim(file: &OpenFile, io: &Io) -> isize {
     /// include/uapi/linux/fs.h: _IO(0x12, 119).
     const BLKDISCARD: libc::c_ulong = 0x1277;
     let done = if file.is_device {

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::{Backend, Done, Io, Op, Target};
+use super::{Backend, CompletedIo, Io, Op, OpenFile};
 
 /// struct iocb on little-endian machines.
 #[repr(C)]
@@ -41,7 +41,7 @@ const FLAG_PRIORITY: u32 = 1 << 1;
 #[derive(Debug)]
 pub(in crate::native) struct Libaio {
     context: libc::c_ulong,
-    files: Vec<Target>,
+    files: Vec<OpenFile>,
     /// A block for each slot.
     blocks: Vec<Iocb>,
     /// Blocks to hand over next.
@@ -50,7 +50,7 @@ pub(in crate::native) struct Libaio {
 }
 
 impl Libaio {
-    pub(in crate::native) fn new(files: Vec<Target>, depth: usize) -> io::Result<Self> {
+    pub(in crate::native) fn new(files: Vec<OpenFile>, depth: usize) -> io::Result<Self> {
         let mut context: libc::c_ulong = 0;
         // SAFETY: the kernel writes one word to `context`, which is 0 as it demands.
         check(unsafe {
@@ -130,7 +130,7 @@ impl Backend for Libaio {
         min: usize,
         max: usize,
         wait: Option<Duration>,
-        done: &mut Vec<Done>,
+        done: &mut Vec<CompletedIo>,
     ) -> io::Result<()> {
         let mut limit = wait.map(|wait| libc::timespec {
             tv_sec: wait.as_secs() as _,
@@ -154,7 +154,7 @@ impl Backend for Libaio {
             });
             match result {
                 Ok(count) => {
-                    done.extend(self.events[..count].iter().map(|event| Done {
+                    done.extend(self.events[..count].iter().map(|event| CompletedIo {
                         slot: event.data as u32,
                         result: event.result,
                     }));

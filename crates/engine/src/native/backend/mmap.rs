@@ -4,7 +4,7 @@ use std::io;
 use std::ptr::NonNull;
 use std::time::Duration;
 
-use super::{Backend, Done, Io, Op, Target, result_of};
+use super::{Backend, CompletedIo, Io, Op, OpenFile, result_of};
 
 /// One file's mapping.
 #[derive(Debug)]
@@ -28,11 +28,15 @@ pub(in crate::native) struct Mmap {
     /// (engines/mmap.c).
     direct: bool,
     pending: Option<Io>,
-    done: Option<Done>,
+    done: Option<CompletedIo>,
 }
 
 impl Mmap {
-    pub(in crate::native) fn new(files: &[Target], writes: bool, direct: bool) -> io::Result<Self> {
+    pub(in crate::native) fn new(
+        files: &[OpenFile],
+        writes: bool,
+        direct: bool,
+    ) -> io::Result<Self> {
         Ok(Self {
             files: files
                 .iter()
@@ -91,7 +95,7 @@ fn write_back(mapping: &Mapping, offset: usize, len: usize) -> i64 {
     result_of(result as isize)
 }
 
-fn map(file: &Target, writes: bool) -> io::Result<Mapping> {
+fn map(file: &OpenFile, writes: bool) -> io::Result<Mapping> {
     let bytes =
         usize::try_from(file.bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
     let access = libc::PROT_READ | if writes { libc::PROT_WRITE } else { 0 };
@@ -124,7 +128,7 @@ impl Backend for Mmap {
 
     fn submit(&mut self, _waiting: bool) -> io::Result<()> {
         if let Some(io) = self.pending.take() {
-            self.done = Some(Done {
+            self.done = Some(CompletedIo {
                 slot: io.slot,
                 result: self.run(&io),
             });
@@ -137,7 +141,7 @@ impl Backend for Mmap {
         _min: usize,
         _max: usize,
         _wait: Option<Duration>,
-        done: &mut Vec<Done>,
+        done: &mut Vec<CompletedIo>,
     ) -> io::Result<()> {
         done.extend(self.done.take());
         Ok(())

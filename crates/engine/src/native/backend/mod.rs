@@ -2,7 +2,7 @@
 //!
 //! `unsafe` is at home here. Its one invariant: an [`Io`] points to a slot of
 //! the worker's [`Buffers`](super::buffer::Buffers), which outlive the backend, and nobody touches that
-//! slot between [`Backend::push`] and the slot's [`Done`].
+//! slot between [`Backend::push`] and the slot's [`CompletedIo`].
 
 pub(super) mod calls;
 pub(super) mod mmap;
@@ -15,6 +15,8 @@ pub(super) mod uring;
 use std::io;
 use std::os::fd::RawFd;
 use std::time::Duration;
+
+use super::usage::Usage;
 
 /// What an I/O does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,13 +54,13 @@ pub(super) struct Io {
     pub(super) len: u32,
     /// Start of the data, inside the slot.
     pub(super) data: *mut u8,
-    /// Kernel priority; 0 is none of its own.
+    /// Kernel priority; 0 is not one of its own.
     pub(super) priority: u16,
 }
 
 /// One I/O that is over.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Done {
+pub(super) struct CompletedIo {
     pub(super) slot: u32,
     /// Bytes moved, or a negative errno.
     pub(super) result: i64,
@@ -88,13 +90,13 @@ pub(super) trait Backend {
         min: usize,
         max: usize,
         wait: Option<Duration>,
-        done: &mut Vec<Done>,
+        done: &mut Vec<CompletedIo>,
     ) -> io::Result<()>;
 }
 
 /// An open file as backends see it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Target {
+pub(super) struct OpenFile {
     pub(super) fd: RawFd,
     pub(super) is_device: bool,
     /// Bytes from the start to the end of the job's extent.
@@ -116,7 +118,7 @@ fn result_of(value: isize) -> i64 {
 
 /// Drops the clean pages of a file's range, or all of a device's (which needs
 /// root), from the cache. What cannot be dropped stays, as with fio.
-pub(super) fn drop_cache(target: &Target, start: u64, len: u64) {
+pub(super) fn drop_cache(target: &OpenFile, start: u64, len: u64) {
     /// include/uapi/linux/fs.h: _IO(0x12, 97).
     const BLKFLSBUF: libc::c_ulong = 0x1261;
     if target.is_device {
@@ -150,15 +152,15 @@ pub(super) fn set_thread_priority(priority: u16) -> io::Result<()> {
 }
 
 /// CPU times, faults and switches of the calling thread.
-pub(super) fn thread_usage() -> super::results::Usage {
+pub(super) fn thread_usage() -> Usage {
     // SAFETY: all fields of rusage are numbers, for which zero is a value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the kernel writes one rusage at the pointer.
     if unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) } != 0 {
-        return super::results::Usage::default();
+        return Usage::default();
     }
     let us = |time: libc::timeval| (time.tv_sec as u64) * 1_000_000 + time.tv_usec as u64;
-    super::results::Usage {
+    Usage {
         user_us: us(usage.ru_utime),
         system_us: us(usage.ru_stime),
         switches: (usage.ru_nvcsw + usage.ru_nivcsw) as u64,

@@ -3,12 +3,12 @@
 use std::io;
 use std::time::Duration;
 
-use super::{Backend, Done, Io, Op};
+use super::{Backend, CompletedIo, Io, Op};
 
 /// Every I/O is over when it is looked for.
 #[derive(Debug)]
 pub(in crate::native) struct Null {
-    done: Vec<Done>,
+    done: Vec<CompletedIo>,
 }
 
 impl Null {
@@ -28,7 +28,7 @@ impl Backend for Null {
             Op::Read | Op::Write | Op::Trim => i64::from(io.len),
             Op::Fsync | Op::Fdatasync => 0,
         };
-        self.done.push(Done {
+        self.done.push(CompletedIo {
             slot: io.slot,
             result,
         });
@@ -44,7 +44,7 @@ impl Backend for Null {
         _min: usize,
         max: usize,
         _wait: Option<Duration>,
-        done: &mut Vec<Done>,
+        done: &mut Vec<CompletedIo>,
     ) -> io::Result<()> {
         let count = max.min(self.done.len());
         done.extend(self.done.drain(..count));

@@ -8,33 +8,33 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::{Backend, Done, Io, Target, calls};
+use super::{Backend, CompletedIo, Io, OpenFile, calls};
 
 /// An I/O on its way to a file's thread.
 struct Ticket(Io);
 
 // SAFETY: the pointer is to a slot that the worker does not touch before the
-// ticket's `Done`; the thread that has the ticket is its only user.
+// ticket's `CompletedIo`; the thread that has the ticket is its only user.
 unsafe impl Send for Ticket {}
 
 /// What worker and file threads share. Locks are the nature of this engine:
 /// what it stands for passes every request through one.
 #[derive(Default)]
-struct Shared {
-    done: Mutex<VecDeque<Done>>,
+struct SharedQueue {
+    done: Mutex<VecDeque<CompletedIo>>,
     over: Condvar,
 }
 
 #[derive(Default)]
-struct Line {
+struct RequestLine {
     waiting: Mutex<(VecDeque<Ticket>, bool)>,
     more: Condvar,
 }
 
 /// The threads of one worker's files.
 pub(in crate::native) struct PosixAio {
-    shared: Arc<Shared>,
-    lines: Vec<Arc<Line>>,
+    shared: Arc<SharedQueue>,
+    lines: Vec<Arc<RequestLine>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -44,8 +44,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl PosixAio {
-    pub(in crate::native) fn new(files: &[Target], depth: usize) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
+    pub(in crate::native) fn new(files: &[OpenFile], depth: usize) -> io::Result<Self> {
+        let shared = Arc::new(SharedQueue {
             done: Mutex::new(VecDeque::with_capacity(depth)),
             over: Condvar::new(),
         });
@@ -55,7 +55,7 @@ impl PosixAio {
             threads: Vec::new(),
         };
         for &file in files {
-            let line = Arc::new(Line {
+            let line = Arc::new(RequestLine {
                 waiting: Mutex::new((VecDeque::with_capacity(depth), false)),
                 more: Condvar::new(),
             });
@@ -71,7 +71,7 @@ impl PosixAio {
     }
 }
 
-fn serve(file: &Target, line: &Line, shared: &Shared) {
+fn serve(file: &OpenFile, line: &RequestLine, shared: &SharedQueue) {
     loop {
         let ticket = {
             let mut waiting = locked(&line.waiting);
@@ -89,7 +89,7 @@ fn serve(file: &Target, line: &Line, shared: &Shared) {
             }
         };
         let result = calls::execute(file, &ticket.0);
-        locked(&shared.done).push_back(Done {
+        locked(&shared.done).push_back(CompletedIo {
             slot: ticket.0.slot,
             result,
         });
@@ -115,7 +115,7 @@ impl Backend for PosixAio {
         min: usize,
         max: usize,
         wait: Option<Duration>,
-        done: &mut Vec<Done>,
+        done: &mut Vec<CompletedIo>,
     ) -> io::Result<()> {
         let mut ready = locked(&self.shared.done);
         while ready.len() < min {

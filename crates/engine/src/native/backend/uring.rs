@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use io_uring::{IoUring, opcode, squeue, types};
 
-use super::{Backend, Done, Io, Op, Target};
+use super::{Backend, CompletedIo, Io, Op, OpenFile};
 use crate::native::buffer::Buffers;
 use crate::native::job::Queue;
 
@@ -40,7 +40,7 @@ pub(in crate::native) struct Uring {
 impl Uring {
     /// Must be called by the thread that uses it.
     pub(in crate::native) fn new(
-        files: &[Target],
+        files: &[OpenFile],
         buffers: &Buffers,
         queue: &Queue,
     ) -> io::Result<Self> {
@@ -258,7 +258,7 @@ impl Backend for Uring {
         min: usize,
         max: usize,
         wait: Option<Duration>,
-        done: &mut Vec<Done>,
+        done: &mut Vec<CompletedIo>,
     ) -> io::Result<()> {
         // The kernel counts what is already in the queue towards `min`.
         let ready = self.ring.completion().len();
@@ -267,7 +267,7 @@ impl Backend for Uring {
         }
         self.looked = false;
         let completions = self.ring.completion();
-        done.extend(completions.take(max).map(|entry| Done {
+        done.extend(completions.take(max).map(|entry| CompletedIo {
             slot: entry.user_data() as u32,
             result: i64::from(entry.result()),
         }));

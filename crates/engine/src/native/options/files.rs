@@ -1,11 +1,11 @@
 //! The files: names, how they are made, opened and synced.
 
 use crate::jobfile::split_names;
-use crate::native::job::{Fallocate, OpenSync, Service};
+use crate::native::job::{Fallocate, FileService, OpenSync};
 
-use super::{Row, differs, same};
+use super::{OptionRow, differs, same};
 
-pub(super) const FILES: &[Row] = &[
+pub(super) const FILES: &[OptionRow] = &[
     same(&["filename"], |job, v| {
         // fio adds up the names of all filename options, globals included.
         job.files
@@ -33,12 +33,12 @@ pub(super) const FILES: &[Row] = &[
         "roundrobin, sequential, random; no counts",
         |job, v| {
             job.files.service = match v.text()? {
-                "roundrobin" => Service::RoundRobin,
-                "sequential" => Service::Sequential,
-                "random" => Service::Random,
+                "roundrobin" => FileService::RoundRobin,
+                "sequential" => FileService::Sequential,
+                "random" => FileService::Random,
                 other => {
                     return Err(format!(
-                        "'{other}' is none of roundrobin, sequential, random"
+                        "'{other}' is not one of roundrobin, sequential, random"
                     ));
                 }
             };
@@ -58,7 +58,7 @@ pub(super) const FILES: &[Row] = &[
             None | Some("" | "1" | "sync") => OpenSync::Sync,
             Some("0" | "none") => OpenSync::No,
             Some("dsync") => OpenSync::Dsync,
-            Some(other) => return Err(format!("'{other}' is none of none, sync, dsync, 0, 1")),
+            Some(other) => return Err(format!("'{other}' is not one of none, sync, dsync, 0, 1")),
         };
         Ok(())
     }),
@@ -98,7 +98,7 @@ pub(super) const FILES: &[Row] = &[
             "truncate" => Fallocate::Truncate,
             other => {
                 return Err(format!(
-                    "'{other}' is none of none, native, posix, keep, truncate, 0, 1"
+                    "'{other}' is not one of none, native, posix, keep, truncate, 0, 1"
                 ));
             }
         };

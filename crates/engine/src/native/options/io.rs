@@ -1,12 +1,16 @@
 //! What the I/Os are, how they are queued, what they carry.
 
-use crate::native::job::{IoEngine, Job, Sizes};
+use crate::native::job::{IoEngine, NativeJob, Sizes};
 use crate::native::offsets::Distribution;
 
-use super::value::{self, Outcome, Value};
-use super::{Row, differs, same};
+use super::value::{self, OptionValue, Outcome};
+use super::{OptionRow, differs, same};
 
-pub(super) const PATTERN: &[Row] = &[
+/// No kernel interface takes more I/Os at once (io_uring 32768, libaio as many as
+/// `aio-max-nr` says: by default 65536).
+const MOST_DEPTH: u32 = 1 << 20;
+
+pub(super) const PATTERN: &[OptionRow] = &[
     differs(
         &["rw", "readwrite"],
         "with holes (`read:8k`) it begins again at the end of its extent (fio: only where offset is 0, else it ends)",
@@ -82,7 +86,7 @@ pub(super) const PATTERN: &[Row] = &[
         |_, v| match v.text()? {
             "tausworthe" | "tausworthe64" | "lfsr" => Ok(()),
             other => Err(format!(
-                "'{other}' is none of tausworthe, tausworthe64, lfsr"
+                "'{other}' is not one of tausworthe, tausworthe64, lfsr"
             )),
         },
     ),
@@ -96,7 +100,7 @@ pub(super) const PATTERN: &[Row] = &[
     ),
 ];
 
-fn direction(job: &mut Job, v: Value<'_>) -> Outcome<()> {
+fn direction(job: &mut NativeJob, v: OptionValue<'_>) -> Outcome<()> {
     let text = v.text()?;
     let (name, more) = text.split_once(':').unwrap_or((text, ""));
     let (random, dirs) = match name {
@@ -111,7 +115,7 @@ fn direction(job: &mut Job, v: Value<'_>) -> Outcome<()> {
         "trimwrite" => (false, [false, true, true]),
         _ => {
             return Err(format!(
-                "'{name}' is none of read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite"
+                "'{name}' is not one of read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite"
             ));
         }
     };
@@ -138,7 +142,7 @@ fn direction(job: &mut Job, v: Value<'_>) -> Outcome<()> {
 }
 
 /// `4k/60:64k/30:1m` – sizes without a share divide what is left.
-fn split(v: Value<'_>, text: &str) -> Outcome<Sizes> {
+fn split(v: OptionValue<'_>, text: &str) -> Outcome<Sizes> {
     let mut parts: Vec<(u32, Option<u8>)> = Vec::new();
     for part in text.split(':') {
         let (size, share) = part.split_once('/').unwrap_or((part, ""));
@@ -174,7 +178,7 @@ fn split(v: Value<'_>, text: &str) -> Outcome<Sizes> {
 }
 
 /// `zipf:1.2:0.25`, `zoned:60/10:40/90`.
-fn distribution(v: Value<'_>) -> Outcome<[Distribution; 3]> {
+fn distribution(v: OptionValue<'_>) -> Outcome<[Distribution; 3]> {
     let text = v.text()?;
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
     if name == "zoned" || name == "zoned_abs" {
@@ -183,7 +187,7 @@ fn distribution(v: Value<'_>) -> Outcome<[Distribution; 3]> {
             _ => zoned_abs(v, text),
         };
         let default = [const { Distribution::Uniform }; 3];
-        return Value(Some(rest), v.1)
+        return OptionValue(Some(rest), v.1)
             .triple(&default, zone)
             .map_err(|e| format!("{text}: {e}"));
     }
@@ -221,7 +225,7 @@ fn distribution(v: Value<'_>) -> Outcome<[Distribution; 3]> {
         },
         _ => {
             return Err(format!(
-                "'{text}' is none of random, zipf, pareto, normal, zoned, zoned_abs"
+                "'{text}' is not one of random, zipf, pareto, normal, zoned, zoned_abs"
             ));
         }
     };
@@ -253,11 +257,11 @@ fn zoned(text: &str) -> Outcome<Distribution> {
 }
 
 /// Sizes in bytes.
-fn zoned_abs(v: Value<'_>, text: &str) -> Outcome<Distribution> {
+fn zoned_abs(v: OptionValue<'_>, text: &str) -> Outcome<Distribution> {
     Ok(Distribution::ZonedBytes(zones(text, |size| v.bytes(size))?))
 }
 
-pub(super) const QUEUE: &[Row] = &[
+pub(super) const QUEUE: &[OptionRow] = &[
     differs(
         &["ioengine"],
         "io_uring, libaio, posixaio, psync, sync, pvsync2, mmap, null",
@@ -272,10 +276,10 @@ pub(super) const QUEUE: &[Row] = &[
     ),
     same(&["iodepth"], |job, v| {
         job.queue.depth = v.number()?;
-        if job.queue.depth == 0 {
-            Err("at least 1".to_owned())
-        } else {
-            Ok(())
+        match job.queue.depth {
+            0 => Err("at least 1".to_owned()),
+            depth if depth > MOST_DEPTH => Err(format!("at most {MOST_DEPTH}")),
+            _ => Ok(()),
         }
     }),
     differs(
@@ -337,7 +341,7 @@ pub(super) const QUEUE: &[Row] = &[
     }),
 ];
 
-pub(super) const CONTENT: &[Row] = &[
+pub(super) const CONTENT: &[OptionRow] = &[
     same(&["refill_buffers"], |job, v| {
         job.content.refill = v.flag()?;
         Ok(())

@@ -17,7 +17,7 @@ pub struct Listed {
 /// Every option of the native engine, by group.
 pub fn options() -> impl Iterator<Item = Listed> {
     let listed = |group| {
-        move |row: &super::Row| Listed {
+        move |row: &super::OptionRow| Listed {
             group,
             names: row.names,
             differs: row.differs,

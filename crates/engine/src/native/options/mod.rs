@@ -1,7 +1,7 @@
 //! fio's job options: the one table of what this engine takes.
 //!
 //! Each row holds an option's names, what differs from fio, and how its value
-//! becomes part of a [`Job`]. What has no row is refused by name. The table in
+//! becomes part of a [`NativeJob`]. What has no row is refused by name. The table in
 //! the docs is made from the rows ([`markdown`]).
 
 mod files;
@@ -12,33 +12,35 @@ pub(in crate::native) mod value;
 
 use fathom_model::JobSpec;
 
-use super::job::{Job, Sizes};
-use super::stats::Dir;
+use super::job::{DirIndex, NativeJob, Sizes};
 use super::verify;
 use crate::unsupported::Unsupported;
 pub use listed::{Listed, io_engines, options};
 pub(super) use order::{USE_CMDPRIO, priority};
-use value::{Outcome, Value};
+use value::{OptionValue, Outcome};
 
 /// One option.
-pub(super) struct Row {
+pub(super) struct OptionRow {
     /// The name in the docs first, then fio's aliases.
     names: &'static [&'static str],
     /// What differs from fio; empty: nothing.
     differs: &'static str,
-    set: fn(&mut Job, Value<'_>) -> Outcome<()>,
+    set: fn(&mut NativeJob, OptionValue<'_>) -> Outcome<()>,
 }
 
-const fn same(names: &'static [&'static str], set: fn(&mut Job, Value<'_>) -> Outcome<()>) -> Row {
+const fn same(
+    names: &'static [&'static str],
+    set: fn(&mut NativeJob, OptionValue<'_>) -> Outcome<()>,
+) -> OptionRow {
     differs(names, "", set)
 }
 
 const fn differs(
     names: &'static [&'static str],
     differs: &'static str,
-    set: fn(&mut Job, Value<'_>) -> Outcome<()>,
-) -> Row {
-    Row {
+    set: fn(&mut NativeJob, OptionValue<'_>) -> Outcome<()>,
+) -> OptionRow {
+    OptionRow {
         names,
         differs,
         set,
@@ -46,7 +48,7 @@ const fn differs(
 }
 
 /// Every option there is, by subject.
-const GROUPS: [(&str, &[Row]); 8] = [
+const GROUPS: [(&str, &[OptionRow]); 8] = [
     ("I/O", io::PATTERN),
     ("Queue and engines", io::QUEUE),
     ("Data", io::CONTENT),
@@ -57,7 +59,7 @@ const GROUPS: [(&str, &[Row]); 8] = [
     ("What is shown", order::SHOW),
 ];
 
-fn find(name: &str) -> Option<&'static Row> {
+fn find(name: &str) -> Option<&'static OptionRow> {
     GROUPS
         .iter()
         .flat_map(|(_, rows)| rows.iter())
@@ -65,13 +67,13 @@ fn find(name: &str) -> Option<&'static Row> {
 }
 
 /// A job as this engine runs it, or everything in it that it does not take.
-pub(super) fn resolve(spec: &JobSpec) -> Result<Job, Vec<Unsupported>> {
-    let mut job = Job::new(&spec.name);
+pub(super) fn resolve(spec: &JobSpec) -> Result<NativeJob, Vec<Unsupported>> {
+    let mut job = NativeJob::new(&spec.name);
     let mut refused = Vec::new();
     let base = crate::jobfile::spec::base(spec);
     for option in &spec.options {
         let outcome = match find(&option.name) {
-            Some(row) => (row.set)(&mut job, Value(option.value.as_deref(), base)),
+            Some(row) => (row.set)(&mut job, OptionValue(option.value.as_deref(), base)),
             None => Err("the native engine does not have this option".to_owned()),
         };
         if let Err(reason) = outcome {
@@ -104,7 +106,7 @@ pub(super) fn resolve(spec: &JobSpec) -> Result<Job, Vec<Unsupported>> {
 }
 
 /// Options that do not go together, each named with the reason.
-fn contradictions(job: &Job) -> Vec<(&'static str, String)> {
+fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
     if job.times.time_based && job.times.runtime.is_none() {
         found.push(("time_based", "needs a runtime".to_owned()));
@@ -142,7 +144,7 @@ fn contradictions(job: &Job) -> Vec<(&'static str, String)> {
         found.push(("rw", "a mapping cannot be trimmed".to_owned()));
     }
     if job.verify.on
-        && (job.writes() || job.pattern.uses(Dir::Read))
+        && (job.writes() || job.pattern.uses(DirIndex::Read))
         && (verify::interval(&job.pattern) as usize) <= verify::HEADER
     {
         let message = format!(
@@ -151,7 +153,7 @@ fn contradictions(job: &Job) -> Vec<(&'static str, String)> {
         );
         found.push(("verify", message));
     }
-    for dir in Dir::ALL {
+    for dir in DirIndex::ALL {
         if let Sizes::Range(low, high) = &job.pattern.sizes[dir as usize]
             && low > high
         {

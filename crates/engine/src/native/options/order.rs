@@ -1,12 +1,11 @@
 //! How much, how long, how fast; the order of jobs; errors, priorities; what is shown.
 
-use super::value::{self, Outcome, Value};
-use super::{Row, differs, same};
-use crate::jobfile::value::TimeUnit;
-use crate::native::job::Job;
-use crate::native::steady::{Metric, Rule};
+use super::value::{self, OptionValue, Outcome};
+use super::{OptionRow, differs, same};
+use crate::jobfile::value::BareTimeUnit;
+use crate::native::job::{NativeJob, SteadyMetric, SteadyRule};
 
-pub(super) const TIMES: &[Row] = &[
+pub(super) const TIMES: &[OptionRow] = &[
     differs(
         &["size"],
         "beyond a device's end it is refused, not cut",
@@ -40,7 +39,7 @@ pub(super) const TIMES: &[Row] = &[
         Ok(())
     }),
     same(&["runtime", "timeout"], |job, v| {
-        job.times.runtime = Some(v.time(TimeUnit::Seconds)?).filter(|time| !time.is_zero());
+        job.times.runtime = Some(v.time(BareTimeUnit::Seconds)?).filter(|time| !time.is_zero());
         Ok(())
     }),
     same(&["time_based"], |job, v| {
@@ -48,11 +47,11 @@ pub(super) const TIMES: &[Row] = &[
         Ok(())
     }),
     same(&["ramp_time"], |job, v| {
-        job.times.ramp = v.time(TimeUnit::Seconds)?;
+        job.times.ramp = v.time(BareTimeUnit::Seconds)?;
         Ok(())
     }),
     same(&["startdelay"], |job, v| {
-        job.times.start_delay = v.range(|part| value::time(part, TimeUnit::Seconds))?;
+        job.times.start_delay = v.range(|part| value::time(part, BareTimeUnit::Seconds))?;
         Ok(())
     }),
     differs(
@@ -76,7 +75,7 @@ pub(super) const TIMES: &[Row] = &[
         Ok(())
     }),
     same(&["thinktime"], |job, v| {
-        job.pace.think = v.time(TimeUnit::Micros)?;
+        job.pace.think = v.time(BareTimeUnit::Micros)?;
         Ok(())
     }),
     same(&["thinktime_blocks"], |job, v| {
@@ -86,7 +85,7 @@ pub(super) const TIMES: &[Row] = &[
 ];
 
 /// `read,write,trim`; 0 and what is left out have no limit.
-fn rates(v: Value<'_>) -> Outcome<[Option<u64>; 3]> {
+fn rates(v: OptionValue<'_>) -> Outcome<[Option<u64>; 3]> {
     let text = v.text()?;
     let mut rates = [None; 3];
     let parts: Vec<_> = text.split(',').collect();
@@ -108,7 +107,7 @@ fn rates(v: Value<'_>) -> Outcome<[Option<u64>; 3]> {
     Ok(rates)
 }
 
-pub(super) const STEADY: &[Row] = &[
+pub(super) const STEADY: &[OptionRow] = &[
     differs(
         &["steadystate", "ss"],
         "iops, bw and lat (the mean clat, in percent only), each with _slope; a window without I/O is never steady",
@@ -118,40 +117,40 @@ pub(super) const STEADY: &[Row] = &[
         },
     ),
     same(&["steadystate_duration", "ss_dur"], |job, v| {
-        job.steady_seconds = v.time(TimeUnit::Seconds)?.as_secs();
+        job.steady_seconds = v.time(BareTimeUnit::Seconds)?.as_secs();
         Ok(())
     }),
     same(&["steadystate_ramp_time", "ss_ramp"], |job, v| {
-        job.steady_ramp = v.time(TimeUnit::Seconds)?;
+        job.steady_ramp = v.time(BareTimeUnit::Seconds)?;
         Ok(())
     }),
 ];
 
 /// `iops:5%`, `bw_slope:0.3`.
-fn steady_rule(text: &str) -> Outcome<Rule> {
+fn steady_rule(text: &str) -> Outcome<SteadyRule> {
     let (name, limit) = text
         .split_once(':')
         .ok_or_else(|| format!("'{text}' has no limit, as iops:5%"))?;
     let (metric, slope) = match name {
-        "iops" => (Metric::Iops, false),
-        "iops_slope" => (Metric::Iops, true),
-        "bw" => (Metric::Bw, false),
-        "bw_slope" => (Metric::Bw, true),
-        "lat" => (Metric::Lat, false),
-        "lat_slope" => (Metric::Lat, true),
+        "iops" => (SteadyMetric::Iops, false),
+        "iops_slope" => (SteadyMetric::Iops, true),
+        "bw" => (SteadyMetric::Bw, false),
+        "bw_slope" => (SteadyMetric::Bw, true),
+        "lat" => (SteadyMetric::Lat, false),
+        "lat_slope" => (SteadyMetric::Lat, true),
         _ => {
             return Err(format!(
-                "'{name}' is none of iops, bw, lat, iops_slope, bw_slope, lat_slope"
+                "'{name}' is not one of iops, bw, lat, iops_slope, bw_slope, lat_slope"
             ));
         }
     };
     let (number, percent) = match limit.strip_suffix('%') {
         Some(number) => (number, true),
-        None if metric == Metric::Lat => return Err(format!("'{limit}' is not in percent")),
+        None if metric == SteadyMetric::Lat => return Err(format!("'{limit}' is not in percent")),
         None => (limit, false),
     };
     match value::plain::<f64>(number)? {
-        limit if limit >= 0.0 => Ok(Rule {
+        limit if limit >= 0.0 => Ok(SteadyRule {
             metric,
             slope,
             limit,
@@ -161,13 +160,14 @@ fn steady_rule(text: &str) -> Outcome<Rule> {
     }
 }
 
-pub(super) const ORDER: &[Row] = &[
+pub(super) const ORDER: &[OptionRow] = &[
     same(&["numjobs"], |job, v| {
         job.order.clones = v.number()?;
-        if job.order.clones == 0 {
-            Err("at least 1".to_owned())
-        } else {
-            Ok(())
+        match job.order.clones {
+            0 => Err("at least 1".to_owned()),
+            // fio's REAL_MAX_JOBS (os/os.h).
+            4097.. => Err("at most 4096".to_owned()),
+            _ => Ok(()),
         }
     }),
     same(&["stonewall", "wait_for_previous"], |job, v| {
@@ -203,7 +203,7 @@ pub(super) const ORDER: &[Row] = &[
                 Some("write") => ([false, true, true], false),
                 Some(other) => {
                     return Err(format!(
-                        "'{other}' is none of none, read, write, io, verify, all"
+                        "'{other}' is not one of none, read, write, io, verify, all"
                     ));
                 }
             };
@@ -213,7 +213,7 @@ pub(super) const ORDER: &[Row] = &[
     ),
     differs(
         &["ignore_error"],
-        "a failed I/O is not counted as done; errors by number or as EIO, ENOSPC, ETIME and the like",
+        "a failed I/O is not counted as done; errors by number or by name, such as EIO, ENOSPC or ETIME",
         |job, v| {
             let mut lists: [Vec<i32>; 3] = Default::default();
             for (place, list) in v.text()?.split(',').enumerate() {
@@ -314,14 +314,14 @@ fn cpus(text: &str) -> Outcome<Vec<usize>> {
 fn class(text: &str) -> Outcome<u8> {
     match value::plain::<u8>(text)? {
         class @ 0..=3 => Ok(class),
-        other => Err(format!("{other} is none of the classes 0 to 3")),
+        other => Err(format!("{other} is not one of the classes 0 to 3")),
     }
 }
 
 fn level(text: &str) -> Outcome<u8> {
     match value::plain::<u8>(text)? {
         level @ 0..=7 => Ok(level),
-        other => Err(format!("{other} is none of the levels 0 to 7")),
+        other => Err(format!("{other} is not one of the levels 0 to 7")),
     }
 }
 
@@ -329,7 +329,7 @@ fn hint(text: &str) -> Outcome<u16> {
     // CDL limits are hints 1 to 7 (include/uapi/linux/ioprio.h); DLDn is how fio's docs call them.
     match value::plain::<u16>(text)? {
         hint @ 0..=1023 => Ok(hint),
-        other => Err(format!("{other} is none of the hints 0 to 1023")),
+        other => Err(format!("{other} is not one of the hints 0 to 1023")),
     }
 }
 
@@ -340,7 +340,7 @@ pub(in crate::native) fn priority(class: u8, level: u8, hint: u16) -> u16 {
 
 /// `bs/%`, `bs/%/class/level`, `bs/%/class/level/hint`, joined by colons. Without
 /// a class the class is 1, real time, as with `cmdprio_percentage`.
-fn prio_split(v: Value<'_>, text: &str) -> Outcome<Vec<(u32, u8, u16)>> {
+fn prio_split(v: OptionValue<'_>, text: &str) -> Outcome<Vec<(u32, u8, u16)>> {
     let mut parts = Vec::new();
     for part in text.split(':') {
         let fields: Vec<_> = part.split('/').collect();
@@ -350,7 +350,7 @@ fn prio_split(v: Value<'_>, text: &str) -> Outcome<Vec<(u32, u8, u16)>> {
             5 => (Some(class(fields[2])?), level(fields[3])?, hint(fields[4])?),
             _ => {
                 return Err(format!(
-                    "'{part}' is none of bs/%, bs/%/class/level, bs/%/class/level/hint"
+                    "'{part}' is not one of bs/%, bs/%/class/level, bs/%/class/level/hint"
                 ));
             }
         };
@@ -375,7 +375,7 @@ fn prio_split(v: Value<'_>, text: &str) -> Outcome<Vec<(u32, u8, u16)>> {
 /// with all hints of class 7 does not exist.
 pub(in crate::native) const USE_CMDPRIO: u16 = u16::MAX;
 
-pub(super) const SHOW: &[Row] = &[
+pub(super) const SHOW: &[OptionRow] = &[
     same(&["group_reporting"], |job, v| {
         job.show.group = v.flag()?;
         Ok(())
@@ -494,13 +494,13 @@ pub(super) const SHOW: &[Row] = &[
         "taken; bandwidths are shown in bytes",
         |_, v| match v.text()? {
             "0" | "1" | "8" => Ok(()),
-            other => Err(format!("'{other}' is none of 0, 1, 8")),
+            other => Err(format!("'{other}' is not one of 0, 1, 8")),
         },
     ),
 ];
 
 /// What log names begin with: the value, or the job's name.
-fn log_prefix(job: &Job, v: Value<'_>) -> String {
+fn log_prefix(job: &NativeJob, v: OptionValue<'_>) -> String {
     match v.0.map(str::trim) {
         Some(prefix) if !prefix.is_empty() => prefix.to_owned(),
         _ => job.name.clone(),

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use fathom_model::{JobOption, Origin};
 
 use super::*;
-use crate::native::job::{Amount, IoEngine};
+use crate::native::job::{FileAmount, IoEngine};
 use crate::native::offsets::Distribution;
 
 fn spec(options: &[(&str, &str)]) -> JobSpec {
@@ -64,7 +64,7 @@ fn the_options_of_the_quick_series_and_of_the_tools_are_taken() {
     let job = resolve(&jobs[1]).unwrap();
     assert_eq!(
         (job.engine, job.extent.size),
-        (IoEngine::Libaio, Some(Amount::Percent(100)))
+        (IoEngine::Libaio, Some(FileAmount::Percent(100)))
     );
 }
 
@@ -94,6 +94,7 @@ fn values_that_cannot_be_are_refused() {
         ("bs", "0"),
         ("bs", ""),
         ("iodepth", "0"),
+        ("iodepth", "4294967295"),
         ("rwmixread", "101"),
         ("bssplit", "4k/60:8k/60"),
         ("bssplit", "4k/60:8k/30"),
@@ -117,6 +118,7 @@ fn values_that_cannot_be_are_refused() {
         ("ignore_error", "EWHAT"),
         ("sync", "maybe"),
         ("numjobs", "0"),
+        ("numjobs", "4294967295"),
     ];
     for (name, value) in wrong {
         assert!(

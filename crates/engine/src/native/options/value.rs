@@ -1,20 +1,20 @@
-//! The text of an option's value into what a [`super::Job`] holds, by the job
+//! The text of an option's value into what a [`super::NativeJob`] holds, by the job
 //! files' own number grammar ([`crate::jobfile::value`]).
 
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::jobfile::value::{self, Base, TimeUnit};
-use crate::native::job::Amount;
+use crate::jobfile::value::{self, BareTimeUnit, Base};
+use crate::native::job::FileAmount;
 
 /// What is wrong with a value, without its option's name.
 pub(super) type Outcome<T> = Result<T, String>;
 
 /// An option's value, and what `k` means in its job.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Value<'a>(pub(super) Option<&'a str>, pub(super) Base);
+pub(super) struct OptionValue<'a>(pub(super) Option<&'a str>, pub(super) Base);
 
-impl<'a> Value<'a> {
+impl<'a> OptionValue<'a> {
     /// The text; an option that needs a value and has none is an error.
     pub(super) fn text(self) -> Outcome<&'a str> {
         match self.0.map(str::trim) {
@@ -74,11 +74,11 @@ impl<'a> Value<'a> {
     }
 
     /// A size in bytes or percent.
-    pub(super) fn amount(self) -> Outcome<Amount> {
+    pub(super) fn amount(self) -> Outcome<FileAmount> {
         let text = self.text()?;
         match value::amount(text, self.1).map_err(|fault| fault.message)? {
-            value::Amount::Percent(percent) => Ok(Amount::Percent(u64::from(percent))),
-            value::Amount::Number(bytes) => Ok(Amount::Bytes(unsigned(text, bytes)?)),
+            value::Amount::Percent(percent) => Ok(FileAmount::Percent(u64::from(percent))),
+            value::Amount::Number(bytes) => Ok(FileAmount::Bytes(unsigned(text, bytes)?)),
             value::Amount::Zones(_) => Err("zoned devices are not supported".to_owned()),
         }
     }
@@ -89,7 +89,7 @@ impl<'a> Value<'a> {
     }
 
     /// A time; `bare` is what a number alone counts.
-    pub(super) fn time(self, bare: TimeUnit) -> Outcome<Duration> {
+    pub(super) fn time(self, bare: BareTimeUnit) -> Outcome<Duration> {
         time(self.text()?, bare)
     }
 
@@ -135,7 +135,7 @@ pub(super) fn percent(text: &str) -> Outcome<u8> {
 }
 
 /// A time; `bare` is what a number alone counts.
-pub(super) fn time(text: &str, bare: TimeUnit) -> Outcome<Duration> {
+pub(super) fn time(text: &str, bare: BareTimeUnit) -> Outcome<Duration> {
     let us = value::time_us(text, bare).map_err(|fault| fault.message)?;
     Ok(Duration::from_micros(unsigned(text, us)?))
 }
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn triples_fill_up_from_the_left_and_keep_the_first_default() {
         let sizes = |text| {
-            let value = Value(Some(text), Base::Binary);
+            let value = OptionValue(Some(text), Base::Binary);
             value.triple(&[1, 1, 1], |part| value.block_in(part))
         };
         assert_eq!(sizes("4k"), Ok([4096; 3]));
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn kb_base_says_what_k_means() {
-        let of = |base| Value(Some("64k"), base).number::<u64>();
+        let of = |base| OptionValue(Some("64k"), base).number::<u64>();
         assert_eq!(of(Base::Binary), Ok(65_536));
         assert_eq!(of(Base::Decimal), Ok(64_000));
     }

@@ -3,10 +3,10 @@ use std::path::PathBuf;
 use proptest::{prop_assert, proptest};
 
 use super::*;
-use crate::native::files::{FilePlan, Layout};
+use crate::native::files::{FileLayout, FilePlan};
 
-fn plan(lens: &[u64]) -> Plan {
-    Plan {
+fn plan(lens: &[u64]) -> MemberFiles {
+    MemberFiles {
         files: lens
             .iter()
             .map(|&len| FilePlan {
@@ -14,7 +14,7 @@ fn plan(lens: &[u64]) -> Plan {
                 is_device: false,
                 start: 8192,
                 len,
-                layout: Layout::Nothing,
+                layout: FileLayout::Nothing,
             })
             .collect(),
         pass_bytes: lens.iter().sum(),
@@ -22,8 +22,8 @@ fn plan(lens: &[u64]) -> Plan {
     }
 }
 
-fn job(random: bool, sizes: Sizes) -> Job {
-    let mut job = Job::new("t");
+fn job(random: bool, sizes: Sizes) -> NativeJob {
+    let mut job = NativeJob::new("t");
     job.pattern.random = random;
     job.pattern.sizes = [sizes.clone(), sizes.clone(), sizes];
     job
@@ -43,11 +43,11 @@ proptest! {
             Sizes::Split(vec![(4096, 40), (8192, 70), (65_536, 100)]),
         ][which].clone();
         let len = blocks * 4096;
-        let mut source = Source::new(&job(random, sizes), &plan(&[len]), seed);
+        let mut source = IoSource::new(&job(random, sizes), &plan(&[len]), seed);
         let mut seen = vec![false; blocks as usize];
         let mut bytes = 0;
         while bytes < len {
-            let next = source.next(Dir::Read);
+            let next = source.next(DirIndex::Read);
             prop_assert!(next.len > 0);
             prop_assert!(next.offset >= 8192 && next.offset + u64::from(next.len) <= 8192 + len);
             for block in (next.offset - 8192) / 4096..(next.offset - 8192 + u64::from(next.len)) / 4096 {
@@ -63,9 +63,9 @@ proptest! {
         let mut job = job(true, Sizes::Range(4096, 65_536));
         job.pattern.repetition = true;
         job.pattern.align = [[None, Some(512), Some(16_384)][align as usize]; 3];
-        let mut source = Source::new(&job, &plan(&[len]), seed);
+        let mut source = IoSource::new(&job, &plan(&[len]), seed);
         for _ in 0..300 {
-            let next = source.next(Dir::Write);
+            let next = source.next(DirIndex::Write);
             prop_assert!(next.len >= 4096 && next.offset + u64::from(next.len) <= 8192 + len);
         }
     }
@@ -91,9 +91,9 @@ fn trimwrite_writes_each_trimmed_block() {
     let mut job = job(false, Sizes::Fixed(4096));
     job.pattern.dirs = [false, true, true];
     job.pattern.trimwrite = true;
-    let mut source = Source::new(&job, &plan(&[1 << 20]), 1);
+    let mut source = IoSource::new(&job, &plan(&[1 << 20]), 1);
     for block in 0..4u64 {
-        for expected in [Dir::Trim, Dir::Write] {
+        for expected in [DirIndex::Trim, DirIndex::Write] {
             let dir = source.direction();
             let next = source.next(dir);
             assert_eq!((next.dir, next.offset), (expected, 8192 + block * 4096));

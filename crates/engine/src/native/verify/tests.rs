@@ -1,7 +1,7 @@
 use proptest::{prop_assert, prop_assert_eq, proptest};
 
 use super::*;
-use crate::native::files::Layout;
+use crate::native::files::FileLayout;
 
 const SEAL: Seal = Seal {
     offset: 81_920,
@@ -51,11 +51,11 @@ proptest! {
     fn what_was_written_over_is_not_read_back(
         writes in proptest::collection::vec((0u64..60, 1u32..5), 1..200),
     ) {
-        let mut job = Job::new("t");
+        let mut job = NativeJob::new("t");
         job.pattern.dirs = [false, true, false];
         job.pattern.random = true;
         job.pattern.repetition = true;
-        let mut history = History::new(&job, &plan(64 * 4096)).unwrap();
+        let mut history = WriteHistory::new(&job, &plan(64 * 4096)).unwrap();
         let mut last = [None; 64];
         for (number, &(block, blocks)) in writes.iter().enumerate() {
             history.push(0, block * 4096, blocks * 4096);
@@ -77,14 +77,14 @@ proptest! {
     }
 }
 
-fn plan(len: u64) -> Plan {
-    Plan {
+fn plan(len: u64) -> MemberFiles {
+    MemberFiles {
         files: vec![FilePlan {
             path: "f".into(),
             is_device: false,
             start: 0,
             len,
-            layout: Layout::Nothing,
+            layout: FileLayout::Nothing,
         }],
         pass_bytes: len * 10,
         total_bytes: len * 10,
@@ -113,10 +113,10 @@ fn a_mismatch_says_what_is_wrong() {
 
 #[test]
 fn a_failed_write_is_forgotten_and_order_is_kept_without_repetition() {
-    let mut job = Job::new("t");
+    let mut job = NativeJob::new("t");
     job.pattern.dirs = [false, true, false];
     job.pattern.random = true;
-    let mut history = History::new(&job, &plan(64 * 4096)).unwrap();
+    let mut history = WriteHistory::new(&job, &plan(64 * 4096)).unwrap();
     for block in [5, 1, 9, 3] {
         history.push(0, block * 4096, 4096);
     }
@@ -130,9 +130,9 @@ fn a_failed_write_is_forgotten_and_order_is_kept_without_repetition() {
 
 #[test]
 fn the_interval_divides_every_write() {
-    let mut pattern = Pattern {
+    let mut pattern = IoPattern {
         dirs: [false, true, false],
-        ..Pattern::default()
+        ..IoPattern::default()
     };
     let mut of = |sizes: Sizes| {
         pattern.sizes = [Sizes::Fixed(4096), sizes, Sizes::Fixed(4096)];

@@ -4,18 +4,18 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_model::{Failure, FailureKind};
 
-use super::{Under, Worker, data_direction};
-use crate::native::backend::{Backend, Done, Io, Op, Target, calls};
-use crate::native::job::IoEngine;
+use super::{InFlight, Worker, data_direction};
+use crate::native::backend::{Backend, CompletedIo, Io, Op, OpenFile, calls};
+use crate::native::job::{DirIndex, IoEngine};
 use crate::native::kernel;
 use crate::native::ring::Logged;
-use crate::native::stats::{Dir, bump};
+use crate::native::stats::bump;
 
 /// I/Os that were over at once with the same times: batches that were handed over
 /// together often end together, and are counted in one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Alike {
-    dir: Dir,
+    dir: DirIndex,
     class: u8,
     intended: u64,
     drawn: u64,
@@ -61,11 +61,11 @@ impl Worker {
     fn complete<B: Backend>(
         &mut self,
         backend: &mut B,
-        completion: Done,
+        completion: CompletedIo,
         now: u64,
     ) -> Option<(Alike, u64)> {
         let slot = completion.slot;
-        let under = self.under[slot as usize];
+        let under = self.in_flight[slot as usize];
         let left = i64::from(under.len - under.moved);
         if completion.result < left {
             self.complete_oddly(backend, completion, under);
@@ -113,7 +113,7 @@ impl Worker {
     }
 
     /// A line of the job's logs.
-    fn log(&self, dir: Dir, under: &Under, now: u64) {
+    fn log(&self, dir: DirIndex, under: &InFlight, now: u64) {
         let Some(ring) = &self.ring else { return };
         let clat_ns = self.clock.ns(now.saturating_sub(under.issued));
         let lat_ns = self.clock.ns(now.saturating_sub(under.intended));
@@ -138,7 +138,12 @@ impl Worker {
 
     /// A failed or a short I/O.
     #[cold]
-    fn complete_oddly<B: Backend>(&mut self, backend: &mut B, completion: Done, under: Under) {
+    fn complete_oddly<B: Backend>(
+        &mut self,
+        backend: &mut B,
+        completion: CompletedIo,
+        under: InFlight,
+    ) {
         let slot = completion.slot;
         if completion.result > 0 {
             if let Some(dir) = data_direction(under.op)
@@ -147,11 +152,11 @@ impl Worker {
                 bump(&stats.short, 1);
             }
             let (issued, moved) = (under.issued, under.moved + completion.result as u32);
-            self.under[slot as usize].moved = moved;
+            self.in_flight[slot as usize].moved = moved;
             self.push(backend, slot);
             // The clock of this I/O has been running since it was first issued.
             self.batch.pop();
-            self.under[slot as usize].issued = issued;
+            self.in_flight[slot as usize].issued = issued;
             return;
         }
         // Nothing came: for a read the file ends here, for a write nothing was taken.
@@ -163,7 +168,7 @@ impl Worker {
         if let (Op::Write, Some(verify)) = (under.op, &mut self.verify) {
             verify.forget(under.number);
         }
-        let place = data_direction(under.op).unwrap_or(Dir::Write) as usize;
+        let place = data_direction(under.op).unwrap_or(DirIndex::Write) as usize;
         if self.count_error(errno, place) {
             let failure = self.io_failure(errno, &under, completion.result == 0);
             self.give_up(failure);
@@ -193,7 +198,7 @@ impl Worker {
         self.end = 0;
     }
 
-    fn io_failure(&self, errno: i32, under: &Under, at_end: bool) -> Failure {
+    fn io_failure(&self, errno: i32, under: &InFlight, at_end: bool) -> Failure {
         let path = self
             .plan
             .files
@@ -244,7 +249,7 @@ impl Worker {
     }
 
     /// fsync of a file, here and now.
-    pub(super) fn sync(&self, file: u32, target: &Target) -> Result<(), Failure> {
+    pub(super) fn sync(&self, file: u32, target: &OpenFile) -> Result<(), Failure> {
         let io = Io {
             slot: 0,
             op: Op::Fsync,
@@ -263,10 +268,10 @@ impl Worker {
             .stats
             .first_error
             .compare_exchange(0, errno, Relaxed, Relaxed);
-        let under = Under {
+        let under = InFlight {
             op: Op::Fsync,
             file,
-            ..Under::NOTHING
+            ..InFlight::NOTHING
         };
         Err(self.io_failure(errno, &under, false))
     }

@@ -2,10 +2,9 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{Under, Worker};
-use crate::native::backend::{Backend, Done, Io, Op, calls, drop_cache};
-use crate::native::job::IoEngine;
-use crate::native::stats::Dir;
+use super::{InFlight, Worker};
+use crate::native::backend::{Backend, CompletedIo, Io, Op, calls, drop_cache};
+use crate::native::job::{DirIndex, IoEngine};
 
 impl Worker {
     /// Draws I/Os until the queue is full, the batch is, or nothing is due.
@@ -102,19 +101,19 @@ impl Worker {
     /// A direction that may begin now and when it should have begun, or when
     /// the first of them may.
     #[inline]
-    pub(super) fn due_direction(&mut self, now: u64) -> Result<(Dir, u64), u64> {
+    pub(super) fn due_direction(&mut self, now: u64) -> Result<(DirIndex, u64), u64> {
         let dir = self.source.direction();
         let Some(pacer) = &self.pacer else {
             return Ok((dir, now));
         };
-        let when = |dir: Dir| pacer.due(dir).unwrap_or(now);
+        let when = |dir: DirIndex| pacer.due(dir).unwrap_or(now);
         if when(dir) <= now {
             return Ok((dir, when(dir)));
         }
         // The other direction of a mix may have fallen behind.
         let other = match dir {
-            Dir::Read if self.job.pattern.uses(Dir::Write) => Dir::Write,
-            Dir::Write if self.job.pattern.uses(Dir::Read) => Dir::Read,
+            DirIndex::Read if self.job.pattern.uses(DirIndex::Write) => DirIndex::Write,
+            DirIndex::Write if self.job.pattern.uses(DirIndex::Read) => DirIndex::Read,
             _ => dir,
         };
         if pacer.due(other).is_some_and(|due| due <= now) {
@@ -127,7 +126,7 @@ impl Worker {
     pub(super) fn push_next<B: Backend>(
         &mut self,
         backend: &mut B,
-        dir: Dir,
+        dir: DirIndex,
         intended: u64,
         now: u64,
     ) {
@@ -138,9 +137,9 @@ impl Worker {
         }
         let class = self.classes.draw(next.dir, next.len, &mut self.rng);
         let op = match next.dir {
-            Dir::Read => Op::Read,
-            Dir::Write => Op::Write,
-            Dir::Trim => Op::Trim,
+            DirIndex::Read => Op::Read,
+            DirIndex::Write => Op::Write,
+            DirIndex::Trim => Op::Trim,
         };
         let mut number = 0;
         if op == Op::Write {
@@ -155,7 +154,7 @@ impl Worker {
         self.issued_ios += 1;
         self.until_think = self.until_think.saturating_sub(1);
         self.pass_left = self.pass_left.saturating_sub(u64::from(next.len));
-        self.under[slot as usize] = Under {
+        self.in_flight[slot as usize] = InFlight {
             op,
             file: next.file,
             offset: next.offset,
@@ -188,13 +187,13 @@ impl Worker {
 
     pub(super) fn push_sync<B: Backend>(&mut self, backend: &mut B, op: Op, file: u32, now: u64) {
         let Some(slot) = self.free.pop() else { return };
-        self.under[slot as usize] = Under {
+        self.in_flight[slot as usize] = InFlight {
             op,
             file,
             intended: now,
             drawn: now,
             issued: now,
-            ..Under::NOTHING
+            ..InFlight::NOTHING
         };
         self.push(backend, slot);
     }
@@ -202,7 +201,7 @@ impl Worker {
     /// Gives a slot's I/O, or what is left of it, to the backend.
     #[inline]
     pub(super) fn push<B: Backend>(&mut self, backend: &mut B, slot: u32) {
-        let under = self.under[slot as usize];
+        let under = self.in_flight[slot as usize];
         self.publish(slot, &under);
         let io = Io {
             slot,
@@ -223,12 +222,12 @@ impl Worker {
         };
         if inline {
             // As fio: called here and now, behind what was pushed before.
-            self.under[slot as usize].issued = self.clock.now();
+            self.in_flight[slot as usize].issued = self.clock.now();
             let result = match backend.submit(false) {
                 Ok(()) => calls::execute(&self.targets[under.file as usize], &io),
                 Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
             };
-            self.done.push(Done { slot, result });
+            self.done.push(CompletedIo { slot, result });
         } else {
             backend.push(io);
             self.batch.push(slot);
@@ -237,7 +236,7 @@ impl Worker {
 
     /// Lets the watchdog see the I/O.
     #[inline]
-    fn publish(&self, slot: u32, under: &Under) {
+    fn publish(&self, slot: u32, under: &InFlight) {
         let cell = &self.stats.slots[slot as usize];
         cell.kind.store(under.op.code(), Relaxed);
         cell.file.store(u64::from(under.file), Relaxed);

@@ -2,7 +2,7 @@
 //!
 //! After its start it allocates nothing, takes no lock and writes no log: it
 //! draws I/Os, hands them over in batches, takes completions in batches and
-//! counts them in [`Stats`]. Time is read once after completions and, where it
+//! counts them in [`WorkerStats`]. Time is read once after completions and, where it
 //! matters, once when a batch is handed over.
 
 mod done;
@@ -15,18 +15,18 @@ use std::time::Duration;
 
 use fathom_model::{Failure, FailureKind};
 
-use crate::native::backend::{Backend, Done, Op, Target};
+use crate::native::backend::{Backend, CompletedIo, Op, OpenFile};
 use crate::native::buffer::Buffers;
-use crate::native::clock::Clock;
+use crate::native::clock::TickClock;
 use crate::native::data::Filler;
-use crate::native::files::Plan;
-use crate::native::job::{IoEngine, Job};
+use crate::native::files::MemberFiles;
+use crate::native::job::{DirIndex, IoEngine, NativeJob};
 use crate::native::pace::Pacer;
-use crate::native::prio::Classes;
+use crate::native::prio::PriorityDraw;
 use crate::native::ring::Ring;
 use crate::native::rng::{Rng, mix};
-use crate::native::source::Source;
-use crate::native::stats::{DEPTH_CLASSES, Dir, Phase, Stats, bump};
+use crate::native::source::IoSource;
+use crate::native::stats::{DEPTH_CLASSES, WorkerPhase, WorkerStats, bump};
 use read_back::Verifier;
 
 /// Longest sleep without a look at the stop flag.
@@ -37,7 +37,7 @@ const SPIN: Duration = Duration::from_micros(120);
 
 /// What is known of the I/O in a slot besides [`super::stats::SlotCell`].
 #[derive(Debug, Clone, Copy)]
-struct Under {
+struct InFlight {
     op: Op,
     file: u32,
     offset: u64,
@@ -55,7 +55,7 @@ struct Under {
     issued: u64,
 }
 
-impl Under {
+impl InFlight {
     const NOTHING: Self = Self {
         op: Op::Read,
         file: 0,
@@ -72,25 +72,25 @@ impl Under {
 
 /// Everything a worker needs; made before the start.
 pub(super) struct Worker {
-    job: Arc<Job>,
-    plan: Arc<Plan>,
-    stats: Arc<Stats>,
+    job: Arc<NativeJob>,
+    plan: Arc<MemberFiles>,
+    stats: Arc<WorkerStats>,
     stop: Arc<AtomicBool>,
-    clock: Clock,
-    targets: Vec<Target>,
+    clock: TickClock,
+    targets: Vec<OpenFile>,
     buffers: Buffers,
-    source: Source,
+    source: IoSource,
     filler: Filler,
     verify: Option<Verifier>,
-    classes: Arc<Classes>,
+    classes: Arc<PriorityDraw>,
     pacer: Option<Pacer>,
     rng: Rng,
     /// Slots without an I/O.
     free: Vec<u32>,
-    under: Vec<Under>,
+    in_flight: Vec<InFlight>,
     /// Slots pushed since the last submission.
     batch: Vec<u32>,
-    done: Vec<Done>,
+    done: Vec<CompletedIo>,
     depth: usize,
     /// Most I/Os of a batch.
     most: usize,
@@ -116,14 +116,14 @@ pub(super) struct Worker {
 }
 
 /// What a worker is made of, apart from the job.
-pub(super) struct Parts {
-    pub(super) job: Arc<Job>,
-    pub(super) plan: Arc<Plan>,
-    pub(super) stats: Arc<Stats>,
+pub(super) struct WorkerParts {
+    pub(super) job: Arc<NativeJob>,
+    pub(super) plan: Arc<MemberFiles>,
+    pub(super) stats: Arc<WorkerStats>,
     pub(super) stop: Arc<AtomicBool>,
-    pub(super) clock: Clock,
-    pub(super) classes: Arc<Classes>,
-    pub(super) targets: Vec<Target>,
+    pub(super) clock: TickClock,
+    pub(super) classes: Arc<PriorityDraw>,
+    pub(super) targets: Vec<OpenFile>,
     pub(super) seed: u64,
     pub(super) ring: Option<Arc<Ring>>,
 }
@@ -137,8 +137,8 @@ impl Drop for Worker {
 }
 
 impl Worker {
-    pub(super) fn new(parts: Parts) -> std::io::Result<Self> {
-        let Parts {
+    pub(super) fn new(parts: WorkerParts) -> std::io::Result<Self> {
+        let WorkerParts {
             job,
             plan,
             stats,
@@ -158,11 +158,11 @@ impl Worker {
         }
         Ok(Self {
             verify: Verifier::new(&job, &plan)?,
-            source: Source::new(&job, &plan, mix(seed, 2)),
+            source: IoSource::new(&job, &plan, mix(seed, 2)),
             pacer: Pacer::new(&job.pace, &job.pattern.sizes, &clock, mix(seed, 3)),
             rng: Rng::new(mix(seed, 4)),
             free: (0..depth as u32).rev().collect(),
-            under: vec![Under::NOTHING; depth],
+            in_flight: vec![InFlight::NOTHING; depth],
             batch: Vec::with_capacity(depth),
             done: Vec::with_capacity(depth),
             stamps: depth > 1 || (job.writes() && filler.works_per_write()),
@@ -216,7 +216,7 @@ impl Worker {
         if let Some(pacer) = &mut self.pacer {
             pacer.start(now);
         }
-        self.stats.set_phase(Phase::Ramp);
+        self.stats.set_phase(WorkerPhase::Ramp);
         if self.job.times.ramp.is_zero() {
             self.measure_from(now);
         }
@@ -231,7 +231,7 @@ impl Worker {
             self.sync_at_end();
         }
         self.stats.ended.store(self.clock.now(), Relaxed);
-        self.stats.set_phase(Phase::Done);
+        self.stats.set_phase(WorkerPhase::Done);
         self.failure.take()
     }
 
@@ -246,7 +246,7 @@ impl Worker {
         self.issued_bytes = 0;
         self.issued_ios = 0;
         self.stats.began.store(now, Relaxed);
-        self.stats.set_phase(Phase::Running);
+        self.stats.set_phase(WorkerPhase::Running);
         if let Some(runtime) = self.job.times.runtime {
             self.end = now.saturating_add(self.ticks(runtime));
         }
@@ -368,9 +368,9 @@ impl Worker {
             self.stats.submits.add(self.batch.len());
         }
         // I/Os taken up at the same time count in one step.
-        let mut alike: Option<(Dir, u64, u64)> = None;
+        let mut alike: Option<(DirIndex, u64, u64)> = None;
         for &slot in &self.batch {
-            let under = &mut self.under[slot as usize];
+            let under = &mut self.in_flight[slot as usize];
             under.issued = issued;
             self.stats.slots[slot as usize]
                 .issued
@@ -395,7 +395,7 @@ impl Worker {
 
     /// Counts so many I/Os of a direction that were taken up at one time.
     #[inline]
-    fn count_slat(&self, alike: Option<(Dir, u64, u64)>, issued: u64) {
+    fn count_slat(&self, alike: Option<(DirIndex, u64, u64)>, issued: u64) {
         if let (true, Some((dir, drawn, count))) = (self.measuring, alike)
             && let Some(stats) = &self.stats.dirs[dir as usize]
         {
@@ -429,7 +429,7 @@ impl Worker {
 const PART: usize = 8;
 
 /// Most I/Os handed over at once.
-fn most(job: &Job, depth: usize) -> usize {
+fn most(job: &NativeJob, depth: usize) -> usize {
     match (job.queue.submit, job.engine) {
         (Some(submit), _) => submit as usize,
         // No device idles.
@@ -443,11 +443,11 @@ fn most(job: &Job, depth: usize) -> usize {
 }
 
 #[inline]
-fn data_direction(op: Op) -> Option<Dir> {
+fn data_direction(op: Op) -> Option<DirIndex> {
     match op {
-        Op::Read => Some(Dir::Read),
-        Op::Write => Some(Dir::Write),
-        Op::Trim => Some(Dir::Trim),
+        Op::Read => Some(DirIndex::Read),
+        Op::Write => Some(DirIndex::Write),
+        Op::Trim => Some(DirIndex::Trim),
         Op::Fsync | Op::Fdatasync => None,
     }
 }
@@ -465,8 +465,8 @@ mod tests {
 
     use super::*;
     use crate::native::backend::Io;
-    use crate::native::clock::Anchor;
-    use crate::native::files::{FilePlan, Layout};
+    use crate::native::clock::ClockAnchor;
+    use crate::native::files::{FileLayout, FilePlan};
 
     /// Takes I/Os and fails at the first look for those that are over, or ends all.
     struct Played {
@@ -490,20 +490,24 @@ mod tests {
             _: usize,
             _: usize,
             _: Option<Duration>,
-            done: &mut Vec<Done>,
+            done: &mut Vec<CompletedIo>,
         ) -> io::Result<()> {
             if self.fails {
                 return Err(io::ErrorKind::Other.into());
             }
             let result = 4096;
-            done.extend(self.taken.drain(..).map(|slot| Done { slot, result }));
+            done.extend(
+                self.taken
+                    .drain(..)
+                    .map(|slot| CompletedIo { slot, result }),
+            );
             Ok(())
         }
     }
 
     /// A worker of this engine that has run over such a backend.
     fn run(engine: IoEngine, fails: bool) -> (Worker, Option<Failure>) {
-        let mut job = Job::new("j");
+        let mut job = NativeJob::new("j");
         job.engine = engine;
         job.queue.depth = 4;
         let job = Arc::new(job);
@@ -513,19 +517,19 @@ mod tests {
             is_device: false,
             start: 0,
             len: bytes,
-            layout: Layout::Nothing,
+            layout: FileLayout::Nothing,
         };
-        let classes = Classes::new(&job);
-        let stats = Stats::new(&job, classes.values().len(), 4);
-        let mut worker = Worker::new(Parts {
-            plan: Arc::new(Plan {
+        let classes = PriorityDraw::new(&job);
+        let stats = WorkerStats::new(&job, classes.values().len(), 4);
+        let mut worker = Worker::new(WorkerParts {
+            plan: Arc::new(MemberFiles {
                 files: vec![file],
                 pass_bytes: bytes,
                 total_bytes: bytes,
             }),
             stats: Arc::new(stats),
             stop: Arc::default(),
-            clock: Anchor::now().clock(),
+            clock: ClockAnchor::now().clock(),
             classes: Arc::new(classes),
             targets: Vec::new(),
             seed: 1,
@@ -554,7 +558,7 @@ mod tests {
     /// io_submit.
     #[test]
     fn buffered_libaio_hands_over_one_io_at_a_time() {
-        let mut job = Job::new("j");
+        let mut job = NativeJob::new("j");
         job.engine = IoEngine::Libaio;
         assert_eq!(most(&job, 16), 1);
         job.files.direct = true;
@@ -567,7 +571,7 @@ mod tests {
     /// one call.
     #[test]
     fn a_queue_is_handed_over_in_parts() {
-        let mut job = Job::new("j");
+        let mut job = NativeJob::new("j");
         job.engine = IoEngine::IoUring;
         let of = |depth| most(&job, depth);
         assert_eq!([1, 2, 8, 16, 32, 128].map(of), [1, 1, 2, 4, 8, 8]);

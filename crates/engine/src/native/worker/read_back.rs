@@ -8,20 +8,20 @@ use std::sync::atomic::Ordering::Relaxed;
 use fathom_model::{Failure, FailureKind};
 
 use super::done::VERIFY;
-use super::{Under, Worker};
+use super::{InFlight, Worker};
 use crate::native::backend::{Backend, Op, drop_cache};
-use crate::native::files::Plan;
-use crate::native::job::{IoEngine, Job};
+use crate::native::files::MemberFiles;
+use crate::native::job::{DirIndex, IoEngine, NativeJob};
 use crate::native::rng::mix;
-use crate::native::stats::{Dir, bump};
-use crate::native::verify::{self, History, Seal};
+use crate::native::stats::bump;
+use crate::native::verify::{self, Seal, WriteHistory};
 
 /// What a worker needs to verify.
 #[derive(Debug)]
 pub(super) struct Verifier {
     interval: u32,
     /// What is to be read back; `None`: nothing is (do_verify=0, or no writes).
-    history: Option<History>,
+    history: Option<WriteHistory>,
     reading_back: bool,
     /// The job's own reads are checked: it does not write (backend.c, do_io).
     checks_reads: bool,
@@ -36,11 +36,11 @@ pub(super) struct Verifier {
 
 impl Verifier {
     /// `None` when the job does not verify.
-    pub(super) fn new(job: &Arc<Job>, plan: &Plan) -> io::Result<Option<Self>> {
+    pub(super) fn new(job: &Arc<NativeJob>, plan: &MemberFiles) -> io::Result<Option<Self>> {
         if !job.verify.on {
             return Ok(None);
         }
-        let history = job.reads_back().then(|| History::new(job, plan));
+        let history = job.reads_back().then(|| WriteHistory::new(job, plan));
         Ok(Some(Self {
             interval: verify::interval(&job.pattern),
             history: history.transpose()?,
@@ -82,7 +82,7 @@ impl Verifier {
 
     /// Whether all that is to be read back has been asked for.
     pub(super) fn is_through(&self) -> bool {
-        self.history.as_ref().is_none_or(History::is_through)
+        self.history.as_ref().is_none_or(WriteHistory::is_through)
     }
 }
 
@@ -123,24 +123,26 @@ impl Worker {
             && let Some(slot) = self.free.pop()
         {
             let history = self.verify.as_mut().and_then(|v| v.history.as_mut());
-            let Some(written) = history.and_then(History::next) else {
+            let Some(written) = history.and_then(WriteHistory::next) else {
                 self.free.push(slot);
                 break;
             };
             if let (true, Some(verify)) = (self.measuring, &mut self.verify) {
                 verify.bytes += u64::from(written.len);
             }
-            self.under[slot as usize] = Under {
+            self.in_flight[slot as usize] = InFlight {
                 op: Op::Read,
                 file: written.file,
                 offset: written.offset,
                 len: written.len,
-                class: self.classes.draw(Dir::Read, written.len, &mut self.rng),
+                class: self
+                    .classes
+                    .draw(DirIndex::Read, written.len, &mut self.rng),
                 number: written.number,
                 intended: now,
                 drawn: now,
                 issued: now,
-                ..Under::NOTHING
+                ..InFlight::NOTHING
             };
             self.push(backend, slot);
         }
@@ -176,7 +178,7 @@ impl Worker {
 
     /// Checks a block that was read, where the job verifies what it reads.
     #[inline]
-    pub(super) fn check(&mut self, slot: u32, under: &Under) {
+    pub(super) fn check(&mut self, slot: u32, under: &InFlight) {
         let checked = |verify: &&Verifier| verify.reading_back || verify.checks_reads;
         if let Some(verify) = self.verify.as_ref().filter(checked) {
             let number = (verify.reading_back && verify.numbered).then_some(under.number as u16);
@@ -185,7 +187,7 @@ impl Worker {
         }
     }
 
-    fn check_block(&mut self, slot: u32, under: &Under, interval: u32, number: Option<u16>) {
+    fn check_block(&mut self, slot: u32, under: &InFlight, interval: u32, number: Option<u16>) {
         // The null engine moves no data (verify.c, FIO_FAKEIO).
         if self.job.engine == IoEngine::Null {
             return;

@@ -3,7 +3,7 @@
 use crate::chart::frame::Framed;
 use crate::chart::layout::{BAR, GAP, TICK, widest};
 use crate::chart::palette::viridis;
-use crate::chart::svg::{Anchor, Path, Set, Svg, number};
+use crate::chart::svg::{Path, Set, Svg, TextAnchor, number};
 use crate::chart::text::{CAPITAL, LINE, Weight, cut};
 use crate::chart::{Scale, Shape, Theme};
 
@@ -70,7 +70,7 @@ pub(crate) fn draw(svg: &mut Svg, panel: &Framed, theme: &Theme) {
         .all(|layer| is_empty(&layer.shape))
     {
         let set = Set {
-            anchor: Anchor::Middle,
+            anchor: TextAnchor::Middle,
             size: Some(theme.axis),
             color: Some(theme.soft),
             ..Set::default()
@@ -128,7 +128,7 @@ fn numbers(svg: &mut Svg, panel: &Framed, theme: &Theme) {
         for tick in &panel.x.ticks {
             if let Some(x) = panel.px(tick.at) {
                 let set = Set {
-                    anchor: Anchor::Middle,
+                    anchor: TextAnchor::Middle,
                     ..Set::default()
                 };
                 svg.text(x, y, &tick.label, set);
@@ -138,7 +138,7 @@ fn numbers(svg: &mut Svg, panel: &Framed, theme: &Theme) {
     for tick in &panel.y.ticks {
         if let Some(y) = panel.py(tick.at) {
             let set = Set {
-                anchor: Anchor::End,
+                anchor: TextAnchor::End,
                 ..Set::default()
             };
             let x = frame.left - TICK - GAP;
@@ -150,7 +150,7 @@ fn numbers(svg: &mut Svg, panel: &Framed, theme: &Theme) {
 fn titles(svg: &mut Svg, panel: &Framed, theme: &Theme) {
     let frame = panel.frame;
     let set = Set {
-        anchor: Anchor::Middle,
+        anchor: TextAnchor::Middle,
         size: Some(theme.axis),
         color: Some(theme.ink),
         ..Set::default()
@@ -215,7 +215,7 @@ fn bar(svg: &mut Svg, panel: &Framed, theme: &Theme) {
     );
     let x = left + BAR + GAP + widest(fitted, theme) + GAP + theme.axis * CAPITAL + 2.0;
     let set = Set {
-        anchor: Anchor::Middle,
+        anchor: TextAnchor::Middle,
         size: Some(theme.axis),
         color: Some(theme.ink),
         upright: true,

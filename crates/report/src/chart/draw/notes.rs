@@ -1,10 +1,10 @@
 //! Labels of single points: where they go, and drawing them.
 
 use crate::chart::frame::Framed;
-use crate::chart::label::{Rect, Taken, Wish, leader_end, place as place_labels};
-use crate::chart::layout::Layout;
-use crate::chart::palette::Color;
-use crate::chart::svg::{Anchor, Path, Set, Svg, number};
+use crate::chart::label::{LabelWish, Rect, Taken, leader_end, place as place_labels};
+use crate::chart::layout::ChartLayout;
+use crate::chart::palette::Srgb;
+use crate::chart::svg::{Path, Set, Svg, TextAnchor, number};
 use crate::chart::text::{CAPITAL, LINE, Weight, width};
 use crate::chart::{Note, NoteKind, Shape, Theme};
 
@@ -27,7 +27,7 @@ pub(crate) struct Placed {
     lines: Vec<String>,
     kind: NoteKind,
     hollow: bool,
-    color: Option<Color>,
+    color: Option<Srgb>,
     anchor: (f64, f64),
     place: Where,
 }
@@ -39,7 +39,7 @@ enum Where {
 }
 
 /// Finds places for the labels of all panels.
-pub(crate) fn place(layout: &Layout, theme: &Theme) -> Noted {
+pub(crate) fn place(layout: &ChartLayout, theme: &Theme) -> Noted {
     let mut noted = Noted {
         panels: Vec::new(),
         keys: Vec::new(),
@@ -54,9 +54,9 @@ pub(crate) fn place(layout: &Layout, theme: &Theme) -> Noted {
             noted.panels.push(Vec::new());
             continue;
         }
-        let wishes: Vec<Wish> = anchored
+        let wishes: Vec<LabelWish> = anchored
             .iter()
-            .map(|(note, anchor)| Wish {
+            .map(|(note, anchor)| LabelWish {
                 anchor: *anchor,
                 size: size(note, theme),
                 beside: note.kind == NoteKind::Beside,
@@ -267,12 +267,12 @@ fn text(svg: &mut Svg, label: &Placed, rect: Rect, theme: &Theme) {
     // Towards its point, whatever the width of the font in the end.
     let end = leader_end(label.anchor, rect);
     let (anchor, x) = if label.anchor.0 < rect.left {
-        (Anchor::Start, rect.left + pad)
+        (TextAnchor::Start, rect.left + pad)
     } else if label.anchor.0 > rect.right() {
-        (Anchor::End, rect.right() - pad)
+        (TextAnchor::End, rect.right() - pad)
     } else {
         debug_assert!(end.0 >= rect.left && end.0 <= rect.right());
-        (Anchor::Middle, rect.left + rect.width / 2.0)
+        (TextAnchor::Middle, rect.left + rect.width / 2.0)
     };
     for (n, line) in label.lines.iter().enumerate() {
         let top = rect.top + pad + n as f64 * theme.small * height;
@@ -313,7 +313,7 @@ fn mark(svg: &mut Svg, label: &Placed, theme: &Theme) {
     );
     if let Where::Letter(letter) = &label.place {
         let set = Set {
-            anchor: Anchor::Middle,
+            anchor: TextAnchor::Middle,
             weight: Weight::Bold,
             color: (!label.hollow).then_some(theme.ground),
             ..Set::default()

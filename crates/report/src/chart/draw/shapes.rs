@@ -1,12 +1,12 @@
 //! Curves, areas, error bars, markers, cells.
 
 use crate::chart::frame::Framed;
-use crate::chart::layout::{Entry, key_width};
-use crate::chart::palette::{Color, Dash, Ink, Marker, viridis};
+use crate::chart::layout::{LegendEntry, key_width};
+use crate::chart::palette::{Dash, Ink, Marker, Srgb, viridis};
 use crate::chart::reduce::Pixel;
-use crate::chart::svg::{Anchor, Path, Set, Svg, number};
+use crate::chart::svg::{Path, Set, Svg, TextAnchor, number};
 use crate::chart::text::{CAPITAL, Weight, width};
-use crate::chart::{Cell, Layer, Shape, Theme};
+use crate::chart::{HeatCell, Layer, Shape, Theme};
 
 /// Curves with more points have no markers: they would hide the line.
 const MARKERS_MAX: usize = 150;
@@ -95,7 +95,7 @@ fn line(svg: &mut Svg, pieces: &[Vec<Pixel>], ink: Ink, theme: &Theme) {
     markers(svg, &lone, ink, theme);
 }
 
-fn fill(color: Color) -> String {
+fn fill(color: Srgb) -> String {
     format!("fill=\"{}\" fill-opacity=\"{AREA_OPACITY}\"", color.hex())
 }
 
@@ -218,7 +218,7 @@ fn markers(svg: &mut Svg, places: &[Pixel], ink: Ink, theme: &Theme) {
 }
 
 /// The sign of an entry in the legend.
-pub(crate) fn key(svg: &mut Svg, entry: &Entry, middle: f64, theme: &Theme) {
+pub(crate) fn key(svg: &mut Svg, entry: &LegendEntry, middle: f64, theme: &Theme) {
     let wide = key_width(entry.shape);
     let (left, right) = (entry.x, entry.x + wide);
     let across = [vec![(left, middle), (right, middle)]];
@@ -256,11 +256,15 @@ pub(crate) fn key(svg: &mut Svg, entry: &Entry, middle: f64, theme: &Theme) {
 /// Many cells: a path for each colour, in which cells that stand on each other are
 /// one, so that a heat map takes bytes by what is seen of it. What has no value
 /// is not drawn.
-fn mosaic<'c>(svg: &mut Svg, panel: &Framed, cells: impl Iterator<Item = (&'c Cell, Option<f64>)>) {
+fn mosaic<'c>(
+    svg: &mut Svg,
+    panel: &Framed,
+    cells: impl Iterator<Item = (&'c HeatCell, Option<f64>)>,
+) {
     let mut paths: Vec<Path> = Vec::new();
     paths.resize_with(MOSAIC_COLORS, Path::default);
-    let mut run: Option<(Cell, usize)> = None;
-    let mut draw = |(cell, step): (Cell, usize)| {
+    let mut run: Option<(HeatCell, usize)> = None;
+    let mut draw = |(cell, step): (HeatCell, usize)| {
         let low = panel.pixel((cell.x.0, cell.y.0));
         let high = panel.pixel((cell.x.1, cell.y.1));
         if let (Some((left, bottom)), Some((right, top))) = (low, high) {
@@ -296,7 +300,7 @@ fn mosaic<'c>(svg: &mut Svg, panel: &Framed, cells: impl Iterator<Item = (&'c Ce
     svg.end();
 }
 
-fn cells(svg: &mut Svg, panel: &Framed, all: &[Cell], theme: &Theme) {
+fn cells(svg: &mut Svg, panel: &Framed, all: &[HeatCell], theme: &Theme) {
     let (Some(axis), Some(fitted)) = (&panel.panel.colors, &panel.colors) else {
         return;
     };
@@ -335,7 +339,7 @@ fn cells(svg: &mut Svg, panel: &Framed, all: &[Cell], theme: &Theme) {
         let fits = width(&text, theme.small, Weight::Regular) + 6.0 <= right - left
             && theme.small + 4.0 <= bottom - top;
         if fits {
-            let (black, white) = (Color(0, 0, 0), Color(255, 255, 255));
+            let (black, white) = (Srgb(0, 0, 0), Srgb(255, 255, 255));
             let lighter = color.contrast(black) > color.contrast(white);
             let place = (
                 (left + right) / 2.0,
@@ -355,7 +359,7 @@ fn cells(svg: &mut Svg, panel: &Framed, all: &[Cell], theme: &Theme) {
     for ((x, y), text, color) in words {
         let set = Set {
             color: Some(color),
-            anchor: Anchor::Start,
+            anchor: TextAnchor::Start,
             ..Set::default()
         };
         svg.text(x, y, &text, set);

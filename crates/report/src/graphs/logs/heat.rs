@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_analysis::latlog::{Timeline, Track};
+use fathom_analysis::latlog::{DirectionTrack, Timeline};
 use fathom_model::histogram::bounds_of;
 use fathom_model::{LogKind, units};
 
@@ -11,7 +11,7 @@ use super::{
     Logs, by_direction, graph, has_distribution, latency_axis, subtitle, time_axis, title,
 };
 use crate::chart::palette::{BLUE, Ink};
-use crate::chart::{Axis, Cell, Chart, Ends, Layer, Panel, Quantity, Scale, Shape};
+use crate::chart::{Chart, ChartAxis, Ends, HeatCell, Layer, Panel, Quantity, Scale, Shape};
 use crate::graphs::Graph;
 
 /// Columns at most: three pixels each.
@@ -75,9 +75,9 @@ fn cells(panel: &Panel) -> usize {
         .sum()
 }
 
-fn panel(kind: LogKind, timeline: &Timeline, track: &Track, row: usize) -> Panel {
+fn panel(kind: LogKind, timeline: &Timeline, track: &DirectionTrack, row: usize) -> Panel {
     let mut panel = Panel::new(time_axis(), latency_axis(title(kind)));
-    panel.colors = Some(Axis {
+    panel.colors = Some(ChartAxis {
         title: "I/Os".to_owned(),
         quantity: Quantity::Rate,
         // A few slow I/Os among a million are what one looks for.
@@ -104,7 +104,7 @@ fn panel(kind: LogKind, timeline: &Timeline, track: &Track, row: usize) -> Panel
             // the last, and would hold more: its part of the octave is what counts.
             let even = row as f64 / OCTAVE as f64;
             let scaled = count as f64 * even / (high / low).log2();
-            Cell {
+            HeatCell {
                 x: (begin as f64, end as f64),
                 y: (low, high),
                 value: Some(scaled),

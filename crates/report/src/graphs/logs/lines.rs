@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use fathom_analysis::latlog::{Slice, Timeline, Track};
+use fathom_analysis::latlog::{DirectionTrack, Timeline, TimelineSlice};
 use fathom_model::{Direction, LogKind, units};
 
 use super::{JobLog, Logs, SIZE, graph, latency_axis, middle, subtitle, time_axis, title};
-use crate::chart::palette::{CURVES, Color, Dash, Ink, of_direction};
-use crate::chart::{Axis, Chart, Ends, Layer, Panel, Quantity, Scale, Shape};
+use crate::chart::palette::{CURVES, Dash, Ink, Srgb, of_direction};
+use crate::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape};
 use crate::graphs::{Graph, words};
 
 /// Points of all lines together: beyond, the picture would grow and not what is seen.
@@ -25,12 +25,12 @@ const NAMES_MAX: usize = 30;
 /// count of a steady rate varies by 1/√n.
 const COUNTED: u64 = 25;
 /// Around the shade that all lines have together.
-const SHADE: Color = Color(0x80, 0x86, 0x90);
+const SHADE: Srgb = Srgb(0x80, 0x86, 0x90);
 
 /// A line.
-struct Line<'l> {
+struct LogLine<'l> {
     log: &'l JobLog,
-    track: &'l Track,
+    track: &'l DirectionTrack,
     name: String,
     ink: Ink,
 }
@@ -51,7 +51,7 @@ pub(super) fn of_kind(logs: &Logs, kind: LogKind) -> Option<Graph> {
         return None;
     }
     // A bandwidth or rate of a single I/O says nothing: those are counted.
-    let counted = |line: &Line| !kind.is_latency() && line.track.single;
+    let counted = |line: &LogLine| !kind.is_latency() && line.track.single;
     let room = POINTS_MAX / lines.len();
     let means = match lines.len() {
         1 => MEANS_MAX,
@@ -100,9 +100,9 @@ pub(super) fn of_kind(logs: &Logs, kind: LogKind) -> Option<Graph> {
 }
 
 /// The lines: jobs, and directions where there are several.
-fn lines(logs: &Logs, kind: LogKind) -> Vec<Line<'_>> {
+fn lines(logs: &Logs, kind: LogKind) -> Vec<LogLine<'_>> {
     let of: Vec<&JobLog> = logs.logs.iter().filter(|log| log.kind == kind).collect();
-    let mut pairs: Vec<(&JobLog, &Track)> = Vec::new();
+    let mut pairs: Vec<(&JobLog, &DirectionTrack)> = Vec::new();
     for &log in &of {
         pairs.extend(log.timeline.tracks().map(|track| (log, track)));
     }
@@ -123,7 +123,7 @@ fn lines(logs: &Logs, kind: LogKind) -> Vec<Line<'_>> {
                 true => ink(place, &of, log, mixed.then_some(track.dir)),
                 false => Ink::new(of_direction(track.dir)),
             };
-            Line {
+            LogLine {
                 log,
                 track,
                 name,
@@ -148,13 +148,13 @@ fn ink(place: usize, jobs: &[&JobLog], log: &JobLog, dir: Option<Direction>) -> 
     }
 }
 
-fn axis(kind: LogKind) -> Axis {
+fn axis(kind: LogKind) -> ChartAxis {
     let quantity = match kind {
         LogKind::Bandwidth => Quantity::BytesPerSecond,
         LogKind::Iops => Quantity::Rate,
         _ => return latency_axis(title(kind)),
     };
-    Axis {
+    ChartAxis {
         title: title(kind).to_owned(),
         quantity,
         scale: Scale::Linear,
@@ -171,7 +171,13 @@ fn scaled(kind: LogKind, value: f64) -> f64 {
 }
 
 /// The values as they are, or the mean and the extremes of each slice.
-fn values(kind: LogKind, timeline: &Timeline, track: &Track, room: usize, means: usize) -> Drawn {
+fn values(
+    kind: LogKind,
+    timeline: &Timeline,
+    track: &DirectionTrack,
+    room: usize,
+    means: usize,
+) -> Drawn {
     if !track.points.is_empty() && track.points.len() <= room {
         let point = |&(ms, value): &(u64, u64)| (ms as f64, scaled(kind, value as f64));
         return Drawn {
@@ -182,8 +188,8 @@ fn values(kind: LogKind, timeline: &Timeline, track: &Track, room: usize, means:
     }
     let coarse = timeline.coarser(means as u64);
     let fine = timeline.coarser(room.clamp(16, SHADE_MAX) as u64);
-    let mean = |x: f64, slice: &Slice| Some((x, scaled(kind, slice.mean()?)));
-    let extremes = |x: f64, slice: &Slice| {
+    let mean = |x: f64, slice: &TimelineSlice| Some((x, scaled(kind, slice.mean()?)));
+    let extremes = |x: f64, slice: &TimelineSlice| {
         let (low, high) = (slice.low.1 as f64, slice.high.1 as f64);
         (slice.n > 0).then(|| (x, scaled(kind, low), scaled(kind, high)))
     };
@@ -198,7 +204,7 @@ fn values(kind: LogKind, timeline: &Timeline, track: &Track, room: usize, means:
 fn over_time<T>(
     timeline: &Timeline,
     dir: Direction,
-    says: impl Fn(f64, &Slice) -> Option<T>,
+    says: impl Fn(f64, &TimelineSlice) -> Option<T>,
 ) -> Vec<T> {
     let track = timeline.tracks().find(|track| track.dir == dir);
     let slices = track.map_or(&[][..], |track| &track.slices);
@@ -209,13 +215,13 @@ fn over_time<T>(
 }
 
 /// I/Os or bytes per second, counted in slices that have enough of them.
-fn count(kind: LogKind, timeline: &Timeline, track: &Track, means: usize) -> Drawn {
+fn count(kind: LogKind, timeline: &Timeline, track: &DirectionTrack, means: usize) -> Drawn {
     let wanted = (track.n / COUNTED).clamp(16, means as u64);
     let coarse = timeline.coarser(wanted);
     let found = coarse.tracks().find(|coarse| coarse.dir == track.dir);
     let slices = found.map_or(&[][..], |track| &track.slices);
     let span = coarse.span_ms();
-    let rate = |(place, slice): (usize, &Slice)| {
+    let rate = |(place, slice): (usize, &TimelineSlice)| {
         let begin = place as u64 * span;
         let there = span.min(timeline.end_ms.saturating_sub(begin));
         // Too little of the last slice is there to say its rate.

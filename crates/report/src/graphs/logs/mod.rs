@@ -11,11 +11,11 @@ mod percentiles;
 #[cfg(test)]
 mod tests;
 
-use fathom_analysis::latlog::{Timeline, Track};
+use fathom_analysis::latlog::{DirectionTrack, Timeline};
 use fathom_model::{Direction, LogKind, units};
 
 use super::{Graph, safe_path, words};
-use crate::chart::{Axis, Chart, Ends, Panel, Quantity, Scale, Size};
+use crate::chart::{Chart, ChartAxis, Ends, Panel, Quantity, Scale, Size};
 
 /// Size of these plots: what fio's own have on paper.
 const SIZE: Size = Size {
@@ -87,7 +87,7 @@ fn distributed(logs: &Logs) -> Vec<LogKind> {
 }
 
 /// Means over windows have no distribution.
-fn has_distribution(kind: LogKind, track: &Track) -> bool {
+fn has_distribution(kind: LogKind, track: &DirectionTrack) -> bool {
     kind == LogKind::ClatHistograms || track.single
 }
 
@@ -110,8 +110,8 @@ fn graph(logs: &Logs, what: &str, chart: Chart, size: Size) -> Graph {
     }
 }
 
-fn time_axis() -> Axis {
-    Axis {
+fn time_axis() -> ChartAxis {
+    ChartAxis {
         title: "Time".to_owned(),
         quantity: Quantity::Time,
         scale: Scale::Time,
@@ -119,8 +119,8 @@ fn time_axis() -> Axis {
     }
 }
 
-fn latency_axis(title: &str) -> Axis {
-    Axis {
+fn latency_axis(title: &str) -> ChartAxis {
+    ChartAxis {
         title: title.to_owned(),
         quantity: Quantity::Latency,
         // What matters of latencies is how many times as long they take.

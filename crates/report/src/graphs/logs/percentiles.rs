@@ -1,12 +1,12 @@
 //! Percentiles of latencies over time, in bands.
 
-use fathom_analysis::latlog::{Slice, Timeline, Track};
+use fathom_analysis::latlog::{DirectionTrack, Timeline, TimelineSlice};
 use fathom_model::{LogKind, units};
 
 use super::{
     Logs, by_direction, graph, has_distribution, latency_axis, middle, subtitle, time_axis, title,
 };
-use crate::chart::palette::{Color, Dash, Ink, of_direction};
+use crate::chart::palette::{Dash, Ink, Srgb, of_direction};
 use crate::chart::{Chart, Layer, Panel, Shape};
 use crate::graphs::{Graph, words};
 
@@ -29,7 +29,7 @@ pub(super) fn of(logs: &Logs, kind: LogKind, all: &Timeline) -> Option<Graph> {
     let n: u64 = all.tracks().map(|track| track.n).max()?;
     let slices = (n / ENOUGH).clamp(SLICES_MIN, SLICES_MAX);
     let coarse = all.coarser(slices);
-    let of: Vec<&Track> = coarse
+    let of: Vec<&DirectionTrack> = coarse
         .tracks()
         .filter(|track| has_distribution(kind, track))
         .collect();
@@ -74,7 +74,7 @@ pub(super) fn word(kind: LogKind) -> &'static str {
     }
 }
 
-fn panel(kind: LogKind, timeline: &Timeline, track: &Track, prefix: &str) -> Panel {
+fn panel(kind: LogKind, timeline: &Timeline, track: &DirectionTrack, prefix: &str) -> Panel {
     let mut panel = Panel::new(time_axis(), latency_axis(title(kind)));
     let color = of_direction(track.dir);
     let all = track
@@ -135,13 +135,13 @@ fn panel(kind: LogKind, timeline: &Timeline, track: &Track, prefix: &str) -> Pan
 }
 
 /// A percentile of a slice; of too few I/Os the largest would stand for it.
-fn at(slice: &Slice, percent: f64) -> Option<f64> {
+fn at(slice: &TimelineSlice, percent: f64) -> Option<f64> {
     let enough = slice.n as f64 * (1.0 - percent / 100.0) >= 1.0 - 1e-9;
     let ns = slice.histogram.percentile_ns(percent).filter(|_| enough)?;
     Some(ns.clamp(slice.low.1, slice.high.1) as f64)
 }
 
-fn line(name: Option<String>, points: Vec<(f64, f64)>, color: Color, dash: Dash) -> Layer {
+fn line(name: Option<String>, points: Vec<(f64, f64)>, color: Srgb, dash: Dash) -> Layer {
     Layer {
         name,
         shape: Shape::Line(points),

@@ -7,8 +7,8 @@ use fathom_campaign::folder;
 use fathom_kconfig::{Config, Hit, NodeId, SymbolId};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::input::Input;
-use super::state::{Effect, Menu, Target};
+use super::input::TextInput;
+use super::state::{Effect, Menu, SaveTarget};
 use crate::cmd::config::entry;
 
 /// What is open over the menu.
@@ -16,7 +16,7 @@ use crate::cmd::config::entry;
 pub enum Dialog {
     Edit(Edit),
     Help(Help),
-    Search(Search),
+    Search(MenuSearch),
     /// Are the changes to be saved?
     Unsaved,
 }
@@ -25,7 +25,7 @@ pub enum Dialog {
 #[derive(Debug)]
 pub struct Edit {
     pub purpose: Purpose,
-    pub input: Input,
+    pub input: TextInput,
     /// Why the line was not taken.
     pub error: Option<String>,
 }
@@ -51,8 +51,8 @@ pub struct Help {
 
 /// A search and what it finds.
 #[derive(Debug)]
-pub struct Search {
-    pub input: Input,
+pub struct MenuSearch {
+    pub input: TextInput,
     pub hits: Vec<Hit>,
     pub at: usize,
 }
@@ -75,7 +75,7 @@ impl Dialog {
     fn line(purpose: Purpose, text: &str) -> Self {
         Self::Edit(Edit {
             purpose,
-            input: Input::new(text),
+            input: TextInput::new(text),
             error: None,
         })
     }
@@ -100,8 +100,8 @@ impl Dialog {
 
     /// A search that has found everything.
     pub fn search(config: &Config) -> Self {
-        let mut search = Search {
-            input: Input::default(),
+        let mut search = MenuSearch {
+            input: TextInput::default(),
             hits: Vec::new(),
             at: 0,
         };
@@ -110,7 +110,7 @@ impl Dialog {
     }
 }
 
-impl Search {
+impl MenuSearch {
     fn find(&mut self, config: &Config) {
         self.at = 0;
         let words = self.input.text();
@@ -152,7 +152,7 @@ impl Menu {
         match key.code {
             KeyCode::Char('y' | 'Y' | 's') | KeyCode::Enter => {
                 self.dialog = Some(Dialog::Unsaved);
-                Some(self.save(Target::ConfigThenQuit))
+                Some(self.save(SaveTarget::ConfigThenQuit))
             }
             KeyCode::Char('n' | 'N') => Some(Effect::Quit),
             KeyCode::Esc | KeyCode::Char('c' | 'q') => None,
@@ -197,22 +197,22 @@ impl Menu {
                 return None;
             }
             _ if text.is_empty() => {
-                edit.error = Some("a file's name is wanted".to_owned());
+                edit.error = Some("enter a file name".to_owned());
                 None
             }
             Purpose::Load => Some(Effect::Load(path)),
             Purpose::SaveAs if path.as_os_str() == folder::CONFIG => {
-                Some(self.save(Target::Config))
+                Some(self.save(SaveTarget::Config))
             }
             Purpose::SaveAs => Some(Effect::Save {
                 path,
                 text: self.config.write(""),
-                target: Target::Elsewhere,
+                target: SaveTarget::Elsewhere,
             }),
             Purpose::SaveShort => Some(Effect::Save {
                 path,
                 text: self.config.write_min(""),
-                target: Target::Elsewhere,
+                target: SaveTarget::Elsewhere,
             }),
         };
         // It closes when the file has been read or written.
@@ -243,7 +243,7 @@ impl Menu {
         self.dialog = Some(Dialog::Help(help));
     }
 
-    fn search_key(&mut self, mut search: Search, key: KeyEvent) {
+    fn search_key(&mut self, mut search: MenuSearch, key: KeyEvent) {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Esc => return,

@@ -1,6 +1,6 @@
 //! The menu on a terminal.
 
-use fathom_kconfig::{Item, NodeId, Row};
+use fathom_kconfig::{Item, MenuRow, NodeId};
 use fathom_report::style::{Tone, cut, width, wrap};
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
@@ -8,8 +8,8 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph};
 
-use super::dialog::{Dialog, Edit, Help, Purpose, Search};
-use super::input::Input;
+use super::dialog::{Dialog, Edit, Help, MenuSearch, Purpose};
+use super::input::TextInput;
 use super::state::Menu;
 use crate::cmd::config::{change, entry, explain};
 
@@ -23,12 +23,12 @@ const HEIGHT_WITH_LINES: u16 = 9;
 /// How things look. Only colours that themes map to something readable on light
 /// and on dark ground, and what matters is never told by colour alone.
 #[derive(Debug, Clone, Copy)]
-pub struct Look {
+pub struct MenuStyle {
     /// Whether colours are wanted.
     pub color: bool,
 }
 
-impl Look {
+impl MenuStyle {
     fn color(self, color: Color) -> Style {
         match self.color {
             true => Style::new().fg(color),
@@ -49,7 +49,7 @@ impl Look {
 }
 
 /// The parts of the screen, from the top down.
-struct Parts {
+struct MenuAreas {
     title: Rect,
     upper: Option<Rect>,
     body: Rect,
@@ -58,7 +58,7 @@ struct Parts {
     foot: Rect,
 }
 
-fn parts(area: Rect, help: bool) -> Parts {
+fn parts(area: Rect, help: bool) -> MenuAreas {
     let row = |y: u16, height: u16| Rect {
         y: area.y + y,
         height,
@@ -73,7 +73,7 @@ fn parts(area: Rect, help: bool) -> Parts {
     let bottom = 1 + lines + help;
     let body = area.height.saturating_sub(top + bottom);
     let line = |y| (lines > 0).then(|| row(y, 1));
-    Parts {
+    MenuAreas {
         title: row(0, 1),
         upper: line(1),
         body: row(top, body),
@@ -84,7 +84,7 @@ fn parts(area: Rect, help: bool) -> Parts {
 }
 
 /// Draws everything.
-pub fn draw(frame: &mut Frame, menu: &mut Menu, look: Look) {
+pub fn draw(frame: &mut Frame, menu: &mut Menu, look: MenuStyle) {
     let area = frame.area();
     if area.height < 4 || area.width < 20 {
         frame.render_widget("too small", area);
@@ -111,7 +111,7 @@ pub fn draw(frame: &mut Frame, menu: &mut Menu, look: Look) {
 
 struct Canvas<'f, 'b> {
     frame: &'f mut Frame<'b>,
-    look: Look,
+    look: MenuStyle,
     area: Rect,
 }
 
@@ -264,7 +264,7 @@ impl Canvas<'_, '_> {
     }
 
     /// One row: mark, prompt, value, and whether it can be entered.
-    fn row(&self, menu: &Menu, row: &Row, is_current: bool) -> Line<'static> {
+    fn row(&self, menu: &Menu, row: &MenuRow, is_current: bool) -> Line<'static> {
         let config = &menu.config;
         let item = config.tree().node(row.node).item;
         let strong = self.look.tone(Tone::Strong);
@@ -371,7 +371,7 @@ impl Canvas<'_, '_> {
         self.foot(parts.foot, None, &[("Esc", "back"), ("↑ ↓", "scroll")]);
     }
 
-    fn search(&mut self, menu: &Menu, search: &Search) {
+    fn search(&mut self, menu: &Menu, search: &MenuSearch) {
         let parts = parts(self.area, menu.help);
         let config = &menu.config;
         let label = " Search: ";
@@ -424,7 +424,7 @@ impl Canvas<'_, '_> {
     }
 
     /// A line that is edited, behind its label; the terminal's cursor in it.
-    fn input(&mut self, input: &Input, label: &str, area: Rect) {
+    fn input(&mut self, input: &TextInput, label: &str, area: Rect) {
         let start = u16::try_from(width(label)).unwrap_or(0).min(area.width);
         let room = usize::from(area.width - start).saturating_sub(2);
         let (mut before, behind) = input.parts();
@@ -478,8 +478,8 @@ impl Canvas<'_, '_> {
                     .range(id)
                     .map(|(low, high)| format!(" from {}", explain::range(symbol.kind, low, high)));
                 let kind = match symbol.kind {
-                    fathom_kconfig::Kind::Int => "a number",
-                    fathom_kconfig::Kind::Hex => "a hexadecimal number",
+                    fathom_kconfig::SymbolKind::Int => "a number",
+                    fathom_kconfig::SymbolKind::Hex => "a hexadecimal number",
                     _ => "text",
                 };
                 let about = format!("{}: {kind}{}", symbol.name, range.unwrap_or_default());

@@ -4,12 +4,12 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// A text and the place in it where keys write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Input {
+pub struct TextInput {
     chars: Vec<char>,
     at: usize,
 }
 
-impl Input {
+impl TextInput {
     /// A text to edit, from its end.
     pub fn new(text: &str) -> Self {
         let chars: Vec<char> = text.chars().collect();

@@ -19,10 +19,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::{ExitError, Session, read};
+use super::{ConfigSession, ExitError, read};
 use crate::out;
-use draw::Look;
-use state::{Effect, Menu, Target};
+use draw::MenuStyle;
+use state::{Effect, Menu, SaveTarget};
 
 mod dialog;
 mod draw;
@@ -61,16 +61,15 @@ pub fn needs_terminal() -> Result<(), ExitError> {
             "the menu needs a terminal that can move its cursor, and TERM says that this one cannot"
         }
     };
-    let exit = Exit::Usage;
     let message = format!("{what}; `fathom config --help` lists the commands that need none");
-    Err(ExitError { exit, message })
+    Err(ExitError::new(Exit::Usage, message))
 }
 
 /// Shows the menu until it is ended.
 ///
 /// # Errors
 /// When there is no terminal, or it cannot be used.
-pub fn run(session: Session) -> anyhow::Result<Exit> {
+pub fn run(session: ConfigSession) -> anyhow::Result<Exit> {
     let folder = session.folder;
     let path = folder.file(folder::CONFIG);
     let saved = match session.existed {
@@ -90,7 +89,7 @@ pub fn run(session: Session) -> anyhow::Result<Exit> {
             &mut screen.terminal,
             &mut menu,
             folder,
-            Look { color },
+            MenuStyle { color },
             &ended,
         )
     };
@@ -128,7 +127,7 @@ fn work(
     terminal: &mut DefaultTerminal,
     menu: &mut Menu,
     folder: &Folder,
-    look: Look,
+    look: MenuStyle,
     ended: &AtomicBool,
 ) -> anyhow::Result<Exit> {
     loop {
@@ -148,7 +147,7 @@ fn work(
             Some(Effect::Load(path)) => load(menu, folder, &path),
             Some(Effect::Save { path, text, target }) => {
                 let is_saved = save(menu, folder, &path, text, target);
-                if is_saved && target == Target::ConfigThenQuit {
+                if is_saved && target == SaveTarget::ConfigThenQuit {
                     return Ok(Exit::Success);
                 }
             }
@@ -194,9 +193,9 @@ fn load(menu: &mut Menu, folder: &Folder, path: &Path) {
     menu.load(&path.display().to_string(), text);
 }
 
-fn save(menu: &mut Menu, folder: &Folder, path: &Path, text: String, target: Target) -> bool {
+fn save(menu: &mut Menu, folder: &Folder, path: &Path, text: String, target: SaveTarget) -> bool {
     let path = folder.file(path);
-    let written = super::save(&path, &text, target != Target::Elsewhere);
+    let written = super::save(&path, &text, target != SaveTarget::Elsewhere);
     let written = written.map_err(|error| format!("{error:#}"));
     let is_saved = written.is_ok();
     menu.saved(&path.display().to_string(), target, text, written);

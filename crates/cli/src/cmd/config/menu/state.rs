@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use fathom_campaign::folder;
-use fathom_kconfig::{Config, Item, NodeId, Row, SymbolId, Tri};
+use fathom_kconfig::{Config, Item, MenuRow, NodeId, SymbolId, Tri};
 use fathom_report::style::Tone;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -18,7 +18,7 @@ pub enum Effect {
         path: PathBuf,
         text: String,
         /// What becomes of it.
-        target: Target,
+        target: SaveTarget,
     },
     /// Read a file and call [`Menu::load`].
     Load(PathBuf),
@@ -30,7 +30,7 @@ pub enum Effect {
 
 /// What a saved file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+pub enum SaveTarget {
     /// `.config`; the old one is kept.
     Config,
     /// The same, and then the end.
@@ -41,7 +41,7 @@ pub enum Target {
 
 /// A menu that is open.
 #[derive(Debug, Clone, Copy)]
-struct Frame {
+struct OpenMenu {
     menu: NodeId,
     /// The row that keys act on.
     at: usize,
@@ -55,7 +55,7 @@ pub struct Menu {
     pub config: Config,
     /// The text of `.config` as it was read or written; `None` before there is one.
     saved: Option<String>,
-    frames: Vec<Frame>,
+    frames: Vec<OpenMenu>,
     /// Show what cannot be set now.
     pub hidden: bool,
     /// Show names before prompts.
@@ -76,7 +76,7 @@ impl Menu {
         Self {
             config,
             saved,
-            frames: vec![Frame::new(root)],
+            frames: vec![OpenMenu::new(root)],
             hidden: false,
             names: false,
             help: true,
@@ -96,11 +96,11 @@ impl Menu {
         self.saved.is_some()
     }
 
-    fn frame(&self) -> &Frame {
+    fn frame(&self) -> &OpenMenu {
         self.frames.last().expect("the main menu stays")
     }
 
-    fn frame_mut(&mut self) -> &mut Frame {
+    fn frame_mut(&mut self) -> &mut OpenMenu {
         self.frames.last_mut().expect("the main menu stays")
     }
 
@@ -110,7 +110,7 @@ impl Menu {
     }
 
     /// The rows of the open menu.
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<MenuRow> {
         self.config.rows(self.frame().menu, self.hidden)
     }
 
@@ -120,7 +120,7 @@ impl Menu {
     }
 
     /// The row that keys act on.
-    pub fn current(&self) -> Option<Row> {
+    pub fn current(&self) -> Option<MenuRow> {
         self.rows().into_iter().nth(self.frame().at)
     }
 
@@ -202,7 +202,7 @@ impl Menu {
                 let node = self.current().map_or(self.frame().menu, |row| row.node);
                 self.dialog = Some(Dialog::help(node));
             }
-            KeyCode::Char('s') | KeyCode::F(6) => return Some(self.save(Target::Config)),
+            KeyCode::Char('s') | KeyCode::F(6) => return Some(self.save(SaveTarget::Config)),
             KeyCode::Char('S') => self.dialog = Some(Dialog::path(Purpose::SaveAs)),
             KeyCode::Char('d') => self.dialog = Some(Dialog::path(Purpose::SaveShort)),
             KeyCode::Char('o') | KeyCode::F(7) => self.dialog = Some(Dialog::path(Purpose::Load)),
@@ -256,7 +256,7 @@ impl Menu {
     }
 
     /// Whether a row is a menu to go into; shown on demand, so is one that is off.
-    fn can_enter(&self, row: &Row) -> bool {
+    fn can_enter(&self, row: &MenuRow) -> bool {
         let node = self.config.tree().node(row.node);
         let is_menu = node.is_menuconfig || matches!(node.item, Item::Choice(_));
         row.enters || self.hidden && is_menu && !node.children.is_empty()
@@ -272,12 +272,12 @@ impl Menu {
     }
 
     /// A menu as it is when it is opened: in a choice on what is picked.
-    fn opened(&self, menu: NodeId) -> Frame {
-        let mut frame = Frame::new(menu);
+    fn opened(&self, menu: NodeId) -> OpenMenu {
+        let mut frame = OpenMenu::new(menu);
         if let Item::Choice(choice) = self.config.tree().node(menu).item {
             let picked = self.config.selection(choice).map(Item::Symbol);
             let rows = self.config.rows(menu, self.hidden);
-            let item = |row: &Row| Some(self.config.tree().node(row.node).item);
+            let item = |row: &MenuRow| Some(self.config.tree().node(row.node).item);
             let at = rows.iter().position(|row| item(row) == picked);
             frame.at = at.unwrap_or(0);
         }
@@ -305,7 +305,7 @@ impl Menu {
     }
 
     /// The order to write `.config`.
-    pub fn save(&self, target: Target) -> Effect {
+    pub fn save(&self, target: SaveTarget) -> Effect {
         Effect::Save {
             path: folder::CONFIG.into(),
             text: self.config.write(""),
@@ -436,7 +436,7 @@ impl Menu {
 
     fn try_jump(&mut self, node: NodeId) -> bool {
         let tree = std::sync::Arc::clone(self.config.tree());
-        let mut frames = vec![Frame::new(tree.root())];
+        let mut frames = vec![OpenMenu::new(tree.root())];
         for menu in self.config.path(node).into_iter().skip(1) {
             let entry = tree.node(menu);
             let is_menu = entry.is_menuconfig || matches!(entry.item, Item::Menu | Item::Choice(_));
@@ -445,7 +445,7 @@ impl Menu {
                 let above = frames.last_mut().expect("the main menu is there");
                 let rows = self.config.rows(above.menu, self.hidden);
                 above.at = rows.iter().position(|row| row.node == menu).unwrap_or(0);
-                frames.push(Frame::new(menu));
+                frames.push(OpenMenu::new(menu));
             }
         }
         let before = std::mem::replace(&mut self.frames, frames);
@@ -460,7 +460,7 @@ impl Menu {
     pub fn saved(
         &mut self,
         path: &str,
-        target: Target,
+        target: SaveTarget,
         text: String,
         written: Result<bool, String>,
     ) {
@@ -472,7 +472,7 @@ impl Menu {
         match (written, &mut self.dialog) {
             (Ok(_), _) => {
                 self.dialog = None;
-                if target != Target::Elsewhere {
+                if target != SaveTarget::Elsewhere {
                     self.saved = Some(text);
                 }
             }
@@ -507,7 +507,7 @@ impl Menu {
 
     /// After everything may have changed: closes menus that are not there.
     fn leave_what_is_gone(&mut self) {
-        let there = |frame: &Frame| self.hidden || self.config.is_visible(frame.menu);
+        let there = |frame: &OpenMenu| self.hidden || self.config.is_visible(frame.menu);
         let gone = self.frames.iter().skip(1).position(|frame| !there(frame));
         if let Some(gone) = gone {
             self.frames.truncate(gone + 1);
@@ -515,7 +515,7 @@ impl Menu {
     }
 }
 
-impl Frame {
+impl OpenMenu {
     fn new(menu: NodeId) -> Self {
         Self {
             menu,

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use fathom_kconfig::{Config, Loader, Memory};
+use fathom_kconfig::{Config, Loader, MemoryFiles};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::dialog::Dialog;
-use super::draw::{Look, draw};
-use super::state::{Effect, Menu, Target};
+use super::draw::{MenuStyle, draw};
+use super::state::{Effect, Menu, SaveTarget};
 
 const TREE: &str = r#"mainmenu "Test"
 
@@ -87,7 +87,7 @@ endmenu
 "#;
 
 fn config() -> Config {
-    let files = Memory::from_iter([("Kconfig", TREE)]);
+    let files = MemoryFiles::from_iter([("Kconfig", TREE)]);
     Config::new(Arc::new(Loader::new(&files).load("Kconfig").unwrap()))
 }
 
@@ -138,7 +138,7 @@ fn press(menu: &mut Menu, keys: &str) -> Option<Effect> {
 /// The rows as text; `>` before the current one.
 fn rows(menu: &Menu) -> Vec<String> {
     let (at, _) = menu.place();
-    let row = |(n, row): (usize, fathom_kconfig::Row)| {
+    let row = |(n, row): (usize, fathom_kconfig::MenuRow)| {
         let mark = if n == at { ">" } else { " " };
         let indent = "  ".repeat(row.indent);
         let enters = if row.enters { " --->" } else { "" };
@@ -164,7 +164,7 @@ fn noted(menu: &Menu) -> &str {
 fn screen(menu: &mut Menu, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal
-        .draw(|frame| draw(frame, menu, Look { color: false }))
+        .draw(|frame| draw(frame, menu, MenuStyle { color: false }))
         .unwrap();
     terminal.backend().to_string()
 }
@@ -394,7 +394,7 @@ fn changes_that_are_not_saved_are_asked_about() {
     };
     assert_eq!(
         (path.to_str(), target),
-        (Some(".config"), Target::ConfigThenQuit)
+        (Some(".config"), SaveTarget::ConfigThenQuit)
     );
     assert!(text.contains("# CONFIG_MODULES is not set\n"));
     menu.saved(".config", target, text, Err("the disk is full".to_owned()));
@@ -453,7 +453,10 @@ fn files_are_loaded_and_saved_elsewhere() {
     let Some(Effect::Save { path, target, .. }) = press(&mut menu, "S<C-u>copy<Enter>") else {
         panic!("it is to be saved")
     };
-    assert_eq!((path.to_str(), target), (Some("copy"), Target::Elsewhere));
+    assert_eq!(
+        (path.to_str(), target),
+        (Some("copy"), SaveTarget::Elsewhere)
+    );
 }
 
 #[test]

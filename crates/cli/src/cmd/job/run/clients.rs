@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use fathom_campaign::run::RunError;
 use fathom_engine::fio::client::Servers;
 use fathom_engine::fio::client::address;
 use fathom_engine::jobfile::{is_write, shell_quote, targets};
 use fathom_model::{Exit, JobSpec};
 
 use super::Args;
-use super::plan::Step;
+use super::plan::JobFileStep;
 use crate::cmd::ExitError;
 use crate::cmd::hosts::HostVariable;
 
@@ -57,8 +58,7 @@ pub fn resolve(args: &Args) -> anyhow::Result<(Option<Servers>, Vec<PathBuf>)> {
     if given.client.is_empty() {
         if given.min_clients.is_some() {
             let message = "--min-clients is for --client and --hosts".to_owned();
-            let exit = Exit::Usage;
-            return Err(ExitError { exit, message }.into());
+            return Err(ExitError::new(Exit::Usage, message).into());
         }
         return Ok((None, files));
     }
@@ -68,10 +68,7 @@ pub fn resolve(args: &Args) -> anyhow::Result<(Option<Servers>, Vec<PathBuf>)> {
         .cloned()
         .partition(|value| is_job_file(value));
     files.extend(behind.into_iter().map(PathBuf::from));
-    let wrong = |message: String| ExitError {
-        exit: Exit::Usage,
-        message,
-    };
+    let wrong = |message: String| ExitError::new(Exit::Usage, message);
     let addresses = address::servers(&hosts).map_err(|what| wrong(format!("--client: {what}")))?;
     if addresses.is_empty() {
         return Err(wrong("--client names no server".to_owned()).into());
@@ -111,9 +108,9 @@ fn is_job_file(value: &str) -> bool {
 /// them: Fathom cannot look at what they hold. Gives what is to be known besides.
 pub fn check_devices(
     servers: &Servers,
-    steps: &[Step],
+    steps: &[JobFileStep],
     confirmed: &[String],
-) -> anyhow::Result<Vec<String>> {
+) -> Result<Vec<String>, RunError> {
     let jobs = steps.iter().flat_map(|step| &step.jobs);
     let mut unseen: Vec<String> = servers.remote_job.iter().cloned().collect();
     for job in jobs.clone() {
@@ -145,11 +142,7 @@ pub fn check_devices(
         unseen.join(", "),
         confirm.join("\n")
     );
-    Err(ExitError {
-        exit: Exit::Refused,
-        message,
-    }
-    .into())
+    Err(RunError::Refused(message))
 }
 
 /// What of a job may be a device that is written to: paths in /dev, those that lead
@@ -188,7 +181,7 @@ fn may_delete(job: &JobSpec) -> Option<String> {
     let size = job.value("size").or_else(|| job.value("filesize"))?;
     (reads && !size.ends_with('%')).then(|| {
         format!(
-            "{}: where {} is shorter than {size} on a server, its fio deletes it and lays it out anew; Fathom cannot look",
+            "{}: where {} is shorter than {size} on a server, its fio deletes it and lays it out again; Fathom cannot check",
             job.name,
             job.value("filename").unwrap_or_default()
         )

@@ -1,41 +1,39 @@
 //! The engine of a run.
 
-use fathom_engine::choice::{self, Lack, NoEngine};
-use fathom_engine::fio::Fio;
-use fathom_engine::fio::client::Servers;
-use fathom_engine::fio::guard::Place;
-use fathom_engine::fio::version::Program;
-use fathom_engine::select::Selected;
-use fathom_engine::sim::Sim;
-use fathom_model::{Exit, FailureKind};
+use std::path::Path;
 
-use super::{Args, Plan};
-use crate::cmd::ExitError;
+use fathom_engine::choice::{self, MissingCapability, NoEngine, Wish};
+use fathom_engine::fio::Fio;
+use fathom_engine::fio::guard::GuardPlace;
+use fathom_engine::fio::version::Program;
+use fathom_engine::select::EngineHandle;
+use fathom_engine::sim::Sim;
+use fathom_model::FailureKind;
+
+use super::{JobPlan, Plan};
 
 /// The engine that the command line asks for; with the native one, why fio was
 /// passed over.
-pub fn choose(
-    args: &Args,
-    plan: &Plan,
-    servers: Option<Servers>,
-) -> anyhow::Result<(Selected, Option<String>)> {
-    if let Some(servers) = servers {
+pub fn choose(kept: &JobPlan, plan: &Plan) -> Result<(EngineHandle, Option<String>), NoEngine> {
+    let options = &kept.options;
+    let fio = options.fio.as_deref();
+    if let Some(servers) = kept.servers.clone() {
         // A fio server speaks with fio alone.
-        let program = Program::find(args.fio.as_deref())
-            .map_err(|failure| refusal(&NoEngine(vec![("fio", Lack::from(failure))])))?;
-        let fio = Fio::new(program, Place::Process).on(servers);
-        return Ok((Selected::Fio(fio), None));
+        let program = Program::find(fio)
+            .map_err(|failure| NoEngine(vec![("fio", MissingCapability::from(failure))]))?;
+        let fio = Fio::new(program, GuardPlace::Process).on(servers);
+        return Ok((EngineHandle::Fio(fio), None));
     }
-    let no_command_line = || -> Result<(), Lack> {
+    let no_command_line = || -> Result<(), MissingCapability> {
         if plan.passed.is_empty() {
             return Ok(());
         }
         let options = plan.passed.join(" ");
-        let what = format!("{options}: this is for fio's command line, which it has not");
-        Err(Lack::new(FailureKind::BadOption, what))
+        let what = format!("{options}: only fio accepts this");
+        Err(MissingCapability::new(FailureKind::BadOption, what))
     };
-    let Some(wish) = args.engine.wish() else {
-        return simulation(args, plan, &no_command_line).map_err(|none| refusal(&none).into());
+    let Some(wish) = Wish::named(&options.engine) else {
+        return simulation(options.sim.as_deref(), plan, &no_command_line);
     };
     let fio_runs = |program: &Program| {
         let sections = plan.sections.iter().map(|name| format!("--section={name}"));
@@ -46,35 +44,21 @@ pub fn choose(
         no_command_line()?;
         plan.all(|step| choice::native_runs(&step.jobs))
     };
-    let (selected, passed_over) =
-        Selected::choose(wish, args.fio.as_deref(), fio_runs, native_runs)
-            .map_err(|none| refusal(&none))?;
+    let (selected, passed_over) = EngineHandle::choose(wish, fio, fio_runs, native_runs)?;
     let note = passed_over.map(|lack| format!("{lack}; the native engine runs the jobs"));
     Ok((selected, note))
 }
 
 fn simulation(
-    args: &Args,
+    sim: Option<&Path>,
     plan: &Plan,
-    no_command_line: &dyn Fn() -> Result<(), Lack>,
-) -> Result<(Selected, Option<String>), NoEngine> {
-    let lacks = |lack: Lack| NoEngine(vec![("sim", lack)]);
+    no_command_line: &dyn Fn() -> Result<(), MissingCapability>,
+) -> Result<(EngineHandle, Option<String>), NoEngine> {
+    let lacks = |lack: MissingCapability| NoEngine(vec![("sim", lack)]);
     no_command_line().map_err(lacks)?;
     plan.all(|step| {
-        Sim::runs(&step.jobs).or_else(|r| Lack::unless_none(FailureKind::BadOption, r))
+        Sim::runs(&step.jobs).or_else(|r| MissingCapability::unless_none(FailureKind::BadOption, r))
     })
     .map_err(lacks)?;
-    Ok((Selected::simulation(args.sim.as_deref())?, None))
-}
-
-/// The exit code and the words for an engine that is not to be had.
-pub fn refusal(none: &NoEngine) -> ExitError {
-    let exit = match none.kind() {
-        FailureKind::FioMissing | FailureKind::EngineMissing => Exit::Missing,
-        _ => Exit::Input,
-    };
-    ExitError {
-        exit,
-        message: format!("{none}\n  to do: {}", none.kind().advice()),
-    }
+    Ok((EngineHandle::simulation(sim)?, None))
 }

@@ -3,7 +3,7 @@
 
 /// What happens to an option of fio's command line (`l_opts` in fio's init.c).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rule {
+enum OptionRule {
     /// Passed on; it has no value, or may have one behind `=`.
     Flag,
     /// Passed on with its value, behind `=` or as the next argument.
@@ -12,9 +12,9 @@ enum Rule {
     Refused(&'static str),
 }
 
-use Rule::{Flag, Refused, Value};
+use OptionRule::{Flag, Refused, Value};
 
-const RULES: &[(&str, Rule)] = &[
+const RULES: &[(&str, OptionRule)] = &[
     ("debug", Value),
     ("bandwidth-log", Flag),
     ("latency-log", Flag),
@@ -85,7 +85,7 @@ const RULES: &[(&str, Rule)] = &[
 
 /// The arguments after `--`, told apart.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Split {
+pub struct FioArguments {
     /// fio's own options, as they are passed on.
     pub passed: Vec<String>,
     /// Options that describe jobs.
@@ -96,8 +96,8 @@ pub struct Split {
 ///
 /// # Errors
 /// A sentence about an option that cannot be passed on.
-pub fn split(args: &[String]) -> Result<Split, String> {
-    let mut split = Split::default();
+pub fn split(args: &[String]) -> Result<FioArguments, String> {
+    let mut split = FioArguments::default();
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         // getopt_long_only: one dash is as good as two.
@@ -128,7 +128,7 @@ pub fn split(args: &[String]) -> Result<Split, String> {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Result<Split, String> {
+    fn of(text: &str) -> Result<FioArguments, String> {
         let args: Vec<String> = text.split(' ').map(str::to_owned).collect();
         split(&args)
     }

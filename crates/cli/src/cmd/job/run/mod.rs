@@ -6,26 +6,28 @@ use std::time::Duration;
 
 use anyhow::Context;
 use fathom_campaign::Ledgers;
-use fathom_campaign::ledger::BytesWritten;
-use fathom_engine::Request;
+use fathom_campaign::flow::{
+    Checked, Finish, Flow, JobStep, Jobs, KeptPlan, Ready, RunOptions, last_try,
+};
+use fathom_campaign::run::RunError;
+use fathom_engine::Control;
 use fathom_engine::fio::client::Servers;
 use fathom_engine::fio::raw;
 use fathom_engine::fio::stream::select;
-use fathom_engine::jobfile::shell_quote;
-use fathom_engine::jobfile::value::{self, TimeUnit};
-use fathom_engine::select::Selected;
-use fathom_engine::sim::SIMULATED;
-use fathom_fleet::local::{self, FleetError, StepRequest};
-use fathom_fleet::{MaxErrors, TargetCheck};
-use fathom_model::{Event, Exit, RunStatus};
-use fathom_record::{Header, Writer};
-use serde_json::json;
+use fathom_engine::jobfile::value::{self, BareTimeUnit};
+use fathom_model::{Event, Exit};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::cmd::hosts::HostVariables;
 use crate::cmd::job::Setting;
-use crate::cmd::{ExitError, Global};
+use crate::cmd::run::failed;
+use crate::cmd::run::screen::{observed, observed_in_place};
+use crate::cmd::run_args::RunArgs;
+use crate::cmd::{ExitError, Global, dry, header_facts, nothing_left, planned};
 use crate::engine::EngineOrSim;
-use crate::format::Format;
-use crate::live::{Live, LiveOptions};
+use crate::format::FioOutputFormat;
+use crate::live::{LiveLines, LiveOptions};
 use crate::{out, signals};
 
 mod clients;
@@ -65,12 +67,6 @@ pub struct Args {
     /// Options of fio's own, or a whole job instead of a file
     #[arg(last = true, value_name = "FIO OPTIONS")]
     pub fio_options: Vec<String>,
-    /// Which engine runs the jobs
-    #[arg(long, value_enum, default_value_t)]
-    pub engine: EngineOrSim,
-    /// The device that '--engine sim' simulates [default: a healthy one]
-    #[arg(long, value_name = "FILE")]
-    pub sim: Option<PathBuf>,
     /// Run only this section (may be repeated)
     #[arg(long, value_name = "NAME")]
     pub section: Vec<String>,
@@ -86,31 +82,60 @@ pub struct Args {
     /// Stop the run after this time
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
-    /// Fail when more I/Os of a job fail than this number, or share in percent, though the job
-    /// goes on after them (continue_on_error, ignore_error)
-    #[arg(long, value_name = "N|P%")]
-    pub max_errors: Option<MaxErrors>,
-    /// Confirm that a device may be overwritten: its serial number, its name in
-    /// /dev/disk/by-id, or PATH=SIZE where it has neither (may be repeated)
-    #[arg(long, value_name = "WORDS")]
-    pub destroy: Vec<String>,
-    /// Show every command that would be executed, and run nothing
-    #[arg(long)]
-    pub dry_run: bool,
     /// Take unknown options and other warnings as errors
     #[arg(long)]
     pub strict: bool,
     /// Print one of fio's own outputs instead of a table
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
-    pub output_format: Option<Format>,
+    pub output_format: Option<FioOutputFormat>,
     /// Write that output to this file instead of stdout
     #[arg(long, value_name = "FILE", requires = "output_format")]
     pub output: Option<PathBuf>,
-    /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
-    #[arg(long, value_name = "PATH")]
-    pub fio: Option<PathBuf>,
+    #[command(flatten)]
+    pub run: RunArgs,
     #[command(flatten)]
     pub clients: clients::ClientArgs,
+}
+
+/// What a record keeps of a run and other machines are sent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct JobPlan {
+    /// Name of the run.
+    pub name: String,
+    pub files: Vec<JobText>,
+    /// fio's own options, without its `--section`.
+    pub passed: Vec<String>,
+    /// Sections that run; all when empty.
+    pub sections: Vec<String>,
+    /// What is to be known of it.
+    pub notes: Vec<String>,
+    /// Time between two samples.
+    pub interval: Duration,
+    /// Longest time of each job file.
+    pub timeout: Option<Duration>,
+    /// Relative names are meant from here; `None`: from where it runs.
+    pub work_dir: Option<PathBuf>,
+    pub options: RunOptions,
+    /// The fio servers that run it.
+    pub servers: Option<Servers>,
+}
+
+/// One job file of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct JobText {
+    pub name: String,
+    /// Its name in the record.
+    pub file_name: String,
+    /// As it is run.
+    pub text: String,
+}
+
+/// What is printed at the end instead of a table.
+#[derive(Debug, Clone, Copy, Default)]
+struct Output<'a> {
+    format: Option<FioOutputFormat>,
+    /// Where it goes instead of stdout.
+    file: Option<&'a Path>,
 }
 
 /// Runs the command.
@@ -123,254 +148,288 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         return hosts::run(global, args);
     }
     let (servers, files) = clients::resolve(args)?;
-    let Some(mut ready) = ready(global, args, servers, &files)? else {
-        return Ok(Exit::Success);
+    let plan = Plan::make(args, &files, servers.as_ref())?;
+    let kept = plan.kept(args, servers)?;
+    let output = Output {
+        format: args.output_format,
+        file: args.output.as_deref(),
     };
-    // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
-    let control = signals::control()?;
-    if !control.all_are_ready() {
-        return Ok(Exit::Interrupted);
+    kept.go(global, plan, None, output, args.run.dry_run)
+}
+
+impl JobPlan {
+    /// Runs it, into a new record or the one to go on with.
+    pub fn run(
+        self,
+        global: &Global,
+        record: Option<PathBuf>,
+        dry_run: bool,
+    ) -> anyhow::Result<Exit> {
+        let plan = Plan::of(&self)?;
+        self.go(global, plan, record, Output::default(), dry_run)
     }
-    let mut writer = begin_record(global, args, &ready)?;
-    let dir = writer.dir().to_owned();
-    let steps = store_jobs(args, &ready, &writer)?;
-    let mut entered = Entered::begin(&mut ready, &dir);
-    let mut live = Live::new(LiveOptions::new(global.quiet, global.color));
-    for note in &ready.plan.notes {
-        let note = Event::Note { text: note.clone() };
-        writer.append(&note).map_err(record_error)?;
-        live.observe(&note);
-    }
-    let told_by_table = table_follows_at_once(global, args, &steps);
-    let engine = ready.runner.engine();
-    let targets = ready.is_here.then(|| TargetCheck::new(&args.destroy));
-    let done = local::run(engine, &steps, writer, targets, &control, &mut |event| {
-        entered.moved.take(event);
-        if !(told_by_table && matches!(event, Event::Note { .. } | Event::Failure(_))) {
-            live.observe(event);
+
+    fn go(
+        self,
+        global: &Global,
+        plan: Plan,
+        record: Option<PathBuf>,
+        output: Output<'_>,
+        dry_run: bool,
+    ) -> anyhow::Result<Exit> {
+        let placed = self.placed()?;
+        let kept = planned::Plan::Job(placed.clone()).kept()?;
+        let repeat = |steps: Vec<JobStep>| Jobs(steps);
+        let what = (COMMAND, kept);
+        match placed.execute(global, plan, what, record, (output, dry_run), &repeat)? {
+            (Ran::Shown(exit), _) => Ok(exit),
+            (Ran::Ended(dir, exit), script) => {
+                show(global, output, &dir, &script.0)?;
+                Ok(exit)
+            }
         }
-    });
-    live.finish();
-    for text in entered.end(&dir) {
-        match control.lead() {
-            Some(lead) => lead.event(&Event::Note { text }),
-            None => out::note(text),
+    }
+
+    /// Relative names are meant from here, also when it goes on from elsewhere.
+    ///
+    /// # Errors
+    /// When there is no such folder any more.
+    pub fn placed(mut self) -> anyhow::Result<Self> {
+        if self.work_dir.is_none() {
+            let here = std::env::current_dir();
+            self.work_dir = Some(here.context("the current folder is gone")?);
         }
+        Ok(self)
     }
-    show(global, args, &dir, &steps)?;
-    exit_of(done)
-}
 
-fn exit_of(done: Result<(PathBuf, RunStatus), FleetError>) -> anyhow::Result<Exit> {
-    match done {
-        Ok((_, RunStatus::Complete)) => Ok(Exit::Success),
-        Ok((_, RunStatus::Interrupted)) => Ok(Exit::Interrupted),
-        Ok((_, RunStatus::Failed | RunStatus::Running)) => Ok(Exit::Failed),
-        Err(error @ FleetError::Record { .. }) => Err(record_error(error)),
+    /// The plan of one job file with these settings in all its jobs; `elsewhere`
+    /// where other machines run it.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn of_file(
+        file: &Path,
+        settings: &[Setting],
+        options: RunOptions,
+        elsewhere: Option<HostVariables>,
+    ) -> anyhow::Result<Self> {
+        let plan = Plan::of_file(file, settings, elsewhere)?;
+        Ok(plan.with(None, options, (Duration::from_secs(1), None), None))
     }
-}
 
-/// Everything checked that can be checked; nothing opened but what is kept from
-/// others.
-struct Ready {
-    plan: Plan,
-    runner: Selected,
-    work_dir: PathBuf,
-    /// Whether the jobs use devices of this machine.
-    is_here: bool,
-    _hold: fathom_device::Hold,
-}
+    /// Runs its steps as `repeat` has them, as another command.
+    ///
+    /// # Errors
+    /// As [`JobPlan::run`].
+    pub fn repeated(
+        self,
+        global: &Global,
+        what: (&str, Value),
+        record: Option<PathBuf>,
+        dry_run: bool,
+        repeat: &dyn Fn(Vec<JobStep>) -> Jobs,
+    ) -> anyhow::Result<Ran> {
+        let plan = Plan::of(&self)?;
+        let how = (Output::default(), dry_run);
+        Ok(self.execute(global, plan, what, record, how, repeat)?.0)
+    }
 
-/// What the ledgers of this machine's devices are told of a run: wherever the
-/// jobs run, Fathom there keeps the ledgers.
-struct Entered {
-    ledgers: Ledgers,
-    moved: BytesWritten,
-}
-
-impl Entered {
-    /// The run is about to write; what could not be entered joins the notes.
-    fn begin(ready: &mut Ready, dir: &Path) -> Self {
-        let ledgers = match ready.is_here {
-            true => Ledgers::of_user(),
-            false => Ledgers::none(),
+    /// Runs it; gives what came of it, and its script.
+    fn execute(
+        self,
+        global: &Global,
+        plan: Plan,
+        (command, kept): (&str, Value),
+        record: Option<PathBuf>,
+        (output, dry_run): (Output<'_>, bool),
+        repeat: &dyn Fn(Vec<JobStep>) -> Jobs,
+    ) -> anyhow::Result<(Ran, Jobs)> {
+        let work_dir = self.work_dir.clone().unwrap_or_default();
+        let checked = self.check(&plan, &work_dir)?;
+        let script = repeat(self.steps(&plan, &work_dir));
+        let flow = self.flow(global, &script, command, record, (work_dir, kept));
+        let ready = flow.checked(checked).map_err(failed)?;
+        if dry_run {
+            let exit = dry::show(global, &ready)?;
+            return Ok((Ran::Shown(exit), script));
+        }
+        if let (true, Some(dir)) = (ready.is_done(), ready.record()) {
+            nothing_left(global, dir);
+            let dir = dir.to_owned();
+            return Ok((Ran::Ended(dir, Exit::Success), script));
+        }
+        // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
+        let control = signals::control()?;
+        let finish = match command == COMMAND {
+            true => observed_by_second(global, output, script.0.len(), ready, &control),
+            false => observed(global, |begun, observer| {
+                ready.run(&control, begun, observer)
+            }),
         };
-        let written = ready.plan.written(&ready.work_dir);
-        let written = written.iter().map(PathBuf::as_path);
-        let notes = ledgers.begin(written, COMMAND, Some(dir));
-        ready.plan.notes.extend(notes);
-        let moved = BytesWritten::default();
-        Self { ledgers, moved }
+        let ran = match finish {
+            // Whoever drives this one has ended it before it began.
+            Err(RunError::Interrupted) => Ran::Shown(Exit::Interrupted),
+            finish => {
+                let finish = finish.map_err(failed)?;
+                let exit = conclude(&finish);
+                Ran::Ended(finish.dir, exit)
+            }
+        };
+        Ok((ran, script))
     }
 
-    /// The run has ended; gives what could not be entered.
-    fn end(self, dir: &Path) -> Vec<String> {
-        self.ledgers.end(COMMAND, dir, self.moved.of_jobs())
+    /// What is found of the engine and the targets.
+    fn check(&self, plan: &Plan, work_dir: &Path) -> anyhow::Result<Checked> {
+        let (selected, note) =
+            engine::choose(self, plan).map_err(|none| failed(RunError::Engine(none)))?;
+        let mut notes: Vec<String> = plan.notes.iter().cloned().chain(note).collect();
+        // A simulation touches nothing, and the jobs of servers nothing here.
+        let is_here = !selected.is_simulated() && self.servers.is_none();
+        let destroy = &self.options.destroy;
+        let (mut targets, mut layouts, mut written) = (Vec::new(), Vec::new(), Vec::new());
+        let mut refusal = None;
+        if is_here {
+            targets = plan.targets(work_dir);
+            layouts = plan.layouts(work_dir);
+            written = plan.written(work_dir);
+            refusal = plan.against_targets(work_dir, destroy);
+        } else if let Some(servers) = &self.servers {
+            match clients::check_devices(servers, &plan.steps, destroy) {
+                Ok(told) => notes.extend(told),
+                Err(against) => refusal = Some(against),
+            }
+        }
+        Ok(Checked {
+            selected,
+            is_here,
+            environment: fathom_device::environment(&targets),
+            written,
+            notes,
+            layouts,
+            refusal,
+        })
+    }
+
+    fn steps(&self, plan: &Plan, work_dir: &Path) -> Vec<JobStep> {
+        let of = u32::try_from(plan.steps.len()).unwrap_or(u32::MAX);
+        let step = |(number, step): (u32, &plan::JobFileStep)| {
+            let written = step.written.as_ref();
+            JobStep {
+                as_written: written.filter(|it| **it != step.text.as_bytes()).cloned(),
+                job_file: PathBuf::from(&step.file_name),
+                raw: match of {
+                    1 => PathBuf::new(),
+                    _ => PathBuf::from(step.file_name.trim_end_matches(".fio")),
+                },
+                sections: plan.sections.clone(),
+                extra_args: plan.passed.clone(),
+                work_dir: Some(work_dir.to_owned()),
+                interval: self.interval,
+                deadline: self.timeout,
+                ..JobStep::new((number, of), &step.name, step.text.clone(), &step.jobs)
+            }
+        };
+        (1..).zip(&plan.steps).map(step).collect()
+    }
+
+    fn flow<'f>(
+        &'f self,
+        global: &Global,
+        script: &'f Jobs,
+        command: &'f str,
+        record: Option<PathBuf>,
+        (work_dir, kept): (PathBuf, Value),
+    ) -> Flow<'f> {
+        Flow {
+            script,
+            command,
+            name: &self.name,
+            device: None,
+            work_dir,
+            options: self.options.clone(),
+            engine_needs: Vec::new(),
+            interval: self.interval,
+            runs_dir: global.runs.clone(),
+            record,
+            ledgers: Ledgers::of_user(),
+            facts: header_facts(),
+            kept: KeptPlan::Config(kept),
+        }
     }
 }
 
-/// `None` after a dry run.
-fn ready(
+/// What came of a plan of job files.
+pub enum Ran {
+    /// It was only shown, or did not begin.
+    Shown(Exit),
+    /// Its record, and how it ended.
+    Ended(PathBuf, Exit),
+}
+
+fn conclude(finish: &Finish) -> Exit {
+    if let Some(reason) = &finish.stopped {
+        out::note(format_args!(
+            "fathom: the run stopped: {reason}\n  to do: fathom resume {} with a higher limit",
+            finish.dir.display()
+        ));
+    }
+    finish.exit()
+}
+
+/// Runs jobs before somebody's eyes: a line for each second.
+fn observed_by_second(
     global: &Global,
-    args: &Args,
-    servers: Option<Servers>,
-    files: &[PathBuf],
-) -> anyhow::Result<Option<Ready>> {
-    let mut plan = Plan::make(args, files, servers.as_ref())?;
-    let work_dir = std::env::current_dir().context("the current folder is gone")?;
-    let (runner, note) = engine::choose(args, &plan, servers.clone())?;
-    plan.notes.extend(note);
-    // A simulation touches nothing, and the jobs of servers nothing here.
-    let is_here = !runner.is_simulated() && servers.is_none();
-    if args.dry_run {
-        let layouts = match is_here {
-            true => plan.layouts(&work_dir),
-            false => Vec::new(),
-        };
-        dry_run(global, args, &plan, &runner, &work_dir, &layouts)?;
-    }
-    if is_here {
-        plan.check_targets(&work_dir, &args.destroy)?;
-    } else if let Some(servers) = &servers {
-        let notes = clients::check_devices(servers, &plan.steps, &args.destroy)?;
-        plan.notes.extend(notes);
-    }
-    if args.dry_run {
-        return Ok(None);
-    }
-    let hold = match is_here {
-        true => plan.hold(&work_dir)?,
-        false => fathom_device::Hold::default(),
-    };
-    Ok(Some(Ready {
-        plan,
-        runner,
-        work_dir,
-        is_here,
-        _hold: hold,
-    }))
+    output: Output<'_>,
+    steps: usize,
+    ready: Ready<'_>,
+    control: &Control,
+) -> Result<Finish, RunError> {
+    let mut lines = LiveLines::new(LiveOptions::new(global.quiet, global.color));
+    let told_by_table = steps == 1 && table_follows_at_once(global, output);
+    observed_in_place(global, |begun, observer| {
+        ready.run(control, begun, &mut |event| {
+            if !(told_by_table && matches!(event, Event::Note { .. } | Event::Failure(_))) {
+                lines.take(event);
+            }
+            observer(event);
+        })
+    })
 }
 
 /// Refuses what makes no sense together with, or without, a simulation.
 fn check_simulation(args: &Args) -> anyhow::Result<()> {
-    let simulated = args.engine == EngineOrSim::Sim;
-    let is_fio = matches!(args.engine, EngineOrSim::Auto | EngineOrSim::Fio);
+    let simulated = args.run.engine == EngineOrSim::Sim;
+    let is_fio = matches!(args.run.engine, EngineOrSim::Auto | EngineOrSim::Fio);
     let what = if !args.clients.client.is_empty() && !is_fio {
         "fio servers run jobs with fio, and with no other engine\n  to do: leave out --engine"
-    } else if args.sim.is_some() && !simulated {
-        "--sim describes a simulated device\n  to do: add --engine sim"
     } else if simulated && args.output_format.is_some() {
         "figures of a simulation are not written in the formats of fio, where nothing would tell that they are none"
     } else {
         return Ok(());
     };
-    Err(ExitError {
-        exit: Exit::Usage,
-        message: what.to_owned(),
-    }
-    .into())
+    Err(ExitError::new(Exit::Usage, what).into())
 }
 
 /// Whether the person who sees the progress reads the same from the table a
 /// moment later: failures of a single step come at its end.
-fn table_follows_at_once(global: &Global, args: &Args, steps: &[StepRequest]) -> bool {
+fn table_follows_at_once(global: &Global, output: Output<'_>) -> bool {
     let on_terminal = out::style(global.color).width.is_some();
-    on_terminal && steps.len() == 1 && !global.json && args.output_format.is_none()
-}
-
-fn record_error(error: impl std::fmt::Display) -> anyhow::Error {
-    ExitError {
-        exit: Exit::Record,
-        message: error.to_string(),
-    }
-    .into()
-}
-
-fn begin_record(global: &Global, args: &Args, ready: &Ready) -> anyhow::Result<Writer> {
-    let (plan, runner) = (&ready.plan, &ready.runner);
-    let first = plan.steps.first().map_or("job", |step| step.name.as_str());
-    let name = args.name.as_deref().unwrap_or(first);
-    let (name, targets) = match runner.is_simulated() {
-        true => (format!("{name}{SIMULATED}"), Vec::new()),
-        // What is on other machines cannot be looked at from here.
-        false if !args.clients.client.is_empty() => (name.to_owned(), Vec::new()),
-        false => (name.to_owned(), plan.targets(&ready.work_dir)),
-    };
-    let mut header = Header::new(&name, COMMAND);
-    header.environment = Some(fathom_device::environment(&targets));
-    let command: Vec<_> = std::env::args_os()
-        .map(|arg| arg.to_string_lossy().into_owned())
-        .collect();
-    header.facts.insert("command".into(), json!(command));
-    Writer::create(&global.runs, &header).map_err(record_error)
-}
-
-/// Puts the job files into the record, from where they are run.
-fn store_jobs(args: &Args, ready: &Ready, writer: &Writer) -> anyhow::Result<Vec<StepRequest>> {
-    let (plan, work_dir) = (&ready.plan, ready.work_dir.as_path());
-    let jobs_dir = writer.jobs_dir().map_err(record_error)?;
-    let raw_dir = writer.raw_dir().map_err(record_error)?;
-    let keep = |path: &Path, bytes: &[u8]| {
-        fs::write(path, bytes).map_err(|e| record_error(format!("{}: {e}", path.display())))
-    };
-    let mut requests = Vec::new();
-    for step in &plan.steps {
-        let job_file = jobs_dir.join(&step.file_name);
-        keep(&job_file, step.text.as_bytes())?;
-        if let Some(written) = step
-            .written
-            .as_ref()
-            .filter(|w| **w != step.text.as_bytes())
-        {
-            keep(
-                &jobs_dir.join(format!("{}.as-written", step.file_name)),
-                written,
-            )?;
-        }
-        let raw_dir = match plan.steps.len() {
-            1 => raw_dir.clone(),
-            _ => raw_dir.join(step.file_name.trim_end_matches(".fio")),
-        };
-        requests.push(request(args, plan, step, job_file, raw_dir, work_dir));
-    }
-    Ok(requests)
-}
-
-fn request(
-    args: &Args,
-    plan: &Plan,
-    step: &plan::Step,
-    job_file: PathBuf,
-    raw_dir: PathBuf,
-    work_dir: &Path,
-) -> StepRequest {
-    StepRequest {
-        name: step.name.clone(),
-        request: Request {
-            job_file,
-            sections: plan.sections.clone(),
-            extra_args: plan.passed.clone(),
-            work_dir: work_dir.to_owned(),
-            raw_dir,
-            interval: args.interval,
-            deadline: args.timeout,
-        },
-        max_errors: args.max_errors,
-    }
+    on_terminal && !global.json && output.format.is_none()
 }
 
 /// Prints the result: fio's own words, a document, or a table.
-fn show(global: &Global, args: &Args, dir: &Path, steps: &[StepRequest]) -> anyhow::Result<()> {
-    let Some(format) = args.output_format else {
+fn show(global: &Global, output: Output<'_>, dir: &Path, steps: &[JobStep]) -> anyhow::Result<()> {
+    let Some(format) = output.format else {
         return show_report(global, dir);
     };
     let mut written = Vec::new();
     for step in steps {
         // A step that failed early left nothing; its failure was told.
-        let kept = fs::read(step.request.raw_dir.join(raw::OUT)).unwrap_or_default();
+        let raw_dir = last_try(&dir.join("raw").join(&step.raw)).unwrap_or_default();
+        let kept = fs::read(raw_dir.join(raw::OUT)).unwrap_or_default();
         written.extend(select(&kept, format.into()));
     }
-    match &args.output {
+    match output.file {
         Some(path) => fs::write(path, written).with_context(|| path.display().to_string()),
         None => {
             out::bytes(&written);
@@ -390,52 +449,9 @@ fn show_report(global: &Global, dir: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Shows each command and the job file that it would read.
-fn dry_run(
-    global: &Global,
-    args: &Args,
-    plan: &Plan,
-    runner: &Selected,
-    work_dir: &Path,
-    layouts: &[String],
-) -> anyhow::Result<()> {
-    let jobs_dir = global.runs.join("RUN").join("jobs");
-    let mut steps = Vec::new();
-    for step in &plan.steps {
-        let job_file = jobs_dir.join(&step.file_name);
-        let request = request(args, plan, step, job_file.clone(), PathBuf::new(), work_dir).request;
-        let command = runner.command(&request)?;
-        if global.json {
-            steps.push(json!({ "name": step.name, "command": command, "job_file": step.text }));
-            continue;
-        }
-        if command.is_empty() {
-            let name = runner.engine().name();
-            out::line(format_args!("# the {name} engine, in this process, runs"));
-        } else {
-            let quoted: Vec<String> = command.iter().map(|arg| shell_quote(arg)).collect();
-            out::line(quoted.join(" "));
-        }
-        out::line(format_args!("# {}:", job_file.display()));
-        for line in step.text.lines() {
-            out::line(format_args!("#   {line}"));
-        }
-    }
-    if global.json {
-        out::json(
-            &json!({ "schema": "fathom.dry-run/1", "engine": runner.engine().name(), "steps": steps, "layouts": layouts }),
-        )?;
-    } else {
-        layouts
-            .iter()
-            .for_each(|text| out::line(format_args!("# {text}")));
-    }
-    Ok(())
-}
-
 /// Reads a time as fio does, in seconds without a unit: `500ms`, `10s`, `2m`, `1h`.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let time_us = value::time_us(text, TimeUnit::Seconds).map_err(|fault| fault.to_string())?;
+    let time_us = value::time_us(text, BareTimeUnit::Seconds).map_err(|fault| fault.to_string())?;
     match u64::try_from(time_us).map(Duration::from_micros) {
         Ok(time) if time >= Duration::from_millis(1) => Ok(time),
         _ => Err("it must be at least 1ms".to_owned()),

@@ -3,22 +3,24 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context;
-use fathom_device::Hold;
-use fathom_device::safety::{Confirmations, Judge};
-use fathom_engine::choice::Lack;
+use fathom_campaign::flow::RunOptions;
+use fathom_campaign::run::RunError;
+use fathom_device::safety::{Confirmations, WriteJudge};
+use fathom_engine::choice::MissingCapability;
 use fathom_engine::fio::client::Servers;
 use fathom_engine::fio::preflight;
-use fathom_engine::jobfile::{Checked, JobFile, Severity, targets, variable};
+use fathom_engine::jobfile::{CheckedJobFile, JobFile, Severity, targets, variable};
 use fathom_engine::regular;
-use fathom_engine::resolve::{self, Action, PathUse};
+use fathom_engine::resolve::{self, JobPathUse, PathUse};
 use fathom_model::{Exit, JobSpec};
 
-use super::{Args, globals};
+use super::{Args, JobPlan, JobText, globals};
 use crate::cmd::ExitError;
 use crate::cmd::hosts::HostVariables;
-use crate::cmd::job::{accept, apply};
+use crate::cmd::job::{Setting, accept, apply};
 
 /// No job file is longer; the reader of job files has a limit of its own.
 const JOB_FILE_BYTES_MAX: u64 = 64 << 20;
@@ -26,7 +28,7 @@ const JOB_FILE_BYTES_MAX: u64 = 64 << 20;
 /// What is to run.
 pub struct Plan {
     /// One a job file.
-    pub steps: Vec<Step>,
+    pub steps: Vec<JobFileStep>,
     /// fio's own options, without its `--section`.
     pub passed: Vec<String>,
     /// Sections asked for on either side of the `--`; all when empty.
@@ -38,7 +40,7 @@ pub struct Plan {
 }
 
 /// One job file.
-pub struct Step {
+pub struct JobFileStep {
     /// Name: the file's without its ending, or the first job's.
     pub name: String,
     /// Name of the file in the record.
@@ -49,6 +51,19 @@ pub struct Step {
     pub written: Option<Vec<u8>>,
     /// The jobs that run.
     pub jobs: Vec<JobSpec>,
+}
+
+impl JobFileStep {
+    /// A job file that lies on fio servers.
+    fn remote(name: &str, text: &str) -> Self {
+        Self {
+            file_name: format!("{}.fio", file_name_of(name)),
+            name: name.to_owned(),
+            text: text.to_owned(),
+            written: None,
+            jobs: Vec::new(),
+        }
+    }
 }
 
 impl Plan {
@@ -104,11 +119,7 @@ impl Plan {
         for path in files {
             let bytes = regular::read(path, JOB_FILE_BYTES_MAX)
                 .map_err(|e| exit(Exit::Input, format!("{}: {e}", path.display())))?;
-            let checked = match &plan.elsewhere {
-                Some(all) => JobFile::read_unexpanded(path, &|name| all.example(name)),
-                None => JobFile::read(path, &variable),
-            };
-            let checked = checked.with_context(|| path.display().to_string())?;
+            let checked = plan.read(path)?;
             plan.add(args, checked, Some(bytes))?;
         }
         plan.name_files();
@@ -122,7 +133,7 @@ impl Plan {
     fn add(
         &mut self,
         args: &Args,
-        mut checked: Checked,
+        mut checked: CheckedJobFile,
         written: Option<Vec<u8>>,
     ) -> anyhow::Result<()> {
         let path = checked.file.path().to_owned();
@@ -135,19 +146,47 @@ impl Plan {
         apply(&mut file, &args.set, args.strict, &|text, path| {
             self.parse(text, path)
         })?;
-        let devices = match self.elsewhere {
-            Some(_) => Vec::new(),
-            None => preflight::forbid_creation(&mut file),
-        };
-        for job in devices {
-            self.notes.push(format!(
-                "{job}: added allow_file_create=0, so that a device that vanishes is not created as a file"
-            ));
+        if self.elsewhere.is_none() {
+            file = self.guarded(file);
         }
         if !args.clients.client.is_empty() {
             no_variables(&file)?;
             file.keep_sections(&self.sections);
         }
+        let jobs = self.chosen(&file, &path)?;
+        let Some(first) = jobs.first() else {
+            let what = format!("{}: there is no job in it", path.display());
+            return Err(exit(Exit::Input, what));
+        };
+        let stem = path
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned());
+        let name = match &written {
+            Some(_) => stem.unwrap_or_else(|| first.name.clone()),
+            None => first.name.clone(),
+        };
+        self.steps.push(JobFileStep {
+            file_name: format!("{}.fio", file_name_of(&name)),
+            name,
+            text: file.render(),
+            written,
+            jobs,
+        });
+        Ok(())
+    }
+
+    /// A job file whose devices are never created as files.
+    fn guarded(&mut self, mut file: JobFile) -> JobFile {
+        for job in preflight::forbid_creation(&mut file) {
+            self.notes.push(format!(
+                "{job}: added allow_file_create=0, so that a device that vanishes is not created as a file"
+            ));
+        }
+        file
+    }
+
+    /// The jobs of a file that run.
+    fn chosen(&self, file: &JobFile, path: &Path) -> anyhow::Result<Vec<JobSpec>> {
         let mut jobs = file.jobs();
         let sections = &self.sections;
         for wanted in sections {
@@ -159,30 +198,18 @@ impl Plan {
         if !sections.is_empty() {
             jobs.retain(|job| sections.contains(&job.name));
         }
-        let Some(first) = jobs.first() else {
-            return Err(exit(
-                Exit::Input,
-                format!("{}: there is no job in it", path.display()),
-            ));
-        };
-        let stem = path
-            .file_stem()
-            .map(|stem| stem.to_string_lossy().into_owned());
-        let name = match &written {
-            Some(_) => stem.unwrap_or_else(|| first.name.clone()),
-            None => first.name.clone(),
-        };
-        self.steps.push(Step {
-            file_name: format!("{}.fio", file_name_of(&name)),
-            name,
-            text: file.render(),
-            written,
-            jobs,
-        });
-        Ok(())
+        Ok(jobs)
     }
 
-    fn parse(&self, text: &str, path: &Path) -> Checked {
+    fn read(&self, path: &Path) -> anyhow::Result<CheckedJobFile> {
+        let checked = match &self.elsewhere {
+            Some(all) => JobFile::read_unexpanded(path, &|name| all.example(name)),
+            None => JobFile::read(path, &variable),
+        };
+        checked.with_context(|| path.display().to_string())
+    }
+
+    fn parse(&self, text: &str, path: &Path) -> CheckedJobFile {
         match &self.elsewhere {
             Some(all) => {
                 JobFile::parse_unexpanded(text.as_bytes(), path, &|name| all.example(name))
@@ -208,13 +235,8 @@ impl Plan {
         self.notes.push(format!(
             "{path} lies on the servers: what it writes to could not be checked"
         ));
-        self.steps.push(Step {
-            file_name: format!("{}.fio", file_name_of(&name)),
-            name: name.into_owned(),
-            text: format!("# {path} on each server was run\n"),
-            written: None,
-            jobs: Vec::new(),
-        });
+        let text = format!("# {path} on each server was run\n");
+        self.steps.push(JobFileStep::remote(&name, &text));
     }
 
     /// Several files get their place in front, which also tells namesakes apart.
@@ -231,7 +253,10 @@ impl Plan {
     ///
     /// # Errors
     /// Everything that it lacks for them.
-    pub fn all(&self, runs: impl Fn(&Step) -> Result<(), Lack>) -> Result<(), Lack> {
+    pub fn all(
+        &self,
+        runs: impl Fn(&JobFileStep) -> Result<(), MissingCapability>,
+    ) -> Result<(), MissingCapability> {
         let lacks = self.steps.iter().filter_map(|step| runs(step).err());
         let joined = lacks.reduce(|mut all, lack| {
             all.reasons.extend(lack.reasons);
@@ -269,22 +294,27 @@ impl Plan {
         uses.flatten().filter_map(|used| used.layout()).collect()
     }
 
-    /// Whether all targets are what they seem and may be written to.
-    ///
-    /// # Errors
-    /// Exit 4 with everything that stands against it.
-    pub fn check_targets(&self, work_dir: &Path, destroy: &[String]) -> anyhow::Result<()> {
+    /// What stands against writing to the targets: that they are not what they seem, or
+    /// may not be written to.
+    pub fn against_targets(&self, work_dir: &Path, destroy: &[String]) -> Option<RunError> {
         let mut refusals = Vec::new();
         let mut refuse = |refusal: String| {
             if !refusals.contains(&refusal) {
                 refusals.push(refusal);
             }
         };
-        let judge = Judge::new(&Confirmations(destroy.to_vec()));
-        for output in self.outputs() {
+        let judge = WriteJudge::new(&Confirmations(destroy.to_vec()));
+        for output in self.outputs(work_dir) {
             if let Err(refusal) = judge.output(&work_dir.join(output)) {
                 refuse(refusal.to_string());
             }
+        }
+        if let Some(trigger) = self.passed_value("trigger-file")
+            && work_dir.join(&trigger).exists()
+        {
+            refuse(format!(
+                "{trigger} already exists: fio removes its trigger file as soon as it sees it; nothing was written\n  to do: name a file that does not exist yet"
+            ));
         }
         for step in &self.steps {
             let unusable = preflight::refusals(&step.jobs, work_dir);
@@ -299,23 +329,33 @@ impl Plan {
             let uses = resolve::all(&step.jobs, work_dir).unwrap_or_default();
             for used in uses.iter().filter(|used| !told(used)) {
                 let judged = match used.action {
-                    Action::Read => Ok(()),
-                    Action::Log => judge.output(&used.path),
-                    Action::LayOut { .. } | Action::Write => judge.write(&used.path),
+                    JobPathUse::Read => Ok(()),
+                    JobPathUse::Log => judge.output(&used.path),
+                    JobPathUse::LayOut { .. } | JobPathUse::Write => judge.write(&used.path),
                 };
                 if let Err(refusal) = judged {
                     refuse(refusal.to_string());
                 }
             }
         }
-        match refusals[..] {
-            [] => Ok(()),
-            _ => Err(exit(Exit::Refused, refusals.join("\n"))),
-        }
+        (!refusals.is_empty()).then(|| RunError::Refused(refusals.join("\n")))
     }
 
-    /// What fio's own options write.
-    fn outputs(&self) -> Vec<PathBuf> {
+    /// The value of one of fio's own options.
+    fn passed_value(&self, name: &str) -> Option<String> {
+        let mut args = self.passed.iter();
+        while let Some(arg) = args.next() {
+            match arg.trim_start_matches('-').split_once('=') {
+                Some((option, value)) if option == name => return Some(value.to_owned()),
+                None if arg.trim_start_matches('-') == name => return args.next().cloned(),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// What fio's own options write: logs, and verify states in a folder of their own.
+    fn outputs(&self, work_dir: &Path) -> Vec<PathBuf> {
         let has_log = self
             .passed
             .iter()
@@ -323,24 +363,126 @@ impl Plan {
         // libfio.c, setup_log for all jobs together.
         let names = ["read", "write", "trim"].iter();
         let names = names.map(|way| PathBuf::from(format!("agg-{way}_bw.log")));
-        names.filter(|_| has_log).collect()
+        let mut outputs: Vec<PathBuf> = names.filter(|_| has_log).collect();
+        if let Some(folder) = self.passed_value("aux-path") {
+            let jobs = self.steps.iter().flat_map(|step| &step.jobs);
+            outputs.extend(jobs.flat_map(|job| resolve::states(job, &work_dir.join(&folder))));
+        }
+        outputs
     }
 
     /// The paths that the jobs write to.
     pub fn written(&self, work_dir: &Path) -> Vec<PathBuf> {
         let steps = self.steps.iter();
         let uses = steps.filter_map(|step| resolve::all(&step.jobs, work_dir).ok());
-        let written = uses.flatten().filter(|used| used.action == Action::Write);
+        let written = uses
+            .flatten()
+            .filter(|used| used.action == JobPathUse::Write);
         written.map(|used| used.path).collect()
     }
 
-    /// Keeps the devices that the jobs write to from others while they run.
+    /// The same plan, read again: from a record, or from another machine.
     ///
     /// # Errors
-    /// The refusal, when somebody else keeps one.
-    pub fn hold(&self, work_dir: &Path) -> anyhow::Result<Hold> {
-        Hold::of(self.written(work_dir).iter().map(PathBuf::as_path))
-            .map_err(|refusal| exit(Exit::Refused, refusal.to_string()))
+    /// What is wrong with its job files here.
+    pub fn of(kept: &JobPlan) -> anyhow::Result<Self> {
+        let mut plan = Self {
+            steps: Vec::new(),
+            passed: kept.passed.clone(),
+            sections: kept.sections.clone(),
+            notes: kept.notes.clone(),
+            elsewhere: None,
+        };
+        for file in &kept.files {
+            if kept
+                .servers
+                .as_ref()
+                .is_some_and(|it| it.remote_job.is_some())
+            {
+                plan.steps.push(JobFileStep::remote(&file.name, &file.text));
+                continue;
+            }
+            let checked = JobFile::parse(&file.text, Path::new(&file.file_name), &variable);
+            let job_file = plan.guarded(accept(checked, true)?);
+            let jobs = plan.chosen(&job_file, Path::new(&file.file_name))?;
+            plan.steps.push(JobFileStep {
+                name: file.name.clone(),
+                file_name: file.file_name.clone(),
+                text: job_file.render(),
+                written: None,
+                jobs,
+            });
+        }
+        Ok(plan)
+    }
+
+    /// As it is kept in a record and sent to other machines.
+    pub fn kept(&self, args: &Args, servers: Option<Servers>) -> anyhow::Result<JobPlan> {
+        let times = (args.interval, args.timeout);
+        Ok(self.with(args.name.clone(), args.run.options()?, times, servers))
+    }
+
+    /// The same, with its name, and how it is run.
+    pub fn with(
+        &self,
+        name: Option<String>,
+        options: RunOptions,
+        (interval, timeout): (Duration, Option<Duration>),
+        servers: Option<Servers>,
+    ) -> JobPlan {
+        let first = self.steps.first().map_or("job", |step| step.name.as_str());
+        let files = self.steps.iter().map(|step| JobText {
+            name: step.name.clone(),
+            file_name: step.file_name.clone(),
+            text: step.text.clone(),
+        });
+        JobPlan {
+            name: name.unwrap_or_else(|| first.to_owned()),
+            files: files.collect(),
+            passed: self.passed.clone(),
+            sections: self.sections.clone(),
+            notes: self.notes.clone(),
+            interval,
+            timeout,
+            work_dir: None,
+            options,
+            servers,
+        }
+    }
+
+    /// One job file, with these settings in all its jobs; `elsewhere` where other
+    /// machines run it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn of_file(
+        path: &Path,
+        settings: &[Setting],
+        elsewhere: Option<HostVariables>,
+    ) -> anyhow::Result<Self> {
+        let mut plan = Self {
+            steps: Vec::new(),
+            passed: Vec::new(),
+            sections: Vec::new(),
+            notes: Vec::new(),
+            elsewhere,
+        };
+        let mut file = accept(plan.read(path)?, false)?;
+        let parse = |text: &str, path: &Path| plan.parse(text, path);
+        apply(&mut file, settings, false, &parse)?;
+        if plan.elsewhere.is_none() {
+            file = plan.guarded(file);
+        }
+        let jobs = plan.chosen(&file, path)?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        plan.steps.push(JobFileStep {
+            file_name: format!("{}.fio", file_name_of(&name)),
+            name: name.into_owned(),
+            text: file.render(),
+            written: None,
+            jobs,
+        });
+        Ok(plan)
     }
 }
 
@@ -389,9 +531,5 @@ fn file_name_of(name: &str) -> String {
 }
 
 fn exit(exit: Exit, message: impl Into<String>) -> anyhow::Error {
-    ExitError {
-        exit,
-        message: message.into(),
-    }
-    .into()
+    ExitError::new(exit, message.into()).into()
 }

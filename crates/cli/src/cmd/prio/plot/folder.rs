@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::Context as _;
-use fathom_analysis::latlog::{Bins, Collector, Settings, Statistics};
-use fathom_analysis::priority::Limits;
+use fathom_analysis::latlog::{CollectSettings, LogCollector, PriorityBins, Statistics};
+use fathom_analysis::priority::DurationLimits;
 use fathom_engine::fio::log::{self, Collect, LogName, Options};
 use fathom_model::{Direction, Exit, LogEntry, LogKind};
-use fathom_report::graphs::prio::{BIN_NS, Depth, FINE_BIN_NS, Workload};
+use fathom_report::graphs::prio::{BIN_NS, Depth, FINE_BIN_NS, PrioPlot};
 
-use super::Told;
+use super::FolderNotices;
 use super::limits;
 use crate::cmd::ExitError;
 
@@ -84,20 +84,19 @@ pub(super) fn workloads(dir: &Path) -> anyhow::Result<Vec<Found>> {
             dir.display(),
             KINDS.each_ref().map(|kind| kind.stem).join(", ")
         );
-        let exit = Exit::Input;
-        return Err(ExitError { exit, message }.into());
+        return Err(ExitError::new(Exit::Input, message).into());
     }
     Ok(all)
 }
 
 /// Reads all depths of a workload; what cannot be read is told.
-pub(super) fn read(found: &Found, skip_bad: bool, told: &mut Told) -> Workload {
+pub(super) fn read(found: &Found, skip_bad: bool, told: &mut FolderNotices) -> PrioPlot {
     let limits = limits::of(&found.dir).unwrap_or_else(|error| {
         told.damaged = true;
         told.note(error);
-        Limits::default()
+        DurationLimits::default()
     });
-    let mut workload = Workload {
+    let mut workload = PrioPlot {
         stem: found.kind.stem,
         title: found.kind.title,
         depths: Vec::new(),
@@ -153,9 +152,9 @@ fn logs(dir: &Path) -> Vec<PathBuf> {
 
 /// The lines of one part of a log.
 struct Lines {
-    figures: Collector,
-    bins: [Bins; 2],
-    limits: Limits,
+    figures: LogCollector,
+    bins: [PriorityBins; 2],
+    limits: DurationLimits,
     missed: BTreeMap<u16, u64>,
 }
 
@@ -180,7 +179,7 @@ impl Collect for Lines {
 fn one(
     depth: u32,
     logs: &[PathBuf],
-    limits: &Limits,
+    limits: &DurationLimits,
     skip_bad: bool,
 ) -> Result<Option<Depth>, String> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -189,13 +188,13 @@ fn one(
         skip_bad,
         ..Options::default()
     };
-    let settings = Settings {
+    let settings = CollectSettings {
         memory: MEMORY / threads,
         interval_ms: None,
     };
     let lines = |_| Lines {
-        figures: Collector::new(settings),
-        bins: [BIN_NS, FINE_BIN_NS].map(Bins::new),
+        figures: LogCollector::new(settings),
+        bins: [BIN_NS, FINE_BIN_NS].map(PriorityBins::new),
         limits: limits.clone(),
         missed: BTreeMap::new(),
     };
@@ -218,7 +217,7 @@ fn one(
     Ok(statistics.map(|statistics| Depth {
         depth,
         statistics,
-        spreads: [Bins::of(coarse), Bins::of(fine)],
+        spreads: [PriorityBins::of(coarse), PriorityBins::of(fine)],
         missed,
     }))
 }

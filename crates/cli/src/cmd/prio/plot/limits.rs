@@ -4,8 +4,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use fathom_analysis::priority::{Limit, Limits};
-use fathom_device::cdl::{Kind, show};
+use fathom_analysis::priority::{DurationLimits, Limit};
+use fathom_device::cdl::{CdlPage, show};
 use fathom_model::Direction;
 
 /// The name of the file, beside the depths.
@@ -15,10 +15,10 @@ const FILE: &str = "cdl_descriptors";
 ///
 /// # Errors
 /// When the file is there and cannot be read, in words.
-pub(super) fn of(workload: &Path) -> Result<Limits, String> {
+pub(super) fn of(workload: &Path) -> Result<DurationLimits, String> {
     let path = workload.join(FILE);
     let text = match fs::read_to_string(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Limits::default()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(DurationLimits::default()),
         text => text.map_err(|error| format!("cannot read {}: {error}", path.display()))?,
     };
     let pages = show::parse(&text).map_err(|fault| {
@@ -29,11 +29,11 @@ pub(super) fn of(workload: &Path) -> Result<Limits, String> {
             fault.what
         )
     })?;
-    let mut limits = Limits::default();
+    let mut limits = DurationLimits::default();
     for page in &pages {
         let dir = match page.kind {
-            Kind::T2a => Direction::Read,
-            Kind::T2b => Direction::Write,
+            CdlPage::T2a => Direction::Read,
+            CdlPage::T2b => Direction::Write,
         };
         for (number, descriptor) in (1..).zip(&page.descriptors) {
             let limit = Limit {

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use fathom_model::Exit;
 use fathom_report::graphs::Graph;
-use fathom_report::graphs::prio::{Workload, of_workload};
+use fathom_report::graphs::prio::{PrioPlot, of_workload};
 use serde::Serialize;
 
 use crate::cmd::{ExitError, Global};
 use crate::out;
-use crate::pictures::{self, Format, Look};
+use crate::pictures::{self, PictureFormat, PictureStyle};
 
 /// Draw the results of `fathom prio --outdir` or of cdl_bench
 ///
@@ -63,14 +63,14 @@ struct Document {
 
 /// What is told about the parts of a folder, while they are read.
 #[derive(Default)]
-struct Told {
+struct FolderNotices {
     quiet: bool,
     notes: Vec<String>,
     /// Whether something was damaged.
     damaged: bool,
 }
 
-impl Told {
+impl FolderNotices {
     fn line(&self, line: &str) {
         if !self.quiet {
             out::line(line);
@@ -85,9 +85,9 @@ impl Told {
 
 /// Draws.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let mut told = Told {
+    let mut told = FolderNotices {
         quiet: global.quiet || global.json,
-        ..Told::default()
+        ..FolderNotices::default()
     };
     let found = folder::workloads(&args.dir)?;
     if !args.save {
@@ -95,7 +95,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         pictures::display(&instead(args))?;
     }
     let mut graphs: Vec<Graph> = Vec::new();
-    let mut baseline: Option<Workload> = None;
+    let mut baseline: Option<PrioPlot> = None;
     for found in &found {
         told.line(found.kind.processing);
         let workload = folder::read(found, args.skip_bad, &mut told);
@@ -113,8 +113,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     }
     if graphs.is_empty() {
         let message = format!("nothing to draw in {}", args.dir.display());
-        let exit = Exit::Input;
-        return Err(ExitError { exit, message }.into());
+        return Err(ExitError::new(Exit::Input, message).into());
     }
     put(global, args, &graphs, &told)?;
     Ok(match told.damaged {
@@ -129,9 +128,9 @@ fn instead(args: &Args) -> String {
     format!("--save writes them into {}", folder.display())
 }
 
-fn put(global: &Global, args: &Args, graphs: &[Graph], told: &Told) -> anyhow::Result<()> {
-    let look = Look {
-        formats: [Format::Png].into(),
+fn put(global: &Global, args: &Args, graphs: &[Graph], told: &FolderNotices) -> anyhow::Result<()> {
+    let look = PictureStyle {
+        formats: [PictureFormat::Png].into(),
         width: Some(f64::from(args.w)),
         height: Some(f64::from(args.h)),
         scale: 1.0,

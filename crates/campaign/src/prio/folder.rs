@@ -1,0 +1,80 @@
+//! The folder of results, laid out as cdl_bench has it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fathom_engine::fio::raw;
+use fathom_engine::fio::stream::{OutputFormat, select};
+use fathom_model::Event;
+
+use super::log_name;
+
+/// Puts fio's output and the log of each measurement into the folder of results, as
+/// soon as it has ended.
+#[derive(Debug)]
+pub struct ResultFolder {
+    outdir: PathBuf,
+    log: String,
+    record: PathBuf,
+    step: Option<String>,
+}
+
+impl ResultFolder {
+    /// Makes the folder, of a new run with I/Os of this kind into the record `dir`.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn make(outdir: &Path, rw: super::Rw, record: &Path) -> io::Result<Self> {
+        fs::create_dir_all(outdir)?;
+        Ok(Self {
+            outdir: outdir.to_owned(),
+            log: log_name(rw.name()),
+            record: record.to_owned(),
+            step: None,
+        })
+    }
+
+    /// Takes the next event of the run.
+    ///
+    /// # Errors
+    /// What cannot be written.
+    pub fn take(&mut self, event: &Event) -> io::Result<()> {
+        match event {
+            Event::Step { name, .. } => self.step = Some(name.clone()),
+            Event::StepEnded { .. } => {
+                if let Some(name) = self.step.take() {
+                    return self.keep(&name);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn keep(&self, name: &str) -> io::Result<()> {
+        let Some(raw_dir) = raw_dir(&self.record, name) else {
+            return Ok(());
+        };
+        let to = self.outdir.join(name);
+        fs::create_dir_all(&to)?;
+        let kept = fs::read(raw_dir.join(raw::OUT)).unwrap_or_default();
+        fs::write(to.join("fio.log"), select(&kept, OutputFormat::Normal))?;
+        let (from, to) = (raw_dir.join(&self.log), to.join(&self.log));
+        if !from.exists() {
+            return Ok(());
+        }
+        match fs::remove_file(&to) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        // A log may be large: one file under both names where that can be.
+        fs::hard_link(&from, &to).or_else(|_| fs::copy(&from, &to).map(drop))
+    }
+}
+
+/// The folder of the outputs of a measurement: that of its last try.
+#[must_use]
+pub fn raw_dir(record: &Path, name: &str) -> Option<PathBuf> {
+    crate::flow::last_try(&record.join("raw").join(name))
+}

@@ -1,0 +1,113 @@
+//! A test as somebody asks for it, and its script on a device.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use fathom_analysis::snia::{CacheSetting, DriveClass, Setup, SniaTest};
+use fathom_device::Sys;
+use fathom_device::command::KernelDevices;
+use fathom_device::purge::Want;
+use fathom_engine::sim::Sim;
+use fathom_model::environment::BlockDevice;
+use serde::{Deserialize, Serialize};
+
+use super::{PurgeAndCache, Snia, SniaChoices, write_cache};
+use crate::flow::acts::Purging;
+use crate::run::RunError;
+
+/// A test after SNIA's specification.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SniaAsk {
+    /// The test.
+    pub test: SniaTest,
+    /// The class of drive.
+    pub class: DriveClass,
+    /// What is otherwise than in the specification.
+    pub wanted: SniaChoices,
+    /// How the device is purged first; `None`: in the best way.
+    pub purge: Option<String>,
+    /// It is not purged.
+    pub no_purge: bool,
+    /// Its write cache stays as it is.
+    pub keep_cache: bool,
+    /// The ioengine of the jobs.
+    pub ioengine: String,
+}
+
+impl Snia {
+    /// The test that is asked for, on this device as it is. `simulated`: on one that
+    /// this file describes, or a healthy one.
+    ///
+    /// # Errors
+    /// A device that is not there, a wish that cannot be.
+    pub fn on(
+        ask: &SniaAsk,
+        device: &Path,
+        simulated: Option<Option<&Path>>,
+        destroy: &[String],
+    ) -> Result<Self, RunError> {
+        let (capacity_bytes, logical_block_bytes) = match simulated {
+            Some(sim) => (Sim::read(sim).map_err(RunError::Input)?.capacity_bytes(), 1),
+            None => real(device)?,
+        };
+        let setup = ask.wanted.setup(ask.test, ask.class, capacity_bytes);
+        let mut setup = setup.map_err(RunError::Input)?;
+        setup.fit_blocks(logical_block_bytes);
+        let cache = setup.write_cache.wanted;
+        let cache = cache.filter(|_| !ask.keep_cache && simulated.is_none());
+        setup.write_cache = match simulated {
+            Some(_) => CacheSetting::default(),
+            None => write_cache(&Sys::live(), &KernelDevices, device, cache),
+        };
+        Ok(Self::of_setup(setup, ask, device, destroy))
+    }
+
+    /// The test with a setup that was made before.
+    #[must_use]
+    pub fn of_setup(setup: Setup, ask: &SniaAsk, device: &Path, destroy: &[String]) -> Self {
+        let want = Want {
+            // It was read before, when it was given.
+            choice: ask
+                .purge
+                .as_ref()
+                .and_then(|name| name.parse().ok())
+                .unwrap_or_default(),
+            ..Want::default()
+        };
+        let reason = format!(
+            "fathom snia {} begins on a purged device",
+            setup.test.name()
+        );
+        let start = PurgeAndCache {
+            purging: Purging::new(device, want, destroy, &reason),
+            no_purge: ask.no_purge.then(|| "--no-purge".to_owned()),
+            cache: setup.write_cache.wanted,
+        };
+        Self {
+            setup,
+            dut: device.to_owned(),
+            ioengine: ask.ioengine.clone(),
+            start: Rc::new(start),
+        }
+    }
+}
+
+/// The size of a device and of its blocks, in bytes.
+fn real(device: &Path) -> Result<(u64, u64), RunError> {
+    let environment = fathom_device::environment(&[device.to_owned()]);
+    let mut targets = environment.targets.into_iter();
+    let found = targets.find_map(|target| target.device).ok_or_else(|| {
+        RunError::Missing(format!(
+            "{} is no block device; only whole drives are brought into steady state\n  \
+             to do: name a device (lsblk)",
+            device.display()
+        ))
+    })?;
+    Ok((capacity(&found), u64::from(found.logical_block_bytes)))
+}
+
+/// The size of what is measured: of a partition its own.
+fn capacity(device: &BlockDevice) -> u64 {
+    let partition = device.partition.as_ref();
+    partition.map_or(device.capacity_bytes, |partition| partition.size_bytes)
+}

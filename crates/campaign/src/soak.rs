@@ -1,0 +1,89 @@
+//! A job that is repeated for hours: figures of each period, and whether they drift.
+
+use std::collections::BTreeMap;
+
+use fathom_analysis::guard::MeasurementTotals;
+use fathom_analysis::steady_state::{
+    SNIA_DATA_PERCENT, SNIA_SLOPE_PERCENT, SeriesValue, SteadyJudge, SteadyVerdict, WindowRule,
+};
+use fathom_model::{JobResult, Results, RunDocument};
+
+use crate::flow::{JobStep, Jobs};
+
+/// The command in records.
+pub const COMMAND: &str = "soak";
+
+/// Runs the same job file so often.
+#[must_use]
+pub fn script(step: &JobStep, periods: u32) -> Jobs {
+    let period = |number| {
+        let name = period_name(number);
+        JobStep {
+            number,
+            of: periods,
+            raw: name.clone().into(),
+            name,
+            ..step.clone()
+        }
+    };
+    Jobs((1..=periods).map(period).collect())
+}
+
+/// Name of a period's step; the first is 1.
+#[must_use]
+pub fn period_name(number: u32) -> String {
+    format!("period-{number:04}")
+}
+
+/// The figures of one period.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PeriodFigures {
+    /// Which one, from 1.
+    pub number: u32,
+    /// All jobs and directions together; `None`: nothing was moved.
+    pub totals: Option<MeasurementTotals>,
+}
+
+/// The figures of all periods that have ended.
+#[must_use]
+pub fn periods(document: &RunDocument) -> Vec<PeriodFigures> {
+    let mut by_step: BTreeMap<String, Vec<JobResult>> = BTreeMap::new();
+    for job in &document.jobs {
+        // A run of one step names none.
+        let step = job.step.clone().unwrap_or_else(|| period_name(1));
+        by_step.entry(step).or_default().push(job.clone());
+    }
+    let figures = by_step.into_iter().filter_map(|(step, jobs)| {
+        let number = step.strip_prefix("period-")?.parse().ok()?;
+        let results = Results {
+            jobs,
+            ..Results::default()
+        };
+        let totals = MeasurementTotals::of(&results);
+        Some(PeriodFigures { number, totals })
+    });
+    figures.collect()
+}
+
+/// Whether the IOPS of the periods drift: SNIA's criterion over all of them as one
+/// window (SSS PTS 2.0.2, 2.1.29). `None`: there are fewer than two.
+#[must_use]
+pub fn drift(periods: &[PeriodFigures], period_ms: u64) -> Option<SteadyVerdict> {
+    if periods.len() < 2 {
+        return None;
+    }
+    let mut judge = SteadyJudge::new(WindowRule::Snia {
+        data_limit_percent: SNIA_DATA_PERCENT,
+        slope_limit_percent: SNIA_SLOPE_PERCENT,
+        window: periods.len(),
+        max_rounds: periods.len(),
+    });
+    for period in periods {
+        judge.take(SeriesValue {
+            begin_ms: u64::from(period.number - 1) * period_ms,
+            end_ms: u64::from(period.number) * period_ms,
+            value: period.totals.map(|totals| totals.iops),
+        });
+    }
+    Some(judge.verdict())
+}

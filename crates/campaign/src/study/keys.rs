@@ -1,0 +1,259 @@
+//! The keys of a plan file: what each takes, and what it means. The reader, its
+//! "did you mean", the schema for editors and the check of docs/STUDIES.md are made
+//! from these tables.
+
+/// What a key takes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum KeyForm {
+    /// A text of one line.
+    Text,
+    /// A text that may have several lines, and `${…}` of others than loops.
+    Script,
+    /// `true` or `false`.
+    Flag,
+    /// A whole number from the first to the last.
+    Whole(u64, u64),
+    /// A number that is not negative.
+    Number,
+    /// A time: `500ms`, `10s`, `8h`.
+    Time,
+    /// A size: `64M`, `20T`; powers of 1024.
+    Size,
+    /// A file that must be there.
+    File,
+    /// A folder that must be there.
+    Folder,
+    /// One of these.
+    Word(&'static [&'static str]),
+    /// One of these, or a list of several.
+    Words(&'static [&'static str]),
+    /// A way to purge, or `true` for the best.
+    Purge,
+    /// A folder, or `true` for the target.
+    FolderOrTarget,
+    /// A list of texts.
+    Texts,
+    /// A list of whole numbers from the first to the last.
+    Wholes(u64, u64),
+    /// A table of values by names that are checked where it is read; the name is that
+    /// of its part of the schema.
+    Table(&'static str),
+    /// A list of tables, by the name of their part of the schema.
+    Tables(&'static str),
+}
+
+/// A key.
+#[derive(Debug)]
+pub(super) struct StudyKey {
+    pub(super) name: &'static str,
+    pub(super) form: KeyForm,
+    /// For the schema: one sentence.
+    pub(super) about: &'static str,
+}
+
+/// A kind of step: the key that makes it one, and those that go with it.
+#[derive(Debug)]
+pub(super) struct StepKind {
+    pub(super) key: StudyKey,
+    pub(super) options: &'static [StudyKey],
+}
+
+const fn key(name: &'static str, form: KeyForm, about: &'static str) -> StudyKey {
+    StudyKey { name, form, about }
+}
+
+/// A table of keys: `"name": form, "about";`.
+macro_rules! keys {
+    ($($name:literal: $form:expr, $about:literal;)*) => {
+        &[$(key($name, $form, $about)),*]
+    };
+}
+
+use KeyForm::{
+    File, Flag, Folder, FolderOrTarget, Number, Purge, Script, Size, Table, Tables, Text, Texts,
+    Time, Whole, Wholes, Word, Words,
+};
+
+/// Most of what is counted.
+const MANY: u64 = u32::MAX as u64;
+
+/// The file's own keys.
+pub(super) const TOP: &[StudyKey] = keys! {
+    "format": Word(&["fathom.study/1"]), "The version of this format; the newest if absent.";
+    "name": Text, "Name of the run; the file's name if absent.";
+    "engine": Word(&["auto", "fio", "native", "sim"]), "The engine that does the I/O.";
+    "sim": File, "The device that the engine sim simulates.";
+    "interval": Time, "Time between two samples.";
+    "max-time": Time, "Longest time of the whole run: no step begins that would end later.";
+    "max-written": Size, "Most bytes that the whole run writes.";
+    "destroy": Texts, "Confirms that these devices may be overwritten: a serial number, a name in /dev/disk/by-id, or PATH=SIZE.";
+    "hosts": Texts, "Machines to run on at once, over ssh.";
+    "target": Table("target"), "What is measured.";
+    "assert": Texts, "Conditions on the figures: \"STEP.read.iops >= 100k\".";
+    "step": Tables("step"), "What is done, in order.";
+};
+
+/// The keys of `[target]`.
+pub(super) const TARGET: &[StudyKey] = keys! {
+    "path": Text, "The device, file or folder.";
+    "host": Table("hosts"), "What is measured on a host, where it is something else.";
+};
+
+/// The keys of `[target.host.NAME]`.
+pub(super) const HOST_TARGET: &[StudyKey] = keys! {
+    "path": Text, "The device, file or folder on this host.";
+};
+
+/// The keys of every step.
+pub(super) const STEP: &[StudyKey] = keys! {
+    "name": Text, "The step's name, for assertions and the record.";
+    "for": Table("loops"), "Does the step once for each combination of these values; ${NAME} stands for a value.";
+};
+
+/// What else a step has that measures.
+pub(super) const ASSERT: StudyKey = key(
+    "assert",
+    Texts,
+    "Conditions on the figures of this step: \"read.iops >= 100k\".",
+);
+
+/// The steps of a loop.
+pub(super) const STEPS: StudyKey = key("step", Tables("step"), "The steps of a loop.");
+
+/// The kinds of steps.
+pub(super) const KINDS: &[StepKind] = &[
+    StepKind {
+        key: key(
+            "purge",
+            Purge,
+            "Erases the target and verifies that nothing is left: true, or a method.",
+        ),
+        options: keys! {
+            "samples": Whole(1, 1 << 20), "Blocks that get known content before and are looked for afterwards.";
+            "unchecked": Flag, "Has the device try a method that it says it lacks.";
+            "reason": Text, "Why, for the log and the ledger.";
+        },
+    },
+    StepKind {
+        key: key(
+            "precondition",
+            Word(&["random", "seq", "mixed"]),
+            "Brings the target into steady state for this load.",
+        ),
+        options: keys! {
+            "method": Word(&["sc", "snia"]), "How it gets there.";
+            "purge-method": Text, "How the device is purged first; auto if absent.";
+            "no-purge": Flag, "Does not purge the device first.";
+            "force": Flag, "Also where the target is in the wanted state already.";
+            "config": Folder, "Folder of the campaign whose configuration holds.";
+        },
+    },
+    StepKind {
+        key: key(
+            "job",
+            Script,
+            "A job file, or the text of one: what has several lines, or begins with [.",
+        ),
+        options: keys! {
+            "set": Table("settings"), "Options that are set in every job.";
+            "section": Texts, "Runs these sections only.";
+            "timeout": Time, "Stops the step after this time.";
+        },
+    },
+    StepKind {
+        key: key(
+            "quick",
+            FolderOrTarget,
+            "Runs the quick series in this folder; true: in the target.",
+        ),
+        options: keys! {
+            "group": Text, "Group of tests: a name of fathom quick list, or a file.";
+            "test": Text, "Runs this test only.";
+            "runtime": Whole(1, MANY), "Seconds of each timed test.";
+            "size": Size, "Size of each set of files.";
+        },
+    },
+    StepKind {
+        key: key("campaign", Folder, "Runs the campaign in this folder."),
+        options: keys! {
+            "only": Texts, "Only these tests, folders, series, profiles or job files.";
+            "repeat": Whole(1, MANY), "Measures each point so often.";
+            "order": Word(&["interleaved", "in-a-row"]), "How the measurements of a point follow each other.";
+            "no-guard": Flag, "Measures every series to its end.";
+            "point-limit": Time, "Longest time of a point.";
+        },
+    },
+    StepKind {
+        key: key(
+            "snia",
+            Word(&["iops", "throughput", "latency", "wsat"]),
+            "Runs this test after SNIA's specification.",
+        ),
+        options: keys! {
+            "class": Word(&["enterprise", "client"]), "The class of drive; enterprise if absent.";
+            "purge-method": Text, "How the device is purged first; auto if absent.";
+            "no-purge": Flag, "Does not purge the device first.";
+            "keep-cache": Flag, "Leaves the drive's write cache as it is.";
+            "ioengine": Text, "The ioengine of the jobs.";
+            "debug": Flag, "Short instead of right.";
+            "range": Text, "Active range: a part such as 75%, or a size such as 8g.";
+            "iodepth": Whole(1, MANY), "I/Os that each thread keeps in flight.";
+            "threads": Whole(1, MANY), "Threads.";
+            "fills": Whole(1, MANY), "How often the range is filled before the rounds.";
+            "mixes": Texts, "The mixes, reads/writes in percent: \"65/35\".";
+            "blocks": Texts, "The block sizes: \"4k\".";
+            "cell": Time, "Time of a cell.";
+            "histogram": Time, "Time of the histogram.";
+            "window": Whole(1, MANY), "Rounds of the measurement window.";
+            "max-rounds": Whole(1, MANY), "Rounds after which steady state is not attained.";
+            "soft": Flag, "Goes on beyond them, with a warning.";
+            "data-limit": Number, "Limit of the data excursion, in percent of the average.";
+            "slope-limit": Number, "Limit of the slope excursion, in percent of the average.";
+            "all-cells": Flag, "Judges by fio-tests' stricter criterion.";
+            "stop-fills": Number, "Write saturation: drive fills that end it.";
+            "stop-after": Time, "Write saturation: time that ends it.";
+        },
+    },
+    StepKind {
+        key: key(
+            "prio",
+            Words(&["baseline", "ncq-prio", "cdl-single", "cdl-multi"]),
+            "Measures the target with priorities or duration limits.",
+        ),
+        options: keys! {
+            "bs": Size, "Size of an I/O.";
+            "ramptime": Whole(0, MANY), "Ramp time of each measurement, in seconds.";
+            "runtime": Whole(1, MANY), "Run time of each measurement, in seconds.";
+            "qds": Wholes(1, 65_535), "Queue depths.";
+            "percentage": Whole(1, 100), "Share of I/Os with a high priority or a limit, in percent.";
+            "dld": Whole(1, 7), "Number of the limit of cdl-single.";
+            "dldsplit": Table("split"), "Limits of cdl-multi with their shares: { 1 = 10, 2 = 20 }.";
+            "t2a": File, "Page with the limits of reads.";
+            "t2b": File, "Page with the limits of writes.";
+            "rw": Word(&["randread", "read", "randwrite", "write", "randrw", "rw"]), "What the I/Os are.";
+        },
+    },
+    StepKind {
+        key: key(
+            "command",
+            Script,
+            "Runs this with sh, in the file's folder.",
+        ),
+        options: keys! {
+            "undo": Script, "Runs this at the end of the run, however it ends.";
+            "timeout": Time, "Ends the command after this time.";
+        },
+    },
+];
+
+/// Whether a kind gives figures that a condition can be about.
+pub(super) fn measures(kind: &str) -> bool {
+    !matches!(kind, "purge" | "precondition" | "command")
+}
+
+/// The keys of a step of this kind.
+pub(super) fn of_kind(kind: &StepKind) -> impl Iterator<Item = &StudyKey> + Clone {
+    let assert = measures(kind.key.name).then_some(&ASSERT);
+    let own = std::iter::once(&kind.key).chain(kind.options);
+    STEP.iter().chain(own).chain(assert)
+}

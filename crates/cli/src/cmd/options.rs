@@ -1,0 +1,188 @@
+//! The options that every command takes that runs something, and why some take some of
+//! them not.
+
+use std::error::Error as _;
+
+use clap::error::ErrorKind;
+use clap::{Arg, Command, CommandFactory as _, FromArgMatches as _};
+
+use super::Cli;
+
+/// What is not offered: the command as docs/ARCHITECTURE.md names it, the options, and why.
+const NOT_OFFERED: &str = "\
+quick: destroy: a quick series writes to files only
+quick: sim: a quick series measures a file system, and a simulated device has none
+provision: hosts: drives have other names on each machine; provision them there, or by a plan file with hosts
+snia: hosts: a test is about a drive of one machine; run it there, or as a step of a plan file with hosts
+purge: hosts: drives have other names on each machine; purge them there
+purge: max-time max-written: a purge that is cut short leaves a device of unknown content; --list says what each method takes
+purge: engine sim: a purge gives a device its own commands, and no engine takes part
+cluster: hosts: its machines are the nodes of the cluster; --ninstances says how many servers there are
+cluster: max-time max-written: its limits are those of each phase; --maxwait, --runtime, --fsz-gb
+cluster: destroy: it writes only to volumes that it has claimed itself
+cluster: sim: no simulated device has a storage class";
+
+/// The lines of [`NOT_OFFERED`].
+fn not_offered() -> impl Iterator<Item = (&'static str, Vec<&'static str>, &'static str)> {
+    NOT_OFFERED.lines().filter_map(|line| {
+        let (command, rest) = line.split_once(": ")?;
+        let (options, why) = rest.split_once(": ")?;
+        Some((command, options.split(' ').collect(), why))
+    })
+}
+
+/// Why a command does not take an option.
+pub fn why_not(command: &str, option: &str) -> Option<&'static str> {
+    let is_it = |options: &[&str]| options.contains(&option);
+    not_offered()
+        .find_map(|(name, options, why)| (name == command && is_it(&options)).then_some(why))
+}
+
+/// Reads the command line. An option that a command does not take says why.
+///
+/// # Errors
+/// What is wrong with it, or the help that was asked for.
+pub fn parse() -> Result<Cli, clap::Error> {
+    let mut command = Cli::command();
+    for (name, options, why) in not_offered() {
+        let leaves: &[&str] = match name {
+            "snia" => &["iops", "throughput", "latency", "wsat"],
+            "cluster" => &["seq", "rand", "job"],
+            _ => &[],
+        };
+        command = below(command, name, &|mut it| {
+            for leaf in leaves {
+                it = below(it, leaf, &|it| explained(it, &options, why));
+            }
+            match leaves {
+                [] => explained(it, &options, why),
+                _ => it,
+            }
+        });
+    }
+    let matches = command.try_get_matches_from_mut(std::env::args_os());
+    let matches = matches.map_err(|error| {
+        let told = error
+            .source()
+            .and_then(|it| it.downcast_ref::<NotOffered>());
+        let told = told.map(|it| clap::Error::raw(ErrorKind::ArgumentConflict, format!("{it}\n")));
+        told.unwrap_or(error)
+    })?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Changes the command of this name; a build may be without it.
+fn below(command: Command, name: &str, change: &dyn Fn(Command) -> Command) -> Command {
+    match command.find_subcommand(name) {
+        Some(_) => command.mut_subcommand(name, change),
+        None => command,
+    }
+}
+
+/// Why there is no such option.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("there is no --{0} here: {1}")]
+struct NotOffered(&'static str, &'static str);
+
+/// The command, in which these options are read only to say why there are none.
+fn explained(command: Command, options: &[&'static str], why: &'static str) -> Command {
+    options.iter().fold(command, |command, &option| {
+        let refuse = move |_: &str| Err::<String, _>(NotOffered(option, why));
+        let is_it = |arg: &&Arg| arg.get_long() == Some(option);
+        let known = command.get_arguments().find(is_it);
+        match known.map(|arg| arg.get_id().clone()) {
+            Some(id) => command.mut_arg(id, |arg| arg.value_parser(refuse)),
+            None => command.arg(
+                Arg::new(option)
+                    .long(option)
+                    .hide(true)
+                    .num_args(0..=1)
+                    .default_missing_value("")
+                    .value_parser(refuse),
+            ),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The commands that run something, and where they are in the definitions.
+    const COMMANDS: [(&str, &str); 10] = [
+        ("job run", "job run"),
+        ("quick", "quick"),
+        ("run", "run"),
+        ("run FILE.toml", "run"),
+        ("provision", "provision"),
+        ("snia", "snia iops"),
+        ("prio", "prio"),
+        ("soak", "soak"),
+        ("purge", "purge"),
+        ("cluster", "cluster seq"),
+    ];
+    /// What all of them take with one meaning, or say why not.
+    const OPTIONS: [&str; 8] = [
+        "dry-run",
+        "json",
+        "hosts",
+        "max-time",
+        "max-written",
+        "destroy",
+        "engine",
+        "sim",
+    ];
+    const BEGIN: &str = "<!-- options: made by a test -->\n";
+    const END: &str = "<!-- options: end -->\n";
+
+    /// Whether a command has an option that people are told of.
+    fn is_offered(root: &Command, path: &str, option: &str) -> bool {
+        let step = |at: &Command, name: &str| at.find_subcommand(name).cloned();
+        let command = path
+            .split(' ')
+            .try_fold(root.clone(), |at, it| step(&at, it));
+        let command = command.unwrap_or_else(|| panic!("there is no fathom {path}"));
+        let mut all = root.get_arguments().chain(command.get_arguments());
+        all.any(|arg| arg.get_long() == Some(option) && !arg.is_hide_set())
+    }
+
+    fn table() -> String {
+        let root = Cli::command();
+        let heads = OPTIONS.map(|option| format!("`--{option}`")).join(" | ");
+        let mut text = format!("| command | {heads} |\n|---{}|\n", "|---".repeat(8));
+        for (name, path) in COMMANDS {
+            let cells = OPTIONS.map(|option| {
+                let (is_offered, why) = (is_offered(&root, path, option), why_not(name, option));
+                match (is_offered, why) {
+                    (true, None) => "✓",
+                    (false, None) => panic!("NOT_OFFERED: why has {name} no --{option}?"),
+                    (true, Some(_)) if name == path => panic!("{name} has --{option}"),
+                    (_, Some(_)) => "–",
+                }
+            });
+            text += &format!("| `{name}` | {} |\n", cells.join(" | "));
+        }
+        text += "\n";
+        for (name, options, why) in not_offered() {
+            let options: Vec<String> = options.iter().map(|it| format!("`--{it}`")).collect();
+            text += &format!("- `{name}`, {}: {why}.\n", options.join(" and "));
+        }
+        text
+    }
+
+    #[test]
+    fn every_command_takes_every_option_or_says_why_not() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ARCHITECTURE.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let (before, rest) = text.split_once(BEGIN).unwrap();
+        let (_, after) = rest.split_once(END).unwrap();
+        let current = format!("{before}{BEGIN}{}{END}{after}", table());
+        if std::env::var_os("FATHOM_BLESS").is_some() {
+            std::fs::write(path, &current).unwrap();
+        }
+        assert!(
+            text == current || std::env::var_os("FATHOM_BLESS").is_some(),
+            "docs/ARCHITECTURE.md is not current: run this test with FATHOM_BLESS=1"
+        );
+    }
+}

@@ -1,0 +1,76 @@
+//! Plans as they are kept in records, for `resume`, and sent to other machines.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use fathom_campaign::flow::RunOptions;
+use fathom_model::Exit;
+use serde::{Deserialize, Serialize};
+
+use super::{Global, job, prio, quick, soak, study};
+
+/// The plan of a run, of every kind.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Plan {
+    Job(job::run::JobPlan),
+    Prio(prio::PrioPlan),
+    Quick(Box<quick::QuickPlan>),
+    Soak(Box<soak::SoakPlan>),
+    Study(Box<study::StudyPlan>),
+}
+
+impl Plan {
+    /// The same on a machine that another Fathom drives and calls `host`, with what
+    /// it makes below a folder of its own.
+    ///
+    /// # Errors
+    /// When there is no current folder.
+    pub fn on_host(mut self, host: &str, folder: &Path) -> anyhow::Result<Self> {
+        match &mut self {
+            Self::Job(_) | Self::Quick(_) | Self::Soak(_) => {}
+            Self::Study(plan) => {
+                let here = std::env::current_dir().context("the current folder is gone")?;
+                plan.study.be_on(host, here);
+            }
+            Self::Prio(plan) => plan.config.outdir = Some(folder.join("out")),
+        }
+        Ok(self)
+    }
+
+    /// What every plan can be told.
+    pub fn options(&mut self) -> &mut RunOptions {
+        match self {
+            Self::Job(plan) => &mut plan.options,
+            Self::Prio(plan) => &mut plan.options,
+            Self::Quick(plan) => &mut plan.order.options,
+            Self::Soak(plan) => &mut plan.job.options,
+            Self::Study(plan) => &mut plan.options,
+        }
+    }
+
+    /// As it is kept in a record: devices must be named again.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON.
+    pub fn kept(mut self) -> serde_json::Result<serde_json::Value> {
+        self.options().destroy.clear();
+        serde_json::to_value(self)
+    }
+
+    /// Runs it, into a new record or the one to go on with.
+    pub fn run(
+        self,
+        global: &Global,
+        record: Option<PathBuf>,
+        dry_run: bool,
+    ) -> anyhow::Result<Exit> {
+        match self {
+            Self::Job(plan) => plan.run(global, record, dry_run),
+            Self::Prio(plan) => plan.run(global, record, dry_run),
+            Self::Quick(plan) => plan.run(global, record, dry_run),
+            Self::Soak(plan) => plan.run(global, record, dry_run),
+            Self::Study(plan) => plan.run(global, record, dry_run),
+        }
+    }
+}

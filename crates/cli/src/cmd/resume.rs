@@ -1,0 +1,128 @@
+//! `fathom resume`: goes on with a run of any command.
+
+use std::path::{Path, PathBuf};
+
+use clap::Parser as _;
+use fathom_campaign::run::{self, Head};
+use fathom_model::Exit;
+use fathom_record::{Entries, Header};
+
+use super::elsewhere::{HostErrand, OtherHost};
+use super::planned::Plan;
+use super::run::{Flags, failed};
+use super::{Cli, Command, ExitError, Global, provision, purge, show, snia};
+
+/// Go on with a run that was stopped or killed
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A campaign goes on as fathom run does, with the --only, --repeat, --order, --engine, --no-guard and
+--max-errors of the last start unless others are given, and on the --hosts of the last start. Every
+other run goes on with the plan in its record: steps that have ended are not done again. Devices are
+checked again, and must be named again. A purge is done anew. With --host the run goes on there
+when the connection is lost; Ctrl-C stops it.
+
+Examples:
+  fathom resume                        the campaign of this folder, else the last run
+  fathom resume 1307                   a run of any command, by a part of its name
+  fathom resume --destroy nvme-ACME_1234
+  fathom resume --retry-failed         points that failed, too
+  fathom resume --host root@lab1 -C /srv/nvme0")]
+pub struct Args {
+    /// The run: a folder, its name or a part of it [default: the campaign's last, else the last]
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+    #[command(flatten)]
+    flags: Flags,
+    #[command(flatten)]
+    host: OtherHost,
+}
+
+/// Goes on with it.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    if let Some(exit) = args.host.run(global, HostErrand::Run)? {
+        return Ok(exit);
+    }
+    let mut flags = args.flags.clone();
+    let runs_dir = flags.which.runs_dir(global);
+    if args.run.is_none() && is_campaign(&flags.which.dir) {
+        let dir = run::current(&flags.which.dir, &runs_dir).map_err(failed)?;
+        return super::run::resume(global, flags, dir.as_deref());
+    }
+    let within = Global {
+        runs: runs_dir,
+        ..global.clone()
+    };
+    let dir = show::find_only(&within, args.run.as_deref())?;
+    let header = Entries::open(&dir)?.header;
+    let head = Head::read(&dir).map_err(failed)?;
+    let kept = head.as_ref().map(|head| head.flags.clone());
+    match header.command.as_str() {
+        run::COMMAND => {
+            if let Some(head) = head {
+                flags.which.dir = head.folder;
+            }
+            super::run::resume(&absolute(&within), flags, Some(&dir))
+        }
+        command if command.starts_with("snia ") => {
+            snia::resume(&within, &flags, dir.display().to_string())
+        }
+        "provision" => provision_on(global, &flags),
+        purge::COMMAND => purge::resume(&within, &flags, dir, &header),
+        _ => match kept.and_then(|kept| serde_json::from_value::<Plan>(kept).ok()) {
+            Some(mut plan) => {
+                flags.apply(plan.options());
+                plan.run(&within, Some(dir), flags.dry_run)
+            }
+            None => Err(cannot(&dir, &header)),
+        },
+    }
+}
+
+/// Relative to this folder, wherever the campaign's is.
+fn absolute(global: &Global) -> Global {
+    let runs = std::path::absolute(&global.runs);
+    Global {
+        runs: runs.unwrap_or_else(|_| global.runs.clone()),
+        ..global.clone()
+    }
+}
+
+fn is_campaign(dir: &Path) -> bool {
+    fathom_campaign::Folder::open(dir).is_ok()
+}
+
+/// The drives of the last start, together.
+fn provision_on(global: &Global, flags: &Flags) -> anyhow::Result<Exit> {
+    let mut words: Vec<PathBuf> = ["fathom", "provision", "--resume"]
+        .map(PathBuf::from)
+        .into();
+    for word in &flags.destroy {
+        words.extend([PathBuf::from("--destroy"), PathBuf::from(word)]);
+    }
+    let cli = Cli::try_parse_from(words)?;
+    match cli.command {
+        Command::Provision(args) => provision::run(global, &args),
+        _ => Ok(Exit::Usage),
+    }
+}
+
+/// Why a run of this kind cannot go on.
+fn cannot(dir: &Path, header: &Header) -> anyhow::Error {
+    let command = &header.command;
+    let why = match command.as_str() {
+        _ if run::machines_of(header).is_some() => {
+            "it ran on several machines, and only campaigns go on there"
+        }
+        command if command.starts_with("quick") => {
+            "a quick series on another machine starts over each time"
+        }
+        command if command.starts_with("cluster") => "its pods are gone",
+        command if command.starts_with("import") => "it was measured elsewhere",
+        _ => "its record has no plan: an older Fathom made it",
+    };
+    let message = format!(
+        "{}: this run of fathom {command} cannot go on: {why}\n  to do: start it again",
+        dir.display()
+    );
+    ExitError::new(Exit::Refused, message).into()
+}

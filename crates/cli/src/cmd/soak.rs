@@ -1,0 +1,208 @@
+//! `fathom soak`: a job for hours, with figures of each, and whether they drift.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fathom_analysis::steady_state::{SteadyVerdict, TermKind};
+use fathom_campaign::soak::{self, COMMAND, PeriodFigures};
+use fathom_model::{Exit, units};
+use fathom_report::grid::{Grid, GridCell, figures, words};
+use fathom_report::style::Tone;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::Global;
+use super::hosts::{HostArgs, HostedPlan};
+use super::job::{Setting, duration, run as job};
+use super::planned::Plan;
+use super::run_args::RunArgs;
+use crate::out;
+
+/// Run a job for hours, with figures of each hour, and say whether they drift
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The job file is run once for each period, its runtime set to that. The IOPS of the periods are
+judged by SNIA's criterion over all of them: largest minus smallest at most 20 % of the average, and
+the slope of the fitted line over all periods at most 10 %. 'fathom resume' goes on after a kill.
+
+Examples:
+  fathom soak mix.fio --hours 24
+  fathom soak mix.fio --hours 2 --period 10m
+  fathom soak disk.fio --hours 72 --destroy nvme-ACME_1234
+  fathom soak mix.fio --hours 24 --hosts bench1,bench2    each period on both at once")]
+pub struct Args {
+    /// The job file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// How long all periods take together
+    #[arg(long, value_name = "N", value_parser = hours)]
+    hours: f64,
+    /// How long each takes
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
+    period: Duration,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    hosts: HostArgs,
+}
+
+fn hours(text: &str) -> Result<f64, String> {
+    let hours = text.parse::<f64>().ok();
+    let positive = hours.filter(|hours| hours.is_finite() && *hours > 0.0 && *hours <= 1e5);
+    positive.ok_or_else(|| "it is a number of hours, as in 24".to_owned())
+}
+
+/// What a record keeps of a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SoakPlan {
+    pub job: job::JobPlan,
+    pub period: Duration,
+    pub periods: u32,
+}
+
+/// Runs it.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    let ms = args.period.as_millis();
+    let set = |key: &str, value: &str| Setting {
+        key: key.to_owned(),
+        value: Some(value.to_owned()),
+    };
+    let settings = [set("time_based", "1"), set("runtime", &format!("{ms}ms"))];
+    let elsewhere = match args.hosts.is_given() {
+        true => Some(args.hosts.variables()?),
+        false => None,
+    };
+    let options = args.run.options()?;
+    let job = job::JobPlan::of_file(&args.file, &settings, options, elsewhere)?;
+    let periods = args.hours * 3600.0 / args.period.as_secs_f64();
+    let plan = SoakPlan {
+        job,
+        period: args.period,
+        periods: (periods.round() as u32).max(1),
+    };
+    match args.hosts.is_given() {
+        true => plan.on_hosts(global, &args.hosts, args.run.dry_run),
+        false => plan.run(global, None, args.run.dry_run),
+    }
+}
+
+impl SoakPlan {
+    /// Runs it on several machines, each period at once.
+    fn on_hosts(self, global: &Global, hosts: &HostArgs, dry_run: bool) -> anyhow::Result<Exit> {
+        let text = self.job.files.first();
+        let text = text.map(|file| (file.file_name.clone(), file.text.clone()));
+        let (period, name) = (self.period, self.job.name.clone());
+        let steps = (1..=self.periods).map(soak::period_name).collect();
+        let (names, job) = hosts.job(Plan::Soak(Box::new(self)), steps)?;
+        let hosted = HostedPlan {
+            names: &names,
+            job: &job,
+            name: &name,
+            command: COMMAND,
+            job_files: text.into_iter().collect(),
+            notes: Vec::new(),
+        };
+        hosted
+            .run(global, dry_run)?
+            .show(&|dir| show(global, &fathom_report::read(dir)?, period))
+    }
+
+    /// Runs it, into a new record or the one to go on with.
+    pub fn run(
+        mut self,
+        global: &Global,
+        record: Option<PathBuf>,
+        dry_run: bool,
+    ) -> anyhow::Result<Exit> {
+        self.job = self.job.placed()?;
+        let kept = Plan::Soak(Box::new(self.clone())).kept()?;
+        let (period, periods) = (self.period, self.periods);
+        let ran = self
+            .job
+            .repeated(global, (COMMAND, kept), record, dry_run, &|steps| {
+                let step = steps.first().cloned();
+                step.map_or_else(
+                    || fathom_campaign::flow::Jobs(Vec::new()),
+                    |step| soak::script(&step, periods),
+                )
+            })?;
+        match ran {
+            job::Ran::Shown(exit) => Ok(exit),
+            job::Ran::Ended(dir, exit) => {
+                let doc = fathom_report::read(&dir)?;
+                show(global, &doc, period)?;
+                Ok(exit)
+            }
+        }
+    }
+}
+
+/// The table of the periods, and whether they drift.
+fn show(global: &Global, doc: &fathom_model::RunDocument, period: Duration) -> anyhow::Result<()> {
+    let periods = soak::periods(doc);
+    let ms = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
+    let drift = soak::drift(&periods, ms);
+    if global.json {
+        let of = |it: &PeriodFigures| {
+            let totals = it.totals;
+            json!({
+                "period": it.number,
+                "iops": totals.map(|t| t.iops),
+                "bw_bytes": totals.map(|t| t.bw_bytes),
+                "clat_ns": totals.and_then(|t| t.clat_ns),
+            })
+        };
+        let periods: Vec<_> = periods.iter().map(of).collect();
+        return out::json(&json!({
+            "schema": "fathom.soak/1", "run": doc.id, "period_ms": ms, "periods": periods, "drift": drift,
+        }));
+    }
+    let mut grid = Grid::new([
+        figures("period", 0),
+        figures("IOPS", 0),
+        figures("bandwidth", 0),
+        figures("mean clat", 0),
+        words("", 1),
+    ]);
+    for it in &periods {
+        let text = |value: Option<String>| GridCell::from(value.unwrap_or_else(|| "–".to_owned()));
+        grid.line([
+            GridCell::from(it.number.to_string()),
+            text(it.totals.map(|t| units::count(t.iops))),
+            text(it.totals.map(|t| units::bytes_per_second(t.bw_bytes))),
+            text(it.totals.and_then(|t| t.clat_ns).map(units::latency)),
+            match it.totals {
+                None => GridCell::new(Tone::Bad, "nothing was moved"),
+                Some(_) => GridCell::default(),
+            },
+        ]);
+    }
+    out::text(grid.render(out::style(global.color)));
+    out::line(match drift {
+        None => "drift: there are fewer than two periods to compare".to_owned(),
+        Some(verdict) if verdict.attained => sentence("does not drift", &verdict),
+        Some(verdict) => sentence("DRIFTS", &verdict),
+    });
+    Ok(())
+}
+
+fn sentence(what: &str, verdict: &SteadyVerdict) -> String {
+    let terms = verdict.terms.iter().map(|term| {
+        let name = match term.term {
+            TermKind::DataExcursion => "largest minus smallest",
+            _ => "slope over all",
+        };
+        let percent = |p: f64| format!("{p:.1} %");
+        let found = term
+            .measured_percent
+            .map_or_else(|| "–".to_owned(), percent);
+        let allowed = term.allowed_percent;
+        format!("{name} {found} of the average ({allowed} % allowed)")
+    });
+    let terms: Vec<String> = terms.collect();
+    format!(
+        "IOPS over {} periods: {what}; {}",
+        verdict.rounds,
+        terms.join(", ")
+    )
+}

@@ -1,0 +1,202 @@
+//! `fathom run FILE.toml`: a plan file, and whether its conditions hold.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fathom_campaign::Ledgers;
+use fathom_campaign::flow::{Ending, Flow, KeptPlan, RunOptions};
+use fathom_campaign::study::{Study, StudyScript, evaluate, exit};
+use fathom_engine::jobfile::variable;
+use fathom_model::Exit;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::campaign::exit_error;
+use super::hosts::{HostedPlan, HostedRun};
+use super::planned::Plan;
+use super::run::screen::observed;
+use super::run::{Flags, failed};
+use super::{Global, dry, header_facts};
+use crate::{out, signals};
+
+/// The command in records.
+const COMMAND: &str = "study";
+
+/// What a record keeps of a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StudyPlan {
+    pub study: Study,
+    pub options: RunOptions,
+}
+
+/// Runs a plan file.
+pub fn run(global: &Global, path: &Path, flags: &Flags) -> anyhow::Result<Exit> {
+    StudyPlan::read(path, flags)?.anywhere(global, flags, flags.dry_run)
+}
+
+/// Shows what a plan file would do, with its time and bytes.
+pub fn plan(global: &Global, path: &Path) -> anyhow::Result<Exit> {
+    let flags = Flags::default();
+    StudyPlan::read(path, &flags)?.anywhere(global, &flags, true)
+}
+
+impl StudyPlan {
+    fn read(path: &Path, flags: &Flags) -> anyhow::Result<Self> {
+        let study = Study::read(path, &variable).map_err(exit_error)?;
+        let of_file = &study.options;
+        let mut options = RunOptions {
+            destroy: of_file.destroy.clone(),
+            engine: of_file.engine.clone().unwrap_or_default(),
+            sim: of_file.sim.clone(),
+            max_time: of_file.max_time,
+            max_written: of_file.max_written,
+            ..RunOptions::default()
+        };
+        flags.over(&mut options);
+        Ok(Self { study, options })
+    }
+
+    /// Runs it here, or on the machines that are named.
+    fn anywhere(self, global: &Global, flags: &Flags, dry_run: bool) -> anyhow::Result<Exit> {
+        let mut hosts = flags.hosts().clone();
+        if hosts.hosts.is_empty() {
+            hosts.hosts.clone_from(&self.study.options.hosts);
+        }
+        if !hosts.is_given() {
+            return self.run(global, None, dry_run);
+        }
+        let sent = Self {
+            study: self.study.sent(&variable).map_err(failed)?,
+            options: self.options.clone(),
+        };
+        let steps = self.study.job_steps().map(str::to_owned);
+        let plan = Plan::Study(Box::new(sent));
+        let (names, job) = hosts.job(plan, steps.collect())?;
+        let hosted = HostedPlan {
+            names: &names,
+            job: &job,
+            name: &self.study.name,
+            command: COMMAND,
+            job_files: Vec::new(),
+            notes: Vec::new(),
+        };
+        Ok(match hosted.run(global, dry_run)? {
+            HostedRun::Shown(exit) => exit,
+            HostedRun::Ended(dir, exit) => {
+                let judged = self.judge(global, &dir)?;
+                match exit {
+                    Exit::Success => judged,
+                    exit => exit,
+                }
+            }
+        })
+    }
+
+    /// Runs it, into a new record or the one to go on with.
+    pub fn run(
+        self,
+        global: &Global,
+        record: Option<PathBuf>,
+        dry_run: bool,
+    ) -> anyhow::Result<Exit> {
+        let (study, options) = (&self.study, &self.options);
+        let campaigns = study.campaigns(options).map_err(failed)?;
+        let script = StudyScript::new(study, &campaigns, options, record.as_deref());
+        let script = script.map_err(failed)?;
+        let ready = self.flow(global, &script, record)?.look().map_err(failed)?;
+        if dry_run {
+            return dry::show(global, &ready);
+        }
+        if let (Some(ending), Some(dir)) = (ready.ending(), ready.record()) {
+            return self.conclude(global, dir, why(&ending), Exit::Success);
+        }
+        let control = signals::control()?;
+        let finish = observed(global, |begun, observer| {
+            ready.run(&control, begun, observer)
+        });
+        let finish = finish.map_err(failed)?;
+        let reason = finish.ending.as_ref().and_then(why);
+        let reason = reason.or(finish.stopped.as_deref());
+        self.conclude(global, &finish.dir, reason, finish.exit())
+    }
+
+    fn flow<'f>(
+        &'f self,
+        global: &Global,
+        script: &'f StudyScript<'f>,
+        record: Option<PathBuf>,
+    ) -> anyhow::Result<Flow<'f>> {
+        let mut facts = header_facts();
+        let setups = script.snia_setups();
+        if !setups.is_empty() {
+            facts.insert(fathom_campaign::snia::FACTS.to_owned(), json!(setups));
+        }
+        let target = self.study.targets.of(None);
+        Ok(Flow {
+            script,
+            command: COMMAND,
+            name: &self.study.name,
+            // A folder of files has no ledger.
+            device: target.filter(|path| !path.is_dir()).map(Path::to_owned),
+            work_dir: self.study.folder.clone(),
+            options: self.options.clone(),
+            engine_needs: script.engine_needs().to_vec(),
+            interval: self
+                .study
+                .options
+                .interval
+                .unwrap_or(Duration::from_secs(1)),
+            runs_dir: global.runs.clone(),
+            record,
+            ledgers: Ledgers::of_user(),
+            facts,
+            kept: KeptPlan::Config(Plan::Study(Box::new(self.clone())).kept()?),
+        })
+    }
+
+    /// Says what came of it; `reason`: why it did not go on to its end.
+    fn conclude(
+        &self,
+        global: &Global,
+        dir: &Path,
+        reason: Option<&str>,
+        exit: Exit,
+    ) -> anyhow::Result<Exit> {
+        let judged = self.judge(global, dir)?;
+        if let Some(reason) = reason {
+            out::note(format_args!(
+                "fathom: {reason}\n  to do: fathom resume {} after fixing the cause",
+                dir.display()
+            ));
+        }
+        Ok(match (exit, reason) {
+            (Exit::Success, None) => judged,
+            (Exit::Success, Some(_)) => Exit::Failed,
+            (exit, _) => exit,
+        })
+    }
+
+    /// Shows what was measured, and whether the conditions hold.
+    fn judge(&self, global: &Global, dir: &Path) -> anyhow::Result<Exit> {
+        let mut doc = fathom_report::read(dir)?;
+        let verdicts = evaluate(&self.study.assertions, &doc);
+        if global.json {
+            fathom_report::drop_histograms(&mut doc);
+            let mut document = serde_json::to_value(&doc)?;
+            document["assertions"] = json!(verdicts);
+            out::json(&document)?;
+            return Ok(exit(&verdicts));
+        }
+        out::text(fathom_report::table(&doc, out::style(global.color)));
+        verdicts.iter().for_each(out::line);
+        Ok(exit(&verdicts))
+    }
+}
+
+/// Why a plan file was not done to its end.
+fn why(ending: &Ending) -> Option<&str> {
+    match ending {
+        Ending::Complete => None,
+        Ending::Failed(reason) | Ending::NotAttained(reason) => Some(reason),
+    }
+}
