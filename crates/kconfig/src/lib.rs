@@ -10,9 +10,9 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use fathom_kconfig::{Config, Loader, Memory};
+//! use fathom_kconfig::{Config, Loader, MemoryFiles};
 //!
-//! let files = Memory::from_iter([(
+//! let files = MemoryFiles::from_iter([(
 //!     "Kconfig",
 //!     "config FAST\n\tbool \"Fast\"\n\nconfig DEPTH\n\tint \"Depth\"\n\tdefault 32 if FAST\n\tdefault 1\n",
 //! )]);

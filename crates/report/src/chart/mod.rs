@@ -10,10 +10,10 @@
 //! place; in a curve they break the line.
 //!
 //! ```
-//! use fathom_report::chart::{Axis, Chart, Ends, Layer, Panel, Quantity, Scale, Shape, Size, Theme};
+//! use fathom_report::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size, Theme};
 //! use fathom_report::chart::palette::Ink;
 //!
-//! let axis = |title: &str, quantity, scale, ends| Axis { title: title.into(), quantity, scale, ends };
+//! let axis = |title: &str, quantity, scale, ends| ChartAxis { title: title.into(), quantity, scale, ends };
 //! let mut panel = Panel::new(
 //!     axis("I/O depth", Quantity::Binary, Scale::Log2, Ends::Values),
 //!     axis("Bandwidth", Quantity::BytesPerSecond, Scale::Linear, Ends::Ticks),
