@@ -119,6 +119,10 @@ bench-engine: ## the native engine beside fio, some 15 minutes; as root; writes 
 bench-kills: ## 20 kills of each kind of run on loop devices, some 15 minutes; as root; writes bench/kills.md and .json
 	$(CARGO) bench --locked -p fathom-cli --bench kills
 
+.PHONY: bench-verdict
+bench-verdict: ## provocations of the verdict, clean runs, cost of the evidence, some 20 minutes; as root; writes bench/verdict.md and .json
+	$(CARGO) bench --locked -p fathom-cli --bench verdict
+
 .PHONY: bench-cluster
 bench-cluster: setup musl ## what a run in a cluster takes beyond its I/O; writes bench/cluster.md and .json
 	@CARGO="$(CARGO)" FATHOM_STATIC="$(target_dir)/$(musl_target)/release/fathom" tools/test-cluster.sh --bench

@@ -245,9 +245,9 @@ pub fn sum(parts: &[DirectionResult]) -> DirectionResult {
         let known: Vec<u64> = parts.iter().filter_map(which).collect();
         (known.len() == parts.len()).then(|| known.iter().sum())
     };
-    let mut doubts: Vec<_> = parts.iter().flat_map(|part| part.doubts.clone()).collect();
-    doubts.sort_unstable();
-    doubts.dedup();
+    let mut told: Vec<_> = parts.iter().flat_map(DirectionResult::kinds).collect();
+    told.sort_unstable();
+    told.dedup();
     let active = parts
         .iter()
         .map(|part| part.runtime_ms)
@@ -258,7 +258,8 @@ pub fn sum(parts: &[DirectionResult]) -> DirectionResult {
         bw_bytes: parts.iter().map(|part| part.bw_bytes).sum(),
         iops: parts.iter().map(|part| part.iops).sum(),
         runtime_ms: active.min().unwrap_or(0),
-        doubts,
+        told,
+        verdict: None,
         short_ios: count(|part| part.short_ios),
         drop_ios: count(|part| part.drop_ios),
         lag: latencies(|part| &part.lag),

@@ -7,6 +7,8 @@
 //!   only gets worse.
 //! - [`steady_state`] says when a device has settled, [`snia`] what came of a
 //!   test after SNIA's specification, [`nodes`] what the machines did in a step.
+//! - [`step_evidence`] adds up what was seen beside a step's figures; by it [`verdict`]
+//!   says whether these are true, and [`volumes`] how much of a volume's reads it served.
 //! - [`latlog`] makes statistics of latency logs, [`priority`] those of
 //!   priorities and duration limits.
 //!
@@ -30,6 +32,9 @@ pub mod rate;
 pub mod series;
 pub mod snia;
 pub mod steady_state;
+pub mod step_evidence;
+pub mod verdict;
+pub mod volumes;
 
 pub use best::{Best, best, measured_of};
 pub use estimate::Estimate;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use fathom_analysis::{PointResult, Sweep, SweepCollector, SweepOutcome, engines_of};
 use fathom_model::result::LatencyTarget;
 use fathom_model::{
-    DirectionResult, Doubt, Entry, Event, Failure, FailureKind, Histogram, JobResult, Latency,
-    Point, Results, RunStatus, StageEnd, with_step_ends,
+    DirectionResult, Entry, Event, Failure, FailureKind, Histogram, JobResult, Latency, Point,
+    ReasonKind, Results, RunStatus, StageEnd, with_step_ends,
 };
 
 fn point(depth: u64, repetition: u32) -> Point {
@@ -295,13 +295,16 @@ fn errors_that_a_job_went_past_leave_its_point_done() {
 fn doubts_of_the_figures_are_kept() {
     let mut doubtful = job("j", 10, 100);
     let read = doubtful.read.as_mut().unwrap();
-    read.doubts = vec![Doubt::RoundedCounts, Doubt::FromSamples];
+    read.told = vec![ReasonKind::RoundedCounts, ReasonKind::FromSamples];
     let events = [
         step(1, 1),
         finished(vec![doubtful]),
         ended(RunStatus::Complete),
     ];
-    assert_eq!(points(events)[0].doubts, [Doubt::FromSamples.meaning()]);
+    assert_eq!(
+        points(events)[0].doubts,
+        [ReasonKind::FromSamples.meaning()]
+    );
 }
 
 #[test]

@@ -27,7 +27,10 @@ fn main() -> ExitCode {
         Err(error) => return out::usage(&error),
     };
     let done = cmd::dispatch(&cli).and_then(|exit| out::end().map(|()| exit));
-    let exit = match done {
+    let exit = match done.and_then(|exit| match exit {
+        Exit::Success => cmd::require::check(&cli.global),
+        _ => Ok(exit),
+    }) {
         Ok(Exit::Failed) if signals::is_refused() => Exit::Refused,
         Ok(exit) => exit,
         Err(error) => {

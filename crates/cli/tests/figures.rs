@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use fathom_engine::fio::json;
-use fathom_model::{Direction, Doubt, Event, JobResult, RunDocument, RunStatus};
+use fathom_model::{Direction, Event, JobResult, ReasonKind, RunDocument, RunStatus};
 use fathom_record::{Header, Writer};
 use fathom_testkit::{SmallFs, program, skip};
 
@@ -126,23 +126,23 @@ fn reads_that_only_the_page_cache_served_are_marked() {
             assert_eq!(doc.disks.len(), 1, "the loop device under the file");
         }
         // How fast this machine is is not the question.
-        let asked = |doubt: &Doubt| matches!(doubt, Doubt::CachedReads | Doubt::UnsyncedWrites);
-        let all = job
-            .directions()
-            .flat_map(|(_, result)| result.doubts.clone());
-        all.filter(asked).collect::<Vec<Doubt>>()
+        let asked = |doubt: &ReasonKind| {
+            matches!(doubt, ReasonKind::CachedReads | ReasonKind::UnsyncedWrites)
+        };
+        let all = job.directions().flat_map(|(_, result)| result.kinds());
+        all.filter(asked).collect::<Vec<ReasonKind>>()
     };
-    assert_eq!(doubts(&["--rw=write"]), [Doubt::UnsyncedWrites]);
+    assert_eq!(doubts(&["--rw=write"]), [ReasonKind::UnsyncedWrites]);
     assert_eq!(doubts(&["--rw=write", "--end_fsync=1"]), []);
     // A second, so that there are figures of the disk.
     let reads = |options: &[&str]| {
         let second = ["--rw=randread", "--time_based", "--runtime=1100ms"];
         doubts(&[&second[..], options].concat())
     };
-    assert_eq!(reads(&["--invalidate=0"]), [Doubt::CachedReads]);
+    assert_eq!(reads(&["--invalidate=0"]), [ReasonKind::CachedReads]);
     assert_eq!(reads(&["--direct=1"]), []);
     assert_eq!(
         reads(&["--invalidate=0", "--rw=read"]),
-        [Doubt::CachedReads]
+        [ReasonKind::CachedReads]
     );
 }

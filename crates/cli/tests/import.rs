@@ -93,8 +93,8 @@ fn several_files_are_steps_and_a_job_error_fails_the_run() {
     assert_eq!(steps, ["rw", "eio.v3", "page-v2"]);
     assert_eq!(document["failures"][0]["errno"], 5);
     assert_eq!(document["failures"][0]["kind"], "io");
-    let doubts = &jobs[2]["read"]["doubts"];
-    assert_eq!(doubts[0], "unknown_counts");
+    let verdict = &jobs[2]["read"]["verdict"];
+    assert_eq!(verdict["reasons"][0]["kind"], "unknown_counts");
 }
 
 /// As when Fathom runs it: what a job goes past (continue_on_error) is counted.

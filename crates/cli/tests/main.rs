@@ -59,3 +59,5 @@ mod study;
 mod threads;
 #[cfg(target_os = "linux")]
 mod traps;
+#[cfg(target_os = "linux")]
+mod verdict;

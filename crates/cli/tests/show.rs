@@ -246,7 +246,7 @@ fn a_killed_run_is_shown_as_interrupted_and_a_going_one_as_running() {
     assert_eq!(doc["ended"], Value::Null);
     let read = &doc["jobs"][0]["read"];
     assert_eq!(
-        (&read["iops"], &read["doubts"][0]),
+        (&read["iops"], &read["verdict"]["reasons"][0]["kind"]),
         (&1000.0.into(), &"from_samples".into())
     );
     assert!(read["clat"].get("histogram").is_none());

@@ -45,6 +45,12 @@ pub struct Health {
     pub unsafe_shutdowns: Option<u64>,
     /// I/Os whose data it could not give.
     pub media_errors: Option<u64>,
+    /// Entries of its log of errors.
+    pub error_log_entries: Option<u64>,
+    /// How often it slowed itself down for its temperature.
+    pub thermal_transitions: Option<u64>,
+    /// How long it did so, in s.
+    pub thermal_s: Option<u64>,
     /// Its temperature in °C.
     pub temperature_celsius: Option<f64>,
     /// What it warns of, each in a few words.

@@ -138,7 +138,7 @@ fn ata_identity(disk: &SysBlock) -> Option<AtaIdentity> {
 }
 
 /// The scheduler in brackets: `none [mq-deadline] kyber`.
-fn chosen(all: &str) -> String {
+pub(crate) fn chosen(all: &str) -> String {
     let inside = all
         .split_once('[')
         .and_then(|(_, rest)| rest.split_once(']'));

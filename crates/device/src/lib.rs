@@ -11,7 +11,8 @@
 //! - [`Scratch`] is a folder for temporary files that says whose it is.
 //! - [`command`] is the way to the device itself; by it [`health`] asks what it
 //!   says of itself, and [`purge`] takes all data away from it.
-//! - [`node`] tells what a machine does and what its volumes move.
+//! - [`node`] tells what a machine does and what its volumes move; [`evidence`] what it
+//!   did and was set to while a step was measured on it.
 //! - [`write_cache`]: its write cache; a [`WriteCounter`]: what the kernel counted as
 //!   written.
 //! - [`cdl`]: its Command Duration Limits; [`priority`] tells what it knows of
@@ -26,6 +27,7 @@ mod claim;
 pub mod command;
 pub mod drives;
 pub mod environment;
+pub mod evidence;
 pub mod health;
 mod hold;
 pub mod identity;

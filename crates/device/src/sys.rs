@@ -33,6 +33,12 @@ impl Sys {
         Self { root: root.into() }
     }
 
+    /// Whether it is this machine.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.root == Path::new("/")
+    }
+
     /// The place of an absolute path in this tree.
     #[must_use]
     pub fn path(&self, absolute: impl AsRef<Path>) -> PathBuf {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod cdl;
+mod evidence;
 mod health;
 mod node;
 #[cfg(target_os = "linux")]

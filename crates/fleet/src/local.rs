@@ -5,6 +5,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use fathom_device::Sys;
+use fathom_device::evidence::Sampler;
 use fathom_engine::{Control, Engine, EngineError, Outcome, Request, Sink, StepBarrier};
 use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
@@ -64,6 +66,9 @@ pub struct Session<'o> {
     /// Whether a step is in progress.
     is_in_step: bool,
     max_errors: Option<MaxErrors>,
+    /// What the machine does while the step runs; `None` where it uses nothing of this
+    /// machine.
+    sampler: Option<Sampler>,
 }
 
 impl Sink for Session<'_> {
@@ -80,6 +85,12 @@ struct WatchedSession<'w, 'o> {
 
 impl Sink for WatchedSession<'_, '_> {
     fn event(&mut self, event: Event) -> ControlFlow<()> {
+        match event {
+            Event::Interval { .. } => self.session.read_evidence(false),
+            // Behind the figures the engine does nothing more.
+            Event::Finished { .. } => self.session.read_evidence(true),
+            _ => {}
+        }
         self.session.take(event, self.watch)
     }
 }
@@ -110,6 +121,7 @@ impl<'o> Session<'o> {
             in_stage: false,
             is_in_step: false,
             max_errors: None,
+            sampler: None,
         }
     }
 
@@ -164,6 +176,7 @@ impl<'o> Session<'o> {
         }
         match &mut event {
             Event::Sample(sample) => sample.t_ms += self.offset_ms,
+            Event::Evidence(evidence) => evidence.t_ms += self.offset_ms,
             Event::Interval { t_ms, .. } => *t_ms += self.offset_ms,
             Event::Stage { .. } => self.in_stage = true,
             Event::StageEnded { .. } => self.in_stage = false,
@@ -202,14 +215,18 @@ impl<'o> Session<'o> {
         if !self.may_begin(engine) {
             return Outcome::Interrupted;
         }
-        if let Err(failure) = checked {
-            note_refusal(&failure, control);
-            let _ = self.event(Event::Failure(failure));
-            return Outcome::Failed;
-        }
+        let paths = match checked {
+            Ok(paths) => paths,
+            Err(failure) => {
+                note_refusal(&failure, control);
+                let _ = self.event(Event::Failure(failure));
+                return Outcome::Failed;
+            }
+        };
         if control.stop_requests() > 0 {
             return Outcome::Interrupted;
         }
+        self.begin_evidence(paths);
         let most = self.max_errors;
         let mut exceeded = Vec::new();
         let mut watch = |event: &Event| {
@@ -227,7 +244,34 @@ impl<'o> Session<'o> {
             let _ = self.event(Event::Failure(failure_of(error)));
             Outcome::Failed
         });
+        // Of an engine that gave no figures.
+        self.read_evidence(true);
         self.judge(outcome, exceeded)
+    }
+
+    /// From here on the machine is watched, where the step uses it.
+    fn begin_evidence(&mut self, paths: Option<Vec<PathBuf>>) {
+        let Some(paths) = paths else { return };
+        let record = std::path::absolute(self.writer.dir()).ok();
+        let (sampler, first) = Sampler::begin(&Sys::live(), &paths, record);
+        let _ = self.event(Event::Evidence(Box::new(first)));
+        self.sampler = Some(sampler);
+    }
+
+    /// What the machine did since the last time, before it is told that an interval has
+    /// ended, or that the step has.
+    fn read_evidence(&mut self, is_last: bool) {
+        let evidence = match (&mut self.sampler, is_last) {
+            (None, _) => return,
+            (Some(sampler), false) => sampler.interval(),
+            (Some(sampler), true) => Some(sampler.end()),
+        };
+        if is_last {
+            self.sampler = None;
+        }
+        if let Some(evidence) = evidence {
+            let _ = self.event(Event::Evidence(Box::new(evidence)));
+        }
     }
 
     /// What came of a step whose jobs had these failed I/Os too many.
@@ -248,9 +292,14 @@ impl<'o> Session<'o> {
         }
     }
 
-    fn check_targets(&mut self, request: &Request, control: &Control) -> Result<(), Failure> {
+    /// Gives what the step reads and writes of this machine.
+    fn check_targets(
+        &mut self,
+        request: &Request,
+        control: &Control,
+    ) -> Result<Option<Vec<PathBuf>>, Failure> {
         let Some(targets) = &mut self.targets else {
-            return Ok(());
+            return Ok(None);
         };
         let prepared = targets.before(request, control)?;
         for text in prepared.notes {
@@ -260,7 +309,7 @@ impl<'o> Session<'o> {
             let bytes = prepared.laid_out_bytes;
             let _ = self.event(Event::WrittenBeside { bytes });
         }
-        Ok(())
+        Ok(Some(prepared.paths))
     }
 
     /// Waits for the other machines before a step, where there are any. That is a part of

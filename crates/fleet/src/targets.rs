@@ -31,6 +31,8 @@ pub(crate) struct PreparedTargets {
     pub(crate) notes: Vec<String>,
     /// Bytes that were laid out, or will be by the engine.
     pub(crate) laid_out_bytes: u64,
+    /// What the step reads and writes.
+    pub(crate) paths: Vec<PathBuf>,
 }
 
 impl TargetCheck {
@@ -77,7 +79,13 @@ impl TargetCheck {
     ) -> Result<PreparedTargets, Failure> {
         let jobs = jobs(request)?;
         let uses = resolve::all(&jobs, &request.work_dir)?;
-        let mut prepared = PreparedTargets::default();
+        let io = uses
+            .iter()
+            .filter(|used| !matches!(used.action, JobPathUse::Log));
+        let mut prepared = PreparedTargets {
+            paths: io.map(|used| used.path.clone()).collect(),
+            ..PreparedTargets::default()
+        };
         let runs_programs = ["exec_prerun", "exec_postrun"]
             .iter()
             .any(|option| jobs.iter().any(|job| job.value(option).is_some()));

@@ -11,12 +11,13 @@ use crate::failure::Failure;
 use crate::host::Host;
 use crate::node::{NodeUse, Volume};
 use crate::result::{DiskUse, GroupResult, JobResult};
+use crate::verdict::FigureVerdict;
 
 /// Name and version of [`RunDocument`]'s schema.
 pub const RUN_SCHEMA: &str = "fathom.run/1";
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// Everything that was asked for was measured.
@@ -26,6 +27,7 @@ pub enum RunStatus {
     /// At least one job, or the engine, failed.
     Failed,
     /// It still goes on; never written to a record.
+    #[default]
     Running,
 }
 
@@ -41,7 +43,7 @@ impl fmt::Display for RunStatus {
 }
 
 /// A run, whole.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunDocument {
     /// [`RUN_SCHEMA`].
     pub schema: String,
@@ -69,6 +71,10 @@ pub struct RunDocument {
     /// samples up to the last whole interval.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub from_samples: bool,
+    /// Whether the figures are true: the worst of them, and each reason once; absent where
+    /// there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<FigureVerdict>,
     /// The jobs.
     pub jobs: Vec<JobResult>,
     /// Steps that made a device ready, among those of the jobs: their figures are no

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::document::RunStatus;
-use crate::doubt::Doubt;
+use crate::evidence::EvidenceInterval;
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::node::Volume;
@@ -12,6 +12,7 @@ use crate::point::Point;
 use crate::result::Results;
 use crate::sample::Sample;
 use crate::stage::{Stage, StageEnd};
+use crate::verdict::ReasonKind;
 
 /// One line of a record's event log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -134,6 +135,9 @@ pub enum Event {
         /// Expected time left in ms, where the engine knows.
         remaining_ms: Option<u64>,
     },
+    /// What the machine did and was set to in an interval: it stands before the
+    /// interval it is of.
+    Evidence(Box<EvidenceInterval>),
     /// A full status that somebody asked for while the run went on.
     Status {
         /// What the engine would report if it ended now.
@@ -148,7 +152,7 @@ pub enum Event {
     /// themselves.
     Doubted {
         /// The reason.
-        doubt: Doubt,
+        doubt: ReasonKind,
     },
     /// What lies under the data of the step's servers, and what it moved in the
     /// step by its own counters.

@@ -4,23 +4,23 @@
 //! units ([`units`]), what was asked ([`job`], [`point`], [`stage`]), what was seen while it ran
 //! ([`sample`], [`event`], [`mod@log`]), what came out ([`result`], [`histogram`]), where it
 //! ran ([`environment`], [`host`]), what was done to a device before ([`ledger`]), what went wrong ([`failure`]), what makes a figure
-//! doubtful ([`doubt`]), the one document that
+//! doubtful ([`verdict`]), the one document that
 //! `--json` prints ([`document`]) and the exit codes ([`exit`]).
 //! This crate knows no other crate of the workspace. It does no I/O. It holds
 //! - units ([`units`]) and foreign text made fit to be shown ([`text`]);
 //! - what was asked ([`job`], [`point`], [`stage`]);
-//! - what was seen while it ran ([`sample`], [`event`], [`mod@log`]);
+//! - what was seen while it ran ([`sample`], [`event`], [`evidence`], [`mod@log`]);
 //! - what came out ([`result`], [`histogram`]);
 //! - where it ran ([`environment`]) and what the machines did meanwhile ([`node`]);
 //! - what was done to a device before ([`ledger`], [`purge`], [`switches`]);
-//! - what went wrong ([`failure`]) and what makes a figure doubtful ([`doubt`]);
+//! - what went wrong ([`failure`]) and what makes a figure doubtful ([`verdict`]);
 //! - the one document that `--json` prints ([`document`]) and the exit codes
 //!   ([`exit`]).
 
 pub mod document;
-pub mod doubt;
 pub mod environment;
 pub mod event;
+pub mod evidence;
 pub mod exit;
 pub mod failure;
 pub mod histogram;
@@ -39,11 +39,12 @@ mod step_ends;
 pub mod switches;
 pub mod text;
 pub mod units;
+pub mod verdict;
 
 pub use document::{RunDocument, RunStatus};
-pub use doubt::Doubt;
 pub use environment::Environment;
 pub use event::{Entry, Event, Outcome};
+pub use evidence::{EvidenceInterval, EvidenceSum};
 pub use exit::Exit;
 pub use failure::{Failure, FailureKind};
 pub use histogram::Histogram;
@@ -59,3 +60,4 @@ pub use sample::{Moments, Sample};
 pub use stage::{Stage, StageEnd, StageKind};
 pub use step_ends::{StepEnds, with_step_ends};
 pub use switches::{FormerPage, SwitchState};
+pub use verdict::{FigureVerdict, ReasonKind, VerdictLevel, VerdictReason};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::doubt::Doubt;
 use crate::histogram::Histogram;
+use crate::verdict::{FigureVerdict, ReasonKind};
 
 /// Direction of an I/O, as fio names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -244,9 +244,12 @@ pub struct DirectionResult {
     pub iops: f64,
     /// Run time of the direction in ms.
     pub runtime_ms: u64,
-    /// What makes these figures doubtful; filled in when they are shown.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub doubts: Vec<Doubt>,
+    /// What the engine itself said against them; a part of the verdict once there is one.
+    #[serde(default, rename = "doubts", skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<ReasonKind>,
+    /// Whether these figures are true; found when they are shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<FigureVerdict>,
     /// I/Os that came back shorter than asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short_ios: Option<u64>,
@@ -276,6 +279,23 @@ pub struct DirectionResult {
     /// IOPS over the engine's own intervals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iops_intervals: Option<Spread>,
+}
+
+impl DirectionResult {
+    /// The kinds of reasons against these figures.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<ReasonKind> {
+        match &self.verdict {
+            Some(verdict) => verdict.kinds(),
+            None => self.told.clone(),
+        }
+    }
+
+    /// Whether there is a reason of this kind against them.
+    #[must_use]
+    pub fn is(&self, kind: ReasonKind) -> bool {
+        self.kinds().contains(&kind)
+    }
 }
 
 /// Latencies of one kind, in ns.

@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use fathom_model::histogram::bucket_of;
-use fathom_model::{Direction, Entry, Event, Histogram, Moments, Sample};
+use fathom_model::{
+    Direction, Entry, Event, EvidenceInterval, EvidenceSum, Histogram, Moments, Sample,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::chain::Chain;
@@ -113,6 +115,9 @@ pub struct DigestSums {
     pub entries: u64,
     /// One for each job and direction.
     pub sums: Vec<SampleSum>,
+    /// What the machines did meanwhile, one for each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<EvidenceSum>,
     /// How they went; empty unless asked for ([`crate::Entries::with_tracks`]).
     #[serde(skip)]
     pub tracks: Vec<DigestTrack>,
@@ -343,6 +348,7 @@ struct OpenInterval {
     t_ms: Option<u64>,
     entries: u64,
     sums: BTreeMap<(u32, Direction), SampleSum>,
+    evidence: BTreeMap<Option<String>, EvidenceSum>,
     tracks: BTreeMap<(Option<u32>, Direction), Slots>,
 }
 
@@ -351,7 +357,12 @@ impl OpenInterval {
     fn add(&mut self, interval: DigestInterval, t_ms: Option<u64>, of_many: bool) {
         self.at_ms = interval.at_ms;
         self.t_ms = t_ms;
-        self.entries += interval.samples.len() as u64 + u64::from(t_ms.is_some());
+        let lines = interval.samples.len() + interval.evidence.len();
+        self.entries += lines as u64 + u64::from(t_ms.is_some());
+        for evidence in &interval.evidence {
+            let sum = self.evidence.entry(evidence.host.clone()).or_default();
+            sum.add(evidence);
+        }
         let mut together: BTreeMap<Direction, RowMerge> = BTreeMap::new();
         for sample in interval.samples {
             let sum = self.sums.entry((sample.job, sample.dir));
@@ -370,11 +381,12 @@ impl OpenInterval {
     }
 }
 
-/// The samples of one interval.
+/// The samples of one interval, and what the machines did.
 #[derive(Debug, Default)]
 struct DigestInterval {
     at_ms: u64,
     samples: Vec<Sample>,
+    evidence: Vec<EvidenceInterval>,
 }
 
 impl DigestInterval {
@@ -494,6 +506,12 @@ impl Fold {
                 self.interval.samples.push(sample);
                 return;
             }
+            // What a machine did before the first sample, a ramp or laying out, is apart
+            // from what it did beside samples.
+            Event::Evidence(evidence) if self.has_samples() && !evidence.is_first() => {
+                self.interval.evidence.push(*evidence);
+                return;
+            }
             Event::Interval { t_ms, .. } => {
                 self.interval.at_ms = entry.at_ms;
                 self.close(t_ms);
@@ -508,10 +526,15 @@ impl Fold {
             | Event::Status { .. }
             | Event::KernelCounted { .. }
             | Event::WrittenBeside { .. }
+            | Event::Evidence(_)
             | Event::Preparing { .. } => {}
             _ => self.flush(),
         }
         self.event(line);
+    }
+
+    fn has_samples(&self) -> bool {
+        !(self.open.sums.is_empty() && self.interval.samples.is_empty() && self.last.is_none())
     }
 
     fn event(&mut self, line: &[u8]) {
@@ -556,7 +579,7 @@ impl Fold {
             self.emit();
         }
         let rest = std::mem::take(&mut self.interval);
-        if !rest.samples.is_empty() {
+        if !(rest.samples.is_empty() && rest.evidence.is_empty()) {
             self.open.add(rest, None, self.jobs > 1);
             self.emit();
         }
@@ -579,6 +602,7 @@ impl Fold {
             t_ms: open.t_ms,
             entries: open.entries,
             sums: open.sums.into_values().collect(),
+            evidence: open.evidence.into_values().collect(),
             tracks: Vec::new(),
         };
         push(&mut self.lines, &SumsLine { sums });

@@ -584,7 +584,7 @@ impl Iterator for Entries {
 
 /// The kinds of event this Fathom knows, by their tags; a later Fathom may add
 /// kinds within a version, and an older one then passes over them.
-const KINDS: [&str; 21] = [
+const KINDS: [&str; 22] = [
     "step",
     "step_ended",
     "stage",
@@ -595,6 +595,7 @@ const KINDS: [&str; 21] = [
     "jobs",
     "preparing",
     "sample",
+    "evidence",
     "interval",
     "status",
     "hosts",
@@ -726,6 +727,7 @@ mod tests {
             Event::Jobs { .. } => "jobs",
             Event::Preparing { .. } => "preparing",
             Event::Sample(_) => "sample",
+            Event::Evidence(_) => "evidence",
             Event::Interval { .. } => "interval",
             Event::Status { .. } => "status",
             Event::Hosts { .. } => "hosts",

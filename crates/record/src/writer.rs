@@ -381,8 +381,8 @@ impl Writer {
         }
     }
 
-    /// Appends one event; [`Event::Interval`] and everything that is not a
-    /// sample is flushed to the kernel at once.
+    /// Appends one event; [`Event::Interval`] and everything that is no sample and no
+    /// evidence is flushed to the kernel at once.
     ///
     /// After the first error the record is closing: it has noted the failure by
     /// itself in the space kept aside for it, takes no more samples (they give
@@ -393,7 +393,10 @@ impl Writer {
     /// line before. When a figure is NaN or infinite, which JSON cannot hold;
     /// only this event is lost then.
     pub fn append(&mut self, event: &Event) -> Result<(), RecordError> {
-        let measured = matches!(event, Event::Sample(_) | Event::Interval { .. });
+        let measured = matches!(
+            event,
+            Event::Sample(_) | Event::Evidence(_) | Event::Interval { .. }
+        );
         if self.failed && measured {
             let reason = "an earlier write failed; the record takes no more samples";
             return Err(RecordError::file(&self.log.path, io::Error::other(reason)));
@@ -404,7 +407,8 @@ impl Writer {
             self.log.sync().inspect_err(|error| self.fail(error))?;
         }
         self.log.push_event(event)?;
-        if matches!(event, Event::Sample(_)) && self.log.buffer.len() < BUFFER_BYTES_MAX {
+        let waits = matches!(event, Event::Sample(_) | Event::Evidence(_));
+        if waits && self.log.buffer.len() < BUFFER_BYTES_MAX {
             return Ok(());
         }
         let before = self.log.whole_bytes;

@@ -7,16 +7,18 @@ use fathom_analysis::groups;
 use fathom_analysis::hosts::{Overlap, totals};
 use fathom_analysis::nodes::Windows;
 use fathom_analysis::rate::PERCENTILES;
+use fathom_analysis::step_evidence::StepEvidence;
+use fathom_analysis::{verdict, volumes};
 use fathom_model::{
-    DiskUse, Doubt, Entry, Event, Failure, Host, JobResult, Results, RunDocument, RunStatus,
+    DiskUse, Entry, Event, Failure, Host, JobResult, ReasonKind, Results, RunDocument, RunStatus,
     StageKind, Volume, units,
 };
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
-use fathom_record::{DamagedLines, Entries, Header, Record, RecordError, RecordPart};
+use fathom_record::{DamagedLines, Entries, Header, Record, RecordError, RecordPart, SampleSum};
 use jiff::Timestamp;
 
 use crate::samples::SampleTally;
-use crate::{clean, doubts, nodes, samples, volumes};
+use crate::{clean, nodes, samples};
 
 /// The document of a run, without histograms.
 ///
@@ -56,6 +58,13 @@ pub fn read_entries(mut entries: Entries) -> RunDocument {
     });
     doc.nodes = nodes::uses(entries.dir(), &windows.finish());
     doc
+}
+
+/// The document of a record, and what was seen beside its figures.
+pub(crate) fn with_evidence(mut entries: Entries) -> (RunDocument, Vec<StepEvidence>) {
+    let mut run = RunReader::of(&entries);
+    run.read_parts(&mut entries, RunReader::take_part);
+    run.judged()
 }
 
 /// Takes the histograms out: they are long, and their percentiles stay.
@@ -136,8 +145,11 @@ pub(crate) struct RunReader {
     /// What the hosts did together, and which they are.
     overlap: Overlap,
     hosts: Vec<Host>,
-    /// What makes all figures of the step doubtful.
-    doubts: Vec<Doubt>,
+    /// What is said against all figures of the step.
+    told: Vec<ReasonKind>,
+    /// What was seen beside the figures: of the step in progress, and of those before.
+    pub(crate) evidence: StepEvidence,
+    evidences: Vec<StepEvidence>,
 }
 
 impl RunReader {
@@ -151,12 +163,17 @@ impl RunReader {
     pub(crate) fn read(
         mut self,
         entries: &mut Entries,
-        mut take: impl FnMut(&mut Self, &RecordPart),
+        take: impl FnMut(&mut Self, &RecordPart),
     ) -> RunDocument {
+        self.read_parts(entries, take);
+        self.finish()
+    }
+
+    fn read_parts(&mut self, entries: &mut Entries, mut take: impl FnMut(&mut Self, &RecordPart)) {
         let mut damaged = 0u64;
         while let Some(part) = entries.next_part() {
             match part {
-                Ok(part) => take(&mut self, &part),
+                Ok(part) => take(self, &part),
                 Err(damage) => {
                     damaged += 1;
                     if damaged <= DAMAGES_TOLD {
@@ -180,7 +197,6 @@ impl RunReader {
                 entries.unknown_events
             ));
         }
-        self.finish()
     }
 
     fn new(id: String, status: RunStatus, header: &Header) -> Self {
@@ -196,6 +212,7 @@ impl RunReader {
                 engine: String::new(),
                 engine_version: None,
                 from_samples: false,
+                verdict: None,
                 jobs: Vec::new(),
                 preparations: BTreeSet::new(),
                 groups: Vec::new(),
@@ -213,7 +230,9 @@ impl RunReader {
             tally: SampleTally::default(),
             overlap: Overlap::default(),
             hosts: Vec::new(),
-            doubts: Vec::new(),
+            told: Vec::new(),
+            evidence: StepEvidence::default(),
+            evidences: Vec::new(),
         }
     }
 
@@ -226,12 +245,28 @@ impl RunReader {
             self.tally.add_sum(sum);
             self.overlap.add(&sum.as_sample());
         }
+        self.take_evidence(part);
         if let Some(t_ms) = sums.t_ms {
             self.overlap.interval(t_ms);
         }
     }
 
+    /// Takes what a part tells beside the figures.
+    pub(crate) fn take_evidence(&mut self, part: &RecordPart) {
+        match part {
+            RecordPart::Entry(entry) => self.evidence.take(&entry.event),
+            RecordPart::Sums(sums) => {
+                let samples = sums.sums.iter().map(SampleSum::as_sample);
+                samples.for_each(|sample| self.evidence.sample(&sample));
+                sums.evidence
+                    .iter()
+                    .for_each(|sum| self.evidence.evidence_sum(sum));
+            }
+        }
+    }
+
     pub(crate) fn take(&mut self, entry: &Entry) {
+        self.evidence.take(&entry.event);
         match &entry.event {
             Event::Step {
                 of, name, point, ..
@@ -258,7 +293,7 @@ impl RunReader {
             }
             Event::Interval { t_ms, .. } => self.overlap.interval(*t_ms),
             Event::Hosts { hosts } => self.hosts.clone_from(hosts),
-            Event::Doubted { doubt } => self.doubts.push(*doubt),
+            Event::Doubted { doubt } => self.told.push(*doubt),
             Event::Volumes { volumes } => {
                 let of_step = volumes.iter().map(|volume| Volume {
                     step: self.step.clone(),
@@ -288,6 +323,7 @@ impl RunReader {
             | Event::Preparing { .. }
             | Event::WrittenBeside { .. }
             | Event::KernelCounted { .. }
+            | Event::Evidence(_)
             | Event::Status { .. } => {}
         }
     }
@@ -306,7 +342,12 @@ impl RunReader {
     }
 
     /// Cleans and judges what was read.
-    fn finish(mut self) -> RunDocument {
+    fn finish(self) -> RunDocument {
+        self.judged().0
+    }
+
+    /// The same, and what the judgement rests on.
+    fn judged(mut self) -> (RunDocument, Vec<StepEvidence>) {
         self.end_step();
         let mut doc = self.doc;
         if doc.engine.is_empty() {
@@ -325,23 +366,21 @@ impl RunReader {
         let read = disks.into_iter().filter(|disk| !is_unread(disk, jobs));
         doc.disks = read.collect();
         doc.groups = groups(&doc.jobs);
-        for doubt in doubts(&doc) {
-            doubt.mark(&mut doc.jobs);
-        }
+        verdict::judge(&mut doc, &self.evidences);
         let mut said = std::mem::take(&mut doc.notes);
         match doc.engine.as_str() {
             NATIVE => said.push(NOT_FIO.to_owned()),
             SIM => said.insert(0, NOT_MEASURED.to_owned()),
             _ => {}
         }
-        doc.notes = doubts::sentences(&doc.jobs)
+        doc.notes = verdict::sentences(&doc.jobs)
             .into_iter()
             .map(|(_, sentence)| sentence)
             .chain(volumes::notes(&doc))
             .chain(doc.jobs.iter().filter_map(latency_target))
             .chain(said)
             .collect();
-        doc
+        (doc, self.evidences)
     }
 
     /// Takes over what the step in progress brought.
@@ -362,9 +401,14 @@ impl RunReader {
         let hosts = std::mem::take(&mut self.hosts);
         self.doc.from_samples |= samples::fill(&mut jobs, tally, &hosts);
         jobs.extend(totals(&jobs, &hosts, &self.overlap));
-        let doubts = std::mem::take(&mut self.doubts);
+        let told = std::mem::take(&mut self.told);
         for result in jobs.iter_mut().flat_map(clean::directions_mut) {
-            result.doubts.extend(&doubts);
+            result.told.extend(&told);
+        }
+        let mut evidence = std::mem::take(&mut self.evidence).closed();
+        if !jobs.is_empty() {
+            evidence.step.clone_from(&self.step);
+            self.evidences.push(evidence);
         }
         if let Some(note) = start_note(&hosts, self.step.as_deref()) {
             self.note(&note);
@@ -423,7 +467,7 @@ fn is_unread(disk: &DiskUse, jobs: &[JobResult]) -> bool {
     ];
     let of_step = jobs.iter().filter(|job| job.step == disk.step);
     let longest_ms = of_step.filter_map(|job| job.runtime_ms).max().unwrap_or(0);
-    longest_ms < doubts::DISK_FIGURES_MS && counters == [0; 6]
+    longest_ms < verdict::DISK_FIGURES_MS && counters == [0; 6]
 }
 
 /// Fills in the percentiles that the histogram knows and the engine did not report.

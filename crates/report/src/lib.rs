@@ -2,7 +2,7 @@
 //!
 //! - [`document()`] makes the [`fathom_model::RunDocument`] of a record, finished
 //!   or not: the same one that `--json` prints. [`table()`] is that document as a
-//!   person reads it, [`doubts()`] are the judgements in between, pure functions
+//!   person reads it, the judgements in between are pure functions
 //!   of the figures.
 //! - [`read_sweep()`] reads the curves of a campaign.
 //! - [`html`] writes a whole run as one page.
@@ -19,7 +19,7 @@
 pub mod chart;
 mod clean;
 pub mod document;
-pub mod doubts;
+pub mod explain;
 pub mod export;
 pub mod graphs;
 pub mod grid;
@@ -35,10 +35,8 @@ pub mod steady;
 pub mod style;
 pub mod sweep;
 pub mod table;
-pub mod volumes;
 
 pub use document::{document, drop_histograms, read, read_entries};
-pub use doubts::doubts;
 pub use style::Style;
 pub use sweep::{CampaignRecord, read_sweep, sweep_of};
 pub use table::{campaign_table, figures_so_far, table};

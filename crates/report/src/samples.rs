@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fathom_analysis::rate::latency;
 use fathom_model::{
-    Direction, DirectionResult, Doubt, Histogram, Host, JobResult, Moments, Sample,
+    Direction, DirectionResult, Histogram, Host, JobResult, Moments, ReasonKind, Sample,
 };
 use fathom_record::SampleSum;
 
@@ -189,10 +189,10 @@ impl Sum {
             bw_bytes: per_second(self.bytes),
             iops: per_second(self.ios),
             runtime_ms: if idle { 0 } else { runtime_ms },
-            doubts: if idle {
+            told: if idle {
                 Vec::new()
             } else {
-                vec![Doubt::FromSamples]
+                vec![ReasonKind::FromSamples]
             },
             clat: latency(&self.clat),
             bw_intervals: self.bw_bytes.spread(),

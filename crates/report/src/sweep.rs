@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use fathom_analysis::{Sweep, SweepCollector};
+use fathom_analysis::{Sweep, SweepCollector, verdict};
 use fathom_model::{Entry, Event, Results, RunDocument};
 use fathom_record::{Entries, Header, RecordError, RecordPart};
 
 use crate::document::{RunReader, apply_globals};
-use crate::doubts;
 
 /// What graphs, exports and reports of a campaign are made of.
 #[derive(Debug, Clone)]
@@ -67,7 +66,7 @@ fn along(mut entries: Entries, mut each: impl FnMut(&RecordPart)) -> CampaignRec
         let entry = match part {
             RecordPart::Entry(entry) => entry,
             // The sweep tells of these, and in less memory.
-            RecordPart::Sums(_) if in_point => return,
+            RecordPart::Sums(_) if in_point => return run.take_evidence(part),
             RecordPart::Sums(_) => return run.take_part(part),
         };
         if let Event::Step { point, .. } = &entry.event {
@@ -81,13 +80,13 @@ fn along(mut entries: Entries, mut each: impl FnMut(&RecordPart)) -> CampaignRec
         match &entry.event {
             Event::Finished { results } if in_point => {
                 let mut results = results.clone();
-                mark_doubts(&mut results, &mut run.doc);
+                judge(&mut results, run);
                 let event = Event::Finished { results };
                 let at_ms = entry.at_ms;
                 collector.take(&Entry { at_ms, event });
             }
             // As of sums.
-            Event::Sample(_) | Event::Jobs { .. } if in_point => {}
+            Event::Sample(_) | Event::Jobs { .. } if in_point => run.take_evidence(part),
             Event::Skipped { .. } => collector.take(entry),
             _ => {
                 collector.take(entry);
@@ -108,17 +107,18 @@ fn along(mut entries: Entries, mut each: impl FnMut(&RecordPart)) -> CampaignRec
     }
 }
 
-/// Marks the figures of a step that are to be doubted; `run` tells of its
-/// targets and engine, and lends its place for jobs.
-fn mark_doubts(results: &mut Results, run: &mut RunDocument) {
+/// Judges the figures of a step; `run` tells of its targets and engine, and lends its
+/// place for jobs.
+fn judge(results: &mut Results, run: &mut RunReader) {
     apply_globals(results);
-    std::mem::swap(&mut run.jobs, &mut results.jobs);
-    std::mem::swap(&mut run.disks, &mut results.disks);
-    for doubt in doubts(run) {
-        doubt.mark(&mut run.jobs);
-    }
-    std::mem::swap(&mut run.jobs, &mut results.jobs);
-    std::mem::swap(&mut run.disks, &mut results.disks);
+    let evidence = std::mem::take(&mut run.evidence).closed();
+    let doc = &mut run.doc;
+    std::mem::swap(&mut doc.jobs, &mut results.jobs);
+    std::mem::swap(&mut doc.disks, &mut results.disks);
+    verdict::judge(doc, &[evidence]);
+    doc.verdict = None;
+    std::mem::swap(&mut doc.jobs, &mut results.jobs);
+    std::mem::swap(&mut doc.disks, &mut results.disks);
 }
 
 /// What an event tells of the engine; imports start none, and their figures do.

@@ -16,6 +16,8 @@ const V2: &str = "/sys/fs/cgroup";
 #[derive(Debug)]
 pub struct Throttle {
     dir: PathBuf,
+    /// The device's number, as the limits name it.
+    number: String,
 }
 
 impl Throttle {
@@ -42,22 +44,35 @@ impl Throttle {
             .exists();
         let dir = Path::new(if v1 { V1 } else { V2 }).join(name);
         fs::create_dir(&dir).map_err(cannot)?;
-        let group = Self { dir };
-        let limits = if v1 {
+        if !v1 {
+            // Where it is refused, io.max is missing below.
+            let _ = fs::write(Path::new(V2).join("cgroup.subtree_control"), "+io");
+        }
+        let group = Self { dir, number };
+        group.limit(iops)?;
+        Ok(group)
+    }
+
+    /// Another limit, from now on.
+    ///
+    /// # Errors
+    /// Why this machine cannot.
+    pub fn limit(&self, iops: u32) -> Result<(), String> {
+        let number = &self.number;
+        let limits = if self.dir.starts_with(V1) {
             let line = format!("{number} {iops}");
             vec![
                 ("blkio.throttle.read_iops_device", line.clone()),
                 ("blkio.throttle.write_iops_device", line),
             ]
         } else {
-            // Where it is refused, io.max is missing below.
-            let _ = fs::write(Path::new(V2).join("cgroup.subtree_control"), "+io");
             vec![("io.max", format!("{number} riops={iops} wiops={iops}"))]
         };
         for (file, line) in limits {
-            fs::write(group.dir.join(file), line).map_err(cannot)?;
+            let written = fs::write(self.dir.join(file), line);
+            written.map_err(|e| format!("I/O cannot be throttled here: {e}"))?;
         }
-        Ok(group)
+        Ok(())
     }
 
     /// A command, to be followed by a program and its arguments, that runs it

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use fathom_model::result::LatencyTarget;
 use fathom_model::{
-    Direction, DirectionResult, Doubt, Entry, Event, Failure, Histogram, JobResult, Outcome, Point,
-    StageEnd,
+    Direction, DirectionResult, Entry, Event, Failure, Histogram, JobResult, Outcome, Point,
+    ReasonKind, StageEnd,
 };
 
 use super::{Curve, PointResult, RepeatedFigures, Sweep, SweepOutcome, engines_of};
@@ -279,9 +279,9 @@ impl MeasuredFigures {
                 let text = "jobs of several groups are added up as if they ran side by side";
                 measured.doubt(text);
             }
-            for doubt in parts.iter().flat_map(|part| &part.doubts) {
+            for doubt in parts.iter().flat_map(|part| part.kinds()) {
                 // What it is about, the number of I/Os, is not shown of points.
-                if *doubt != Doubt::RoundedCounts {
+                if doubt != ReasonKind::RoundedCounts {
                     measured.doubt(doubt.meaning());
                 }
             }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use fathom_model::result::ALL_CLIENTS;
-use fathom_model::{Direction, DirectionResult, Doubt, Exit, JobResult, Latency, RunDocument};
+use fathom_model::{Direction, DirectionResult, Exit, JobResult, Latency, ReasonKind, RunDocument};
 use serde::Serialize;
 
 use super::assertion::{AssertedFigure, Assertion, Comparator, LatencyPart, LatencyValue};
@@ -24,7 +24,7 @@ pub struct AssertionVerdict {
     pub unit: &'static str,
     /// What makes the figure doubtful.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub doubts: Vec<Doubt>,
+    pub doubts: Vec<ReasonKind>,
     /// Why there is no figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -78,7 +78,7 @@ fn judge(assertion: &Assertion, run: &RunDocument) -> AssertionVerdict {
     let found = figures(assertion, run);
     match found.and_then(|found| Ok((decisive(assertion, &found)?, found))) {
         Ok((figure, found)) => {
-            let mut doubts: Vec<Doubt> = found
+            let mut doubts: Vec<ReasonKind> = found
                 .iter()
                 .flat_map(|(_, doubts)| doubts.clone())
                 .collect();
@@ -100,7 +100,10 @@ fn judge(assertion: &Assertion, run: &RunDocument) -> AssertionVerdict {
 }
 
 /// The figures that it is about, with what makes each doubtful; else why there is none.
-fn figures(assertion: &Assertion, run: &RunDocument) -> Result<Vec<(f64, Vec<Doubt>)>, String> {
+fn figures(
+    assertion: &Assertion,
+    run: &RunDocument,
+) -> Result<Vec<(f64, Vec<ReasonKind>)>, String> {
     let prepares = |job: &JobResult| {
         let step = job.step.as_ref();
         step.is_some_and(|step| run.preparations.contains(step))
@@ -193,10 +196,10 @@ fn are_members_of_one(jobs: &[&JobResult]) -> bool {
     jobs.len() > 1 && jobs.windows(2).all(|pair| same(pair[0], pair[1]))
 }
 
-fn figure(assertion: &Assertion, job: &JobResult) -> Result<(f64, Vec<Doubt>), String> {
+fn figure(assertion: &Assertion, job: &JobResult) -> Result<(f64, Vec<ReasonKind>), String> {
     let result = of_direction(job, assertion.direction);
-    let doubts = result.map_or_else(Vec::new, |result| result.doubts.clone());
-    let unknown = doubts.contains(&Doubt::UnknownCounts);
+    let doubts = result.map_or_else(Vec::new, |result| result.kinds());
+    let unknown = doubts.contains(&ReasonKind::UnknownCounts);
     let value = match (assertion.figure, result) {
         (AssertedFigure::Iops | AssertedFigure::N, _) if unknown => None,
         (AssertedFigure::Iops, Some(result)) => Some(result.iops),
@@ -235,7 +238,7 @@ fn latency_value(latency: &Latency, value: LatencyValue) -> Option<f64> {
 
 /// Of several figures the one that is furthest on the wrong side: the assertion
 /// holds for all when it holds for this one.
-fn decisive(assertion: &Assertion, found: &[(f64, Vec<Doubt>)]) -> Result<f64, String> {
+fn decisive(assertion: &Assertion, found: &[(f64, Vec<ReasonKind>)]) -> Result<f64, String> {
     let values = found.iter().map(|(value, _)| *value);
     let worst = match assertion.comparison {
         Comparator::Less | Comparator::AtMost => values.reduce(f64::max),

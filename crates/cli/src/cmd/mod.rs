@@ -24,6 +24,7 @@ pub mod doctor;
 mod dry;
 mod elsewhere;
 pub mod engines;
+pub mod explain;
 pub mod export;
 mod fiolog;
 pub mod r#gen;
@@ -45,6 +46,7 @@ pub mod provision;
 pub mod purge;
 pub mod quick;
 pub mod report;
+pub mod require;
 pub mod restore;
 mod resume;
 mod run;
@@ -126,6 +128,9 @@ pub struct Global {
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
     #[arg(hide_possible_values = true)]
     pub color: ColorChoice,
+    /// What is asked of the figures of a command that measures.
+    #[arg(skip)]
+    pub requirement: require::Requirement,
 }
 
 impl Global {
@@ -136,6 +141,7 @@ impl Global {
             json: false,
             quiet: true,
             color: ColorChoice::default(),
+            requirement: require::Requirement::default(),
         }
     }
 }
@@ -193,6 +199,7 @@ pub enum Command {
     Import(import::Args),
     Runs(runs::Args),
     Show(show::Args),
+    Explain(explain::Args),
     Export(export::Args),
     Graph(graph::Args),
     Report(report::Args),
@@ -237,6 +244,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Import(args) => import::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),
+        Command::Explain(args) => explain::run(&cli.global, args),
         Command::Export(args) => export::run(&cli.global, args),
         Command::Graph(args) => graph::run(&cli.global, args),
         Command::Report(args) => report::run(&cli.global, args),

@@ -7,13 +7,16 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command, CommandFactory as _, FromArgMatches as _};
 
 use super::Cli;
+use super::require::Requirement;
 
 /// What is not offered: the command as docs/ARCHITECTURE.md names it, the options, and why.
 const NOT_OFFERED: &str = "\
 quick: destroy: a quick series writes to files only
 quick: sim: a quick series measures a file system, and a simulated device has none
+provision: require: it makes drives ready, and its figures are no results
 provision: hosts: drives have other names on each machine; provision them there, or by a plan file with hosts
 snia: hosts: a test is about a drive of one machine; run it there, or as a step of a plan file with hosts
+purge: require: a purge measures nothing
 purge: hosts: drives have other names on each machine; purge them there
 purge: max-time max-written: a purge that is cut short leaves a device of unknown content; --list says what each method takes
 purge: engine sim: a purge gives a device its own commands, and no engine takes part
@@ -68,7 +71,9 @@ pub fn parse() -> Result<Cli, clap::Error> {
         let told = told.map(|it| clap::Error::raw(ErrorKind::ArgumentConflict, format!("{it}\n")));
         told.unwrap_or(error)
     })?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    let mut cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    cli.global.requirement = Requirement::of(&matches);
+    Ok(cli)
 }
 
 /// Changes the command of this name; a build may be without it.
@@ -122,7 +127,7 @@ mod tests {
         ("cluster", "cluster seq"),
     ];
     /// What all of them take with one meaning, or say why not.
-    const OPTIONS: [&str; 8] = [
+    const OPTIONS: [&str; 9] = [
         "dry-run",
         "json",
         "hosts",
@@ -131,6 +136,7 @@ mod tests {
         "destroy",
         "engine",
         "sim",
+        "require",
     ];
     const BEGIN: &str = "<!-- options: made by a test -->\n";
     const END: &str = "<!-- options: end -->\n";
@@ -149,7 +155,10 @@ mod tests {
     fn table() -> String {
         let root = Cli::command();
         let heads = OPTIONS.map(|option| format!("`--{option}`")).join(" | ");
-        let mut text = format!("| command | {heads} |\n|---{}|\n", "|---".repeat(8));
+        let mut text = format!(
+            "| command | {heads} |\n|---{}|\n",
+            "|---".repeat(OPTIONS.len())
+        );
         for (name, path) in COMMANDS {
             let cells = OPTIONS.map(|option| {
                 let (is_offered, why) = (is_offered(&root, path, option), why_not(name, option));

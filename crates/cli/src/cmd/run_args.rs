@@ -7,6 +7,7 @@ use fathom_campaign::flow::RunOptions;
 use fathom_model::Exit;
 
 use super::job::duration;
+use super::require::RequireArg;
 use super::{ErrorLimit, ExitError};
 use crate::engine::EngineOrSim;
 
@@ -34,6 +35,8 @@ pub struct RunArgs {
     pub max_written: Option<u64>,
     #[command(flatten)]
     pub errors: ErrorLimit,
+    #[command(flatten)]
+    _require: RequireArg,
     /// Show everything that would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fathom_model::{Exit, RunStatus, units};
+use fathom_model::{Exit, RunDocument, RunStatus, VerdictLevel, units};
 use fathom_record::{ListedRun, RunSummary};
 use fathom_report::document::rfc3339;
 use fathom_report::grid::{Grid, GridCell, figures, words};
@@ -58,6 +58,9 @@ struct RunRow {
     /// Absent for a run that was killed or still goes on.
     ended: Option<String>,
     duration_ms: Option<u64>,
+    /// Whether its figures are true; absent where there are none, or too many to look at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<VerdictLevel>,
     /// Absent where no one figure stands for the run.
     #[serde(flatten)]
     figure: Option<Figure>,
@@ -115,6 +118,7 @@ fn entry(global: &Global, run: ListedRun) -> RunRow {
             started: rfc3339(run.started_ms),
             ended: None,
             duration_ms: None,
+            verdict: None,
             figure: None,
             reason: Some(error.to_string()),
         },
@@ -123,13 +127,16 @@ fn entry(global: &Global, run: ListedRun) -> RunRow {
 
 fn readable(global: &Global, summary: RunSummary) -> RunRow {
     let status = summary.status.unwrap_or(RunStatus::Running);
-    let figure = figure(&global.runs.join(&summary.id));
+    let doc = document(&global.runs.join(&summary.id));
     // Records of before may be of a clock that was set back.
     let duration = |end: u64| end.checked_sub(summary.started_ms);
     // How long an import took says nothing of the run.
     let ended_ms = summary.ended_ms.filter(|_| summary.command != "import");
     RunRow {
-        figure,
+        verdict: doc
+            .as_ref()
+            .and_then(|doc| Some(doc.verdict.as_ref()?.level)),
+        figure: doc.as_ref().and_then(figure),
         name: Some(summary.name),
         command: Some(summary.command),
         status: status.to_string(),
@@ -146,15 +153,19 @@ fn readable(global: &Global, summary: RunSummary) -> RunRow {
     }
 }
 
-/// What all jobs did together. None of a run of several steps or groups: they
-/// did different things, one after the other, and no one figure stands for them.
-fn figure(dir: &Path) -> Option<Figure> {
+fn document(dir: &Path) -> Option<RunDocument> {
     // What of it is not added up ([`fathom_record::digest`]).
     let log = std::fs::metadata(dir.join(fathom_record::EVENTS)).ok()?;
     if log.len() > LOG_BYTES_MAX {
         return None;
     }
-    let groups = fathom_report::read(dir).ok()?.groups;
+    fathom_report::read(dir).ok()
+}
+
+/// What all jobs did together. None of a run of several steps or groups: they
+/// did different things, one after the other, and no one figure stands for them.
+fn figure(doc: &RunDocument) -> Option<Figure> {
+    let groups = &doc.groups;
     let first = groups.first()?;
     let one = groups
         .iter()
@@ -170,6 +181,7 @@ fn table(runs: &[RunRow]) -> Grid {
         words("run", 0),
         words("command", 2),
         words("status", 0),
+        words("verdict", 1),
         figures("duration", 1),
         figures("IOPS", 0),
         figures("bandwidth", 0),
@@ -185,6 +197,14 @@ fn table(runs: &[RunRow]) -> Grid {
                 .as_deref()
                 .map_or_else(GridCell::default, GridCell::from),
             GridCell::new(run.tone, run.status.as_str()),
+            run.verdict.map_or_else(GridCell::default, |level| {
+                let tone = match level {
+                    VerdictLevel::Valid => Tone::Good,
+                    VerdictLevel::Suspect => Tone::Doubtful,
+                    VerdictLevel::Invalid => Tone::Bad,
+                };
+                GridCell::new(tone, level.name())
+            }),
             run.duration_ms
                 .map_or_else(GridCell::default, |ms| units::duration(ms).into()),
             // Outputs of some ages, imported, do not tell how many I/Os there were.

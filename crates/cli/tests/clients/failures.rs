@@ -44,7 +44,7 @@ fn with_fewer_wanted_the_run_goes_on_without_a_server() {
     assert_eq!((code, &doc["status"]), (0, &"complete".into()), "{doc}");
     assert_eq!(failures(&doc)[0].1, gone);
     assert_eq!(total(&doc)["clients"], 2);
-    let doubts = total(&doc)["read"]["doubts"].to_string();
+    let doubts = total(&doc)["read"]["verdict"].to_string();
     assert!(doubts.contains("hosts_missing"), "{doubts}");
     let (code, _) = run("3");
     assert_eq!(code, 1);
@@ -108,7 +108,7 @@ fn a_server_killed_in_mid_run_is_named_and_ends_the_run() {
     advises(&bench, FailureKind::Lost.advice());
     // What it did until then is there, and not in the sum.
     let jobs = doc["jobs"].as_array().unwrap();
-    let doubts = |job: &Value| job["read"]["doubts"].to_string();
+    let doubts = |job: &Value| job["read"]["verdict"].to_string();
     assert!(
         jobs.iter().any(|job| doubts(job).contains("from_samples")),
         "{doc}"

@@ -91,13 +91,13 @@ fn a_background_load_that_cannot_keep_its_rate_is_flagged() {
     let notes = doc["notes"].to_string();
     assert!(notes.contains("fell behind in randread-4k-16"), "{notes}");
     for job in jobs(&doc, "randread-4k-16") {
-        let doubts = job["read"]["doubts"].to_string();
+        let doubts = job["read"]["verdict"].to_string();
         assert!(doubts.contains("background_behind"), "{job}");
     }
     let shown = place.show(&place.record().join("calm"));
     let calm: Value = serde_json::from_slice(&shown.stdout).unwrap();
     let job = jobs(&calm, "randread-4k-16")[0];
-    assert!(job["read"]["doubts"].to_string().contains("behind_rate"));
+    assert!(job["read"]["verdict"].to_string().contains("behind_rate"));
     place.wait_for_nothing();
 }
 

@@ -10,9 +10,8 @@ use crate::cluster::{Place, document, stderr};
 fn cached<'d>(doc: &'d Value, step: &str) -> Vec<&'d str> {
     let jobs = doc["jobs"].as_array().unwrap().iter();
     let marked = jobs.filter(|job| {
-        let doubts = job["read"]["doubts"].as_array();
-        let is_cached = |doubts: &Vec<Value>| doubts.contains(&"cached_reads".into());
-        job["step"] == step && doubts.is_some_and(is_cached)
+        let verdict = job["read"]["verdict"].to_string();
+        job["step"] == step && verdict.contains("cached_reads")
     });
     marked.map(|job| job["name"].as_str().unwrap()).collect()
 }
@@ -98,7 +97,7 @@ fn reads_from_memory_are_marked_with_their_share() {
         .as_array()
         .unwrap()
         .iter()
-        .filter(|job| job["read"]["doubts"].to_string().contains("cached_reads"))
+        .filter(|job| job["read"]["verdict"].to_string().contains("cached_reads"))
         .map(|job| job["name"].as_str().unwrap())
         .collect();
     assert_eq!(marked.len(), 3, "two servers and their sum: {doc}");

@@ -21,7 +21,7 @@ fn a_machine_killed_in_mid_run_is_named() {
     assert_eq!((told[0].0.as_str(), told[0].1.as_str()), lost, "{told:?}");
     let all = total(&doc);
     assert_eq!(all["clients"], 3);
-    let doubts = all["read"]["doubts"].to_string();
+    let doubts = all["read"]["verdict"].to_string();
     assert!(doubts.contains("hosts_missing"), "{doubts}");
     // The others ran to their end: jobs of 12 s by fio's own clock.
     assert!(all["read"]["runtime_ms"].as_u64() > Some(11_000), "{doc}");

@@ -253,7 +253,7 @@ fn a_slow_machine_and_a_full_one_do_not_hide_in_the_sum() {
     let (code, doc) = bench.json(&lab, &["job", "run", &job, "--hosts", "m1,m2,m3,m4"]);
     assert_eq!(code, Some(0), "{doc}");
     let jobs = doc["jobs"].as_array().unwrap();
-    let doubts = |job: &Value| job["write"]["doubts"].to_string();
+    let doubts = |job: &Value| job["write"]["verdict"].to_string();
     let is_slow = |job: &&Value| job["hostname"] == "m4" || job["name"] == "All clients";
     for job in jobs.iter().filter(is_slow) {
         assert!(doubts(job).contains("slow_host"), "{job}");

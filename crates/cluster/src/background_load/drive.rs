@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use fathom_analysis::rate::BEHIND_RATE_SHARE;
 use fathom_engine::fio::import;
 use fathom_engine::fio::intervals::Intervals;
-use fathom_model::{Doubt, Event, Failure, FailureKind, JobResult, Results, RunStatus};
+use fathom_model::{Event, Failure, FailureKind, JobResult, ReasonKind, Results, RunStatus};
 use fathom_record::{Header, Writer};
 use serde_json::Value;
 
@@ -272,7 +272,7 @@ impl ClusterRun<'_, '_> {
                 "the background load fell behind in {name}: {got:.0} of {wanted:.0} IOPS ({percent:.0} %)"
             );
             self.tell(Event::Note { text });
-            let doubt = Doubt::BackgroundBehind;
+            let doubt = ReasonKind::BackgroundBehind;
             self.tell(Event::Doubted { doubt });
         }
         Ok(())

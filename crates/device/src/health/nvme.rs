@@ -68,6 +68,14 @@ fn of(page: &[u8]) -> Health {
         powered_step: Duration::from_secs(3600),
         unsafe_shutdowns: number(144, 16),
         media_errors: number(160, 16),
+        error_log_entries: number(176, 16),
+        // Light and heavy throttling together.
+        thermal_transitions: both(number(216, 4), number(220, 4)),
+        thermal_s: both(number(224, 4), number(228, 4)),
         ..Health::default()
     }
+}
+
+fn both(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    Some(one?.saturating_add(other?))
 }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use fathom_model::result::{CpuUse, Spread};
-use fathom_model::{Direction, DirectionResult, DiskUse, Doubt, JobResult, Latency, Results};
+use fathom_model::{Direction, DirectionResult, DiskUse, JobResult, Latency, ReasonKind, Results};
 
 /// Queue depths of the tail's first seven percentages, as fio's JSON names them.
 const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
@@ -271,9 +271,9 @@ fn direction(fields: &mut Fields) -> Result<Option<DirectionResult>, String> {
         Some(iops) => {
             result.iops = iops as f64;
             result.total_ios = fewest_ios(iops, result.runtime_ms);
-            result.doubts = vec![Doubt::RoundedCounts];
+            result.told = vec![ReasonKind::RoundedCounts];
         }
-        None => result.doubts = vec![Doubt::UnknownCounts],
+        None => result.told = vec![ReasonKind::UnknownCounts],
     }
     let is_idle = result.io_bytes == 0 && result.runtime_ms == 0;
     Ok((!is_idle).then_some(result))

@@ -103,7 +103,7 @@ impl Allowance {
             }
             Event::Jobs { names, .. } => self.jobs = self.jobs.max(names.len() as u64),
             Event::Step { .. } => self.steps += 1,
-            Event::Sample(_) | Event::Interval { .. } => {
+            Event::Sample(_) | Event::Evidence(_) | Event::Interval { .. } => {
                 if bytes > RECORD_BYTES_MAX {
                     return Allowed::TooMuch(format!("a sample of {bytes} bytes"));
                 }
@@ -130,10 +130,12 @@ impl Allowance {
     fn sampled(&mut self, elapsed_ms: u64, event: &Event) -> Allowed {
         let most = self.intervals_max(elapsed_ms);
         let (count, most) = match event {
-            Event::Sample(_) => {
+            Event::Sample(_) | Event::Evidence(_) => {
                 self.samples += 1;
-                // Reads, writes, trims, and all of them.
-                (self.samples, most.saturating_mul(4 * self.jobs))
+                // Reads, writes, trims, and all of them; what the machine did; and that at
+                // the begin and the end of a step.
+                let each = 4 * self.jobs + 1;
+                (self.samples, most.saturating_mul(each) + 2 * self.steps)
             }
             _ => {
                 self.intervals += 1;
@@ -231,7 +233,7 @@ mod tests {
     #[test]
     fn a_machine_makes_no_more_records_than_its_interval_allows() {
         let mut allowance = Allowance::new(Duration::from_secs(1));
-        assert_eq!(taken(&mut allowance, &sample()), 400);
+        assert_eq!(taken(&mut allowance, &sample()), 500);
         assert_eq!(taken(&mut allowance, &interval()), 100);
         assert_eq!(
             allowance.take_at(1000, &interval(), 80),

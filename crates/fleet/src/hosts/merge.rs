@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_model::{Event, Failure, Host, Outcome, Results, Sample};
+use fathom_model::{Event, EvidenceInterval, Failure, Host, Outcome, Results, Sample};
 
 /// So many intervals a machine may be behind before the others go on in the
 /// record without it.
@@ -17,6 +17,8 @@ struct HostStep {
     /// told yet.
     intervals: u64,
     samples: BTreeMap<u64, Vec<Sample>>,
+    /// What it did itself, in the same way.
+    evidence: BTreeMap<u64, Vec<EvidenceInterval>>,
     /// End of its last interval, ms since its step began.
     t_ms: u64,
     remaining_ms: Option<u64>,
@@ -127,6 +129,12 @@ impl StepMerge {
                 let begin = sample.t_ms.saturating_sub(sample.span_ms);
                 part.first_ms.get_or_insert(begin);
                 part.samples.entry(part.intervals).or_default().push(sample);
+            }
+            Event::Evidence(evidence) => {
+                let host = Some(self.labels[place].clone());
+                let part = &mut self.parts[place];
+                let of_interval = part.evidence.entry(part.intervals).or_default();
+                of_interval.push(EvidenceInterval { host, ..*evidence });
             }
             Event::Interval { t_ms, remaining_ms } => {
                 let part = &mut self.parts[place];
@@ -245,6 +253,13 @@ impl StepMerge {
                 t_ms = t_ms.max(sample.t_ms);
                 events.push(Event::Sample(sample));
             }
+            let later = part.evidence.split_off(&(self.told + 1));
+            let told = std::mem::replace(&mut part.evidence, later);
+            for mut evidence in told.into_values().flatten() {
+                let began_ms = part.began_ms.max(0.0).round() as u64;
+                evidence.t_ms = evidence.t_ms.saturating_add(began_ms);
+                events.push(Event::Evidence(Box::new(evidence)));
+            }
             let jobs = part.jobs.as_ref().map_or(0, Vec::len);
             base = base.saturating_add(u32::try_from(jobs).unwrap_or(u32::MAX));
         }
@@ -272,10 +287,14 @@ impl StepMerge {
             .map(|part| part.intervals)
             .max()
             .unwrap_or(0);
-        let rest = self.parts.iter().any(|part| !part.samples.is_empty());
-        if rest || self.told < most {
+        let has_rest = |parts: &[HostStep]| {
+            parts
+                .iter()
+                .any(|it| !(it.samples.is_empty() && it.evidence.is_empty()))
+        };
+        if has_rest(&self.parts) || self.told < most {
             self.announce(&mut events);
-            while self.told < most || self.parts.iter().any(|part| !part.samples.is_empty()) {
+            while self.told < most || has_rest(&self.parts) {
                 self.interval(&mut events);
             }
         }

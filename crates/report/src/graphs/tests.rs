@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use fathom_model::{
-    Direction, DirectionResult, Doubt, Event, Failure, FailureKind, Histogram, JobResult, Latency,
-    Outcome, Point, Results, RunStatus, Sample,
+    Direction, DirectionResult, Event, Failure, FailureKind, Histogram, JobResult, Latency,
+    Outcome, Point, ReasonKind, Results, RunStatus, Sample,
 };
 use fathom_record::{Header, Writer};
 
@@ -374,7 +374,7 @@ fn doubtful_points_are_hollow_in_every_graph_and_the_jobs_axis_is_log2() {
             let mut read = figures((1000.0 * jobs as f64, 1e5));
             // The best of all, and one in the middle.
             if jobs == 8 || jobs == 2 {
-                read.doubts = vec![Doubt::Short];
+                read.told = vec![ReasonKind::Short];
             }
             let job = JobResult {
                 name: "job".to_owned(),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use fathom_analysis::hosts::{HostFigures, by_host, median, parts_of};
 use fathom_model::result::SlowBy;
-use fathom_model::{Direction, Doubt, Host, JobResult, units};
+use fathom_model::{Direction, Host, JobResult, ReasonKind, units};
 
 use super::marks::DoubtMarks;
 use super::markup::escape;
@@ -109,7 +109,7 @@ fn chart(story: &Story, total: &JobResult, dir: Direction, marks: &DoubtMarks) -
             own.any(|slow| slow.figure == figure.slow_by)
         };
         if FIGURES.iter().any(is_slow) {
-            html += &marks.of_doubts(&[Doubt::SlowHost]);
+            html += &marks.of_doubts(&[ReasonKind::SlowHost]);
         }
         html += "</th>";
         for figure in &shown {

@@ -44,7 +44,7 @@ fn figures(doc: &RunDocument, marks: &DoubtMarks) -> String {
 
 fn cells(share: &HostShare, marks: &DoubtMarks) -> Vec<HtmlCell> {
     let result = &share.result;
-    let signs = marks.of_doubts(&result.doubts);
+    let signs = marks.of_doubts(&result.kinds());
     let latency = result.clat.as_ref().or(result.lat.as_ref());
     let percent = share.share.map(|share| share * 100.0);
     let host = match share.host {

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use fathom_analysis::{PointResult, SweepOutcome};
-use fathom_model::Doubt;
+use fathom_analysis::{PointResult, SweepOutcome, verdict};
+use fathom_model::ReasonKind;
 
 use super::markup::{PageSection, escape};
 use super::story::Story;
-use crate::doubts;
 
 /// Every doubt of a run with its number.
 #[derive(Debug)]
@@ -26,7 +25,7 @@ impl DoubtMarks {
             numbers: BTreeMap::new(),
             sentences: Vec::new(),
         };
-        for (doubt, sentence) in doubts::sentences(&story.doc.jobs) {
+        for (doubt, sentence) in verdict::sentences(&story.doc.jobs) {
             marks.add(doubt.meaning(), &sentence);
         }
         for doubt in story.points().flat_map(|point| &point.doubts) {
@@ -44,7 +43,7 @@ impl DoubtMarks {
     }
 
     /// The marks of a direction of a job, as HTML.
-    pub fn of_doubts(&self, doubts: &[Doubt]) -> String {
+    pub fn of_doubts(&self, doubts: &[ReasonKind]) -> String {
         self.html(doubts.iter().map(|doubt| doubt.meaning()))
     }
 

@@ -13,7 +13,7 @@ use super::markup::{HtmlCell, HtmlTable, PageSection, escape};
 use super::story::Story;
 use crate::nodes::{NodeCurve, tracks};
 use crate::table::nodes::named;
-use crate::volumes;
+use fathom_analysis::volumes;
 
 /// Points of all nodes together that are embedded, and of one node at most: a
 /// graph shows no more than it has pixels.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fathom_analysis::{Curve, PointResult, RepeatedFigures, SweepOutcome, best};
-use fathom_model::{Direction, DirectionResult, Doubt, JobResult, Latency, units};
+use fathom_model::{Direction, DirectionResult, JobResult, Latency, ReasonKind, units};
 
 use super::curves::{of_points, short};
 use super::marks::DoubtMarks;
@@ -231,7 +231,7 @@ fn jobs(story: &Story, marks: &DoubtMarks) -> String {
             );
         }
         for (name, latency, doubts) in every_latency(job) {
-            let cells = latency_cells(&name, latency, &marks.of_doubts(doubts));
+            let cells = latency_cells(&name, latency, &marks.of_doubts(&doubts));
             latencies.row(lead().chain(cells));
         }
     }
@@ -252,11 +252,13 @@ fn rate_cells(
     most: f64,
     marks: &DoubtMarks,
 ) -> [HtmlCell; 6] {
-    let rate_doubts: Vec<Doubt> = (result.doubts.iter().copied())
-        .filter(|&doubt| doubt != Doubt::SaturatedPercentiles)
+    let rate_doubts: Vec<ReasonKind> = result
+        .kinds()
+        .into_iter()
+        .filter(|&doubt| doubt != ReasonKind::SaturatedPercentiles)
         .collect();
     let signs = marks.of_doubts(&rate_doubts);
-    let known = !result.doubts.contains(&Doubt::UnknownCounts);
+    let known = !result.is(ReasonKind::UnknownCounts);
     let iops = Some(result.iops).filter(|_| known);
     let clat = result.clat.as_ref().or(result.lat.as_ref());
     [
@@ -289,7 +291,7 @@ fn cpu_and_errors(job: &JobResult) -> [HtmlCell; 2] {
         .cpu
         .as_ref()
         .map(|cpu| (cpu.user_percent, cpu.system_percent));
-    let sampled = (job.directions()).any(|(_, r)| r.doubts.contains(&Doubt::FromSamples));
+    let sampled = (job.directions()).any(|(_, r)| r.is(ReasonKind::FromSamples));
     // Samples tell of no errors: that there were none is not known then.
     let unknown = sampled || job.directions().next().is_none();
     let errors = match (job.total_errors, job.error) {

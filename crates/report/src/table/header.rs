@@ -1,7 +1,9 @@
 //! What ran, where, on what.
 
 use fathom_model::environment::{BlockDevice, FileSystem, Target};
-use fathom_model::{Environment, RunDocument, RunStatus, units};
+use fathom_model::{
+    Environment, FigureVerdict, JobResult, RunDocument, RunStatus, VerdictLevel, units,
+};
 use jiff::Timestamp;
 
 use super::{BLOCKS, jobs};
@@ -35,6 +37,12 @@ pub fn header(doc: &RunDocument, style: Style) -> String {
     line("run", &doc.id);
     let label = if is_import { "read" } else { "started" };
     line(label, &format!("{started} UTC, {version}"));
+    if let Some(verdict) = &doc.verdict {
+        line(
+            "verdict",
+            &verdict_words(&fathom_analysis::verdict::results(doc), verdict),
+        );
+    }
     if let Some(environment) = &doc.environment {
         line("host", &host(environment));
         let mut label = "target";
@@ -53,6 +61,21 @@ pub fn header(doc: &RunDocument, style: Style) -> String {
         }
     }
     text
+}
+
+/// `valid`, or of how many figures there are reasons not to be.
+fn verdict_words(jobs: &[&JobResult], verdict: &FigureVerdict) -> String {
+    let name = verdict.level.name();
+    let figures = jobs.iter().flat_map(|job| job.directions());
+    let levels = figures.filter_map(|(_, result)| Some(result.verdict.as_ref()?.level));
+    let (all, its) = levels.fold((0, 0), |(all, its), level| {
+        (all + 1, its + u32::from(level == verdict.level))
+    });
+    match verdict.level {
+        VerdictLevel::Valid => name.to_owned(),
+        _ if all == 1 => name.to_owned(),
+        _ => format!("{name}: {its} of {all} figures"),
+    }
 }
 
 /// From start to end, for a run that ended.

@@ -1,7 +1,7 @@
 //! The figures of the jobs: rates, and latencies.
 
 use fathom_model::histogram::FIO_SATURATION_NS;
-use fathom_model::{DirectionResult, Doubt, Host, JobResult, Latency, RunDocument, units};
+use fathom_model::{DirectionResult, Host, JobResult, Latency, ReasonKind, RunDocument, units};
 
 use super::Marks;
 use crate::grid::{Column, Grid, GridCell, figures, words};
@@ -201,14 +201,13 @@ fn rate_lines(grid: &mut Grid, job: &JobResult, label: &str, marks: &Marks) {
     }
     let mut errors = errors(job);
     for (dir, result) in active {
-        let rate_doubts: Vec<Doubt> = result
-            .doubts
-            .iter()
-            .copied()
-            .filter(|&doubt| doubt != Doubt::SaturatedPercentiles)
+        let rate_doubts: Vec<ReasonKind> = result
+            .kinds()
+            .into_iter()
+            .filter(|&doubt| doubt != ReasonKind::SaturatedPercentiles)
             .collect();
         let signs = marks.signs(&rate_doubts);
-        let iops = if result.doubts.contains(&Doubt::UnknownCounts) {
+        let iops = if result.is(ReasonKind::UnknownCounts) {
             GridCell::from("–")
         } else {
             GridCell::new(Tone::Strong, units::count(result.iops))
@@ -241,7 +240,7 @@ pub fn active(job: &JobResult) -> impl Iterator<Item = (&'static str, &Direction
 /// How many I/Os failed, where that is known; else the error that ended the job.
 /// Samples tell of no errors: that there were none is not known then.
 fn errors(job: &JobResult) -> GridCell {
-    let sampled = |(_, r): (_, &DirectionResult)| r.doubts.contains(&Doubt::FromSamples);
+    let sampled = |(_, r): (_, &DirectionResult)| r.is(ReasonKind::FromSamples);
     let unknown = job.directions().next().is_none() || job.directions().any(sampled);
     match (job.total_errors, job.error) {
         (None, 0) if unknown => GridCell::default(),
@@ -256,7 +255,7 @@ const FROM_ISSUE: &str = "clat from issue";
 const FROM_START: &str = "lat from intended start";
 
 /// Name, latency and doubts.
-pub(crate) type LatencyRow<'j> = (String, &'j Latency, &'j [Doubt]);
+pub(crate) type LatencyRow<'j> = (String, &'j Latency, Vec<ReasonKind>);
 
 /// Every latency of a job with its name.
 pub(crate) fn every_latency(job: &JobResult) -> Vec<LatencyRow<'_>> {
@@ -274,23 +273,23 @@ pub(crate) fn every_latency(job: &JobResult) -> Vec<LatencyRow<'_>> {
             (lat, &result.lat),
         ] {
             if let Some(latency) = latency {
-                rows.push((format!("{dir} {kind}"), latency, &result.doubts));
+                rows.push((format!("{dir} {kind}"), latency, result.kinds()));
             }
         }
         for priority in &result.priorities {
             let name = format!("{dir} clat {}", priority_name(priority.value));
-            rows.push((name, &priority.clat, &result.doubts));
+            rows.push((name, &priority.clat, result.kinds()));
         }
     }
     if let Some(sync) = &job.sync {
-        rows.push(("sync".into(), sync, &[]));
+        rows.push(("sync".into(), sync, Vec::new()));
     }
     rows
 }
 
 /// The completion latency of each direction, else the total one; under a rate
 /// both, each with its name.
-fn main_latency(job: &JobResult) -> impl Iterator<Item = (String, &Latency, &[Doubt])> {
+fn main_latency(job: &JobResult) -> impl Iterator<Item = LatencyRow<'_>> {
     active(job).flat_map(|(dir, result)| {
         let kinds = match (&result.clat, &result.lat) {
             (clat, lat) if result.lag.is_some() => {
@@ -306,7 +305,7 @@ fn main_latency(job: &JobResult) -> impl Iterator<Item = (String, &Latency, &[Do
             ],
         };
         let shown = kinds.into_iter();
-        shown.filter_map(|(name, latency)| Some((name, latency?, result.doubts.as_slice())))
+        shown.filter_map(|(name, latency)| Some((name, latency?, result.kinds())))
     })
 }
 
@@ -337,14 +336,14 @@ fn latency_cells(
     label: GridCell,
     dir: &str,
     latency: &Latency,
-    doubts: &[Doubt],
+    doubts: Vec<ReasonKind>,
     marks: &Marks,
     unit: LatencyUnit,
 ) -> Vec<GridCell> {
-    let saturated = doubts.contains(&Doubt::SaturatedPercentiles);
+    let saturated = doubts.contains(&ReasonKind::SaturatedPercentiles);
     let figure = |ns: f64| GridCell::from(unit.figure(ns));
     let (mean, error) = unit.mean(latency);
-    let error = format!("{error}{}", marks.signs(doubts));
+    let error = format!("{error}{}", marks.signs(&doubts));
     let mut cells = vec![
         label,
         GridCell::from(dir),

@@ -12,11 +12,11 @@ mod shares;
 
 use std::collections::BTreeMap;
 
-use fathom_model::{Doubt, Results, RunDocument, units};
+use fathom_model::{ReasonKind, Results, RunDocument, units};
 
+use crate::document;
 use crate::grid::{Grid, GridCell, figures, words};
 use crate::style::{Style, Tone, wrap};
-use crate::{document, doubts};
 
 pub(crate) use hosts::shown;
 pub(crate) use jobs::{every_latency, title_of};
@@ -65,12 +65,12 @@ fn job_figures(doc: &RunDocument, marks: &Marks, style: Style) -> String {
 }
 
 /// The number that stands at a doubtful figure and before its note.
-struct Marks(BTreeMap<Doubt, (char, String)>);
+struct Marks(BTreeMap<ReasonKind, (char, String)>);
 
 impl Marks {
     fn of(doc: &RunDocument) -> Self {
         let signs = SIGNS.chars();
-        let sentences = doubts::sentences(&doc.jobs);
+        let sentences = fathom_analysis::verdict::sentences(&doc.jobs);
         Self(
             sentences
                 .into_iter()
@@ -81,7 +81,7 @@ impl Marks {
     }
 
     /// The signs of these doubts, apart from one another: ¹² would be a twelve.
-    fn signs(&self, doubts: &[Doubt]) -> String {
+    fn signs(&self, doubts: &[ReasonKind]) -> String {
         let signs = doubts.iter().filter_map(|doubt| self.0.get(doubt));
         let signs: Vec<String> = signs.map(|(sign, _)| sign.to_string()).collect();
         signs.join(",")

@@ -5,7 +5,7 @@ use fathom_model::{NodeUse, RunDocument, units};
 
 use crate::grid::{Grid, GridCell, figures, words};
 use crate::style::{Style, Tone, cut};
-use crate::volumes;
+use fathom_analysis::volumes;
 
 /// Nodes of a step that have a line each; the others are in `--json` and in the
 /// report.

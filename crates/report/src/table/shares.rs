@@ -42,7 +42,7 @@ pub fn lines(doc: &RunDocument, marks: &Marks, style: Style) -> String {
 
 fn cells(share: &HostShare, marks: &Marks) -> Vec<GridCell> {
     let result = &share.result;
-    let signs = marks.signs(&result.doubts);
+    let signs = marks.signs(&result.kinds());
     let host = share.host.map(|host| host.label());
     let tone = match host {
         Some(_) => Tone::Plain,

@@ -1,7 +1,9 @@
 //! What the document of a run says.
 
 use fathom_model::result::{LatencyTarget, Spread};
-use fathom_model::{Direction, Doubt, Failure, FailureKind, JobResult, RunStatus};
+use fathom_model::{
+    Direction, Failure, FailureKind, FigureVerdict, JobResult, ReasonKind, RunStatus,
+};
 
 use super::*;
 
@@ -21,7 +23,9 @@ fn a_complete_run_shows_what_the_engine_reported() {
         (doc.engine.as_str(), doc.engine_version.as_deref()),
         ("fio", Some("fio-3.33"))
     );
-    assert_eq!(doc.jobs, vec![reader("r")]);
+    let mut told = reader("r");
+    told.read.as_mut().unwrap().verdict = Some(FigureVerdict::default());
+    assert_eq!(doc.jobs, vec![told]);
     assert!(!doc.from_samples && doc.notes.is_empty() && doc.failures.is_empty());
 }
 
@@ -90,7 +94,7 @@ fn a_killed_run_is_counted_from_its_samples() {
         (400, 2000, 200.0)
     );
     assert_eq!(read.bw_bytes, 200.0 * 4096.0);
-    assert_eq!(read.doubts, [Doubt::FromSamples]);
+    assert_eq!(read.kinds(), [ReasonKind::FromSamples]);
     let clat = read.clat.as_ref().unwrap();
     assert_eq!((clat.n, clat.percentiles_ns.len()), (Some(400), 17));
     let near = |value: u64, wanted: f64| (value as f64 / wanted - 1.0).abs() < 0.008;
@@ -133,8 +137,10 @@ fn a_job_killed_by_a_signal_gets_its_figures_from_the_samples() {
     );
     let read = |place: usize| doc.jobs[place].read.as_ref().unwrap();
     assert_eq!((read(0).total_ios, read(0).iops), (80, 80.0));
-    assert_eq!(read(0).doubts, [Doubt::FromSamples]);
-    assert_eq!((read(1).total_ios, &read(1).doubts), (4_200_000, &vec![]));
+    // 80 I/Os a second of 5 µs each are no depth of 32.
+    let kinds = [ReasonKind::FromSamples, ReasonKind::DepthNotReached];
+    assert_eq!(read(0).kinds(), kinds);
+    assert_eq!((read(1).total_ios, read(1).kinds()), (4_200_000, vec![]));
     assert_eq!(doc.failures.len(), 1);
 }
 

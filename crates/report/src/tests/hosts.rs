@@ -1,6 +1,6 @@
 //! Runs on several machines: what their sums hide is told beside them.
 
-use fathom_model::{Doubt, Host};
+use fathom_model::{Host, ReasonKind};
 
 use super::*;
 use crate::Style;
@@ -35,8 +35,8 @@ fn run(parts: &[(&str, f64, u64)], more: Vec<Event>) -> RunDocument {
     document_of(RunStatus::Complete, events)
 }
 
-fn doubts_of(doc: &RunDocument, job: usize) -> Vec<Doubt> {
-    doc.jobs[job].read.as_ref().unwrap().doubts.clone()
+fn kinds_of(doc: &RunDocument, job: usize) -> Vec<ReasonKind> {
+    doc.jobs[job].read.as_ref().unwrap().kinds()
 }
 
 #[test]
@@ -44,9 +44,9 @@ fn a_slow_host_is_told_by_name_and_share_and_shown_with_its_node() {
     let parts = [("a", 4e6, 9000), ("b", 4.2e6, 9000), ("c", 2e6, 9000)];
     let doc = run(&parts, Vec::new());
     assert_eq!(doc.jobs[3].name, "All clients");
-    assert_eq!(doubts_of(&doc, 3), [Doubt::SlowHost]);
-    assert_eq!(doubts_of(&doc, 2), [Doubt::SlowHost]);
-    assert_eq!(doubts_of(&doc, 0), []);
+    assert_eq!(kinds_of(&doc, 3), [ReasonKind::SlowHost]);
+    assert_eq!(kinds_of(&doc, 2), [ReasonKind::SlowHost]);
+    assert_eq!(kinds_of(&doc, 0), []);
     let note = &doc.notes[0];
     assert!(
         note.starts_with("c (read, 50 % of the median bandwidth): "),
@@ -62,7 +62,7 @@ fn a_slow_host_is_told_by_name_and_share_and_shown_with_its_node() {
 fn the_share_of_time_that_not_all_shared_stands_at_the_sum() {
     let parts = [("a", 4e6, 10_000), ("b", 4e6, 6000)];
     let doc = run(&parts, Vec::new());
-    assert_eq!(doubts_of(&doc, 2), [Doubt::Apart]);
+    assert_eq!(kinds_of(&doc, 2), [ReasonKind::Apart]);
     let note = &doc.notes[0];
     assert!(note.contains("not all ran for 40 % of 10.0 s"), "{note}");
     assert!(note.contains("each host's own over its own time"), "{note}");
@@ -72,12 +72,12 @@ fn the_share_of_time_that_not_all_shared_stands_at_the_sum() {
 fn what_spoils_a_part_spoils_the_sum_and_a_doubted_step_all_of_it() {
     let parts = [("a", 4e6, 900), ("b", 4e6, 900)];
     let doc = run(&parts, Vec::new());
-    assert_eq!(doubts_of(&doc, 2), [Doubt::Short]);
-    let doubt = Doubt::BackgroundBehind;
+    assert_eq!(kinds_of(&doc, 2), [ReasonKind::Short]);
+    let doubt = ReasonKind::BackgroundBehind;
     let parts = [("a", 4e6, 9000), ("b", 4e6, 9000)];
     let doc = run(&parts, vec![Event::Doubted { doubt }]);
     for job in 0..3 {
-        assert_eq!(doubts_of(&doc, job), [doubt]);
+        assert_eq!(kinds_of(&doc, job), [doubt]);
     }
 }
 
@@ -94,12 +94,12 @@ fn a_rate_that_is_not_reached_is_marked() {
             RunStatus::Complete,
             vec![started(), finished(vec![job], vec![])],
         );
-        doubts_of(&doc, 0)
+        kinds_of(&doc, 0)
     };
     let rated = |rate: &str, iops: f64| rated_with(rate, iops, &[]);
     assert_eq!(rated("1000", 990.0), []);
-    assert_eq!(rated("1000", 900.0), [Doubt::BehindRate]);
-    assert_eq!(rated("1000,10", 900.0), [Doubt::BehindRate]);
+    assert_eq!(rated("1000", 900.0), [ReasonKind::BehindRate]);
+    assert_eq!(rated("1000,10", 900.0), [ReasonKind::BehindRate]);
     // The smallest block is what counts then, and fewer I/Os do the rate.
     assert_eq!(rated_with("1000", 120.0, &[("bsrange", "4k-64k")]), []);
     // 0 is no rate.

@@ -1,11 +1,11 @@
 //! Runs to look at, as an engine would have recorded them.
 
 mod document;
-mod doubts;
 mod hosts;
 mod schema;
 mod segments;
 mod table;
+mod verdict;
 
 use std::path::PathBuf;
 

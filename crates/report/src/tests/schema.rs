@@ -122,7 +122,16 @@ fn documents_keep_to_the_schema() {
     // And with everything that is seldom there.
     doc.jobs[0].port = Some(8765);
     doc.disks[0].host = Some("h".into());
-    doc.jobs[0].read.as_mut().unwrap().doubts = fathom_model::Doubt::ALL.to_vec();
+    let mut verdict = fathom_model::FigureVerdict::default();
+    for kind in fathom_model::ReasonKind::ALL {
+        let text = kind.sentence().to_owned();
+        verdict.add(fathom_model::VerdictReason::found(
+            *kind,
+            text,
+            [("n", 1.0)],
+        ));
+    }
+    doc.jobs[0].read.as_mut().unwrap().verdict = Some(verdict);
     let device = &mut doc.environment.as_mut().unwrap().targets[0].device;
     device.as_mut().unwrap().partition = Some(Partition::default());
     let clat = doc.jobs[0].read.as_mut().unwrap().clat.as_mut().unwrap();

@@ -1,6 +1,8 @@
 //! A record in segments says what one in a single file says.
 
-use fathom_model::{Direction, Event, Histogram, Host, RunDocument, RunStatus, Sample};
+use fathom_model::{
+    Direction, Event, Histogram, Host, ReasonKind, RunDocument, RunStatus, Sample,
+};
 use fathom_record::{Entries, Header, Writer};
 use serde_json::Value;
 
@@ -104,7 +106,25 @@ fn same(a: &Value, b: &Value, place: &str) {
     }
 }
 
+/// Without what only single intervals tell: of closed segments the verdict has the sums.
 fn value(doc: &RunDocument) -> Value {
+    let mut doc = doc.clone();
+    let of_intervals = [
+        ReasonKind::LevelShift,
+        ReasonKind::StillChanging,
+        ReasonKind::Stalls,
+    ];
+    for job in &mut doc.jobs {
+        for result in [&mut job.read, &mut job.write].into_iter().flatten() {
+            let verdict = result.verdict.as_mut().unwrap();
+            verdict
+                .reasons
+                .retain(|reason| !of_intervals.contains(&reason.kind));
+        }
+    }
+    doc.verdict = None;
+    doc.notes
+        .retain(|note| !of_intervals.iter().any(|kind| note.contains(kind.to_do())));
     serde_json::to_value(doc).unwrap()
 }
 

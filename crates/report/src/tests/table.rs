@@ -1,6 +1,6 @@
 //! What a person sees of a run.
 
-use fathom_model::{Doubt, Failure, FailureKind, RunStatus};
+use fathom_model::{Failure, FailureKind, ReasonKind, RunStatus};
 
 use super::*;
 use crate::{Style, table};
@@ -140,10 +140,13 @@ fn doubts_and_failures_are_marked_and_told() {
             ended(RunStatus::Failed),
         ],
     );
-    let doubts = &doc.jobs[0].read.as_ref().unwrap().doubts;
+    let kinds = doc.jobs[0].read.as_ref().unwrap().kinds();
     assert_eq!(
-        doubts,
-        &[Doubt::FailedIosCounted, Doubt::SaturatedPercentiles]
+        kinds,
+        [
+            ReasonKind::FailedIosCounted,
+            ReasonKind::SaturatedPercentiles
+        ]
     );
     insta::assert_snapshot!(plain(&doc, 80));
 }

@@ -116,7 +116,7 @@ fn phases(doc: &RunDocument) -> Vec<PhaseFigures> {
                     dir,
                     bw_bytes: result.bw_bytes,
                     iops: result.iops,
-                    doubtful: !result.doubts.is_empty(),
+                    doubtful: !result.kinds().is_empty(),
                 }),
             }
         }
@@ -128,7 +128,7 @@ impl PhaseFigures {
     fn add(&mut self, result: &DirectionResult) {
         self.bw_bytes += result.bw_bytes;
         self.iops += result.iops;
-        self.doubtful |= !result.doubts.is_empty();
+        self.doubtful |= !result.kinds().is_empty();
     }
 
     /// The phase; with its direction where it has several.

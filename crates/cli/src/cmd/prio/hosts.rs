@@ -84,7 +84,7 @@ fn sums(doc: &RunDocument, style: Style) -> String {
                 Some(fathom_model::units::latency(found.1 as f64))
             });
             let mean = clat.map(|clat| fathom_model::units::latency(clat.mean_ns));
-            let doubts: Vec<&str> = of_dir.doubts.iter().map(|d| d.meaning()).collect();
+            let doubts: Vec<&str> = of_dir.kinds().iter().map(|d| d.meaning()).collect();
             grid.line([
                 GridCell::from(job.step.clone().unwrap_or_default()),
                 GridCell::from(job.clients.unwrap_or(0).to_string()),

@@ -190,7 +190,7 @@ fn line(
     let mut doubts: Vec<&str> = sum
         .into_iter()
         .flat_map(|sum| sum.directions())
-        .flat_map(|(_, dir)| dir.doubts.iter().map(|doubt| short(*doubt)))
+        .flat_map(|(_, dir)| dir.kinds().into_iter().map(short))
         .filter(|doubt| !doubt.is_empty())
         .collect();
     doubts.dedup();
@@ -213,14 +213,14 @@ fn line(
 }
 
 /// What a doubt about a sum is called in a table; the sentence stands below it.
-fn short(doubt: fathom_model::Doubt) -> &'static str {
-    use fathom_model::Doubt;
+fn short(doubt: fathom_model::ReasonKind) -> &'static str {
+    use fathom_model::ReasonKind;
     match doubt {
-        Doubt::Apart => "not side by side",
-        Doubt::SlowHost => "one is slow",
-        Doubt::HostsMissing => "too few",
-        Doubt::Short => "short",
-        Doubt::CachedReads => "cache",
+        ReasonKind::Apart => "not side by side",
+        ReasonKind::SlowHost => "one is slow",
+        ReasonKind::HostsMissing => "too few",
+        ReasonKind::Short => "short",
+        ReasonKind::CachedReads => "cache",
         _ => "",
     }
 }

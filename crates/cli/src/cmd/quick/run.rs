@@ -141,6 +141,7 @@ impl QuickPlan {
             }
             Err(error) => return Err(failed(error)),
         };
+        global.requirement.note(&finish.dir);
         summary::show(global, &finish.dir, &baselines)?;
         Ok(match finish.status {
             RunStatus::Complete => Exit::Success,

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::campaign::{Budget, CampaignArgs, tell_notes};
 use super::hosts::{HostArgs, HostVariable, HostVariables, usage};
 use super::job::duration;
+use super::require::RequireArg;
 use super::run_args::check_sim;
 use super::{ErrorLimit, ExitError, Global, study};
 use crate::engine::EngineOrSim;
@@ -92,6 +93,8 @@ pub struct Flags {
     point_limit: Option<Duration>,
     #[command(flatten)]
     errors: ErrorLimit,
+    #[command(flatten)]
+    _require: RequireArg,
     #[command(flatten)]
     pub budget: Budget,
     /// Which engine runs the points

@@ -44,9 +44,12 @@ pub fn observed<T, E>(
 ) -> Result<T, E> {
     let screen: RefCell<Option<Screen>> = RefCell::new(None);
     let options = LiveOptions::new(global.quiet, global.color);
-    let mut begun = |dir: &Path| match Progress::read(dir) {
-        Ok(progress) => *screen.borrow_mut() = Some(Screen::new(options, progress)),
-        Err(error) => out::note(format_args!("fathom: no progress is shown: {error}")),
+    let mut begun = |dir: &Path| {
+        global.requirement.note(dir);
+        match Progress::read(dir) {
+            Ok(progress) => *screen.borrow_mut() = Some(Screen::new(options, progress)),
+            Err(error) => out::note(format_args!("fathom: no progress is shown: {error}")),
+        }
     };
     let mut observer = |event: &Event| {
         if let Some(screen) = screen.borrow_mut().as_mut() {
@@ -68,6 +71,7 @@ pub fn observed_in_place<T, E>(
     observed(global, |begun, observer| {
         let in_place = LiveOptions::new(global.quiet, global.color).in_place();
         let mut begun = |dir: &Path| {
+            global.requirement.note(dir);
             if in_place {
                 begun(dir);
             }

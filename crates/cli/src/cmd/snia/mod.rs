@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::Global;
 use super::campaign::terabytes;
 use super::job::duration;
+use super::require::RequireArg;
 use crate::engine::EngineOrSim;
 
 mod dry;
@@ -124,6 +125,8 @@ struct TestArgs {
     /// Terabytes that may be written in all its life, from the data sheet
     #[arg(long, value_name = "TB", value_parser = terabytes)]
     endurance_tbw: Option<u64>,
+    #[command(flatten)]
+    _require: RequireArg,
     #[command(flatten)]
     how: How,
     #[command(flatten)]

@@ -19,6 +19,7 @@ use super::{How, TestArgs, report};
 use crate::cmd::campaign::{tell, tell_notes};
 use crate::cmd::dry::DryRun;
 use crate::cmd::job::duration;
+use crate::cmd::require::RequireArg;
 use crate::cmd::run::screen::observed;
 use crate::cmd::run::{Flags, failed};
 use crate::cmd::run_args::check_sim;
@@ -52,6 +53,8 @@ pub struct ResumeArgs {
     /// Most bytes written in this start
     #[arg(long, value_name = "BYTES", value_parser = crate::cmd::size)]
     max_written: Option<u64>,
+    #[command(flatten)]
+    _require: RequireArg,
 }
 
 /// One test on one device.
@@ -106,6 +109,7 @@ pub fn resume_as(global: &Global, flags: &Flags, record: String) -> anyhow::Resu
         run: Some(record),
         destroy: flags.destroy.clone(),
         max_time: flags.budget.max_time,
+        _require: RequireArg,
         max_written: flags.budget.max_written,
     };
     resume(global, &args)

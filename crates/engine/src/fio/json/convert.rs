@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fathom_model::histogram::FIO_SATURATION_NS;
 use fathom_model::result::{ALL_CLIENTS, CpuUse, LatencyTarget, PriorityResult, Spread};
-use fathom_model::{DirectionResult, DiskUse, Doubt, JobResult, Latency, Results};
+use fathom_model::{DirectionResult, DiskUse, JobResult, Latency, ReasonKind, Results};
 
 use super::raw;
 use crate::fio::terse;
@@ -284,7 +284,7 @@ impl Convert<'_> {
             ..DirectionResult::default()
         };
         if counted.is_none() {
-            result.doubts.push(Doubt::RoundedCounts);
+            result.told.push(ReasonKind::RoundedCounts);
         }
         result.priorities = self.priorities(name, raw.prios, raw.clat_high_prio, raw.clat_low_prio);
         Some(result)

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fathom_model::{Direction, DirectionResult, Doubt, JobResult, Results};
+use fathom_model::{Direction, DirectionResult, JobResult, ReasonKind, Results};
 
 use super::json::most_jobs;
 
@@ -248,7 +248,7 @@ impl NormalReader {
             group,
             ..JobResult::default()
         });
-        result.doubts = vec![Doubt::UnknownCounts];
+        result.told = vec![ReasonKind::UnknownCounts];
         job.runtime_ms = job.runtime_ms.max(Some(result.runtime_ms));
         if let Some(place) = job.direction_mut(dir) {
             *place = Some(result);
@@ -331,7 +331,7 @@ fn exact(result: &mut DirectionResult, issued: &lines::IssuedIos, place: usize) 
 fn from_rate(result: &mut DirectionResult) {
     let ios = result.iops * result.runtime_ms as f64 / 1000.0;
     result.total_ios = figures::whole(ios).unwrap_or(0);
-    result.doubts.push(Doubt::RoundedCounts);
+    result.told.push(ReasonKind::RoundedCounts);
 }
 
 fn per_second(count: u64, runtime_ms: u64) -> Option<f64> {

@@ -1,19 +1,19 @@
 //! When a figure is marked, and when it is not.
 
-use fathom_model::Doubt;
+use fathom_model::ReasonKind;
 use fathom_model::environment::FileSystem;
 
 use super::*;
 
-/// The doubts about the first job's reads (or, without any, its writes).
-fn doubts(job: JobResult, disks: Vec<DiskUse>) -> Vec<Doubt> {
+/// The kinds of reasons against the first job's reads (or, without any, its writes).
+fn kinds(job: JobResult, disks: Vec<DiskUse>) -> Vec<ReasonKind> {
     let doc = document_of(
         RunStatus::Complete,
         vec![started(), finished(vec![job], disks)],
     );
     let job = &doc.jobs[0];
     let read = job.read.as_ref().filter(|read| read.total_ios > 0);
-    read.or(job.write.as_ref()).unwrap().doubts.clone()
+    read.or(job.write.as_ref()).unwrap().kinds()
 }
 
 fn with(mut job: JobResult, options: &[(&str, &str)]) -> JobResult {
@@ -38,16 +38,16 @@ fn writer(options: &[(&str, &str)]) -> JobResult {
 #[test]
 fn buffered_reads_that_no_disk_served_are_marked() {
     assert_eq!(
-        doubts(buffered(&[]), vec![disk(100_000)]),
-        [Doubt::CachedReads]
+        kinds(buffered(&[]), vec![disk(100_000)]),
+        [ReasonKind::CachedReads]
     );
-    assert_eq!(doubts(buffered(&[]), vec![disk(4_100_000)]), []);
+    assert_eq!(kinds(buffered(&[]), vec![disk(4_100_000)]), []);
     // Without a disk there is no evidence.
-    assert_eq!(doubts(buffered(&[]), Vec::new()), []);
-    assert_eq!(doubts(reader("direct"), vec![disk(0)]), []);
+    assert_eq!(kinds(buffered(&[]), Vec::new()), []);
+    assert_eq!(kinds(reader("direct"), vec![disk(0)]), []);
     assert_eq!(
-        doubts(buffered(&[("direct", "0")]), vec![disk(0)]),
-        [Doubt::CachedReads]
+        kinds(buffered(&[("direct", "0")]), vec![disk(0)]),
+        [ReasonKind::CachedReads]
     );
 }
 
@@ -55,7 +55,7 @@ fn buffered_reads_that_no_disk_served_are_marked() {
 #[test]
 fn an_engine_that_reads_no_file_reads_no_cache() {
     let null = buffered(&[("ioengine", "null")]);
-    assert_eq!(doubts(null, vec![disk(0)]), []);
+    assert_eq!(kinds(null, vec![disk(0)]), []);
 }
 
 /// Found with a run of 50 ms on a loop device: fio had not read the disk's
@@ -64,16 +64,16 @@ fn an_engine_that_reads_no_file_reads_no_cache() {
 fn the_disk_figures_of_a_short_run_are_no_evidence() {
     let mut job = buffered(&[]);
     job.read.as_mut().unwrap().runtime_ms = 50;
-    assert_eq!(doubts(job, vec![disk(0)]), [Doubt::Short]);
+    assert_eq!(kinds(job, vec![disk(0)]), [ReasonKind::Short]);
 }
 
 #[test]
 fn sequential_reads_come_in_larger_requests() {
     // 16 GiB in 131,072 requests of 128 KiB: read-ahead, not the cache.
-    assert_eq!(doubts(buffered(&[("rw", "read")]), vec![disk(131_072)]), []);
+    assert_eq!(kinds(buffered(&[("rw", "read")]), vec![disk(131_072)]), []);
     assert_eq!(
-        doubts(buffered(&[("rw", "read")]), vec![disk(4_096)]),
-        [Doubt::CachedReads]
+        kinds(buffered(&[("rw", "read")]), vec![disk(4_096)]),
+        [ReasonKind::CachedReads]
     );
 }
 
@@ -87,39 +87,39 @@ fn what_the_direct_jobs_of_a_step_read_does_not_speak_for_the_buffered_one() {
     let marked: Vec<_> = doc
         .jobs
         .iter()
-        .map(|job| &job.read.as_ref().unwrap().doubts)
+        .map(|job| job.read.as_ref().unwrap().kinds())
         .collect();
-    assert_eq!(marked, [&vec![Doubt::CachedReads], &vec![]]);
+    assert_eq!(marked, [vec![ReasonKind::CachedReads], vec![]]);
 }
 
 #[test]
 fn writes_that_nothing_waits_for_are_marked() {
-    assert_eq!(doubts(writer(&[]), Vec::new()), [Doubt::UnsyncedWrites]);
+    assert_eq!(kinds(writer(&[]), Vec::new()), [ReasonKind::UnsyncedWrites]);
     assert_eq!(
-        doubts(writer(&[("fdatasync", "0")]), Vec::new()),
-        [Doubt::UnsyncedWrites]
+        kinds(writer(&[("fdatasync", "0")]), Vec::new()),
+        [ReasonKind::UnsyncedWrites]
     );
     for option in ["fsync", "fdatasync", "end_fsync", "sync", "direct"] {
-        assert_eq!(doubts(writer(&[(option, "1")]), Vec::new()), [], "{option}");
+        assert_eq!(kinds(writer(&[(option, "1")]), Vec::new()), [], "{option}");
     }
-    assert_eq!(doubts(writer(&[("ioengine", "null")]), Vec::new()), []);
+    assert_eq!(kinds(writer(&[("ioengine", "null")]), Vec::new()), []);
     let mut unknown = writer(&[]);
     unknown.options.clear();
-    assert_eq!(doubts(unknown, Vec::new()), [], "no options, no judgement");
+    assert_eq!(kinds(unknown, Vec::new()), [], "no options, no judgement");
 }
 
 #[test]
 fn a_job_that_uses_up_its_cpu_is_marked() {
     let mut job = reader("r");
     job.cpu.as_mut().unwrap().system_percent = 83.0;
-    assert_eq!(doubts(job, Vec::new()), [Doubt::CpuBound]);
+    assert_eq!(kinds(job, Vec::new()), [ReasonKind::CpuBound]);
 }
 
 #[test]
 fn latencies_at_the_end_of_fios_histogram_are_marked() {
     let mut job = reader("r");
     job.read.as_mut().unwrap().clat.as_mut().unwrap().max_ns = 17_179_869_184;
-    assert_eq!(doubts(job, Vec::new()), [Doubt::SaturatedPercentiles]);
+    assert_eq!(kinds(job, Vec::new()), [ReasonKind::SaturatedPercentiles]);
 }
 
 #[test]
@@ -128,8 +128,8 @@ fn failed_ios_in_the_count_and_short_runs_are_marked() {
     job.total_errors = Some(7);
     job.read.as_mut().unwrap().runtime_ms = 900;
     assert_eq!(
-        doubts(job, Vec::new()),
-        [Doubt::FailedIosCounted, Doubt::Short]
+        kinds(job, Vec::new()),
+        [ReasonKind::FailedIosCounted, ReasonKind::Short]
     );
 }
 
@@ -142,7 +142,7 @@ fn the_native_engine_does_not_count_failed_ios() {
         vec![started(), finished(vec![job], Vec::new())],
     );
     doc.engine = "native".to_owned();
-    assert_eq!(crate::doubts::doubts(&doc), []);
+    assert_eq!(fathom_analysis::verdict::reasons(&doc, &[]), []);
 }
 
 #[test]
@@ -161,9 +161,9 @@ fn files_in_memory_are_marked_and_files_on_a_disk_are_not() {
             event: finished(vec![reader("r")], Vec::new()),
         };
         let doc = crate::document::compose("id".into(), RunStatus::Complete, &header, &[entry]);
-        doc.jobs[0].read.as_ref().unwrap().doubts.clone()
+        doc.jobs[0].read.as_ref().unwrap().kinds()
     };
-    assert_eq!(on("tmpfs"), [Doubt::InMemory]);
+    assert_eq!(on("tmpfs"), [ReasonKind::InMemory]);
     assert_eq!(on("ext4"), []);
 }
 

@@ -1,9 +1,60 @@
-//! What sums over hosts hide, with its numbers.
+//! What makes a sum over hosts doubtful, and what it hides, with its numbers.
 
-use fathom_model::JobResult;
 use fathom_model::result::{Across, RatesOf, SlowBy, SlowHost};
-use fathom_model::units;
+use fathom_model::{Host, JobResult, ReasonKind, RunDocument, VerdictReason, units};
 
+use super::FigureReason;
+use crate::hosts;
+
+/// Half of the usual interval between samples: clocks that are known no better
+/// cannot say which samples belong together.
+const CLOCK_ERROR_MOST_MS: f64 = 500.0;
+
+/// What makes a sum over hosts doubtful.
+pub(super) fn of_total(
+    doc: &RunDocument,
+    place: usize,
+    total: &JobResult,
+    found: &mut Vec<FigureReason>,
+) {
+    let of_step = doc.hosts.iter().filter(|host| host.step == total.step);
+    let hosts: Vec<Host> = of_step.cloned().collect();
+    let parts = hosts::parts_of(total, &doc.jobs, &hosts);
+    let missing = total.clients.is_some_and(|n| (n as usize) < hosts.len());
+    let apart = total.across.as_ref().is_some_and(hosts::is_apart);
+    let slow = total.across.as_ref().map_or(&[][..], |across| &across.slow);
+    let uncertain = |host: &Host| {
+        let clock = host.clock.as_ref();
+        clock.is_some_and(|clock| clock.error_ms > CLOCK_ERROR_MOST_MS)
+    };
+    let uncertain = hosts.iter().any(uncertain);
+    let is_part = |job: usize| parts.iter().any(|part| std::ptr::eq(*part, &doc.jobs[job]));
+    let of_parts: Vec<FigureReason> = found.iter().filter(|it| is_part(it.job)).cloned().collect();
+    for (dir, _) in total.directions().filter(|(_, r)| r.total_ios > 0) {
+        let slow: Vec<&SlowHost> = slow.iter().filter(|slow| slow.dir == dir).collect();
+        let mut mark = |job: usize, kind: ReasonKind, holds: bool| {
+            if holds {
+                let reason = VerdictReason::of(kind);
+                found.push(FigureReason { job, dir, reason });
+            }
+        };
+        mark(place, ReasonKind::HostsMissing, missing);
+        mark(place, ReasonKind::Apart, apart);
+        mark(place, ReasonKind::UncertainClocks, uncertain);
+        mark(place, ReasonKind::SlowHost, !slow.is_empty());
+        for (job, part) in doc.jobs.iter().enumerate() {
+            let label = hosts::label_of(part);
+            let is_slow = slow.iter().any(|slow| Some(&slow.host) == label.as_ref());
+            mark(job, ReasonKind::SlowHost, is_slow && is_part(job));
+        }
+        // What makes the parts of a sum doubtful spoils the sum.
+        let theirs = of_parts.iter().filter(|it| it.dir == dir);
+        found.extend(theirs.map(|it| FigureReason {
+            job: place,
+            ..it.clone()
+        }));
+    }
+}
 /// Hosts that are named before the others are counted.
 const NAMED: usize = 4;
 

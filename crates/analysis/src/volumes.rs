@@ -4,9 +4,9 @@
 //! beyond them was in memory, or nowhere: files have parts that were never
 //! written. Other reads of the node hide such a share and never make one up.
 
-use fathom_model::{Direction, Doubt, JobResult, RunDocument, Volume, units};
+use fathom_model::{Direction, JobResult, ReasonKind, RunDocument, VerdictReason, Volume, units};
 
-use crate::doubts::Finding;
+use crate::verdict::FigureReason;
 
 /// From this share on a figure is marked: less is within what two runs differ by.
 const SHARE_LEAST: f64 = 0.05;
@@ -47,7 +47,7 @@ fn is_marked(volume: &Volume, jobs: &[JobResult]) -> bool {
 }
 
 /// The reads that are to be marked: of the servers, and of the sums over them.
-pub(crate) fn doubts(doc: &RunDocument) -> Vec<Finding> {
+pub(crate) fn reasons(doc: &RunDocument) -> Vec<FigureReason> {
     let marked = doc
         .volumes
         .iter()
@@ -66,17 +66,18 @@ pub(crate) fn doubts(doc: &RunDocument) -> Vec<Finding> {
         .iter()
         .enumerate()
         .filter(|(_, job)| is_spoiled(job));
-    let finding = |(job, _)| Finding {
+    let reason = |(job, _)| FigureReason {
         job,
         dir: Direction::Read,
-        doubt: Doubt::CachedReads,
+        reason: VerdictReason::of(ReasonKind::CachedReads),
     };
-    spoiled.map(finding).collect()
+    spoiled.map(reason).collect()
 }
 
 /// What is to be said of it: a sentence for each step with marked reads, and one
 /// for each reason for which nobody can tell.
-pub(crate) fn notes(doc: &RunDocument) -> Vec<String> {
+#[must_use]
+pub fn notes(doc: &RunDocument) -> Vec<String> {
     let mut steps: Vec<Option<&str>> = Vec::new();
     for volume in &doc.volumes {
         if !steps.contains(&volume.step.as_deref()) {
@@ -170,13 +171,13 @@ mod tests {
     }
 
     fn doc(jobs: Vec<JobResult>, volumes: Vec<Volume>) -> RunDocument {
-        let mut doc = crate::document::of_results(&fathom_model::Results::default());
+        let mut doc = RunDocument::default();
         (doc.jobs, doc.volumes) = (jobs, volumes);
         doc
     }
 
     fn marked(doc: &RunDocument) -> Vec<usize> {
-        doubts(doc).iter().map(|finding| finding.job).collect()
+        reasons(doc).iter().map(|finding| finding.job).collect()
     }
 
     #[test]

@@ -1,0 +1,273 @@
+//! One figure with everything that its verdict rests on.
+
+use fathom_model::environment::{BlockDevice, Target};
+use fathom_model::{Direction, DirectionResult, EvidenceSum, JobResult, RunDocument, units};
+
+use super::course::TrackCourse;
+use super::machine_of;
+use crate::step_evidence::{MachineEvidence, StepEvidence};
+
+/// fio reads the disks' counters every 250 ms (`DISK_UTIL_MSEC`, diskutil.h) and
+/// not once more at the end, so that up to that much of a run is missing in
+/// them. From this run time on that is a quarter at the most.
+pub const DISK_FIGURES_MS: u64 = 1000;
+
+/// The engines that read and write files through the kernel, page cache included.
+const FILE_ENGINES: [&str; 12] = [
+    "sync",
+    "psync",
+    "vsync",
+    "pvsync",
+    "pvsync2",
+    "libaio",
+    "posixaio",
+    "solarisaio",
+    "io_uring",
+    "mmap",
+    "splice",
+    "falloc",
+];
+
+/// A direction of a job, its run, and what was read of its machine meanwhile.
+#[derive(Debug, Clone, Copy)]
+pub struct JudgedFigure<'d> {
+    /// The run.
+    pub doc: &'d RunDocument,
+    /// The job.
+    pub job: &'d JobResult,
+    /// The direction.
+    pub dir: Direction,
+    /// What it came to.
+    pub result: &'d DirectionResult,
+    /// What its machine did; `None` where nothing was read.
+    pub machine: Option<&'d MachineEvidence>,
+    /// How it went over time; `None` where there are no samples.
+    pub course: Option<&'d TrackCourse>,
+}
+
+/// I/Os and bytes of reads and of writes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReadsAndWrites {
+    /// Reads.
+    pub read_ios: u64,
+    /// Writes.
+    pub write_ios: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+}
+
+impl<'d> JudgedFigure<'d> {
+    /// The direction of the job at this place; `None` where it has no figure.
+    #[must_use]
+    pub fn of(
+        doc: &'d RunDocument,
+        place: usize,
+        dir: Direction,
+        step: Option<&'d StepEvidence>,
+    ) -> Option<Self> {
+        let job = doc.jobs.get(place)?;
+        let result = job.directions().find(|(of, _)| *of == dir)?.1;
+        let label = machine_of(job);
+        let is_twin = |other: &&JobResult| {
+            other.name == job.name && other.step == job.step && machine_of(other) == label
+        };
+        let before = doc.jobs[..place].iter().filter(is_twin).count();
+        // Sums over machines have what their parts have.
+        let step = step.filter(|_| !job.is_sum_of_clients());
+        Some(Self {
+            doc,
+            job,
+            dir,
+            result,
+            machine: step.and_then(|step| step.machine(label.as_deref())),
+            course: step.and_then(|step| step.course(&job.name, label.as_deref(), before, dir)),
+        })
+    }
+
+    /// What was read of the machine.
+    #[must_use]
+    pub fn evidence(&self) -> Option<&'d EvidenceSum> {
+        Some(&self.machine?.sum)
+    }
+
+    /// The jobs that ran beside it on the same machine, and itself.
+    pub fn siblings(&self) -> impl Iterator<Item = &'d JobResult> {
+        let job = self.job;
+        self.doc.jobs.iter().filter(move |other| {
+            other.step == job.step
+                && other.hostname == job.hostname
+                && other.port == job.port
+                && !other.is_sum_of_clients()
+        })
+    }
+
+    /// What these jobs moved in the time that evidence is of; `None` where they went
+    /// through a cache or moved nothing of a file, so that no device has counted the same.
+    #[must_use]
+    pub fn own(&self) -> Option<ReadsAndWrites> {
+        let mut own = ReadsAndWrites::default();
+        for job in self.siblings() {
+            if !self.is_direct(job) || !is_file_engine(job) || job.mixed.is_some() {
+                return None;
+            }
+            for (dir, result) in job.directions() {
+                let (ios, bytes) = match dir {
+                    Direction::Read => (&mut own.read_ios, &mut own.read_bytes),
+                    Direction::Write => (&mut own.write_ios, &mut own.write_bytes),
+                    _ if result.total_ios > 0 => return None,
+                    _ => continue,
+                };
+                *ios = ios.saturating_add(result.total_ios);
+                *bytes = bytes.saturating_add(result.io_bytes);
+            }
+        }
+        // What was told before the evidence begins is taken off in proportion.
+        let (told_ios, told_bytes) = self.machine?.told_before;
+        let left = |part: u64, whole: u64, told: u64| {
+            let share = told as f64 / whole.max(1) as f64;
+            (part as f64 * (1.0 - share).max(0.0)).round() as u64
+        };
+        let (ios, bytes) = (
+            own.read_ios + own.write_ios,
+            own.read_bytes + own.write_bytes,
+        );
+        Some(ReadsAndWrites {
+            read_ios: left(own.read_ios, ios, told_ios),
+            write_ios: left(own.write_ios, ios, told_ios),
+            read_bytes: left(own.read_bytes, bytes, told_bytes),
+            write_bytes: left(own.write_bytes, bytes, told_bytes),
+        })
+    }
+
+    /// What the targets counted; `None` where they count nothing.
+    #[must_use]
+    pub fn counted(&self) -> Option<ReadsAndWrites> {
+        let evidence = self.evidence()?;
+        let sum = |figure: &str| {
+            let targets = evidence.devices("target");
+            let counts = targets.map(|device| evidence.count(&format!("{device}.{figure}")));
+            counts
+                .collect::<Option<Vec<u64>>>()
+                .map(|all| all.iter().sum())
+        };
+        evidence.devices("target").next()?;
+        let counted = ReadsAndWrites {
+            read_ios: sum("read_ios")?,
+            write_ios: sum("write_ios")?,
+            read_bytes: sum("read_bytes")?,
+            write_bytes: sum("write_bytes")?,
+        };
+        // A device whose counters are switched off (iostats) counts nothing at all.
+        (counted != ReadsAndWrites::default()).then_some(counted)
+    }
+
+    /// The value of an option of the job.
+    #[must_use]
+    pub fn option(&self, name: &str) -> Option<&'d str> {
+        self.job.options.get(name).map(String::as_str)
+    }
+
+    /// Whether an option is there and not turned off.
+    #[must_use]
+    pub fn is_set(&self, name: &str) -> bool {
+        is_set(self.job, name)
+    }
+
+    /// The job's `rw`; `None` when its options are not known.
+    #[must_use]
+    pub fn pattern(&self) -> Option<&'d str> {
+        self.option("rw").or_else(|| self.option("readwrite"))
+    }
+
+    /// Its block size, where it has one.
+    #[must_use]
+    pub fn block_bytes(&self) -> Option<u64> {
+        if ["bsrange", "bssplit", "blocksize_range"]
+            .iter()
+            .any(|name| self.is_set(name))
+        {
+            return None;
+        }
+        let bs = self
+            .option("bs")
+            .or_else(|| self.option("blocksize"))
+            .unwrap_or("4k");
+        let mut values = bs.split(',');
+        let first = values.next()?;
+        let of_dir = match self.dir {
+            Direction::Write => values.next().unwrap_or(first),
+            _ => first,
+        };
+        units::parse_size(of_dir)
+    }
+
+    /// Jobs that are reported as this one.
+    #[must_use]
+    pub fn clones(&self) -> f64 {
+        let numjobs = self.option("numjobs").and_then(|n| n.parse().ok());
+        match self.is_set("group_reporting") {
+            true => numjobs.unwrap_or(1.0),
+            false => 1.0,
+        }
+    }
+
+    /// Whether a job is direct; false when its options are not known.
+    fn is_direct(&self, job: &JobResult) -> bool {
+        is_direct(job)
+    }
+
+    /// What the job may have worked on: the targets of the machine that ran it.
+    #[must_use]
+    pub fn targets(&self) -> &'d [Target] {
+        targets_of(self.job, self.doc)
+    }
+
+    /// The devices among these.
+    pub fn devices(&self) -> impl Iterator<Item = &'d BlockDevice> {
+        self.targets()
+            .iter()
+            .filter_map(|target| target.device.as_ref())
+    }
+}
+
+/// The targets of the machine that ran a job.
+fn targets_of<'d>(job: &JobResult, doc: &'d RunDocument) -> &'d [Target] {
+    let environment = match &job.hostname {
+        None => doc.environment.as_ref(),
+        Some(name) => {
+            let host = doc.hosts.iter().find(|host| host.name == *name);
+            host.and_then(|host| host.environment.as_deref())
+        }
+    };
+    environment.map_or(&[][..], |environment| &environment.targets)
+}
+
+/// Whether an option is there and not turned off.
+pub(super) fn is_set(job: &JobResult, name: &str) -> bool {
+    job.options.get(name).is_some_and(|value| value != "0")
+}
+
+fn pattern_of(job: &JobResult) -> Option<&String> {
+    job.options
+        .get("rw")
+        .or_else(|| job.options.get("readwrite"))
+}
+
+/// Whether the job goes past the page cache; false when its options are not known.
+pub(super) fn is_direct(job: &JobResult) -> bool {
+    let direct = is_set(job, "direct") || job.options.get("buffered").is_some_and(|v| v == "0");
+    direct && pattern_of(job).is_some()
+}
+
+/// Whether the job goes through the page cache; false when its options are not known.
+pub(super) fn is_buffered(job: &JobResult) -> bool {
+    pattern_of(job).is_some() && !is_direct(job)
+}
+
+/// Whether the job's engine goes to files; fio's default does.
+pub(super) fn is_file_engine(job: &JobResult) -> bool {
+    let engine = job.options.get("ioengine");
+    engine.is_none_or(|engine| FILE_ENGINES.contains(&engine.as_str()))
+}

@@ -1,0 +1,69 @@
+//! Fewer I/Os were under way than the job was to keep under way.
+
+use fathom_model::{Direction, ReasonKind, VerdictReason};
+
+use crate::verdict::JudgedFigure;
+use crate::verdict::rules::own_limit;
+
+/// Below this share of `iodepth`. Little's law (Little, A Proof for the Queuing Formula
+/// L = λW, Operations Research 9, 1961): the mean number under way is rate × time. A
+/// fourth is more than filling and emptying the queue in batches takes away.
+const SHARE: f64 = 0.75;
+
+pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
+    if own_limit::is_limited(figure) {
+        return None;
+    }
+    let depth: f64 = figure.option("iodepth")?.parse().ok()?;
+    if depth <= 1.0 {
+        return None;
+    }
+    let wanted = depth * figure.clones();
+    let (by, reached) = match (by_latency(figure), by_device(figure)) {
+        (Some(job), Some(device)) if device < job => ("the device", device),
+        (Some(job), _) => ("the job", job),
+        (None, Some(device)) => ("the device", device),
+        (None, None) => return None,
+    };
+    if reached >= SHARE * wanted {
+        return None;
+    }
+    let text = format!(
+        "by {by}'s own times {reached:.1} I/Os were under way on average, and {wanted:.0} were asked for"
+    );
+    let numbers = [("wanted_depth", wanted), ("mean_depth", reached)];
+    Some(VerdictReason::found(
+        ReasonKind::DepthNotReached,
+        text,
+        numbers,
+    ))
+}
+
+/// Of all directions of the job, which share its depth.
+fn by_latency(figure: &JudgedFigure) -> Option<f64> {
+    let mut sum = 0.0;
+    for (_, result) in figure
+        .job
+        .directions()
+        .filter(|(_, result)| result.total_ios > 0)
+    {
+        let latency = result.clat.as_ref().or(result.lat.as_ref())?;
+        sum += result.iops * latency.mean_ns / 1e9;
+    }
+    Some(sum)
+}
+
+/// What the kernel counted for the device, where the job had it for itself.
+fn by_device(figure: &JudgedFigure) -> Option<f64> {
+    let only = figure.siblings().count() == 1 && figure.own().is_some();
+    let only = only && matches!(figure.dir, Direction::Read | Direction::Write);
+    let evidence = figure.evidence().filter(|_| only)?;
+    let mut targets = evidence.devices("target");
+    let device = targets.next().filter(|_| targets.next().is_none())?;
+    let queue_ms = evidence
+        .count(&format!("{device}.queue_ms"))
+        .filter(|&ms| ms > 0)?;
+    // Over the time of the I/O: engines take a moment to start and to end.
+    let ms = figure.result.runtime_ms.min(evidence.span_ms);
+    Some(queue_ms as f64 / ms.max(1) as f64)
+}

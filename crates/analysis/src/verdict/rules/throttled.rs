@@ -1,0 +1,69 @@
+//! A control group held the job back: its CPU, or its I/O.
+
+use fathom_model::{EvidenceSum, ReasonKind, VerdictReason, units};
+
+use crate::verdict::JudgedFigure;
+
+/// Share of the time in which tasks of the group were not let run
+/// (Documentation/admin-guide/cgroup-v2.rst, cpu.stat).
+const STOPPED_SHARE: f64 = 0.01;
+/// A device that does this share of a limit of its group is at the limit: the kernel lets
+/// I/O through in slices of 100 ms (block/blk-throttle.c), of which the first and the
+/// last may be in part.
+const LIMIT_SHARE: f64 = 0.9;
+
+/// Limits, and what counts against each.
+const LIMITS: [(&str, &str, bool); 4] = [
+    ("limit_riops", "read_ios", false),
+    ("limit_wiops", "write_ios", false),
+    ("limit_rbps", "read_bytes", true),
+    ("limit_wbps", "write_bytes", true),
+];
+
+pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
+    let evidence = figure.evidence()?;
+    of_cpu(evidence).or_else(|| of_io(figure, evidence))
+}
+
+fn of_cpu(evidence: &EvidenceSum) -> Option<VerdictReason> {
+    let ms = evidence.count("cgroup.cpu_throttled_us")? as f64 / 1000.0;
+    let share = ms / evidence.span_ms.max(1) as f64;
+    if share < STOPPED_SHARE {
+        return None;
+    }
+    let text = format!(
+        "a control group took the CPU away for {} in all, {:.0} % of the time",
+        units::duration(ms.round() as u64),
+        share * 100.0
+    );
+    let numbers = [("cpu_throttled_ms", ms)];
+    Some(VerdictReason::found(ReasonKind::Throttled, text, numbers))
+}
+
+fn of_io(figure: &JudgedFigure, evidence: &EvidenceSum) -> Option<VerdictReason> {
+    // Over the time of the I/O: engines take a moment to start and to end.
+    let ms = figure.result.runtime_ms.min(evidence.span_ms).max(1) as f64;
+    let devices = evidence.devices("target").chain(evidence.devices("under"));
+    let found = devices.into_iter().find_map(|device| {
+        LIMITS.iter().find_map(|(limit, figure, is_bytes)| {
+            let most = evidence.gauge(&format!("{device}.{limit}"))?.min;
+            let done = evidence.count(&format!("{device}.{figure}"))? as f64 * 1000.0 / ms;
+            (done >= LIMIT_SHARE * most).then_some((device, most, done, *is_bytes))
+        })
+    });
+    let (device, most, done, is_bytes) = found?;
+    let text = |value: f64| match is_bytes {
+        true => units::bytes_per_second(value),
+        false => format!("{} IOPS", units::count(value)),
+    };
+    let told = format!(
+        "a control group lets {device} do {} at most, and it did {}: the figure is that limit",
+        text(most),
+        text(done)
+    );
+    let numbers = match is_bytes {
+        true => [("limit_bw_bytes", most), ("bw_bytes", done)],
+        false => [("limit_iops", most), ("iops", done)],
+    };
+    Some(VerdictReason::found(ReasonKind::Throttled, told, numbers))
+}

@@ -1,0 +1,258 @@
+//! Block devices: the targets, and what lies under them.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::EvidenceReading;
+use crate::sys::{Sys, SysBlock, numbers, text};
+use crate::{identity, mounts};
+
+/// Layers that are followed: more are a circle.
+const DEPTH: usize = 8;
+/// Devices that are read: an array of more says no more by each of them.
+const MOST: usize = 16;
+
+/// What `stat` counts, in its order (Documentation/block/stat.rst); `sectors` are of 512
+/// bytes whatever the device's own are.
+const STAT: [&str; 17] = [
+    "read_ios",
+    "read_merges",
+    "read_sectors",
+    "read_ms",
+    "write_ios",
+    "write_merges",
+    "write_sectors",
+    "write_ms",
+    "in_flight",
+    "busy_ms",
+    "queue_ms",
+    "discard_ios",
+    "discard_merges",
+    "discard_sectors",
+    "discard_ms",
+    "flush_ios",
+    "flush_ms",
+];
+
+/// Settings of a queue that change what is measured
+/// (Documentation/ABI/stable/sysfs-block).
+const SETTINGS: [&str; 6] = [
+    "scheduler",
+    "nr_requests",
+    "wbt_lat_usec",
+    "write_cache",
+    "max_sectors_kb",
+    "read_ahead_kb",
+];
+
+/// Work of a drive or array beside the job's (Documentation/admin-guide/md.rst).
+const SYNC_ACTION: &str = "md/sync_action";
+
+/// A device and what it is to the step.
+#[derive(Debug)]
+struct ReadDevice {
+    node: SysBlock,
+    role: &'static str,
+}
+
+/// The devices of a step.
+#[derive(Debug, Default)]
+pub(super) struct Devices {
+    all: Vec<ReadDevice>,
+    /// Of each file system that targets lie on: its kind and the folder of btrfs.
+    exclusive: Vec<PathBuf>,
+    /// Whether the record lies on a target.
+    has_record: Option<bool>,
+    /// Regular files among the targets whose file system counts what each of them holds.
+    files: Vec<PathBuf>,
+}
+
+impl Devices {
+    pub(super) fn of(sys: &Sys, targets: &[PathBuf], record: Option<&Path>) -> Self {
+        let mut found = Self::default();
+        for target in targets {
+            let Some(node) = device_of(sys, target) else {
+                continue;
+            };
+            // What is done to other partitions of the disk is done to the same disk.
+            found.add(sys, node.whole(), "target", 0);
+        }
+        let counts = targets.iter().filter(|path| counts_blocks(sys, path));
+        found.files = counts.cloned().collect();
+        if !found.all.is_empty() {
+            let on = record.and_then(|record| device_of(sys, record));
+            found.has_record = on.map(|node| found.knows(&node.whole()));
+        }
+        let btrfs = sys.path("/sys/fs/btrfs");
+        let file_systems = crate::sys::names_in(&btrfs).into_iter();
+        let exclusive = file_systems.filter_map(|id| {
+            let dir = btrfs.join(id);
+            let is_under = |name: &String| found.all.iter().any(|it| it.node.name == *name);
+            let devices = crate::sys::names_in(&dir.join("devices"));
+            devices
+                .iter()
+                .any(is_under)
+                .then(|| dir.join("exclusive_operation"))
+        });
+        found.exclusive = exclusive.collect();
+        found
+    }
+
+    fn knows(&self, node: &SysBlock) -> bool {
+        self.all.iter().any(|known| known.node == *node)
+    }
+
+    fn add(&mut self, sys: &Sys, node: SysBlock, role: &'static str, depth: usize) {
+        if self.knows(&node) || self.all.len() >= MOST || depth > DEPTH {
+            return;
+        }
+        let below = below(sys, &node);
+        self.all.push(ReadDevice { node, role });
+        for node in below {
+            self.add(sys, node.whole(), "under", depth + 1);
+        }
+    }
+
+    /// The devices that are hardware.
+    pub(super) fn hardware(&self) -> impl Iterator<Item = &SysBlock> {
+        let all = self.all.iter().map(|it| &it.node);
+        all.filter(|node| {
+            !node
+                .dir
+                .components()
+                .any(|part| part.as_os_str() == "virtual")
+        })
+    }
+
+    pub(super) fn read(&self, reading: &mut EvidenceReading, all: bool) {
+        for device in &self.all {
+            stat(&device.node, reading);
+            changing(&device.node, reading);
+            if all {
+                fixed(device, reading);
+            }
+        }
+        for (n, file) in self.exclusive.iter().enumerate() {
+            reading.setting(&format!("btrfs{n}"), "exclusive_operation", text(file));
+        }
+        if all {
+            allocated(&self.files, "files", "", reading);
+            let has_record = self.has_record.map(|has| u8::from(has).to_string());
+            reading.setting("record", "on_target", has_record);
+        }
+    }
+}
+
+fn stat(node: &SysBlock, reading: &mut EvidenceReading) {
+    let Some(text) = node.text("stat") else {
+        return;
+    };
+    for (figure, value) in STAT.iter().zip(text.split_ascii_whitespace()) {
+        let value: Option<u64> = value.parse().ok();
+        match figure.strip_suffix("_sectors") {
+            Some(of) => {
+                let bytes = value.map(|sectors| sectors.saturating_mul(512));
+                reading.count(&node.name, &format!("{of}_bytes"), bytes);
+            }
+            None if *figure == "in_flight" => {
+                reading.gauge(&node.name, figure, value.map(|n| n as f64));
+            }
+            None => reading.count(&node.name, figure, value),
+        }
+    }
+}
+
+/// What may change while a step runs.
+fn changing(node: &SysBlock, reading: &mut EvidenceReading) {
+    for setting in SETTINGS {
+        let value = node.text(&format!("queue/{setting}"));
+        let value = value.map(|value| match setting {
+            "scheduler" => identity::chosen(&value),
+            _ => value,
+        });
+        reading.setting(&node.name, setting, value);
+    }
+    reading.setting(&node.name, "sync_action", node.text(SYNC_ACTION));
+    // Pages that hold one value over and over are kept as that value, without memory
+    // (Documentation/admin-guide/blockdev/zram.rst, mm_stat).
+    if let Some(stat) = node.text("mm_stat") {
+        let pages: Vec<Option<u64>> = stat
+            .split_ascii_whitespace()
+            .map(|value| value.parse().ok())
+            .collect();
+        let bytes = |at: usize| pages.get(at).copied().flatten().map(|n| n as f64);
+        reading.gauge(&node.name, "zram_data_bytes", bytes(0));
+        reading.gauge(&node.name, "zram_same_pages", bytes(5));
+    }
+}
+
+/// What does not.
+fn fixed(device: &ReadDevice, reading: &mut EvidenceReading) {
+    let ReadDevice { node, role } = device;
+    reading.setting(&node.name, "role", Some((*role).to_owned()));
+    for (figure, attribute) in [
+        ("logical_block_bytes", "queue/logical_block_size"),
+        ("physical_block_bytes", "queue/physical_block_size"),
+        ("fua", "queue/fua"),
+        ("iostats", "queue/iostats"),
+        ("backing_file", "loop/backing_file"),
+    ] {
+        reading.setting(&node.name, figure, node.text(attribute));
+    }
+    if let Some(file) = node.text("loop/backing_file") {
+        allocated(&[file.into()], &node.name, "backing_", reading);
+    }
+    let bytes = Some(node.size_bytes()).filter(|&bytes| bytes > 0);
+    reading.gauge(&node.name, "size_bytes", bytes.map(|bytes| bytes as f64));
+}
+
+/// How long files are, and how much of that is not a hole: `st_blocks` of stat(2), in 512
+/// bytes whatever the file system's own are.
+fn allocated(files: &[PathBuf], subject: &str, prefix: &str, reading: &mut EvidenceReading) {
+    let known = files.iter().filter_map(|file| fs::metadata(file).ok());
+    let known: Vec<fs::Metadata> = known.filter(fs::Metadata::is_file).collect();
+    let sum = |of: fn(&fs::Metadata) -> u64| known.iter().map(of).sum::<u64>() as f64;
+    let size = sum(fs::Metadata::len);
+    if size > 0.0 {
+        let figure = |name: &str| format!("{prefix}{name}");
+        reading.gauge(subject, &figure("size_bytes"), Some(size));
+        let held = sum(|file| file.blocks().saturating_mul(512));
+        reading.gauge(subject, &figure("allocated_bytes"), Some(held));
+    }
+}
+
+/// Whether the file system of a file counts the blocks that hold its data; others
+/// compress, share or do not tell.
+fn counts_blocks(sys: &Sys, path: &Path) -> bool {
+    const COUNTING: [&str; 4] = ["ext2", "ext3", "ext4", "xfs"];
+    let file_system = || identity::file_system(sys, path);
+    sys.by_path(path).is_none()
+        && file_system().is_some_and(|it| COUNTING.contains(&it.kind.as_str()))
+}
+
+/// The block device of a target: itself, or that of the file system it lies on.
+fn device_of(sys: &Sys, path: &Path) -> Option<SysBlock> {
+    if let Some(node) = sys.by_path(path) {
+        return Some(node);
+    }
+    let path = identity::existing(path)?;
+    let number = numbers(fs::metadata(&path).ok()?.dev());
+    let mounts = mounts::own(sys);
+    let mount = mounts::holding(&mounts, &path, number)?;
+    match mount.number {
+        (0, _) => sys.by_path(&mount.source),
+        (major, minor) => sys.by_number(major, minor),
+    }
+}
+
+/// What lies right under a device: members of dm and md, the disk of a loop's file, the
+/// paths of an NVMe drive with several.
+fn below(sys: &Sys, node: &SysBlock) -> Vec<SysBlock> {
+    let mut below = node.linked("slaves");
+    below.extend(node.linked("multipath"));
+    if let Some(file) = node.text("loop/backing_file") {
+        below.extend(device_of(sys, Path::new(&file)));
+    }
+    below
+}

@@ -1,0 +1,154 @@
+//! The control groups that this process, and with it the engine, is in: their limits,
+//! and how long they held it back.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::EvidenceReading;
+use crate::mounts;
+use crate::sys::{Sys, text};
+
+/// The folders of a group and of those above it, of one hierarchy.
+#[derive(Debug)]
+struct GroupFolders {
+    /// The controllers; empty for version 2, which has all.
+    controllers: Vec<String>,
+    folders: Vec<PathBuf>,
+}
+
+/// The groups of this process.
+#[derive(Debug, Default)]
+pub(super) struct Groups(Vec<GroupFolders>);
+
+/// What limits I/O of a device, in version 1
+/// (Documentation/admin-guide/cgroup-v1/blkio-controller.rst) and in version 2 (io.max).
+const LIMITS: [(&str, &str); 4] = [
+    ("blkio.throttle.read_bps_device", "rbps"),
+    ("blkio.throttle.write_bps_device", "wbps"),
+    ("blkio.throttle.read_iops_device", "riops"),
+    ("blkio.throttle.write_iops_device", "wiops"),
+];
+
+impl Groups {
+    pub(super) fn of(sys: &Sys) -> Self {
+        let own = fs::read_to_string(sys.path("/proc/self/cgroup")).unwrap_or_default();
+        let mounts = mounts::own(sys);
+        let folders = own.lines().filter_map(|line| {
+            // `4:memory:/some/group`, `0::/some/group` (cgroups(7)).
+            let mut parts = line.splitn(3, ':').skip(1);
+            let (names, path) = (parts.next()?, parts.next()?);
+            // The controllers of a hierarchy of version 1 stand among its mount options.
+            let is_its = |mount: &&mounts::Mount| match names {
+                "" => mount.kind == "cgroup2",
+                _ => {
+                    let mut options = mount.options.split(',');
+                    mount.kind == "cgroup"
+                        && options.any(|it| names.split(',').any(|name| name == it))
+                }
+            };
+            let point = &mounts.iter().find(is_its)?.point;
+            let point = sys.path(point);
+            let own = point.join(path.trim_start_matches('/'));
+            let up_to = point.clone();
+            let above = own
+                .ancestors()
+                .take_while(move |dir| dir.starts_with(&up_to));
+            Some(GroupFolders {
+                controllers: names
+                    .split(',')
+                    .filter(|it| !it.is_empty())
+                    .map(str::to_owned)
+                    .collect(),
+                folders: above.map(PathBuf::from).collect(),
+            })
+        });
+        Self(folders.collect())
+    }
+
+    pub(super) fn read(&self, sys: &Sys, reading: &mut EvidenceReading) {
+        let (mut throttled_us, mut stops) = (None, None);
+        for group in &self.0 {
+            let has = |name: &str| {
+                group.controllers.is_empty() || group.controllers.iter().any(|it| it == name)
+            };
+            for folder in &group.folders {
+                if has("cpu") {
+                    let stat = fs::read_to_string(folder.join("cpu.stat")).unwrap_or_default();
+                    let field = |name: &str| field(&stat, name);
+                    // Version 1 has ns, version 2 µs.
+                    let ns = field("throttled_time").map(|ns| ns / 1000);
+                    add(&mut throttled_us, field("throttled_usec").or(ns));
+                    add(&mut stops, field("nr_throttled"));
+                }
+                if has("blkio") {
+                    limits(sys, folder, reading);
+                }
+                if has("memory") {
+                    let events =
+                        fs::read_to_string(folder.join("memory.events")).unwrap_or_default();
+                    let high = ["high", "max"]
+                        .iter()
+                        .filter_map(|name| field(&events, name));
+                    let failed = text(&folder.join("memory.failcnt")).and_then(|n| n.parse().ok());
+                    let mut reclaims = None;
+                    high.chain(failed).for_each(|n| add(&mut reclaims, Some(n)));
+                    let known = reading.counts.get("cgroup.memory_reclaims").copied();
+                    add(&mut reclaims, known);
+                    reading.count("cgroup", "memory_reclaims", reclaims);
+                }
+            }
+        }
+        reading.count("cgroup", "cpu_throttled_us", throttled_us);
+        reading.count("cgroup", "cpu_throttles", stops);
+    }
+}
+
+fn add(sum: &mut Option<u64>, more: Option<u64>) {
+    if let Some(more) = more {
+        *sum = Some(sum.unwrap_or(0).saturating_add(more));
+    }
+}
+
+/// `nr_throttled 17`.
+fn field(stat: &str, name: &str) -> Option<u64> {
+    stat.lines().find_map(|line| {
+        let (key, value) = line.split_once(' ')?;
+        (key == name).then(|| value.trim().parse().ok())?
+    })
+}
+
+/// The limits of a group for I/O of each device; the lowest of several counts.
+fn limits(sys: &Sys, folder: &Path, reading: &mut EvidenceReading) {
+    let mut tell = |number: &str, figure: &str, value: &str| {
+        let numbers = number.split_once(':');
+        let numbers = numbers.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+        let device = numbers.and_then(|(major, minor)| sys.by_number(major, minor));
+        let (Some(device), Ok(value)) = (device, value.parse::<f64>()) else {
+            return;
+        };
+        let figure = format!("limit_{figure}");
+        let known = reading
+            .gauges
+            .get(&format!("{}.{figure}", device.name))
+            .copied();
+        let least = known.unwrap_or(f64::INFINITY).min(value);
+        reading.gauge(&device.name, &figure, Some(least));
+    };
+    for (file, figure) in LIMITS {
+        let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
+        for line in text.lines() {
+            if let Some((number, value)) = line.split_once(' ') {
+                tell(number, figure, value.trim());
+            }
+        }
+    }
+    // `8:0 rbps=1048576 wbps=max riops=max wiops=max`.
+    let text = fs::read_to_string(folder.join("io.max")).unwrap_or_default();
+    for line in text.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let Some(number) = words.next() else { continue };
+        for (figure, value) in words.filter_map(|word| word.split_once('=')) {
+            tell(number, figure, value);
+        }
+    }
+}
