@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::read_back::Verifier;
 use super::{InFlight, Worker};
 use crate::native::backend::{Backend, CompletedIo, Io, Op, calls, drop_cache};
 use crate::native::job::{DirIndex, IoEngine};
@@ -40,6 +41,9 @@ impl Worker {
                 if self.draining || self.is_reading_back() {
                     return None;
                 }
+            }
+            if self.begin_backlog(now) || self.pretend() {
+                return None;
             }
             if self.until_think == 0 {
                 return self.think(now);
@@ -92,7 +96,7 @@ impl Worker {
         self.pass_left = self.plan.pass_bytes;
     }
 
-    fn drop_caches(&self) {
+    pub(super) fn drop_caches(&self) {
         for (target, file) in self.targets.iter().zip(&self.plan.files) {
             drop_cache(target, file.start, file.len);
         }
@@ -166,9 +170,11 @@ impl Worker {
         let mut number = 0;
         if op == Op::Write {
             let data = self.buffers.slot_mut(slot, next.len as usize);
-            self.filler.write(data, next.offset);
+            if !self.verify.as_ref().is_some_and(Verifier::makes_blocks) {
+                self.filler.write(data, next.offset);
+            }
             if let Some(verify) = &mut self.verify {
-                number = verify.seal(data, next.file, next.offset, self.clock.ns(now));
+                number = verify.make(data, &next, self.clock.ns(now));
             }
             self.count_write(next.file);
         }
