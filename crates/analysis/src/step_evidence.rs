@@ -147,7 +147,7 @@ impl StepEvidence {
     /// Takes the next event of the step.
     pub fn take(&mut self, event: &Event) {
         match event {
-            Event::Preparing { .. } => self.prepares = true,
+            Event::Preparing { .. } | Event::LayingOut { .. } => self.prepares = true,
             Event::Jobs { names, hosts } => {
                 (self.names, self.hosts) = (names.clone(), hosts.clone());
                 self.tracks.clear();

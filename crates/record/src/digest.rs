@@ -527,7 +527,8 @@ impl Fold {
             | Event::KernelCounted { .. }
             | Event::WrittenBeside { .. }
             | Event::Evidence(_)
-            | Event::Preparing { .. } => {}
+            | Event::Preparing { .. }
+            | Event::LayingOut { .. } => {}
             _ => self.flush(),
         }
         self.event(line);

@@ -1,8 +1,6 @@
 //! A record in segments says what one in a single file says.
 
-use fathom_model::{
-    Direction, Event, Histogram, Host, ReasonKind, RunDocument, RunStatus, Sample,
-};
+use fathom_model::{Direction, Event, Histogram, Host, ReasonKind, RunDocument, RunStatus, Sample};
 use fathom_record::{Entries, Header, Writer};
 use serde_json::Value;
 
