@@ -12,10 +12,12 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use fathom_device::Sys;
 use fathom_device::evidence::Sampler;
+use fathom_device::threads::spawn_scoped;
 use fathom_testkit::{FaultFs, LoopDevice, ProgramUnderTest, Throttle, Zram, await_that, signal};
 use serde_json::{Value, json};
 
@@ -32,6 +34,8 @@ const SUSPECT_MOST: u32 = 4;
 /// Readings whose time is taken.
 const READINGS: u32 = 200;
 const BYTES: usize = 16 << 20;
+/// Places of clean runs.
+const PLACES: usize = 3;
 
 /// A job, how it is run, and what is done to it meanwhile.
 struct Provocation {
@@ -53,8 +57,8 @@ const ALL: [Provocation; 8] = [
     },
     Provocation {
         kind: "throttled",
-        how: "a control group lets the device do 400 IOPS",
-        provoke: |lab| lab.throttled("runtime=2\n"),
+        how: "a control group lets the device do 100 IOPS",
+        provoke: Lab::throttled,
     },
     Provocation {
         kind: "level_shift",
@@ -148,7 +152,7 @@ fn page(results: &Value, machine: &Machine) -> String {
     }
     let _ = write!(
         page,
-        "\nClean runs, on filled zram, a loop device over a file of data and fio's null engine in turns: {} of {CLEAN} were called suspect ({}). `cpu_taken` is apart: it is true wherever other programs run beside the bench.\n\nA reading of the evidence takes {} µs, and the line of an interval has {} bytes before compression.\n",
+        "\nClean runs, on filled zram, a loop device over a file of data and fio's null engine side by side: {} of {CLEAN} were called suspect ({}). `cpu_taken` is apart: it is true wherever other programs run beside the bench.\n\nA reading of the evidence takes {} µs, and the line of an interval has {} bytes before compression.\n",
         results["suspect"], results["alarms"], results["reading_us"], results["interval_bytes"],
     );
     page
@@ -191,11 +195,15 @@ impl Lab {
     }
 
     fn job(&self, target: &Path, options: &str) -> String {
-        let target = target.display();
+        let target = target.display().to_string();
         let text = format!(
             "[job]\nfilename={target}\nrw=randread\nbs=4k\ndirect=1\ntime_based\nsize=4m\n{options}"
         );
-        self.bench.file("job.fio", &text).display().to_string()
+        let name = target.replace('/', "_");
+        self.bench
+            .file(&format!("{name}.fio"), &text)
+            .display()
+            .to_string()
     }
 
     fn args(job: &str) -> [&str; 9] {
@@ -215,6 +223,24 @@ impl Lab {
     fn run(&self, target: &Path, options: &str) -> Value {
         let job = self.job(target, options);
         document(&self.bench.run(&Self::args(&job)).stdout)
+    }
+
+    /// The reasons against a clean run of the `n`-th place.
+    fn clean_run(&self, n: usize) -> Vec<String> {
+        let (target, engine) = match n {
+            0 => (self.filled.path(), ""),
+            1 => (self.device.path(), ""),
+            _ => (Path::new("/dev/null"), "ioengine=null\n"),
+        };
+        let document = self.run(target, &format!("{engine}rate_iops=1000\nruntime=3\n"));
+        let reasons = document["verdict"]["reasons"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let against = reasons.iter().filter(|it| it["level"] != "valid");
+        against
+            .map(|it| it["kind"].as_str().unwrap().to_owned())
+            .collect()
     }
 
     /// Runs it without an end, does something in the middle, and stops it.
@@ -271,9 +297,9 @@ impl Lab {
         })
     }
 
-    fn throttled(&self, options: &str) -> Value {
-        let group = Throttle::new(self.device.path(), 400).unwrap();
-        self.meanwhile(Some(&group), self.device.path(), options, &|| self.wait(6))
+    fn throttled(&self) -> Value {
+        let group = Throttle::new(self.device.path(), 100).unwrap();
+        self.meanwhile(Some(&group), self.device.path(), "", &|| self.wait(10))
     }
 
     fn shift(&self) -> Value {
@@ -315,21 +341,20 @@ impl Lab {
     fn clean(&self) -> (u32, BTreeMap<String, u32>) {
         let mut alarms: BTreeMap<String, u32> = BTreeMap::new();
         let mut suspect = 0;
-        for n in 0..CLEAN {
-            let options = "rate_iops=1000\nruntime=3\n";
-            let document = match n % 3 {
-                0 => self.run(self.filled.path(), options),
-                1 => self.run(self.device.path(), options),
-                _ => self.run(Path::new("/dev/null"), &format!("ioengine=null\n{options}")),
-            };
-            let reasons = document["verdict"]["reasons"]
-                .as_array()
-                .cloned()
-                .unwrap_or_default();
-            let against = reasons.iter().filter(|it| it["level"] != "valid");
-            let against: Vec<String> = against
-                .map(|it| it["kind"].as_str().unwrap().to_owned())
-                .collect();
+        // The places side by side: each job does a thousand I/Os a second.
+        let found: Vec<Vec<String>> = thread::scope(|scope| {
+            let places = (0..PLACES).map(|place| {
+                let runs = (place..CLEAN as usize).step_by(PLACES);
+                let clean = move || runs.map(|_| self.clean_run(place)).collect::<Vec<_>>();
+                spawn_scoped(scope, "clean", clean).unwrap()
+            });
+            let places: Vec<_> = places.collect();
+            places
+                .into_iter()
+                .flat_map(|place| place.join().unwrap())
+                .collect()
+        });
+        for against in found {
             suspect += u32::from(against.iter().any(|kind| kind != "cpu_taken"));
             for kind in against {
                 *alarms.entry(kind).or_default() += 1;
@@ -345,7 +370,7 @@ impl Lab {
         let mut times: Vec<Duration> = Vec::new();
         let mut bytes = 0;
         for _ in 0..READINGS {
-            std::thread::sleep(Duration::from_millis(10));
+            thread::sleep(Duration::from_millis(10));
             let begin = Instant::now();
             let evidence = sampler.end();
             times.push(begin.elapsed());
