@@ -13,10 +13,12 @@
 //! - what came out ([`result`], [`histogram`]);
 //! - where it ran ([`environment`]) and what the machines did meanwhile ([`node`]);
 //! - what was done to a device before ([`ledger`], [`purge`], [`switches`]);
-//! - what went wrong ([`failure`]) and what makes a figure doubtful ([`verdict`]);
+//! - what went wrong ([`failure`]) and what makes a figure doubtful ([`verdict`]),
+//!   how far it can be trusted ([`certainty`]);
 //! - the one document that `--json` prints ([`document`]) and the exit codes
 //!   ([`exit`]).
 
+pub mod certainty;
 pub mod document;
 pub mod environment;
 pub mod event;
@@ -41,6 +43,7 @@ pub mod text;
 pub mod units;
 pub mod verdict;
 
+pub use certainty::{Certainty, LatencyCertainty, PercentileCertainty, RateCertainty};
 pub use document::{RunDocument, RunStatus};
 pub use environment::Environment;
 pub use event::{Entry, Event, Outcome};

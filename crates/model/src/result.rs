@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::certainty::{LatencyCertainty, RateCertainty};
 use crate::histogram::Histogram;
-use crate::verdict::{FigureVerdict, ReasonKind};
+use crate::verdict::{FigureVerdict, ReasonKind, VerdictLevel};
 
 /// Direction of an I/O, as fio names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -250,6 +251,9 @@ pub struct DirectionResult {
     /// Whether these figures are true; found when they are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<FigureVerdict>,
+    /// How far the rates can be trusted; filled in when they are shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certainty: Option<RateCertainty>,
     /// I/Os that came back shorter than asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short_ios: Option<u64>,
@@ -291,6 +295,15 @@ impl DirectionResult {
         }
     }
 
+    /// Whether they are figures of something else than what was to be measured.
+    #[must_use]
+    pub fn is_invalid(&self) -> bool {
+        let kinds = self.kinds().into_iter();
+        kinds
+            .map(ReasonKind::level)
+            .any(|level| level == VerdictLevel::Invalid)
+    }
+
     /// Whether there is a reason of this kind against them.
     #[must_use]
     pub fn is(&self, kind: ReasonKind) -> bool {
@@ -321,20 +334,15 @@ pub struct Latency {
         with = "crate::percentiles"
     )]
     pub percentiles_ns: Vec<(f64, u64)>,
+    /// How far they can be trusted; filled in when they are shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certainty: Option<LatencyCertainty>,
     /// All values, where the engine gave them (fio: json+).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<Histogram>,
 }
 
 impl Latency {
-    /// The standard error of the mean in ns: stddev/√n, which holds for
-    /// independent values; neighbouring I/Os are not, so it is a lower bound.
-    #[must_use]
-    pub fn standard_error_ns(&self) -> Option<f64> {
-        let n = self.n.filter(|&n| n > 1)?;
-        Some(self.stddev_ns? / (n as f64).sqrt())
-    }
-
     /// The value at `percent` in ns: as reported if it was, else from the
     /// histogram; never beyond the smallest and the largest value.
     #[must_use]

@@ -162,7 +162,7 @@ reason_kinds! {
     /// Reads of blocks that hold nothing: the device need not look at its media.
     NothingRead: Invalid, "blocks were read that hold nothing: the device answers these without its media; write the whole range first";
     /// Writes went to the page cache and nothing waited for them to be stored.
-    UnsyncedWrites: Invalid, "the writes went to the page cache and nothing waited for the disk; set direct=1, fsync or end_fsync=1";
+    UnsyncedWrites: Suspect, "the writes went to the page cache and nothing waited for the disk; set direct=1, fsync or end_fsync=1";
     /// The files lie in memory (tmpfs, ramfs).
     InMemory: Invalid, "the files lie in memory: this says nothing about a disk; name a file on a disk";
     /// Others read or wrote the device meanwhile.
@@ -234,7 +234,7 @@ reason_kinds! {
     /// The clocks of the hosts of a sum are known too roughly.
     UncertainClocks: Suspect, "the clocks of the hosts are known to half a sampling interval at best: what happened at the same time is uncertain; use a network with shorter round trips";
     /// Neither IOPS nor the number of I/Os are known; both stand as 0.
-    UnknownCounts: Suspect, "this output knows neither IOPS nor the number of I/Os: they stand as 0; import fio's json+ output";
+    UnknownCounts: Invalid, "this output knows neither IOPS nor the number of I/Os: they stand as 0; import fio's json+ output";
 }
 
 impl ReasonKind {

@@ -17,6 +17,7 @@ use fathom_model::{document::RUN_SCHEMA, result::Latency};
 use fathom_record::{DamagedLines, Entries, Header, Record, RecordError, RecordPart, SampleSum};
 use jiff::Timestamp;
 
+use crate::certainty::StepCertainties;
 use crate::samples::SampleTally;
 use crate::{clean, nodes, samples};
 
@@ -47,7 +48,8 @@ pub fn read(dir: &Path) -> Result<RunDocument, RecordError> {
 /// As [`read`], of a record that has been opened.
 #[must_use]
 pub fn read_entries(mut entries: Entries) -> RunDocument {
-    let run = RunReader::of(&entries);
+    let mut run = RunReader::of(&entries);
+    run.certainties = StepCertainties::before(&entries);
     let mut windows = Windows::default();
     let mut doc = run.read(&mut entries, |run, part| {
         match part {
@@ -142,6 +144,7 @@ pub(crate) struct RunReader {
     prepares: bool,
     results: Vec<Results>,
     tally: SampleTally,
+    certainties: StepCertainties,
     /// What the hosts did together, and which they are.
     overlap: Overlap,
     hosts: Vec<Host>,
@@ -228,6 +231,7 @@ impl RunReader {
             prepares: false,
             results: Vec::new(),
             tally: SampleTally::default(),
+            certainties: StepCertainties::default(),
             overlap: Overlap::default(),
             hosts: Vec::new(),
             told: Vec::new(),
@@ -243,6 +247,7 @@ impl RunReader {
         };
         for sum in &sums.sums {
             self.tally.add_sum(sum);
+            self.certainties.add_sum(sum);
             self.overlap.add(&sum.as_sample());
         }
         self.take_evidence(part);
@@ -267,6 +272,7 @@ impl RunReader {
 
     pub(crate) fn take(&mut self, entry: &Entry) {
         self.evidence.take(&entry.event);
+        self.certainties.take(&entry.event);
         match &entry.event {
             Event::Step {
                 of, name, point, ..
@@ -349,6 +355,7 @@ impl RunReader {
 
     /// The same, and what the judgement rests on.
     fn judged(mut self) -> (RunDocument, Vec<StepEvidence>) {
+        self.certainties.end_step();
         self.end_step();
         let mut doc = self.doc;
         if doc.engine.is_empty() {
@@ -401,6 +408,7 @@ impl RunReader {
         }
         let hosts = std::mem::take(&mut self.hosts);
         self.doc.from_samples |= samples::fill(&mut jobs, tally, &hosts);
+        self.certainties.give(&mut jobs);
         jobs.extend(totals(&jobs, &hosts, &self.overlap));
         let told = std::mem::take(&mut self.told);
         for result in jobs.iter_mut().flat_map(clean::directions_mut) {

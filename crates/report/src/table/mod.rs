@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 
 use fathom_model::{ReasonKind, Results, RunDocument, units};
 
-use crate::document;
 use crate::grid::{Grid, GridCell, figures, words};
 use crate::style::{Style, Tone, wrap};
+use crate::{certainty, document};
 
 pub(crate) use hosts::shown;
 pub(crate) use jobs::{every_latency, title_of};
@@ -188,6 +188,9 @@ fn notes(doc: &RunDocument, marks: &Marks, style: Style) -> String {
     }
     for note in others {
         text += &item("-", note, Tone::Faint, style);
+    }
+    for sentence in certainty::sentences(doc) {
+        text += &item("±", &sentence, Tone::Faint, style);
     }
     text
 }
