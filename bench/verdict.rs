@@ -81,7 +81,8 @@ const ALL: [Provocation; 8] = [
         provoke: Lab::stall,
     },
     Provocation {
-        kind: "cpu_bound",
+        // With other programs beside the bench they have a part of that CPU.
+        kind: "cpu_bound or cpu_taken",
         how: "the null engine on one CPU",
         provoke: |lab| {
             lab.run(
@@ -109,7 +110,10 @@ fn main() {
     let lab = Lab::new();
     let mut caught = BTreeMap::new();
     for it in &ALL {
-        let found = (0..PROVOCATIONS).filter(|_| kinds(&(it.provoke)(&lab)).contains(it.kind));
+        let found = (0..PROVOCATIONS).filter(|_| {
+            let kinds = kinds(&(it.provoke)(&lab));
+            it.kind.split(" or ").any(|kind| kinds.contains(kind))
+        });
         let found = u32::try_from(found.count()).unwrap();
         println!("{}: {found} of {PROVOCATIONS}", it.kind);
         caught.insert(it.kind, found);

@@ -39,6 +39,12 @@ impl EvidenceInterval {
     pub fn is_first(&self) -> bool {
         self.span_ms == 0
     }
+
+    /// Whether nothing could be read.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty() && self.gauges.is_empty() && self.settings.is_empty()
+    }
 }
 
 /// A gauge over a time.

@@ -58,6 +58,8 @@ impl Play {
         program.set("FATHOM_FIO", played_fio());
         program.set("DEV", "/dev/nvme9n1");
         program.set("TZ", "UTC");
+        // A machine of which nothing can be read: what this one does is in no transcript.
+        program.set("FATHOM_SYS", "/nonexistent");
         for name in ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "COLUMNS", "FATHOM_SSH"] {
             program.unset(name);
         }
