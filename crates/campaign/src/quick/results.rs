@@ -33,7 +33,7 @@ pub struct QuickRun {
 }
 
 /// One test of a recorded run.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct TestResult {
     /// Headline of its series.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,7 +181,7 @@ pub(super) fn engine_version(record: &Record) -> Option<String> {
 }
 
 /// Two runs, test by test.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Comparison {
     /// Name of the record before.
     pub before: String,
@@ -194,7 +194,7 @@ pub struct Comparison {
 }
 
 /// One test of two runs.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Compared {
     /// Headline of its series.
     #[serde(skip_serializing_if = "Option::is_none")]

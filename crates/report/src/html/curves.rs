@@ -21,7 +21,7 @@ const CARDS: usize = 12;
 const DIRECTIONS: [Direction; 3] = [Direction::Read, Direction::Write, Direction::Trim];
 
 /// The data of the graphs, without the samples.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct GraphData<'s> {
     schema: &'static str,
     series: Vec<HtmlCurve<'s>>,
@@ -32,7 +32,7 @@ pub struct GraphData<'s> {
     pub nodes: nodes::NodesData,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct StepJobs<'s> {
     name: &'s str,
     jobs: &'s [String],
@@ -42,7 +42,7 @@ struct StepJobs<'s> {
 }
 
 /// One series. All lists have the points' order; missing is null.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct HtmlCurve<'s> {
     name: &'s str,
     /// The last part of the name.
@@ -58,7 +58,7 @@ struct HtmlCurve<'s> {
 
 /// The figures of one direction, bytes/s, 1/s, ns; `_error`: half the width of
 /// the 95 % interval.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 struct CurveFigures {
     bw: Vec<Option<f64>>,
     bw_error: Vec<Option<f64>>,
@@ -74,7 +74,7 @@ struct CurveFigures {
 }
 
 /// Places in the lists.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 struct BestPlaces {
     bw: Option<usize>,
     iops: Option<usize>,

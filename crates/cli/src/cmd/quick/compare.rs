@@ -46,8 +46,8 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-#[derive(Serialize)]
-struct Document<'c> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct Document<'c> {
     schema: &'static str,
     #[serde(flatten)]
     comparison: &'c Comparison,
