@@ -50,7 +50,7 @@ shot job-run 24 "fathom job run randread.fio"
 fathom -q demo demo >/dev/null
 cd demo
 fathom graph --format png --only 0004-randread >/dev/null
-find . -name "*.png" | sort | head -n 1 | xargs -I PICTURE cp PICTURE "$images/graph.png"
+cp "$(find . -name "*.png" | sort | head -n 1)" "$images/graph.png"
 cp fathom-runs/*/report.html "$work/report.html"
 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1200,1500 \
     --screenshot="$images/report.png" "file://$work/report.html" >/dev/null 2>&1

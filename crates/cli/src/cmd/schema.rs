@@ -28,8 +28,12 @@ pub struct Args {
 type Maker = fn() -> Schema;
 
 /// The documents, each with the type that is written.
-const DOCUMENTS: [(&str, Maker); 28] = [
+const DOCUMENTS: [(&str, Maker); 29] = [
     ("fathom.check/1", of::<check::Document<'_>>),
+    (
+        "fathom.compare/1",
+        of::<fathom_report::compare::CompareDocument>,
+    ),
     ("fathom.config/1", of::<config::ConfigDocument<'_>>),
     ("fathom.config-change/1", of::<config::ChangeDocument>),
     ("fathom.demo/1", of::<demo::Document<'_>>),
@@ -38,6 +42,10 @@ const DOCUMENTS: [(&str, Maker); 28] = [
     ("fathom.exported/1", of::<export::Document<'_>>),
     ("fathom.gen/1", of::<r#gen::Document>),
     ("fathom.graphs/1", of::<graph::Document>),
+    (
+        "fathom.history/1",
+        of::<fathom_report::history::HistoryDocument>,
+    ),
     ("fathom.init/1", of::<init::Document<'_>>),
     ("fathom.job-check/1", of::<job::CheckDocument<'_>>),
     ("fathom.job-show/1", of::<job::ShowDocument>),
@@ -48,7 +56,6 @@ const DOCUMENTS: [(&str, Maker); 28] = [
     ("fathom.provision/1", of::<provision::document::Document>),
     ("fathom.purge/1", of::<fathom_model::PurgeDocument>),
     ("fathom.quick/1", of::<quick::summary::Quick>),
-    ("fathom.quick-compare/1", of::<quick::compare::Document<'_>>),
     ("fathom.report-file/1", of::<report::Document>),
     ("fathom.run/1", of::<fathom_model::RunDocument>),
     ("fathom.runs/1", of::<runs::Document>),

@@ -2,7 +2,7 @@
 //! the job uses, how they are made and opened.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Seek, SeekFrom};
+use std::io::{self, Read as _, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::layout;
 
 use super::backend::{OpenFile, drop_cache};
 use super::data::Filler;
-use super::job::{Fallocate, FileAmount, IoEngine, JobFiles, NativeJob, OpenSync};
+use super::job::{Fallocate, FileAmount, FileOp, IoEngine, JobFiles, NativeJob, OpenSync};
 use super::offsets::Distribution;
 use super::rng::Rng;
 
@@ -48,6 +48,8 @@ pub(super) struct MemberFiles {
     pub(super) pass_bytes: u64,
     /// Bytes after which the member has done its work.
     pub(super) total_bytes: u64,
+    /// The folder for what verify_dump keeps.
+    pub(super) dumps: PathBuf,
 }
 
 fn open_failure(path: &Path, error: &io::Error, what: &str) -> Failure {
@@ -172,7 +174,8 @@ pub(super) fn plan(
         None => size,
     };
     // backend.c, do_io: only random writes with repetition go on to io_size in one pass.
-    let one_pass = job.writes() && job.pattern.random && job.pattern.repetition;
+    let one_pass =
+        job.writes() && job.pattern.random && job.pattern.repetition && !job.pattern.full_cycle;
     let pass_bytes = if one_pass {
         size.max(total_bytes)
     } else {
@@ -181,6 +184,7 @@ pub(super) fn plan(
     let touches = job.pattern.touches();
     Ok(MemberFiles {
         files,
+        dumps: work_dir.to_owned(),
         pass_bytes: pass_bytes.saturating_mul(touches),
         total_bytes: total_bytes
             .saturating_mul(job.extent.loops)
@@ -196,7 +200,8 @@ fn plan_file(
     rng: &mut Rng,
 ) -> Result<FilePlan, Failure> {
     let subject = || path.display().to_string();
-    let diskless = job.engine == IoEngine::Null;
+    let file_op = job.engine.file_op();
+    let diskless = job.engine == IoEngine::Null || file_op == Some(FileOp::Create);
     let there = if diskless { None } else { present(&path)? };
     if there.is_none() && !diskless {
         if path.starts_with("/dev") && !path.starts_with("/dev/shm") {
@@ -250,19 +255,30 @@ fn plan_file(
         return Err(Failure::new(FailureKind::BadOption, message).about(subject()));
     }
     let short = !is_device && !diskless && start + len > real;
-    let needs_data = job.pattern.dirs[0] || job.files.overwrite || job.engine == IoEngine::Mmap;
-    let layout = match (short && !job.files.create_on_open, needs_data) {
-        (false, _) => FileLayout::Nothing,
-        (true, true) => FileLayout::Data,
-        (true, false) => FileLayout::Space,
-    };
     Ok(FilePlan {
         path,
         is_device,
         start,
-        len,
-        layout,
+        // What is done to a file as a whole is one I/O of one block.
+        len: if file_op.is_some() { block } else { len },
+        layout: match short {
+            true => file_layout(job),
+            false => FileLayout::Nothing,
+        },
     })
+}
+
+/// What is to be done to a file that is too short.
+fn file_layout(job: &NativeJob) -> FileLayout {
+    let needs_data = job.pattern.dirs[0]
+        || job.files.overwrite
+        || job.verify.only
+        || job.engine == IoEngine::Mmap;
+    match (job.files.create_on_open, needs_data) {
+        (true, _) => FileLayout::Nothing,
+        (false, true) => FileLayout::Data,
+        (false, false) => FileLayout::Space,
+    }
 }
 
 /// A size within `filesize`: the file's own when that is one, else, of a range,
@@ -289,7 +305,7 @@ pub(super) fn lay_out(
     let bytes = file.start + file.len;
     let fail = |what: &'static str| move |error: io::Error| open_failure(&file.path, &error, what);
     let mut filler = Filler::new(&job.content, 1);
-    if let (false, Some((real, _))) = (job.writes() || job.trims(), present(&file.path)?) {
+    if let (false, Some((real, _))) = (job.changes_files(), present(&file.path)?) {
         // fio would delete it first: what is only to be read stays.
         let mut fill = |block: &mut [u8]| filler.random(block);
         let laid_out = layout::extend_with(&file.path, real, bytes.max(real), stop, &mut fill);
@@ -337,7 +353,7 @@ fn allocate(how: Fallocate, file: &File, bytes: u64) -> io::Result<()> {
 
 /// Opens a file as the job wants it and drops its pages from the cache.
 pub(super) fn open(job: &NativeJob, plan: &FilePlan) -> Result<File, Failure> {
-    let writes = job.writes() || job.trims();
+    let writes = job.changes_files();
     let mut flags = 0;
     if job.files.direct && job.engine != IoEngine::Mmap {
         flags |= libc::O_DIRECT;
@@ -372,6 +388,23 @@ pub(super) fn open(job: &NativeJob, plan: &FilePlan) -> Result<File, Failure> {
         let _ = rustix::fs::fadvise(&file, plan.start, None, advice);
     }
     Ok(file)
+}
+
+/// pre_read: the job's part of a file, through the cache. `stop` is asked now and then.
+pub(super) fn pre_read(plan: &FilePlan, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
+    let fail = |error: io::Error| open_failure(&plan.path, &error, "read it beforehand");
+    let mut file = File::open(&plan.path).map_err(fail)?;
+    file.seek(SeekFrom::Start(plan.start)).map_err(fail)?;
+    let mut left = plan.len;
+    let mut buffer = vec![0u8; 1 << 20];
+    while left > 0 && !stop() {
+        let part = left.min(buffer.len() as u64) as usize;
+        match file.read(&mut buffer[..part]).map_err(fail)? {
+            0 => break,
+            read => left -= read as u64,
+        }
+    }
+    Ok(())
 }
 
 /// The file as backends see it.

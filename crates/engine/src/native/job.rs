@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::offsets::Distribution;
+use super::verify::Checksum;
 
 /// Direction of data, as an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,11 +48,32 @@ pub(super) enum IoEngine {
     Posixaio,
     /// memcpy from and to a shared mapping.
     Mmap,
+    /// splice and vmsplice through a pipe.
+    Splice,
+    /// fallocate of each block's range.
+    Falloc,
+    /// ftruncate to each block's offset.
+    Ftruncate,
+    /// An operation on each file as a whole.
+    FileOp(FileOp),
+}
+
+/// What is done to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileOp {
+    Create,
+    Stat,
+    Delete,
 }
 
 impl IoEngine {
     /// Names in job files.
-    pub(super) const NAMES: [(&'static str, Self); 8] = [
+    pub(super) const NAMES: [(&'static str, Self); 14] = [
+        ("falloc", Self::Falloc),
+        ("filecreate", Self::FileOp(FileOp::Create)),
+        ("filedelete", Self::FileOp(FileOp::Delete)),
+        ("filestat", Self::FileOp(FileOp::Stat)),
+        ("ftruncate", Self::Ftruncate),
         ("io_uring", Self::IoUring),
         ("libaio", Self::Libaio),
         ("mmap", Self::Mmap),
@@ -59,12 +81,34 @@ impl IoEngine {
         ("posixaio", Self::Posixaio),
         ("psync", Self::Psync),
         ("pvsync2", Self::Pvsync2),
+        ("splice", Self::Splice),
         ("sync", Self::Sync),
     ];
 
     /// Whether an I/O is over when it has been submitted: the depth is then 1.
     pub(super) fn is_synchronous(self) -> bool {
-        matches!(self, Self::Sync | Self::Psync | Self::Pvsync2 | Self::Mmap)
+        !matches!(
+            self,
+            Self::Null | Self::Libaio | Self::IoUring | Self::Posixaio
+        )
+    }
+
+    /// Whether data go through buffers.
+    pub(super) fn moves_data(self) -> bool {
+        let none = matches!(self, Self::Null | Self::Falloc | Self::Ftruncate);
+        !none && self.file_op().is_none()
+    }
+
+    /// Whether it does its I/O on open files.
+    pub(super) fn opens_files(self) -> bool {
+        self != Self::Null && self.file_op().is_none()
+    }
+
+    pub(super) fn file_op(self) -> Option<FileOp> {
+        match self {
+            Self::FileOp(op) => Some(op),
+            _ => None,
+        }
     }
 }
 
@@ -122,8 +166,11 @@ pub(super) struct IoPattern {
     /// Alignment of random offsets by direction; `None` is the smallest block.
     pub(super) align: [Option<u32>; 3],
     pub(super) repetition: bool,
+    /// `random_generator=lfsr`: goes through all blocks before one comes again,
+    /// whatever `norandommap` says (io_u.c, __get_next_rand_offset).
+    pub(super) full_cycle: bool,
     pub(super) distribution: [Distribution; 3],
-    pub(super) seed: u64,
+    pub(super) seed: Option<u64>,
     /// The same sequence in every run.
     pub(super) repeatable: bool,
 }
@@ -141,19 +188,31 @@ impl IoPattern {
 
     /// Whether random offsets are drawn without a look at those before.
     pub(super) fn draws_anew(&self) -> bool {
-        let unit = self.min_block();
         let odd = |dir: DirIndex| {
             let place = dir as usize;
+            let unit = self.sizes[place].min();
             self.align[place].is_some_and(|align| align != unit)
                 || self.distribution[place] != Distribution::Uniform
         };
         let mut used = DirIndex::ALL.into_iter().filter(|&dir| self.uses(dir));
-        self.random && (self.repetition || used.any(odd))
+        self.random && ((self.repetition && !self.full_cycle) || used.any(odd))
+    }
+
+    /// Whether the directions have maps of their own: their smallest blocks differ.
+    pub(super) fn maps_by_direction(&self) -> bool {
+        let used = DirIndex::ALL.into_iter().filter(|&dir| self.uses(dir));
+        let mut units = used.map(|dir| self.sizes[dir as usize].min());
+        let first = units.next();
+        units.any(|unit| Some(unit) != first)
     }
 
     /// Whether a pass may come to a block more than once.
     pub(super) fn may_repeat(&self) -> bool {
-        self.draws_anew() || self.skip != 0 || self.run > 1
+        // Blocks of several sizes from starts that an LFSR gives may overlap, and
+        // those of two directions do.
+        let overlap = self.full_cycle || self.maps_by_direction();
+        let several = self.max_block() > self.min_block();
+        self.draws_anew() || self.skip != 0 || self.run > 1 || (self.random && several && overlap)
     }
 
     pub(super) fn max_block(&self) -> u32 {
@@ -231,9 +290,21 @@ pub(super) struct JobFiles {
     pub(super) create_fsync: bool,
     pub(super) fallocate: Fallocate,
     pub(super) invalidate: bool,
+    /// Read into the cache before the job.
+    pub(super) pre_read: bool,
+    /// Files that may be open at once.
+    pub(super) open_at_once: Option<u32>,
     pub(super) advise: bool,
     pub(super) unlink: bool,
     pub(super) overwrite: bool,
+}
+
+/// A pattern of data that recurs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct DataPattern {
+    pub(super) bytes: Vec<u8>,
+    /// Where the block's offset stands in it, in eight bytes.
+    pub(super) offsets: Vec<usize>,
 }
 
 /// The content of written blocks.
@@ -246,22 +317,51 @@ pub(super) struct Content {
     /// Share of each chunk that compresses away, in percent.
     pub(super) compress_percent: u8,
     pub(super) compress_chunk: u32,
+    /// Share of the buffers that hold what one before held, in percent.
+    pub(super) dedupe_percent: u8,
+    /// dedupe_mode=working_set: one of a set of so many percent of the size, else the
+    /// last one that was new.
+    pub(super) dedupe_from_set: bool,
+    pub(super) dedupe_set_percent: u8,
 }
 
-/// Blocks that carry their checksum.
-#[derive(Debug, Clone, Copy)]
+/// Blocks that carry what they are verified by.
+#[derive(Debug, Clone)]
 pub(super) struct Verify {
-    /// verify=crc32c.
-    pub(super) on: bool,
+    /// `None`: nothing is verified.
+    pub(super) sum: Option<Checksum>,
     /// do_verify: what was written is read back.
     pub(super) read_back: bool,
+    /// Bytes between two headers as asked for; 0: the smallest block.
+    pub(super) interval: u32,
+    /// Where a header stands in its part.
+    pub(super) offset: u32,
+    pub(super) pattern: Option<DataPattern>,
+    /// The first mismatch ends the job, whatever errors are ignored.
+    pub(super) fatal: bool,
+    /// What a mismatch found, and what should be there, become files.
+    pub(super) dump: bool,
+    /// Writes after which some are read back before the pass is over (0: none), and how
+    /// many then (0: all).
+    pub(super) backlog: u64,
+    pub(super) backlog_batch: u64,
+    /// Nothing is written: the blocks are those of an earlier run.
+    pub(super) only: bool,
 }
 
 impl Default for Verify {
     fn default() -> Self {
         Self {
-            on: false,
+            sum: None,
             read_back: true,
+            interval: 0,
+            offset: 0,
+            pattern: None,
+            fatal: false,
+            dump: false,
+            backlog: 0,
+            backlog_batch: 0,
+            only: false,
         }
     }
 }
@@ -282,6 +382,8 @@ pub(super) struct Queue {
     pub(super) sq_poll: bool,
     pub(super) sq_poll_cpu: Option<u32>,
     pub(super) fixed_buffers: bool,
+    /// An I/O waits while another is under way in its range.
+    pub(super) no_overlap: bool,
 }
 
 /// When it begins and ends.
@@ -302,9 +404,26 @@ pub(super) struct RateOptions {
     pub(super) poisson: bool,
     pub(super) think: Duration,
     pub(super) think_blocks: u64,
+    /// Below this for a cycle the job fails.
+    pub(super) least_bytes_per_second: [Option<u64>; 3],
+    pub(super) least_ios_per_second: [Option<u64>; 3],
+    pub(super) cycle: Duration,
+    /// An I/O that takes longer fails the job.
+    pub(super) max_latency: [Option<Duration>; 3],
+    /// Weight among the jobs of its flow, and how long it sleeps when it is ahead.
+    pub(super) flow: u32,
+    pub(super) flow_id: u64,
+    pub(super) flow_sleep: Duration,
 }
 
 impl RateOptions {
+    pub(super) fn has_floor(&self) -> bool {
+        self.least_bytes_per_second
+            .iter()
+            .chain(&self.least_ios_per_second)
+            .any(Option::is_some)
+    }
+
     pub(super) fn is_rated(&self) -> bool {
         self.bytes_per_second
             .iter()
@@ -322,6 +441,16 @@ pub(super) struct StartOrder {
     pub(super) new_group: bool,
     pub(super) exit_all: bool,
     pub(super) exit_all_on_error: bool,
+    pub(super) exit_what: ExitWhat,
+}
+
+/// Which jobs end with one that ends all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExitWhat {
+    Group,
+    /// Those that run; what waits for a wall follows.
+    Stonewall,
+    All,
 }
 
 /// Which errors a job goes past.
@@ -465,6 +594,7 @@ pub(super) struct NativeJob {
     pub(super) priority: PriorityOptions,
     pub(super) cpus: Option<Vec<usize>>,
     pub(super) cpus_split: bool,
+    pub(super) nice: Option<i32>,
     pub(super) logs: LogOptions,
     /// fio's steady-state rule: the rule, its window in s, the time before it.
     pub(super) steady: Option<SteadyRule>,
@@ -493,6 +623,7 @@ impl NativeJob {
             times: Times::default(),
             pace: RateOptions {
                 think_blocks: 1,
+                cycle: Duration::from_secs(1),
                 ..RateOptions::default()
             },
             order: StartOrder::default(),
@@ -500,6 +631,7 @@ impl NativeJob {
             priority: PriorityOptions::default(),
             cpus: None,
             cpus_split: false,
+            nice: None,
             logs: LogOptions::default(),
             steady: None,
             steady_seconds: 0,
@@ -522,9 +654,15 @@ impl NativeJob {
         self.pattern.uses(DirIndex::Write)
     }
 
+    /// Whether its files change: it writes or trims, and not only for show.
+    pub(super) fn changes_files(&self) -> bool {
+        // falloc sets space aside whatever the direction is.
+        (self.writes() && !self.verify.only) || self.trims() || self.engine == IoEngine::Falloc
+    }
+
     /// Whether each pass ends with reading back what it wrote.
     pub(super) fn reads_back(&self) -> bool {
-        self.verify.on && self.verify.read_back && self.writes()
+        self.verify.sum.is_some() && self.verify.read_back && self.writes()
     }
 
     /// Directions that have figures.
@@ -551,8 +689,9 @@ impl Default for IoPattern {
             sizes: [const { Sizes::Fixed(4096) }; 3],
             align: [None; 3],
             repetition: false,
+            full_cycle: false,
             distribution: [const { Distribution::Uniform }; 3],
-            seed: 0,
+            seed: None,
             repeatable: true,
         }
     }
@@ -577,6 +716,8 @@ impl Default for JobFiles {
             create_fsync: true,
             fallocate: Fallocate::Allocate,
             invalidate: true,
+            pre_read: false,
+            open_at_once: None,
             advise: true,
             unlink: false,
             overwrite: false,
@@ -593,6 +734,10 @@ impl Default for Content {
             pattern: Vec::new(),
             compress_percent: 0,
             compress_chunk: 512,
+            dedupe_percent: 0,
+            dedupe_from_set: false,
+            // options.c, dedupe_working_set_percentage.
+            dedupe_set_percent: 5,
         }
     }
 }
@@ -609,6 +754,7 @@ impl Default for Queue {
             sq_poll: false,
             sq_poll_cpu: None,
             fixed_buffers: false,
+            no_overlap: false,
         }
     }
 }
@@ -622,6 +768,7 @@ impl Default for StartOrder {
             new_group: false,
             exit_all: false,
             exit_all_on_error: false,
+            exit_what: ExitWhat::Group,
         }
     }
 }

@@ -100,7 +100,8 @@ fn a_stonewall_waits_and_groups_report_together() {
 #[test]
 fn wait_for_and_exitall_order_jobs() {
     let dir = folder();
-    let text = "[global]\nioengine=null\nsize=1g\nrw=read\n[first]\nnumber_ios=10\n[second]\nwait_for=first\nexitall\nnumber_ios=20\n[endless]\ntime_based\nruntime=2500\n";
+    let text = "[global]\nioengine=null\nsize=1g\nrw=read\n[first]\nnumber_ios=10\n[second]\nnew_group\nwait_for=first\nexitall\nnumber_ios=20\n[endless]\ntime_based\nruntime=2500\n";
+    // exitall is about the first, too, which takes its own group with it.
     // A run that reaches its limit of time has failed.
     let seen = run(dir.path(), text);
     assert_eq!((seen.read(0).total_ios, seen.read(1).total_ios), (10, 20));
@@ -300,6 +301,30 @@ fn batches_are_told_in_fios_classes() {
         .find(|line| line.contains("complete  :"))
         .unwrap();
     assert!(complete.contains("16=100.0%"), "{complete}");
+}
+
+/// By Little's law: IOPS × mean latency is how many were under way.
+#[test]
+fn the_queue_is_kept_full() {
+    let dir = folder();
+    for (engine, direct) in [
+        ("libaio", 0),
+        ("libaio", 1),
+        ("io_uring", 1),
+        ("posixaio", 1),
+    ] {
+        let text = format!(
+            "[j]\nfilename=f\nioengine={engine}\ndirect={direct}\niodepth=16\nrw=randread\nbs=4k\nsize=16m\n\
+             norandommap\ntime_based\nruntime=1\ninvalidate=0\n"
+        );
+        let seen = run(dir.path(), &text);
+        let read = seen.read(0);
+        let depth = read.iops * read.lat.as_ref().unwrap().mean_ns / 1e9;
+        assert!(
+            (14.4..16.5).contains(&depth),
+            "{engine} direct={direct}: {depth}"
+        );
+    }
 }
 
 #[test]

@@ -3,9 +3,12 @@
 
 mod beside_fio;
 mod content;
+mod engines;
 mod failures;
 mod flow;
+mod limits;
 mod options;
+mod places;
 mod verify;
 
 use std::ops::ControlFlow;

@@ -13,7 +13,7 @@ use crate::cmd::options::why_not;
 use crate::cmd::run_args::RunArgs;
 use crate::engine::EngineOrSim;
 
-pub(in crate::cmd) mod compare;
+mod compare;
 mod events;
 mod hosts;
 mod list;

@@ -8,12 +8,13 @@ mod files;
 mod io;
 mod listed;
 mod order;
+mod pattern;
 pub(in crate::native) mod value;
+mod verify;
 
 use fathom_model::JobSpec;
 
 use super::job::{DirIndex, NativeJob, Sizes};
-use super::verify;
 use crate::unsupported::Unsupported;
 pub use listed::{Listed, io_engines, options};
 pub(super) use order::{USE_CMDPRIO, priority};
@@ -48,10 +49,11 @@ const fn differs(
 }
 
 /// Every option there is, by subject.
-const GROUPS: [(&str, &[OptionRow]); 8] = [
+const GROUPS: [(&str, &[OptionRow]); 9] = [
     ("I/O", io::PATTERN),
     ("Queue and engines", io::QUEUE),
     ("Data", io::CONTENT),
+    ("Verify", verify::VERIFY),
     ("Files", files::FILES),
     ("Amount and time", order::TIMES),
     ("Steady state", order::STEADY),
@@ -93,7 +95,7 @@ pub(super) fn resolve(spec: &JobSpec) -> Result<NativeJob, Vec<Unsupported>> {
             reason,
         });
     }
-    if job.verify.on {
+    if job.verify.sum.is_some() {
         // verify.c, fill_verify_pattern: whatever else is asked for, each block is new.
         job.content.refill = true;
         job.content.zero = false;
@@ -143,16 +145,9 @@ fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
     if job.trims() && job.engine == super::job::IoEngine::Mmap {
         found.push(("rw", "a mapping cannot be trimmed".to_owned()));
     }
-    if job.verify.on
-        && (job.writes() || job.pattern.uses(DirIndex::Read))
-        && (verify::interval(&job.pattern) as usize) <= verify::HEADER
-    {
-        let message = format!(
-            "blocks need more than the {} bytes of their header",
-            verify::HEADER
-        );
-        found.push(("verify", message));
-    }
+    found.extend(verify::fault(job));
+    found.extend(engine_faults(job));
+    found.extend(floor_fault(job));
     for dir in DirIndex::ALL {
         if let Sizes::Range(low, high) = &job.pattern.sizes[dir as usize]
             && low > high
@@ -160,6 +155,50 @@ fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
             found.push(("bsrange", format!("{low} is more than {high}")));
             break;
         }
+    }
+    found
+}
+
+/// A least rate above the rate itself (init.c, fixup_options).
+fn floor_fault(job: &NativeJob) -> Option<(&'static str, String)> {
+    let pace = &job.pace;
+    let above = |least: &[Option<u64>; 3], rate: &[Option<u64>; 3]| {
+        let pairs = least.iter().zip(rate);
+        pairs
+            .filter_map(|(least, rate)| Some((*least)? > (*rate)?))
+            .any(|above| above)
+    };
+    let option = if above(&pace.least_bytes_per_second, &pace.bytes_per_second) {
+        "rate_min"
+    } else if above(&pace.least_ios_per_second, &pace.ios_per_second) {
+        "rate_iops_min"
+    } else {
+        return None;
+    };
+    Some((
+        option,
+        "is more than the rate that the job may have".to_owned(),
+    ))
+}
+
+/// What an engine cannot do.
+fn engine_faults(job: &NativeJob) -> Vec<(&'static str, String)> {
+    use super::job::IoEngine::{Ftruncate, Null};
+    let mut found = Vec::new();
+    if job.verify.sum.is_some() && !job.engine.moves_data() && job.engine != Null {
+        found.push(("verify", "this ioengine moves no data".to_owned()));
+    }
+    if job.engine == Ftruncate && job.pattern.dirs != [false, true, false] {
+        found.push(("rw", "ftruncate only writes".to_owned()));
+    }
+    if job.engine.file_op().is_some() && job.trims() {
+        found.push(("rw", "a file as a whole is not trimmed".to_owned()));
+    }
+    if job.files.open_at_once.is_some() && job.engine.file_op().is_none() {
+        found.push((
+            "openfiles",
+            "the native engine keeps all files of a job open".to_owned(),
+        ));
     }
     found
 }

@@ -2,9 +2,11 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::read_back::Verifier;
 use super::{InFlight, Worker};
 use crate::native::backend::{Backend, CompletedIo, Io, Op, calls, drop_cache};
 use crate::native::job::{DirIndex, IoEngine};
+use crate::native::source::NextIo;
 
 impl Worker {
     /// Draws I/Os until the queue is full, the batch is, or nothing is due.
@@ -29,6 +31,9 @@ impl Worker {
                 self.draining = self.verify.is_none();
                 self.pass_left = 0;
             }
+            if self.pass_left == 0 && self.goes_round() {
+                self.go_on_without_end();
+            }
             if self.pass_left == 0 {
                 if self.draining || self.free.len() < self.depth {
                     return None;
@@ -38,6 +43,9 @@ impl Worker {
                     return None;
                 }
             }
+            if self.begin_backlog(now) || self.pretend() {
+                return None;
+            }
             if self.until_think == 0 {
                 return self.think(now);
             }
@@ -45,7 +53,14 @@ impl Worker {
                 Ok(found) => found,
                 Err(due) => return Some(due),
             };
-            self.push_next(backend, dir, intended, now);
+            if let Some(flow) = &mut self.flow
+                && let Err(wait) = flow.begin(self.job.pace.flow_sleep)
+            {
+                return Some(now.saturating_add(self.ticks(wait)));
+            }
+            if !self.push_next(backend, dir, intended, now) {
+                return None;
+            }
         }
         None
     }
@@ -74,6 +89,27 @@ impl Worker {
         }
     }
 
+    /// Whether the I/Os go on at the end of a pass as if there was none (backend.c,
+    /// do_io: a time-based job without verify leaves it when its time is up).
+    fn goes_round(&self) -> bool {
+        self.job.times.time_based && self.verify.is_none()
+    }
+
+    /// Nothing is waited for, nothing synced. Whoever goes through the blocks in some
+    /// order begins anew with a cold cache (io_u.c, loop_cache_invalidate).
+    fn go_on_without_end(&mut self) {
+        if self.job.files.invalidate && !self.job.files.direct && !self.job.pattern.draws_anew() {
+            self.drop_caches();
+        }
+        self.pass_left = self.plan.pass_bytes;
+    }
+
+    pub(super) fn drop_caches(&self) {
+        for (target, file) in self.targets.iter().zip(&self.plan.files) {
+            drop_cache(target, file.start, file.len);
+        }
+    }
+
     /// A new pass over the files, which fio closes and opens again in between.
     fn next_pass(&mut self) {
         self.sync_at_end();
@@ -82,9 +118,7 @@ impl Worker {
             return;
         }
         if self.job.files.invalidate {
-            for (target, file) in self.targets.iter().zip(&self.plan.files) {
-                drop_cache(target, file.start, file.len);
-            }
+            self.drop_caches();
         }
         self.pass_left = self.plan.pass_bytes;
     }
@@ -122,6 +156,7 @@ impl Worker {
         Err(when(dir).min(when(other).max(now)))
     }
 
+    /// Hands the next I/O to the backend, unless it has to wait for another.
     #[inline]
     pub(super) fn push_next<B: Backend>(
         &mut self,
@@ -129,9 +164,19 @@ impl Worker {
         dir: DirIndex,
         intended: u64,
         now: u64,
-    ) {
-        let Some(slot) = self.free.pop() else { return };
-        let next = self.source.next(dir);
+    ) -> bool {
+        let next = match self.held.take() {
+            Some(held) => held,
+            None => self.source.next(dir),
+        };
+        let dir = next.dir;
+        if self.job.queue.no_overlap && self.is_under_way(&next) {
+            self.held = Some(next);
+            return false;
+        }
+        let Some(slot) = self.free.pop() else {
+            return false;
+        };
         if let Some(pacer) = &mut self.pacer {
             pacer.issued(dir, next.len);
         }
@@ -144,9 +189,11 @@ impl Worker {
         let mut number = 0;
         if op == Op::Write {
             let data = self.buffers.slot_mut(slot, next.len as usize);
-            self.filler.write(data, next.offset);
+            if !self.verify.as_ref().is_some_and(Verifier::makes_blocks) {
+                self.filler.write(data, next.offset);
+            }
             if let Some(verify) = &mut self.verify {
-                number = verify.seal(data, next.file, next.offset, self.clock.ns(now));
+                number = verify.make(data, &next, self.clock.ns(now));
             }
             self.count_write(next.file);
         }
@@ -167,6 +214,20 @@ impl Worker {
             issued: now,
         };
         self.push(backend, slot);
+        true
+    }
+
+    /// Whether an I/O is under way in the range of this one.
+    fn is_under_way(&self, next: &NextIo) -> bool {
+        let end = next.offset + u64::from(next.len);
+        let meets = |under: &InFlight| {
+            let under_end = under.offset + u64::from(under.len);
+            under.file == next.file && next.offset < under_end && under.offset < end
+        };
+        let slots = self.stats.slots.iter().zip(&self.in_flight);
+        slots
+            .filter(|(cell, _)| cell.kind.load(Relaxed) != 0)
+            .any(|(_, under)| meets(under))
     }
 
     /// After every so many writes a sync of their file is due.
