@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::certainty::{LatencyCertainty, RateCertainty};
 use crate::doubt::Doubt;
 use crate::histogram::Histogram;
 
@@ -247,6 +248,9 @@ pub struct DirectionResult {
     /// What makes these figures doubtful; filled in when they are shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<Doubt>,
+    /// How far the rates can be trusted; filled in when they are shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certainty: Option<RateCertainty>,
     /// I/Os that came back shorter than asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short_ios: Option<u64>,
@@ -301,20 +305,15 @@ pub struct Latency {
         with = "crate::percentiles"
     )]
     pub percentiles_ns: Vec<(f64, u64)>,
+    /// How far they can be trusted; filled in when they are shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certainty: Option<LatencyCertainty>,
     /// All values, where the engine gave them (fio: json+).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<Histogram>,
 }
 
 impl Latency {
-    /// The standard error of the mean in ns: stddev/√n, which holds for
-    /// independent values; neighbouring I/Os are not, so it is a lower bound.
-    #[must_use]
-    pub fn standard_error_ns(&self) -> Option<f64> {
-        let n = self.n.filter(|&n| n > 1)?;
-        Some(self.stddev_ns? / (n as f64).sqrt())
-    }
-
     /// The value at `percent` in ns: as reported if it was, else from the
     /// histogram; never beyond the smallest and the largest value.
     #[must_use]

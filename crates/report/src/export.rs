@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 
 use fathom_analysis::rate::PERCENTILES;
 use fathom_analysis::{
-    Curve, Estimate, PointResult, RepeatedFigures, SweepOutcome, best, engines_of, measured_of,
+    Curve, Estimate, PointResult, RepeatedFigures, SweepOutcome, best, engines_of, knee,
+    measured_of,
 };
 use fathom_model::result::LatencyTarget;
 use fathom_model::{Direction, RunStatus, text};
@@ -228,6 +229,9 @@ struct BestPoints {
     bandwidth: Option<String>,
     iops: Option<String>,
     latency: Option<String>,
+    /// The smallest load that is as good as the best, of depths and jobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    knee: Option<String>,
 }
 
 /// The document of some series of a campaign.
@@ -261,6 +265,7 @@ fn curve(series: &Curve) -> ExportCurve<'_> {
             bandwidth: id(best.bandwidth),
             iops: id(best.iops),
             latency: id(best.latency),
+            knee: id(knee(series, dir).map(|knee| knee.place)),
         };
         Some((dir.name(), points))
     });

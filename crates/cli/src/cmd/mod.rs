@@ -7,6 +7,7 @@ use fathom_device::safety::{Confirmations, WriteJudge};
 use fathom_device::threads::NoThread;
 use fathom_fleet::MaxErrors;
 use fathom_model::Exit;
+use fathom_record::Tag;
 use serde_json::{Map, Value, json};
 
 use crate::out::{self, ColorChoice};
@@ -17,6 +18,7 @@ mod campaign;
 pub mod check;
 #[cfg_attr(not(feature = "kube"), path = "cluster_left_out.rs")]
 pub mod cluster;
+pub mod compare;
 pub mod complete;
 pub mod completions;
 pub mod config;
@@ -30,6 +32,7 @@ mod fiolog;
 pub mod r#gen;
 pub mod graph;
 mod groups;
+pub mod history;
 mod hosts;
 pub mod import;
 pub mod init;
@@ -85,6 +88,7 @@ Examples:
   fathom job run randread.fio        a fio job file, recorded
   fathom show                        the last run
   fathom report                      all of it in one HTML file
+  fathom compare BEFORE AFTER        what differs, and whether it is faster
   fathom init nightly                a campaign in ./nightly, as a kernel is configured
   fathom show 2026 --json            one run as a document
 
@@ -125,6 +129,10 @@ pub struct Global {
     /// No progress
     #[arg(short, long, global = true)]
     pub quiet: bool,
+    /// Tag the run, to find it again; with 'compare' and 'history': take the runs that have it
+    /// (may be repeated)
+    #[arg(long, global = true, value_name = "NAME=VALUE")]
+    pub tag: Vec<Tag>,
     /// Use colours: auto (on a terminal, unless NO_COLOR is set), always, never
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
     #[arg(hide_possible_values = true)]
@@ -138,6 +146,7 @@ impl Global {
             runs,
             json: false,
             quiet: true,
+            tag: Vec::new(),
             color: ColorChoice::default(),
         }
     }
@@ -196,6 +205,8 @@ pub enum Command {
     Import(import::Args),
     Runs(runs::Args),
     Show(show::Args),
+    Compare(compare::Args),
+    History(history::Args),
     Export(export::Args),
     Graph(graph::Args),
     Report(report::Args),
@@ -209,8 +220,34 @@ pub enum Command {
     Pod(pod::Args),
 }
 
+impl Command {
+    /// Whether it makes records, or chooses among them by their tags.
+    fn takes_tags(&self) -> bool {
+        matches!(
+            self,
+            Self::Quick(_)
+                | Self::Job(_)
+                | Self::Run(_)
+                | Self::Purge(_)
+                | Self::Provision(_)
+                | Self::Snia(_)
+                | Self::Prio(_)
+                | Self::Soak(_)
+                | Self::Cluster(_)
+                | Self::Import(_)
+                | Self::Compare(_)
+                | Self::History(_)
+        )
+    }
+}
+
 /// Calls the command.
 pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
+    if !cli.global.tag.is_empty() && !cli.command.takes_tags() {
+        let message = "--tag is for commands that make a record, and for compare and history";
+        return Err(ExitError::new(Exit::Usage, message).into());
+    }
+    fathom_record::tag_records(&cli.global.tag);
     match &cli.command {
         Command::Quick(args) => quick::run(&cli.global, args),
         Command::Baseline(args) => baseline::run(&cli.global, args),
@@ -240,6 +277,8 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Import(args) => import::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),
+        Command::Compare(args) => compare::run(&cli.global, args),
+        Command::History(args) => history::run(&cli.global, args),
         Command::Export(args) => export::run(&cli.global, args),
         Command::Graph(args) => graph::run(&cli.global, args),
         Command::Report(args) => report::run(&cli.global, args),

@@ -300,6 +300,7 @@ fn latency(
         .sum();
     let wanted = &member.job.show.percentiles;
     Some(Latency {
+        certainty: None,
         n: Some(n),
         min_ns: reading.min_ns,
         max_ns: reading.max_ns,

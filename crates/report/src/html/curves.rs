@@ -12,6 +12,7 @@ use super::marks::DoubtMarks;
 use super::markup::{PageSection, escape};
 use super::nodes;
 use super::story::Story;
+use crate::knee;
 
 /// Name and version of what is embedded.
 pub const SCHEMA: &str = "fathom.report/1";
@@ -284,6 +285,9 @@ fn best_lines(series: &Curve) -> String {
                 known.join(" · ")
             );
         }
+    }
+    for sentence in knee::sentences(series) {
+        let _ = write!(html, "<p class=\"best\">{}</p>", escape(&sentence));
     }
     html
 }
