@@ -53,6 +53,7 @@ mod report;
 #[cfg(target_os = "linux")]
 mod resume;
 mod running;
+mod schemas;
 mod show;
 mod snia;
 mod steady;

@@ -20,7 +20,10 @@ const GROUPS: [(&str, &str); 7] = [
     ),
     ("fio's logs", "lat plot"),
     ("Many machines", "serve cluster"),
-    ("This machine", "doctor engines restore completions man"),
+    (
+        "This machine",
+        "doctor engines restore schema completions man",
+    ),
 ];
 
 /// What `fathom` alone says.

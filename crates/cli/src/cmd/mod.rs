@@ -56,6 +56,7 @@ mod resume;
 mod run;
 mod run_args;
 pub mod runs;
+mod schema;
 pub mod serve;
 pub mod show;
 pub mod snia;
@@ -212,6 +213,7 @@ pub enum Command {
     Report(report::Args),
     Demo(demo::Args),
     Doctor(doctor::Args),
+    Schema(schema::Args),
     Completions(completions::Args),
     Man(man::Args),
     #[command(hide = true)]
@@ -284,6 +286,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Report(args) => report::run(&cli.global, args),
         Command::Demo(args) => demo::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
+        Command::Schema(args) => schema::run(&cli.global, args),
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
         Command::Agent(args) => agent::run(&cli.global, args),
