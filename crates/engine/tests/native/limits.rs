@@ -130,7 +130,8 @@ fn what_is_read_beforehand_comes_from_memory() {
     };
     // The first run lays the file out.
     let (_, one, all) = (reads(""), reads(""), reads("pre_read=1"));
-    assert!(all > one + 16, "{one} {all}");
+    // In reads of a few MiB at most.
+    assert!(all >= one + 8, "{one} {all}");
 }
 
 /// Looks at the nice value of the thread that bears the job's name.
