@@ -10,6 +10,7 @@ mod campaign_results;
 mod clients;
 mod command_line;
 mod compare;
+mod completing;
 mod config;
 #[cfg(feature = "kube")]
 mod exchanges;

@@ -292,6 +292,7 @@ impl RunReader {
             Event::StageEnded { .. } => self.prepares = false,
             Event::StepEnded { .. }
             | Event::Preparing { .. }
+            | Event::LayingOut { .. }
             | Event::WrittenBeside { .. }
             | Event::KernelCounted { .. }
             | Event::Status { .. } => {}

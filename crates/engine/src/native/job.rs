@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::offsets::Distribution;
+use super::verify::Checksum;
 
 /// Direction of data, as an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,8 +123,11 @@ pub(super) struct IoPattern {
     /// Alignment of random offsets by direction; `None` is the smallest block.
     pub(super) align: [Option<u32>; 3],
     pub(super) repetition: bool,
+    /// `random_generator=lfsr`: goes through all blocks before one comes again,
+    /// whatever `norandommap` says (io_u.c, __get_next_rand_offset).
+    pub(super) full_cycle: bool,
     pub(super) distribution: [Distribution; 3],
-    pub(super) seed: u64,
+    pub(super) seed: Option<u64>,
     /// The same sequence in every run.
     pub(super) repeatable: bool,
 }
@@ -141,19 +145,31 @@ impl IoPattern {
 
     /// Whether random offsets are drawn without a look at those before.
     pub(super) fn draws_anew(&self) -> bool {
-        let unit = self.min_block();
         let odd = |dir: DirIndex| {
             let place = dir as usize;
+            let unit = self.sizes[place].min();
             self.align[place].is_some_and(|align| align != unit)
                 || self.distribution[place] != Distribution::Uniform
         };
         let mut used = DirIndex::ALL.into_iter().filter(|&dir| self.uses(dir));
-        self.random && (self.repetition || used.any(odd))
+        self.random && ((self.repetition && !self.full_cycle) || used.any(odd))
+    }
+
+    /// Whether the directions have maps of their own: their smallest blocks differ.
+    pub(super) fn maps_by_direction(&self) -> bool {
+        let used = DirIndex::ALL.into_iter().filter(|&dir| self.uses(dir));
+        let mut units = used.map(|dir| self.sizes[dir as usize].min());
+        let first = units.next();
+        units.any(|unit| Some(unit) != first)
     }
 
     /// Whether a pass may come to a block more than once.
     pub(super) fn may_repeat(&self) -> bool {
-        self.draws_anew() || self.skip != 0 || self.run > 1
+        // Blocks of several sizes from starts that an LFSR gives may overlap, and
+        // those of two directions do.
+        let overlap = self.full_cycle || self.maps_by_direction();
+        let several = self.max_block() > self.min_block();
+        self.draws_anew() || self.skip != 0 || self.run > 1 || (self.random && several && overlap)
     }
 
     pub(super) fn max_block(&self) -> u32 {
@@ -236,6 +252,14 @@ pub(super) struct JobFiles {
     pub(super) overwrite: bool,
 }
 
+/// A pattern of data that recurs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct DataPattern {
+    pub(super) bytes: Vec<u8>,
+    /// Where the block's offset stands in it, in eight bytes.
+    pub(super) offsets: Vec<usize>,
+}
+
 /// The content of written blocks.
 #[derive(Debug, Clone)]
 pub(super) struct Content {
@@ -248,20 +272,43 @@ pub(super) struct Content {
     pub(super) compress_chunk: u32,
 }
 
-/// Blocks that carry their checksum.
-#[derive(Debug, Clone, Copy)]
+/// Blocks that carry what they are verified by.
+#[derive(Debug, Clone)]
 pub(super) struct Verify {
-    /// verify=crc32c.
-    pub(super) on: bool,
+    /// `None`: nothing is verified.
+    pub(super) sum: Option<Checksum>,
     /// do_verify: what was written is read back.
     pub(super) read_back: bool,
+    /// Bytes between two headers as asked for; 0: the smallest block.
+    pub(super) interval: u32,
+    /// Where a header stands in its part.
+    pub(super) offset: u32,
+    pub(super) pattern: Option<DataPattern>,
+    /// The first mismatch ends the job, whatever errors are ignored.
+    pub(super) fatal: bool,
+    /// What a mismatch found, and what should be there, become files.
+    pub(super) dump: bool,
+    /// Writes after which some are read back before the pass is over (0: none), and how
+    /// many then (0: all).
+    pub(super) backlog: u64,
+    pub(super) backlog_batch: u64,
+    /// Nothing is written: the blocks are those of an earlier run.
+    pub(super) only: bool,
 }
 
 impl Default for Verify {
     fn default() -> Self {
         Self {
-            on: false,
+            sum: None,
             read_back: true,
+            interval: 0,
+            offset: 0,
+            pattern: None,
+            fatal: false,
+            dump: false,
+            backlog: 0,
+            backlog_batch: 0,
+            only: false,
         }
     }
 }
@@ -522,9 +569,14 @@ impl NativeJob {
         self.pattern.uses(DirIndex::Write)
     }
 
+    /// Whether its files change: it writes or trims, and not only for show.
+    pub(super) fn changes_files(&self) -> bool {
+        (self.writes() && !self.verify.only) || self.trims()
+    }
+
     /// Whether each pass ends with reading back what it wrote.
     pub(super) fn reads_back(&self) -> bool {
-        self.verify.on && self.verify.read_back && self.writes()
+        self.verify.sum.is_some() && self.verify.read_back && self.writes()
     }
 
     /// Directions that have figures.
@@ -551,8 +603,9 @@ impl Default for IoPattern {
             sizes: [const { Sizes::Fixed(4096) }; 3],
             align: [None; 3],
             repetition: false,
+            full_cycle: false,
             distribution: [const { Distribution::Uniform }; 3],
-            seed: 0,
+            seed: None,
             repeatable: true,
         }
     }

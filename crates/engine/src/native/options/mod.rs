@@ -8,12 +8,13 @@ mod files;
 mod io;
 mod listed;
 mod order;
+mod pattern;
 pub(in crate::native) mod value;
+mod verify;
 
 use fathom_model::JobSpec;
 
 use super::job::{DirIndex, NativeJob, Sizes};
-use super::verify;
 use crate::unsupported::Unsupported;
 pub use listed::{Listed, io_engines, options};
 pub(super) use order::{USE_CMDPRIO, priority};
@@ -48,10 +49,11 @@ const fn differs(
 }
 
 /// Every option there is, by subject.
-const GROUPS: [(&str, &[OptionRow]); 8] = [
+const GROUPS: [(&str, &[OptionRow]); 9] = [
     ("I/O", io::PATTERN),
     ("Queue and engines", io::QUEUE),
     ("Data", io::CONTENT),
+    ("Verify", verify::VERIFY),
     ("Files", files::FILES),
     ("Amount and time", order::TIMES),
     ("Steady state", order::STEADY),
@@ -93,7 +95,7 @@ pub(super) fn resolve(spec: &JobSpec) -> Result<NativeJob, Vec<Unsupported>> {
             reason,
         });
     }
-    if job.verify.on {
+    if job.verify.sum.is_some() {
         // verify.c, fill_verify_pattern: whatever else is asked for, each block is new.
         job.content.refill = true;
         job.content.zero = false;
@@ -143,16 +145,7 @@ fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
     if job.trims() && job.engine == super::job::IoEngine::Mmap {
         found.push(("rw", "a mapping cannot be trimmed".to_owned()));
     }
-    if job.verify.on
-        && (job.writes() || job.pattern.uses(DirIndex::Read))
-        && (verify::interval(&job.pattern) as usize) <= verify::HEADER
-    {
-        let message = format!(
-            "blocks need more than the {} bytes of their header",
-            verify::HEADER
-        );
-        found.push(("verify", message));
-    }
+    found.extend(verify::fault(job));
     for dir in DirIndex::ALL {
         if let Sizes::Range(low, high) = &job.pattern.sizes[dir as usize]
             && low > high

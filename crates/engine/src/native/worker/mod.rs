@@ -309,11 +309,13 @@ impl Worker {
             // There is room for more: nothing to look for yet.
             return Ok(());
         }
+        // Taken where they are to be replaced at once: what waits in the kernel's queue
+        // is under way, what has been taken and not replaced is missing from the depth.
         let max = self
             .job
             .queue
             .complete_max
-            .map_or(self.depth, |max| max as usize);
+            .map_or(self.most, |max| max as usize);
         let ready = self.done.len();
         backend.reap(
             min.saturating_sub(ready),
@@ -339,6 +341,7 @@ impl Worker {
         }
         let over = match &self.verify {
             Some(verify) if verify.is_reading_back() => verify.is_through(),
+            Some(verify) if verify.has_backlog() => true,
             _ => self.until_think == 0 || self.pass_left == 0,
         };
         let full = self.free.is_empty()
@@ -526,6 +529,7 @@ mod tests {
                 files: vec![file],
                 pass_bytes: bytes,
                 total_bytes: bytes,
+                dumps: ".".into(),
             }),
             stats: Arc::new(stats),
             stop: Arc::default(),
