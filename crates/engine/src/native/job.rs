@@ -3,11 +3,14 @@
 //! [`mod@super::options`] fills it from a [`fathom_model::JobSpec`]; nothing below
 //! looks at an option's text again.
 
+mod io_engine;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::offsets::Distribution;
 use super::verify::Checksum;
+pub(super) use io_engine::{FileOp, IoEngine};
 
 /// Direction of data, as an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,46 +29,6 @@ impl DirIndex {
             Self::Write => fathom_model::Direction::Write,
             Self::Trim => fathom_model::Direction::Trim,
         }
-    }
-}
-
-/// How I/O reaches the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum IoEngine {
-    /// Nothing is done; what an I/O costs without a device.
-    Null,
-    /// lseek and read or write.
-    Sync,
-    /// pread and pwrite.
-    Psync,
-    /// preadv2 and pwritev2.
-    Pvsync2,
-    /// io_submit and io_getevents.
-    Libaio,
-    /// io_uring.
-    IoUring,
-    /// A thread for each file that serves it in order, as glibc's aio does.
-    Posixaio,
-    /// memcpy from and to a shared mapping.
-    Mmap,
-}
-
-impl IoEngine {
-    /// Names in job files.
-    pub(super) const NAMES: [(&'static str, Self); 8] = [
-        ("io_uring", Self::IoUring),
-        ("libaio", Self::Libaio),
-        ("mmap", Self::Mmap),
-        ("null", Self::Null),
-        ("posixaio", Self::Posixaio),
-        ("psync", Self::Psync),
-        ("pvsync2", Self::Pvsync2),
-        ("sync", Self::Sync),
-    ];
-
-    /// Whether an I/O is over when it has been submitted: the depth is then 1.
-    pub(super) fn is_synchronous(self) -> bool {
-        matches!(self, Self::Sync | Self::Psync | Self::Pvsync2 | Self::Mmap)
     }
 }
 
@@ -247,6 +210,10 @@ pub(super) struct JobFiles {
     pub(super) create_fsync: bool,
     pub(super) fallocate: Fallocate,
     pub(super) invalidate: bool,
+    /// Read into the cache before the job.
+    pub(super) pre_read: bool,
+    /// Files that may be open at once.
+    pub(super) open_at_once: Option<u32>,
     pub(super) advise: bool,
     pub(super) unlink: bool,
     pub(super) overwrite: bool,
@@ -270,6 +237,12 @@ pub(super) struct Content {
     /// Share of each chunk that compresses away, in percent.
     pub(super) compress_percent: u8,
     pub(super) compress_chunk: u32,
+    /// Share of the buffers that hold what one before held, in percent.
+    pub(super) dedupe_percent: u8,
+    /// dedupe_mode=working_set: one of a set of so many percent of the size, else the
+    /// last one that was new.
+    pub(super) dedupe_from_set: bool,
+    pub(super) dedupe_set_percent: u8,
 }
 
 /// Blocks that carry what they are verified by.
@@ -329,6 +302,8 @@ pub(super) struct Queue {
     pub(super) sq_poll: bool,
     pub(super) sq_poll_cpu: Option<u32>,
     pub(super) fixed_buffers: bool,
+    /// An I/O waits while another is under way in its range.
+    pub(super) no_overlap: bool,
 }
 
 /// When it begins and ends.
@@ -341,6 +316,29 @@ pub(super) struct Times {
     pub(super) start_delay: (Duration, Duration),
 }
 
+/// A latency that the depth is fitted to.
+#[derive(Debug, Clone)]
+pub(super) struct LatencyOptions {
+    pub(super) target: Option<Duration>,
+    /// How long a depth is tried.
+    pub(super) window: Duration,
+    /// Share of the I/Os that must keep the target.
+    pub(super) percent: f64,
+    /// latency_run: the depth is fitted until the job's end.
+    pub(super) goes_on: bool,
+}
+
+impl Default for LatencyOptions {
+    fn default() -> Self {
+        Self {
+            target: None,
+            window: Duration::ZERO,
+            percent: 100.0,
+            goes_on: false,
+        }
+    }
+}
+
 /// How fast, by direction.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RateOptions {
@@ -349,9 +347,26 @@ pub(super) struct RateOptions {
     pub(super) poisson: bool,
     pub(super) think: Duration,
     pub(super) think_blocks: u64,
+    /// Below this for a cycle the job fails.
+    pub(super) least_bytes_per_second: [Option<u64>; 3],
+    pub(super) least_ios_per_second: [Option<u64>; 3],
+    pub(super) cycle: Duration,
+    /// An I/O that takes longer fails the job.
+    pub(super) max_latency: [Option<Duration>; 3],
+    /// Weight among the jobs of its flow, and how long it sleeps when it is ahead.
+    pub(super) flow: u32,
+    pub(super) flow_id: u64,
+    pub(super) flow_sleep: Duration,
 }
 
 impl RateOptions {
+    pub(super) fn has_floor(&self) -> bool {
+        self.least_bytes_per_second
+            .iter()
+            .chain(&self.least_ios_per_second)
+            .any(Option::is_some)
+    }
+
     pub(super) fn is_rated(&self) -> bool {
         self.bytes_per_second
             .iter()
@@ -369,6 +384,16 @@ pub(super) struct StartOrder {
     pub(super) new_group: bool,
     pub(super) exit_all: bool,
     pub(super) exit_all_on_error: bool,
+    pub(super) exit_what: ExitWhat,
+}
+
+/// Which jobs end with one that ends all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExitWhat {
+    Group,
+    /// Those that run; what waits for a wall follows.
+    Stonewall,
+    All,
 }
 
 /// Which errors a job goes past.
@@ -507,11 +532,13 @@ pub(super) struct NativeJob {
     pub(super) queue: Queue,
     pub(super) times: Times,
     pub(super) pace: RateOptions,
+    pub(super) latency: LatencyOptions,
     pub(super) order: StartOrder,
     pub(super) errors: OnError,
     pub(super) priority: PriorityOptions,
     pub(super) cpus: Option<Vec<usize>>,
     pub(super) cpus_split: bool,
+    pub(super) nice: Option<i32>,
     pub(super) logs: LogOptions,
     /// fio's steady-state rule: the rule, its window in s, the time before it.
     pub(super) steady: Option<SteadyRule>,
@@ -540,13 +567,16 @@ impl NativeJob {
             times: Times::default(),
             pace: RateOptions {
                 think_blocks: 1,
+                cycle: Duration::from_secs(1),
                 ..RateOptions::default()
             },
+            latency: LatencyOptions::default(),
             order: StartOrder::default(),
             errors: OnError::default(),
             priority: PriorityOptions::default(),
             cpus: None,
             cpus_split: false,
+            nice: None,
             logs: LogOptions::default(),
             steady: None,
             steady_seconds: 0,
@@ -571,7 +601,8 @@ impl NativeJob {
 
     /// Whether its files change: it writes or trims, and not only for show.
     pub(super) fn changes_files(&self) -> bool {
-        (self.writes() && !self.verify.only) || self.trims()
+        // falloc sets space aside whatever the direction is.
+        (self.writes() && !self.verify.only) || self.trims() || self.engine == IoEngine::Falloc
     }
 
     /// Whether each pass ends with reading back what it wrote.
@@ -630,6 +661,8 @@ impl Default for JobFiles {
             create_fsync: true,
             fallocate: Fallocate::Allocate,
             invalidate: true,
+            pre_read: false,
+            open_at_once: None,
             advise: true,
             unlink: false,
             overwrite: false,
@@ -646,6 +679,10 @@ impl Default for Content {
             pattern: Vec::new(),
             compress_percent: 0,
             compress_chunk: 512,
+            dedupe_percent: 0,
+            dedupe_from_set: false,
+            // options.c, dedupe_working_set_percentage.
+            dedupe_set_percent: 5,
         }
     }
 }
@@ -662,6 +699,7 @@ impl Default for Queue {
             sq_poll: false,
             sq_poll_cpu: None,
             fixed_buffers: false,
+            no_overlap: false,
         }
     }
 }
@@ -675,6 +713,7 @@ impl Default for StartOrder {
             new_group: false,
             exit_all: false,
             exit_all_on_error: false,
+            exit_what: ExitWhat::Group,
         }
     }
 }

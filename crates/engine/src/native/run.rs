@@ -16,6 +16,8 @@ use super::backend::Op;
 use super::clock::TickClock;
 use super::disks::Disks;
 use super::files::{self, FileLayout, FilePlan};
+use super::floor::RateFloor;
+use super::job::ExitWhat;
 use super::logs::LogWriter;
 use super::members::{Member, ReportUnit, units};
 use super::results::{self, BatchShares, ResultSources, measured_ns};
@@ -69,6 +71,9 @@ pub(super) struct NativeRun<'a> {
     noted: BTreeSet<String>,
     logs: LogWriter,
     schedulers: Schedulers,
+    floors: Vec<RateFloor>,
+    /// How members failed that were told to end for it.
+    broken: Vec<Option<Failure>>,
 }
 
 impl<'a> NativeRun<'a> {
@@ -101,6 +106,8 @@ impl<'a> NativeRun<'a> {
             noted: BTreeSet::new(),
             logs: LogWriter::default(),
             schedulers: Schedulers::default(),
+            floors: vec![RateFloor::default(); count],
+            broken: vec![None; count],
             request,
             control,
             sink,
@@ -347,8 +354,11 @@ impl<'a> NativeRun<'a> {
         self.usage[place] = Some(usage);
         let member = &self.members[place];
         member.stats.set_phase(WorkerPhase::Done);
+        let failure = failure.or(self.broken[place].take());
         let order = &member.job.order;
-        let ends_all = order.exit_all || (order.exit_all_on_error && failure.is_some());
+        // exitall of any job is about all (options.c, str_exitall_cb).
+        let exits = self.members.iter().any(|member| member.job.order.exit_all)
+            || (order.exit_all_on_error && failure.is_some());
         if let Some(failure) = failure {
             self.errors[place] = failure.errno.unwrap_or(libc::EINVAL);
             let failure = match failure.subject {
@@ -368,8 +378,42 @@ impl<'a> NativeRun<'a> {
                 self.emit(Event::Note { text });
             }
         }
-        if ends_all {
-            self.end_all();
+        if exits {
+            self.exit(place);
+        }
+    }
+
+    /// exitall: ends the jobs that a member takes with it (backend.c,
+    /// fio_terminate_threads).
+    fn exit(&mut self, place: usize) {
+        let (what, group) = (
+            self.members[place].job.order.exit_what,
+            self.members[place].group,
+        );
+        if what == ExitWhat::All {
+            return self.end_all();
+        }
+        for (member, state) in self.members.iter().zip(&self.states) {
+            let ends = match what {
+                ExitWhat::Stonewall => *state == MemberState::Running,
+                _ => member.group == group,
+            };
+            if ends {
+                member.stop.store(true, Relaxed);
+            }
+        }
+    }
+
+    /// Ends members that fall below their least rates.
+    fn look_at_floors(&mut self) {
+        for (place, member) in self.members.iter().enumerate() {
+            if self.states[place] == MemberState::Running
+                && self.broken[place].is_none()
+                && let Some(failure) = self.floors[place].look(member, &self.clock)
+            {
+                self.broken[place] = Some(failure);
+                member.stop.store(true, Relaxed);
+            }
         }
     }
 
@@ -415,6 +459,7 @@ impl<'a> NativeRun<'a> {
             self.end_all();
         }
         self.end_steady();
+        self.look_at_floors();
         while self.control.take_status_request() {
             let results = Box::new(self.results());
             self.emit(Event::Status { results });

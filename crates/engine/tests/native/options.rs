@@ -100,6 +100,20 @@ const JOBS: &[&str] = &[
     "rw=write write_bw_log=x write_iops_log=x write_lat_log=x log_avg_msec=100 log_prio=1 log_offset=1 per_job_logs=0",
     "rw=write write_hist_log=x log_hist_msec=100",
     "rw=write kb_base=1000 unit_base=8",
+    "rw=randwrite flow=2 flow_id=1 flow_sleep=100",
+    "rw=write rate_min=1 rate_iops_min=1 rate_cycle=500 max_latency=10s",
+    "rw=read pre_read=1 nice=5 create_serialize=0 error_dump=0",
+    "rw=randtrimwrite",
+    "rw=randread ioengine=libaio iodepth=4 latency_target=1s latency_window=10ms latency_percentile=99.9 latency_run=1",
+    "rw=write dedupe_percentage=40 dedupe_mode=working_set dedupe_working_set_percentage=10",
+    "rw=randwrite ioengine=libaio iodepth=8 serialize_overlap=1 norandommap",
+    "rw=write exitall exit_what=stonewall",
+    "rw=write ioengine=falloc",
+    "rw=write ioengine=ftruncate",
+    "rw=randrw ioengine=splice",
+    "ioengine=filecreate nrfiles=4 filesize=4k openfiles=1",
+    "ioengine=filestat nrfiles=4 filesize=4k",
+    "ioengine=filedelete nrfiles=4 filesize=4k",
 ];
 
 const ENGINES: [&str; 8] = [

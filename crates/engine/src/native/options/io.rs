@@ -115,17 +115,18 @@ fn direction(job: &mut NativeJob, v: OptionValue<'_>) -> Outcome<()> {
         "rw" | "readwrite" => (false, [true, true, false]),
         "randrw" => (true, [true, true, false]),
         "trimwrite" => (false, [false, true, true]),
+        "randtrimwrite" => (true, [false, true, true]),
         _ => {
             return Err(format!(
-                "'{name}' is not one of read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite"
+                "'{name}' is not one of read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite, randtrimwrite"
             ));
         }
     };
     (job.pattern.run, job.pattern.skip) = (1, 0);
     match (random, more) {
         (_, "") => {}
-        (_, _) if name == "trimwrite" => {
-            return Err(format!("'{more}': trimwrite takes its blocks in order"));
+        (_, _) if name.ends_with("trimwrite") => {
+            return Err(format!("'{more}': {name} takes no number"));
         }
         (true, _) => job.pattern.run = value::plain::<u32>(more)?.max(1),
         (false, _) => {
@@ -139,7 +140,7 @@ fn direction(job: &mut NativeJob, v: OptionValue<'_>) -> Outcome<()> {
     }
     job.pattern.random = random;
     job.pattern.dirs = dirs;
-    job.pattern.trimwrite = name == "trimwrite";
+    job.pattern.trimwrite = name.ends_with("trimwrite");
     Ok(())
 }
 
@@ -287,7 +288,7 @@ fn zoned_abs(v: OptionValue<'_>, text: &str) -> Outcome<Distribution> {
 pub(super) const QUEUE: &[OptionRow] = &[
     differs(
         &["ioengine"],
-        "io_uring, libaio, posixaio, psync, sync, pvsync2, mmap, null",
+        "io_uring, libaio, posixaio, psync, sync, pvsync2, mmap, splice (reads come out of the pipe by read), falloc, ftruncate, filecreate, filestat and filedelete (one operation for each file, of one block, with lat as clat), null",
         |job, v| {
             let text = v.text()?;
             let known = IoEngine::NAMES.iter().find(|(name, _)| *name == text);
@@ -348,6 +349,10 @@ pub(super) const QUEUE: &[OptionRow] = &[
         job.queue.fixed_buffers = v.flag()?;
         Ok(())
     }),
+    same(&["serialize_overlap"], |job, v| {
+        job.queue.no_overlap = v.flag()?;
+        Ok(())
+    }),
     differs(&["registerfiles"], "always on", |_, v| v.flag().map(|_| ())),
     differs(&["nonvectored"], "always on", |_, v| v.flag().map(|_| ())),
     differs(
@@ -389,6 +394,24 @@ pub(super) const CONTENT: &[OptionRow] = &[
         job.content.compress_percent = v.percent()?;
         // options.c: asking for compressible data means filling every buffer.
         job.content.refill |= job.content.compress_percent > 0;
+        Ok(())
+    }),
+    same(&["dedupe_percentage"], |job, v| {
+        job.content.dedupe_percent = v.percent()?;
+        // options.c, str_dedupe_cb.
+        job.content.refill = true;
+        Ok(())
+    }),
+    same(&["dedupe_mode"], |job, v| {
+        job.content.dedupe_from_set = match v.text()? {
+            "repeat" => false,
+            "working_set" => true,
+            other => return Err(format!("'{other}' is neither repeat nor working_set")),
+        };
+        Ok(())
+    }),
+    same(&["dedupe_working_set_percentage"], |job, v| {
+        job.content.dedupe_set_percent = v.percent()?;
         Ok(())
     }),
     same(&["buffer_compress_chunk"], |job, v| {

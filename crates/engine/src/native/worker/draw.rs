@@ -6,6 +6,7 @@ use super::read_back::Verifier;
 use super::{InFlight, Worker};
 use crate::native::backend::{Backend, CompletedIo, Io, Op, calls, drop_cache};
 use crate::native::job::{DirIndex, IoEngine};
+use crate::native::source::NextIo;
 
 impl Worker {
     /// Draws I/Os until the queue is full, the batch is, or nothing is due.
@@ -20,7 +21,13 @@ impl Worker {
             self.fill_back(backend, now);
             return None;
         }
+        if self.quiesce.is_some() && busy == 0 {
+            self.end_quiesce(now);
+        }
         while self.batch.len() < self.most && !self.free.is_empty() {
+            if self.is_deep_enough(self.depth - self.free.len()) {
+                return None;
+            }
             if let Some((op, file)) = self.sync_due.take() {
                 self.push_sync(backend, op, file, now);
                 continue;
@@ -42,7 +49,7 @@ impl Worker {
                     return None;
                 }
             }
-            if self.begin_backlog(now) || self.pretend() {
+            if self.verify.is_some() && (self.begin_backlog(now) || self.pretend()) {
                 return None;
             }
             if self.until_think == 0 {
@@ -52,7 +59,14 @@ impl Worker {
                 Ok(found) => found,
                 Err(due) => return Some(due),
             };
-            self.push_next(backend, dir, intended, now);
+            if let Some(flow) = &mut self.flow
+                && let Err(wait) = flow.begin(self.job.pace.flow_sleep)
+            {
+                return Some(now.saturating_add(self.ticks(wait)));
+            }
+            if !self.push_next(backend, dir, intended, now) {
+                return None;
+            }
         }
         None
     }
@@ -148,6 +162,7 @@ impl Worker {
         Err(when(dir).min(when(other).max(now)))
     }
 
+    /// Hands the next I/O to the backend, unless it has to wait for another.
     #[inline]
     pub(super) fn push_next<B: Backend>(
         &mut self,
@@ -155,9 +170,19 @@ impl Worker {
         dir: DirIndex,
         intended: u64,
         now: u64,
-    ) {
-        let Some(slot) = self.free.pop() else { return };
-        let next = self.source.next(dir);
+    ) -> bool {
+        let next = match self.held.take() {
+            Some(held) => held,
+            None => self.source.next(dir),
+        };
+        let dir = next.dir;
+        if self.job.queue.no_overlap && self.is_under_way(&next) {
+            self.held = Some(next);
+            return false;
+        }
+        let Some(slot) = self.free.pop() else {
+            return false;
+        };
         if let Some(pacer) = &mut self.pacer {
             pacer.issued(dir, next.len);
         }
@@ -195,6 +220,20 @@ impl Worker {
             issued: now,
         };
         self.push(backend, slot);
+        true
+    }
+
+    /// Whether an I/O is under way in the range of this one.
+    fn is_under_way(&self, next: &NextIo) -> bool {
+        let end = next.offset + u64::from(next.len);
+        let meets = |under: &InFlight| {
+            let under_end = under.offset + u64::from(under.len);
+            under.file == next.file && next.offset < under_end && under.offset < end
+        };
+        let slots = self.stats.slots.iter().zip(&self.in_flight);
+        slots
+            .filter(|(cell, _)| cell.kind.load(Relaxed) != 0)
+            .any(|(_, under)| meets(under))
     }
 
     /// After every so many writes a sync of their file is due.

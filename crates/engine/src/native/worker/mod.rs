@@ -7,7 +7,9 @@
 
 mod done;
 mod draw;
+mod flow;
 mod read_back;
+mod search;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -25,9 +27,11 @@ use crate::native::pace::Pacer;
 use crate::native::prio::PriorityDraw;
 use crate::native::ring::Ring;
 use crate::native::rng::{Rng, mix};
-use crate::native::source::IoSource;
+use crate::native::source::{IoSource, NextIo};
 use crate::native::stats::{DEPTH_CLASSES, WorkerPhase, WorkerStats, bump};
+pub(super) use flow::{FlowGroup, FlowShare};
 use read_back::Verifier;
+use search::{DepthSearch, SearchStep};
 
 /// Longest sleep without a look at the stop flag.
 const NAP: Duration = Duration::from_millis(20);
@@ -111,6 +115,15 @@ pub(super) struct Worker {
     measuring: bool,
     failure: Option<Failure>,
     ring: Option<Arc<Ring>>,
+    flow: Option<FlowShare>,
+    /// latency_target: how deep the queue may be.
+    search: Option<DepthSearch>,
+    /// Nothing begins until the queue is empty, then the figures may begin anew.
+    quiesce: Option<SearchStep>,
+    /// An I/O that waits for another in its range (serialize_overlap).
+    held: Option<NextIo>,
+    /// Ticks after which an I/O fails the job, by direction.
+    max_latency: [u64; 3],
     /// When the measurement began: the logs' times count from there.
     began: u64,
 }
@@ -126,6 +139,7 @@ pub(super) struct WorkerParts {
     pub(super) targets: Vec<OpenFile>,
     pub(super) seed: u64,
     pub(super) ring: Option<Arc<Ring>>,
+    pub(super) flow: Option<FlowShare>,
 }
 
 impl Drop for Worker {
@@ -148,10 +162,14 @@ impl Worker {
             targets,
             seed,
             ring,
+            flow,
         } = parts;
         let depth = job.depth() as usize;
         let mut buffers = Buffers::new(depth, job.pattern.max_block() as usize)?;
+        let bytes = plan.files.iter().map(|file| file.len).sum();
+        let block = job.pattern.sizes[DirIndex::Write as usize].min();
         let mut filler = Filler::new(&job.content, mix(seed, 1));
+        filler = filler.with_duplicates(bytes, block, mix(seed, 7));
         for slot in 0..depth as u32 {
             let len = buffers.slot_bytes();
             filler.first(buffers.slot_mut(slot, len));
@@ -183,6 +201,14 @@ impl Worker {
             measuring: false,
             failure: None,
             ring,
+            flow,
+            search: DepthSearch::new(&job.latency, depth, &clock),
+            quiesce: None,
+            held: None,
+            max_latency: job.pace.max_latency.map(|limit| {
+                let ns = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+                limit.map_or(u64::MAX, |limit| clock.ticks(ns(limit)))
+            }),
             began: 0,
             most: most(&job, depth),
             depth,
@@ -245,6 +271,9 @@ impl Worker {
         self.began = now;
         self.issued_bytes = 0;
         self.issued_ios = 0;
+        if let Some(search) = &mut self.search {
+            search.start(now);
+        }
         self.stats.began.store(now, Relaxed);
         self.stats.set_phase(WorkerPhase::Running);
         if let Some(runtime) = self.job.times.runtime {
@@ -278,6 +307,7 @@ impl Worker {
             self.hand_over(backend, now, busy, due)?;
             now = self.clock.now();
             self.take(backend, now)?;
+            self.look_at_window(now);
         }
     }
 
@@ -342,7 +372,12 @@ impl Worker {
         let over = match &self.verify {
             Some(verify) if verify.is_reading_back() => verify.is_through(),
             Some(verify) if verify.has_backlog() => true,
-            _ => self.until_think == 0 || self.pass_left == 0,
+            _ => {
+                self.until_think == 0
+                    || self.pass_left == 0
+                    || self.held.is_some()
+                    || self.is_deep_enough(busy)
+            }
         };
         let full = self.free.is_empty()
             || self.draining
@@ -353,6 +388,47 @@ impl Worker {
         }
         let min = self.job.queue.complete_min.max(1) as usize;
         (min.min(busy), None)
+    }
+
+    /// Whether no more I/Os may be under way: those there are keep the latency just so.
+    fn is_deep_enough(&self, busy: usize) -> bool {
+        self.quiesce.is_some() || self.search.as_ref().is_some_and(|s| busy >= s.depth())
+    }
+
+    /// Fits the depth to the latency at the end of a window.
+    fn look_at_window(&mut self, now: u64) {
+        if let (true, None, Some(search)) = (self.measuring, self.quiesce, &mut self.search) {
+            let step = search.look(now);
+            self.fit_depth(step);
+        }
+    }
+
+    fn fit_depth(&mut self, step: SearchStep) {
+        let Some(search) = &self.search else { return };
+        self.stats.found_depth.store(search.depth() as u64, Relaxed);
+        match step {
+            SearchStep::GoOn => {}
+            SearchStep::Shallower | SearchStep::Found => self.quiesce = Some(step),
+            SearchStep::Over | SearchStep::Missed => {
+                self.draining = true;
+                self.end = 0;
+            }
+        }
+    }
+
+    /// The queue is empty: the next window begins, and after the search the figures.
+    fn end_quiesce(&mut self, now: u64) {
+        match self.quiesce.take() {
+            Some(SearchStep::Found) => {
+                self.stats.reset();
+                self.measure_from(now);
+            }
+            _ => {
+                if let Some(search) = &mut self.search {
+                    search.start(now);
+                }
+            }
+        }
     }
 
     /// Notes when the batch was handed over, and what that took.
@@ -474,14 +550,19 @@ mod tests {
     /// Takes I/Os and fails at the first look for those that are over, or ends all.
     struct Played {
         fails: bool,
-        taken: Vec<u32>,
+        /// Slots and offsets.
+        taken: Vec<(u32, u64)>,
+        /// I/Os that came while another was under way at their place.
+        overlaps: u32,
     }
 
     impl Backend for Played {
         const QUEUES_SYNCS: bool = false;
 
         fn push(&mut self, io: Io) {
-            self.taken.push(io.slot);
+            let overlaps = self.taken.iter().any(|&(_, offset)| offset == io.offset);
+            self.overlaps += u32::from(overlaps);
+            self.taken.push((io.slot, io.offset));
         }
 
         fn submit(&mut self, _: bool) -> io::Result<()> {
@@ -502,7 +583,7 @@ mod tests {
             done.extend(
                 self.taken
                     .drain(..)
-                    .map(|slot| CompletedIo { slot, result }),
+                    .map(|(slot, _)| CompletedIo { slot, result }),
             );
             Ok(())
         }
@@ -513,6 +594,22 @@ mod tests {
         let mut job = NativeJob::new("j");
         job.engine = engine;
         job.queue.depth = 4;
+        let mut backend = played(fails);
+        let mut worker = worker(job);
+        let failure = worker.run(&mut backend);
+        (worker, failure)
+    }
+
+    fn played(fails: bool) -> Played {
+        Played {
+            fails,
+            taken: Vec::new(),
+            overlaps: 0,
+        }
+    }
+
+    /// The worker of a job with a depth of 4 and 16 blocks.
+    fn worker(job: NativeJob) -> Worker {
         let job = Arc::new(job);
         let bytes = 16 * 4096;
         let file = FilePlan {
@@ -524,7 +621,7 @@ mod tests {
         };
         let classes = PriorityDraw::new(&job);
         let stats = WorkerStats::new(&job, classes.values().len(), 4);
-        let mut worker = Worker::new(WorkerParts {
+        Worker::new(WorkerParts {
             plan: Arc::new(MemberFiles {
                 files: vec![file],
                 pass_bytes: bytes,
@@ -538,12 +635,25 @@ mod tests {
             targets: Vec::new(),
             seed: 1,
             ring: None,
+            flow: None,
             job,
         })
-        .unwrap();
-        let taken = Vec::new();
-        let failure = worker.run(&mut Played { fails, taken });
-        (worker, failure)
+        .unwrap()
+    }
+
+    #[test]
+    fn ios_of_one_place_follow_each_other_when_asked_to() {
+        for no_overlap in [true, false] {
+            let mut job = NativeJob::new("j");
+            job.engine = IoEngine::Libaio;
+            job.files.direct = true;
+            (job.queue.depth, job.queue.submit) = (4, Some(4));
+            job.queue.no_overlap = no_overlap;
+            (job.pattern.random, job.pattern.repetition) = (true, true);
+            let mut backend = played(false);
+            assert!(worker(job).run(&mut backend).is_none());
+            assert_eq!(backend.overlaps == 0, no_overlap, "{}", backend.overlaps);
+        }
     }
 
     #[test]
