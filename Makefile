@@ -99,7 +99,7 @@ musl: ## the static binary
 	@ls -l "$(target_dir)/$(musl_target)/release/fathom"
 
 .PHONY: dist
-dist: ## what is given away, in dist/: tarballs, packages, image, SBOM, licences, sums; the same bytes anywhere
+dist: ## what is given away, in dist/: tarballs, packages, image, SBOM, licences, sums
 	@tools/setup.sh build static dist
 	CARGO="$(CARGO)" tools/dist.sh
 

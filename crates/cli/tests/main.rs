@@ -15,6 +15,7 @@ mod config;
 #[cfg(feature = "kube")]
 mod exchanges;
 mod figures;
+mod find;
 mod foreign_words;
 mod golden;
 mod graph;

@@ -28,6 +28,7 @@ mod dry;
 mod elsewhere;
 pub mod engines;
 pub mod export;
+pub mod find;
 mod fiolog;
 pub mod r#gen;
 pub mod graph;
@@ -87,6 +88,7 @@ Examples:
   fathom doctor                      what works on this machine, what is missing
   fathom quick here /mnt/disk        the quick series on a file system
   fathom job run randread.fio        a fio job file, recorded
+  fathom find mix.fio --p99 1ms      how much load a latency allows
   fathom show                        the last run
   fathom report                      all of it in one HTML file
   fathom compare BEFORE AFTER        what differs, and whether it is faster
@@ -200,6 +202,7 @@ pub enum Command {
     Steady(steady::Args),
     Prio(Box<prio::Args>),
     Soak(soak::Args),
+    Find(find::Args),
     Lat(lat::Args),
     Plot(plot::Args),
     Cluster(cluster::Args),
@@ -235,6 +238,7 @@ impl Command {
                 | Self::Snia(_)
                 | Self::Prio(_)
                 | Self::Soak(_)
+                | Self::Find(_)
                 | Self::Cluster(_)
                 | Self::Import(_)
                 | Self::Compare(_)
@@ -272,6 +276,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Ledger(args) => ledger::run(&cli.global, args),
         Command::Steady(args) => steady::run(&cli.global, args),
         Command::Prio(args) => prio::run(&cli.global, args),
+        Command::Find(args) => find::run(&cli.global, args),
         Command::Soak(args) => soak::run(&cli.global, args),
         Command::Lat(args) => lat::run(&cli.global, args),
         Command::Plot(args) => plot::run(&cli.global, args),
