@@ -2,7 +2,7 @@
 # Makes what is given away, in dist/: for each machine a tarball, a .deb and an OCI
 # image; papers (SBOM, licences), notes and SHA-256 sums.
 #
-# Two builds of one commit by one compiler are the same bytes, in whatever folder: paths
+# Two builds of one commit by one compiler are to be the same bytes in whatever folder: paths
 # are cut off, archives are sorted and belong to nobody, and every time is that of the
 # commit. What a machine lacks to build for another is said, and left out.
 set -eu

@@ -54,7 +54,7 @@ pub struct FigureSides {
 }
 
 /// What came of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CompareVerdict {
     /// The second side is better.
@@ -68,7 +68,7 @@ pub enum CompareVerdict {
 }
 
 /// Why nothing can be said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyNot {
     /// One run of each does not tell how runs differ from one another.
@@ -82,7 +82,7 @@ pub enum WhyNot {
 }
 
 /// One figure, compared.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FigureComparison {
     /// Geometric mean of the one side.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::student;
 
 /// The mean of a figure over repetitions.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Estimate {
     /// Arithmetic mean, in the unit of the figure.
     pub mean: f64,

@@ -8,6 +8,7 @@
 //! - [`series`] gathers the points of a campaign from its events into curves,
 //!   [`best`](mod@best) finds their best points, and [`guard`] says when a curve
 //!   only gets worse.
+//! - [`find`] searches how much load is enough, or keeps a latency.
 //! - [`steady_state`] says when a device has settled, [`snia`] what came of a
 //!   test after SNIA's specification, [`nodes`] what the machines did in a step.
 //! - [`step_evidence`] adds up what was seen beside a step's figures; by it [`verdict`]
@@ -23,6 +24,7 @@ pub mod change_points;
 pub mod compare;
 pub mod correlated;
 pub mod estimate;
+pub mod find;
 pub mod groups;
 pub mod guard;
 pub mod hosts;

@@ -15,6 +15,7 @@ mod config;
 #[cfg(feature = "kube")]
 mod exchanges;
 mod figures;
+mod find;
 mod foreign_words;
 mod golden;
 mod graph;
@@ -53,6 +54,7 @@ mod report;
 #[cfg(target_os = "linux")]
 mod resume;
 mod running;
+mod schemas;
 mod show;
 mod snia;
 mod steady;

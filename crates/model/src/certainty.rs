@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How far a figure can be trusted. It says nothing of the spread *between* runs, which
 /// only repetitions tell.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Certainty {
     /// A 95 % interval.
@@ -64,7 +64,7 @@ impl Certainty {
 }
 
 /// How far the rates of one direction can be trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RateCertainty {
     /// Intervals that it was told from; of a long run several are taken as one.
     pub intervals: u64,
@@ -75,7 +75,7 @@ pub struct RateCertainty {
 }
 
 /// How far latencies can be trusted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LatencyCertainty {
     /// That of the mean, in ns.
     pub mean_ns: Certainty,
@@ -85,7 +85,7 @@ pub struct LatencyCertainty {
 }
 
 /// How far a percentile can be trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PercentileCertainty {
     /// Which, in percent.
     pub percent: f64,

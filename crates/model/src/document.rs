@@ -17,7 +17,9 @@ use crate::verdict::FigureVerdict;
 pub const RUN_SCHEMA: &str = "fathom.run/1";
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// Everything that was asked for was measured.
@@ -43,7 +45,7 @@ impl fmt::Display for RunStatus {
 }
 
 /// A run, whole.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RunDocument {
     /// [`RUN_SCHEMA`].
     pub schema: String,

@@ -12,7 +12,7 @@ const VALUES_MOST: usize = 8;
 
 /// What was read at the end of an interval, as far as it differs from what was read
 /// before it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EvidenceInterval {
     /// When it was read, ms since the run's start.
     pub t_ms: u64,
@@ -48,7 +48,7 @@ impl EvidenceInterval {
 }
 
 /// A gauge over a time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GaugeSum {
     /// Readings.
     pub n: u64,
@@ -89,7 +89,7 @@ impl GaugeSum {
 }
 
 /// What the readings of a time add up to.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EvidenceSum {
     /// The machine, as in [`EvidenceInterval`].
     #[serde(default, skip_serializing_if = "Option::is_none")]

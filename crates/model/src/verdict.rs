@@ -7,7 +7,18 @@ use serde::{Deserialize, Serialize};
 
 /// What a figure is worth.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictLevel {
@@ -33,7 +44,7 @@ impl VerdictLevel {
 }
 
 /// What is to be known of a figure before it is used.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FigureVerdict {
     /// The worst of its reasons.
     pub level: VerdictLevel,
@@ -73,7 +84,7 @@ impl FigureVerdict {
 }
 
 /// One reason, with what it rests on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct VerdictReason {
     /// Which rule found it.
     pub kind: ReasonKind,
@@ -122,7 +133,7 @@ impl VerdictReason {
 macro_rules! reason_kinds {
     ($($(#[$doc:meta])* $name:ident: $level:ident, $text:literal;)*) => {
         /// Why a figure may not be what it seems.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum ReasonKind {
             $($(#[$doc])* $name,)*

@@ -104,7 +104,7 @@ fn is_good(point: &PointResult) -> bool {
 }
 
 /// A point that is not exported as a result.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct NotExported<'c> {
     /// The point.
     pub id: &'c str,
@@ -164,14 +164,14 @@ pub fn failures_csv(left_out: &[NotExported]) -> String {
 }
 
 /// Everything that is known of series.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Document<'c> {
     schema: &'static str,
     run: ExportRun<'c>,
     series: Vec<ExportCurve<'c>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 struct ExportRun<'c> {
     id: &'c str,
     name: &'c str,
@@ -180,7 +180,7 @@ struct ExportRun<'c> {
     engines: &'c [String],
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 struct ExportCurve<'c> {
     name: &'c str,
     x: &'c str,
@@ -193,7 +193,7 @@ struct ExportCurve<'c> {
     best: BTreeMap<&'static str, BestPoints>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 struct ExportPoint<'c> {
     id: &'c str,
     x: Option<u64>,
@@ -210,7 +210,7 @@ struct ExportPoint<'c> {
     doubts: &'c [String],
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 struct ExportRates {
     bw_bytes: Estimate,
     iops: Estimate,
@@ -220,11 +220,12 @@ struct ExportRates {
         skip_serializing_if = "Vec::is_empty",
         with = "fathom_model::percentiles"
     )]
+    #[schemars(with = "std::collections::BTreeMap<String, u64>")]
     clat_percentiles_ns: Vec<(f64, u64)>,
 }
 
 /// Ids of the best points of one direction.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 struct BestPoints {
     bandwidth: Option<String>,
     iops: Option<String>,

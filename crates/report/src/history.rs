@@ -22,7 +22,7 @@ pub const HISTORY_SCHEMA: &str = "fathom.history/1";
 const BAR: f64 = 24.0;
 
 /// Figures over runs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HistoryDocument {
     /// [`HISTORY_SCHEMA`].
     pub schema: &'static str,
@@ -31,7 +31,7 @@ pub struct HistoryDocument {
 }
 
 /// One figure of one job over runs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HistorySeries {
     /// The step, where runs have several.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,7 @@ pub struct HistorySeries {
 }
 
 /// A run of a history.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HistoryRun {
     /// Its name.
     pub id: String,
@@ -60,7 +60,7 @@ pub struct HistoryRun {
 }
 
 /// A change of level.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HistoryChange {
     /// The first run of the new level.
     pub run: String,

@@ -33,7 +33,7 @@ pub struct QuickRun {
 }
 
 /// One test of a recorded run.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct TestResult {
     /// Headline of its series.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -29,6 +29,7 @@ mod elsewhere;
 pub mod engines;
 pub mod explain;
 pub mod export;
+pub mod find;
 mod fiolog;
 pub mod r#gen;
 pub mod graph;
@@ -58,6 +59,7 @@ mod resume;
 mod run;
 mod run_args;
 pub mod runs;
+mod schema;
 pub mod serve;
 pub mod show;
 pub mod snia;
@@ -88,6 +90,7 @@ Examples:
   fathom doctor                      what works on this machine, what is missing
   fathom quick here /mnt/disk        the quick series on a file system
   fathom job run randread.fio        a fio job file, recorded
+  fathom find mix.fio --p99 1ms      how much load a latency allows
   fathom show                        the last run
   fathom report                      all of it in one HTML file
   fathom compare BEFORE AFTER        what differs, and whether it is faster
@@ -205,6 +208,7 @@ pub enum Command {
     Steady(steady::Args),
     Prio(Box<prio::Args>),
     Soak(soak::Args),
+    Find(find::Args),
     Lat(lat::Args),
     Plot(plot::Args),
     Cluster(cluster::Args),
@@ -219,6 +223,7 @@ pub enum Command {
     Report(report::Args),
     Demo(demo::Args),
     Doctor(doctor::Args),
+    Schema(schema::Args),
     Completions(completions::Args),
     Man(man::Args),
     #[command(hide = true)]
@@ -240,6 +245,7 @@ impl Command {
                 | Self::Snia(_)
                 | Self::Prio(_)
                 | Self::Soak(_)
+                | Self::Find(_)
                 | Self::Cluster(_)
                 | Self::Import(_)
                 | Self::Compare(_)
@@ -277,6 +283,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Ledger(args) => ledger::run(&cli.global, args),
         Command::Steady(args) => steady::run(&cli.global, args),
         Command::Prio(args) => prio::run(&cli.global, args),
+        Command::Find(args) => find::run(&cli.global, args),
         Command::Soak(args) => soak::run(&cli.global, args),
         Command::Lat(args) => lat::run(&cli.global, args),
         Command::Plot(args) => plot::run(&cli.global, args),
@@ -292,6 +299,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Report(args) => report::run(&cli.global, args),
         Command::Demo(args) => demo::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
+        Command::Schema(args) => schema::run(&cli.global, args),
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
         Command::Agent(args) => agent::run(&cli.global, args),

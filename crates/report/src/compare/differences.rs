@@ -12,7 +12,7 @@ use super::ComparedRun;
 const VOLATILE: [&str; 3] = ["free_bytes", "fathom_version", "options.runtime"];
 
 /// One thing in which the sides differ.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct CompareDifference {
     /// What: `kernel`, `targets.0.device.scheduler`, `mix: iodepth`.
     pub what: String,

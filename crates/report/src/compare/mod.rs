@@ -47,7 +47,7 @@ pub struct CompareRequest {
 }
 
 /// A comparison, whole.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CompareDocument {
     /// [`COMPARE_SCHEMA`].
     pub schema: &'static str,
@@ -73,7 +73,7 @@ pub struct CompareDocument {
 }
 
 /// One figure on both sides.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CompareRow {
     /// The step it belongs to, where runs have several.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,7 +92,7 @@ pub struct CompareRow {
 }
 
 /// A step or job that only one side has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct UnmatchedJob {
     /// `a` or `b`: the side that has it.
     pub side: &'static str,
@@ -104,7 +104,7 @@ pub struct UnmatchedJob {
 }
 
 /// Figures that are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CompareFigure {
     /// I/Os per second.

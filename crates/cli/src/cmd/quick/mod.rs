@@ -19,7 +19,7 @@ mod hosts;
 mod list;
 mod run;
 mod screen;
-mod summary;
+pub(in crate::cmd) mod summary;
 pub mod xdg;
 
 pub use run::QuickPlan;

@@ -21,7 +21,13 @@ impl Worker {
             self.fill_back(backend, now);
             return None;
         }
+        if self.quiesce.is_some() && busy == 0 {
+            self.end_quiesce(now);
+        }
         while self.batch.len() < self.most && !self.free.is_empty() {
+            if self.is_deep_enough(self.depth - self.free.len()) {
+                return None;
+            }
             if let Some((op, file)) = self.sync_due.take() {
                 self.push_sync(backend, op, file, now);
                 continue;
@@ -43,7 +49,7 @@ impl Worker {
                     return None;
                 }
             }
-            if self.begin_backlog(now) || self.pretend() {
+            if self.verify.is_some() && (self.begin_backlog(now) || self.pretend()) {
                 return None;
             }
             if self.until_think == 0 {

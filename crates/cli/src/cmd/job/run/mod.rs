@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use fathom_campaign::Ledgers;
 use fathom_campaign::flow::{
-    Checked, Finish, Flow, JobStep, Jobs, KeptPlan, Ready, RunOptions, last_try,
+    Checked, Finish, Flow, JobStep, Jobs, KeptPlan, Ready, RunOptions, Script, last_try,
 };
 use fathom_campaign::run::RunError;
 use fathom_engine::Control;
@@ -85,9 +85,15 @@ pub struct Args {
     /// Take unknown options and other warnings as errors
     #[arg(long)]
     pub strict: bool,
-    /// Print one of fio's own outputs instead of a table
-    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
-    pub output_format: Option<FioOutputFormat>,
+    /// Print one of fio's own outputs instead of a table, or several: `json,normal`
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        value_delimiter = ',',
+        conflicts_with = "json"
+    )]
+    pub output_format: Vec<FioOutputFormat>,
     /// Write that output to this file instead of stdout
     #[arg(long, value_name = "FILE", requires = "output_format")]
     pub output: Option<PathBuf>,
@@ -133,7 +139,8 @@ pub struct JobText {
 /// What is printed at the end instead of a table.
 #[derive(Debug, Clone, Copy, Default)]
 struct Output<'a> {
-    format: Option<FioOutputFormat>,
+    /// Empty: a table, after all.
+    formats: &'a [FioOutputFormat],
     /// Where it goes instead of stdout.
     file: Option<&'a Path>,
 }
@@ -151,7 +158,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let plan = Plan::make(args, &files, servers.as_ref())?;
     let kept = plan.kept(args, servers)?;
     let output = Output {
-        format: args.output_format,
+        formats: &args.output_format,
         file: args.output.as_deref(),
     };
     kept.go(global, plan, None, output, args.run.dry_run)
@@ -179,12 +186,12 @@ impl JobPlan {
     ) -> anyhow::Result<Exit> {
         let placed = self.placed()?;
         let kept = planned::Plan::Job(placed.clone()).kept()?;
-        let repeat = |steps: Vec<JobStep>| Jobs(steps);
+        let repeat = |steps: Vec<JobStep>| -> Box<dyn Script> { Box::new(Jobs(steps)) };
         let what = (COMMAND, kept);
         match placed.execute(global, plan, what, record, (output, dry_run), &repeat)? {
             (Ran::Shown(exit), _) => Ok(exit),
-            (Ran::Ended(dir, exit), script) => {
-                show(global, output, &dir, &script.0)?;
+            (Ran::Ended(dir, exit), steps) => {
+                show(global, output, &dir, &steps)?;
                 Ok(exit)
             }
         }
@@ -227,7 +234,7 @@ impl JobPlan {
         what: (&str, Value),
         record: Option<PathBuf>,
         dry_run: bool,
-        repeat: &dyn Fn(Vec<JobStep>) -> Jobs,
+        repeat: &dyn Fn(Vec<JobStep>) -> Box<dyn Script>,
     ) -> anyhow::Result<Ran> {
         let plan = Plan::of(&self)?;
         let how = (Output::default(), dry_run);
@@ -242,26 +249,27 @@ impl JobPlan {
         (command, kept): (&str, Value),
         record: Option<PathBuf>,
         (output, dry_run): (Output<'_>, bool),
-        repeat: &dyn Fn(Vec<JobStep>) -> Jobs,
-    ) -> anyhow::Result<(Ran, Jobs)> {
+        repeat: &dyn Fn(Vec<JobStep>) -> Box<dyn Script>,
+    ) -> anyhow::Result<(Ran, Vec<JobStep>)> {
         let work_dir = self.work_dir.clone().unwrap_or_default();
         let checked = self.check(&plan, &work_dir)?;
-        let script = repeat(self.steps(&plan, &work_dir));
-        let flow = self.flow(global, &script, command, record, (work_dir, kept));
+        let steps = self.steps(&plan, &work_dir);
+        let script = repeat(steps.clone());
+        let flow = self.flow(global, script.as_ref(), command, record, (work_dir, kept));
         let ready = flow.checked(checked).map_err(failed)?;
         if dry_run {
             let exit = dry::show(global, &ready)?;
-            return Ok((Ran::Shown(exit), script));
+            return Ok((Ran::Shown(exit), steps));
         }
         if let (true, Some(dir)) = (ready.is_done(), ready.record()) {
             nothing_left(global, dir);
             let dir = dir.to_owned();
-            return Ok((Ran::Ended(dir, Exit::Success), script));
+            return Ok((Ran::Ended(dir, Exit::Success), steps));
         }
         // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
         let control = signals::control()?;
         let finish = match command == COMMAND {
-            true => observed_by_second(global, output, script.0.len(), ready, &control),
+            true => observed_by_second(global, output, steps.len(), ready, &control),
             false => observed(global, |begun, observer| {
                 ready.run(&control, begun, observer)
             }),
@@ -275,7 +283,7 @@ impl JobPlan {
                 Ran::Ended(finish.dir, exit)
             }
         };
-        Ok((ran, script))
+        Ok((ran, steps))
     }
 
     /// What is found of the engine and the targets.
@@ -335,7 +343,7 @@ impl JobPlan {
     fn flow<'f>(
         &'f self,
         global: &Global,
-        script: &'f Jobs,
+        script: &'f dyn Script,
         command: &'f str,
         record: Option<PathBuf>,
         (work_dir, kept): (PathBuf, Value),
@@ -402,7 +410,7 @@ fn check_simulation(args: &Args) -> anyhow::Result<()> {
     let is_fio = matches!(args.run.engine, EngineOrSim::Auto | EngineOrSim::Fio);
     let what = if !args.clients.client.is_empty() && !is_fio {
         "fio servers run jobs with fio, and with no other engine\n  to do: leave out --engine"
-    } else if simulated && args.output_format.is_some() {
+    } else if simulated && !args.output_format.is_empty() {
         "figures of a simulation are not written in the formats of fio, where nothing would tell that they are none"
     } else {
         return Ok(());
@@ -414,20 +422,21 @@ fn check_simulation(args: &Args) -> anyhow::Result<()> {
 /// moment later: failures of a single step come at its end.
 fn table_follows_at_once(global: &Global, output: Output<'_>) -> bool {
     let on_terminal = out::style(global.color).width.is_some();
-    on_terminal && !global.json && output.format.is_none()
+    on_terminal && !global.json && output.formats.is_empty()
 }
 
 /// Prints the result: fio's own words, a document, or a table.
 fn show(global: &Global, output: Output<'_>, dir: &Path, steps: &[JobStep]) -> anyhow::Result<()> {
-    let Some(format) = output.format else {
+    if output.formats.is_empty() {
         return show_report(global, dir);
-    };
+    }
+    let formats: Vec<_> = output.formats.iter().map(|&format| format.into()).collect();
     let mut written = Vec::new();
     for step in steps {
         // A step that failed early left nothing; its failure was told.
         let raw_dir = last_try(&dir.join("raw").join(&step.raw)).unwrap_or_default();
         let kept = fs::read(raw_dir.join(raw::OUT)).unwrap_or_default();
-        written.extend(select(&kept, format.into()));
+        written.extend(select(&kept, &formats));
     }
     match output.file {
         Some(path) => fs::write(path, written).with_context(|| path.display().to_string()),
