@@ -36,6 +36,8 @@ pub(super) struct FilePlan {
     /// Where the job's part begins and how long it is, in bytes.
     pub(super) start: u64,
     pub(super) len: u64,
+    /// Where it ends, at the earliest behind that part.
+    pub(super) end: u64,
     pub(super) layout: FileLayout,
 }
 
@@ -261,6 +263,7 @@ fn plan_file(
         is_device,
         start,
         len,
+        end: real.max(start + len),
         layout,
     })
 }

@@ -182,6 +182,33 @@ pub(super) struct IoExtent {
     pub(super) offset_increment: Option<FileAmount>,
     pub(super) loops: u64,
     pub(super) number_ios: Option<u64>,
+    pub(super) zones: ZoneOptions,
+}
+
+/// `zonemode` and its kin as written, in bytes; 0: not given.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct ZoneOptions {
+    /// `zonemode=strided`, or `none`.
+    pub(super) strided: Option<bool>,
+    pub(super) size: u64,
+    pub(super) range: u64,
+    pub(super) skip: u64,
+}
+
+impl ZoneOptions {
+    /// Zones to do one after the other. A `zonesize` alone asks for them, and one file
+    /// only can have them (init.c, fixup_options).
+    pub(super) fn strided(&self, files: usize) -> Option<Self> {
+        let asked = self.strided.unwrap_or(true) && self.size > 0;
+        (asked && files == 1).then_some(Self {
+            range: if self.range > 0 {
+                self.range
+            } else {
+                self.size
+            },
+            ..*self
+        })
+    }
 }
 
 /// Which of several files comes next.
@@ -444,7 +471,19 @@ pub(super) struct Show {
     pub(super) slat: bool,
     pub(super) clat_percentiles: bool,
     pub(super) lat_percentiles: bool,
+    pub(super) slat_percentiles: bool,
     pub(super) percentiles: Vec<f64>,
+    pub(super) unified: Unified,
+}
+
+/// `unified_rw_reporting`: whether the directions of a job are shown as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unified {
+    No,
+    /// In place of the directions.
+    Mixed,
+    /// Besides them.
+    Both,
 }
 
 /// A job, whole.
