@@ -28,6 +28,9 @@ pub struct Figures {
     pub iops: f64,
     /// Of each round, in their order.
     pub iops_of_rounds: Vec<f64>,
+    /// I/Os under way on average, by Little's law: IOPS × mean latency. The median of
+    /// the rounds.
+    pub achieved_depth: f64,
     /// CPU time per I/O over all rounds together, in ns, without what the same
     /// contender takes for a job of one I/O.
     pub user_ns: f64,
@@ -38,6 +41,8 @@ pub struct Figures {
 struct Run {
     ios: f64,
     iops: f64,
+    /// IOPS × mean latency.
+    achieved_depth: f64,
     used: Used,
 }
 
@@ -120,6 +125,12 @@ fn figures(contender: Contender, start: Used, runs: &[Run]) -> Figures {
         contender,
         iops: median(&mut iops_of_rounds.clone()),
         iops_of_rounds,
+        achieved_depth: median(
+            &mut runs
+                .iter()
+                .map(|run| run.achieved_depth)
+                .collect::<Vec<_>>(),
+        ),
         user_ns: per_io(|used| used.user_s),
         system_ns: per_io(|used| used.system_s),
     }
@@ -160,8 +171,17 @@ fn run(lab: &Lab, contender: Contender, job: &Path) -> Run {
     Run {
         ios: number("total_ios"),
         iops: number("iops"),
+        achieved_depth: number("iops") * mean_latency_ns(read) / 1e9,
         used,
     }
+}
+
+/// From the submission on; fio tuned measures completions only.
+fn mean_latency_ns(read: &serde_json::Value) -> f64 {
+    let mean = |name: &str| read[name]["mean"].as_f64().filter(|&mean| mean > 0.0);
+    mean("lat_ns")
+        .or_else(|| mean("clat_ns"))
+        .unwrap_or(f64::NAN)
 }
 
 /// The document that a contender has printed.

@@ -142,10 +142,11 @@ pub fn row(cell: &Cell) -> String {
     for figures in &cell.figures {
         let _ = write!(
             text,
-            " {:.0} k, {:.0} + {:.0} |",
+            " {:.0} k, {:.0} + {:.0}, {:.2} |",
             figures.iops / 1e3,
             figures.user_ns,
-            figures.system_ns
+            figures.system_ns,
+            figures.achieved_depth
         );
     }
     text
@@ -192,7 +193,7 @@ pub fn markdown(results: &Results) -> String {
         },
     );
     text += &judged(results);
-    text += "\nIOPS, and ns of CPU per I/O, user + system:\n\n| target | engine | QD |";
+    text += "\nIOPS, ns of CPU per I/O (user + system), and the depth that was kept (IOPS × mean latency; NaN where latencies are not measured):\n\n| target | engine | QD |";
     let shown = results.cells.first().map_or(&[][..], |cell| &cell.figures);
     let columns = ALL
         .iter()

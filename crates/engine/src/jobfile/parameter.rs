@@ -64,10 +64,14 @@ fn zones(word: &str, parameter: &str) -> Result<(), ValueFault> {
                 _ => "percent of accesses/size",
             };
             let fault = || ValueFault::new(at, zone.len(), format!("'{zone}' is not {form}"));
-            let (access, rest) = zone.split_once('/').ok_or_else(fault)?;
+            // Without a size a zone gets its part of what the others leave.
+            let (access, rest) = match word {
+                "zoned" => zone.split_once('/').unwrap_or((zone, "")),
+                _ => zone.split_once('/').ok_or_else(fault)?,
+            };
             accesses += share(access).ok_or_else(fault)?;
             let fits = match word {
-                "zoned" => share(rest).is_some(),
+                "zoned" => rest.is_empty() || share(rest).is_some(),
                 _ => value::size(rest, Base::Binary).is_ok(),
             };
             if !fits {

@@ -174,7 +174,8 @@ pub(super) fn plan(
         None => size,
     };
     // backend.c, do_io: only random writes with repetition go on to io_size in one pass.
-    let one_pass = job.writes() && job.pattern.random && job.pattern.repetition;
+    let one_pass =
+        job.writes() && job.pattern.random && job.pattern.repetition && !job.pattern.full_cycle;
     let pass_bytes = if one_pass {
         size.max(total_bytes)
     } else {

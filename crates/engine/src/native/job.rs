@@ -122,8 +122,11 @@ pub(super) struct IoPattern {
     /// Alignment of random offsets by direction; `None` is the smallest block.
     pub(super) align: [Option<u32>; 3],
     pub(super) repetition: bool,
+    /// `random_generator=lfsr`: goes through all blocks before one comes again,
+    /// whatever `norandommap` says (io_u.c, __get_next_rand_offset).
+    pub(super) full_cycle: bool,
     pub(super) distribution: [Distribution; 3],
-    pub(super) seed: u64,
+    pub(super) seed: Option<u64>,
     /// The same sequence in every run.
     pub(super) repeatable: bool,
 }
@@ -141,19 +144,31 @@ impl IoPattern {
 
     /// Whether random offsets are drawn without a look at those before.
     pub(super) fn draws_anew(&self) -> bool {
-        let unit = self.min_block();
         let odd = |dir: DirIndex| {
             let place = dir as usize;
+            let unit = self.sizes[place].min();
             self.align[place].is_some_and(|align| align != unit)
                 || self.distribution[place] != Distribution::Uniform
         };
         let mut used = DirIndex::ALL.into_iter().filter(|&dir| self.uses(dir));
-        self.random && (self.repetition || used.any(odd))
+        self.random && ((self.repetition && !self.full_cycle) || used.any(odd))
+    }
+
+    /// Whether the directions have maps of their own: their smallest blocks differ.
+    pub(super) fn maps_by_direction(&self) -> bool {
+        let used = DirIndex::ALL.into_iter().filter(|&dir| self.uses(dir));
+        let mut units = used.map(|dir| self.sizes[dir as usize].min());
+        let first = units.next();
+        units.any(|unit| Some(unit) != first)
     }
 
     /// Whether a pass may come to a block more than once.
     pub(super) fn may_repeat(&self) -> bool {
-        self.draws_anew() || self.skip != 0 || self.run > 1
+        // Blocks of several sizes from starts that an LFSR gives may overlap, and
+        // those of two directions do.
+        let overlap = self.full_cycle || self.maps_by_direction();
+        let several = self.max_block() > self.min_block();
+        self.draws_anew() || self.skip != 0 || self.run > 1 || (self.random && several && overlap)
     }
 
     pub(super) fn max_block(&self) -> u32 {
@@ -261,6 +276,14 @@ pub(super) struct JobFiles {
     pub(super) advise: bool,
     pub(super) unlink: bool,
     pub(super) overwrite: bool,
+}
+
+/// A pattern of data that recurs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct DataPattern {
+    pub(super) bytes: Vec<u8>,
+    /// Where the block's offset stands in it, in eight bytes.
+    pub(super) offsets: Vec<usize>,
 }
 
 /// The content of written blocks.
@@ -590,8 +613,9 @@ impl Default for IoPattern {
             sizes: [const { Sizes::Fixed(4096) }; 3],
             align: [None; 3],
             repetition: false,
+            full_cycle: false,
             distribution: [const { Distribution::Uniform }; 3],
-            seed: 0,
+            seed: None,
             repeatable: true,
         }
     }

@@ -54,10 +54,11 @@ pub(super) fn expand(jobs: &[(JobSpec, NativeJob)], work_dir: &Path, entropy: u6
             after = members.len();
         }
         let (job, spec) = (Arc::new(job.clone()), Arc::new(spec.clone()));
-        let seed = if job.pattern.repeatable {
-            job.pattern.seed
-        } else {
-            entropy
+        // init.c, setup_random_seeds: whoever gives a seed wants its sequence again.
+        let seed = match (job.pattern.seed, job.pattern.repeatable) {
+            (Some(seed), _) => seed,
+            (None, true) => 0,
+            (None, false) => entropy,
         };
         for clone in 0..job.order.clones {
             let classes = Arc::new(PriorityDraw::new(&job));

@@ -115,3 +115,19 @@ fn every_pass_over_a_file_begins_with_a_cold_cache_when_invalidate_is_on() {
         "once {once}, four times {four_times}"
     );
 }
+
+/// A job that draws its blocks anew comes to no end at which fio would open the files
+/// again: what has been read once is in memory.
+#[test]
+fn a_time_based_job_that_draws_anew_keeps_the_cache() {
+    let test = "a_time_based_job_that_draws_anew_keeps_the_cache";
+    let small = match fathom_testkit::SmallFs::new(64 << 20, "") {
+        Ok(small) => small,
+        Err(reason) => return fathom_testkit::skip(test, &reason),
+    };
+    let text = "[j]\nrw=randread\nbs=4k\nsize=4m\nnorandommap\ntime_based\nruntime=1\nfilename=f\n";
+    let seen = run(small.path(), text);
+    // The file system's own reads come to a few hundred.
+    let (from_disk, all) = (seen.results().disks[0].read_ios, seen.read(0).total_ios);
+    assert!(from_disk < 2048 && all > 2 * 2048, "{from_disk} of {all}");
+}

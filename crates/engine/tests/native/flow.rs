@@ -302,6 +302,30 @@ fn batches_are_told_in_fios_classes() {
     assert!(complete.contains("16=100.0%"), "{complete}");
 }
 
+/// By Little's law: IOPS × mean latency is how many were under way.
+#[test]
+fn the_queue_is_kept_full() {
+    let dir = folder();
+    for (engine, direct) in [
+        ("libaio", 0),
+        ("libaio", 1),
+        ("io_uring", 1),
+        ("posixaio", 1),
+    ] {
+        let text = format!(
+            "[j]\nfilename=f\nioengine={engine}\ndirect={direct}\niodepth=16\nrw=randread\nbs=4k\nsize=16m\n\
+             norandommap\ntime_based\nruntime=1\ninvalidate=0\n"
+        );
+        let seen = run(dir.path(), &text);
+        let read = seen.read(0);
+        let depth = read.iops * read.lat.as_ref().unwrap().mean_ns / 1e9;
+        assert!(
+            (14.4..16.5).contains(&depth),
+            "{engine} direct={direct}: {depth}"
+        );
+    }
+}
+
 #[test]
 fn think_time_slows_a_job() {
     let dir = folder();

@@ -6,6 +6,7 @@ mod content;
 mod failures;
 mod flow;
 mod options;
+mod places;
 mod verify;
 
 use std::ops::ControlFlow;

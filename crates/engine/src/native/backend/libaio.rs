@@ -47,6 +47,8 @@ pub(in crate::native) struct Libaio {
     /// Blocks to hand over next.
     pending: Vec<*mut Iocb>,
     events: Vec<IoEvent>,
+    /// Those of `events` that the kernel has given and nobody has taken.
+    fetched: std::ops::Range<usize>,
 }
 
 impl Libaio {
@@ -62,6 +64,7 @@ impl Libaio {
             blocks: vec![Iocb::default(); depth],
             pending: Vec::with_capacity(depth),
             events: vec![IoEvent::default(); depth],
+            fetched: 0..0,
         })
     }
 }
@@ -132,6 +135,32 @@ impl Backend for Libaio {
         wait: Option<Duration>,
         done: &mut Vec<CompletedIo>,
     ) -> io::Result<()> {
+        // One call fetches all there are, of which as many are taken as are wanted.
+        let mut wanted = max.min(self.events.len());
+        let mut missing = min.min(wanted);
+        while wanted > 0 {
+            if self.fetched.is_empty() {
+                self.fetch(missing, wait)?;
+            }
+            let taken = self.fetched.len().min(wanted);
+            let events = self.fetched.by_ref().take(taken).map(|at| self.events[at]);
+            done.extend(events.map(|event| CompletedIo {
+                slot: event.data as u32,
+                result: event.result,
+            }));
+            wanted -= taken;
+            missing = missing.saturating_sub(taken);
+            if missing == 0 || taken == 0 {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Libaio {
+    /// Waits for `min` events, no longer than `wait`, and fetches all that are there.
+    fn fetch(&mut self, min: usize, wait: Option<Duration>) -> io::Result<()> {
         let mut limit = wait.map(|wait| libc::timespec {
             tv_sec: wait.as_secs() as _,
             tv_nsec: wait.subsec_nanos() as _,
@@ -139,25 +168,21 @@ impl Backend for Libaio {
         let limit = limit
             .as_mut()
             .map_or(std::ptr::null_mut(), std::ptr::from_mut);
-        let max = max.min(self.events.len());
         loop {
-            // SAFETY: room for `max` events; the time limit lives through the call.
+            // SAFETY: room for all events; the time limit lives through the call.
             let result = check(unsafe {
                 libc::syscall(
                     libc::SYS_io_getevents,
                     self.context,
-                    min.min(max) as libc::c_long,
-                    max as libc::c_long,
+                    min as libc::c_long,
+                    self.events.len() as libc::c_long,
                     self.events.as_mut_ptr(),
                     limit,
                 )
             });
             match result {
                 Ok(count) => {
-                    done.extend(self.events[..count].iter().map(|event| CompletedIo {
-                        slot: event.data as u32,
-                        result: event.result,
-                    }));
+                    self.fetched = 0..count;
                     return Ok(());
                 }
                 Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}

@@ -4,7 +4,7 @@ use crate::native::job::{IoEngine, NativeJob, Sizes};
 use crate::native::offsets::Distribution;
 
 use super::value::{self, OptionValue, Outcome};
-use super::{OptionRow, differs, same};
+use super::{OptionRow, differs, pattern, same};
 
 /// No kernel interface takes more I/Os at once (io_uring 32768, libaio as many as
 /// `aio-max-nr` says: by default 65536).
@@ -76,28 +76,30 @@ pub(super) const PATTERN: &[OptionRow] = &[
         &["randseed"],
         "seeds this engine's own sequence",
         |job, v| {
-            job.pattern.seed = v.number()?;
+            job.pattern.seed = Some(v.number()?);
             Ok(())
         },
     ),
     differs(
         &["random_generator"],
-        "tausworthe, tausworthe64 and lfsr are taken; all mean the engine's own generators (xoshiro256++, and a keyed bijection where no block may come twice)",
-        |_, v| match v.text()? {
-            "tausworthe" | "tausworthe64" | "lfsr" => Ok(()),
-            other => Err(format!(
-                "'{other}' is not one of tausworthe, tausworthe64, lfsr"
-            )),
-        },
-    ),
-    differs(
-        &["random_distribution"],
-        "`normal`'s deviation is the standard deviation (fio adds a spread of its own)",
+        "the engine's own generators: xoshiro256++ for tausworthe and tausworthe64; for lfsr, and where no block may come twice, a keyed bijection that, too, visits every block once before one comes again",
         |job, v| {
-            job.pattern.distribution = distribution(v)?;
+            job.pattern.full_cycle = match v.text()? {
+                "tausworthe" | "tausworthe64" => false,
+                "lfsr" => true,
+                other => {
+                    return Err(format!(
+                        "'{other}' is not one of tausworthe, tausworthe64, lfsr"
+                    ));
+                }
+            };
             Ok(())
         },
     ),
+    same(&["random_distribution"], |job, v| {
+        job.pattern.distribution = distribution(v)?;
+        Ok(())
+    }),
 ];
 
 fn direction(job: &mut NativeJob, v: OptionValue<'_>) -> Outcome<()> {
@@ -215,13 +217,14 @@ fn distribution(v: OptionValue<'_>) -> Outcome<[Distribution; 3]> {
             h => return Err(format!("pareto needs a value between 0 and 1, not {h}")),
         },
         ("normal", _) => match parameter(0.0)? {
-            // Without a deviation of its own fio's is that of the mean of twelve
-            // uniform numbers: a twelfth of the range (lib/gauss.c).
-            0.0 => Distribution::Normal(100.0 / 12.0, center),
-            deviation if deviation > 0.0 && deviation < 100.0 => {
+            deviation if (0.0..100.0).contains(&deviation) => {
                 Distribution::Normal(deviation, center)
             }
-            other => return Err(format!("normal needs a deviation below 100, not {other}")),
+            other => {
+                return Err(format!(
+                    "normal needs a deviation of 0 or more and below 100 percent, not {other}"
+                ));
+            }
         },
         _ => {
             return Err(format!(
@@ -232,14 +235,12 @@ fn distribution(v: OptionValue<'_>) -> Outcome<[Distribution; 3]> {
     Ok([one.clone(), one.clone(), one])
 }
 
-/// Zones as (percent of the accesses, size), the accesses 100 together.
-fn zones<T>(text: &str, size: impl Fn(&str) -> Outcome<T>) -> Outcome<Vec<(u8, T)>> {
+/// Zones as (percent of the accesses, size as written), the accesses 100 together.
+fn zones(text: &str) -> Outcome<Vec<(u8, &str)>> {
     let mut zones = Vec::new();
-    for zone in text.split(':') {
-        let (access, of) = zone
-            .split_once('/')
-            .ok_or_else(|| format!("'{zone}' is not a zone such as 60/10"))?;
-        zones.push((value::percent(access)?, size(of)?));
+    for zone in text.split(':').filter(|zone| !zone.is_empty()) {
+        let (access, size) = zone.split_once('/').unwrap_or((zone, ""));
+        zones.push((value::percent(access)?, size));
     }
     match zones.iter().map(|zone| u32::from(zone.0)).sum::<u32>() {
         100 => Ok(zones),
@@ -247,18 +248,40 @@ fn zones<T>(text: &str, size: impl Fn(&str) -> Outcome<T>) -> Outcome<Vec<(u8, T
     }
 }
 
-/// Sizes in percent; what is left over is not used.
+/// Sizes in percent; zones without one divide what the others leave, and what is left
+/// over then is not used (options.c, zone_split_ddir).
 fn zoned(text: &str) -> Outcome<Distribution> {
-    let zones = zones(text, value::percent)?;
-    match zones.iter().map(|zone| u32::from(zone.1)).sum::<u32>() {
-        0..=100 => Ok(Distribution::Zoned(zones)),
-        sum => Err(format!("the zones add up to {sum} percent")),
+    let written = zones(text)?;
+    let mut sizes = Vec::new();
+    for (_, size) in &written {
+        let percent = if size.is_empty() {
+            0
+        } else {
+            value::percent(size)?
+        };
+        sizes.push(Some(percent).filter(|&percent| percent > 0));
     }
+    let given: u32 = sizes.iter().flatten().copied().map(u32::from).sum();
+    if given > 100 {
+        return Err(format!("the zones add up to {given} percent"));
+    }
+    let open = sizes.iter().filter(|size| size.is_none()).count() as u32;
+    let rest = ((100 - given) / open.max(1)) as u8;
+    let zones = written.iter().zip(sizes);
+    let zones = zones.map(|(&(access, _), size)| (access, size.unwrap_or(rest)));
+    Ok(Distribution::Zoned(zones.collect()))
 }
 
 /// Sizes in bytes.
 fn zoned_abs(v: OptionValue<'_>, text: &str) -> Outcome<Distribution> {
-    Ok(Distribution::ZonedBytes(zones(text, |size| v.bytes(size))?))
+    let mut sized = Vec::new();
+    for (access, size) in zones(text)? {
+        if size.is_empty() {
+            return Err(format!("'{access}' is not a zone such as 60/10g"));
+        }
+        sized.push((access, v.bytes(size)?));
+    }
+    Ok(Distribution::ZonedBytes(sized))
 }
 
 pub(super) const QUEUE: &[OptionRow] = &[
@@ -297,10 +320,14 @@ pub(super) const QUEUE: &[OptionRow] = &[
             Ok(())
         },
     ),
-    same(&["iodepth_batch_complete_max"], |job, v| {
-        job.queue.complete_max = Some(v.number::<u32>()?.max(1));
-        Ok(())
-    }),
+    differs(
+        &["iodepth_batch_complete_max"],
+        "unset, as many as are handed over at once (fio: iodepth_batch_complete_min); either keeps the queue full",
+        |job, v| {
+            job.queue.complete_max = Some(v.number::<u32>()?.max(1));
+            Ok(())
+        },
+    ),
     same(&["iodepth_low"], |job, v| {
         job.queue.low = Some(v.number()?);
         Ok(())
@@ -354,14 +381,10 @@ pub(super) const CONTENT: &[OptionRow] = &[
         job.content.zero = v.flag()?;
         Ok(())
     }),
-    differs(
-        &["buffer_pattern"],
-        "no `%o` and no file names",
-        |job, v| {
-            job.content.pattern = pattern(v.text()?)?;
-            Ok(())
-        },
-    ),
+    differs(&["buffer_pattern"], "no file names", |job, v| {
+        job.content.pattern = pattern::bytes(v.text()?)?;
+        Ok(())
+    }),
     same(&["buffer_compress_percentage"], |job, v| {
         job.content.compress_percent = v.percent()?;
         // options.c: asking for compressible data means filling every buffer.
@@ -400,51 +423,3 @@ pub(super) const CONTENT: &[OptionRow] = &[
         },
     ),
 ];
-
-/// `"text"`, `0xdeadbeef` (bytes as written), `-12` or `305419896` (little
-/// endian, as many bytes as it needs), one after the other.
-fn pattern(text: &str) -> Outcome<Vec<u8>> {
-    let wrong = || format!("'{text}' is not a pattern such as 0xdeadbeef or \"text\"");
-    let mut out = Vec::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        if let Some(quoted) = rest.strip_prefix('"') {
-            let end = quoted.find('"').ok_or_else(wrong)?;
-            out.extend_from_slice(&quoted.as_bytes()[..end]);
-            rest = &quoted[end + 1..];
-        } else if let Some(hex) = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")) {
-            let end = hex
-                .find(|c: char| !c.is_ascii_hexdigit())
-                .unwrap_or(hex.len());
-            let digits = format!("{}{}", if end % 2 == 1 { "0" } else { "" }, &hex[..end]);
-            if end == 0 {
-                return Err(wrong());
-            }
-            for pair in digits.as_bytes().chunks(2) {
-                let byte = std::str::from_utf8(pair)
-                    .ok()
-                    .and_then(|p| u8::from_str_radix(p, 16).ok());
-                out.push(byte.ok_or_else(wrong)?);
-            }
-            rest = &hex[end..];
-        } else {
-            let end = rest[1..]
-                .find(|c: char| !c.is_ascii_digit())
-                .map_or(rest.len(), |end| end + 1);
-            let number: i64 = rest
-                .get(..end)
-                .ok_or_else(wrong)?
-                .parse()
-                .map_err(|_| wrong())?;
-            let used = (8 - number.unsigned_abs().leading_zeros() as usize / 8).max(1);
-            out.extend_from_slice(&number.to_le_bytes()[..used]);
-            rest = &rest[end..];
-        }
-    }
-    // parse.c, MAX_PATTERN_SIZE.
-    if out.is_empty() || out.len() > 512 {
-        Err(wrong())
-    } else {
-        Ok(out)
-    }
-}

@@ -8,6 +8,7 @@ mod files;
 mod io;
 mod listed;
 mod order;
+mod pattern;
 pub(in crate::native) mod value;
 
 use fathom_model::JobSpec;

@@ -88,6 +88,50 @@ fn splits_and_ranges_get_their_shares() {
 }
 
 #[test]
+fn an_lfsr_comes_to_every_block_whatever_norandommap_says() {
+    let mut job = job(true, Sizes::Fixed(4096));
+    (job.pattern.repetition, job.pattern.full_cycle) = (true, true);
+    let mut source = IoSource::new(&job, &plan(&[1 << 20]), 1);
+    for _ in 0..2 {
+        let blocks: std::collections::HashSet<_> = (0..256)
+            .map(|_| source.next(DirIndex::Write).offset)
+            .collect();
+        assert_eq!(blocks.len(), 256);
+    }
+}
+
+#[test]
+fn directions_of_different_sizes_keep_their_sizes_and_alignments() {
+    let mut job = job(true, Sizes::Fixed(4096));
+    job.pattern.dirs = [true, true, false];
+    job.pattern.sizes[1] = Sizes::Fixed(16_384);
+    let mut source = IoSource::new(&job, &plan(&[1 << 20]), 1);
+    let mut offsets = [0, 1].map(|_| std::collections::HashSet::new());
+    for _ in 0..64 {
+        for (dir, size) in [(DirIndex::Read, 4096), (DirIndex::Write, 16_384)] {
+            let next = source.next(dir);
+            assert_eq!((next.len, (next.offset - 8192) % size), (size as u32, 0));
+            assert!(offsets[dir as usize].insert(next.offset));
+        }
+    }
+}
+
+#[test]
+fn a_run_is_not_marked_in_the_map() {
+    let mut job = job(true, Sizes::Fixed(4096));
+    job.pattern.run = 4;
+    let mut source = IoSource::new(&job, &plan(&[1 << 20]), 1);
+    let blocks: Vec<_> = (0..4 * 64)
+        .map(|_| (source.next(DirIndex::Read).offset - 8192) / 4096)
+        .collect();
+    let at_end = |run: &&[u64]| run.contains(&255);
+    // At the file's end a run goes on at another place of the map.
+    let runs = blocks.chunks(4).filter(|run| !at_end(run));
+    let firsts: std::collections::HashSet<_> = runs.clone().map(|run| run[0]).collect();
+    assert_eq!(firsts.len(), runs.count());
+}
+
+#[test]
 fn trimwrite_writes_each_trimmed_block() {
     let mut job = job(false, Sizes::Fixed(4096));
     job.pattern.dirs = [false, true, true];

@@ -29,6 +29,9 @@ impl Worker {
                 self.draining = self.verify.is_none();
                 self.pass_left = 0;
             }
+            if self.pass_left == 0 && self.goes_round() {
+                self.go_on_without_end();
+            }
             if self.pass_left == 0 {
                 if self.draining || self.free.len() < self.depth {
                     return None;
@@ -74,6 +77,27 @@ impl Worker {
         }
     }
 
+    /// Whether the I/Os go on at the end of a pass as if there was none (backend.c,
+    /// do_io: a time-based job without verify leaves it when its time is up).
+    fn goes_round(&self) -> bool {
+        self.job.times.time_based && self.verify.is_none()
+    }
+
+    /// Nothing is waited for, nothing synced. Whoever goes through the blocks in some
+    /// order begins anew with a cold cache (io_u.c, loop_cache_invalidate).
+    fn go_on_without_end(&mut self) {
+        if self.job.files.invalidate && !self.job.files.direct && !self.job.pattern.draws_anew() {
+            self.drop_caches();
+        }
+        self.pass_left = self.plan.pass_bytes;
+    }
+
+    fn drop_caches(&self) {
+        for (target, file) in self.targets.iter().zip(&self.plan.files) {
+            drop_cache(target, file.start, file.len);
+        }
+    }
+
     /// A new pass over the files, which fio closes and opens again in between.
     fn next_pass(&mut self) {
         self.sync_at_end();
@@ -82,9 +106,7 @@ impl Worker {
             return;
         }
         if self.job.files.invalidate {
-            for (target, file) in self.targets.iter().zip(&self.plan.files) {
-                drop_cache(target, file.start, file.len);
-            }
+            self.drop_caches();
         }
         self.pass_left = self.plan.pass_bytes;
     }

@@ -309,11 +309,13 @@ impl Worker {
             // There is room for more: nothing to look for yet.
             return Ok(());
         }
+        // Taken where they are to be replaced at once: what waits in the kernel's queue
+        // is under way, what has been taken and not replaced is missing from the depth.
         let max = self
             .job
             .queue
             .complete_max
-            .map_or(self.depth, |max| max as usize);
+            .map_or(self.most, |max| max as usize);
         let ready = self.done.len();
         backend.reap(
             min.saturating_sub(ready),
