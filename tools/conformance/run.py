@@ -28,6 +28,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fathom", required=True, help="the program")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--log", help="a file for the line with the result")
     parser.add_argument("--only", help="a part of the names of tests")
     parser.add_argument("--fio", default=shutil.which("fio"), help="the fio that job files are held against")
     parser.add_argument("-v", "--verbose", action="store_true", help="show what each test said")
@@ -120,7 +121,7 @@ def main():
         return skipped("fio's sources cannot be had")
     got.check_returncode()
     if not args.fio:
-        return skipped("fio is not installed")
+        return skipped("the program fio is not installed")
     source = got.stdout.strip()
     os.environ["FATHOM"] = os.path.abspath(args.fathom)
     passed = failed = 0
@@ -137,17 +138,21 @@ def main():
             said = compare(part, native)
             passed, failed = passed + said[0], failed + said[1]
     # As cargo says it: tools/test.sh adds these lines up.
-    print(f"test result: {'FAILED' if failed else 'ok'}. {passed} passed; {failed} failed; 0 ignored; "
-          f"finished in {time.monotonic() - began:.0f}s")
+    result = (f"test result: {'FAILED' if failed else 'ok'}. {passed} passed; {failed} failed; 0 ignored; "
+              f"finished in {time.monotonic() - began:.0f}s")
+    print(result)
+    if args.log:
+        with open(args.log, "w", encoding="utf-8") as file:
+            file.write(result + "\n")
     return 1 if failed else 0
 
 
 def skipped(reason):
-    print(f"fio's tests are not run: {reason}")
+    print(f"fio's own tests are not run: {reason}")
     log = os.environ.get("FATHOM_SKIP_LOG")
     if log:
         with open(log, "a", encoding="utf-8") as file:
-            file.write(f"fio's tests: {reason}\n")
+            file.write(f"SKIP fio's own tests: {reason}\n")
     return 0
 
 

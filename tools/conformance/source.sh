@@ -10,7 +10,6 @@ version=3.33
 # As Debian's fio_3.33-3.dsc has it.
 sha256=d2410e13e0f379d061d077cc5ae325835bb7c6186aa7bafc1df954cbc9b014fc
 file=fio_$version.orig.tar.gz
-helper=/usr/lib/apt/apt-helper
 
 fail() {
     echo "tools/conformance/source.sh: $1" >&2
@@ -26,12 +25,15 @@ if [ -e "$state/fio-$version/.whole" ]; then
     exit 0
 fi
 
-# Debian's own, also where the suite has moved on, and what has kept it from the start.
+# From this machine's mirror; where the suite has moved on, from what Debian keeps of all.
 fetch() {
-    [ -x "$helper" ] || fail "$helper is missing: Debian's sources cannot be checked"
-    for mirror in http://deb.debian.org/debian \
+    [ -x /usr/lib/apt/apt-helper ] || fail "apt is missing: Debian's sources cannot be had"
+    # shellcheck disable=SC2016  # apt's own words
+    own=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null \
+        | grep '/debian/\{0,1\}$' | head -n 1) || true
+    for mirror in $own http://deb.debian.org/debian \
         http://snapshot.debian.org/archive/debian/20250520T000000Z; do
-        "$helper" -o APT::Sandbox::User="$(id -un)" download-file \
+        /usr/lib/apt/apt-helper -o APT::Sandbox::User="$(id -un)" download-file \
             "$mirror/pool/main/f/fio/$file" "$state/$file" "SHA256:$sha256" >"$state/log" 2>&1 && return
     done
     tail -n 2 "$state/log" >&2

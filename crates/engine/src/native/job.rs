@@ -332,6 +332,10 @@ pub(super) struct Queue {
     pub(super) sq_poll: bool,
     pub(super) sq_poll_cpu: Option<u32>,
     pub(super) fixed_buffers: bool,
+    /// io_submit_mode=offload: each I/O by a thread that does nothing else meanwhile.
+    pub(super) offload: bool,
+    /// serialize_overlap: no I/O begins where another is under way.
+    pub(super) serialize: bool,
 }
 
 /// When it begins and ends.
@@ -372,6 +376,17 @@ pub(super) struct StartOrder {
     pub(super) new_group: bool,
     pub(super) exit_all: bool,
     pub(super) exit_all_on_error: bool,
+    pub(super) exit_what: ExitWhat,
+}
+
+/// Whom the end of a job ends, with `exitall` or `exitall_on_error`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExitWhat {
+    /// The jobs of its group.
+    Group,
+    /// Those that run; jobs behind the next wall follow.
+    Stonewall,
+    All,
 }
 
 /// Which errors a job goes past.
@@ -438,9 +453,17 @@ pub(super) struct LogOptions {
     pub(super) offset: bool,
     /// A file for each member.
     pub(super) per_job: bool,
+    /// Bytes of a chunk that fio compresses; 0: none is.
+    pub(super) compression: u64,
+    pub(super) store_compressed: bool,
 }
 
 impl LogOptions {
+    /// Whether files hold compressed samples instead of lines; fio needs both options.
+    pub(super) fn compressed(&self) -> bool {
+        self.store_compressed && self.compression > 0
+    }
+
     pub(super) fn any(&self) -> bool {
         [&self.lat, &self.bw, &self.iops, &self.hist]
             .iter()
@@ -460,6 +483,8 @@ impl Default for LogOptions {
             prio: false,
             offset: false,
             per_job: true,
+            compression: 0,
+            store_compressed: false,
         }
     }
 }
@@ -573,7 +598,7 @@ impl NativeJob {
 
     /// The depth the engine can keep.
     pub(super) fn depth(&self) -> u32 {
-        if self.engine.is_synchronous() {
+        if self.engine.is_synchronous() && !self.queue.offload {
             1
         } else {
             self.queue.depth.max(1)
@@ -672,6 +697,8 @@ impl Default for Queue {
             sq_poll: false,
             sq_poll_cpu: None,
             fixed_buffers: false,
+            offload: false,
+            serialize: false,
         }
     }
 }
@@ -685,6 +712,7 @@ impl Default for StartOrder {
             new_group: false,
             exit_all: false,
             exit_all_on_error: false,
+            exit_what: ExitWhat::Group,
         }
     }
 }
@@ -698,6 +726,8 @@ impl Default for Show {
             slat: true,
             clat_percentiles: true,
             lat_percentiles: false,
+            slat_percentiles: false,
+            unified: Unified::No,
             // stat.c, DEF_PERCENTILES.
             percentiles: vec![
                 1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5,

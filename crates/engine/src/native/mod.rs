@@ -26,6 +26,7 @@ mod engine_process;
 mod files;
 mod job;
 mod kernel;
+mod log_file;
 mod logs;
 mod members;
 mod offsets;
@@ -46,6 +47,7 @@ mod thread;
 mod usage;
 mod verify;
 mod worker;
+mod zones;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};

@@ -15,6 +15,7 @@ use super::backend::Op;
 use super::clock::TickClock;
 use super::disks::Disks;
 use super::files::{self, FileLayout, FilePlan};
+use super::job::ExitWhat;
 use super::logs::LogWriter;
 use super::members::{Member, ReportUnit, units};
 use super::results::{self, BatchShares, ResultSources, measured_ns};
@@ -327,7 +328,9 @@ impl<'a> NativeRun<'a> {
         let member = &self.members[place];
         member.stats.set_phase(WorkerPhase::Done);
         let order = &member.job.order;
-        let ends_all = order.exit_all || (order.exit_all_on_error && failure.is_some());
+        // options.c, str_exitall_cb: whoever asks for exitall asks for all jobs.
+        let exits_all = self.members.iter().any(|member| member.job.order.exit_all);
+        let ends = exits_all || (order.exit_all_on_error && failure.is_some());
         if let Some(failure) = failure {
             self.errors[place] = failure.errno.unwrap_or(libc::EINVAL);
             let failure = match failure.subject {
@@ -347,8 +350,30 @@ impl<'a> NativeRun<'a> {
                 self.emit(Event::Note { text });
             }
         }
-        if ends_all {
-            self.end_all();
+        if ends {
+            self.end_others(place);
+        }
+    }
+
+    /// `exitall`: a member is over, and ends whom its `exit_what` names (libfio.c,
+    /// fio_terminate_threads).
+    fn end_others(&mut self, place: usize) {
+        let (group, what) = {
+            let member = &self.members[place];
+            (member.group, member.job.order.exit_what)
+        };
+        for (other, member) in self.members.iter().enumerate() {
+            let ends = match what {
+                ExitWhat::All => return self.end_all(),
+                ExitWhat::Group => member.group == group,
+                ExitWhat::Stonewall => self.states[other] == MemberState::Running,
+            };
+            if ends {
+                member.stop.store(true, Relaxed);
+            }
+            if ends && self.states[other] == MemberState::Waiting {
+                self.states[other] = MemberState::Over;
+            }
         }
     }
 

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use fathom_model::{Failure, FailureKind};
 
-use super::backend::{Backend as _, calls, mmap, null, posixaio, thread_usage};
+use super::backend::{Backend as _, OpenFile, calls, mmap, null, offload, posixaio, thread_usage};
 use super::backend::{libaio, uring};
 use super::clock::TickClock;
 use super::files;
-use super::job::{IoEngine, NativeJob};
+use super::job::{IoEngine, NativeJob, Queue};
 use super::kernel;
 use super::members::Member;
 use super::rng::{Rng, mix};
@@ -181,35 +181,57 @@ fn name(mut failure: Failure, job: &NativeJob) -> Failure {
 /// Makes the backend, then starts; errors are those of making it.
 fn with_backend(
     job: &NativeJob,
-    targets: &[super::backend::OpenFile],
+    targets: &[OpenFile],
     worker: &mut Worker,
     ready: impl FnOnce(Option<&str>) -> Usage,
 ) -> io::Result<(Option<Failure>, Usage)> {
     let depth = job.depth() as usize;
     macro_rules! go {
+        // The engine of each of a job's threads.
+        (each $engine:expr) => {
+            go!(offload::Offload::new(targets, depth, $engine)?)
+        };
         ($backend:expr) => {{
             let mut backend = $backend;
             let before = ready(backend.note());
             Ok((worker.run(&mut backend), before))
         }};
     }
-    let files = || targets.to_vec();
-    match job.engine {
-        IoEngine::Null => go!(null::Null::new(depth)),
-        IoEngine::Sync => go!(calls::Calls::new(files(), calls::CallStyle::Seek)),
-        IoEngine::Psync => go!(calls::Calls::new(files(), calls::CallStyle::Positioned)),
-        IoEngine::Pvsync2 => {
-            go!(calls::Calls::new(
-                files(),
-                calls::CallStyle::Vectored {
-                    poll: job.queue.hipri
-                }
-            ))
+    let files = targets.to_vec();
+    let vectored = calls::CallStyle::Vectored {
+        poll: job.queue.hipri,
+    };
+    let called = move |style| move || Ok(calls::Calls::new(files.clone(), style));
+    let files = targets.to_vec();
+    let queue = Queue {
+        depth: 1,
+        ..job.queue.clone()
+    };
+    match (job.engine, job.queue.offload) {
+        (IoEngine::Null, false) => go!(null::Null::new(depth)),
+        (IoEngine::Sync, false) => go!(calls::Calls::new(files, calls::CallStyle::Seek)),
+        (IoEngine::Psync, false) => go!(calls::Calls::new(files, calls::CallStyle::Positioned)),
+        (IoEngine::Pvsync2, false) => go!(calls::Calls::new(files, vectored)),
+        (IoEngine::Posixaio, false) => go!(posixaio::PosixAio::new(targets, depth)?),
+        (IoEngine::Mmap, _) => go!(mmap::Mmap::new(targets, job.writes(), job.files.direct)?),
+        (IoEngine::Libaio, false) => go!(libaio::Libaio::new(files, depth)?),
+        (IoEngine::IoUring, false) => {
+            go!(uring::Uring::new(
+                targets,
+                Some(worker.buffers()),
+                &job.queue
+            )?)
         }
-        IoEngine::Posixaio => go!(posixaio::PosixAio::new(targets, depth)?),
-        IoEngine::Mmap => go!(mmap::Mmap::new(targets, job.writes(), job.files.direct)?),
-        IoEngine::Libaio => go!(libaio::Libaio::new(files(), depth)?),
-        IoEngine::IoUring => go!(uring::Uring::new(targets, worker.buffers(), &job.queue)?),
+        (IoEngine::Null, true) => go!(each || Ok(null::Null::new(1))),
+        // The threads share the descriptors, whose position only one could have.
+        (IoEngine::Sync | IoEngine::Psync | IoEngine::Posixaio, true) => {
+            go!(each called(calls::CallStyle::Positioned))
+        }
+        (IoEngine::Pvsync2, true) => go!(each called(vectored)),
+        (IoEngine::Libaio, true) => go!(each move || libaio::Libaio::new(files.clone(), 1)),
+        (IoEngine::IoUring, true) => {
+            go!(each move || uring::Uring::new(&files, None, &queue))
+        }
     }
 }
 

@@ -7,7 +7,9 @@ mod failures;
 mod flow;
 mod options;
 mod places;
+mod reports;
 mod verify;
+mod zones;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

@@ -77,7 +77,7 @@ const JOBS: &[&str] = &[
     "rw=write zero_buffers",
     "rw=write buffer_pattern=0xdeadbeef",
     "rw=write buffer_compress_percentage=50",
-    "rw=write exitall stonewall",
+    "rw=write exitall stonewall exit_what=all",
     "rw=write exitall_on_error continue_on_error=all",
     "rw=write ignore_error=ETIME:ENODATA,EIO,EILSEQ",
     "rw=write cpus_allowed=0 cpus_allowed_policy=split",
@@ -95,6 +95,10 @@ const JOBS: &[&str] = &[
     "rw=randread ioengine=io_uring iodepth=4 registerfiles fixedbufs nonvectored=1",
     "rw=write write_bw_log=x write_iops_log=x write_lat_log=x log_avg_msec=100 log_prio=1 log_offset=1 per_job_logs=0",
     "rw=write write_hist_log=x log_hist_msec=100",
+    "rw=write write_lat_log=x log_compression=10k log_store_compressed=1",
+    "rw=randrw slat_percentiles=1 unified_rw_reporting=both",
+    "rw=randread zonemode=strided zonesize=16k zonerange=32k zoneskip=32k",
+    "rw=randrw io_submit_mode=offload serialize_overlap=1 iodepth=4",
     "rw=write kb_base=1000 unit_base=8",
 ];
 

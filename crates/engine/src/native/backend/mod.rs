@@ -7,6 +7,8 @@
 pub(super) mod calls;
 pub(super) mod mmap;
 pub(super) mod null;
+pub(super) mod offload;
+mod pool;
 pub(super) mod posixaio;
 
 pub(super) mod libaio;

@@ -115,17 +115,18 @@ fn direction(job: &mut NativeJob, v: OptionValue<'_>) -> Outcome<()> {
         "rw" | "readwrite" => (false, [true, true, false]),
         "randrw" => (true, [true, true, false]),
         "trimwrite" => (false, [false, true, true]),
+        "randtrimwrite" => (true, [false, true, true]),
         _ => {
             return Err(format!(
-                "'{name}' is not one of read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite"
+                "'{name}' is not one of read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite, randtrimwrite"
             ));
         }
     };
     (job.pattern.run, job.pattern.skip) = (1, 0);
     match (random, more) {
         (_, "") => {}
-        (_, _) if name == "trimwrite" => {
-            return Err(format!("'{more}': trimwrite takes its blocks in order"));
+        (_, _) if name.ends_with("trimwrite") => {
+            return Err(format!("'{more}': {name} takes no number"));
         }
         (true, _) => job.pattern.run = value::plain::<u32>(more)?.max(1),
         (false, _) => {
@@ -139,7 +140,7 @@ fn direction(job: &mut NativeJob, v: OptionValue<'_>) -> Outcome<()> {
     }
     job.pattern.random = random;
     job.pattern.dirs = dirs;
-    job.pattern.trimwrite = name == "trimwrite";
+    job.pattern.trimwrite = name.ends_with("trimwrite");
     Ok(())
 }
 
@@ -332,6 +333,26 @@ pub(super) const QUEUE: &[OptionRow] = &[
         job.queue.low = Some(v.number()?);
         Ok(())
     }),
+    differs(
+        &["io_submit_mode"],
+        "with offload sync and posixaio call pread and pwrite",
+        |job, v| {
+            job.queue.offload = match v.text()? {
+                "inline" => false,
+                "offload" => true,
+                other => return Err(format!("'{other}' is neither inline nor offload")),
+            };
+            Ok(())
+        },
+    ),
+    differs(
+        &["serialize_overlap"],
+        "among the I/Os of one clone (fio: with offload, of all jobs that have it)",
+        |job, v| {
+            job.queue.serialize = v.flag()?;
+            Ok(())
+        },
+    ),
     same(&["hipri"], |job, v| {
         job.queue.hipri = v.flag()?;
         Ok(())

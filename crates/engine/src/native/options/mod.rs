@@ -10,6 +10,7 @@ mod listed;
 mod order;
 mod pattern;
 pub(in crate::native) mod value;
+mod zones;
 
 use fathom_model::JobSpec;
 
@@ -49,12 +50,13 @@ const fn differs(
 }
 
 /// Every option there is, by subject.
-const GROUPS: [(&str, &[OptionRow]); 8] = [
+const GROUPS: [(&str, &[OptionRow]); 9] = [
     ("I/O", io::PATTERN),
     ("Queue and engines", io::QUEUE),
     ("Data", io::CONTENT),
     ("Files", files::FILES),
     ("Amount and time", order::TIMES),
+    ("Zones", zones::ZONES),
     ("Steady state", order::STEADY),
     ("Order, errors and priorities", order::ORDER),
     ("What is shown", order::SHOW),
@@ -111,6 +113,33 @@ fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
     let mut found = Vec::new();
     if job.times.time_based && job.times.runtime.is_none() {
         found.push(("time_based", "needs a runtime".to_owned()));
+    }
+    if job.queue.offload && job.engine == super::job::IoEngine::Mmap {
+        let message = "a mapping is copied by the job's own thread";
+        found.push(("io_submit_mode", message.to_owned()));
+    }
+    if job.queue.offload && job.queue.fixed_buffers {
+        let message = "threads of their own register no buffers";
+        found.push(("io_submit_mode", message.to_owned()));
+    }
+    let zones = job.extent.zones;
+    if zones.strided == Some(false) && zones.size > 0 {
+        found.push((
+            "zonemode",
+            "none and zonesize exclude each other".to_owned(),
+        ));
+    }
+    if zones.strided == Some(true) && zones.size == 0 {
+        found.push(("zonemode", "strided needs zonesize".to_owned()));
+    }
+    if job.engine == super::job::IoEngine::Mmap && zones.strided(1).is_some() {
+        found.push((
+            "zonesize",
+            "a mapping ends where the job's extent does".to_owned(),
+        ));
+    }
+    if job.verify.on && zones.strided(1).is_some() {
+        found.push(("verify", "zones are not verified".to_owned()));
     }
     if job.steady.is_some() && job.steady_seconds == 0 {
         found.push((

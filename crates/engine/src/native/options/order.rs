@@ -3,7 +3,7 @@
 use super::value::{self, OptionValue, Outcome};
 use super::{OptionRow, differs, same};
 use crate::jobfile::value::BareTimeUnit;
-use crate::native::job::{NativeJob, SteadyMetric, SteadyRule};
+use crate::native::job::{ExitWhat, NativeJob, SteadyMetric, SteadyRule, Unified};
 
 pub(super) const TIMES: &[OptionRow] = &[
     differs(
@@ -188,6 +188,15 @@ pub(super) const ORDER: &[OptionRow] = &[
     }),
     same(&["exitall_on_error", "exit_all_on_error"], |job, v| {
         job.order.exit_all_on_error = v.flag()?;
+        Ok(())
+    }),
+    same(&["exit_what"], |job, v| {
+        job.order.exit_what = match v.text()? {
+            "group" => ExitWhat::Group,
+            "stonewall" => ExitWhat::Stonewall,
+            "all" => ExitWhat::All,
+            other => return Err(format!("'{other}' is not one of group, stonewall, all")),
+        };
         Ok(())
     }),
     differs(
@@ -427,6 +436,24 @@ pub(super) const SHOW: &[OptionRow] = &[
         job.show.lat_percentiles = v.flag()?;
         Ok(())
     }),
+    same(&["slat_percentiles"], |job, v| {
+        job.show.slat_percentiles = v.flag()?;
+        Ok(())
+    }),
+    same(&["unified_rw_reporting"], |job, v| {
+        // stat.h, UNIFIED_SPLIT and its neighbours.
+        job.show.unified = match v.0.map(str::trim) {
+            Some("none" | "0") => Unified::No,
+            None | Some("" | "mixed" | "1") => Unified::Mixed,
+            Some("both" | "2") => Unified::Both,
+            Some(other) => {
+                return Err(format!(
+                    "'{other}' is not one of none, mixed, both, 0, 1, 2"
+                ));
+            }
+        };
+        Ok(())
+    }),
     same(&["percentile_list"], |job, v| {
         let mut list = Vec::new();
         for part in v.text()?.split([':', ',']) {
@@ -477,6 +504,18 @@ pub(super) const SHOW: &[OptionRow] = &[
     }),
     same(&["per_job_logs"], |job, v| {
         job.logs.per_job = v.flag()?;
+        Ok(())
+    }),
+    differs(
+        &["log_compression"],
+        "nothing waits in memory to be compressed: lines are written while the job runs",
+        |job, v| {
+            job.logs.compression = v.number()?;
+            Ok(())
+        },
+    ),
+    same(&["log_store_compressed"], |job, v| {
+        job.logs.store_compressed = v.flag()?;
         Ok(())
     }),
     same(&["description"], |_, _| Ok(())),

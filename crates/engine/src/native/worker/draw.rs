@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::{InFlight, Worker};
 use crate::native::backend::{Backend, CompletedIo, Io, Op, calls, drop_cache};
 use crate::native::job::{DirIndex, IoEngine};
+use crate::native::source::NextIo;
 
 impl Worker {
     /// Draws I/Os until the queue is full, the batch is, or nothing is due.
@@ -48,9 +49,23 @@ impl Worker {
                 Ok(found) => found,
                 Err(due) => return Some(due),
             };
-            self.push_next(backend, dir, intended, now);
+            if !self.push_next(backend, dir, intended, now) {
+                return None;
+            }
         }
         None
+    }
+
+    /// serialize_overlap: whether an I/O under way is at the same place.
+    fn overlaps(&self, next: &NextIo) -> bool {
+        let end = next.offset + u64::from(next.len);
+        let cells = self.in_flight.iter().zip(&self.stats.slots);
+        cells
+            .filter(|(_, cell)| cell.kind.load(Relaxed) != 0)
+            .any(|(under, _)| {
+                let under_end = under.offset + u64::from(under.len);
+                under.file == next.file && next.offset < under_end && under.offset < end
+            })
     }
 
     /// Whether all that was asked for has been handed over.
@@ -108,6 +123,10 @@ impl Worker {
         if self.job.files.invalidate {
             self.drop_caches();
         }
+        if self.job.pattern.repeatable {
+            // libfio.c, clear_io_state: each pass goes where the first one went.
+            self.source.rewind();
+        }
         self.pass_left = self.plan.pass_bytes;
     }
 
@@ -144,6 +163,7 @@ impl Worker {
         Err(when(dir).min(when(other).max(now)))
     }
 
+    /// Begins an I/O of this direction; `false` when it has to wait for another.
     #[inline]
     pub(super) fn push_next<B: Backend>(
         &mut self,
@@ -151,11 +171,19 @@ impl Worker {
         dir: DirIndex,
         intended: u64,
         now: u64,
-    ) {
-        let Some(slot) = self.free.pop() else { return };
-        let next = self.source.next(dir);
+    ) -> bool {
+        let Some(slot) = self.free.pop() else {
+            return false;
+        };
+        let next = self.held.take();
+        let next = next.unwrap_or_else(|| self.source.next(dir));
+        if self.job.queue.serialize && self.overlaps(&next) {
+            self.held = Some(next);
+            self.free.push(slot);
+            return false;
+        }
         if let Some(pacer) = &mut self.pacer {
-            pacer.issued(dir, next.len);
+            pacer.issued(next.dir, next.len);
         }
         let class = self.classes.draw(next.dir, next.len, &mut self.rng);
         let op = match next.dir {
@@ -189,6 +217,7 @@ impl Worker {
             issued: now,
         };
         self.push(backend, slot);
+        true
     }
 
     /// After every so many writes a sync of their file is due.
@@ -238,7 +267,7 @@ impl Worker {
             priority: self.classes.on_io(under.class),
         };
         let inline = match under.op {
-            Op::Trim => self.job.engine != IoEngine::Null,
+            Op::Trim => self.job.engine != IoEngine::Null && !self.job.queue.offload,
             Op::Fsync | Op::Fdatasync => !B::QUEUES_SYNCS,
             Op::Read | Op::Write => false,
         };

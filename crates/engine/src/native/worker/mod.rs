@@ -25,7 +25,7 @@ use crate::native::pace::Pacer;
 use crate::native::prio::PriorityDraw;
 use crate::native::ring::Ring;
 use crate::native::rng::{Rng, mix};
-use crate::native::source::IoSource;
+use crate::native::source::{IoSource, NextIo};
 use crate::native::stats::{DEPTH_CLASSES, WorkerPhase, WorkerStats, bump};
 use read_back::Verifier;
 
@@ -103,6 +103,8 @@ pub(super) struct Worker {
     issued_bytes: u64,
     issued_ios: u64,
     until_think: u64,
+    /// An I/O that waits until none is under way at its place.
+    held: Option<NextIo>,
     /// Bytes left of this pass.
     pass_left: u64,
     ramp_end: u64,
@@ -171,6 +173,7 @@ impl Worker {
             writes_since_fdatasync: 0,
             issued_bytes: 0,
             issued_ios: 0,
+            held: None,
             until_think: if job.pace.think.is_zero() {
                 u64::MAX
             } else {
@@ -344,6 +347,7 @@ impl Worker {
             _ => self.until_think == 0 || self.pass_left == 0,
         };
         let full = self.free.is_empty()
+            || self.held.is_some()
             || self.draining
             || over
             || self.job.queue.low.is_some_and(|low| busy > low as usize);
