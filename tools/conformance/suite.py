@@ -2,12 +2,13 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
 
 # What a test may take at most; the longest of fio's runs for a minute.
-LONGEST_S = 400
+LONGEST_S = 240
 
 
 @dataclass
@@ -45,13 +46,24 @@ def ended(command, folder, environment, longest=LONGEST_S):
     try:
         return process.communicate(timeout=longest)[0]
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 15)
-        try:
-            process.communicate(timeout=20)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            process.communicate()
+        # fio's jobs are in sessions of their own: no group has them all.
+        for pid in family(process.pid):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        process.communicate()
         return f"not ended after {longest} s"
+
+
+def family(pid):
+    """A process and all that it has started, the youngest first."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            children = [int(child) for child in file.read().split()]
+    except OSError:
+        children = []
+    return [one for child in children for one in family(child)] + [pid]
 
 
 # How long those take that take longer than a few seconds.

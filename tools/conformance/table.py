@@ -35,16 +35,17 @@ def part(text, name):
     return before + begin, inside, end + behind
 
 
-def expected(name):
-    """What the native engine does by the page: True, False or None by the name of a row."""
+def expected(name, column=2):
+    """What an engine does by the page: True, False or None by the name of a row. fio's
+    column is the first."""
     with open(PAGE, encoding="utf-8") as file:
         inside = part(file.read(), name)[1]
     rows = {}
     for line in inside.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         test = cells[0].strip("`")
-        if len(cells) == 4 and cells[2] in SIGNS:
-            rows[test] = SIGNS[cells[2]]
+        if len(cells) == 4 and cells[column] in SIGNS:
+            rows[test] = SIGNS[cells[column]]
         elif len(cells) == 5 and cells[1] in SIGNS:
             rows |= {f"{test} {check}": SIGNS[cell] for check, cell in zip(CHECKS, cells[1:4])}
     return rows
@@ -67,7 +68,7 @@ def suite(found, by_fio):
     yield "| test | fio | native | reason |"
     yield "|---|---|---|---|"
     for test, (passed, _) in found.items():
-        yield f"| `{test}` | {sign(by_fio[test][0])} | {sign(passed)} | {why([test], found)} |"
+        yield f"| `{test}` | {sign(by_fio.get(test))} | {sign(passed)} | {why([test], found)} |"
 
 
 def examples(found, _):

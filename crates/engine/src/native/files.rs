@@ -50,6 +50,8 @@ pub(super) struct MemberFiles {
     pub(super) pass_bytes: u64,
     /// Bytes after which the member has done its work.
     pub(super) total_bytes: u64,
+    /// The folder for what verify_dump keeps.
+    pub(super) dumps: PathBuf,
 }
 
 fn open_failure(path: &Path, error: &io::Error, what: &str) -> Failure {
@@ -184,6 +186,7 @@ pub(super) fn plan(
     let touches = job.pattern.touches();
     Ok(MemberFiles {
         files,
+        dumps: work_dir.to_owned(),
         pass_bytes: pass_bytes.saturating_mul(touches),
         total_bytes: total_bytes
             .saturating_mul(job.extent.loops)
@@ -253,20 +256,30 @@ fn plan_file(
         return Err(Failure::new(FailureKind::BadOption, message).about(subject()));
     }
     let short = !is_device && !diskless && start + len > real;
-    let needs_data = job.pattern.dirs[0] || job.files.overwrite || job.engine == IoEngine::Mmap;
-    let layout = match (short && !job.files.create_on_open, needs_data) {
-        (false, _) => FileLayout::Nothing,
-        (true, true) => FileLayout::Data,
-        (true, false) => FileLayout::Space,
-    };
     Ok(FilePlan {
         path,
         is_device,
         start,
         len,
         end: real.max(start + len),
-        layout,
+        layout: match short {
+            true => file_layout(job),
+            false => FileLayout::Nothing,
+        },
     })
+}
+
+/// What is to be done to a file that is too short.
+fn file_layout(job: &NativeJob) -> FileLayout {
+    let needs_data = job.pattern.dirs[0]
+        || job.files.overwrite
+        || job.verify.only
+        || job.engine == IoEngine::Mmap;
+    match (job.files.create_on_open, needs_data) {
+        (true, _) => FileLayout::Nothing,
+        (false, true) => FileLayout::Data,
+        (false, false) => FileLayout::Space,
+    }
 }
 
 /// A size within `filesize`: the file's own when that is one, else, of a range,
@@ -293,7 +306,7 @@ pub(super) fn lay_out(
     let bytes = file.start + file.len;
     let fail = |what: &'static str| move |error: io::Error| open_failure(&file.path, &error, what);
     let mut filler = Filler::new(&job.content, 1);
-    if let (false, Some((real, _))) = (job.writes() || job.trims(), present(&file.path)?) {
+    if let (false, Some((real, _))) = (job.changes_files(), present(&file.path)?) {
         // fio would delete it first: what is only to be read stays.
         let mut fill = |block: &mut [u8]| filler.random(block);
         let laid_out = layout::extend_with(&file.path, real, bytes.max(real), stop, &mut fill);
@@ -341,7 +354,7 @@ fn allocate(how: Fallocate, file: &File, bytes: u64) -> io::Result<()> {
 
 /// Opens a file as the job wants it and drops its pages from the cache.
 pub(super) fn open(job: &NativeJob, plan: &FilePlan) -> Result<File, Failure> {
-    let writes = job.writes() || job.trims();
+    let writes = job.changes_files();
     let mut flags = 0;
     if job.files.direct && job.engine != IoEngine::Mmap {
         flags |= libc::O_DIRECT;

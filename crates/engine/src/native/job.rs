@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::offsets::Distribution;
+use super::verify::Checksum;
 
 /// Direction of data, as an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,18 +204,18 @@ pub(super) struct IoExtent {
 /// `zonemode` and its kin as written, in bytes; 0: not given.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ZoneOptions {
-    /// `zonemode=strided`, or `none`.
-    pub(super) strided: Option<bool>,
+    /// `zonemode=strided`.
+    pub(super) strided: bool,
     pub(super) size: u64,
     pub(super) range: u64,
     pub(super) skip: u64,
 }
 
 impl ZoneOptions {
-    /// Zones to do one after the other. A `zonesize` alone asks for them, and one file
-    /// only can have them (init.c, fixup_options).
+    /// Zones to do one after the other: one file only can have them (init.c,
+    /// fixup_options).
     pub(super) fn strided(&self, files: usize) -> Option<Self> {
-        let asked = self.strided.unwrap_or(true) && self.size > 0;
+        let asked = self.strided && self.size > 0;
         (asked && files == 1).then_some(Self {
             range: if self.range > 0 {
                 self.range
@@ -298,20 +299,43 @@ pub(super) struct Content {
     pub(super) compress_chunk: u32,
 }
 
-/// Blocks that carry their checksum.
-#[derive(Debug, Clone, Copy)]
+/// Blocks that carry what they are verified by.
+#[derive(Debug, Clone)]
 pub(super) struct Verify {
-    /// verify=crc32c.
-    pub(super) on: bool,
+    /// `None`: nothing is verified.
+    pub(super) sum: Option<Checksum>,
     /// do_verify: what was written is read back.
     pub(super) read_back: bool,
+    /// Bytes between two headers as asked for; 0: the smallest block.
+    pub(super) interval: u32,
+    /// Where a header stands in its part.
+    pub(super) offset: u32,
+    pub(super) pattern: Option<DataPattern>,
+    /// The first mismatch ends the job, whatever errors are ignored.
+    pub(super) fatal: bool,
+    /// What a mismatch found, and what should be there, become files.
+    pub(super) dump: bool,
+    /// Writes after which some are read back before the pass is over (0: none), and how
+    /// many then (0: all).
+    pub(super) backlog: u64,
+    pub(super) backlog_batch: u64,
+    /// Nothing is written: the blocks are those of an earlier run.
+    pub(super) only: bool,
 }
 
 impl Default for Verify {
     fn default() -> Self {
         Self {
-            on: false,
+            sum: None,
             read_back: true,
+            interval: 0,
+            offset: 0,
+            pattern: None,
+            fatal: false,
+            dump: false,
+            backlog: 0,
+            backlog_batch: 0,
+            only: false,
         }
     }
 }
@@ -596,6 +620,12 @@ impl NativeJob {
         }
     }
 
+    /// Whether an I/O is over when it has been handed over.
+    pub(super) fn completes_at_once(&self) -> bool {
+        let at_once = self.engine == IoEngine::Null && self.depth() == 1;
+        (self.engine.is_synchronous() || at_once) && !self.queue.offload
+    }
+
     /// The depth the engine can keep.
     pub(super) fn depth(&self) -> u32 {
         if self.engine.is_synchronous() && !self.queue.offload {
@@ -609,9 +639,14 @@ impl NativeJob {
         self.pattern.uses(DirIndex::Write)
     }
 
+    /// Whether its files change: it writes or trims, and not only for show.
+    pub(super) fn changes_files(&self) -> bool {
+        (self.writes() && !self.verify.only) || self.trims()
+    }
+
     /// Whether each pass ends with reading back what it wrote.
     pub(super) fn reads_back(&self) -> bool {
-        self.verify.on && self.verify.read_back && self.writes()
+        self.verify.sum.is_some() && self.verify.read_back && self.writes()
     }
 
     /// Directions that have figures.

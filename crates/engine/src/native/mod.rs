@@ -22,6 +22,7 @@ mod clock;
 mod crc32c;
 mod data;
 mod disks;
+mod dump;
 mod engine_process;
 mod files;
 mod job;

@@ -1,23 +1,27 @@
-//! verify=crc32c: blocks that carry their checksum, and what was written.
+//! verify: blocks that carry what they are verified by, and what was written.
 //!
 //! The layout is that of fio 3.33 (verify.h, struct verify_header), so that
 //! either engine checks what the other wrote: every `interval` bytes begin with
 //! a header of 40 bytes that holds its own checksum, then the checksum of the
 //! data behind it.
 
-use std::{fmt, io};
+mod checksum;
+mod data;
+mod history;
+
+use std::fmt;
 
 use super::crc32c::crc32c;
-use super::files::{FilePlan, MemberFiles};
-use super::job::{DirIndex, IoPattern, NativeJob, Sizes};
+use super::job::{DataPattern, DirIndex, NativeJob, Sizes};
+pub(super) use checksum::Checksum;
+use checksum::Sum;
+pub(super) use history::WriteHistory;
 
 /// First bytes of a header (FIO_HDR_MAGIC).
 const MAGIC: u16 = 0xacca;
-/// The kind of checksum (VERIFY_CRC32C).
-const KIND: u16 = 5;
-/// Bytes of the header up to its own checksum, and with both checksums.
+/// Bytes of the header up to its own checksum, and with it.
 const SEALED: usize = 36;
-pub(super) const HEADER: usize = 44;
+const HEADER: usize = SEALED + 4;
 
 /// What a header says of its part of a block.
 #[derive(Debug, Clone, Copy)]
@@ -28,25 +32,33 @@ pub(super) struct Seal {
     pub(super) number: u16,
     /// When, in ns.
     pub(super) at_ns: u64,
-    /// Tells the writes of one block apart.
+    /// What the data are made of; tells the writes of one block apart.
     pub(super) seed: u64,
 }
 
-/// Bytes between two headers: what all writes are made of (fio's default
-/// `verify_interval`; init.c, fixup_options).
-pub(super) fn interval(pattern: &IoPattern) -> u32 {
-    let parts = |dir: DirIndex| match &pattern.sizes[dir as usize] {
-        Sizes::Fixed(size) => u64::from(*size),
-        Sizes::Range(low, high) => gcd((*low).into(), (*high).into()),
-        Sizes::Split(parts) => parts.iter().fold(0, |all, part| gcd(all, part.0.into())),
+/// Bytes between two headers: what all writes are made of (init.c, fixup_options).
+pub(super) fn interval(job: &NativeJob) -> u32 {
+    let pattern = &job.pattern;
+    let written = &pattern.sizes[DirIndex::Write as usize];
+    let (least, most) = (written.min(), written.max());
+    let several = most != least;
+    let mut interval = match job.verify.interval {
+        0 if several => least,
+        wanted => wanted,
     };
-    let interval = parts(DirIndex::Write) as u32;
-    let least = pattern.sizes[DirIndex::Read as usize].min();
-    // A read shorter than that has headers of its own.
-    if pattern.uses(DirIndex::Read) && least < interval && interval.is_multiple_of(least) {
-        least
-    } else {
-        interval
+    let read = pattern.sizes[DirIndex::Read as usize].min();
+    if interval > least {
+        interval = least;
+    } else if pattern.uses(DirIndex::Read) && interval > read {
+        interval = read;
+    }
+    let divides = |size: u32| interval > 0 && size.is_multiple_of(interval);
+    match written {
+        Sizes::Split(parts) if !parts.iter().all(|part| divides(part.0)) => {
+            parts.iter().fold(0, |all, part| gcd(all, part.0.into())) as u32
+        }
+        _ if divides(least) && divides(most) => interval,
+        _ => gcd(least.into(), most.into()) as u32,
     }
 }
 
@@ -54,32 +66,256 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Writes the headers of a block over the beginnings of its parts.
-pub(super) fn seal(block: &mut [u8], interval: u32, seal: &Seal) {
-    let interval = (interval as usize).min(block.len());
-    for (part, at) in block.chunks_exact_mut(interval).zip(0u64..) {
-        let data = crc32c(&part[HEADER..]);
-        let mut header = [0u8; HEADER];
-        let mut place = 0;
-        let mut put = |bytes: &[u8]| {
-            header[place..place + bytes.len()].copy_from_slice(bytes);
-            place += bytes.len();
-        };
-        put(&MAGIC.to_le_bytes());
-        put(&KIND.to_le_bytes());
-        put(&(interval as u32).to_le_bytes());
-        put(&seal.seed.to_le_bytes());
-        put(&(seal.offset + at * interval as u64).to_le_bytes());
-        put(&((seal.at_ns / 1_000_000_000) as u32).to_le_bytes());
-        put(&((seal.at_ns % 1_000_000_000) as u32).to_le_bytes());
-        // The number of fio's thread, which nobody checks.
-        put(&1u16.to_le_bytes());
-        put(&seal.number.to_le_bytes());
-        let own = crc32c(&header[..SEALED]);
-        header[SEALED..SEALED + 4].copy_from_slice(&own.to_le_bytes());
-        header[SEALED + 4..].copy_from_slice(&data.to_le_bytes());
-        part[..HEADER].copy_from_slice(&header);
+/// How the blocks of a job are laid out.
+#[derive(Debug, Clone)]
+pub(super) struct BlockLayout {
+    sum: Checksum,
+    interval: usize,
+    /// Where in a part its header stands; it has changed places with what was there.
+    header_at: usize,
+    pattern: Option<DataPattern>,
+    /// Without a pattern: how much of a block compresses away, in percent, and to what.
+    compress_percent: usize,
+    filler: Vec<u8>,
+}
+
+impl BlockLayout {
+    /// `None` when the job does not verify.
+    pub(super) fn of(job: &NativeJob) -> Option<Self> {
+        Some(Self {
+            sum: job.verify.sum?,
+            interval: interval(job) as usize,
+            header_at: job.verify.offset as usize,
+            pattern: job.verify.pattern.clone(),
+            compress_percent: usize::from(job.content.compress_percent),
+            filler: job.content.pattern.clone(),
+        })
     }
+
+    /// Whether verifying is only pretended.
+    pub(super) fn pretends(&self) -> bool {
+        self.sum == Checksum::Null
+    }
+
+    /// Why blocks of this layout cannot be, if they cannot.
+    pub(super) fn fault(&self) -> Option<String> {
+        let header = self.sum.header();
+        if self.interval <= header {
+            return Some(format!(
+                "blocks need more than the {header} bytes of their header"
+            ));
+        }
+        let room = self.interval - header;
+        let at = self.header_at;
+        (at > 0 && !(header..=room).contains(&at)).then(|| {
+            format!(
+                "a header of {header} bytes in parts of {} has room from {header} to {room}",
+                self.interval
+            )
+        })
+    }
+
+    /// The data of a block: the pattern, or what the seed gives.
+    fn fill(&self, block: &mut [u8], offset: u64, seed: u64) {
+        match &self.pattern {
+            Some(pattern) => data::repeat(block, &data::pasted(pattern, offset)),
+            None => data::fill(block, seed, self.compress_percent, &self.filler),
+        }
+    }
+
+    /// Makes a whole block: data, and a header over the beginning of each part.
+    pub(super) fn make(&self, block: &mut [u8], seal: &Seal) {
+        if self.pretends() {
+            return;
+        }
+        self.fill(block, seal.offset, seal.seed);
+        let header = self.sum.header();
+        if header == 0 {
+            return;
+        }
+        let interval = self.interval.min(block.len());
+        for (part, at) in block.chunks_exact_mut(interval).zip(0u64..) {
+            let sum = self.sum.of(&part[header..]);
+            let offset = seal.offset + at * interval as u64;
+            part[..HEADER].copy_from_slice(&sealed(self.sum.code(), interval, offset, seal));
+            part[HEADER..header].copy_from_slice(sum.bytes());
+            self.swap_header(part);
+        }
+    }
+
+    fn swap_header(&self, part: &mut [u8]) {
+        if self.header_at > 0 {
+            let header = self.sum.header();
+            let (first, second) = part.split_at_mut(self.header_at);
+            first[..header].swap_with_slice(&mut second[..header]);
+        }
+    }
+
+    /// Checks the block that was read at `offset`; with `number`, that it is the
+    /// one of that write. The first part that is wrong.
+    pub(super) fn check(
+        &self,
+        block: &mut [u8],
+        offset: u64,
+        number: Option<u16>,
+    ) -> Result<(), BlockMismatch> {
+        let interval = self.interval.min(block.len());
+        let pattern = self.pattern.as_ref().map(|it| data::pasted(it, offset));
+        for (part, at) in block.chunks_exact_mut(interval).zip(0u64..) {
+            self.swap_header(part);
+            let before = at * interval as u64;
+            self.check_part(part, before, offset, number, pattern.as_deref())
+                .map_err(|what| BlockMismatch {
+                    offset: offset + before,
+                    len: interval as u32,
+                    what,
+                })?;
+        }
+        Ok(())
+    }
+
+    /// Of a part that begins `before` bytes into its block, its header in front.
+    fn check_part(
+        &self,
+        part: &[u8],
+        before: u64,
+        block_offset: u64,
+        number: Option<u16>,
+        pattern: Option<&[u8]>,
+    ) -> Result<(), MismatchKind> {
+        let header = self.sum.header();
+        if header > 0 {
+            self.check_header(part, block_offset + before, number)?;
+        }
+        match (self.sum, pattern) {
+            (Checksum::Null, _) => Ok(()),
+            (Checksum::Meta | Checksum::PatternHeader | Checksum::Pattern, Some(pattern)) => {
+                check_pattern(part, header, before, pattern)
+            }
+            (sum, _) => {
+                let said = Sum::stored(&part[HEADER.min(header)..header]);
+                let found = sum.of(&part[header..]);
+                if said == found {
+                    Ok(())
+                } else {
+                    Err(MismatchKind::DataSum(sum, Box::new([said, found])))
+                }
+            }
+        }
+    }
+
+    fn check_header(
+        &self,
+        part: &[u8],
+        offset: u64,
+        number: Option<u16>,
+    ) -> Result<(), MismatchKind> {
+        if part.len() <= self.sum.header() || half(part, 0) != MAGIC {
+            return Err(MismatchKind::NoHeader(half(part, 0)));
+        }
+        let (said, found) = (word(part, SEALED), crc32c(&part[..SEALED]));
+        if said != found {
+            return Err(MismatchKind::HeaderSum { said, found });
+        }
+        if !self.sum.may_have(half(part, 2)) {
+            return Err(MismatchKind::Kind(half(part, 2)));
+        }
+        if word(part, 4) as usize != part.len() {
+            return Err(MismatchKind::Length(word(part, 4)));
+        }
+        if long(part, 16) != offset {
+            return Err(MismatchKind::Elsewhere(long(part, 16)));
+        }
+        let said = half(part, 34);
+        match number.filter(|&wanted| wanted != said) {
+            Some(wanted) => Err(MismatchKind::Stale { said, wanted }),
+            None => Ok(()),
+        }
+    }
+
+    /// What a block should hold of which a part was found wrong: made of the seed that
+    /// the part's own header names. `None` when there is none to be believed.
+    pub(super) fn expected(
+        &self,
+        found: &[u8],
+        mismatch: &BlockMismatch,
+        offset: u64,
+    ) -> Option<Vec<u8>> {
+        let at = (mismatch.offset - offset) as usize;
+        let part = &found[at..at + mismatch.len as usize];
+        let seal = match self.sum.header() {
+            0 => Seal {
+                offset,
+                number: 0,
+                at_ns: 0,
+                seed: 0,
+            },
+            _ if mismatch.is_of_header() => return None,
+            _ => Seal {
+                offset,
+                number: half(part, 34),
+                at_ns: u64::from(word(part, 24)) * 1_000_000_000 + u64::from(word(part, 28)),
+                seed: long(part, 8),
+            },
+        };
+        let mut block = vec![0; found.len()];
+        self.make(&mut block, &seal);
+        Some(block[at..at + mismatch.len as usize].to_vec())
+    }
+}
+
+fn check_pattern(
+    part: &[u8],
+    header: usize,
+    before: u64,
+    pattern: &[u8],
+) -> Result<(), MismatchKind> {
+    let skip = ((before + header as u64) % pattern.len() as u64) as usize;
+    let wanted = pattern.iter().cycle().skip(skip);
+    let wrong = part[header..].iter().zip(wanted).position(|(a, b)| a != b);
+    match wrong {
+        Some(at) => Err(MismatchKind::Pattern {
+            at: header + at,
+            found: part[header + at],
+            wanted: pattern[(skip + at) % pattern.len()],
+        }),
+        None => Ok(()),
+    }
+}
+
+fn half(part: &[u8], at: usize) -> u16 {
+    let byte = |at: usize| part.get(at).copied().unwrap_or(0);
+    u16::from_le_bytes([byte(at), byte(at + 1)])
+}
+
+fn word(part: &[u8], at: usize) -> u32 {
+    u32::from(half(part, at)) | u32::from(half(part, at + 2)) << 16
+}
+
+fn long(part: &[u8], at: usize) -> u64 {
+    u64::from(word(part, at)) | u64::from(word(part, at + 4)) << 32
+}
+
+fn sealed(code: u16, interval: usize, offset: u64, seal: &Seal) -> [u8; HEADER] {
+    let mut header = [0u8; HEADER];
+    let mut place = 0;
+    let mut put = |bytes: &[u8]| {
+        header[place..place + bytes.len()].copy_from_slice(bytes);
+        place += bytes.len();
+    };
+    put(&MAGIC.to_le_bytes());
+    put(&code.to_le_bytes());
+    put(&(interval as u32).to_le_bytes());
+    put(&seal.seed.to_le_bytes());
+    put(&offset.to_le_bytes());
+    put(&((seal.at_ns / 1_000_000_000) as u32).to_le_bytes());
+    put(&((seal.at_ns % 1_000_000_000) as u32).to_le_bytes());
+    // The number of fio's thread, which nobody checks.
+    put(&1u16.to_le_bytes());
+    put(&seal.number.to_le_bytes());
+    let own = crc32c(&header[..SEALED]);
+    header[SEALED..].copy_from_slice(&own.to_le_bytes());
+    header
 }
 
 /// What is wrong with a block.
@@ -91,15 +327,37 @@ pub(super) struct BlockMismatch {
     what: MismatchKind,
 }
 
+impl BlockMismatch {
+    /// Whether its header is not to be believed.
+    pub(super) fn is_of_header(&self) -> bool {
+        !matches!(
+            self.what,
+            MismatchKind::DataSum(..) | MismatchKind::Pattern { .. }
+        )
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum MismatchKind {
     NoHeader(u16),
     Kind(u16),
     Length(u32),
     Elsewhere(u64),
-    HeaderSum { said: u32, found: u32 },
-    Stale { said: u16, wanted: u16 },
-    DataSum { said: u32, found: u32 },
+    HeaderSum {
+        said: u32,
+        found: u32,
+    },
+    Stale {
+        said: u16,
+        wanted: u16,
+    },
+    /// What was stored, what is there.
+    DataSum(Checksum, Box<[Sum; 2]>),
+    Pattern {
+        at: usize,
+        found: u8,
+        wanted: u8,
+    },
 }
 
 impl fmt::Display for BlockMismatch {
@@ -126,200 +384,16 @@ impl fmt::Display for BlockMismatch {
                 f,
                 "it holds an older write (number {said}, the last was {wanted})"
             ),
-            MismatchKind::DataSum { said, found } => write!(
+            MismatchKind::DataSum(sum, sums) => {
+                let ([said, found], name) = (&**sums, sum.name());
+                write!(f, "its data has changed ({name} {found}, written {said})")
+            }
+            MismatchKind::Pattern { at, found, wanted } => write!(
                 f,
-                "its data has changed (CRC-32C {found:08x}, written {said:08x})"
+                "its data has changed (byte {at} is {found:#04x}, the pattern has {wanted:#04x})"
             ),
         }
     }
-}
-
-/// Checks the block that was read at `offset`; with `number`, that it is the
-/// one of that write.
-pub(super) fn check(
-    block: &[u8],
-    interval: u32,
-    offset: u64,
-    number: Option<u16>,
-) -> Result<(), BlockMismatch> {
-    let interval = (interval as usize).min(block.len());
-    for (part, at) in block.chunks_exact(interval).zip(0u64..) {
-        let offset = offset + at * interval as u64;
-        check_part(part, offset, number).map_err(|what| BlockMismatch {
-            offset,
-            len: interval as u32,
-            what,
-        })?;
-    }
-    Ok(())
-}
-
-fn check_part(part: &[u8], offset: u64, number: Option<u16>) -> Result<(), MismatchKind> {
-    let half = |at: usize| u16::from_le_bytes([part[at], part[at + 1]]);
-    let word = |at: usize| u32::from(half(at)) | u32::from(half(at + 2)) << 16;
-    let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
-    if part.len() <= HEADER || half(0) != MAGIC {
-        return Err(MismatchKind::NoHeader(half(0)));
-    }
-    let (said, found) = (word(SEALED), crc32c(&part[..SEALED]));
-    if said != found {
-        return Err(MismatchKind::HeaderSum { said, found });
-    }
-    if half(2) != KIND {
-        return Err(MismatchKind::Kind(half(2)));
-    }
-    if word(4) as usize != part.len() {
-        return Err(MismatchKind::Length(word(4)));
-    }
-    if long(16) != offset {
-        return Err(MismatchKind::Elsewhere(long(16)));
-    }
-    let said = half(34);
-    if let Some(wanted) = number.filter(|&wanted| wanted != said) {
-        return Err(MismatchKind::Stale { said, wanted });
-    }
-    let (said, found) = (word(SEALED + 4), crc32c(&part[HEADER..]));
-    if said == found {
-        Ok(())
-    } else {
-        Err(MismatchKind::DataSum { said, found })
-    }
-}
-
-/// A write of the pass.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct BlockWrite {
-    pub(super) offset: u64,
-    pub(super) file: u32,
-    /// 0: it failed, or a later one wrote over it.
-    pub(super) len: u32,
-    /// Which write of the pass it was.
-    pub(super) number: u32,
-}
-
-/// The writes of a pass in their order, until they are read back.
-#[derive(Debug)]
-pub(super) struct WriteHistory {
-    writes: Vec<BlockWrite>,
-    /// Where blocks may be written twice: a bit for every `granule` bytes of
-    /// each file, set when a later write was seen.
-    seen: Vec<Vec<u64>>,
-    granule: u64,
-    next: usize,
-}
-
-impl WriteHistory {
-    /// Room for a pass of this plan.
-    pub(super) fn new(job: &NativeJob, plan: &MemberFiles) -> io::Result<Self> {
-        let no_memory = || io::Error::from_raw_os_error(libc::ENOMEM);
-        let least = job.pattern.sizes[DirIndex::Write as usize].min().max(1);
-        // More for a last block that goes beyond the pass and for failed writes
-        // of the queue.
-        let most = plan.pass_bytes / u64::from(least) + u64::from(job.depth()) + 1;
-        let most = u32::try_from(most).map_err(|_| no_memory())?;
-        let mut writes = Vec::new();
-        writes
-            .try_reserve_exact(most as usize)
-            .map_err(|_| no_memory())?;
-        let align = job.pattern.align[DirIndex::Write as usize].unwrap_or(0);
-        let granule = plan
-            .files
-            .iter()
-            .fold(
-                gcd(interval(&job.pattern).into(), align.into()),
-                |all, file| gcd(all, file.start),
-            )
-            .max(1);
-        let words = |file: &FilePlan| ((file.start + file.len) / granule / 64 + 1) as usize;
-        Ok(Self {
-            writes,
-            seen: if job.pattern.may_repeat() {
-                plan.files.iter().map(|file| vec![0; words(file)]).collect()
-            } else {
-                Vec::new()
-            },
-            granule,
-            next: 0,
-        })
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.writes.is_empty()
-    }
-
-    /// Notes a write; its number.
-    #[inline]
-    pub(super) fn push(&mut self, file: u32, offset: u64, len: u32) -> u32 {
-        let number = self.writes.len() as u32;
-        self.writes.push(BlockWrite {
-            offset,
-            file,
-            len,
-            number,
-        });
-        number
-    }
-
-    /// A write that failed is not read back.
-    pub(super) fn forget(&mut self, number: u32) {
-        if let Some(written) = self.writes.get_mut(number as usize) {
-            written.len = 0;
-        }
-    }
-
-    /// The pass is over: in the order of the writes or, where blocks may be
-    /// written twice, in that of the file without those that were written over
-    /// (iolog.c, log_io_piece).
-    pub(super) fn settle(&mut self) {
-        self.next = 0;
-        for words in &mut self.seen {
-            words.fill(0);
-        }
-        if !self.seen.is_empty() {
-            for written in self.writes.iter_mut().rev().filter(|w| w.len > 0) {
-                if cover(&mut self.seen[written.file as usize], written, self.granule) {
-                    written.len = 0;
-                }
-            }
-        }
-        self.writes.retain(|written| written.len > 0);
-        if !self.seen.is_empty() {
-            self.writes
-                .sort_unstable_by_key(|written| (written.file, written.offset));
-        }
-    }
-
-    /// The next write to read back.
-    pub(super) fn next(&mut self) -> Option<BlockWrite> {
-        let written = self.writes.get(self.next).copied();
-        self.next += usize::from(written.is_some());
-        written
-    }
-
-    /// Whether all have been read back.
-    pub(super) fn is_through(&self) -> bool {
-        self.next == self.writes.len()
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.writes.clear();
-        self.next = 0;
-    }
-}
-
-/// Marks a write's bytes; whether some of them were marked before.
-fn cover(seen: &mut [u64], written: &BlockWrite, granule: u64) -> bool {
-    let end = (written.offset + u64::from(written.len)).div_ceil(granule);
-    let mut covered = false;
-    for place in written.offset / granule..end {
-        let Some(word) = seen.get_mut((place / 64) as usize) else {
-            break;
-        };
-        let bit = 1 << (place % 64);
-        covered |= *word & bit != 0;
-        *word |= bit;
-    }
-    covered
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ mod tests {
 
     fn starts(size: u64, range: u64, skip: u64, end: u64) -> Vec<u64> {
         let options = ZoneOptions {
-            strided: Some(true),
+            strided: true,
             size,
             range,
             skip,
@@ -119,8 +119,9 @@ mod tests {
     }
 
     #[test]
-    fn a_zonesize_alone_asks_for_zones_of_one_file() {
+    fn one_file_has_zones() {
         let options = ZoneOptions {
+            strided: true,
             size: 4096,
             ..ZoneOptions::default()
         };

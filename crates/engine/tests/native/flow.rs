@@ -109,9 +109,9 @@ fn a_job_waits_for_another() {
 fn exitall_ends_the_jobs_that_exit_what_names() {
     let ends = |exit_what: &str| {
         let dir = folder();
-        // One that would never end, one that waits for the first, one behind the wall.
+        // One that would never end, one that waits for it, one behind the wall.
         let text = format!(
-            "[global]\nioengine=null\nsize=1g\nrw=read\n[first]\nexitall\n{exit_what}\nnumber_ios=10\n[endless]\ntime_based\nruntime=2500\n[waits]\nwait_for=first\nnumber_ios=30\n[later]\nstonewall\nnumber_ios=20\n"
+            "[global]\nioengine=null\nsize=1g\nrw=read\n{exit_what}\n[first]\nexitall\nnumber_ios=10\n[endless]\ntime_based\nruntime=2500\n[waits]\nwait_for=endless\nnumber_ios=30\n[later]\nstonewall\nnumber_ios=20\n"
         );
         // A run that reaches its limit of time has failed.
         let seen = run(dir.path(), &text);

@@ -127,6 +127,197 @@ fn each_engine_verifies_what_the_other_wrote() {
     }
 }
 
+/// All that `verify=` takes and that holds more than a name.
+const KINDS: [&str; 17] = [
+    "verify=meta",
+    "verify=md5",
+    "verify=crc64",
+    "verify=crc32",
+    "verify=crc32c",
+    "verify=crc32c-intel",
+    "verify=crc16",
+    "verify=crc7",
+    "verify=sha256",
+    "verify=sha3-224",
+    "verify=sha3-256",
+    "verify=sha3-384",
+    "verify=sha3-512",
+    "verify=xxhash",
+    "verify=sha1",
+    "verify_pattern=0xdeadbeef%o\"x\"",
+    "verify=pattern\nverify_pattern=%o\"abc\"-12",
+];
+
+/// Blocks of odd sizes in which hashes have something to pad, patterns, headers that
+/// stand further behind, compressible data.
+#[test]
+fn each_engine_verifies_every_kind_of_the_other() {
+    let test = "each_engine_verifies_every_kind_of_the_other";
+    if let Err(reason) = fathom_testkit::program("fio") {
+        return skip(test, &reason);
+    }
+    let shapes = [
+        "bs=4k",
+        "bs=3000\nverify_interval=1000",
+        "bs=8k\nverify_interval=512\nverify_offset=160",
+        "bs=4k\nbuffer_compress_percentage=70",
+    ];
+    let all = |rw: &str| {
+        let each = KINDS
+            .iter()
+            .flat_map(|kind| shapes.map(|shape| (kind, shape)));
+        let job = |(n, (kind, shape)): (usize, (&&str, &str))| {
+            format!("[j{n}]\nfilename=f{n}\n{kind}\n{shape}\n")
+        };
+        let jobs: String = each.enumerate().map(job).collect();
+        format!("[global]\nsize=120000\nverify_state_save=0\nthread\nrw={rw}\n{jobs}")
+    };
+    let dir = folder();
+    run(dir.path(), &all("write"));
+    assert!(fio(dir.path(), &all("read")).0, "native wrote, fio read");
+    assert!(fio(dir.path(), &all("write")).0);
+    let seen = run(dir.path(), &all("read"));
+    assert!(seen.results().jobs.iter().all(|job| job.error == 0));
+    // A byte behind every header.
+    for n in 0..KINDS.len() * shapes.len() {
+        flip(&dir.path().join(format!("f{n}")), 350);
+    }
+    let mut seen = Seen::default();
+    let outcome = try_run(dir.path(), &all("read"), &mut seen).unwrap();
+    assert_eq!(outcome, Outcome::Failed);
+    for (n, job) in seen.results().jobs.iter().enumerate() {
+        let kind = KINDS[n / shapes.len()];
+        let expected = if kind == "verify=meta" {
+            0
+        } else {
+            libc::EILSEQ
+        };
+        assert_eq!(job.error, expected, "{kind} {}", shapes[n % shapes.len()]);
+    }
+}
+
+/// What fio writes of a seed the native engine makes again: what it dumps as expected is
+/// what was there.
+#[test]
+fn a_mismatch_is_dumped_with_what_was_expected() {
+    let test = "a_mismatch_is_dumped_with_what_was_expected";
+    if let Err(reason) = fathom_testkit::program("fio") {
+        return skip(test, &reason);
+    }
+    for verify in [
+        "md5",
+        "crc32c\nbuffer_compress_percentage=30",
+        "pattern\nverify_pattern=0xabcdef",
+    ] {
+        let dir = folder();
+        let job = format!(
+            "[j]\nfilename=f\nsize=256k\nbs=16k\nverify_interval=4k\nverify_state_save=0\nverify={verify}\nverify_dump=1\n"
+        );
+        assert!(fio(dir.path(), &format!("{job}rw=write\n")).0);
+        let whole = fs::read(dir.path().join("f")).unwrap();
+        flip(&dir.path().join("f"), 41_000);
+        // What has the file's name is replaced, not written to.
+        let elsewhere = dir.path().join("elsewhere");
+        fs::write(&elsewhere, "untouched").unwrap();
+        let dumped = |dir: &Path, kind: &str| dir.join(format!("f.40960.{kind}"));
+        std::os::unix::fs::symlink(&elsewhere, dumped(dir.path(), "received")).unwrap();
+        let mut seen = Seen::default();
+        let outcome = try_run(dir.path(), &format!("{job}rw=read\n"), &mut seen).unwrap();
+        assert_eq!(outcome, Outcome::Failed, "{verify}");
+        let said = &seen.failures()[0].message;
+        assert!(said.contains("f.40960.received holds it"), "{said}");
+        let damaged = fs::read(dir.path().join("f")).unwrap();
+        let read = |kind| fs::read(dumped(dir.path(), kind)).unwrap();
+        assert!(read("received") == damaged[40_960..45_056], "{verify}");
+        assert!(read("expected") == whole[40_960..45_056], "{verify}");
+        assert_eq!(fs::read(&elsewhere).unwrap(), b"untouched");
+        // A header that cannot be believed names no seed.
+        flip(&dir.path().join("f"), 0);
+        if !verify.starts_with("pattern") {
+            let mut seen = Seen::default();
+            try_run(dir.path(), &format!("{job}rw=read\n"), &mut seen).unwrap();
+            assert!(dir.path().join("f.0.hdr_fail").is_file(), "{verify}");
+        }
+    }
+}
+
+/// With a backlog as much is read back as fio reads, within the pass and at its end.
+#[test]
+fn a_backlog_is_read_back_as_fio_does() {
+    let test = "a_backlog_is_read_back_as_fio_does";
+    if let Err(reason) = fathom_testkit::program("fio") {
+        return skip(test, &reason);
+    }
+    let jobs = [
+        "rw=write\nverify_backlog=16",
+        "rw=randwrite\nverify_backlog=100\nioengine=libaio\niodepth=8",
+        "rw=randwrite\nverify_backlog=32\nverify_backlog_batch=8",
+        "rw=write\nverify_backlog=8\nverify_backlog_batch=64",
+        "rw=write\nverify_backlog=1\nverify_async=2\nexperimental_verify=0",
+        "rw=randwrite\nverify_backlog=1000000\nverify_fatal=1",
+    ];
+    for options in jobs {
+        let (ours, theirs) = (folder(), folder());
+        let text = format!("[j]\nbs=4k\nsize=1m\nfilename=f\nverify=md5\n{options}\n");
+        let (well, results) = fio(theirs.path(), &text);
+        assert!(well, "{options}");
+        let native = run(ours.path(), &text);
+        assert_eq!(amounts(native.results()), amounts(&results), "{options}");
+    }
+    let text = "[j]\nbs=4k\nsize=1m\nfilename=f\nverify=md5\nrw=randwrite\nnorandommap\nio_size=4m\nverify_backlog=64\nioengine=io_uring\niodepth=8\n";
+    let seen = run(folder().path(), text);
+    // Of 64 writes to 256 blocks some go to the same; what is left is read once.
+    let read = seen.read(0).total_ios;
+    assert_eq!(seen.write(0).total_ios, 1024);
+    assert!((700..1024).contains(&read), "{read}");
+}
+
+/// verify_only: the blocks of an earlier run are read, none is written.
+#[test]
+fn an_earlier_run_is_verified_without_a_write() {
+    let dir = folder();
+    let job = "[j]\nfilename=f\nsize=1m\nbs=4k\nrw=randwrite\nverify=sha256\nverify_state_save=0\n";
+    let has_fio = fathom_testkit::program("fio").is_ok();
+    for by_fio in [false, true] {
+        match by_fio {
+            true if has_fio => assert!(fio(dir.path(), job).0),
+            true => continue,
+            false => drop(run(dir.path(), job)),
+        }
+        let before = fs::read(dir.path().join("f")).unwrap();
+        let seen = run(dir.path(), &format!("{job}verify_only=1\n"));
+        assert_eq!(amounts(seen.results()), [(256, 1 << 20), (0, 0)]);
+        assert!(fs::read(dir.path().join("f")).unwrap() == before);
+    }
+    flip(&dir.path().join("f"), 70_000);
+    let mut seen = Seen::default();
+    let outcome = try_run(dir.path(), &format!("{job}verify_only=1\n"), &mut seen).unwrap();
+    assert_eq!(outcome, Outcome::Failed);
+    let said = &seen.failures()[0].message;
+    assert!(
+        said.contains("at offset 69632 failed: its data has changed (sha256 "),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_fatal_mismatch_ends_a_job_that_would_go_on() {
+    let dir = folder();
+    let job = "[j]\nfilename=f\nsize=1m\nbs=4k\nverify=md5\ncontinue_on_error=verify\n";
+    run(dir.path(), &format!("{job}rw=write\n"));
+    flip(&dir.path().join("f"), 5000);
+    flip(&dir.path().join("f"), 500_000);
+    let seen = run(dir.path(), &format!("{job}rw=read\n"));
+    assert_eq!(seen.results().jobs[0].total_errors, Some(2));
+    let mut seen = Seen::default();
+    let read = format!("{job}rw=read\nverify_fatal=1\n");
+    assert_eq!(
+        try_run(dir.path(), &read, &mut seen).unwrap(),
+        Outcome::Failed
+    );
+    assert_eq!(seen.results().jobs[0].total_errors, Some(1));
+}
+
 /// Flips a byte of a file.
 fn flip(path: &Path, at: usize) {
     let mut data = fs::read(path).unwrap();

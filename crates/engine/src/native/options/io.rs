@@ -416,31 +416,4 @@ pub(super) const CONTENT: &[OptionRow] = &[
         job.content.compress_chunk = v.block()?;
         Ok(())
     }),
-    differs(
-        &["verify"],
-        "0 and crc32c, in fio's layout: each engine checks what the other wrote; with time_based every whole pass is read back, with psync, sync, pvsync2 and mmap too (fio never does there)",
-        |job, v| {
-            job.verify.on = match v.text()? {
-                "0" => false,
-                "crc32c" | "crc32c-intel" => true,
-                other => return Err(format!("'{other}' is neither 0 nor crc32c")),
-            };
-            Ok(())
-        },
-    ),
-    same(&["do_verify"], |job, v| {
-        job.verify.read_back = v.flag()?;
-        Ok(())
-    }),
-    differs(
-        &["verify_state_save"],
-        "only 0, and that is the default: no state file is written",
-        |_, v| {
-            if v.flag()? {
-                Err("this engine writes no verify state".to_owned())
-            } else {
-                Ok(())
-            }
-        },
-    ),
 ];

@@ -10,12 +10,12 @@ mod listed;
 mod order;
 mod pattern;
 pub(in crate::native) mod value;
+mod verify;
 mod zones;
 
 use fathom_model::JobSpec;
 
 use super::job::{DirIndex, NativeJob, Sizes};
-use super::verify;
 use crate::unsupported::Unsupported;
 pub use listed::{Listed, io_engines, options};
 pub(super) use order::{USE_CMDPRIO, priority};
@@ -50,10 +50,11 @@ const fn differs(
 }
 
 /// Every option there is, by subject.
-const GROUPS: [(&str, &[OptionRow]); 9] = [
+const GROUPS: [(&str, &[OptionRow]); 10] = [
     ("I/O", io::PATTERN),
     ("Queue and engines", io::QUEUE),
     ("Data", io::CONTENT),
+    ("Verify", verify::VERIFY),
     ("Files", files::FILES),
     ("Amount and time", order::TIMES),
     ("Zones", zones::ZONES),
@@ -96,7 +97,7 @@ pub(super) fn resolve(spec: &JobSpec) -> Result<NativeJob, Vec<Unsupported>> {
             reason,
         });
     }
-    if job.verify.on {
+    if job.verify.sum.is_some() {
         // verify.c, fill_verify_pattern: whatever else is asked for, each block is new.
         job.content.refill = true;
         job.content.zero = false;
@@ -114,33 +115,8 @@ fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
     if job.times.time_based && job.times.runtime.is_none() {
         found.push(("time_based", "needs a runtime".to_owned()));
     }
-    if job.queue.offload && job.engine == super::job::IoEngine::Mmap {
-        let message = "a mapping is copied by the job's own thread";
-        found.push(("io_submit_mode", message.to_owned()));
-    }
-    if job.queue.offload && job.queue.fixed_buffers {
-        let message = "threads of their own register no buffers";
-        found.push(("io_submit_mode", message.to_owned()));
-    }
-    let zones = job.extent.zones;
-    if zones.strided == Some(false) && zones.size > 0 {
-        found.push((
-            "zonemode",
-            "none and zonesize exclude each other".to_owned(),
-        ));
-    }
-    if zones.strided == Some(true) && zones.size == 0 {
-        found.push(("zonemode", "strided needs zonesize".to_owned()));
-    }
-    if job.engine == super::job::IoEngine::Mmap && zones.strided(1).is_some() {
-        found.push((
-            "zonesize",
-            "a mapping ends where the job's extent does".to_owned(),
-        ));
-    }
-    if job.verify.on && zones.strided(1).is_some() {
-        found.push(("verify", "zones are not verified".to_owned()));
-    }
+    found.extend(of_threads(job));
+    found.extend(of_zones(job));
     if job.steady.is_some() && job.steady_seconds == 0 {
         found.push((
             "ss",
@@ -173,16 +149,7 @@ fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
     if job.trims() && job.engine == super::job::IoEngine::Mmap {
         found.push(("rw", "a mapping cannot be trimmed".to_owned()));
     }
-    if job.verify.on
-        && (job.writes() || job.pattern.uses(DirIndex::Read))
-        && (verify::interval(&job.pattern) as usize) <= verify::HEADER
-    {
-        let message = format!(
-            "blocks need more than the {} bytes of their header",
-            verify::HEADER
-        );
-        found.push(("verify", message));
-    }
+    found.extend(verify::fault(job));
     for dir in DirIndex::ALL {
         if let Sizes::Range(low, high) = &job.pattern.sizes[dir as usize]
             && low > high
@@ -192,6 +159,34 @@ fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
         }
     }
     found
+}
+
+/// What does not go with I/Os that threads of their own do.
+fn of_threads(job: &NativeJob) -> Option<(&'static str, String)> {
+    let against = match job.engine {
+        super::job::IoEngine::Mmap => "a mapping is copied by the job's own thread",
+        _ if job.queue.fixed_buffers => "threads of their own register no buffers",
+        _ => return None,
+    };
+    job.queue
+        .offload
+        .then(|| ("io_submit_mode", against.to_owned()))
+}
+
+/// What does not go with zones, and what zones need.
+fn of_zones(job: &NativeJob) -> Option<(&'static str, String)> {
+    let zones = job.extent.zones;
+    let (option, what) = match (zones.strided, zones.size) {
+        (false, 0) => return None,
+        (false, _) => ("zonesize", "needs zonemode=strided"),
+        (true, 0) => ("zonemode", "strided needs zonesize"),
+        (true, _) if job.engine == super::job::IoEngine::Mmap => {
+            ("zonemode", "a mapping ends where the job's extent does")
+        }
+        (true, _) if job.verify.sum.is_some() => ("verify", "zones are not verified"),
+        (true, _) => return None,
+    };
+    Some((option, what.to_owned()))
 }
 
 /// Checks jobs without touching anything: every option that this engine does not take.

@@ -306,7 +306,7 @@ fn errno(text: &str) -> Outcome<i32> {
     Ok(known)
 }
 
-fn cpus(text: &str) -> Outcome<Vec<usize>> {
+pub(super) fn cpus(text: &str) -> Outcome<Vec<usize>> {
     let mut cpus = Vec::new();
     for part in text.split([',', ':']) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

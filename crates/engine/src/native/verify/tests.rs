@@ -1,7 +1,7 @@
 use proptest::{prop_assert, prop_assert_eq, proptest};
 
 use super::*;
-use crate::native::files::FileLayout;
+use crate::native::files::{FileLayout, FilePlan, MemberFiles};
 
 const SEAL: Seal = Seal {
     offset: 81_920,
@@ -10,9 +10,16 @@ const SEAL: Seal = Seal {
     seed: 42,
 };
 
+fn layout(sum: Checksum, interval: u32) -> BlockLayout {
+    let mut job = NativeJob::new("t");
+    job.pattern.sizes[DirIndex::Write as usize] = Sizes::Fixed(interval);
+    job.verify.sum = Some(sum);
+    BlockLayout::of(&job).unwrap()
+}
+
 fn sealed(len: usize, interval: u32) -> Vec<u8> {
-    let mut block: Vec<u8> = (0..len).map(|i| (i * 31 % 251) as u8).collect();
-    seal(&mut block, interval, &SEAL);
+    let mut block = vec![0; len];
+    layout(Checksum::Crc32c, interval).make(&mut block, &SEAL);
     block
 }
 
@@ -38,13 +45,27 @@ proptest! {
         at: proptest::sample::Index,
         bit in 0u8..8,
     ) {
-        let mut block = sealed(parts * 512, 512);
-        prop_assert_eq!(check(&block, 512, SEAL.offset, Some(7)), Ok(()));
-        let at = at.index(block.len());
-        block[at] ^= 1 << bit;
-        let mismatch = check(&block, 512, SEAL.offset, Some(7)).unwrap_err();
-        prop_assert_eq!(mismatch.offset, SEAL.offset + (at / 512 * 512) as u64);
-        prop_assert_eq!(mismatch.len, 512);
+        let at = at.index(parts * 512);
+        let patterns = [("pattern behind a header", Checksum::PatternHeader, 0)];
+        for &(name, sum, _) in Checksum::NAMES.iter().chain(&patterns) {
+            let mut layout = layout(sum, 512);
+            let needs = matches!(sum, Checksum::PatternHeader | Checksum::Pattern);
+            let pattern = DataPattern { bytes: vec![1, 2, 3], offsets: Vec::new() };
+            layout.pattern = needs.then_some(pattern);
+            let mut block = vec![0; parts * 512];
+            layout.make(&mut block, &SEAL);
+            prop_assert_eq!(layout.check(&mut block, SEAL.offset, Some(7)), Ok(()), "{}", name);
+            block[at] ^= 1 << bit;
+            let checked = layout.check(&mut block, SEAL.offset, Some(7));
+            let sees_data = !matches!(sum, Checksum::Null | Checksum::Meta);
+            if sees_data || (sum == Checksum::Meta && at % 512 < HEADER) {
+                let mismatch = checked.unwrap_err();
+                prop_assert_eq!(mismatch.offset, SEAL.offset + (at / 512 * 512) as u64);
+                prop_assert_eq!(mismatch.len, 512);
+            } else {
+                prop_assert_eq!(checked, Ok(()));
+            }
+        }
     }
 
     #[test]
@@ -63,7 +84,7 @@ proptest! {
                 last[block as usize] = Some(number as u32);
             }
         }
-        history.settle();
+        history.settle(usize::MAX);
         let mut end = 0;
         while let Some(written) = history.next() {
             // In the order of the file, none twice, each as it was last written.
@@ -89,13 +110,19 @@ fn plan(len: u64) -> MemberFiles {
         }],
         pass_bytes: len * 10,
         total_bytes: len * 10,
+        dumps: ".".into(),
     }
 }
 
 #[test]
 fn a_mismatch_says_what_is_wrong() {
-    let says =
-        |block: &[u8], offset, number| check(block, 4096, offset, number).unwrap_err().to_string();
+    let says = |block: &[u8], offset, number| {
+        let layout = layout(Checksum::Crc32c, 4096);
+        let mismatch = layout
+            .check(&mut block.to_vec(), offset, number)
+            .unwrap_err();
+        mismatch.to_string()
+    };
     let block = sealed(4096, 4096);
     let offset = SEAL.offset;
     let mut other = block.clone();
@@ -122,7 +149,7 @@ fn a_failed_write_is_forgotten_and_order_is_kept_without_repetition() {
         history.push(0, block * 4096, 4096);
     }
     history.forget(2);
-    history.settle();
+    history.settle(usize::MAX);
     let order: Vec<_> = std::iter::from_fn(|| history.next())
         .map(|written| (written.offset / 4096, written.number))
         .collect();
@@ -131,15 +158,67 @@ fn a_failed_write_is_forgotten_and_order_is_kept_without_repetition() {
 
 #[test]
 fn the_interval_divides_every_write() {
-    let mut pattern = IoPattern {
-        dirs: [false, true, false],
-        ..IoPattern::default()
-    };
+    let mut job = NativeJob::new("t");
+    job.pattern.dirs = [false, true, false];
     let mut of = |sizes: Sizes| {
-        pattern.sizes = [Sizes::Fixed(4096), sizes, Sizes::Fixed(4096)];
-        interval(&pattern)
+        job.pattern.sizes[DirIndex::Write as usize] = sizes;
+        interval(&job)
     };
     assert_eq!(of(Sizes::Fixed(8192)), 8192);
     assert_eq!(of(Sizes::Range(4096, 65_536)), 4096);
     assert_eq!(of(Sizes::Split(vec![(4096, 50), (6144, 100)])), 2048);
+}
+
+/// verify_offset, with blocks of several parts: the header changes places with the data.
+#[test]
+fn a_header_may_stand_further_behind() {
+    let mut layout = layout(Checksum::Md5, 512);
+    layout.header_at = 128;
+    assert_eq!(layout.fault(), None);
+    let mut block = vec![0; 1024];
+    layout.make(&mut block, &SEAL);
+    assert_eq!(half(&block, 128), MAGIC);
+    assert_eq!(half(&block, 512 + 128), MAGIC);
+    assert_eq!(layout.check(&mut block, SEAL.offset, None), Ok(()));
+    layout.header_at = 500;
+    assert!(layout.fault().is_some());
+}
+
+/// What a mismatch should have been is made of the seed in its header.
+#[test]
+fn what_was_expected_can_be_made_again() {
+    let layout = layout(Checksum::Crc32c, 512);
+    let mut block = vec![0; 1024];
+    layout.make(&mut block, &SEAL);
+    let whole = block.clone();
+    block[700] ^= 1;
+    let mismatch = layout.check(&mut block, SEAL.offset, None).unwrap_err();
+    let expected = layout.expected(&block, &mismatch, SEAL.offset).unwrap();
+    assert_eq!(expected, whole[512..]);
+    block[520] ^= 1;
+    let mismatch = layout.check(&mut block, SEAL.offset, None).unwrap_err();
+    assert_eq!(layout.expected(&block, &mismatch, SEAL.offset), None);
+}
+
+#[test]
+fn a_backlog_is_read_back_in_parts() {
+    let mut job = NativeJob::new("t");
+    job.pattern.dirs = [false, true, false];
+    let mut history = WriteHistory::new(&job, &plan(64 * 4096)).unwrap();
+    for block in 0..5 {
+        history.push(0, block * 4096, 4096);
+    }
+    history.settle(2);
+    let read: Vec<_> = std::iter::from_fn(|| history.next())
+        .map(|w| w.number)
+        .collect();
+    assert_eq!((read, history.is_through()), (vec![0, 1], true));
+    history.drop_read();
+    let number = history.push(0, 5 * 4096, 4096);
+    history.forget(number);
+    history.settle(usize::MAX);
+    let read: Vec<_> = std::iter::from_fn(|| history.next())
+        .map(|w| w.number)
+        .collect();
+    assert_eq!(read, [2, 3, 4]);
 }

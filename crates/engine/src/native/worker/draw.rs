@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::read_back::Verifier;
 use super::{InFlight, Worker};
 use crate::native::backend::{Backend, CompletedIo, Io, Op, calls, drop_cache};
 use crate::native::job::{DirIndex, IoEngine};
@@ -30,7 +31,7 @@ impl Worker {
                 self.draining = self.verify.is_none();
                 self.pass_left = 0;
             }
-            if self.pass_left == 0 && self.goes_round() {
+            if self.pass_left == 0 && !self.draining && self.goes_round() {
                 self.go_on_without_end();
             }
             if self.pass_left == 0 {
@@ -41,6 +42,9 @@ impl Worker {
                 if self.draining || self.is_reading_back() {
                     return None;
                 }
+            }
+            if self.begin_backlog(now) || self.pretend() {
+                return None;
             }
             if self.until_think == 0 {
                 return self.think(now);
@@ -93,9 +97,11 @@ impl Worker {
     }
 
     /// Whether the I/Os go on at the end of a pass as if there was none (backend.c,
-    /// do_io: a time-based job without verify leaves it when its time is up).
+    /// do_io: a time-based job without verify leaves it when its time is up, one
+    /// without a map whose I/Os are called when all loops are done).
     fn goes_round(&self) -> bool {
-        self.job.times.time_based && self.verify.is_none()
+        let by_loops = self.job.completes_at_once() && self.job.pattern.draws_anew();
+        (self.job.times.time_based || by_loops) && self.verify.is_none()
     }
 
     /// Nothing is waited for, nothing synced. Whoever goes through the blocks in some
@@ -107,7 +113,7 @@ impl Worker {
         self.pass_left = self.plan.pass_bytes;
     }
 
-    fn drop_caches(&self) {
+    pub(super) fn drop_caches(&self) {
         for (target, file) in self.targets.iter().zip(&self.plan.files) {
             drop_cache(target, file.start, file.len);
         }
@@ -194,9 +200,11 @@ impl Worker {
         let mut number = 0;
         if op == Op::Write {
             let data = self.buffers.slot_mut(slot, next.len as usize);
-            self.filler.write(data, next.offset);
+            if !self.verify.as_ref().is_some_and(Verifier::makes_blocks) {
+                self.filler.write(data, next.offset);
+            }
             if let Some(verify) = &mut self.verify {
-                number = verify.seal(data, next.file, next.offset, self.clock.ns(now));
+                number = verify.make(data, &next, self.clock.ns(now));
             }
             self.count_write(next.file);
         }

@@ -344,6 +344,7 @@ impl Worker {
         }
         let over = match &self.verify {
             Some(verify) if verify.is_reading_back() => verify.is_through(),
+            Some(verify) if verify.has_backlog() => true,
             _ => self.until_think == 0 || self.pass_left == 0,
         };
         let full = self.free.is_empty()
@@ -533,6 +534,7 @@ mod tests {
                 files: vec![file],
                 pass_bytes: bytes,
                 total_bytes: bytes,
+                dumps: ".".into(),
             }),
             stats: Arc::new(stats),
             stop: Arc::default(),

@@ -1,7 +1,9 @@
-//! verify: each written block gets its checksum; what a pass wrote is read back
-//! when it is over, and reads of a job that does nothing else are checked too.
+//! verify: each written block gets what it is verified by; what a pass wrote is read
+//! back when it is over, with a backlog now and then before that, and reads of a job that
+//! does nothing else are checked too.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -9,24 +11,31 @@ use fathom_model::{Failure, FailureKind};
 
 use super::done::VERIFY;
 use super::{InFlight, Worker};
-use crate::native::backend::{Backend, Op, drop_cache};
+use crate::native::backend::{Backend, Op};
+use crate::native::dump;
 use crate::native::files::MemberFiles;
 use crate::native::job::{DirIndex, IoEngine, NativeJob};
 use crate::native::rng::mix;
+use crate::native::source::NextIo;
 use crate::native::stats::bump;
-use crate::native::verify::{self, Seal, WriteHistory};
+use crate::native::verify::{BlockLayout, Seal, WriteHistory};
 
 /// What a worker needs to verify.
 #[derive(Debug)]
 pub(super) struct Verifier {
-    interval: u32,
+    layout: BlockLayout,
     /// What is to be read back; `None`: nothing is (do_verify=0, or no writes).
     history: Option<WriteHistory>,
     reading_back: bool,
+    /// Writes after which some are read back within the pass, and how many.
+    backlog: Option<(usize, usize)>,
+    /// What is read back now is such a part.
+    partial: bool,
     /// The job's own reads are checked: it does not write (backend.c, do_io).
     checks_reads: bool,
     /// Reading back, a block must hold the very write that came last. Where a
-    /// block may have been written twice at the same time nobody knows which.
+    /// block may have been written twice at the same time nobody knows which, nor where
+    /// an earlier run wrote it.
     numbered: bool,
     writes: u64,
     /// Passes that were read back while the job was measured, and their bytes.
@@ -37,37 +46,52 @@ pub(super) struct Verifier {
 impl Verifier {
     /// `None` when the job does not verify.
     pub(super) fn new(job: &Arc<NativeJob>, plan: &MemberFiles) -> io::Result<Option<Self>> {
-        if !job.verify.on {
+        let Some(layout) = BlockLayout::of(job) else {
             return Ok(None);
-        }
+        };
         let history = job.reads_back().then(|| WriteHistory::new(job, plan));
+        let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let (backlog, batch) = (job.verify.backlog, job.verify.backlog_batch);
+        let batch = if batch > 0 { batch } else { backlog };
         Ok(Some(Self {
-            interval: verify::interval(&job.pattern),
+            layout,
             history: history.transpose()?,
             reading_back: false,
+            backlog: (backlog > 0).then(|| (count(backlog), count(batch))),
+            partial: false,
             checks_reads: !job.writes(),
-            numbered: !(job.pattern.may_repeat() && job.depth() > 1),
+            numbered: !(job.verify.only || (job.pattern.may_repeat() && job.depth() > 1)),
             writes: 0,
             passes: 0,
             bytes: 0,
         }))
     }
 
-    /// Gives a block its headers and notes it; its number.
-    pub(super) fn seal(&mut self, block: &mut [u8], file: u32, offset: u64, at_ns: u64) -> u32 {
+    /// Whether it makes the data of blocks itself.
+    pub(super) fn makes_blocks(&self) -> bool {
+        !self.layout.pretends()
+    }
+
+    /// Makes a block to be written and notes it; its number.
+    pub(super) fn make(&mut self, block: &mut [u8], next: &NextIo, at_ns: u64) -> u32 {
         self.writes += 1;
-        let number = match &mut self.history {
-            Some(history) => history.push(file, offset, block.len() as u32),
-            None => self.writes as u32,
-        };
+        let number = self.note(next);
         let seal = Seal {
-            offset,
+            offset: next.offset,
             number: number as u16,
             at_ns,
             seed: mix(at_ns, self.writes),
         };
-        verify::seal(block, self.interval, &seal);
+        self.layout.make(block, &seal);
         number
+    }
+
+    /// Notes a write as done; its number.
+    fn note(&mut self, next: &NextIo) -> u32 {
+        match &mut self.history {
+            Some(history) => history.push(next.file, next.offset, next.len),
+            None => self.writes as u32,
+        }
     }
 
     pub(super) fn forget(&mut self, number: u32) {
@@ -78,6 +102,13 @@ impl Verifier {
 
     pub(super) fn is_reading_back(&self) -> bool {
         self.reading_back
+    }
+
+    /// Whether so much was written that some of it is to be read back first.
+    pub(super) fn has_backlog(&self) -> bool {
+        let written = |history: &WriteHistory| history.len();
+        let written = self.history.as_ref().map_or(0, written);
+        self.backlog.is_some_and(|(most, _)| written >= most)
     }
 
     /// Whether all that is to be read back has been asked for.
@@ -95,24 +126,69 @@ impl Worker {
     /// Whether the pass that is over wrote anything to read back; begins with it:
     /// from the disk, not from the cache (backend.c, do_verify).
     pub(super) fn begin_read_back(&mut self, now: u64) -> bool {
-        let Some(verify) = &mut self.verify else {
-            return false;
-        };
-        match &mut verify.history {
-            Some(history) if !history.is_empty() => history.settle(),
+        let history = self.verify.as_mut().and_then(|v| v.history.as_mut());
+        match history {
+            Some(history) if history.len() > 0 => history.settle(usize::MAX),
             _ => return false,
         }
-        verify.reading_back = true;
-        self.stats.read_back_since.store(now, Relaxed);
+        self.read_back_from(now, false);
         if self.job.engine == IoEngine::Null {
             return true;
         }
-        for (place, (target, file)) in self.targets.iter().zip(&self.plan.files).enumerate() {
+        for (place, target) in self.targets.iter().enumerate() {
             if let Err(failure) = self.sync(place as u32, target) {
                 self.give_up(failure);
                 return true;
             }
-            drop_cache(target, file.start, file.len);
+        }
+        self.drop_caches();
+        true
+    }
+
+    /// Whether part of what was written is to be read back before more is; begins with
+    /// it, from wherever it is, when nothing is under way.
+    pub(super) fn begin_backlog(&mut self, now: u64) -> bool {
+        let Some(verify) = self.verify.as_mut().filter(|verify| verify.has_backlog()) else {
+            return false;
+        };
+        if self.free.len() == self.depth {
+            if let (Some(history), Some((_, batch))) = (&mut verify.history, verify.backlog) {
+                history.settle(batch);
+            }
+            self.read_back_from(now, true);
+        }
+        true
+    }
+
+    fn read_back_from(&mut self, now: u64, partial: bool) {
+        if let Some(verify) = &mut self.verify {
+            (verify.reading_back, verify.partial) = (true, partial);
+        }
+        self.stats.read_back_since.store(now, Relaxed);
+    }
+
+    /// verify_only: takes up I/Os without doing them, some at a time; whether it did.
+    pub(super) fn pretend(&mut self) -> bool {
+        /// So many are drawn before somebody looks whether to stop.
+        const AT_ONCE: usize = 4096;
+        if !self.job.verify.only {
+            return false;
+        }
+        let Some(verify) = &mut self.verify else {
+            return false;
+        };
+        for _ in 0..AT_ONCE {
+            if self.pass_left == 0 || verify.has_backlog() {
+                break;
+            }
+            let dir = self.source.direction();
+            let next = self.source.next(dir);
+            if next.dir == DirIndex::Write {
+                verify.note(&next);
+            }
+            self.issued_bytes += u64::from(next.len);
+            self.issued_ios += 1;
+            self.pass_left = self.pass_left.saturating_sub(u64::from(next.len));
         }
         true
     }
@@ -168,10 +244,10 @@ impl Worker {
             bump(&self.stats.read_back, now.saturating_sub(since));
         }
         if let Some(verify) = &mut self.verify {
-            verify.passes += u64::from(self.measuring);
+            verify.passes += u64::from(self.measuring && !verify.partial);
             verify.reading_back = false;
             if let Some(history) = &mut verify.history {
-                history.clear();
+                history.drop_read();
             }
         }
     }
@@ -182,28 +258,43 @@ impl Worker {
         let checked = |verify: &&Verifier| verify.reading_back || verify.checks_reads;
         if let Some(verify) = self.verify.as_ref().filter(checked) {
             let number = (verify.reading_back && verify.numbered).then_some(under.number as u16);
-            let interval = verify.interval;
-            self.check_block(slot, under, interval, number);
+            self.check_block(slot, under, number);
         }
     }
 
-    fn check_block(&mut self, slot: u32, under: &InFlight, interval: u32, number: Option<u16>) {
+    fn check_block(&mut self, slot: u32, under: &InFlight, number: Option<u16>) {
         // The null engine moves no data (verify.c, FIO_FAKEIO).
         if self.job.engine == IoEngine::Null {
             return;
         }
+        let Some(verify) = &self.verify else { return };
         let block = self.buffers.slot_mut(slot, under.len as usize);
-        let Err(mismatch) = verify::check(block, interval, under.offset, number) else {
+        let Err(mismatch) = verify.layout.check(block, under.offset, number) else {
             return;
         };
-        if self.count_error(libc::EILSEQ, VERIFY) {
-            let file = self.plan.files.get(under.file as usize);
-            let message = format!(
-                "verify of {} bytes at offset {} failed: {mismatch}",
-                mismatch.len, mismatch.offset
-            );
+        let path = self.plan.files.get(under.file as usize);
+        let path = path.map_or_else(PathBuf::new, |file| file.path.clone());
+        let mut message = format!(
+            "verify of {} bytes at offset {} failed: {mismatch}",
+            mismatch.len, mismatch.offset
+        );
+        if self.job.verify.dump {
+            let expected = verify.layout.expected(block, &mismatch, under.offset);
+            let at = (mismatch.offset - under.offset) as usize;
+            let received = &block[at..at + mismatch.len as usize];
+            let dumped = dump::Mismatch {
+                file: &path,
+                offset: mismatch.offset,
+                received,
+                expected: expected.as_deref(),
+                of_header: mismatch.is_of_header(),
+            };
+            message += &dumped.keep(&self.plan.dumps);
+        }
+        let ends = self.count_error(libc::EILSEQ, VERIFY);
+        if ends || (self.job.verify.fatal && self.failure.is_none()) {
             let failure = Failure::new(FailureKind::Corrupt, message)
-                .about(file.map_or_else(String::new, |file| file.path.display().to_string()))
+                .about(path.display().to_string())
                 .with_errno(libc::EILSEQ);
             self.give_up(failure);
         }

@@ -1,0 +1,125 @@
+//! What blocks are verified by, when, and what a mismatch does.
+
+use super::order::cpus;
+use super::{OptionRow, differs, pattern, same};
+use crate::native::job::{DirIndex, NativeJob};
+use crate::native::verify::{BlockLayout, Checksum};
+
+pub(super) const VERIFY: &[OptionRow] = &[
+    differs(
+        &["verify"],
+        "byte for byte in fio's layout: each engine checks what the other wrote; no sha512 (what fio stores there is a copy of a few of the data, no checksum); with time_based every whole pass is read back, with psync, sync, pvsync2 and mmap too (fio never does there)",
+        |job, v| {
+            job.verify.sum = match v.text()? {
+                "0" | "none" => None,
+                "sha512" => {
+                    return Err(
+                        "what fio 3.33 stores for sha512 does not depend on all of the data: sha256, sha3-512 or crc32c find what it does not"
+                            .to_owned(),
+                    );
+                }
+                text => {
+                    let known = Checksum::NAMES.iter().find(|(name, ..)| *name == text);
+                    let (_, sum, _) = known.ok_or_else(|| {
+                        let names: Vec<_> = Checksum::NAMES.iter().map(|row| row.0).collect();
+                        format!("'{text}' is not one of 0, {}", names.join(", "))
+                    })?;
+                    Some(*sum)
+                }
+            };
+            Ok(())
+        },
+    ),
+    same(&["do_verify"], |job, v| {
+        job.verify.read_back = v.flag()?;
+        Ok(())
+    }),
+    same(&["verify_interval"], |job, v| {
+        job.verify.interval = v.block()?;
+        Ok(())
+    }),
+    same(&["verify_offset"], |job, v| {
+        job.verify.offset = v.number()?;
+        // options.c, str_verify_offset_cb: a header alone has 40 bytes.
+        match job.verify.offset {
+            1..40 => Err("at least the 40 bytes of a header".to_owned()),
+            _ => Ok(()),
+        }
+    }),
+    differs(&["verify_pattern"], "no file names", |job, v| {
+        job.verify.pattern = Some(pattern::parse(v.text()?)?);
+        job.verify.sum = job.verify.sum.or(Some(Checksum::PatternHeader));
+        Ok(())
+    }),
+    same(&["verify_fatal"], |job, v| {
+        job.verify.fatal = v.flag()?;
+        Ok(())
+    }),
+    differs(
+        &["verify_dump"],
+        "FILE.OFFSET.received, .expected and .hdr_fail are new files, never written through what has their name",
+        |job, v| {
+            job.verify.dump = v.flag()?;
+            Ok(())
+        },
+    ),
+    differs(
+        &["verify_backlog"],
+        "what is read back waits until all writes under way are over",
+        |job, v| {
+            job.verify.backlog = v.number()?;
+            Ok(())
+        },
+    ),
+    same(&["verify_backlog_batch"], |job, v| {
+        job.verify.backlog_batch = v.number()?;
+        Ok(())
+    }),
+    differs(
+        &["verify_only"],
+        "the writes that are left out are not counted as done; of a random order, that of this engine",
+        |job, v| {
+            job.verify.only = v.flag()?;
+            Ok(())
+        },
+    ),
+    differs(
+        &["verify_async"],
+        "taken; each worker checks its blocks itself",
+        |_, v| v.number::<u32>().map(|_| ()),
+    ),
+    differs(&["verify_async_cpus"], "taken, as verify_async", |_, v| {
+        cpus(v.text()?).map(|_| ())
+    }),
+    differs(
+        &["experimental_verify"],
+        "taken; what was written is kept in memory all the same",
+        |_, v| v.flag().map(|_| ()),
+    ),
+    differs(
+        &["verify_state_save"],
+        "only 0, and that is the default: no state file is written",
+        |_, v| {
+            if v.flag()? {
+                Err("this engine writes no verify state".to_owned())
+            } else {
+                Ok(())
+            }
+        },
+    ),
+];
+
+/// What keeps a job's blocks from being verified as it wants.
+pub(super) fn fault(job: &NativeJob) -> Option<(&'static str, String)> {
+    let sum = job.verify.sum?;
+    if matches!(sum, Checksum::Pattern | Checksum::PatternHeader) && job.verify.pattern.is_none() {
+        return Some(("verify", "needs a verify_pattern".to_owned()));
+    }
+    let used = job.writes() || job.pattern.uses(DirIndex::Read);
+    let fault = BlockLayout::of(job).filter(|_| used)?.fault()?;
+    let option = match job.verify.offset {
+        0 => "verify",
+        _ => "verify_offset",
+    };
+    Some((option, fault))
+}
