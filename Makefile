@@ -102,6 +102,16 @@ musl: ## the static binary
 	$(CARGO) build --release --locked -p fathom-cli --target $(musl_target)
 	@ls -l "$(target_dir)/$(musl_target)/release/fathom"
 
+.PHONY: dist
+dist: ## what is given away, in dist/: tarballs, packages, image, SBOM, licences, sums; the same bytes anywhere
+	@tools/setup.sh build static dist
+	CARGO="$(CARGO)" tools/dist.sh
+
+.PHONY: test-dist
+test-dist: ## sums, SBOM, the package in a bare Debian, the tarball; of what make dist has made
+	@tools/setup.sh bare dist
+	tools/test-dist.sh
+
 .PHONY: install
 install: ## binary, man pages and shell completions under DESTDIR and PREFIX
 	@tools/setup.sh build

@@ -17,7 +17,7 @@ os.chdir(os.path.dirname(os.path.abspath(__file__)) + "/..")
 TABLE = "tools/programs"
 IN_GUEST = ["tools/guest/init", "tools/guest/first-root", "tools/guest/cdl-up"]
 # What variables stand for: nothing where it is the program of these sources.
-VARIABLES = {"$fathom": "", "$binary": "", "$FATHOM_STATIC": "", "$deny": "", "$0": "", "$cargo": "cargo",
+VARIABLES = {"$fathom": "", "$own": "", "$binary": "", "$FATHOM_STATIC": "", "$deny": "", "$0": "", "$cargo": "cargo",
              "$CARGO": "cargo", "$MAKE": "make", "$NICE": "nice -n 10", "$C": "ctr"}
 # Ours, what cargo brings, and what Debian has no package of, used where it is there.
 OURS = ["fathom", "cargo-deny", "fiologparser.py"]

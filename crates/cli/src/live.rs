@@ -79,6 +79,8 @@ pub struct LiveLines {
     span_ms: u64,
     /// Length of the longest interval so far, ms.
     longest_span_ms: u64,
+    /// Files are laid out: there is no I/O of jobs.
+    is_laying_out: bool,
     /// Failures that were told: a limit that is reached fails many jobs alike.
     told: BTreeSet<String>,
 }
@@ -93,6 +95,7 @@ impl LiveLines {
             rates: Rates::new(),
             span_ms: 0,
             longest_span_ms: 0,
+            is_laying_out: false,
             told: BTreeSet::new(),
         }
     }
@@ -102,7 +105,15 @@ impl LiveLines {
         match event {
             Event::Step { step, of, name, .. } => self.step(*step, *of, name),
             Event::Preparing { what } => self.line(what),
+            Event::LayingOut {
+                done_bytes,
+                of_bytes,
+            } => {
+                self.is_laying_out = true;
+                self.line(&laying_out(*done_bytes, *of_bytes));
+            }
             Event::Sample(sample) => {
+                self.is_laying_out = false;
                 self.span_ms = self.span_ms.max(sample.span_ms);
                 self.rates.entry(sample.dir).or_default().add(sample);
             }
@@ -120,6 +131,7 @@ impl LiveLines {
 
     fn step(&mut self, step: u32, of: u32, name: &str) {
         self.step_t_ms = self.t_ms;
+        self.is_laying_out = false;
         self.rates.clear();
         self.told.clear();
         if of > 1 {
@@ -146,7 +158,8 @@ impl LiveLines {
         let no_length = self.span_ms == 0 && !rates.is_empty();
         let is_rest = self.ends_a_rest() || no_length;
         let elapsed_ms = t_ms.saturating_sub(self.step_t_ms);
-        if is_rest || (rates.is_empty() && elapsed_ms < 500) {
+        let is_idle = self.is_laying_out || elapsed_ms < 500;
+        if is_rest || (rates.is_empty() && is_idle) {
             return;
         }
         let mut parts = vec![clock(elapsed_ms)];
@@ -273,6 +286,13 @@ pub fn aligned(style: Style, dir: Direction, rate: &Rate) -> String {
         style,
         [text].into_iter().chain(latencies.into_iter().flatten()),
     )
+}
+
+/// How far files are that are laid out before jobs run.
+pub fn laying_out(done_bytes: u64, of_bytes: u64) -> String {
+    let percent = done_bytes as f64 * 100.0 / of_bytes.max(1) as f64;
+    let [done, of] = [done_bytes, of_bytes].map(|bytes| units::bytes(bytes as f64));
+    format!("laying out files: {done} of {of}, {percent:.0} %")
 }
 
 /// A bar of the part that is done and the part that is left.

@@ -22,6 +22,9 @@ fn main() -> ExitCode {
     if let Some(ended) = guard::entry(args()).or_else(|| native::entry(args())) {
         return ended;
     }
+    if let Some(ended) = cmd::complete::entry() {
+        return ended;
+    }
     let cli = match cmd::options::parse() {
         Ok(cli) => cli,
         Err(error) => return out::usage(&error),

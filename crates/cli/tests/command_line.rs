@@ -32,12 +32,14 @@ fn commands() -> Vec<Vec<String>> {
     let mut open = vec![Vec::new()];
     while let Some(command) = open.pop() {
         let text = help(&command);
-        let list = text
-            .lines()
-            .skip_while(|line| *line != "Commands:")
-            .skip(1)
-            .take_while(|line| !line.is_empty());
-        for line in list {
+        // The top has a list in each group; those of the others are called Commands.
+        let groups = text.split("\n\n").filter(|part| match command.is_empty() {
+            true => !["Options:", "Examples:", "Exit codes:", "Usage:"]
+                .iter()
+                .any(|heading| part.starts_with(heading)),
+            false => part.starts_with("Commands:\n"),
+        });
+        for line in groups.flat_map(|part| part.lines().skip(1)) {
             // Deeper lines go on with the description above.
             let Some(name) = line
                 .strip_prefix("  ")
@@ -60,7 +62,7 @@ fn commands() -> Vec<Vec<String>> {
 #[test]
 fn every_help_has_examples_and_fits_a_terminal() {
     let commands = commands();
-    assert!(commands.len() > 5, "{commands:?}");
+    assert!(commands.len() > 50, "{commands:?}");
     let mut wrong = Vec::new();
     for command in commands {
         let (name, text) = (command.join(" "), help(&command));
@@ -116,7 +118,56 @@ fn the_version_is_the_package_s() {
 #[test]
 fn a_wrong_command_line_is_told_apart() {
     assert_eq!(fathom(&["--nonsense"]).status.code(), Some(2));
-    assert_eq!(fathom(&[]).status.code(), Some(2));
+    let alone = fathom(&[]);
+    assert_eq!(alone.status.code(), Some(2));
+    let told = String::from_utf8(alone.stderr).unwrap();
+    assert_eq!(told.lines().count(), 5, "{told}");
+    assert!(
+        told.lines().all(|line| line.starts_with("fathom ")),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_was_meant_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("x.fio"), "[a]\nrw=read\nsize=1m\n").unwrap();
+    std::fs::create_dir(dir.path().join("folder")).unwrap();
+    for (args, code, meant) in [
+        ("x.fio", 2, "did you mean: fathom job run x.fio"),
+        ("list", 2, "did you mean: fathom runs"),
+        ("folder", 2, "did you mean: fathom quick here folder"),
+        ("job x.fio", 2, "did you mean: fathom job run x.fio"),
+        ("check x.fio", 2, "did you mean: fathom job check x.fio"),
+        ("run x.fio", 3, "to do: fathom job run x.fio"),
+        ("plan x.fio", 3, "to do: fathom job run x.fio"),
+        ("--json", 2, "for example: fathom doctor"),
+        ("soak", 2, "for example: fathom soak "),
+        (
+            "resume --host",
+            2,
+            "for example: fathom resume --host root@lab1",
+        ),
+        ("snia iops", 2, "for example: fathom snia iops /dev/"),
+        (
+            "show --nonsense",
+            2,
+            "'fathom show --help' lists what there is",
+        ),
+        ("config sett", 2, "'set'"),
+        ("job run --rw=read", 2, "fathom job run -- --name=a"),
+        ("graph --format foo", 2, "for example: fathom graph "),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_fathom"))
+            .args(args.split(' '))
+            .current_dir(dir.path())
+            .output()
+            .unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{args}: {told}");
+        assert!(told.contains(meant), "{args}: {told}");
+        assert!(!told.contains("agent"), "{args}: {told}");
+    }
 }
 
 #[test]
@@ -137,10 +188,10 @@ fn every_command_has_a_manual_page() {
 }
 
 #[test]
-fn completions_know_the_commands() {
+fn every_shell_has_its_script() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = stdout(&fathom(&["completions", shell]));
-        assert!(script.contains("doctor"), "{shell}: {script}");
+        assert!(script.contains("FATHOM_COMPLETE"), "{shell}: {script}");
     }
 }
 

@@ -9,6 +9,7 @@ mod campaign;
 mod campaign_results;
 mod clients;
 mod command_line;
+mod completing;
 mod config;
 #[cfg(feature = "kube")]
 mod exchanges;

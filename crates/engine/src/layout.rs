@@ -8,8 +8,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-/// Bytes written at once.
-const BLOCK: usize = 1 << 20;
+/// Bytes written at once; before each, `stop` is asked.
+pub(crate) const BLOCK: usize = 1 << 20;
 
 /// Makes a file of `from` bytes `to` bytes long, with random bytes; `false` when `stop`
 /// said not to. Then, and when it fails, the file is as it was.

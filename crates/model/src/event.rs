@@ -125,6 +125,13 @@ pub enum Event {
         /// What it says it does.
         what: String,
     },
+    /// Files are being laid out before jobs run: told once an interval.
+    LayingOut {
+        /// Bytes that have been written.
+        done_bytes: u64,
+        /// Bytes that are to be.
+        of_bytes: u64,
+    },
     /// One interval of one job and direction.
     Sample(Sample),
     /// All samples of one interval have been given; the record is flushed here.

@@ -508,7 +508,8 @@ impl Fold {
             | Event::Status { .. }
             | Event::KernelCounted { .. }
             | Event::WrittenBeside { .. }
-            | Event::Preparing { .. } => {}
+            | Event::Preparing { .. }
+            | Event::LayingOut { .. } => {}
             _ => self.flush(),
         }
         self.event(line);

@@ -584,7 +584,7 @@ impl Iterator for Entries {
 
 /// The kinds of event this Fathom knows, by their tags; a later Fathom may add
 /// kinds within a version, and an older one then passes over them.
-const KINDS: [&str; 21] = [
+const KINDS: [&str; 22] = [
     "step",
     "step_ended",
     "stage",
@@ -594,6 +594,7 @@ const KINDS: [&str; 21] = [
     "engine_started",
     "jobs",
     "preparing",
+    "laying_out",
     "sample",
     "interval",
     "status",
@@ -725,6 +726,7 @@ mod tests {
             Event::EngineStarted { .. } => "engine_started",
             Event::Jobs { .. } => "jobs",
             Event::Preparing { .. } => "preparing",
+            Event::LayingOut { .. } => "laying_out",
             Event::Sample(_) => "sample",
             Event::Interval { .. } => "interval",
             Event::Status { .. } => "status",
@@ -747,7 +749,7 @@ mod tests {
                 r#""step":1,"of":1,"name":"x","engine":"x","argv":[],"names":[],"what":"x","text":"x","reason":"x","gap_ms":1"#,
                 r#""point":{"id":"a/b","series":"a","x":"iodepth","settings":{}}"#,
                 r#""stage":{"id":"purge","kind":"purge","title":"x"},"id":"purge","end":"done""#,
-                r#""t_ms":1,"span_ms":1,"job":0,"dir":"read","ios":1,"bytes":1,"written_bytes":1"#,
+                r#""t_ms":1,"span_ms":1,"job":0,"dir":"read","ios":1,"bytes":1,"written_bytes":1,"done_bytes":1,"of_bytes":1"#,
                 r#""doubt":"short","results":{"jobs":[]},"hosts":[],"volumes":[],"kind":"io","message":"x","status":"complete","outcome":"complete""#,
             ];
             let rest = lines.join(",");

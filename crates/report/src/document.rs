@@ -286,6 +286,7 @@ impl RunReader {
             Event::StageEnded { .. } => self.prepares = false,
             Event::StepEnded { .. }
             | Event::Preparing { .. }
+            | Event::LayingOut { .. }
             | Event::WrittenBeside { .. }
             | Event::KernelCounted { .. }
             | Event::Status { .. } => {}

@@ -1,8 +1,9 @@
-//! Aligned columns that give way to the width there is.
+//! Aligned columns that give way to the width there is: they continue below, or a line says
+//! which of them are not shown.
 
 use fathom_model::text;
 
-use crate::style::{Style, Tone, cut, width};
+use crate::style::{Style, Tone, cut, width, wrap};
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -91,6 +92,8 @@ enum GridLine {
 pub struct Grid {
     columns: Vec<Column>,
     lines: Vec<GridLine>,
+    /// How many columns tell lines apart, where the others may continue below them.
+    keys: usize,
 }
 
 /// Widths of one column.
@@ -112,7 +115,16 @@ impl Grid {
         Self {
             columns: columns.into(),
             lines: Vec::new(),
+            keys: 0,
         }
+    }
+
+    /// A grid that loses nothing: columns without room stand below the others, behind the
+    /// first `keys` columns once more.
+    #[must_use]
+    pub fn continued(mut self, keys: usize) -> Self {
+        self.keys = keys;
+        self
     }
 
     /// Adds a line; it has a cell for each column.
@@ -129,46 +141,93 @@ impl Grid {
     }
 
     /// The grid as text, a newline after every line. Columns that hold nothing
-    /// are left out; those that do not fit go by their order.
+    /// are left out; those that do not fit go by their order, and are named.
     #[must_use]
     pub fn render(&self, style: Style) -> String {
         if self.lines.is_empty() {
             return String::new();
         }
         let measures: Vec<Measure> = (0..self.columns.len()).map(|c| self.measure(c)).collect();
-        let mut shown: Vec<usize> = (0..self.columns.len())
+        let all: Vec<usize> = (0..self.columns.len())
             .filter(|&column| column == 0 || measures[column].whole() > 0)
             .collect();
-        let needed = |shown: &[usize], label: usize| {
-            let rest = shown
-                .iter()
-                .skip(1)
-                .map(|&c| GAP + measures[c].whole().max(self.title(c)));
-            label + rest.sum::<usize>()
-        };
+        let shown = self.fitting(&all, &measures, style);
+        let mut text = self.block(&shown, &measures, style);
+        let mut left: Vec<usize> = all.iter().copied().filter(|c| !shown.contains(c)).collect();
+        if self.keys == 0 {
+            return text + &self.not_shown(&left, self.needed(&all, &measures), style);
+        }
+        while !left.is_empty() {
+            let wanted: Vec<usize> = (0..self.keys).chain(left.iter().copied()).collect();
+            let shown = self.fitting(&wanted, &measures, style);
+            left.retain(|column| !shown.contains(column));
+            text.push('\n');
+            text += &self.block(&shown, &measures, style);
+        }
+        text
+    }
+
+    /// Which columns are missing, and how wide a window shows them.
+    fn not_shown(&self, left: &[usize], needed: usize, style: Style) -> String {
+        let titles: Vec<&str> = left
+            .iter()
+            .map(|&column| self.columns[column].title)
+            .filter(|title| !title.is_empty())
+            .collect();
+        if titles.is_empty() {
+            return String::new();
+        }
+        let told = format!("not shown: {} ({needed} columns)", titles.join(", "));
+        let lines = wrap(&told, style.columns());
+        let faint = |line: &String| style.paint(Tone::Faint, line) + "\n";
+        lines.iter().map(faint).collect()
+    }
+
+    /// The columns that these need.
+    fn needed(&self, shown: &[usize], measures: &[Measure]) -> usize {
         let label = measures[0].whole().max(self.title(0));
-        while needed(&shown, label.min(LABEL_MIN)) > style.columns() {
+        label + self.beside(shown, measures)
+    }
+
+    /// Likewise without the first.
+    fn beside(&self, shown: &[usize], measures: &[Measure]) -> usize {
+        let one = |&column: &usize| GAP + measures[column].whole().max(self.title(column));
+        shown.iter().skip(1).map(one).sum()
+    }
+
+    /// Those of the columns that have room.
+    fn fitting(&self, wanted: &[usize], measures: &[Measure], style: Style) -> Vec<usize> {
+        let mut shown = wanted.to_vec();
+        let label = measures[0].whole().max(self.title(0)).min(LABEL_MIN);
+        while label + self.beside(&shown, measures) > style.columns() {
             let Some(least) = shown
                 .iter()
                 .copied()
+                .skip(self.keys)
                 .max_by_key(|&c| (self.columns[c].spare, c))
             else {
                 break;
             };
-            if self.columns[least].spare == 0 {
+            let is_last = self.keys > 0 && shown.len() <= self.keys + 1;
+            if self.keys == 0 && self.columns[least].spare == 0 || is_last {
                 break;
             }
             shown.retain(|&c| c != least);
         }
-        let room = style.columns().saturating_sub(needed(&shown, 0));
-        let mut measures = measures;
-        for &column in &shown {
+        shown
+    }
+
+    /// Some of the columns, with the first cut to what they leave.
+    fn block(&self, shown: &[usize], measures: &[Measure], style: Style) -> String {
+        let room = style.columns().saturating_sub(self.beside(shown, measures));
+        let mut measures = measures.to_vec();
+        for &column in shown {
             let title = self.title(column);
             let measure = &mut measures[column];
             measure.text = measure.text.max(title.saturating_sub(measure.mark));
         }
         measures[0].text = measures[0].text.min(room.saturating_sub(measures[0].mark));
-        self.lines_of(&shown, &measures, style)
+        self.lines_of(shown, &measures, style)
     }
 
     fn title(&self, column: usize) -> usize {
@@ -292,11 +351,34 @@ mod tests {
             narrow(31).lines().last(),
             Some("quite a long na…     7   20 GiB")
         );
-        assert_eq!(narrow(28).lines().last(), Some("quite a long name     7"));
-        assert_eq!(narrow(20).lines().last(), Some("quite a long…     7"));
+        assert_eq!(narrow(28).lines().nth(2), Some("quite a long name     7"));
+        assert_eq!(
+            narrow(28).lines().skip(3).collect::<Vec<_>>(),
+            ["not shown: moved (32", "columns)"]
+        );
+        assert_eq!(narrow(20).lines().nth(2), Some("quite a long…     7"));
         for line in narrow(20).lines() {
             assert!(width(line) <= 20);
         }
+    }
+
+    #[test]
+    fn a_grid_that_continues_loses_nothing() {
+        let style = Style {
+            color: false,
+            width: Some(16),
+        };
+        let mut grid = Grid::new([
+            figures("QD", 0),
+            words("I/Os", 0),
+            figures("IOPS", 0),
+            figures("p99", 1),
+        ]);
+        grid.line(["1", "all", "140k", "1.2 ms"].map(GridCell::from));
+        assert_eq!(
+            grid.continued(2).render(style),
+            "QD  I/Os  IOPS\n 1  all   140k\n\nQD  I/Os     p99\n 1  all   1.2 ms\n"
+        );
     }
 
     #[test]

@@ -100,15 +100,16 @@ fn grid(workload: &PrioCurve) -> Grid {
     let mut grid = Grid::new([
         figures("QD", 0),
         words("I/Os", 0),
-        figures("number", 3),
-        figures("share", 4),
+        figures("number", 4),
+        figures("share", 3),
         figures("IOPS", 0),
         figures("mean", 2),
         figures("p99", 1),
         figures("over limit", 0),
         figures("aborted", 0),
         figures("against baseline", 0),
-    ]);
+    ])
+    .continued(2);
     for point in &workload.points {
         let depth = point.depth.to_string();
         let Some(measured) = &point.measured else {

@@ -46,6 +46,8 @@ pub struct Progress {
     status: RunStatus,
     current: Option<Current>,
     preparing: Option<String>,
+    /// Bytes that are laid out, and those that are to be.
+    laying_out: Option<(u64, u64)>,
     /// Rates of the last interval that has ended.
     rates: Rates,
     /// Rates of the interval that goes on.
@@ -162,6 +164,7 @@ impl Progress {
             status: RunStatus::Running,
             current: None,
             preparing: None,
+            laying_out: None,
             rates: Rates::new(),
             adding: Rates::new(),
             hosts: HostRates::default(),
@@ -323,12 +326,17 @@ impl Progress {
     fn follow(&mut self, at_ms: u64, event: &Event) {
         match event {
             Event::Preparing { what } => self.preparing = Some(what.clone()),
-            Event::Interval { .. }
+            Event::LayingOut {
+                done_bytes,
+                of_bytes,
+            } => self.laying_out = Some((*done_bytes, *of_bytes)),
+            // An interval ends nothing: while files are laid out they go on without I/O.
+            Event::Sample(_)
             | Event::Step { .. }
             | Event::Stage { .. }
             | Event::StepEnded { .. }
             | Event::StageEnded { .. }
-            | Event::Ended { .. } => self.preparing = None,
+            | Event::Ended { .. } => (self.preparing, self.laying_out) = (None, None),
             _ => {}
         }
         match event {
@@ -430,6 +438,13 @@ impl Progress {
     #[must_use]
     pub fn preparing(&self) -> Option<&str> {
         self.preparing.as_deref()
+    }
+
+    /// Bytes of files that are laid out for the step, and those that are to be; `None`
+    /// when none are laid out now.
+    #[must_use]
+    pub fn laying_out(&self) -> Option<(u64, u64)> {
+        self.laying_out
     }
 
     /// The stage in progress, which makes the device ready.

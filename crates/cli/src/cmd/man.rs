@@ -9,7 +9,7 @@ use clap::CommandFactory;
 use clap_mangen::Man;
 use fathom_model::Exit;
 
-use super::{Cli, Global};
+use super::{Cli, Global, groups};
 use crate::out;
 
 /// Write the manual pages of all commands into a folder, or print the first one
@@ -63,7 +63,9 @@ fn page(command: &clap::Command) -> anyhow::Result<String> {
     man.render_synopsis_section(&mut roff)?;
     man.render_description_section(&mut roff)?;
     man.render_options_section(&mut roff)?;
-    if command.get_subcommands().any(|below| !below.is_hide_set()) {
+    if command.get_name() == "fathom" {
+        closing_sections(&groups::text(command, 80), &mut roff)?;
+    } else if command.get_subcommands().any(|below| !below.is_hide_set()) {
         man.render_subcommands_section(&mut roff)?;
     }
     if let Some(text) = command.get_after_help() {

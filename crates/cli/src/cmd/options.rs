@@ -6,7 +6,7 @@ use std::error::Error as _;
 use clap::error::ErrorKind;
 use clap::{Arg, Command, CommandFactory as _, FromArgMatches as _};
 
-use super::Cli;
+use super::{Cli, groups, meant};
 
 /// What is not offered: the command as docs/ARCHITECTURE.md names it, the options, and why.
 const NOT_OFFERED: &str = "\
@@ -43,7 +43,7 @@ pub fn why_not(command: &str, option: &str) -> Option<&'static str> {
 /// # Errors
 /// What is wrong with it, or the help that was asked for.
 pub fn parse() -> Result<Cli, clap::Error> {
-    let mut command = Cli::command();
+    let mut command = groups::grouped(Cli::command());
     for (name, options, why) in not_offered() {
         let leaves: &[&str] = match name {
             "snia" => &["iops", "throughput", "latency", "wsat"],
@@ -66,9 +66,10 @@ pub fn parse() -> Result<Cli, clap::Error> {
             .source()
             .and_then(|it| it.downcast_ref::<NotOffered>());
         let told = told.map(|it| clap::Error::raw(ErrorKind::ArgumentConflict, format!("{it}\n")));
-        told.unwrap_or(error)
+        told.unwrap_or_else(|| meant::with_tip(error, &command))
     })?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    let read = Cli::from_arg_matches(&matches);
+    read.map_err(|error| meant::with_tip(error.format(&mut command), &command))
 }
 
 /// Changes the command of this name; a build may be without it.

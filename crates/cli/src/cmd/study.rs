@@ -16,7 +16,7 @@ use super::hosts::{HostedPlan, HostedRun};
 use super::planned::Plan;
 use super::run::screen::observed;
 use super::run::{Flags, failed};
-use super::{Global, dry, header_facts};
+use super::{ExitError, Global, dry, header_facts};
 use crate::{out, signals};
 
 /// The command in records.
@@ -40,9 +40,20 @@ pub fn plan(global: &Global, path: &Path) -> anyhow::Result<Exit> {
     StudyPlan::read(path, &flags)?.anywhere(global, &flags, true)
 }
 
+/// With what was meant, where it is a job file that was given for a plan file.
+fn meant(path: &Path, mut error: ExitError) -> ExitError {
+    if path.extension().is_some_and(|ending| ending == "fio") {
+        let file = path.display();
+        error.message = format!(
+            "{file} is no plan file (TOML); it looks like a job file of fio\n  to do: fathom job run {file}"
+        );
+    }
+    error
+}
+
 impl StudyPlan {
     fn read(path: &Path, flags: &Flags) -> anyhow::Result<Self> {
-        let study = Study::read(path, &variable).map_err(exit_error)?;
+        let study = Study::read(path, &variable).map_err(|error| meant(path, exit_error(error)))?;
         let of_file = &study.options;
         let mut options = RunOptions {
             destroy: of_file.destroy.clone(),

@@ -9,7 +9,18 @@ use super::play::{Play, SIM, recorded};
 /// The records of a kind in a folder, with the paths of this one.
 fn at_hand(play: &Play, kind: &str) {
     let runs = play.path().join(kind).join("fathom-runs");
-    copy(&recorded(kind), &runs, play.path().to_str().unwrap());
+    // On the machine, and with the Fathom, that they began with.
+    let kernel = |name| {
+        let text = fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap();
+        text.trim().to_owned()
+    };
+    let here = [
+        ("DIR", play.path().to_str().unwrap().to_owned()),
+        ("KERNEL", kernel("osrelease")),
+        ("HOSTNAME", kernel("hostname")),
+        ("VERSION", env!("CARGO_PKG_VERSION").to_owned()),
+    ];
+    copy(&recorded(kind), &runs, &here);
     // Those that were slow enough to be killed are so no more.
     for folder in ["", kind] {
         for name in ["sim.toml", "slow.toml", "device.toml"] {
@@ -18,16 +29,19 @@ fn at_hand(play: &Play, kind: &str) {
     }
 }
 
-fn copy(from: &Path, to: &Path, dir: &str) {
+fn copy(from: &Path, to: &Path, here: &[(&str, String)]) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let (from, to) = (entry.path(), to.join(entry.file_name()));
         if from.is_dir() {
-            copy(&from, &to, dir);
+            copy(&from, &to, here);
         } else {
             let text = fs::read_to_string(from).unwrap();
-            fs::write(to, text.replace("DIR", dir)).unwrap();
+            let text = here
+                .iter()
+                .fold(text, |text, (word, own)| text.replace(word, own));
+            fs::write(to, text).unwrap();
         }
     }
 }

@@ -22,6 +22,7 @@ pub mod import;
 pub mod intervals;
 pub mod inventory;
 pub mod json;
+mod layout;
 pub mod log;
 mod messages;
 pub mod normal;

@@ -15,6 +15,7 @@ use super::client::{QUIT_WAIT, ServerSet};
 use super::failures::{Evidence, FioEnd, by_signal, errno_text_of, judge};
 use super::guard::{FioSupervisor, GuardOrder, GuardReport};
 use super::intervals::{Intervals, eta_s};
+use super::layout::Layout;
 use super::messages::{Message, NO_JOB_PROCESS, NO_JOB_THREAD, classify};
 use super::raw::RawOutputs;
 use super::stream::{OUTPUT_FORMAT, OutputCutter, Piece};
@@ -85,6 +86,7 @@ pub(super) fn run(
         stream: OutputCutter::default(),
         arrivals: Arrivals::default(),
         intervals: Intervals::default(),
+        layout: Layout::default(),
         messages: Vec::new(),
         failures: Vec::new(),
         results: None,
@@ -188,6 +190,7 @@ struct FioRun<'r> {
     stream: OutputCutter,
     arrivals: Arrivals,
     intervals: Intervals,
+    layout: Layout,
     messages: Vec<String>,
     failures: Vec<Failure>,
     /// Figures of the last document.
@@ -320,7 +323,7 @@ impl FioRun<'_> {
         if line.starts_with("Starting ") {
             // Printed once the handlers are installed (run_threads in backend.c).
             self.ready = true;
-        } else if line.contains(": Laying out IO file") {
+        } else if self.layout.message(line, self.pid) {
             self.emit(Event::Preparing {
                 what: line.to_owned(),
             });
@@ -358,7 +361,19 @@ impl FioRun<'_> {
         let at = self.arrivals.date(read_at, results.timestamp_ms);
         let now = self.started + at;
         let before = self.status.last_document.replace(now);
-        for event in self.intervals.document(&results, at, eta_s(bytes)) {
+        let events = self.intervals.document(&results, at, eta_s(bytes));
+        if events.iter().any(|event| matches!(event, Event::Sample(_))) {
+            self.layout.end();
+        }
+        let laid_out = self.layout.progress(self.pid);
+        if let Some(event) = laid_out.clone() {
+            self.emit(event);
+        }
+        for mut event in events {
+            if let (Some(_), Event::Interval { remaining_ms, .. }) = (&laid_out, &mut event) {
+                // That of jobs which have not begun.
+                *remaining_ms = None;
+            }
             self.emit(event);
         }
         if std::mem::take(&mut self.status.awaited) {

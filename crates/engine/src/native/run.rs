@@ -1,6 +1,7 @@
 //! One run: files, threads, samples, results. The only part that waits for
 //! anything but I/O, and every wait has an end.
 
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use super::stats::WorkerPhase;
 use super::steady::WatchedUnit;
 use super::thread::{self, StartGate, WorkerReport};
 use super::usage::Usage;
-use crate::{Control, Outcome, Request, Sink};
+use crate::{Control, Outcome, Request, Sink, layout};
 
 /// How often the run looks for a stop or a status request.
 const LOOK: Duration = Duration::from_millis(20);
@@ -206,6 +207,12 @@ impl<'a> NativeRun<'a> {
                 }
             }
         }
+        let size = |file: &FilePlan| match file.layout {
+            FileLayout::Data => file.len,
+            _ => 0,
+        };
+        let of_bytes = wanted.values().map(|(_, file)| size(file)).sum();
+        let mut before = 0;
         for (place, file) in wanted.into_values() {
             if file.layout == FileLayout::Data {
                 let size = fathom_model::units::bytes(file.len as f64);
@@ -215,8 +222,22 @@ impl<'a> NativeRun<'a> {
             let job = Arc::clone(&self.members[place].job);
             let control = self.control;
             let interrupted = self.interrupted;
-            let stopped = move || control.stop_requests() > 0 || interrupted;
-            if let Err(failure) = files::lay_out(&job, &file, &stopped) {
+            let told = LayoutTold::new(before, size(&file), self.request.interval);
+            let sink = RefCell::new(&mut *self.sink);
+            let stopped = || {
+                if let Some(done_bytes) = told.block() {
+                    let event = Event::LayingOut {
+                        done_bytes,
+                        of_bytes,
+                    };
+                    // A full sink stops the run at the next event that it does not take.
+                    let _ = sink.borrow_mut().event(event);
+                }
+                control.stop_requests() > 0 || interrupted
+            };
+            let laid_out = files::lay_out(&job, &file, &stopped);
+            before += size(&file);
+            if let Err(failure) = laid_out {
                 // Every member that uses the file fails with it, each in its turn.
                 for member in &mut self.members {
                     let uses = member
@@ -607,4 +628,35 @@ fn log_failure(subject: &str, error: &std::io::Error) -> Failure {
         _ => FailureKind::Open,
     };
     Failure::new(kind, format!("the log cannot be written: {error}")).about(subject)
+}
+/// Counts what is laid out of a file, and says once an interval how far all of it is.
+struct LayoutTold {
+    before: u64,
+    len: u64,
+    interval: Duration,
+    blocks: Cell<u64>,
+    last: Cell<Instant>,
+}
+
+impl LayoutTold {
+    fn new(before: u64, len: u64, interval: Duration) -> Self {
+        Self {
+            before,
+            len,
+            interval,
+            blocks: Cell::new(0),
+            last: Cell::new(Instant::now()),
+        }
+    }
+
+    /// Another block is about to be written; the bytes so far, when they are to be told.
+    fn block(&self) -> Option<u64> {
+        let blocks = self.blocks.replace(self.blocks.get() + 1);
+        if self.last.get().elapsed() < self.interval {
+            return None;
+        }
+        self.last.set(Instant::now());
+        let done = blocks.saturating_mul(layout::BLOCK as u64);
+        Some(self.before + done.min(self.len))
+    }
 }

@@ -5,7 +5,7 @@ use fathom_campaign::run::{PlannedStage, Stages, Standing};
 use fathom_model::{Direction, Event, RunStatus, StageEnd, units};
 use fathom_report::style::{Style, Tone, cut, width};
 
-use crate::live::{bar_of, clock};
+use crate::live::{bar_of, clock, laying_out};
 
 /// Columns of the progress bar, at the most and at the least.
 const BAR_MAX: usize = 24;
@@ -127,10 +127,16 @@ impl DriveRow {
                 return self.tell(told);
             }
             Event::Preparing { what } => self.preparing = Some(what.clone()),
+            Event::LayingOut {
+                done_bytes,
+                of_bytes,
+            } => self.preparing = Some(laying_out(*done_bytes, *of_bytes)),
             Event::Sample(sample) => self.adding.entry(sample.dir).or_default().add(sample),
             Event::Interval { .. } => {
                 self.rates = std::mem::take(&mut self.adding);
-                self.preparing = None;
+                if !self.rates.is_empty() {
+                    self.preparing = None;
+                }
             }
             Event::Resumed { gap_ms, .. } => {
                 let text = format!("goes on after {}", clock(*gap_ms));

@@ -14,7 +14,7 @@ use jiff::tz::TimeZone;
 use super::{stage, summary};
 use crate::cmd::Global;
 use crate::cmd::snia::SniaPanel;
-use crate::live::{InPlace, LiveOptions, aligned, bar, clock, host_lines};
+use crate::live::{InPlace, LiveOptions, aligned, bar, clock, host_lines, laying_out};
 use crate::out;
 
 /// Columns of a line about a point beside the point's name: time, mark, figures.
@@ -126,6 +126,7 @@ impl Screen {
                 | Event::StageEnded { .. }
                 | Event::Interval { .. }
                 | Event::Preparing { .. }
+                | Event::LayingOut { .. }
                 | Event::Skipped { .. }
                 | Event::Failure(_)
         );
@@ -187,7 +188,17 @@ impl Screen {
         } else if let Some(current) = self.progress.current() {
             lines.extend(point(current, style));
         }
+        if let Some((done, of)) = self.progress.laying_out() {
+            let left = of.saturating_sub(done);
+            lines.push(format!(
+                "{}  {}",
+                bar(style, done, left),
+                laying_out(done, of)
+            ));
+        }
         match self.progress.preparing() {
+            // The bar says it.
+            Some(_) if self.progress.laying_out().is_some() => {}
             Some(what) => lines.push(what.to_owned()),
             None => {
                 let rates = self.progress.rates().iter();
