@@ -18,7 +18,7 @@ linted = check clippy unit flaky test-guest test-cluster
 $(linted): private export RUSTC_WORKSPACE_WRAPPER = clippy-driver
 $(linted): private export CLIPPY_ARGS = -Dwarnings__CLIPPY_HACKERY__
 
-scripts = .ci/run tools/*.sh tools/guest/* tools/cluster/*.sh tools/cluster/kubectl
+scripts = .ci/run tools/*.sh tools/conformance/*.sh tools/guest/* tools/cluster/*.sh tools/cluster/kubectl
 
 .PHONY: help
 help: ## this list
