@@ -1,7 +1,7 @@
 //! What written blocks hold.
 
 use super::job::Content;
-use super::rng::mix;
+use super::rng::{Rng, mix};
 
 /// Lanes of the generator: four vectors of AVX2, eight of SSE2, enough to hide
 /// the latency of one step.
@@ -16,17 +16,60 @@ pub(super) struct Filler {
     counter: u64,
     /// The CPU has vectors of 256 bits.
     wide: bool,
+    dedupe: Option<Dedupe>,
+}
+
+/// Which buffers hold what another one holds (io_u.c, get_buf_state): each is made of a
+/// number, and some of a number that was there before.
+#[derive(Debug)]
+struct Dedupe {
+    percent: u8,
+    /// Numbers of the set to choose from; `None`: the last new one again.
+    set: Option<u64>,
+    new: u64,
+    seed: u64,
+    rng: Rng,
+}
+
+impl Dedupe {
+    fn number(&mut self) -> u64 {
+        if self.percent == 100 {
+            return 0;
+        }
+        if !self.rng.percent(self.percent) {
+            self.new += 1;
+            return self.new;
+        }
+        match self.set {
+            Some(numbers) => self.rng.below(numbers) + 1,
+            None => self.new,
+        }
+    }
 }
 
 impl Filler {
     pub(super) fn new(content: &Content, seed: u64) -> Self {
         Self {
-            // xorshift must not start at 0.
-            lanes: std::array::from_fn(|lane| mix(seed, lane as u64 + 100) | 1),
+            lanes: lanes(seed),
             content: content.clone(),
             counter: mix(seed, 99),
             wide: has_avx2(),
+            dedupe: None,
         }
+    }
+
+    /// With the duplicates that a job asks for, in `bytes` of its blocks.
+    pub(super) fn with_duplicates(mut self, bytes: u64, block: u32, seed: u64) -> Self {
+        let of_set = u64::from(self.content.dedupe_set_percent);
+        let numbers = bytes / u64::from(block.max(1)) * of_set / 100;
+        self.dedupe = (self.content.dedupe_percent > 0).then(|| Dedupe {
+            percent: self.content.dedupe_percent,
+            set: self.content.dedupe_from_set.then_some(numbers.max(1)),
+            new: 0,
+            seed,
+            rng: Rng::new(mix(seed, 98)),
+        });
+        self
     }
 
     /// Whether a write changes its buffer first.
@@ -69,6 +112,10 @@ impl Filler {
 
     /// New data: random, each chunk's share of it compressible when asked for.
     fn fresh(&mut self, buffer: &mut [u8]) {
+        if let Some(dedupe) = &mut self.dedupe {
+            let seed = mix(dedupe.seed, dedupe.number());
+            self.lanes = lanes(seed);
+        }
         let percent = usize::from(self.content.compress_percent);
         if percent == 0 {
             return self.random(buffer);
@@ -109,6 +156,11 @@ impl Filler {
             sector[56..64].copy_from_slice(&self.counter.rotate_left(32).to_ne_bytes());
         }
     }
+}
+
+fn lanes(seed: u64) -> [u64; LANES] {
+    // xorshift must not start at 0.
+    std::array::from_fn(|lane| mix(seed, lane as u64 + 100) | 1)
 }
 
 /// The same with vectors of 256 bits: the whole reason why `refill_buffers` is

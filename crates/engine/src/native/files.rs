@@ -2,7 +2,7 @@
 //! the job uses, how they are made and opened.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Seek, SeekFrom};
+use std::io::{self, Read as _, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::layout;
 
 use super::backend::{OpenFile, drop_cache};
 use super::data::Filler;
-use super::job::{Fallocate, FileAmount, IoEngine, JobFiles, NativeJob, OpenSync};
+use super::job::{Fallocate, FileAmount, FileOp, IoEngine, JobFiles, NativeJob, OpenSync};
 use super::offsets::Distribution;
 use super::rng::Rng;
 
@@ -215,7 +215,8 @@ fn plan_file(
     rng: &mut Rng,
 ) -> Result<FilePlan, Failure> {
     let subject = || path.display().to_string();
-    let diskless = job.engine == IoEngine::Null;
+    let file_op = job.engine.file_op();
+    let diskless = job.engine == IoEngine::Null || file_op == Some(FileOp::Create);
     let there = if diskless { None } else { present(&path)? };
     if there.is_none() && !diskless {
         if path.starts_with("/dev") && !path.starts_with("/dev/shm") {
@@ -276,7 +277,8 @@ fn plan_file(
         path,
         is_device,
         start,
-        len,
+        // What is done to a file as a whole is one I/O of one block.
+        len: if file_op.is_some() { block } else { len },
         end: real.max(start + len),
         layout: match short {
             true => file_layout(job),
@@ -405,6 +407,23 @@ pub(super) fn open(job: &NativeJob, plan: &FilePlan) -> Result<File, Failure> {
         let _ = rustix::fs::fadvise(&file, plan.start, None, advice);
     }
     Ok(file)
+}
+
+/// pre_read: the job's part of a file, through the cache. `stop` is asked now and then.
+pub(super) fn pre_read(plan: &FilePlan, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
+    let fail = |error: io::Error| open_failure(&plan.path, &error, "read it beforehand");
+    let mut file = File::open(&plan.path).map_err(fail)?;
+    file.seek(SeekFrom::Start(plan.start)).map_err(fail)?;
+    let mut left = plan.len;
+    let mut buffer = vec![0u8; 1 << 20];
+    while left > 0 && !stop() {
+        let part = left.min(buffer.len() as u64) as usize;
+        match file.read(&mut buffer[..part]).map_err(fail)? {
+            0 => break,
+            read => left -= read as u64,
+        }
+    }
+    Ok(())
 }
 
 /// The file as backends see it.

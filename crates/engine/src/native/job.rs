@@ -48,11 +48,32 @@ pub(super) enum IoEngine {
     Posixaio,
     /// memcpy from and to a shared mapping.
     Mmap,
+    /// splice and vmsplice through a pipe.
+    Splice,
+    /// fallocate of each block's range.
+    Falloc,
+    /// ftruncate to each block's offset.
+    Ftruncate,
+    /// An operation on each file as a whole.
+    FileOp(FileOp),
+}
+
+/// What is done to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileOp {
+    Create,
+    Stat,
+    Delete,
 }
 
 impl IoEngine {
     /// Names in job files.
-    pub(super) const NAMES: [(&'static str, Self); 8] = [
+    pub(super) const NAMES: [(&'static str, Self); 14] = [
+        ("falloc", Self::Falloc),
+        ("filecreate", Self::FileOp(FileOp::Create)),
+        ("filedelete", Self::FileOp(FileOp::Delete)),
+        ("filestat", Self::FileOp(FileOp::Stat)),
+        ("ftruncate", Self::Ftruncate),
         ("io_uring", Self::IoUring),
         ("libaio", Self::Libaio),
         ("mmap", Self::Mmap),
@@ -60,12 +81,34 @@ impl IoEngine {
         ("posixaio", Self::Posixaio),
         ("psync", Self::Psync),
         ("pvsync2", Self::Pvsync2),
+        ("splice", Self::Splice),
         ("sync", Self::Sync),
     ];
 
     /// Whether an I/O is over when it has been submitted: the depth is then 1.
     pub(super) fn is_synchronous(self) -> bool {
-        matches!(self, Self::Sync | Self::Psync | Self::Pvsync2 | Self::Mmap)
+        !matches!(
+            self,
+            Self::Null | Self::Libaio | Self::IoUring | Self::Posixaio
+        )
+    }
+
+    /// Whether data go through buffers.
+    pub(super) fn moves_data(self) -> bool {
+        let none = matches!(self, Self::Null | Self::Falloc | Self::Ftruncate);
+        !none && self.file_op().is_none()
+    }
+
+    /// Whether it does its I/O on open files.
+    pub(super) fn opens_files(self) -> bool {
+        self != Self::Null && self.file_op().is_none()
+    }
+
+    pub(super) fn file_op(self) -> Option<FileOp> {
+        match self {
+            Self::FileOp(op) => Some(op),
+            _ => None,
+        }
     }
 }
 
@@ -274,6 +317,10 @@ pub(super) struct JobFiles {
     pub(super) create_fsync: bool,
     pub(super) fallocate: Fallocate,
     pub(super) invalidate: bool,
+    /// Read into the cache before the job.
+    pub(super) pre_read: bool,
+    /// Files that may be open at once.
+    pub(super) open_at_once: Option<u32>,
     pub(super) advise: bool,
     pub(super) unlink: bool,
     pub(super) overwrite: bool,
@@ -297,6 +344,12 @@ pub(super) struct Content {
     /// Share of each chunk that compresses away, in percent.
     pub(super) compress_percent: u8,
     pub(super) compress_chunk: u32,
+    /// Share of the buffers that hold what one before held, in percent.
+    pub(super) dedupe_percent: u8,
+    /// dedupe_mode=working_set: one of a set of so many percent of the size, else the
+    /// last one that was new.
+    pub(super) dedupe_from_set: bool,
+    pub(super) dedupe_set_percent: u8,
 }
 
 /// Blocks that carry what they are verified by.
@@ -358,8 +411,8 @@ pub(super) struct Queue {
     pub(super) fixed_buffers: bool,
     /// io_submit_mode=offload: each I/O by a thread that does nothing else meanwhile.
     pub(super) offload: bool,
-    /// serialize_overlap: no I/O begins where another is under way.
-    pub(super) serialize: bool,
+    /// An I/O waits while another is under way in its range.
+    pub(super) no_overlap: bool,
 }
 
 /// When it begins and ends.
@@ -380,9 +433,26 @@ pub(super) struct RateOptions {
     pub(super) poisson: bool,
     pub(super) think: Duration,
     pub(super) think_blocks: u64,
+    /// Below this for a cycle the job fails.
+    pub(super) least_bytes_per_second: [Option<u64>; 3],
+    pub(super) least_ios_per_second: [Option<u64>; 3],
+    pub(super) cycle: Duration,
+    /// An I/O that takes longer fails the job.
+    pub(super) max_latency: [Option<Duration>; 3],
+    /// Weight among the jobs of its flow, and how long it sleeps when it is ahead.
+    pub(super) flow: u32,
+    pub(super) flow_id: u64,
+    pub(super) flow_sleep: Duration,
 }
 
 impl RateOptions {
+    pub(super) fn has_floor(&self) -> bool {
+        self.least_bytes_per_second
+            .iter()
+            .chain(&self.least_ios_per_second)
+            .any(Option::is_some)
+    }
+
     pub(super) fn is_rated(&self) -> bool {
         self.bytes_per_second
             .iter()
@@ -403,12 +473,11 @@ pub(super) struct StartOrder {
     pub(super) exit_what: ExitWhat,
 }
 
-/// Whom the end of a job ends, with `exitall` or `exitall_on_error`.
+/// Which jobs end with one that ends all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExitWhat {
-    /// The jobs of its group.
     Group,
-    /// Those that run; jobs behind the next wall follow.
+    /// Those that run; what waits for a wall follows.
     Stonewall,
     All,
 }
@@ -576,6 +645,7 @@ pub(super) struct NativeJob {
     pub(super) priority: PriorityOptions,
     pub(super) cpus: Option<Vec<usize>>,
     pub(super) cpus_split: bool,
+    pub(super) nice: Option<i32>,
     pub(super) logs: LogOptions,
     /// fio's steady-state rule: the rule, its window in s, the time before it.
     pub(super) steady: Option<SteadyRule>,
@@ -604,6 +674,7 @@ impl NativeJob {
             times: Times::default(),
             pace: RateOptions {
                 think_blocks: 1,
+                cycle: Duration::from_secs(1),
                 ..RateOptions::default()
             },
             order: StartOrder::default(),
@@ -611,6 +682,7 @@ impl NativeJob {
             priority: PriorityOptions::default(),
             cpus: None,
             cpus_split: false,
+            nice: None,
             logs: LogOptions::default(),
             steady: None,
             steady_seconds: 0,
@@ -641,7 +713,8 @@ impl NativeJob {
 
     /// Whether its files change: it writes or trims, and not only for show.
     pub(super) fn changes_files(&self) -> bool {
-        (self.writes() && !self.verify.only) || self.trims()
+        // falloc sets space aside whatever the direction is.
+        (self.writes() && !self.verify.only) || self.trims() || self.engine == IoEngine::Falloc
     }
 
     /// Whether each pass ends with reading back what it wrote.
@@ -700,6 +773,8 @@ impl Default for JobFiles {
             create_fsync: true,
             fallocate: Fallocate::Allocate,
             invalidate: true,
+            pre_read: false,
+            open_at_once: None,
             advise: true,
             unlink: false,
             overwrite: false,
@@ -716,6 +791,10 @@ impl Default for Content {
             pattern: Vec::new(),
             compress_percent: 0,
             compress_chunk: 512,
+            dedupe_percent: 0,
+            dedupe_from_set: false,
+            // options.c, dedupe_working_set_percentage.
+            dedupe_set_percent: 5,
         }
     }
 }
@@ -733,7 +812,7 @@ impl Default for Queue {
             sq_poll_cpu: None,
             fixed_buffers: false,
             offload: false,
-            serialize: false,
+            no_overlap: false,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The jobs of a run as members: clones, their groups, what each waits for.
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use fathom_model::{Failure, JobSpec};
 
@@ -12,6 +13,7 @@ use super::prio::PriorityDraw;
 use super::ring::Ring;
 use super::rng::mix;
 use super::stats::WorkerStats;
+use super::worker::{FlowGroup, FlowShare};
 
 /// One clone of one job: one worker.
 pub(super) struct Member {
@@ -30,6 +32,8 @@ pub(super) struct Member {
     pub(super) seed: u64,
     /// Tells the worker to end.
     pub(super) stop: Arc<AtomicBool>,
+    /// Its part of a flow, until its worker has it.
+    pub(super) flow: Mutex<Option<FlowShare>>,
     /// Where the worker leaves its I/Os for the logs.
     pub(super) ring: Option<Arc<Ring>>,
 }
@@ -45,6 +49,7 @@ pub(super) struct ReportUnit {
 pub(super) fn expand(jobs: &[(JobSpec, NativeJob)], work_dir: &Path, entropy: u64) -> Vec<Member> {
     let mut members: Vec<Member> = Vec::new();
     let (mut group, mut after) = (0, 0);
+    let mut flows: BTreeMap<u64, Arc<FlowGroup>> = BTreeMap::new();
     for (section, (spec, job)) in jobs.iter().enumerate() {
         // init.c, add_job: a wall or new_group begins a group, unless it is the first job.
         if (job.order.stonewall || job.order.new_group) && !members.is_empty() {
@@ -68,6 +73,10 @@ pub(super) fn expand(jobs: &[(JobSpec, NativeJob)], work_dir: &Path, entropy: u6
                 plan: files::plan(&job, clone, work_dir, mix(seed, 6)).map(Arc::new),
                 seed,
                 stop: Arc::default(),
+                flow: Mutex::new((job.pace.flow > 0).then(|| {
+                    let group = flows.entry(job.pace.flow_id).or_default();
+                    FlowShare::join(group, job.pace.flow)
+                })),
                 ring: job.logs.any().then(|| Arc::new(Ring::new())),
                 job: Arc::clone(&job),
                 spec: Arc::clone(&spec),

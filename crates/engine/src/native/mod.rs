@@ -25,6 +25,7 @@ mod disks;
 mod dump;
 mod engine_process;
 mod files;
+mod floor;
 mod job;
 mod kernel;
 mod log_file;

@@ -16,6 +16,7 @@ use super::backend::Op;
 use super::clock::TickClock;
 use super::disks::Disks;
 use super::files::{self, FileLayout, FilePlan};
+use super::floor::RateFloor;
 use super::job::ExitWhat;
 use super::logs::LogWriter;
 use super::members::{Member, ReportUnit, units};
@@ -70,6 +71,9 @@ pub(super) struct NativeRun<'a> {
     noted: BTreeSet<String>,
     logs: LogWriter,
     schedulers: Schedulers,
+    floors: Vec<RateFloor>,
+    /// How members failed that were told to end for it.
+    broken: Vec<Option<Failure>>,
 }
 
 impl<'a> NativeRun<'a> {
@@ -102,6 +106,8 @@ impl<'a> NativeRun<'a> {
             noted: BTreeSet::new(),
             logs: LogWriter::default(),
             schedulers: Schedulers::default(),
+            floors: vec![RateFloor::default(); count],
+            broken: vec![None; count],
             request,
             control,
             sink,
@@ -348,10 +354,11 @@ impl<'a> NativeRun<'a> {
         self.usage[place] = Some(usage);
         let member = &self.members[place];
         member.stats.set_phase(WorkerPhase::Done);
+        let failure = failure.or(self.broken[place].take());
         let order = &member.job.order;
-        // options.c, str_exitall_cb: whoever asks for exitall asks for all jobs.
-        let exits_all = self.members.iter().any(|member| member.job.order.exit_all);
-        let ends = exits_all || (order.exit_all_on_error && failure.is_some());
+        // exitall of any job is about all (options.c, str_exitall_cb).
+        let exits = self.members.iter().any(|member| member.job.order.exit_all)
+            || (order.exit_all_on_error && failure.is_some());
         if let Some(failure) = failure {
             self.errors[place] = failure.errno.unwrap_or(libc::EINVAL);
             let failure = match failure.subject {
@@ -371,29 +378,41 @@ impl<'a> NativeRun<'a> {
                 self.emit(Event::Note { text });
             }
         }
-        if ends {
-            self.end_others(place);
+        if exits {
+            self.exit(place);
         }
     }
 
-    /// `exitall`: a member is over, and ends whom its `exit_what` names (libfio.c,
+    /// exitall: ends the jobs that a member takes with it (backend.c,
     /// fio_terminate_threads).
-    fn end_others(&mut self, place: usize) {
-        let (group, what) = {
-            let member = &self.members[place];
-            (member.group, member.job.order.exit_what)
-        };
-        for (other, member) in self.members.iter().enumerate() {
+    fn exit(&mut self, place: usize) {
+        let (what, group) = (
+            self.members[place].job.order.exit_what,
+            self.members[place].group,
+        );
+        if what == ExitWhat::All {
+            return self.end_all();
+        }
+        for (member, state) in self.members.iter().zip(&self.states) {
             let ends = match what {
-                ExitWhat::All => return self.end_all(),
-                ExitWhat::Group => member.group == group,
-                ExitWhat::Stonewall => self.states[other] == MemberState::Running,
+                ExitWhat::Stonewall => *state == MemberState::Running,
+                _ => member.group == group,
             };
             if ends {
                 member.stop.store(true, Relaxed);
             }
-            if ends && self.states[other] == MemberState::Waiting {
-                self.states[other] = MemberState::Over;
+        }
+    }
+
+    /// Ends members that fall below their least rates.
+    fn look_at_floors(&mut self) {
+        for (place, member) in self.members.iter().enumerate() {
+            if self.states[place] == MemberState::Running
+                && self.broken[place].is_none()
+                && let Some(failure) = self.floors[place].look(member, &self.clock)
+            {
+                self.broken[place] = Some(failure);
+                member.stop.store(true, Relaxed);
             }
         }
     }
@@ -440,6 +459,7 @@ impl<'a> NativeRun<'a> {
             self.end_all();
         }
         self.end_steady();
+        self.look_at_floors();
         while self.control.take_status_request() {
             let results = Box::new(self.results());
             self.emit(Event::Status { results });

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -10,7 +11,8 @@ use std::time::Duration;
 
 use fathom_model::{Failure, FailureKind};
 
-use super::backend::{Backend as _, OpenFile, calls, mmap, null, offload, posixaio, thread_usage};
+use super::backend::calls::{CallStyle, Calls};
+use super::backend::{Backend, OpenFile, fileops, mmap, null, offload, posixaio, thread_usage};
 use super::backend::{libaio, uring};
 use super::clock::TickClock;
 use super::files;
@@ -19,7 +21,7 @@ use super::kernel;
 use super::members::Member;
 use super::rng::{Rng, mix};
 use super::usage::Usage;
-use super::worker::{Worker, WorkerParts};
+use super::worker::{FlowShare, Worker, WorkerParts};
 
 /// Opens when all workers of a batch are ready, so that they start together.
 #[derive(Default)]
@@ -90,11 +92,17 @@ pub(super) fn start_of(
             targets: Vec::new(),
             seed: member.seed,
             ring: member.ring.clone(),
+            flow: take_share(member),
         },
         gate: Arc::clone(gate),
         stop: Arc::clone(&member.stop),
         tell,
     }
+}
+
+fn take_share(member: &Member) -> Option<FlowShare> {
+    let share = member.flow.lock();
+    share.unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// The whole life of a worker's thread.
@@ -128,11 +136,16 @@ fn live(start: WorkerStart) -> (Option<Failure>, Usage) {
         return early(failure);
     }
     let mut open: Vec<File> = Vec::new();
-    if job.engine != IoEngine::Null {
+    if job.engine.opens_files() {
         let plan = Arc::clone(&parts.plan);
         for file in &plan.files {
             match files::open(&job, file) {
                 Ok(opened) => {
+                    if job.files.pre_read
+                        && let Err(failure) = files::pre_read(file, &|| stop.load(Relaxed))
+                    {
+                        return early(failure);
+                    }
                     parts.targets.push(files::target(&opened, file));
                     open.push(opened);
                 }
@@ -140,6 +153,7 @@ fn live(start: WorkerStart) -> (Option<Failure>, Usage) {
             }
         }
     }
+    let plan = Arc::clone(&parts.plan);
     let targets = parts.targets.clone();
     let (least, most) = job.times.start_delay;
     let start_delay = least + (most - least).mul_f64(Rng::new(mix(parts.seed, 5)).unit());
@@ -157,7 +171,8 @@ fn live(start: WorkerStart) -> (Option<Failure>, Usage) {
         delay(start_delay, &stop);
         thread_usage()
     };
-    let result = with_backend(&job, &targets, &mut worker, ready);
+    let paths = plan.files.iter().map(|file| file.path.as_path());
+    let result = with_backend(&job, &targets, paths, &mut worker, ready);
     drop(worker);
     match result {
         Ok((failure, before)) => (
@@ -179,60 +194,92 @@ fn name(mut failure: Failure, job: &NativeJob) -> Failure {
 }
 
 /// Makes the backend, then starts; errors are those of making it.
-fn with_backend(
+fn with_backend<'a>(
+    job: &NativeJob,
+    targets: &[OpenFile],
+    paths: impl Iterator<Item = &'a Path>,
+    worker: &mut Worker,
+    ready: impl FnOnce(Option<&str>) -> Usage,
+) -> io::Result<(Option<Failure>, Usage)> {
+    if job.queue.offload {
+        return with_threads(job, targets, worker, ready);
+    }
+    let depth = job.depth() as usize;
+    let files = targets.to_vec();
+    macro_rules! go {
+        ($backend:expr) => {
+            Ok(start($backend, worker, ready))
+        };
+    }
+    match job.engine {
+        IoEngine::Null => go!(null::Null::new(depth)),
+        IoEngine::Sync => go!(Calls::new(files, CallStyle::Seek)?),
+        IoEngine::Psync => go!(Calls::new(files, CallStyle::Positioned)?),
+        IoEngine::Splice => go!(Calls::new(files, CallStyle::Spliced)?),
+        IoEngine::Falloc => go!(Calls::new(files, CallStyle::Allocate)?),
+        IoEngine::Ftruncate => go!(Calls::new(files, CallStyle::Truncate)?),
+        IoEngine::FileOp(op) => go!(fileops::FileOps::new(paths, op)?),
+        IoEngine::Pvsync2 => {
+            let poll = job.queue.hipri;
+            go!(Calls::new(files, CallStyle::Vectored { poll })?)
+        }
+        IoEngine::Posixaio => go!(posixaio::PosixAio::new(targets, depth)?),
+        IoEngine::Mmap => go!(mmap::Mmap::new(targets, job.writes(), job.files.direct)?),
+        IoEngine::Libaio => go!(libaio::Libaio::new(files, depth)?),
+        IoEngine::IoUring => {
+            let ring = uring::Uring::new(targets, Some(worker.buffers()), &job.queue)?;
+            go!(ring)
+        }
+    }
+}
+
+/// The same with a thread for each I/O under way, of which each has an engine of its own.
+fn with_threads(
     job: &NativeJob,
     targets: &[OpenFile],
     worker: &mut Worker,
     ready: impl FnOnce(Option<&str>) -> Usage,
 ) -> io::Result<(Option<Failure>, Usage)> {
-    let depth = job.depth() as usize;
-    macro_rules! go {
-        // The engine of each of a job's threads.
-        (each $engine:expr) => {
-            go!(offload::Offload::new(targets, depth, $engine)?)
-        };
-        ($backend:expr) => {{
-            let mut backend = $backend;
-            let before = ready(backend.note());
-            Ok((worker.run(&mut backend), before))
-        }};
-    }
-    let files = targets.to_vec();
-    let vectored = calls::CallStyle::Vectored {
-        poll: job.queue.hipri,
-    };
-    let called = move |style| move || Ok(calls::Calls::new(files.clone(), style));
     let files = targets.to_vec();
     let queue = Queue {
         depth: 1,
         ..job.queue.clone()
     };
-    match (job.engine, job.queue.offload) {
-        (IoEngine::Null, false) => go!(null::Null::new(depth)),
-        (IoEngine::Sync, false) => go!(calls::Calls::new(files, calls::CallStyle::Seek)),
-        (IoEngine::Psync, false) => go!(calls::Calls::new(files, calls::CallStyle::Positioned)),
-        (IoEngine::Pvsync2, false) => go!(calls::Calls::new(files, vectored)),
-        (IoEngine::Posixaio, false) => go!(posixaio::PosixAio::new(targets, depth)?),
-        (IoEngine::Mmap, _) => go!(mmap::Mmap::new(targets, job.writes(), job.files.direct)?),
-        (IoEngine::Libaio, false) => go!(libaio::Libaio::new(files, depth)?),
-        (IoEngine::IoUring, false) => {
-            go!(uring::Uring::new(
-                targets,
-                Some(worker.buffers()),
-                &job.queue
-            )?)
-        }
-        (IoEngine::Null, true) => go!(each || Ok(null::Null::new(1))),
-        // The threads share the descriptors, whose position only one could have.
-        (IoEngine::Sync | IoEngine::Psync | IoEngine::Posixaio, true) => {
-            go!(each called(calls::CallStyle::Positioned))
-        }
-        (IoEngine::Pvsync2, true) => go!(each called(vectored)),
-        (IoEngine::Libaio, true) => go!(each move || libaio::Libaio::new(files.clone(), 1)),
-        (IoEngine::IoUring, true) => {
-            go!(each move || uring::Uring::new(&files, None, &queue))
-        }
+    macro_rules! go {
+        ($engine:expr) => {{
+            let threads = offload::Offload::new(targets, job.depth() as usize, $engine)?;
+            Ok(start(threads, worker, ready))
+        }};
     }
+    let style = match job.engine {
+        IoEngine::Null => return go!(|| Ok(null::Null::new(1))),
+        IoEngine::Libaio => return go!(move || libaio::Libaio::new(files.clone(), 1)),
+        IoEngine::IoUring => return go!(move || uring::Uring::new(&files, None, &queue)),
+        IoEngine::Splice => CallStyle::Spliced,
+        IoEngine::Falloc => CallStyle::Allocate,
+        IoEngine::Ftruncate => CallStyle::Truncate,
+        IoEngine::Pvsync2 => CallStyle::Vectored {
+            poll: job.queue.hipri,
+        },
+        // The threads share the descriptors, whose position only one could have. Mappings
+        // and whole files have no threads of their own (options, of_threads).
+        IoEngine::Sync
+        | IoEngine::Psync
+        | IoEngine::Posixaio
+        | IoEngine::Mmap
+        | IoEngine::FileOp(_) => CallStyle::Positioned,
+    };
+    go!(move || Calls::new(files.clone(), style))
+}
+
+/// Runs the job over its backend.
+fn start<B: Backend>(
+    mut backend: B,
+    worker: &mut Worker,
+    ready: impl FnOnce(Option<&str>) -> Usage,
+) -> (Option<Failure>, Usage) {
+    let before = ready(backend.note());
+    (worker.run(&mut backend), before)
 }
 
 fn backend_failure(job: &NativeJob, error: &io::Error) -> Failure {
@@ -257,6 +304,12 @@ fn settle(job: &NativeJob, clone: u32) -> Result<(), Failure> {
         rustix::thread::sched_setaffinity(None, &set).map_err(|error| {
             let message = format!("cpus_allowed: the thread cannot be bound: {error}");
             Failure::new(FailureKind::Other, message).about(format!("job {}", job.name))
+        })?;
+    }
+    if let Some(nice) = job.nice {
+        super::backend::set_thread_nice(nice).map_err(|error| {
+            let message = format!("nice={nice} cannot be set: {error}");
+            Failure::new(FailureKind::Permission, message).about(format!("job {}", job.name))
         })?;
     }
     if let Some(priority) = job.priority.thread {

@@ -99,6 +99,36 @@ fn data_compress_as_much_as_fios() {
     }
 }
 
+/// How many blocks of 4 KiB are there once, of all.
+fn distinct(data: &[u8]) -> f64 {
+    let blocks = data.chunks(4096);
+    let all = blocks.len() as f64;
+    blocks.collect::<std::collections::HashSet<_>>().len() as f64 / all
+}
+
+#[test]
+fn as_many_blocks_are_duplicates_as_fios() {
+    for options in [
+        "dedupe_percentage=30",
+        "dedupe_percentage=80",
+        "dedupe_percentage=100",
+        "dedupe_percentage=40\nbuffer_compress_percentage=50",
+        "dedupe_percentage=50\ndedupe_mode=working_set",
+        "dedupe_percentage=60\ndedupe_mode=working_set\ndedupe_working_set_percentage=20",
+        "dedupe_percentage=0",
+    ] {
+        let Some(data) = both(&format!("size=8m\n{options}")) else {
+            let reason = "fio is not installed";
+            return fathom_testkit::skip("as_many_blocks_are_duplicates_as_fios", reason);
+        };
+        let [ours, theirs] = data.map(|data| distinct(&data));
+        assert!(
+            (ours - theirs).abs() < 0.05,
+            "{options}: {ours}, fio {theirs}"
+        );
+    }
+}
+
 #[test]
 fn a_randwrite_job_writes_every_block_exactly_once_on_every_engine() {
     for engine in ENGINES {

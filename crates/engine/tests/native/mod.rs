@@ -3,8 +3,10 @@
 
 mod beside_fio;
 mod content;
+mod engines;
 mod failures;
 mod flow;
+mod limits;
 mod options;
 mod places;
 mod reports;

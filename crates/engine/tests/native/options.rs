@@ -104,6 +104,19 @@ const JOBS: &[&str] = &[
     "rw=randread zonemode=strided zonesize=16k zonerange=32k zoneskip=32k",
     "rw=randrw io_submit_mode=offload serialize_overlap=1 iodepth=4",
     "rw=write kb_base=1000 unit_base=8",
+    "rw=randwrite flow=2 flow_id=1 flow_sleep=100",
+    "rw=write rate_min=1 rate_iops_min=1 rate_cycle=500 max_latency=10s",
+    "rw=read pre_read=1 nice=5 create_serialize=0 error_dump=0",
+    "rw=randtrimwrite",
+    "rw=write dedupe_percentage=40 dedupe_mode=working_set dedupe_working_set_percentage=10",
+    "rw=randwrite ioengine=libaio iodepth=8 serialize_overlap=1 norandommap",
+    "rw=write exitall exit_what=stonewall",
+    "rw=write ioengine=falloc",
+    "rw=write ioengine=ftruncate",
+    "rw=randrw ioengine=splice",
+    "ioengine=filecreate nrfiles=4 filesize=4k openfiles=1",
+    "ioengine=filestat nrfiles=4 filesize=4k",
+    "ioengine=filedelete nrfiles=4 filesize=4k",
 ];
 
 const ENGINES: [&str; 8] = [

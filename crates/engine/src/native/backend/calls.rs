@@ -1,9 +1,11 @@
-//! Synchronous calls: sync (lseek and read), psync (pread), pvsync2 (preadv2).
+//! Synchronous calls: sync (lseek and read), psync (pread), pvsync2 (preadv2), splice,
+//! falloc, ftruncate.
 
 use std::io;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
+use super::splice::Pipe;
 use super::{Backend, CompletedIo, Io, Op, OpenFile, result_of};
 
 /// Which calls are made.
@@ -15,6 +17,12 @@ pub(in crate::native) enum CallStyle {
     Vectored {
         poll: bool,
     },
+    /// Through a pipe.
+    Spliced,
+    /// fallocate of the range: a read keeps the file's size.
+    Allocate,
+    /// ftruncate to the offset.
+    Truncate,
 }
 
 /// One I/O at a time, done when it is submitted.
@@ -24,19 +32,23 @@ pub(in crate::native) struct Calls {
     style: CallStyle,
     pending: Option<Io>,
     done: Option<CompletedIo>,
+    /// Of [`CallStyle::Spliced`].
+    pipe: Option<Pipe>,
     /// Where each file's offset stands, so that lseek is left out as fio leaves it out.
     positions: Vec<u64>,
 }
 
 impl Calls {
-    pub(in crate::native) fn new(files: Vec<OpenFile>, style: CallStyle) -> Self {
-        Self {
+    pub(in crate::native) fn new(files: Vec<OpenFile>, style: CallStyle) -> io::Result<Self> {
+        let spliced = style == CallStyle::Spliced;
+        Ok(Self {
+            pipe: spliced.then(Pipe::new).transpose()?,
             positions: vec![u64::MAX; files.len()],
             files,
             style,
             pending: None,
             done: None,
-        }
+        })
     }
 
     fn run(&mut self, io: &Io) -> i64 {
@@ -54,7 +66,16 @@ impl Calls {
                 };
                 result
             }
-            _ => execute(file, io),
+            CallStyle::Allocate if is_data => allocate(file.fd, io),
+            CallStyle::Truncate if is_data => {
+                // SAFETY: no memory is passed.
+                let result = unsafe { libc::ftruncate(file.fd, io.offset as libc::off_t) };
+                whole(result, io)
+            }
+            _ => match &self.pipe {
+                Some(pipe) if is_data => pipe.transfer(file.fd, io),
+                _ => execute(file, io),
+            },
         }
     }
 }
@@ -116,6 +137,24 @@ pub(in crate::native) fn execute(file: &OpenFile, io: &Io) -> i64 {
         Op::Fdatasync => (unsafe { libc::fdatasync(fd) }) as isize,
         Op::Trim => trim(file, io),
     })
+}
+
+fn allocate(fd: RawFd, io: &Io) -> i64 {
+    let mode = match io.op {
+        Op::Read => libc::FALLOC_FL_KEEP_SIZE,
+        _ => 0,
+    };
+    let (offset, len) = (io.offset as libc::off_t, libc::off_t::from(io.len));
+    // SAFETY: no memory is passed.
+    whole(unsafe { libc::fallocate(fd, mode, offset, len) }, io)
+}
+
+/// The result of a call that does all or nothing.
+fn whole(result: libc::c_int, io: &Io) -> i64 {
+    match result_of(result as isize) {
+        0.. => i64::from(io.len),
+        error => error,
+    }
 }
 
 fn seek_and_call(fd: RawFd, io: &Io, position: u64) -> i64 {

@@ -5,11 +5,13 @@
 //! slot between [`Backend::push`] and the slot's [`CompletedIo`].
 
 pub(super) mod calls;
+pub(super) mod fileops;
 pub(super) mod mmap;
 pub(super) mod null;
 pub(super) mod offload;
 mod pool;
 pub(super) mod posixaio;
+pub(super) mod splice;
 
 pub(super) mod libaio;
 pub(super) mod uring;
@@ -150,6 +152,15 @@ pub(super) fn set_thread_priority(priority: u16) -> io::Result<()> {
         Err(io::Error::last_os_error())
     } else {
         Ok(())
+    }
+}
+
+/// Sets the calling thread's nice value (setpriority(2): on Linux of one thread).
+pub(super) fn set_thread_nice(nice: i32) -> io::Result<()> {
+    // SAFETY: no memory is passed; 0 is the calling thread.
+    match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

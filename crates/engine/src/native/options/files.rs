@@ -108,6 +108,20 @@ pub(super) const FILES: &[OptionRow] = &[
         job.files.invalidate = v.flag()?;
         Ok(())
     }),
+    same(&["pre_read"], |job, v| {
+        job.files.pre_read = v.flag()?;
+        // init.c, fixup_options: what was read shall be found again.
+        job.files.invalidate &= !job.files.pre_read;
+        Ok(())
+    }),
+    differs(
+        &["openfiles"],
+        "only with filecreate, filestat and filedelete, which keep no file open",
+        |job, v| {
+            job.files.open_at_once = Some(v.number::<u32>()?).filter(|&count| count > 0);
+            Ok(())
+        },
+    ),
     differs(&["fadvise_hint"], "0 or 1", |job, v| {
         job.files.advise = v.flag()?;
         Ok(())

@@ -288,7 +288,7 @@ fn zoned_abs(v: OptionValue<'_>, text: &str) -> Outcome<Distribution> {
 pub(super) const QUEUE: &[OptionRow] = &[
     differs(
         &["ioengine"],
-        "io_uring, libaio, posixaio, psync, sync, pvsync2, mmap, null",
+        "io_uring, libaio, posixaio, psync, sync, pvsync2, mmap, splice (reads come out of the pipe by read), falloc, ftruncate, filecreate, filestat and filedelete (one operation for each file, of one block, with lat as clat), null",
         |job, v| {
             let text = v.text()?;
             let known = IoEngine::NAMES.iter().find(|(name, _)| *name == text);
@@ -345,14 +345,6 @@ pub(super) const QUEUE: &[OptionRow] = &[
             Ok(())
         },
     ),
-    differs(
-        &["serialize_overlap"],
-        "among the I/Os of one clone (fio: with offload, of all jobs that have it)",
-        |job, v| {
-            job.queue.serialize = v.flag()?;
-            Ok(())
-        },
-    ),
     same(&["hipri"], |job, v| {
         job.queue.hipri = v.flag()?;
         Ok(())
@@ -369,6 +361,14 @@ pub(super) const QUEUE: &[OptionRow] = &[
         job.queue.fixed_buffers = v.flag()?;
         Ok(())
     }),
+    differs(
+        &["serialize_overlap"],
+        "among the I/Os of one clone (fio: with offload, of all jobs that have it)",
+        |job, v| {
+            job.queue.no_overlap = v.flag()?;
+            Ok(())
+        },
+    ),
     differs(&["registerfiles"], "always on", |_, v| v.flag().map(|_| ())),
     differs(&["nonvectored"], "always on", |_, v| v.flag().map(|_| ())),
     differs(
@@ -410,6 +410,24 @@ pub(super) const CONTENT: &[OptionRow] = &[
         job.content.compress_percent = v.percent()?;
         // options.c: asking for compressible data means filling every buffer.
         job.content.refill |= job.content.compress_percent > 0;
+        Ok(())
+    }),
+    same(&["dedupe_percentage"], |job, v| {
+        job.content.dedupe_percent = v.percent()?;
+        // options.c, str_dedupe_cb.
+        job.content.refill = true;
+        Ok(())
+    }),
+    same(&["dedupe_mode"], |job, v| {
+        job.content.dedupe_from_set = match v.text()? {
+            "repeat" => false,
+            "working_set" => true,
+            other => return Err(format!("'{other}' is neither repeat nor working_set")),
+        };
+        Ok(())
+    }),
+    same(&["dedupe_working_set_percentage"], |job, v| {
+        job.content.dedupe_set_percent = v.percent()?;
         Ok(())
     }),
     same(&["buffer_compress_chunk"], |job, v| {

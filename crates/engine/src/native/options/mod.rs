@@ -150,6 +150,8 @@ fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
         found.push(("rw", "a mapping cannot be trimmed".to_owned()));
     }
     found.extend(verify::fault(job));
+    found.extend(engine_faults(job));
+    found.extend(floor_fault(job));
     for dir in DirIndex::ALL {
         if let Sizes::Range(low, high) = &job.pattern.sizes[dir as usize]
             && low > high
@@ -165,6 +167,7 @@ fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
 fn of_threads(job: &NativeJob) -> Option<(&'static str, String)> {
     let against = match job.engine {
         super::job::IoEngine::Mmap => "a mapping is copied by the job's own thread",
+        engine if engine.file_op().is_some() => "a file as a whole is done by the job's own thread",
         _ if job.queue.fixed_buffers => "threads of their own register no buffers",
         _ => return None,
     };
@@ -187,6 +190,50 @@ fn of_zones(job: &NativeJob) -> Option<(&'static str, String)> {
         (true, _) => return None,
     };
     Some((option, what.to_owned()))
+}
+
+/// A least rate above the rate itself (init.c, fixup_options).
+fn floor_fault(job: &NativeJob) -> Option<(&'static str, String)> {
+    let pace = &job.pace;
+    let above = |least: &[Option<u64>; 3], rate: &[Option<u64>; 3]| {
+        let pairs = least.iter().zip(rate);
+        pairs
+            .filter_map(|(least, rate)| Some((*least)? > (*rate)?))
+            .any(|above| above)
+    };
+    let option = if above(&pace.least_bytes_per_second, &pace.bytes_per_second) {
+        "rate_min"
+    } else if above(&pace.least_ios_per_second, &pace.ios_per_second) {
+        "rate_iops_min"
+    } else {
+        return None;
+    };
+    Some((
+        option,
+        "is more than the rate that the job may have".to_owned(),
+    ))
+}
+
+/// What an engine cannot do.
+fn engine_faults(job: &NativeJob) -> Vec<(&'static str, String)> {
+    use super::job::IoEngine::{Ftruncate, Null};
+    let mut found = Vec::new();
+    if job.verify.sum.is_some() && !job.engine.moves_data() && job.engine != Null {
+        found.push(("verify", "this ioengine moves no data".to_owned()));
+    }
+    if job.engine == Ftruncate && job.pattern.dirs != [false, true, false] {
+        found.push(("rw", "ftruncate only writes".to_owned()));
+    }
+    if job.engine.file_op().is_some() && job.trims() {
+        found.push(("rw", "a file as a whole is not trimmed".to_owned()));
+    }
+    if job.files.open_at_once.is_some() && job.engine.file_op().is_none() {
+        found.push((
+            "openfiles",
+            "the native engine keeps all files of a job open".to_owned(),
+        ));
+    }
+    found
 }
 
 /// Checks jobs without touching anything: every option that this engine does not take.

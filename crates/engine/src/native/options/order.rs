@@ -1,5 +1,7 @@
 //! How much, how long, how fast; the order of jobs; errors, priorities; what is shown.
 
+use std::time::Duration;
+
 use super::value::{self, OptionValue, Outcome};
 use super::{OptionRow, differs, same};
 use crate::jobfile::value::BareTimeUnit;
@@ -72,6 +74,40 @@ pub(super) const TIMES: &[OptionRow] = &[
             "poisson" => true,
             other => return Err(format!("'{other}' is neither linear nor poisson")),
         };
+        Ok(())
+    }),
+    same(&["rate_min", "ratemin"], |job, v| {
+        job.pace.least_bytes_per_second = rates(v)?;
+        Ok(())
+    }),
+    same(&["rate_iops_min"], |job, v| {
+        job.pace.least_ios_per_second = rates(v)?;
+        Ok(())
+    }),
+    same(&["rate_cycle", "ratecycle"], |job, v| {
+        job.pace.cycle = Duration::from_millis(v.number()?);
+        Ok(())
+    }),
+    same(&["max_latency"], |job, v| {
+        let one = |text: &str| value::time(text, BareTimeUnit::Micros).map(Some);
+        let limits = v.triple(&[None; 3], one)?;
+        job.pace.max_latency = limits.map(|limit| limit.filter(|limit| !limit.is_zero()));
+        Ok(())
+    }),
+    same(&["flow"], |job, v| {
+        job.pace.flow = v.number()?;
+        match job.pace.flow {
+            // flow.h, FLOW_MAX_WEIGHT.
+            0..=1000 => Ok(()),
+            other => Err(format!("{other} is more than 1000")),
+        }
+    }),
+    same(&["flow_id"], |job, v| {
+        job.pace.flow_id = v.number()?;
+        Ok(())
+    }),
+    same(&["flow_sleep"], |job, v| {
+        job.pace.flow_sleep = v.time(BareTimeUnit::Micros)?;
         Ok(())
     }),
     same(&["thinktime"], |job, v| {
@@ -198,6 +234,23 @@ pub(super) const ORDER: &[OptionRow] = &[
             other => return Err(format!("'{other}' is not one of group, stonewall, all")),
         };
         Ok(())
+    }),
+    differs(
+        &["error_dump"],
+        "taken; every error that is not gone past is told",
+        |_, v| v.flag().map(|_| ()),
+    ),
+    differs(
+        &["create_serialize"],
+        "taken; files are made one after the other, before all jobs",
+        |_, v| v.flag().map(|_| ()),
+    ),
+    same(&["nice"], |job, v| {
+        job.nice = Some(value::plain::<i32>(v.text()?)?);
+        match job.nice {
+            Some(-20..=19) => Ok(()),
+            _ => Err("a nice value is between -20 and 19".to_owned()),
+        }
     }),
     differs(
         &["continue_on_error"],

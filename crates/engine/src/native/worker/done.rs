@@ -83,6 +83,9 @@ impl Worker {
             self.stats.sync.add(ns, 1);
             return None;
         };
+        if now.saturating_sub(under.drawn) > self.max_latency[dir as usize] {
+            self.end_late(dir, &under, now);
+        }
         if self.ring.is_some() {
             self.log(dir, &under, now);
         }
@@ -94,6 +97,28 @@ impl Worker {
             issued: under.issued,
         };
         Some((alike, u64::from(under.len)))
+    }
+
+    /// max_latency was exceeded (io_u.c, lat_fatal).
+    #[cold]
+    fn end_late(&mut self, dir: DirIndex, under: &InFlight, now: u64) {
+        if self.failure.is_some() {
+            return;
+        }
+        let [took, most] = [now - under.drawn, self.max_latency[dir as usize]]
+            .map(|ticks| fathom_model::units::latency(self.clock.ns(ticks) as f64));
+        let message = format!(
+            "{} of {} bytes at offset {} took {took}: more than max_latency, {most}",
+            Op::name_of(under.op.code()),
+            under.len,
+            under.offset
+        );
+        let first = &self.stats.first_error;
+        let _ = first.compare_exchange(0, libc::ETIMEDOUT, Relaxed, Relaxed);
+        let path = self.plan.files.get(under.file as usize);
+        let path = path.map_or_else(String::new, |file| file.path.display().to_string());
+        let failure = Failure::new(FailureKind::Io, message).about(path);
+        self.give_up(failure.with_errno(libc::ETIMEDOUT));
     }
 
     /// Counts `count` I/Os of the same times, of `bytes` together.

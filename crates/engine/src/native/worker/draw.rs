@@ -53,23 +53,16 @@ impl Worker {
                 Ok(found) => found,
                 Err(due) => return Some(due),
             };
+            if let Some(flow) = &mut self.flow
+                && let Err(wait) = flow.begin(self.job.pace.flow_sleep)
+            {
+                return Some(now.saturating_add(self.ticks(wait)));
+            }
             if !self.push_next(backend, dir, intended, now) {
                 return None;
             }
         }
         None
-    }
-
-    /// serialize_overlap: whether an I/O under way is at the same place.
-    fn overlaps(&self, next: &NextIo) -> bool {
-        let end = next.offset + u64::from(next.len);
-        let cells = self.in_flight.iter().zip(&self.stats.slots);
-        cells
-            .filter(|(_, cell)| cell.kind.load(Relaxed) != 0)
-            .any(|(under, _)| {
-                let under_end = under.offset + u64::from(under.len);
-                under.file == next.file && next.offset < under_end && under.offset < end
-            })
     }
 
     /// Whether all that was asked for has been handed over.
@@ -169,7 +162,7 @@ impl Worker {
         Err(when(dir).min(when(other).max(now)))
     }
 
-    /// Begins an I/O of this direction; `false` when it has to wait for another.
+    /// Hands the next I/O to the backend, unless it has to wait for another.
     #[inline]
     pub(super) fn push_next<B: Backend>(
         &mut self,
@@ -178,16 +171,17 @@ impl Worker {
         intended: u64,
         now: u64,
     ) -> bool {
+        let next = match self.held.take() {
+            Some(held) => held,
+            None => self.source.next(dir),
+        };
+        if self.job.queue.no_overlap && self.is_under_way(&next) {
+            self.held = Some(next);
+            return false;
+        }
         let Some(slot) = self.free.pop() else {
             return false;
         };
-        let next = self.held.take();
-        let next = next.unwrap_or_else(|| self.source.next(dir));
-        if self.job.queue.serialize && self.overlaps(&next) {
-            self.held = Some(next);
-            self.free.push(slot);
-            return false;
-        }
         if let Some(pacer) = &mut self.pacer {
             pacer.issued(next.dir, next.len);
         }
@@ -226,6 +220,19 @@ impl Worker {
         };
         self.push(backend, slot);
         true
+    }
+
+    /// Whether an I/O is under way in the range of this one.
+    fn is_under_way(&self, next: &NextIo) -> bool {
+        let end = next.offset + u64::from(next.len);
+        let meets = |under: &InFlight| {
+            let under_end = under.offset + u64::from(under.len);
+            under.file == next.file && next.offset < under_end && under.offset < end
+        };
+        let slots = self.stats.slots.iter().zip(&self.in_flight);
+        slots
+            .filter(|(cell, _)| cell.kind.load(Relaxed) != 0)
+            .any(|(_, under)| meets(under))
     }
 
     /// After every so many writes a sync of their file is due.

@@ -7,6 +7,7 @@
 
 mod done;
 mod draw;
+mod flow;
 mod read_back;
 
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use crate::native::ring::Ring;
 use crate::native::rng::{Rng, mix};
 use crate::native::source::{IoSource, NextIo};
 use crate::native::stats::{DEPTH_CLASSES, WorkerPhase, WorkerStats, bump};
+pub(super) use flow::{FlowGroup, FlowShare};
 use read_back::Verifier;
 
 /// Longest sleep without a look at the stop flag.
@@ -103,8 +105,6 @@ pub(super) struct Worker {
     issued_bytes: u64,
     issued_ios: u64,
     until_think: u64,
-    /// An I/O that waits until none is under way at its place.
-    held: Option<NextIo>,
     /// Bytes left of this pass.
     pass_left: u64,
     ramp_end: u64,
@@ -113,6 +113,11 @@ pub(super) struct Worker {
     measuring: bool,
     failure: Option<Failure>,
     ring: Option<Arc<Ring>>,
+    flow: Option<FlowShare>,
+    /// An I/O that waits for another in its range (serialize_overlap).
+    held: Option<NextIo>,
+    /// Ticks after which an I/O fails the job, by direction.
+    max_latency: [u64; 3],
     /// When the measurement began: the logs' times count from there.
     began: u64,
 }
@@ -128,6 +133,7 @@ pub(super) struct WorkerParts {
     pub(super) targets: Vec<OpenFile>,
     pub(super) seed: u64,
     pub(super) ring: Option<Arc<Ring>>,
+    pub(super) flow: Option<FlowShare>,
 }
 
 impl Drop for Worker {
@@ -150,10 +156,14 @@ impl Worker {
             targets,
             seed,
             ring,
+            flow,
         } = parts;
         let depth = job.depth() as usize;
         let mut buffers = Buffers::new(depth, job.pattern.max_block() as usize)?;
+        let bytes = plan.files.iter().map(|file| file.len).sum();
+        let block = job.pattern.sizes[DirIndex::Write as usize].min();
         let mut filler = Filler::new(&job.content, mix(seed, 1));
+        filler = filler.with_duplicates(bytes, block, mix(seed, 7));
         for slot in 0..depth as u32 {
             let len = buffers.slot_bytes();
             filler.first(buffers.slot_mut(slot, len));
@@ -173,7 +183,6 @@ impl Worker {
             writes_since_fdatasync: 0,
             issued_bytes: 0,
             issued_ios: 0,
-            held: None,
             until_think: if job.pace.think.is_zero() {
                 u64::MAX
             } else {
@@ -186,6 +195,12 @@ impl Worker {
             measuring: false,
             failure: None,
             ring,
+            flow,
+            held: None,
+            max_latency: job.pace.max_latency.map(|limit| {
+                let ns = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+                limit.map_or(u64::MAX, |limit| clock.ticks(ns(limit)))
+            }),
             began: 0,
             most: most(&job, depth),
             depth,
@@ -345,10 +360,9 @@ impl Worker {
         let over = match &self.verify {
             Some(verify) if verify.is_reading_back() => verify.is_through(),
             Some(verify) if verify.has_backlog() => true,
-            _ => self.until_think == 0 || self.pass_left == 0,
+            _ => self.until_think == 0 || self.pass_left == 0 || self.held.is_some(),
         };
         let full = self.free.is_empty()
-            || self.held.is_some()
             || self.draining
             || over
             || self.job.queue.low.is_some_and(|low| busy > low as usize);
@@ -478,14 +492,19 @@ mod tests {
     /// Takes I/Os and fails at the first look for those that are over, or ends all.
     struct Played {
         fails: bool,
-        taken: Vec<u32>,
+        /// Slots and offsets.
+        taken: Vec<(u32, u64)>,
+        /// I/Os that came while another was under way at their place.
+        overlaps: u32,
     }
 
     impl Backend for Played {
         const QUEUES_SYNCS: bool = false;
 
         fn push(&mut self, io: Io) {
-            self.taken.push(io.slot);
+            let overlaps = self.taken.iter().any(|&(_, offset)| offset == io.offset);
+            self.overlaps += u32::from(overlaps);
+            self.taken.push((io.slot, io.offset));
         }
 
         fn submit(&mut self, _: bool) -> io::Result<()> {
@@ -506,7 +525,7 @@ mod tests {
             done.extend(
                 self.taken
                     .drain(..)
-                    .map(|slot| CompletedIo { slot, result }),
+                    .map(|(slot, _)| CompletedIo { slot, result }),
             );
             Ok(())
         }
@@ -517,6 +536,22 @@ mod tests {
         let mut job = NativeJob::new("j");
         job.engine = engine;
         job.queue.depth = 4;
+        let mut backend = played(fails);
+        let mut worker = worker(job);
+        let failure = worker.run(&mut backend);
+        (worker, failure)
+    }
+
+    fn played(fails: bool) -> Played {
+        Played {
+            fails,
+            taken: Vec::new(),
+            overlaps: 0,
+        }
+    }
+
+    /// The worker of a job with a depth of 4 and 16 blocks.
+    fn worker(job: NativeJob) -> Worker {
         let job = Arc::new(job);
         let bytes = 16 * 4096;
         let file = FilePlan {
@@ -529,7 +564,7 @@ mod tests {
         };
         let classes = PriorityDraw::new(&job);
         let stats = WorkerStats::new(&job, classes.values().len(), 4);
-        let mut worker = Worker::new(WorkerParts {
+        Worker::new(WorkerParts {
             plan: Arc::new(MemberFiles {
                 files: vec![file],
                 pass_bytes: bytes,
@@ -543,12 +578,25 @@ mod tests {
             targets: Vec::new(),
             seed: 1,
             ring: None,
+            flow: None,
             job,
         })
-        .unwrap();
-        let taken = Vec::new();
-        let failure = worker.run(&mut Played { fails, taken });
-        (worker, failure)
+        .unwrap()
+    }
+
+    #[test]
+    fn ios_of_one_place_follow_each_other_when_asked_to() {
+        for no_overlap in [true, false] {
+            let mut job = NativeJob::new("j");
+            job.engine = IoEngine::Libaio;
+            job.files.direct = true;
+            (job.queue.depth, job.queue.submit) = (4, Some(4));
+            job.queue.no_overlap = no_overlap;
+            (job.pattern.random, job.pattern.repetition) = (true, true);
+            let mut backend = played(false);
+            assert!(worker(job).run(&mut backend).is_none());
+            assert_eq!(backend.overlaps == 0, no_overlap, "{}", backend.overlaps);
+        }
     }
 
     #[test]

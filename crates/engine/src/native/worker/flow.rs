@@ -1,0 +1,78 @@
+//! flow: jobs of one id share out their I/Os by weight (flow.c).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// The I/Os of all jobs of one id, and their weights together.
+#[derive(Debug, Default)]
+pub(in crate::native) struct FlowGroup {
+    ios: AtomicU64,
+    weight: AtomicU64,
+}
+
+/// One job's part of it.
+#[derive(Debug)]
+pub(in crate::native) struct FlowShare {
+    group: Arc<FlowGroup>,
+    weight: u64,
+    ios: u64,
+}
+
+/// How soon a job that is ahead looks again, where it does not say.
+const AGAIN: Duration = Duration::from_micros(20);
+
+impl FlowShare {
+    /// Counts as running from now on, until it is dropped.
+    pub(in crate::native) fn join(group: &Arc<FlowGroup>, weight: u32) -> Self {
+        group.weight.fetch_add(weight.into(), Relaxed);
+        Self {
+            group: Arc::clone(group),
+            weight: weight.into(),
+            ios: 0,
+        }
+    }
+
+    /// Whether an I/O may begin, which then counts; else when to ask again.
+    pub(super) fn begin(&mut self, sleep: Duration) -> Result<(), Duration> {
+        // One more than there are, as in fio: the first job's first I/O is not all of them.
+        let all = self.group.ios.load(Relaxed) + 1;
+        let weights = self.group.weight.load(Relaxed);
+        if self.ios * weights > self.weight * all {
+            return Err(if sleep.is_zero() { AGAIN } else { sleep });
+        }
+        self.group.ios.fetch_add(1, Relaxed);
+        self.ios += 1;
+        Ok(())
+    }
+}
+
+/// Whoever is through no longer holds the others back.
+impl Drop for FlowShare {
+    fn drop(&mut self) {
+        self.group.ios.fetch_sub(self.ios, Relaxed);
+        self.group.weight.fetch_sub(self.weight, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ios_are_shared_by_weight_and_by_whoever_is_left() {
+        let group = Arc::new(FlowGroup::default());
+        let mut shares = [1, 8].map(|weight| FlowShare::join(&group, weight));
+        let mut done = [0u32; 2];
+        for turn in 0..9000 {
+            let place = turn % 2;
+            done[place] += u32::from(shares[place].begin(Duration::ZERO).is_ok());
+        }
+        let ratio = f64::from(done[1]) / f64::from(done[0]);
+        assert!((7.9..8.1).contains(&ratio), "{done:?}");
+        let [mut one, other] = shares;
+        assert!(one.begin(Duration::from_millis(1)).is_ok() || one.begin(Duration::ZERO).is_err());
+        drop(other);
+        assert!((0..100).all(|_| one.begin(Duration::ZERO).is_ok()));
+    }
+}

@@ -1,0 +1,165 @@
+//! Jobs that hold each other back, fail by a limit, or take others with them: as fio.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::Command;
+
+use fathom_engine::fio::json;
+use fathom_engine::native::Native;
+use fathom_engine::{Control, Engine, Outcome, Sink};
+use fathom_model::{Event, Results};
+use fathom_testkit::skip;
+
+use crate::native::{Seen, folder, request, run, try_run};
+
+/// What fio finds; `None` where it is not installed.
+fn fio(dir: &Path, text: &str) -> Option<Results> {
+    std::fs::write(dir.join("fio.fio"), text).unwrap();
+    let mut fio = Command::new("fio");
+    let output = fio
+        .args(["--output-format=json", "fio.fio"])
+        .current_dir(dir)
+        .output()
+        .ok()?;
+    Some(json::scan(&output.stdout).documents.remove(0).results)
+}
+
+/// Both engines on a job file, native first, however they end.
+fn both(text: &str) -> Option<[Results; 2]> {
+    let (ours, theirs) = (folder(), folder());
+    let found = fio(theirs.path(), text)?;
+    let mut seen = Seen::default();
+    try_run(ours.path(), text, &mut seen).unwrap();
+    Some([seen.results().clone(), found])
+}
+
+fn reads(results: &Results, job: usize) -> u64 {
+    let read = results.jobs[job].read.as_ref();
+    read.map_or(0, |read| read.total_ios)
+}
+
+#[test]
+fn flows_share_by_weight() {
+    // Without its weight the first would do millions; the other does 8000 a second, also
+    // when it has to catch up.
+    let text = "[global]\nioengine=null\nrw=randread\nnorandommap\nbs=4k\nsize=1g\ntime_based\nthread\n\
+                [a]\nflow=1\nruntime=1\n[b]\nflow=8\nruntime=3\nrate_iops=8000\n";
+    let Some(all) = both(text) else {
+        return skip("flows_share_by_weight", "fio is not installed");
+    };
+    for results in all {
+        let first = reads(&results, 0);
+        assert!((1..2000).contains(&first), "{first}");
+    }
+    // Other ids, and jobs without a weight, hold nobody back.
+    let text = "[global]\nioengine=null\nbs=4k\nsize=40m\nflow_sleep=100\n\
+                [a]\nflow=1\n[b]\nflow=8\nflow_id=2\n[c]\n";
+    let seen = run(folder().path(), text);
+    assert_eq!([0, 1, 2].map(|job| reads(seen.results(), job)), [10_240; 3]);
+}
+
+#[test]
+fn an_io_that_takes_too_long_fails_the_job() {
+    let text = "[j]\nfilename=f\nrw=read\nbs=4k\nsize=4m\nmax_latency=1us\n[k]\nstonewall\nfilename=f\nrw=read\nbs=4k\nsize=4m\nmax_latency=60s\n";
+    let Some(all) = both(text) else {
+        return skip(
+            "an_io_that_takes_too_long_fails_the_job",
+            "fio is not installed",
+        );
+    };
+    for results in all {
+        assert_eq!(results.jobs[0].error, libc::ETIMEDOUT);
+        assert!(reads(&results, 0) < 1024);
+        assert_eq!((results.jobs[1].error, reads(&results, 1)), (0, 1024));
+    }
+}
+
+#[test]
+fn a_job_below_its_least_rate_fails() {
+    let text = "[global]\nioengine=null\nrw=read\nbs=4k\nsize=1g\ntime_based\nruntime=60\nthinktime=5000\n\
+                rate_cycle=200\n[a]\nrate_iops_min=1000\n[b]\nrate_min=100m\n[c]\nrate_iops_min=1\nruntime=4\n";
+    let Some(all) = both(text) else {
+        return skip("a_job_below_its_least_rate_fails", "fio is not installed");
+    };
+    for results in all {
+        let errors: Vec<_> = results.jobs.iter().map(|job| job.error).collect();
+        assert_eq!(errors, [libc::EIO, libc::EIO, 0]);
+        assert!(reads(&results, 0) < 200 * 60 && reads(&results, 1) < 200 * 60);
+    }
+}
+
+/// exitall ends the jobs of the same group, or those that run, or all.
+#[test]
+fn exit_what_says_which_jobs_end_too() {
+    for (what, expected) in [
+        ("group", [false, true, true]),
+        ("stonewall", [false, false, true]),
+        ("all", [false, false, false]),
+    ] {
+        let text = format!(
+            "[global]\nioengine=null\nrw=read\nbs=4k\nsize=1g\nthread\nexitall\nrate_iops=1000\n\
+             [a]\nnumber_ios=500\nexit_what={what}\n\
+             [same]\nnumber_ios=1500\n\
+             [other]\nnew_group\nnumber_ios=1500\n\
+             [after]\nstonewall\nnumber_ios=10\n"
+        );
+        let Some(all) = both(&text) else {
+            return skip("exit_what_says_which_jobs_end_too", "fio is not installed");
+        };
+        for results in all {
+            let through = [1, 2, 3].map(|job| {
+                let wanted = [0, 1500, 1500, 10][job];
+                reads(&results, job) >= wanted
+            });
+            assert_eq!(through, expected, "{what}");
+        }
+    }
+}
+
+#[test]
+fn what_is_read_beforehand_comes_from_memory() {
+    let test = "what_is_read_beforehand_comes_from_memory";
+    let small = match fathom_testkit::SmallFs::new(64 << 20, "") {
+        Ok(small) => small,
+        Err(reason) => return skip(test, &reason),
+    };
+    let reads = |options: &str| {
+        let text =
+            format!("[j]\nrw=randread\nbs=4k\nsize=16m\nnumber_ios=1\nfilename=f\n{options}\n");
+        run(small.path(), &text).results().disks[0].read_ios
+    };
+    // The first run lays the file out.
+    let (_, one, all) = (reads(""), reads(""), reads("pre_read=1"));
+    assert!(all > one + 16, "{one} {all}");
+}
+
+/// Looks at the nice value of the thread that bears the job's name.
+struct NiceOf(Option<String>);
+
+impl Sink for NiceOf {
+    fn event(&mut self, event: Event) -> ControlFlow<()> {
+        if matches!(event, Event::Sample(_)) {
+            let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+            let stats = tasks
+                .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok());
+            for stat in stats.filter(|stat| stat.contains("(gentle)")) {
+                // proc(5): the nineteenth field, the third is behind the name.
+                let behind = stat.rsplit_once(')').unwrap().1;
+                self.0 = behind.split_whitespace().nth(16).map(str::to_owned);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn a_job_has_its_nice_value() {
+    let dir = folder();
+    let text = "[gentle]\nioengine=null\nrw=read\nsize=1g\ntime_based\nruntime=1\nnice=7\n";
+    std::fs::write(dir.path().join("job.fio"), text).unwrap();
+    let mut sink = NiceOf(None);
+    let request = request(dir.path().join("job.fio"), dir.path());
+    let outcome = Native::new().run(&request, &Control::default(), &mut sink);
+    assert_eq!(outcome.unwrap(), Outcome::Complete);
+    assert_eq!(sink.0.as_deref(), Some("7"));
+}
