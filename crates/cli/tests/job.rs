@@ -86,6 +86,22 @@ fn an_unknown_option_is_a_warning_unless_strict() {
     assert_eq!(output.status.code(), Some(3));
 }
 
+/// fio names more I/O engines than it can load.
+#[test]
+fn an_engine_that_nobody_has_is_an_error_where_fio_is() {
+    let jobs = "[a]\nioengine=nosuchengine\nsize=1m\n[b]\nioengine=libaio\nsize=1m\n";
+    let folder = folder(&[("x.fio", jobs)]);
+    let output = fathom(folder.path(), &["job", "check", "x.fio"]);
+    if fathom_testkit::program("fio").is_ok() {
+        assert_eq!(output.status.code(), Some(3), "{}", out(&output));
+        let said =
+            "x.fio:2:1: error: neither the fio here nor the native engine has 'nosuchengine'";
+        assert!(out(&output).contains(said), "{}", out(&output));
+    } else {
+        assert_eq!(output.status.code(), Some(0), "{}", out(&output));
+    }
+}
+
 #[test]
 fn check_prints_one_document() {
     let folder = folder(&[("x.fio", "[a]\nsize=1m\niodepht=4\ndirect=yes\n")]);

@@ -215,6 +215,8 @@ fn what_fio_wrote_is_written_as_it_is() {
         ("normal", "a: (g=0)"),
         ("terse", "3;fio-"),
         ("json+", "{\n"),
+        ("json,normal", "a: (g=0)"),
+        ("json,terse", "3;fio-"),
     ] {
         let output = bench.run(&["job", "run", "-q", "small.fio", "--output-format", format]);
         assert!(

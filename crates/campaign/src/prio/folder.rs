@@ -59,7 +59,7 @@ impl ResultFolder {
         let to = self.outdir.join(name);
         fs::create_dir_all(&to)?;
         let kept = fs::read(raw_dir.join(raw::OUT)).unwrap_or_default();
-        fs::write(to.join("fio.log"), select(&kept, OutputFormat::Normal))?;
+        fs::write(to.join("fio.log"), select(&kept, &[OutputFormat::Normal]))?;
         let (from, to) = (raw_dir.join(&self.log), to.join(&self.log));
         if !from.exists() {
             return Ok(());

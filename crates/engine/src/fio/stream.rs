@@ -232,19 +232,29 @@ pub enum OutputFormat {
     JsonPlus,
 }
 
-/// The part of a kept output that fio itself would have written in `format`.
+/// The parts of a kept output that fio itself would have written in `formats`, in its
+/// order (stat.c, __show_run_stats).
 #[must_use]
-pub fn select(kept: &[u8], format: OutputFormat) -> Vec<u8> {
+pub fn select(kept: &[u8], formats: &[OutputFormat]) -> Vec<u8> {
     let mut stream = OutputCutter::default();
     stream.push(kept, &mut |_| ());
     stream.finish(&mut |_| ());
     let set = stream.set;
-    match format {
-        OutputFormat::Normal => [stream.text, set.normal].concat(),
-        OutputFormat::Terse => set.terse,
-        OutputFormat::Json => without_bins(&set.json),
-        OutputFormat::JsonPlus => set.json,
-    }
+    let part = |format, part| match formats.contains(&format) {
+        true => part,
+        false => Vec::new(),
+    };
+    let json = match formats.contains(&OutputFormat::JsonPlus) {
+        true => set.json,
+        false => part(OutputFormat::Json, without_bins(&set.json)),
+    };
+    [
+        part(OutputFormat::Normal, stream.text),
+        part(OutputFormat::Terse, set.terse),
+        json,
+        part(OutputFormat::Normal, set.normal),
+    ]
+    .concat()
 }
 
 /// json+ without its `bins` members: byte for byte what fio writes as json.
@@ -315,10 +325,13 @@ mod tests {
     #[test]
     fn each_format_gets_its_part() {
         let text = |format| String::from_utf8(select(KEPT.as_bytes(), format)).unwrap();
-        assert_eq!(text(OutputFormat::Terse), "3;fio-3.33;a;0;0;8\n");
-        assert_eq!(text(OutputFormat::JsonPlus), "{\n  \"jobs\" : 2\n}\n");
+        assert_eq!(text(&[OutputFormat::Terse]), "3;fio-3.33;a;0;0;8\n");
+        // As many as are wanted, in fio's order.
+        let two = text(&[OutputFormat::Json, OutputFormat::Terse]);
+        assert_eq!(two, "3;fio-3.33;a;0;0;8\n{\n  \"jobs\" : 2\n}\n");
+        assert_eq!(text(&[OutputFormat::JsonPlus]), "{\n  \"jobs\" : 2\n}\n");
         assert_eq!(
-            text(OutputFormat::Normal),
+            text(&[OutputFormat::Normal]),
             "a: (g=0): rw=read\nStarting 1 process\n\nfio: terminating on signal 2\n\
              \na: (groupid=0, jobs=1): err= 0 last\n"
         );
@@ -329,7 +342,7 @@ mod tests {
         let input = "Starting 1 process\n{\n}\n\na: (groupid=0, jobs=1): err= 0 first\n\n\
                      Run status group 0 (all jobs):\n   READ: bw=1\nTRIGGERED\n{\n}\n\n\
                      a: (groupid=0, jobs=1): err= 0 last\n";
-        let normal = String::from_utf8(select(input.as_bytes(), OutputFormat::Normal)).unwrap();
+        let normal = String::from_utf8(select(input.as_bytes(), &[OutputFormat::Normal])).unwrap();
         assert_eq!(
             normal,
             "Starting 1 process\nTRIGGERED\n\na: (groupid=0, jobs=1): err= 0 last\n"

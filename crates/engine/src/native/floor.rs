@@ -46,7 +46,9 @@ impl RateFloor {
             let last = self.last[dir as usize].replace((now, bytes, ios));
             if let (Some((_, bytes_before, ios_before)), Some(ns)) = (last, spent) {
                 let rate = |n: u64| (u128::from(n) * 1_000_000_000 / u128::from(ns.max(1))) as u64;
-                let (bytes, ios) = (rate(bytes - bytes_before), rate(ios - ios_before));
+                let since = |now: u64, before: u64| now.checked_sub(before).unwrap_or(now);
+                let bytes = rate(since(bytes, bytes_before));
+                let ios = rate(since(ios, ios_before));
                 if let Some(message) = below(pace, dir, bytes, ios) {
                     return Some(Failure::new(FailureKind::Other, message).with_errno(libc::EIO));
                 }

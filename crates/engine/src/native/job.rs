@@ -3,11 +3,14 @@
 //! [`mod@super::options`] fills it from a [`fathom_model::JobSpec`]; nothing below
 //! looks at an option's text again.
 
+mod io_engine;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::offsets::Distribution;
 use super::verify::Checksum;
+pub(super) use io_engine::{FileOp, IoEngine};
 
 /// Direction of data, as an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,89 +28,6 @@ impl DirIndex {
             Self::Read => fathom_model::Direction::Read,
             Self::Write => fathom_model::Direction::Write,
             Self::Trim => fathom_model::Direction::Trim,
-        }
-    }
-}
-
-/// How I/O reaches the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum IoEngine {
-    /// Nothing is done; what an I/O costs without a device.
-    Null,
-    /// lseek and read or write.
-    Sync,
-    /// pread and pwrite.
-    Psync,
-    /// preadv2 and pwritev2.
-    Pvsync2,
-    /// io_submit and io_getevents.
-    Libaio,
-    /// io_uring.
-    IoUring,
-    /// A thread for each file that serves it in order, as glibc's aio does.
-    Posixaio,
-    /// memcpy from and to a shared mapping.
-    Mmap,
-    /// splice and vmsplice through a pipe.
-    Splice,
-    /// fallocate of each block's range.
-    Falloc,
-    /// ftruncate to each block's offset.
-    Ftruncate,
-    /// An operation on each file as a whole.
-    FileOp(FileOp),
-}
-
-/// What is done to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FileOp {
-    Create,
-    Stat,
-    Delete,
-}
-
-impl IoEngine {
-    /// Names in job files.
-    pub(super) const NAMES: [(&'static str, Self); 14] = [
-        ("falloc", Self::Falloc),
-        ("filecreate", Self::FileOp(FileOp::Create)),
-        ("filedelete", Self::FileOp(FileOp::Delete)),
-        ("filestat", Self::FileOp(FileOp::Stat)),
-        ("ftruncate", Self::Ftruncate),
-        ("io_uring", Self::IoUring),
-        ("libaio", Self::Libaio),
-        ("mmap", Self::Mmap),
-        ("null", Self::Null),
-        ("posixaio", Self::Posixaio),
-        ("psync", Self::Psync),
-        ("pvsync2", Self::Pvsync2),
-        ("splice", Self::Splice),
-        ("sync", Self::Sync),
-    ];
-
-    /// Whether an I/O is over when it has been submitted: the depth is then 1.
-    pub(super) fn is_synchronous(self) -> bool {
-        !matches!(
-            self,
-            Self::Null | Self::Libaio | Self::IoUring | Self::Posixaio
-        )
-    }
-
-    /// Whether data go through buffers.
-    pub(super) fn moves_data(self) -> bool {
-        let none = matches!(self, Self::Null | Self::Falloc | Self::Ftruncate);
-        !none && self.file_op().is_none()
-    }
-
-    /// Whether it does its I/O on open files.
-    pub(super) fn opens_files(self) -> bool {
-        self != Self::Null && self.file_op().is_none()
-    }
-
-    pub(super) fn file_op(self) -> Option<FileOp> {
-        match self {
-            Self::FileOp(op) => Some(op),
-            _ => None,
         }
     }
 }
@@ -425,6 +345,29 @@ pub(super) struct Times {
     pub(super) start_delay: (Duration, Duration),
 }
 
+/// A latency that the depth is fitted to.
+#[derive(Debug, Clone)]
+pub(super) struct LatencyOptions {
+    pub(super) target: Option<Duration>,
+    /// How long a depth is tried.
+    pub(super) window: Duration,
+    /// Share of the I/Os that must keep the target.
+    pub(super) percent: f64,
+    /// latency_run: the depth is fitted until the job's end.
+    pub(super) goes_on: bool,
+}
+
+impl Default for LatencyOptions {
+    fn default() -> Self {
+        Self {
+            target: None,
+            window: Duration::ZERO,
+            percent: 100.0,
+            goes_on: false,
+        }
+    }
+}
+
 /// How fast, by direction.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RateOptions {
@@ -640,6 +583,7 @@ pub(super) struct NativeJob {
     pub(super) queue: Queue,
     pub(super) times: Times,
     pub(super) pace: RateOptions,
+    pub(super) latency: LatencyOptions,
     pub(super) order: StartOrder,
     pub(super) errors: OnError,
     pub(super) priority: PriorityOptions,
@@ -677,6 +621,7 @@ impl NativeJob {
                 cycle: Duration::from_secs(1),
                 ..RateOptions::default()
             },
+            latency: LatencyOptions::default(),
             order: StartOrder::default(),
             errors: OnError::default(),
             priority: PriorityOptions::default(),

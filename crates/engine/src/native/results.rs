@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fathom_model::histogram::middle_of;
-use fathom_model::result::{CpuUse, PriorityResult, Spread};
+use fathom_model::result::{CpuUse, LatencyTarget, PriorityResult, Spread};
 use fathom_model::{DirectionResult, DiskUse, JobResult, Latency, Results};
 
 use super::clock::TickClock;
@@ -160,6 +160,7 @@ fn job_result(of: &ResultSources<'_>, place: usize, unit: &ReportUnit) -> JobRes
         options: options(first),
         cpu: cpu(of, unit),
         iodepth_percent: depths(&members),
+        latency_target: latency_target(first),
         fio_steady_state: of.steady[place]
             .as_ref()
             .map(|watched| watched.steady.report()),
@@ -183,6 +184,18 @@ fn job_result(of: &ResultSources<'_>, place: usize, unit: &ReportUnit) -> JobRes
         result.mixed = Some(direction(of, &members, &DirIndex::ALL, intervals));
     }
     result
+}
+
+/// What the search for a depth came to.
+fn latency_target(member: &Member) -> Option<LatencyTarget> {
+    let options = &member.job.latency;
+    let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    Some(LatencyTarget {
+        depth: member.stats.found_depth.load(Relaxed) as u32,
+        target_ns: us(options.target?).saturating_mul(1000),
+        percentile: options.percent,
+        window_us: us(options.window),
+    })
 }
 
 fn options(member: &Member) -> BTreeMap<String, String> {

@@ -117,7 +117,8 @@ impl Sampler {
                 job: place as u32,
                 dir: dir.model(),
                 ios: delta.total(),
-                bytes: bytes - last.bytes[dir as usize],
+                // What was measured may have been forgotten meanwhile.
+                bytes: bytes.checked_sub(last.bytes[dir as usize]).unwrap_or(bytes),
                 clat: Some(delta).filter(|delta| !delta.is_empty()),
             };
             // The rest after the last whole interval is no interval of its own.

@@ -52,6 +52,13 @@ impl Cells {
         }
     }
 
+    fn reset(&self) {
+        self.counts.iter().for_each(|count| count.store(0, Relaxed));
+        self.sum.store(0, Relaxed);
+        self.min.store(u64::MAX, Relaxed);
+        self.max.store(0, Relaxed);
+    }
+
     pub(super) fn read(&self) -> LatencyReading {
         let mut histogram = Histogram::new();
         for (bucket, cell) in self.counts.iter().enumerate() {
@@ -184,6 +191,8 @@ pub(super) struct WorkerStats {
     /// (0: it does not).
     pub(super) read_back: AtomicU64,
     pub(super) read_back_since: AtomicU64,
+    /// The depth that a search for one has come to.
+    pub(super) found_depth: AtomicU64,
     /// The I/Os under way, for whoever looks for stuck ones.
     pub(super) slots: Box<[SlotCell]>,
 }
@@ -230,10 +239,32 @@ impl WorkerStats {
             ended: AtomicU64::new(0),
             read_back: AtomicU64::new(0),
             read_back_since: AtomicU64::new(0),
+            found_depth: AtomicU64::new(1),
             slots: std::iter::repeat_with(SlotCell::default)
                 .take(depth)
                 .collect(),
         }
+    }
+
+    /// Forgets what was measured so far; only its worker may. A reader in between sees
+    /// some of it gone.
+    pub(super) fn reset(&self) {
+        for dir in self.dirs.iter().flatten() {
+            dir.bytes.store(0, Relaxed);
+            dir.short.store(0, Relaxed);
+            let lag = dir.lag.iter();
+            dir.clat
+                .iter()
+                .chain([&dir.lat, &dir.slat])
+                .chain(lag)
+                .for_each(Cells::reset);
+        }
+        self.sync.reset();
+        let batches = self.submits.0.iter().chain(&self.completes.0);
+        self.depths
+            .iter()
+            .chain(batches)
+            .for_each(|cell| cell.store(0, Relaxed));
     }
 
     pub(super) fn phase(&self) -> WorkerPhase {

@@ -176,7 +176,12 @@ impl WatchedUnit {
             return false;
         };
         let rate = |count: u64| (u128::from(count) * 1_000_000_000 / u128::from(ns)) as u64;
-        let [ios, bytes, clat_ns] = [ios - before[0], bytes - before[1], clat_ns - before[2]];
+        let since = |now: u64, before: u64| now.checked_sub(before).unwrap_or(now);
+        let [ios, bytes, clat_ns] = [
+            since(ios, before[0]),
+            since(bytes, before[1]),
+            since(clat_ns, before[2]),
+        ];
         self.steady.second(Second {
             iops: rate(ios),
             bw_bytes: rate(bytes),

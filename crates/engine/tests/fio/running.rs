@@ -226,7 +226,7 @@ fn what_is_kept_is_what_fio_writes() {
             .current_dir(bench.path())
             .output()
             .unwrap();
-        let ours = shape(&select(kept.as_bytes(), format), name);
+        let ours = shape(&select(kept.as_bytes(), &[format]), name);
         let theirs = shape(&plain.stdout, name);
         assert_eq!(ours, theirs, "{name}");
     }

@@ -56,7 +56,7 @@ impl Run {
         let mut facts = facts::of(&output[document.raw], TimeZone::system());
         facts.terse_version = terse_version;
         facts.sections = sections;
-        let part = |format| String::from_utf8(select(output.as_bytes(), format)).unwrap();
+        let part = |format| String::from_utf8(select(output.as_bytes(), &[format])).unwrap();
         let (terse, normal) = (part(OutputFormat::Terse), part(OutputFormat::Normal));
         // JSON has no processes, sizes of groups, or errors in words.
         let heads = normal.lines().filter(|line| line.contains(": (groupid="));
@@ -467,7 +467,7 @@ fn what_is_kept_of_a_run_is_taken_apart_again() {
         OutputFormat::JsonPlus,
     ];
     for format in formats {
-        let part = String::from_utf8(select(kept.as_bytes(), format)).unwrap();
+        let part = String::from_utf8(select(kept.as_bytes(), &[format])).unwrap();
         assert_eq!(part, render(&run.results, &run.facts, format));
     }
 }

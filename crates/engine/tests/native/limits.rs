@@ -163,3 +163,34 @@ fn a_job_has_its_nice_value() {
     assert_eq!(outcome.unwrap(), Outcome::Complete);
     assert_eq!(sink.0.as_deref(), Some("7"));
 }
+
+/// The depth that a search comes to, and that a job whose every I/O is late fails.
+#[test]
+fn a_latency_target_is_searched_for_as_fio_does() {
+    let test = "a_latency_target_is_searched_for_as_fio_does";
+    let base = "[j]\nioengine=null\nrw=randread\nnorandommap\nbs=4k\nsize=1t\niodepth=16\nlatency_window=30ms\n";
+    for (options, depth, error) in [
+        ("latency_target=10s", 16, 0),
+        ("latency_target=10s\nlatency_percentile=99", 16, 0),
+        ("latency_target=10s\nlatency_run=1\nruntime=1", 16, 0),
+    ] {
+        let Some(all) = both(&format!("{base}{options}\n")) else {
+            return skip(test, "fio is not installed");
+        };
+        for results in all {
+            let found = results.jobs[0].latency_target.unwrap();
+            assert_eq!(
+                (found.depth, results.jobs[0].error),
+                (depth, error),
+                "{options}"
+            );
+            assert!(reads(&results, 0) > 0, "{options}");
+        }
+    }
+    // One I/O at a time takes longer than that.
+    let text =
+        "[j]\nrw=randread\nbs=4k\nsize=1m\nfilename=f\nlatency_target=1us\nlatency_window=10ms\n";
+    for results in both(text).unwrap() {
+        assert_eq!(results.jobs[0].error, libc::ETIMEDOUT);
+    }
+}

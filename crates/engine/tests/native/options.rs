@@ -108,6 +108,7 @@ const JOBS: &[&str] = &[
     "rw=write rate_min=1 rate_iops_min=1 rate_cycle=500 max_latency=10s",
     "rw=read pre_read=1 nice=5 create_serialize=0 error_dump=0",
     "rw=randtrimwrite",
+    "rw=randread ioengine=libaio iodepth=4 latency_target=1s latency_window=10ms latency_percentile=99.9 latency_run=1",
     "rw=write dedupe_percentage=40 dedupe_mode=working_set dedupe_working_set_percentage=10",
     "rw=randwrite ioengine=libaio iodepth=8 serialize_overlap=1 norandommap",
     "rw=write exitall exit_what=stonewall",

@@ -1,10 +1,13 @@
 //! `fathom job check`: everything that is wrong with a job file, and where.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use fathom_engine::fio::{inventory, version::Program};
 use fathom_engine::jobfile::{Diagnostic, JobFile, Severity, variable};
+use fathom_engine::native;
 use fathom_engine::resolve::{self, PathUse};
-use fathom_model::Exit;
+use fathom_model::{Exit, Origin};
 
 use super::present;
 use crate::cmd::Global;
@@ -48,9 +51,62 @@ fn laid_out(file: &JobFile) -> Vec<String> {
     uses.iter().filter_map(PathUse::layout).collect()
 }
 
+/// Which I/O engines the fio of this machine can load: it names more than it can.
+#[derive(Default)]
+struct LoadableEngines(BTreeMap<String, bool>);
+
+impl LoadableEngines {
+    /// Each job whose I/O engine neither engine has here, at its place. Where fio is not
+    /// installed, nobody knows what another one has.
+    fn missing(&mut self, file: &JobFile) -> Vec<Diagnostic> {
+        let Ok(fio) = Program::find(None) else {
+            return Vec::new();
+        };
+        let jobs = file.jobs();
+        let named = jobs.iter().filter_map(|job| job.option("ioengine"));
+        let mut found: Vec<Diagnostic> = Vec::new();
+        for option in named {
+            let (Some(engine), Origin::File { path, line, column }) =
+                (option.value.as_deref(), &option.origin)
+            else {
+                continue;
+            };
+            let twice = |other: &Diagnostic| (other.line, &other.path) == (*line, path);
+            if self.has(&fio, engine) || found.iter().any(twice) {
+                continue;
+            }
+            let message = format!("neither the fio here nor the native engine has '{engine}'");
+            found.push(Diagnostic {
+                severity: Severity::Error,
+                path: path.clone(),
+                line: *line,
+                column: *column,
+                message,
+                suggestion: None,
+                text: line_of(path, *line),
+                width: "ioengine=".len() as u32 + engine.chars().count() as u32,
+            });
+        }
+        found
+    }
+
+    fn has(&mut self, fio: &Program, engine: &str) -> bool {
+        // A library of the user's own is for fio to judge when it runs.
+        if engine.starts_with("external:") || engine.contains('/') {
+            return true;
+        }
+        if native::io_engines().any(|known| known == engine) {
+            return true;
+        }
+        let asked = || inventory::options(fio, engine).map_or(true, |options| options.is_some());
+        *self.0.entry(engine.to_owned()).or_insert_with(asked)
+    }
+}
+
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let mut diagnostics = Vec::new();
     let mut layouts = Vec::new();
+    let mut engines = LoadableEngines::default();
     for path in &args.files {
         match JobFile::read(path, &variable) {
             Ok(checked) => {
@@ -58,6 +114,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
                 if !checked.diagnostics.iter().any(fails) {
                     layouts.extend(laid_out(&checked.file));
                 }
+                diagnostics.extend(engines.missing(&checked.file));
                 diagnostics.extend(checked.diagnostics);
             }
             Err(error) => diagnostics.push(unreadable(path, &error)),
@@ -98,6 +155,13 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     } else {
         Exit::Success
     })
+}
+
+/// A line of a file, to show; empty where it cannot be read again.
+fn line_of(path: &Path, line: u32) -> String {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let line = text.lines().nth((line as usize).saturating_sub(1));
+    line.unwrap_or_default().to_owned()
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {

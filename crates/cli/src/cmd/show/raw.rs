@@ -16,7 +16,7 @@ pub fn show(dir: &Path, format: FioOutputFormat) -> anyhow::Result<Exit> {
     let mut any = false;
     for file in outputs(&dir.join("raw"))? {
         let kept = std::fs::read(&file).with_context(|| file.display().to_string())?;
-        let written = select(&kept, format.into());
+        let written = select(&kept, &[format.into()]);
         any |= !written.is_empty();
         out::bytes(&written);
     }

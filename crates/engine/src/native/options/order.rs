@@ -94,6 +94,26 @@ pub(super) const TIMES: &[OptionRow] = &[
         job.pace.max_latency = limits.map(|limit| limit.filter(|limit| !limit.is_zero()));
         Ok(())
     }),
+    same(&["latency_target"], |job, v| {
+        let target = v.time(BareTimeUnit::Micros)?;
+        job.latency.target = Some(target).filter(|time| !time.is_zero());
+        Ok(())
+    }),
+    same(&["latency_window"], |job, v| {
+        job.latency.window = v.time(BareTimeUnit::Micros)?;
+        Ok(())
+    }),
+    same(&["latency_percentile"], |job, v| {
+        job.latency.percent = value::plain(v.text()?)?;
+        match job.latency.percent {
+            0.0..=100.0 => Ok(()),
+            other => Err(format!("{other} is not a percentile")),
+        }
+    }),
+    same(&["latency_run"], |job, v| {
+        job.latency.goes_on = v.flag()?;
+        Ok(())
+    }),
     same(&["flow"], |job, v| {
         job.pace.flow = v.number()?;
         match job.pace.flow {

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_model::{Failure, FailureKind};
 
-use super::{InFlight, Worker, data_direction};
+use super::{InFlight, SearchStep, Worker, data_direction};
 use crate::native::backend::{Backend, CompletedIo, Io, Op, OpenFile, calls};
 use crate::native::job::{DirIndex, IoEngine};
 use crate::native::kernel;
@@ -83,6 +83,15 @@ impl Worker {
             self.stats.sync.add(ns, 1);
             return None;
         };
+        if let Some(search) = &mut self.search {
+            let step = search.completed(now.saturating_sub(under.drawn), now);
+            if step == SearchStep::Missed {
+                self.max_latency = [search.target(); 3];
+            }
+            if step != SearchStep::GoOn && self.quiesce.is_none() {
+                self.fit_depth(step);
+            }
+        }
         if now.saturating_sub(under.drawn) > self.max_latency[dir as usize] {
             self.end_late(dir, &under, now);
         }
@@ -108,7 +117,7 @@ impl Worker {
         let [took, most] = [now - under.drawn, self.max_latency[dir as usize]]
             .map(|ticks| fathom_model::units::latency(self.clock.ns(ticks) as f64));
         let message = format!(
-            "{} of {} bytes at offset {} took {took}: more than max_latency, {most}",
+            "{} of {} bytes at offset {} took {took}: more than {most}, the most it may",
             Op::name_of(under.op.code()),
             under.len,
             under.offset

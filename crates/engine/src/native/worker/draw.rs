@@ -21,7 +21,13 @@ impl Worker {
             self.fill_back(backend, now);
             return None;
         }
+        if self.quiesce.is_some() && busy == 0 {
+            self.end_quiesce(now);
+        }
         while self.batch.len() < self.most && !self.free.is_empty() {
+            if self.is_deep_enough(self.depth - self.free.len()) {
+                return None;
+            }
             if let Some((op, file)) = self.sync_due.take() {
                 self.push_sync(backend, op, file, now);
                 continue;

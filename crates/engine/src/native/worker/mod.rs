@@ -9,6 +9,7 @@ mod done;
 mod draw;
 mod flow;
 mod read_back;
+mod search;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -30,6 +31,7 @@ use crate::native::source::{IoSource, NextIo};
 use crate::native::stats::{DEPTH_CLASSES, WorkerPhase, WorkerStats, bump};
 pub(super) use flow::{FlowGroup, FlowShare};
 use read_back::Verifier;
+use search::{DepthSearch, SearchStep};
 
 /// Longest sleep without a look at the stop flag.
 const NAP: Duration = Duration::from_millis(20);
@@ -114,6 +116,10 @@ pub(super) struct Worker {
     failure: Option<Failure>,
     ring: Option<Arc<Ring>>,
     flow: Option<FlowShare>,
+    /// latency_target: how deep the queue may be.
+    search: Option<DepthSearch>,
+    /// Nothing begins until the queue is empty, then the figures may begin anew.
+    quiesce: Option<SearchStep>,
     /// An I/O that waits for another in its range (serialize_overlap).
     held: Option<NextIo>,
     /// Ticks after which an I/O fails the job, by direction.
@@ -196,6 +202,8 @@ impl Worker {
             failure: None,
             ring,
             flow,
+            search: DepthSearch::new(&job.latency, depth, &clock),
+            quiesce: None,
             held: None,
             max_latency: job.pace.max_latency.map(|limit| {
                 let ns = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
@@ -263,6 +271,9 @@ impl Worker {
         self.began = now;
         self.issued_bytes = 0;
         self.issued_ios = 0;
+        if let Some(search) = &mut self.search {
+            search.start(now);
+        }
         self.stats.began.store(now, Relaxed);
         self.stats.set_phase(WorkerPhase::Running);
         if let Some(runtime) = self.job.times.runtime {
@@ -296,6 +307,7 @@ impl Worker {
             self.hand_over(backend, now, busy, due)?;
             now = self.clock.now();
             self.take(backend, now)?;
+            self.look_at_window(now);
         }
     }
 
@@ -360,7 +372,12 @@ impl Worker {
         let over = match &self.verify {
             Some(verify) if verify.is_reading_back() => verify.is_through(),
             Some(verify) if verify.has_backlog() => true,
-            _ => self.until_think == 0 || self.pass_left == 0 || self.held.is_some(),
+            _ => {
+                self.until_think == 0
+                    || self.pass_left == 0
+                    || self.held.is_some()
+                    || self.is_deep_enough(busy)
+            }
         };
         let full = self.free.is_empty()
             || self.draining
@@ -371,6 +388,47 @@ impl Worker {
         }
         let min = self.job.queue.complete_min.max(1) as usize;
         (min.min(busy), None)
+    }
+
+    /// Whether no more I/Os may be under way: those there are keep the latency just so.
+    fn is_deep_enough(&self, busy: usize) -> bool {
+        self.quiesce.is_some() || self.search.as_ref().is_some_and(|s| busy >= s.depth())
+    }
+
+    /// Fits the depth to the latency at the end of a window.
+    fn look_at_window(&mut self, now: u64) {
+        if let (true, None, Some(search)) = (self.measuring, self.quiesce, &mut self.search) {
+            let step = search.look(now);
+            self.fit_depth(step);
+        }
+    }
+
+    fn fit_depth(&mut self, step: SearchStep) {
+        let Some(search) = &self.search else { return };
+        self.stats.found_depth.store(search.depth() as u64, Relaxed);
+        match step {
+            SearchStep::GoOn => {}
+            SearchStep::Shallower | SearchStep::Found => self.quiesce = Some(step),
+            SearchStep::Over | SearchStep::Missed => {
+                self.draining = true;
+                self.end = 0;
+            }
+        }
+    }
+
+    /// The queue is empty: the next window begins, and after the search the figures.
+    fn end_quiesce(&mut self, now: u64) {
+        match self.quiesce.take() {
+            Some(SearchStep::Found) => {
+                self.stats.reset();
+                self.measure_from(now);
+            }
+            _ => {
+                if let Some(search) = &mut self.search {
+                    search.start(now);
+                }
+            }
+        }
     }
 
     /// Notes when the batch was handed over, and what that took.

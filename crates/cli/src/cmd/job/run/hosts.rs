@@ -15,7 +15,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     variables.take(&args.clients.var, &names)?;
     let least = least(&names, args.clients.min_clients, "--min-clients")?;
     refuse(&[(
-        args.output_format.is_some(),
+        !args.output_format.is_empty(),
         "--output-format is for a run on one machine: each has its own output in the record",
     )])?;
     if args.run.engine == EngineOrSim::Sim {

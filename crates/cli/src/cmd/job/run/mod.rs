@@ -85,9 +85,15 @@ pub struct Args {
     /// Take unknown options and other warnings as errors
     #[arg(long)]
     pub strict: bool,
-    /// Print one of fio's own outputs instead of a table
-    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
-    pub output_format: Option<FioOutputFormat>,
+    /// Print one of fio's own outputs instead of a table, or several: `json,normal`
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        value_delimiter = ',',
+        conflicts_with = "json"
+    )]
+    pub output_format: Vec<FioOutputFormat>,
     /// Write that output to this file instead of stdout
     #[arg(long, value_name = "FILE", requires = "output_format")]
     pub output: Option<PathBuf>,
@@ -133,7 +139,8 @@ pub struct JobText {
 /// What is printed at the end instead of a table.
 #[derive(Debug, Clone, Copy, Default)]
 struct Output<'a> {
-    format: Option<FioOutputFormat>,
+    /// Empty: a table, after all.
+    formats: &'a [FioOutputFormat],
     /// Where it goes instead of stdout.
     file: Option<&'a Path>,
 }
@@ -151,7 +158,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let plan = Plan::make(args, &files, servers.as_ref())?;
     let kept = plan.kept(args, servers)?;
     let output = Output {
-        format: args.output_format,
+        formats: &args.output_format,
         file: args.output.as_deref(),
     };
     kept.go(global, plan, None, output, args.run.dry_run)
@@ -402,7 +409,7 @@ fn check_simulation(args: &Args) -> anyhow::Result<()> {
     let is_fio = matches!(args.run.engine, EngineOrSim::Auto | EngineOrSim::Fio);
     let what = if !args.clients.client.is_empty() && !is_fio {
         "fio servers run jobs with fio, and with no other engine\n  to do: leave out --engine"
-    } else if simulated && args.output_format.is_some() {
+    } else if simulated && !args.output_format.is_empty() {
         "figures of a simulation are not written in the formats of fio, where nothing would tell that they are none"
     } else {
         return Ok(());
@@ -414,20 +421,21 @@ fn check_simulation(args: &Args) -> anyhow::Result<()> {
 /// moment later: failures of a single step come at its end.
 fn table_follows_at_once(global: &Global, output: Output<'_>) -> bool {
     let on_terminal = out::style(global.color).width.is_some();
-    on_terminal && !global.json && output.format.is_none()
+    on_terminal && !global.json && output.formats.is_empty()
 }
 
 /// Prints the result: fio's own words, a document, or a table.
 fn show(global: &Global, output: Output<'_>, dir: &Path, steps: &[JobStep]) -> anyhow::Result<()> {
-    let Some(format) = output.format else {
+    if output.formats.is_empty() {
         return show_report(global, dir);
-    };
+    }
+    let formats: Vec<_> = output.formats.iter().map(|&format| format.into()).collect();
     let mut written = Vec::new();
     for step in steps {
         // A step that failed early left nothing; its failure was told.
         let raw_dir = last_try(&dir.join("raw").join(&step.raw)).unwrap_or_default();
         let kept = fs::read(raw_dir.join(raw::OUT)).unwrap_or_default();
-        written.extend(select(&kept, format.into()));
+        written.extend(select(&kept, &formats));
     }
     match output.file {
         Some(path) => fs::write(path, written).with_context(|| path.display().to_string()),

@@ -1,0 +1,84 @@
+//! Ways to do I/O, by fio's names.
+
+/// How I/O reaches the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::native) enum IoEngine {
+    /// Nothing is done; what an I/O costs without a device.
+    Null,
+    /// lseek and read or write.
+    Sync,
+    /// pread and pwrite.
+    Psync,
+    /// preadv2 and pwritev2.
+    Pvsync2,
+    /// io_submit and io_getevents.
+    Libaio,
+    /// io_uring.
+    IoUring,
+    /// A thread for each file that serves it in order, as glibc's aio does.
+    Posixaio,
+    /// memcpy from and to a shared mapping.
+    Mmap,
+    /// splice and vmsplice through a pipe.
+    Splice,
+    /// fallocate of each block's range.
+    Falloc,
+    /// ftruncate to each block's offset.
+    Ftruncate,
+    /// An operation on each file as a whole.
+    FileOp(FileOp),
+}
+
+/// What is done to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::native) enum FileOp {
+    Create,
+    Stat,
+    Delete,
+}
+
+impl IoEngine {
+    /// Names in job files.
+    pub(in crate::native) const NAMES: [(&'static str, Self); 14] = [
+        ("falloc", Self::Falloc),
+        ("filecreate", Self::FileOp(FileOp::Create)),
+        ("filedelete", Self::FileOp(FileOp::Delete)),
+        ("filestat", Self::FileOp(FileOp::Stat)),
+        ("ftruncate", Self::Ftruncate),
+        ("io_uring", Self::IoUring),
+        ("libaio", Self::Libaio),
+        ("mmap", Self::Mmap),
+        ("null", Self::Null),
+        ("posixaio", Self::Posixaio),
+        ("psync", Self::Psync),
+        ("pvsync2", Self::Pvsync2),
+        ("splice", Self::Splice),
+        ("sync", Self::Sync),
+    ];
+
+    /// Whether an I/O is over when it has been submitted: the depth is then 1.
+    pub(in crate::native) fn is_synchronous(self) -> bool {
+        !matches!(
+            self,
+            Self::Null | Self::Libaio | Self::IoUring | Self::Posixaio
+        )
+    }
+
+    /// Whether data go through buffers.
+    pub(in crate::native) fn moves_data(self) -> bool {
+        let none = matches!(self, Self::Null | Self::Falloc | Self::Ftruncate);
+        !none && self.file_op().is_none()
+    }
+
+    /// Whether it does its I/O on open files.
+    pub(in crate::native) fn opens_files(self) -> bool {
+        self != Self::Null && self.file_op().is_none()
+    }
+
+    pub(in crate::native) fn file_op(self) -> Option<FileOp> {
+        match self {
+            Self::FileOp(op) => Some(op),
+            _ => None,
+        }
+    }
+}
