@@ -53,6 +53,7 @@ fmt: ## check the formatting
 lint: clippy ## clippy and shellcheck, warnings denied; programs that are called stand in tools/programs
 	shellcheck $(filter-out %.c,$(wildcard $(scripts)))
 	tools/check-programs.py
+	@tools/version.sh >/dev/null
 
 .PHONY: clippy
 clippy:
@@ -111,6 +112,12 @@ dist: ## what is given away, in dist/: tarballs, packages, image, SBOM, licences
 test-dist: ## sums, SBOM, the package in a bare Debian, the tarball; of what make dist has made
 	@tools/setup.sh bare dist
 	tools/test-dist.sh
+
+.PHONY: pictures
+pictures: ## docs/images again, from the program itself
+	@tools/setup.sh build quick test
+	$(CARGO) build --profile quick --no-default-features --locked -p fathom-cli
+	tools/pictures.sh "$(target_dir)/quick/fathom"
 
 .PHONY: install
 install: ## binary, man pages and shell completions under DESTDIR and PREFIX

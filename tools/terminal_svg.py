@@ -66,17 +66,15 @@ def runs(line, pen):
 
 
 def text_at(column, row, text, attributes):
-    shown = text.rstrip(" ")
-    skipped = len(shown) - len(shown.lstrip(" "))
-    shown = shown.lstrip(" ")
-    if not shown:
-        return ""
-    x, y = PAD + (column + skipped) * CELL_W, BAR + PAD + row * CELL_H
-    # The width is fixed, so that columns stand in line in whatever font there is.
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" textLength="{len(shown) * CELL_W:.1f}" '
-        f'lengthAdjust="spacingAndGlyphs" {attributes}>{escape(shown)}</text>'
-    )
+    """The words of a piece, each group at its own place: blanks in a row are one to a browser."""
+    y = BAR + PAD + row * CELL_H
+    for words in re.finditer(r"\S+(?: \S+)*", text):
+        x = PAD + (column + words.start()) * CELL_W
+        # The width is fixed, so that columns stand in line in whatever font there is.
+        yield (
+            f'<text x="{x:.1f}" y="{y:.1f}" textLength="{len(words[0]) * CELL_W:.1f}" '
+            f'lengthAdjust="spacingAndGlyphs" {attributes}>{escape(words[0])}</text>'
+        )
 
 
 def main():
@@ -93,7 +91,7 @@ def main():
                 x, y = PAD + column * CELL_W, BAR + PAD + row * CELL_H - 14
                 bar = f'x="{x:.1f}" y="{y:.1f}" width="{len(text) * CELL_W:.1f}"'
                 body.append(f'<rect {bar} height="{CELL_H:.0f}" fill="{TEXT}"/>')
-            body.append(text_at(column, row, text, style))
+            body += text_at(column, row, text, style)
     print(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" height="{height:.0f}" role="img" aria-label="{escape(title)}" '

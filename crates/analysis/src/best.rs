@@ -47,6 +47,43 @@ pub fn best(series: &Curve, dir: Direction) -> Best {
     }
 }
 
+/// Throughput that is as good as the best: what runs of the same differ by anyway
+/// (Maricq et al., Taming Performance Variability, OSDI 2018).
+pub const KNEE_SHARE: f64 = 0.98;
+/// Options that make more load: of others (a block size) no point is enough.
+const LOADS: [&str; 2] = ["iodepth", "numjobs"];
+/// A curve of fewer points has no knee to be seen.
+const KNEE_POINTS: usize = 3;
+
+/// Where more load only waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Knee {
+    /// The smallest load whose bandwidth is within 2 % of the best, as a place in
+    /// [`Curve::points`].
+    pub place: usize,
+    /// The point of the highest bandwidth.
+    pub best: usize,
+    /// All points within 2 % of the best, ascending in x: ties.
+    pub ties: Vec<usize>,
+}
+
+/// The knee of a curve over depths or jobs; `None` for other curves, and for those of
+/// fewer than three good points.
+#[must_use]
+pub fn knee(series: &Curve, dir: Direction) -> Option<Knee> {
+    let points: Vec<(usize, f64)> =
+        done(series, dir, |figures| Some(figures.bw_bytes.mean)).collect();
+    if !LOADS.contains(&series.x.as_str()) || points.len() < KNEE_POINTS {
+        return None;
+    }
+    let best = best(series, dir).bandwidth?;
+    let most = points.iter().map(|&(_, bw)| bw).fold(0.0, f64::max);
+    let near = points.iter().filter(|&&(_, bw)| bw >= KNEE_SHARE * most);
+    let ties: Vec<usize> = near.map(|&(place, _)| place).collect();
+    let place = *ties.first()?;
+    Some(Knee { place, best, ties })
+}
+
 /// Of how many points those of [`best`] are the best, and how many the series
 /// has. Where the two differ, the others failed, were left out or did not end,
 /// and what is best of all points is not known.
@@ -107,6 +144,30 @@ mod tests {
             doubts: Vec::new(),
             engines: Vec::new(),
         }
+    }
+
+    #[test]
+    fn the_knee_is_the_smallest_load_within_two_percent_of_the_best() {
+        let of = |bws: &[f64]| {
+            let depths = (0..).map(|n| 1u64 << n);
+            let each = depths.zip(bws);
+            Curve {
+                name: "s".into(),
+                x: "iodepth".into(),
+                points: each
+                    .map(|(depth, &bw)| point(depth, SweepOutcome::Done, bw, None))
+                    .collect(),
+            }
+        };
+        let plateau = of(&[50.0, 98.1, 97.0, 99.0, 100.0]);
+        let found = knee(&plateau, Direction::Read).unwrap();
+        assert_eq!((found.place, found.best, found.ties), (1, 4, vec![1, 3, 4]));
+        assert_eq!(knee(&of(&[50.0, 98.0]), Direction::Read), None);
+        let sizes = Curve {
+            x: "bs".into(),
+            ..plateau
+        };
+        assert_eq!(knee(&sizes, Direction::Read), None);
     }
 
     #[test]

@@ -253,6 +253,7 @@ pub fn sum(parts: &[DirectionResult]) -> DirectionResult {
         .map(|part| part.runtime_ms)
         .filter(|&ms| ms > 0);
     DirectionResult {
+        certainty: None,
         total_ios: parts.iter().map(|part| part.total_ios).sum(),
         io_bytes: parts.iter().map(|part| part.io_bytes).sum(),
         bw_bytes: parts.iter().map(|part| part.bw_bytes).sum(),
@@ -337,6 +338,7 @@ pub fn merged(all: &[&Latency]) -> Option<Latency> {
         .map(|&(percent, _)| percent)
         .collect();
     let mut sum = Latency {
+        certainty: None,
         n: Some(n),
         min_ns: all.iter().map(|latency| latency.min_ns).min()?,
         max_ns: all.iter().map(|latency| latency.max_ns).max()?,

@@ -1,37 +1,42 @@
 //! Pure functions over records: the same code judges live and, later, again.
 //!
-//! - [`estimate`] says how sure a mean is; [`groups`](mod@groups) adds up jobs,
-//!   [`rate`] what they did in an interval.
+//! - [`estimate`] says how sure a mean over repetitions is, [`certainty`] how sure the
+//!   figures of one run are: by [`correlated`], [`level_shift`] and [`student`]. [`mod@compare`] says whether
+//!   runs are faster than others, [`mod@change_points`] where a history changed.
+//! - [`groups`](mod@groups) adds up jobs, [`hosts`] machines, [`rate`] what they did in
+//!   an interval.
 //! - [`series`] gathers the points of a campaign from its events into curves,
 //!   [`best`](mod@best) finds their best points, and [`guard`] says when a curve
 //!   only gets worse.
+//! - [`find`] searches how much load is enough, or keeps a latency.
 //! - [`steady_state`] says when a device has settled, [`snia`] what came of a
 //!   test after SNIA's specification, [`nodes`] what the machines did in a step.
 //! - [`latlog`] makes statistics of latency logs, [`priority`] those of
 //!   priorities and duration limits.
 //!
 //! Knows only `model`: it reads no files and no clocks.
-//! [`estimate`] says how sure a mean is; [`groups`](mod@groups) adds up jobs, [`hosts`] machines,
-//! [`rate`] what they did in an interval; [`series`] gathers the points of a
-//! campaign from its events into curves, [`best`](mod@best) finds their best
-//! points, and [`guard`] says when a curve only gets worse; [`steady_state`]
-//! says when a device has settled, and [`latlog`] makes statistics of latency
-//! logs, [`priority`] those of priorities and duration limits. Knows only `model`: it reads no files and no clocks.
 
 pub mod best;
+pub mod certainty;
+pub mod change_points;
+pub mod compare;
+pub mod correlated;
 pub mod estimate;
+pub mod find;
 pub mod groups;
 pub mod guard;
 pub mod hosts;
 pub mod latlog;
+pub mod level_shift;
 pub mod nodes;
 pub mod priority;
 pub mod rate;
 pub mod series;
 pub mod snia;
 pub mod steady_state;
+pub mod student;
 
-pub use best::{Best, best, measured_of};
+pub use best::{Best, Knee, best, knee, measured_of};
 pub use estimate::Estimate;
 pub use groups::groups;
 pub use series::{

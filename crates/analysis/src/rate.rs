@@ -134,6 +134,7 @@ pub fn latency(histogram: &Histogram) -> Option<Latency> {
         .sum();
     let n = histogram.total();
     Some(Latency {
+        certainty: None,
         n: Some(n),
         min_ns: bounds_of(first).0,
         max_ns: bounds_of(last).1,

@@ -12,14 +12,14 @@ mod collector;
 pub use collector::SweepCollector;
 
 /// All curves of a campaign.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Sweep {
     /// The curves in the order of their first points.
     pub series: Vec<Curve>,
 }
 
 /// One curve.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Curve {
     /// Its name: [`Point::series`], a folder of the campaign.
     pub name: String,
@@ -30,7 +30,7 @@ pub struct Curve {
 }
 
 /// One point and what came of it over all its repetitions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PointResult {
     /// The point; its repetition is that of its first measurement.
     pub point: Point,
@@ -82,7 +82,7 @@ impl PointResult {
 }
 
 /// What came of a point.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SweepOutcome {
     /// Measured as often as asked; the figures are good.
@@ -97,7 +97,7 @@ pub enum SweepOutcome {
 }
 
 /// The figures of one direction over all repetitions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RepeatedFigures {
     /// Bytes per second.
     pub bw_bytes: Estimate,

@@ -41,7 +41,7 @@ pub const SNIA_DATA_PERCENT: f64 = 20.0;
 pub const SNIA_SLOPE_PERCENT: f64 = 10.0;
 
 /// What is to hold of a window.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "rule", rename_all = "snake_case")]
 pub enum WindowRule {
     /// fio's. An absent limit is not looked at.
@@ -180,6 +180,16 @@ impl FromStr for Metric {
 }
 
 /// By its name.
+impl schemars::JsonSchema for Metric {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Metric".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        String::json_schema(generator)
+    }
+}
+
 impl Serialize for Metric {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -187,7 +197,7 @@ impl Serialize for Metric {
 }
 
 /// One value of a series: a sample, a round.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SeriesValue {
     /// Begin, ms since the run's start.
     pub begin_ms: u64,

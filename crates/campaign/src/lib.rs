@@ -22,6 +22,7 @@ pub mod check;
 mod definition;
 pub mod energized;
 mod error;
+pub mod find;
 pub mod fio_tests;
 pub mod flow;
 pub mod folder;

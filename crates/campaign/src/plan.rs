@@ -156,7 +156,19 @@ pub struct CampaignStep {
 
 /// The state of the device that a step wants; steps run in this order, so that
 /// sequential work is not measured on a device that random writes went to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum DevicePhase {
     /// After sequential pre-conditioning.

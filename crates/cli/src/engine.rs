@@ -38,7 +38,18 @@ impl From<EngineName> for Wish {
 }
 
 /// Which engine runs, where a simulation makes sense.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    clap::ValueEnum,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineOrSim {
     /// fio where it is installed and has every option, else native where it has

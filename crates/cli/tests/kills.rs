@@ -177,6 +177,13 @@ fn a_soak_survives_200_kills() {
     survives(program(false), &[&args[..], &SIM].concat(), SIMULATED);
 }
 
+#[test]
+fn a_search_survives_200_kills() {
+    let find = ["find", "a.fio", "--knee", "--to", "8"];
+    let args = [&find[..], &["--look", "6s", "--probe", "12s"], &SIM].concat();
+    survives(program(false), &args, SIMULATED);
+}
+
 /// How plan files of these tests begin: with something that is switched.
 const SWITCHED: &str = r#"
 engine = "sim"

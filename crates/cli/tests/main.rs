@@ -9,11 +9,13 @@ mod campaign;
 mod campaign_results;
 mod clients;
 mod command_line;
+mod compare;
 mod completing;
 mod config;
 #[cfg(feature = "kube")]
 mod exchanges;
 mod figures;
+mod find;
 mod foreign_words;
 mod golden;
 mod graph;
@@ -52,6 +54,7 @@ mod report;
 #[cfg(target_os = "linux")]
 mod resume;
 mod running;
+mod schemas;
 mod show;
 mod snia;
 mod steady;

@@ -15,7 +15,9 @@ use crate::jobfile::table::table;
 use crate::native;
 
 /// The engine that is asked for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Wish {
     /// fio where it can, else the native one.

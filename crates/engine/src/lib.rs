@@ -43,7 +43,7 @@ pub trait Sink {
 }
 
 /// What an engine is to run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Request {
     /// The job file to run, as it stands in the record.
     pub job_file: PathBuf,

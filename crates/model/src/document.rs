@@ -16,7 +16,7 @@ use crate::result::{DiskUse, GroupResult, JobResult};
 pub const RUN_SCHEMA: &str = "fathom.run/1";
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// Everything that was asked for was measured.
@@ -41,7 +41,7 @@ impl fmt::Display for RunStatus {
 }
 
 /// A run, whole.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RunDocument {
     /// [`RUN_SCHEMA`].
     pub schema: String,

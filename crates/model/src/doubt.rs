@@ -3,7 +3,19 @@
 use serde::{Deserialize, Serialize};
 
 /// Why a direction's figures may not be what they seem.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
     /// Counted from the samples up to the last whole interval, because the job

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 /// The machine and the targets of a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Environment {
     /// Fathom's own version.
     pub fathom_version: String,
@@ -35,7 +35,7 @@ pub struct Environment {
 }
 
 /// A file or block device that a run uses.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Target {
     /// Path as the job names it.
     pub path: PathBuf,
@@ -48,7 +48,7 @@ pub struct Target {
 }
 
 /// Identity and settings of a block device (the whole disk under a partition).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BlockDevice {
     /// Kernel name, for example `nvme0n1`.
     pub name: String,
@@ -97,7 +97,7 @@ pub struct BlockDevice {
 }
 
 /// The place of a partition on its device.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Partition {
     /// Kernel name, for example `nvme0n1p2`.
     pub name: String,
@@ -108,7 +108,7 @@ pub struct Partition {
 }
 
 /// The file system a file or folder lies on.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FileSystem {
     /// Type, for example `ext4`.
     pub kind: String,

@@ -14,7 +14,7 @@ use crate::sample::Sample;
 use crate::stage::{Stage, StageEnd};
 
 /// One line of a record's event log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Entry {
     /// When it happened, ms since 1970 UTC.
     pub at_ms: u64,
@@ -24,7 +24,7 @@ pub struct Entry {
 }
 
 /// How a step ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// All jobs reported and none failed.
@@ -49,7 +49,7 @@ impl Outcome {
 }
 
 /// Something that happened in a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// A part of the run begins: one job file of several, one test of a

@@ -214,6 +214,20 @@ impl Histogram {
     }
 }
 
+impl schemars::JsonSchema for Histogram {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Histogram".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "Distance to the bucket before, count, distance, count, …",
+            "type": "array",
+            "items": { "type": "integer", "minimum": 0 },
+        })
+    }
+}
+
 /// Stored as a flat list: distance to the previous bucket, count, distance, count, …
 /// (the first distance counts from bucket 0), which keeps a sample line short.
 impl Serialize for Histogram {

@@ -8,7 +8,7 @@ use crate::environment::Environment;
 ///
 /// Times are those of the machine that drives the run, on which alone they can
 /// be compared.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Host {
     /// Its name or address, as the figures of its jobs have it.
     pub name: String,
@@ -56,7 +56,7 @@ impl Host {
 }
 
 /// How a machine's clock stands against another.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Clock {
     /// How far it is ahead, in ms.
     pub offset_ms: f64,

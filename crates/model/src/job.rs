@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 /// Where an option was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// A line of a job file (or of a file it includes); both count from 1.
@@ -41,7 +41,7 @@ impl fmt::Display for Origin {
 }
 
 /// One option as written, after `${VAR}` expansion.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobOption {
     /// Name as written.
     pub name: String,
@@ -55,7 +55,7 @@ pub struct JobOption {
 ///
 /// The last option of a name wins; options stay in the order of effect so that
 /// those Fathom does not know reach the engine untouched.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobSpec {
     /// Name of the section.
     pub name: String,

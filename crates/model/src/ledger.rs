@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// One line of a device's ledger.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LedgerEntry {
     /// When it ended, ms since 1970 UTC.
     pub at_ms: u64,
@@ -20,7 +20,7 @@ pub struct LedgerEntry {
 }
 
 /// Something that was done to a device, or was seen of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "deed", rename_all = "snake_case")]
 pub enum LedgerEvent {
     /// All data were taken away.
@@ -90,7 +90,7 @@ pub enum LedgerEvent {
 }
 
 /// The order in which a range is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
     /// One address after the other.

@@ -13,10 +13,12 @@
 //! - what came out ([`result`], [`histogram`]);
 //! - where it ran ([`environment`]) and what the machines did meanwhile ([`node`]);
 //! - what was done to a device before ([`ledger`], [`purge`], [`switches`]);
-//! - what went wrong ([`failure`]) and what makes a figure doubtful ([`doubt`]);
+//! - what went wrong ([`failure`]) and what makes a figure doubtful ([`doubt`]),
+//!   how far it can be trusted ([`certainty`]);
 //! - the one document that `--json` prints ([`document`]) and the exit codes
 //!   ([`exit`]).
 
+pub mod certainty;
 pub mod document;
 pub mod doubt;
 pub mod environment;
@@ -40,6 +42,7 @@ pub mod switches;
 pub mod text;
 pub mod units;
 
+pub use certainty::{Certainty, LatencyCertainty, PercentileCertainty, RateCertainty};
 pub use document::{RunDocument, RunStatus};
 pub use doubt::Doubt;
 pub use environment::Environment;

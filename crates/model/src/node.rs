@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 /// One interval of one machine.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NodeSample {
     /// End of the interval, ms since 1970 UTC by the clock of the machine that
     /// drives the run.
@@ -30,7 +30,9 @@ pub struct NodeSample {
 }
 
 /// CPU time in ms, of all CPUs together (`/proc/stat`, proc_stat(5)).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct CpuTime {
     /// Programs, `nice` ones and guests included.
     pub user_ms: u64,
@@ -53,7 +55,9 @@ impl CpuTime {
 }
 
 /// Memory in bytes (`/proc/meminfo`, proc_meminfo(5)).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Memory {
     /// All there is.
     pub total_bytes: u64,
@@ -67,7 +71,7 @@ pub struct Memory {
 
 /// What a block device did (`/proc/diskstats`,
 /// Documentation/admin-guide/iostats.rst).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DeviceCounts {
     /// Kernel name.
     pub name: String,
@@ -90,7 +94,7 @@ pub struct DeviceCounts {
 }
 
 /// What a network interface moved (`/proc/net/dev`, proc_net(5)).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct InterfaceCounts {
     /// Its name.
     pub name: String,
@@ -101,7 +105,7 @@ pub struct InterfaceCounts {
 }
 
 /// CPU time of a process.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ProcessTime {
     /// Its id on the node.
     pub pid: u32,
@@ -112,7 +116,7 @@ pub struct ProcessTime {
 }
 
 /// A figure over the intervals of a time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FigureRange {
     /// Over all of the time.
     pub mean: f64,
@@ -123,7 +127,7 @@ pub struct FigureRange {
 }
 
 /// What a machine did in one step of a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NodeUse {
     /// Its name.
     pub node: String,
@@ -162,7 +166,7 @@ pub struct NodeUse {
 }
 
 /// What a block device did in one step of a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DeviceUse {
     /// Kernel name.
     pub name: String,
@@ -187,7 +191,7 @@ pub struct DeviceUse {
 }
 
 /// What a network interface moved in one step of a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct InterfaceUse {
     /// Its name.
     pub name: String,
@@ -198,7 +202,7 @@ pub struct InterfaceUse {
 }
 
 /// A process in one step of a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ProcessUse {
     /// Its id on the node.
     pub pid: u32,
@@ -211,7 +215,7 @@ pub struct ProcessUse {
 
 /// What lies under the data of some servers of a node, and what it moved in a
 /// step.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Volume {
     /// The node.
     pub node: String,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// A point of a campaign: one job file, run once for each repetition.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Point {
     /// The job file without its ending, below the campaign's folder:
     /// `0003-maxiobatch-single-job/0005-maxiobatch-randwrite-70-30/0010-bs4k-1j-512qd-randrw`.

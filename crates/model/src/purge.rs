@@ -12,7 +12,7 @@ pub const PURGE_SCHEMA: &str = "fathom.purge/1";
 
 /// All of a purge, whether it went well or not: what `fathom purge --json`
 /// prints and its record keeps.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PurgeDocument {
     /// [`PURGE_SCHEMA`].
     pub schema: String,
@@ -43,7 +43,7 @@ pub struct PurgeDocument {
 }
 
 /// A way that was not taken.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PassedOver {
     /// Its name.
     pub method: String,
@@ -52,7 +52,7 @@ pub struct PassedOver {
 }
 
 /// What a purge that was carried out came to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Purged {
     /// How: `nvme-format`, `nvme-sanitize-block`, `blkdiscard`, `overwrite`, …
     pub method: String,
@@ -70,7 +70,7 @@ pub struct Purged {
 }
 
 /// One command of a purge and its answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Issued {
     /// What a person would type for the same.
     pub command: String,
@@ -85,7 +85,7 @@ pub struct Issued {
 }
 
 /// What the purge promised of a block that is read afterwards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Promise {
     /// Nothing of the data; what is read instead is the device's own business.
@@ -97,7 +97,7 @@ pub enum Promise {
 }
 
 /// Samples that were written before a purge and looked for afterwards.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Verification {
     /// What was promised.
     pub promise: Promise,

@@ -4,11 +4,24 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::certainty::{LatencyCertainty, RateCertainty};
 use crate::doubt::Doubt;
 use crate::histogram::Histogram;
 
 /// Direction of an I/O, as fio names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Reads.
@@ -43,7 +56,7 @@ impl Direction {
 pub const ALL_CLIENTS: &str = "All clients";
 
 /// Everything an engine reports at its end (or, of a running job, so far).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Results {
     /// Engine and version that wrote the figures, for example `fio-3.33`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,7 +75,7 @@ pub struct Results {
 }
 
 /// One job (or, with group reporting, one group of jobs).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobResult {
     /// Name of the job's section.
     pub name: String,
@@ -130,7 +143,7 @@ pub struct JobResult {
 }
 
 /// What fio's search for the depth that keeps a latency came to.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LatencyTarget {
     /// The depth at the end.
     pub depth: u32,
@@ -182,7 +195,7 @@ impl JobResult {
 }
 
 /// How the hosts of a sum ran beside each other.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Across {
     /// From the first start of a host to the last end, in ms.
     pub span_ms: u64,
@@ -196,7 +209,9 @@ pub struct Across {
 }
 
 /// What the rates of a sum over hosts are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum RatesOf {
     /// Each host's rate over its own run time, added up.
@@ -207,7 +222,7 @@ pub enum RatesOf {
 }
 
 /// A host that is far slower than the others in one respect.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SlowHost {
     /// The host, as [`Host::label`](crate::Host::label) has it.
     pub host: String,
@@ -220,7 +235,7 @@ pub struct SlowHost {
 }
 
 /// In what a host can be far slower than others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SlowBy {
     /// Its bandwidth is far below.
@@ -232,7 +247,7 @@ pub enum SlowBy {
 }
 
 /// One direction of one job over its whole run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DirectionResult {
     /// I/Os completed. fio counts failed I/Os too when told to go on after errors.
     pub total_ios: u64,
@@ -247,6 +262,9 @@ pub struct DirectionResult {
     /// What makes these figures doubtful; filled in when they are shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<Doubt>,
+    /// How far the rates can be trusted; filled in when they are shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certainty: Option<RateCertainty>,
     /// I/Os that came back shorter than asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short_ios: Option<u64>,
@@ -279,7 +297,7 @@ pub struct DirectionResult {
 }
 
 /// Latencies of one kind, in ns.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Latency {
     /// Number of values, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -300,21 +318,17 @@ pub struct Latency {
         skip_serializing_if = "Vec::is_empty",
         with = "crate::percentiles"
     )]
+    #[schemars(with = "std::collections::BTreeMap<String, u64>")]
     pub percentiles_ns: Vec<(f64, u64)>,
+    /// How far they can be trusted; filled in when they are shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certainty: Option<LatencyCertainty>,
     /// All values, where the engine gave them (fio: json+).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<Histogram>,
 }
 
 impl Latency {
-    /// The standard error of the mean in ns: stddev/√n, which holds for
-    /// independent values; neighbouring I/Os are not, so it is a lower bound.
-    #[must_use]
-    pub fn standard_error_ns(&self) -> Option<f64> {
-        let n = self.n.filter(|&n| n > 1)?;
-        Some(self.stddev_ns? / (n as f64).sqrt())
-    }
-
     /// The value at `percent` in ns: as reported if it was, else from the
     /// histogram; never beyond the smallest and the largest value.
     #[must_use]
@@ -345,7 +359,7 @@ impl Latency {
 }
 
 /// Completion latencies of one I/O priority.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PriorityResult {
     /// The kernel's value: class << 13 | hint << 3 | level (`include/uapi/linux/ioprio.h`).
     pub value: u16,
@@ -366,7 +380,7 @@ impl PriorityResult {
 }
 
 /// Minimum, maximum, mean and deviation of an interval figure.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Spread {
     /// Number of intervals, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -383,7 +397,7 @@ pub struct Spread {
 }
 
 /// CPU and scheduling figures of a job.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CpuUse {
     /// User time in percent of the job's run time.
     pub user_percent: f64,
@@ -398,7 +412,7 @@ pub struct CpuUse {
 }
 
 /// A group of jobs in one direction: fio's "Run status group" line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GroupResult {
     /// The step of the run it belongs to, when the run has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -426,7 +440,7 @@ pub struct GroupResult {
 }
 
 /// What a block device did while the jobs ran.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DiskUse {
     /// Host it belongs to, for jobs of fio's client mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@ use crate::histogram::Histogram;
 use crate::result::{Direction, Spread};
 
 /// One interval of one job (with group reporting: of one group), one direction.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Sample {
     /// End of the interval, in ms since the run's start.
     pub t_ms: u64,
@@ -43,7 +43,7 @@ impl Sample {
 ///
 /// Welford, Note on a method for calculating corrected sums of squares and
 /// products, Technometrics 4 (1962): no large sums are subtracted from another.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Moments {
     n: u64,
     min: f64,

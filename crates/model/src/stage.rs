@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// One part of such a flow. The steps between its begin and its end belong to it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Stage {
     /// Unique in the flow and the same when the flow is resumed: `purge`,
     /// `fill-seq-2`, `settle-rand`, `round-07`.
@@ -20,7 +20,7 @@ pub struct Stage {
 }
 
 /// What a stage does to the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StageKind {
     /// Waits until the device has been powered as long as it needs.
@@ -59,7 +59,7 @@ impl fmt::Display for StageKind {
 }
 
 /// How a stage ended. One that was stopped with its run has no end; it is done anew.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum StageEnd {
     /// It did what it promised.

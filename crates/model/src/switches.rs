@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Switches of priorities and duration limits, as they were found. What a device
 /// does not have is absent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SwitchState {
     /// Whether NCQ priority was on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -21,7 +21,7 @@ pub struct SwitchState {
 }
 
 /// A page of limits as it was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FormerPage {
     /// `T2A` or `T2B`.
     pub page: String,

@@ -19,6 +19,7 @@ mod reader;
 mod replace;
 mod segment;
 mod stats;
+mod tags;
 mod undo;
 mod writer;
 
@@ -38,6 +39,7 @@ pub use reader::{DamagedLines, Entries, Record, RecordPart};
 pub use replace::replace;
 pub use segment::{is_log, log_bytes};
 pub use stats::{NodeStats, STATS_FORMAT, StatsHeader, StatsLine, StatsWriter};
+pub use tags::{Tag, tag_records};
 pub use undo::{
     COMMAND_UNDO_FORMAT, CommandUndo, SWITCHES_FORMAT, SwitchesFound, UndoFile, UndoNote,
     undo_files,

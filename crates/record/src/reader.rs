@@ -181,6 +181,12 @@ impl Entries {
         Ok(entries)
     }
 
+    /// How many segments of the log are closed.
+    #[must_use]
+    pub fn closed_segments(&self) -> u32 {
+        self.live_number.saturating_sub(1)
+    }
+
     /// Makes [`DigestSums::tracks`] be read too, which takes longer.
     #[must_use]
     pub fn with_tracks(mut self) -> Self {

@@ -33,7 +33,7 @@ use crate::pack::{SegmentPacker, sync_dir};
 use crate::reader::Entries;
 use crate::replace::sweep;
 use crate::segment::{self, SegmentSource};
-use crate::{EVENTS, FORMAT, Header, RecordError, VERSION, now_ms};
+use crate::{EVENTS, FORMAT, Header, RecordError, VERSION, now_ms, tags};
 
 /// Between short steps a sync each would cost more than it saves: it takes tens
 /// of ms on a busy disk, and a power cut costs the last half minute anyway.
@@ -214,11 +214,12 @@ impl Writer {
         let reserve = dir.join(RESERVE);
         write_reserve(&reserve).map_err(|e| RecordError::file(&reserve, e))?;
         let mut log = EventLog::create(dir.join(EVENTS))?;
-        let header = Header {
+        let mut header = Header {
             format: FORMAT.to_owned(),
             version: VERSION,
             ..header.clone()
         };
+        tags::add(&mut header);
         log.push(&header)?;
         log.flush()?;
         Ok(Self::of(dir, log, header))

@@ -15,6 +15,7 @@ use fathom_model::{document::RUN_SCHEMA, result::Latency};
 use fathom_record::{DamagedLines, Entries, Header, Record, RecordError, RecordPart};
 use jiff::Timestamp;
 
+use crate::certainty::StepCertainties;
 use crate::samples::SampleTally;
 use crate::{clean, doubts, nodes, samples, volumes};
 
@@ -45,7 +46,8 @@ pub fn read(dir: &Path) -> Result<RunDocument, RecordError> {
 /// As [`read`], of a record that has been opened.
 #[must_use]
 pub fn read_entries(mut entries: Entries) -> RunDocument {
-    let run = RunReader::of(&entries);
+    let mut run = RunReader::of(&entries);
+    run.certainties = StepCertainties::before(&entries);
     let mut windows = Windows::default();
     let mut doc = run.read(&mut entries, |run, part| {
         match part {
@@ -133,6 +135,7 @@ pub(crate) struct RunReader {
     prepares: bool,
     results: Vec<Results>,
     tally: SampleTally,
+    certainties: StepCertainties,
     /// What the hosts did together, and which they are.
     overlap: Overlap,
     hosts: Vec<Host>,
@@ -211,6 +214,7 @@ impl RunReader {
             prepares: false,
             results: Vec::new(),
             tally: SampleTally::default(),
+            certainties: StepCertainties::default(),
             overlap: Overlap::default(),
             hosts: Vec::new(),
             doubts: Vec::new(),
@@ -224,6 +228,7 @@ impl RunReader {
         };
         for sum in &sums.sums {
             self.tally.add_sum(sum);
+            self.certainties.add_sum(sum);
             self.overlap.add(&sum.as_sample());
         }
         if let Some(t_ms) = sums.t_ms {
@@ -232,6 +237,7 @@ impl RunReader {
     }
 
     pub(crate) fn take(&mut self, entry: &Entry) {
+        self.certainties.take(&entry.event);
         match &entry.event {
             Event::Step {
                 of, name, point, ..
@@ -308,6 +314,7 @@ impl RunReader {
 
     /// Cleans and judges what was read.
     fn finish(mut self) -> RunDocument {
+        self.certainties.end_step();
         self.end_step();
         let mut doc = self.doc;
         if doc.engine.is_empty() {
@@ -362,6 +369,7 @@ impl RunReader {
         }
         let hosts = std::mem::take(&mut self.hosts);
         self.doc.from_samples |= samples::fill(&mut jobs, tally, &hosts);
+        self.certainties.give(&mut jobs);
         jobs.extend(totals(&jobs, &hosts, &self.overlap));
         let doubts = std::mem::take(&mut self.doubts);
         for result in jobs.iter_mut().flat_map(clean::directions_mut) {

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 
 use fathom_analysis::rate::PERCENTILES;
 use fathom_analysis::{
-    Curve, Estimate, PointResult, RepeatedFigures, SweepOutcome, best, engines_of, measured_of,
+    Curve, Estimate, PointResult, RepeatedFigures, SweepOutcome, best, engines_of, knee,
+    measured_of,
 };
 use fathom_model::result::LatencyTarget;
 use fathom_model::{Direction, RunStatus, text};
@@ -103,7 +104,7 @@ fn is_good(point: &PointResult) -> bool {
 }
 
 /// A point that is not exported as a result.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct NotExported<'c> {
     /// The point.
     pub id: &'c str,
@@ -163,14 +164,14 @@ pub fn failures_csv(left_out: &[NotExported]) -> String {
 }
 
 /// Everything that is known of series.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Document<'c> {
     schema: &'static str,
     run: ExportRun<'c>,
     series: Vec<ExportCurve<'c>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 struct ExportRun<'c> {
     id: &'c str,
     name: &'c str,
@@ -179,7 +180,7 @@ struct ExportRun<'c> {
     engines: &'c [String],
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 struct ExportCurve<'c> {
     name: &'c str,
     x: &'c str,
@@ -192,7 +193,7 @@ struct ExportCurve<'c> {
     best: BTreeMap<&'static str, BestPoints>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 struct ExportPoint<'c> {
     id: &'c str,
     x: Option<u64>,
@@ -209,7 +210,7 @@ struct ExportPoint<'c> {
     doubts: &'c [String],
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 struct ExportRates {
     bw_bytes: Estimate,
     iops: Estimate,
@@ -219,15 +220,19 @@ struct ExportRates {
         skip_serializing_if = "Vec::is_empty",
         with = "fathom_model::percentiles"
     )]
+    #[schemars(with = "std::collections::BTreeMap<String, u64>")]
     clat_percentiles_ns: Vec<(f64, u64)>,
 }
 
 /// Ids of the best points of one direction.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 struct BestPoints {
     bandwidth: Option<String>,
     iops: Option<String>,
     latency: Option<String>,
+    /// The smallest load that is as good as the best, of depths and jobs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    knee: Option<String>,
 }
 
 /// The document of some series of a campaign.
@@ -261,6 +266,7 @@ fn curve(series: &Curve) -> ExportCurve<'_> {
             bandwidth: id(best.bandwidth),
             iops: id(best.iops),
             latency: id(best.latency),
+            knee: id(knee(series, dir).map(|knee| knee.place)),
         };
         Some((dir.name(), points))
     });

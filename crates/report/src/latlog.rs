@@ -464,7 +464,7 @@ fn file_document(log: &LatLog) -> Value {
 }
 
 /// The figures of a group with their share of the whole.
-#[derive(Serialize)]
+#[derive(Serialize, schemars::JsonSchema)]
 struct GroupShare<'f> {
     n: u64,
     share_percent: Option<f64>,

@@ -7,6 +7,7 @@
 //! - [`read_sweep()`] reads the curves of a campaign.
 //! - [`html`] writes a whole run as one page.
 //! - [`shares`](fn@shares::shares) are the parts of the hosts in a run on several.
+//! - [`compare`] puts runs side by side, [`history`] says where a figure changed.
 //! - [`latlog`] shows statistics of latency logs, [`prio`] what priorities and
 //!   limits did.
 //! - [`steady`] says when a run was steady, [`purge`] what a purge came to,
@@ -16,14 +17,18 @@
 //!
 //! Knows `analysis`, `record` and `model`.
 
+mod certainty;
 pub mod chart;
 mod clean;
+pub mod compare;
 pub mod document;
 pub mod doubts;
 pub mod export;
 pub mod graphs;
 pub mod grid;
+pub mod history;
 pub mod html;
+mod knee;
 pub mod latlog;
 mod nodes;
 pub mod prio;

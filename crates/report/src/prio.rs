@@ -212,7 +212,8 @@ fn share(share: Option<IoShare>) -> String {
     match share {
         None => "–".to_owned(),
         Some(IoShare { percent: 0.0, .. }) => "0 %".to_owned(),
-        Some(share) => format!("{:.2} ± {:.2} %", share.percent, share.error_percent),
+        // 95 % of the normal distribution, as everywhere behind a ±.
+        Some(share) => format!("{:.2} ± {:.2} %", share.percent, 1.96 * share.error_percent),
     }
 }
 

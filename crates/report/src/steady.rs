@@ -42,7 +42,7 @@ pub struct Question {
 }
 
 /// All verdicts on one record.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct RecordVerdicts {
     /// [`SCHEMA`].
     pub schema: &'static str,
@@ -79,7 +79,7 @@ pub struct RecordVerdicts {
 }
 
 /// One metric of one series.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Judged {
     /// Step, or id of the point; empty when the run has but one step.
     pub series: String,

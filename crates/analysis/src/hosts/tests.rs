@@ -17,6 +17,7 @@ fn latency(values: &[u64]) -> Latency {
     let mean_ns = values.iter().sum::<u64>() as f64 / n;
     let squares: f64 = values.iter().map(|&v| (v as f64 - mean_ns).powi(2)).sum();
     Latency {
+        certainty: None,
         n: Some(values.len() as u64),
         min_ns: *values.iter().min().unwrap(),
         max_ns: *values.iter().max().unwrap(),

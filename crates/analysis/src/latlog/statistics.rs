@@ -43,7 +43,7 @@ pub struct LatencyGroup {
 }
 
 /// Figures of at least one I/O.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LatencyFigures {
     /// I/Os per second; not known of an averaged log, nor of no time at all.
     pub iops: Option<f64>,
@@ -61,6 +61,7 @@ pub struct LatencyFigures {
     pub stdev_ns: Option<f64>,
     /// The percentiles of [`PERCENTS`].
     #[serde(with = "fathom_model::percentiles")]
+    #[schemars(with = "std::collections::BTreeMap<String, u64>")]
     pub percentiles_ns: Vec<(f64, u64)>,
 }
 

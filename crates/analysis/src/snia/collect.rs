@@ -11,7 +11,9 @@ use super::setup::{CellRule, HISTOGRAM, Setup};
 use crate::steady_state::{Ask, Metric, Rounds, SeriesValue, WindowRule, judge};
 
 /// One mix with one block size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema,
+)]
 pub struct SniaCell {
     /// Reads, in percent of the I/Os.
     pub reads_percent: u8,
@@ -20,7 +22,7 @@ pub struct SniaCell {
 }
 
 /// What was measured of a cell: reads and writes together, of all threads.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CellFigures {
     /// The cell.
     #[serde(flatten)]
@@ -74,7 +76,7 @@ impl CellFigures {
 }
 
 /// One round of a part.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SniaRound {
     /// Counted from 1.
     pub round: u32,
@@ -106,7 +108,7 @@ impl SniaRound {
 }
 
 /// A time in which nothing was measured, which the flow forbids.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Interruption {
     /// The stage that was broken off, or had ended before.
     pub stage: String,

@@ -11,7 +11,7 @@ use crate::steady_state::{FittedWindow, Metric, SeriesValue, Term, judge};
 const FIVE_NINES: f64 = 99.999;
 
 /// Everything that was found, with what it was asked for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Findings {
     /// What was asked for.
     pub setup: Setup,
@@ -32,7 +32,7 @@ pub struct Findings {
 }
 
 /// A stage that is no round.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Passed {
     /// The stage.
     #[serde(flatten)]
@@ -42,7 +42,7 @@ pub struct Passed {
 }
 
 /// How the rounds of a part came out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PartEnding {
     /// Steady within the rounds that there may be.
@@ -58,7 +58,7 @@ pub enum PartEnding {
 }
 
 /// One part: purged and made steady by itself.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TestPart {
     /// Its block size, or empty when there is but one.
     pub part: String,
@@ -85,7 +85,7 @@ pub struct TestPart {
 }
 
 /// One tracked variable.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Tracked {
     /// The cell.
     #[serde(flatten)]
@@ -99,7 +99,7 @@ pub struct Tracked {
 }
 
 /// The judgement of a window: what the specification's determination box shows.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Determination {
     /// Average, range, slope and the rest. Its places are numbers of rounds.
     #[serde(flatten)]
@@ -113,7 +113,7 @@ pub struct Determination {
 }
 
 /// A cell over the rounds of a window.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CellSummary {
     /// The cell.
     #[serde(flatten)]
@@ -135,7 +135,7 @@ pub struct CellSummary {
 }
 
 /// fio-tests' criterion.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct AllCells {
     /// Whether so many rounds in a row had all their cells keep fio's rule.
     pub attained: bool,
@@ -146,7 +146,7 @@ pub struct AllCells {
 }
 
 /// How write saturation went.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Saturation {
     /// Samples that make a round of the criterion.
     pub samples_a_round: usize,

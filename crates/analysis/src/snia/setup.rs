@@ -14,7 +14,7 @@ use crate::steady_state::{
 };
 
 /// Which test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SniaTest {
     /// Random I/O over all mixes and block sizes (chapter 7).
@@ -65,7 +65,7 @@ impl SniaTest {
 }
 
 /// The two kinds of drives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DriveClass {
     /// PTS-C: 75 % of the range, QD 16 × 2 threads, write cache on.
@@ -84,7 +84,9 @@ impl fmt::Display for DriveClass {
 }
 
 /// What decides that the rounds are steady.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum TrackedVariable {
     /// SNIA's, of the tracked variables.
@@ -105,7 +107,7 @@ impl fmt::Display for TrackedVariable {
 }
 
 /// When rounds are steady, and how many there may be.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RoundLimits {
     /// Most that the values of a window may lie apart, in percent of the average.
     pub data_percent: f64,
@@ -143,7 +145,7 @@ impl RoundLimits {
 }
 
 /// fio's rule within a cell, for [`TrackedVariable::AllCells`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CellRule {
     /// The largest |sample − mean| is below so many percent of the mean.
     pub mean_percent: f64,
@@ -157,7 +159,7 @@ pub struct CellRule {
 
 /// The cache of the device itself: what is wanted, and what was found before
 /// anything was done.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CacheSetting {
     /// Whether it is to be on; `None`: it is left as it is.
     pub wanted: Option<bool>,
@@ -193,7 +195,7 @@ impl CacheSetting {
 }
 
 /// Everything that a test was asked for. It stands in the record.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Setup {
     /// Which test.
     pub test: SniaTest,

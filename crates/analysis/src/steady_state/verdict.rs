@@ -6,7 +6,7 @@ use super::WindowRule;
 
 /// The values of a window and the straight line through them. The x of the line
 /// is the value's place in the window, from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct FittedWindow {
     /// Place of its first value in the series, from 1.
     pub first: usize,
@@ -48,7 +48,7 @@ pub struct FittedWindow {
 }
 
 /// One side of an inequality.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TermKind {
     /// fio's: largest distance of a sample from the mean.
@@ -62,7 +62,7 @@ pub enum TermKind {
 }
 
 /// One inequality of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Term {
     /// What is compared.
     pub term: TermKind,
@@ -116,7 +116,7 @@ impl Term {
 }
 
 /// How it came out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SteadyOutcome {
     /// Attained.
@@ -133,7 +133,7 @@ pub enum SteadyOutcome {
 }
 
 /// The judgement of one metric of one series.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SteadyVerdict {
     /// Attained within the rule's own rounds.
     pub attained: bool,

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 
 use fathom_analysis::guard::MeasurementTotals;
+use fathom_analysis::rate::PERCENTILES;
 use fathom_analysis::steady_state::{Ask, Metric, Rounds, SeriesValue};
 use fathom_model::{
-    Direction, Event, FailureKind, Outcome, Point, Results, Stage, StageEnd, StageKind,
+    Direction, Event, FailureKind, Histogram, Latency, Outcome, Point, Results, Stage, StageEnd,
+    StageKind,
 };
 
 use super::tally::{EndedPoint, Tally};
@@ -26,6 +28,9 @@ pub struct History {
     /// their numbers.
     single: Option<(u32, EndedStep)>,
     ended_steps: BTreeMap<u32, EndedStep>,
+    /// What the one in progress has reported, and those that have ended.
+    figures: Option<StepFigures>,
+    step_figures: BTreeMap<u32, StepFigures>,
     tally: Tally,
     start: Start,
 }
@@ -63,6 +68,56 @@ pub struct EndedStep {
     pub outcome: Outcome,
     /// It was refused before it began.
     pub refused: bool,
+}
+
+/// The figures of a step outside of stages, all jobs and directions together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepFigures {
+    /// Rates and mean latency.
+    pub totals: MeasurementTotals,
+    /// Percentiles of the latency, (percent, ns): from the intended start under a rate.
+    pub percentiles_ns: Vec<(f64, u64)>,
+}
+
+impl StepFigures {
+    fn of(results: &Results) -> Option<Self> {
+        let jobs = results.jobs.iter().filter(|job| !job.is_sum_of_clients());
+        let moved = jobs.flat_map(fathom_model::JobResult::directions);
+        let latencies: Vec<&Latency> = moved
+            .filter(|(_, result)| result.total_ios > 0)
+            .filter_map(|(_, result)| match result.lag {
+                Some(_) => result.lat.as_ref(),
+                None => result.clat.as_ref().or(result.lat.as_ref()),
+            })
+            .collect();
+        let histograms: Option<Vec<_>> = latencies.iter().map(|it| it.histogram.as_ref()).collect();
+        let mut all = Histogram::new();
+        histograms.iter().flatten().for_each(|one| all.merge(one));
+        let percentile = |percent: f64| match &latencies[..] {
+            [one] => one.percentile_ns(percent),
+            _ if !all.is_empty() => all.percentile_ns(percent),
+            // The slowest of them, where they cannot be merged.
+            several => several
+                .iter()
+                .filter_map(|it| it.percentile_ns(percent))
+                .max(),
+        };
+        let each = PERCENTILES.into_iter();
+        Some(Self {
+            totals: MeasurementTotals::of(results)?,
+            percentiles_ns: each
+                .filter_map(|percent| Some((percent, percentile(percent)?)))
+                .collect(),
+        })
+    }
+
+    /// One of the percentiles that engines report, in ns.
+    #[must_use]
+    pub fn percentile_ns(&self, percent: f64) -> Option<f64> {
+        let mut all = self.percentiles_ns.iter();
+        let found = all.find(|(known, _)| (known - percent).abs() < 1e-9)?;
+        Some(found.1 as f64)
+    }
 }
 
 /// A stage that has begun.
@@ -266,12 +321,17 @@ impl History {
     /// What was stopped is measured again.
     fn end_step(&mut self, outcome: Outcome) {
         let (single, step) = (self.single.take(), self.step.take());
+        let figures = self.figures.take();
         if outcome == Outcome::Interrupted {
             return;
         }
         if let Some((number, ended)) = single {
             let ended = EndedStep { outcome, ..ended };
             self.ended_steps.insert(number, ended);
+            match figures {
+                Some(figures) => self.step_figures.insert(number, figures),
+                None => self.step_figures.remove(&number),
+            };
         }
         let Some(step) = step else { return };
         if let (Some(mut figures), Some(past)) = (step.figures, self.current()) {
@@ -282,6 +342,9 @@ impl History {
     }
 
     fn finished(&mut self, results: &Results) {
+        if self.single.is_some() {
+            self.figures = StepFigures::of(results);
+        }
         let Some(step) = &mut self.step else { return };
         let jobs = results.jobs.iter().filter(|job| !job.is_sum_of_clients());
         let found = jobs.flat_map(fathom_model::JobResult::directions);
@@ -326,6 +389,12 @@ impl History {
     #[must_use]
     pub fn ended_step(&self, number: u32) -> Option<&EndedStep> {
         self.ended_steps.get(&number)
+    }
+
+    /// What the step of this number has measured, one outside of stages that has ended.
+    #[must_use]
+    pub fn step_figures(&self, number: u32) -> Option<&StepFigures> {
+        self.step_figures.get(&number)
     }
 
     /// Whether a step outside of stages has failed.

@@ -34,7 +34,7 @@ pub use command::ShellCommand;
 pub use executor::{Checked, Finish, Flow, KeptPlan, Ready, RunOptions};
 pub(crate) use executor::{Extras, PastStarts};
 pub(crate) use followers::RunLog;
-pub use history::{EndedStep, Gap, History, LeftOut, MeasuredStep, Past};
+pub use history::{EndedStep, Gap, History, LeftOut, MeasuredStep, Past, StepFigures};
 pub use jobs::{Jobs, OneStage};
 pub use ledger_scope::LedgerScope;
 pub(crate) use outlook::lead;

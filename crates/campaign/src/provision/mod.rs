@@ -65,7 +65,7 @@ pub struct ProvisionMethod {
 }
 
 /// The way to steady state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SteadyMethod {
     /// Santa Clara: fills, then the load itself until fio's rule holds.

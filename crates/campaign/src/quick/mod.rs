@@ -39,7 +39,7 @@ pub use folder::{SIGNATURE, TAG};
 pub use host::{FioFacts, FolderState, QuickHost, Site};
 pub use local_host::LocalHost;
 pub use plan::{FACTS_KEY, FOLDER, PlannedTest, QuickRequest, SeriesFacts};
-pub use results::{Compared, Comparison, QuickRun, TestResult, compare};
+pub use results::{QuickRun, TestResult};
 pub use series::{SeriesLine, Teller, TestFigures};
 pub use ssh_host::{RemoteMode, SshHost, run_there};
 pub(crate) use within::{SeriesFolders, tasks};

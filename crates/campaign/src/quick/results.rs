@@ -1,4 +1,4 @@
-//! A recorded run of the series, and two of them side by side.
+//! A recorded run of the series.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use fathom_record::Record;
 use serde::Serialize;
 
 use super::QuickError;
-use super::baseline::{Conditions, WITH_CARE, family};
+use super::baseline::Conditions;
 use super::plan::SeriesFacts;
 use super::series::{SeriesLine, Teller, TestFigures};
 
@@ -33,7 +33,7 @@ pub struct QuickRun {
 }
 
 /// One test of a recorded run.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct TestResult {
     /// Headline of its series.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,133 +178,4 @@ pub(super) fn engine_version(record: &Record) -> Option<String> {
             _ => None,
         })
     })
-}
-
-/// Two runs, test by test.
-#[derive(Debug, Clone, Serialize)]
-pub struct Comparison {
-    /// Name of the record before.
-    pub before: String,
-    /// Name of the record after.
-    pub after: String,
-    /// The tests in the order of the later run, then those only the earlier one has.
-    pub tests: Vec<Compared>,
-    /// What makes the comparison doubtful, a sentence each.
-    pub notes: Vec<String>,
-}
-
-/// One test of two runs.
-#[derive(Debug, Clone, Serialize)]
-pub struct Compared {
-    /// Headline of its series.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub series: Option<String>,
-    /// Name.
-    pub name: String,
-    /// Figures before; absent when it did not run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<TestFigures>,
-    /// Figures after; absent when it did not run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<TestFigures>,
-    /// Change of reads and writes per second together, in percent; absent when
-    /// one side has no figure to rely on, or the tests were not the same.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub change_percent: Option<f64>,
-    /// Whether both ran with the same options.
-    pub same_options: bool,
-    /// Whether it reads through the page cache.
-    pub cached_reads: bool,
-}
-
-/// Puts two runs side by side.
-#[must_use]
-pub fn compare(before: &QuickRun, after: &QuickRun) -> Comparison {
-    let only_before = before
-        .tests
-        .iter()
-        .filter(|test| after.test(&test.name).is_none());
-    let tests = after.tests.iter().chain(only_before);
-    Comparison {
-        before: before.id.clone(),
-        after: after.id.clone(),
-        tests: tests
-            .map(|test| compare_test(&test.name, before, after))
-            .collect(),
-        notes: doubts(before, after),
-    }
-}
-
-fn compare_test(name: &str, before: &QuickRun, after: &QuickRun) -> Compared {
-    let (old, new) = (before.test(name), after.test(name));
-    let known = new.or(old);
-    let same_options = match (old, new) {
-        (Some(old), Some(new)) => old.options == new.options,
-        _ => true,
-    };
-    let good = |test: Option<&TestResult>| test?.figures.as_ref()?.good_iops();
-    let change_percent = match (good(old), good(new)) {
-        (Some(old), Some(new)) if old > 0 && same_options => {
-            Some(100.0 * (new as f64 - old as f64) / old as f64)
-        }
-        _ => None,
-    };
-    Compared {
-        series: known.and_then(|test| test.series.clone()),
-        name: name.to_owned(),
-        before: old.and_then(|test| test.figures.clone()),
-        after: new.and_then(|test| test.figures.clone()),
-        change_percent,
-        same_options,
-        cached_reads: known.is_some_and(|test| test.cached_reads),
-    }
-}
-
-fn doubts(before: &QuickRun, after: &QuickRun) -> Vec<String> {
-    let mut notes = Vec::new();
-    let mut differ = |what: &str, old: String, new: String| {
-        if old != new {
-            notes.push(format!("{what} differs: {old} before, {new} after"));
-        }
-    };
-    let unknown = || "unknown".to_owned();
-    differ(
-        "the group",
-        before.facts.group.clone(),
-        after.facts.group.clone(),
-    );
-    let size = |run: &QuickRun| units::format_size(run.facts.size_bytes);
-    differ("the size of the files", size(before), size(after));
-    let runtime = |run: &QuickRun| format!("{} s", run.facts.runtime_s);
-    differ("the run time of a test", runtime(before), runtime(after));
-    let engine = |run: &QuickRun| run.engine.clone().unwrap_or_else(unknown);
-    differ("the engine", engine(before), engine(after));
-    differ(
-        "the host",
-        before.facts.host.clone(),
-        after.facts.host.clone(),
-    );
-    let folder = |run: &QuickRun| run.facts.folder.display().to_string();
-    differ("the folder", folder(before), folder(after));
-    let kernel = |run: &QuickRun| {
-        run.environment
-            .as_ref()
-            .map_or_else(unknown, |found| found.kernel.clone())
-    };
-    differ("the kernel", kernel(before), kernel(after));
-    if family(&engine(before)) != family(&engine(after)) {
-        notes.push(WITH_CARE.to_owned());
-    }
-    for run in [before, after] {
-        if run.status != RunStatus::Complete {
-            notes.push(format!("run {} is {}", run.id, run.status));
-        }
-        if let Some(only) = &run.facts.only {
-            notes.push(format!(
-                "run {} repeats only \"{only}\": compare full runs",
-                run.id
-            ));
-        }
-    }
-    notes
 }

@@ -33,7 +33,7 @@ pub enum SeriesLine {
 }
 
 /// What a test measured.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TestFigures {
     /// Reads per second, whole, rounded down; `None` when there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -33,8 +33,8 @@ pub struct Args {
 }
 
 /// What `--json` prints.
-#[derive(Serialize)]
-struct Document<'a> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct Document<'a> {
     /// `fathom.check/1`
     schema: &'static str,
     files: usize,
@@ -49,7 +49,7 @@ struct Document<'a> {
     notes: &'a [String],
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, schemars::JsonSchema)]
 struct CheckedFile<'a> {
     #[serde(flatten)]
     diagnostic: &'a Diagnostic,

@@ -46,8 +46,8 @@ struct Packed {
 }
 
 /// What `--json` prints.
-#[derive(Debug, Serialize)]
-struct Document<'d> {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct Document<'d> {
     /// `fathom.demo/1`
     schema: &'static str,
     /// The record.

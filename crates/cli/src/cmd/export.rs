@@ -76,8 +76,8 @@ impl ExportFormat {
 }
 
 /// What `--json` prints.
-#[derive(Debug, Serialize)]
-struct Document<'c> {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct Document<'c> {
     /// `fathom.exported/1`
     schema: &'static str,
     run: &'c str,

@@ -34,8 +34,8 @@ pub struct Args {
 }
 
 /// What `--json` prints.
-#[derive(Serialize)]
-struct Document {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct Document {
     /// `fathom.gen/1`
     schema: &'static str,
     files: usize,

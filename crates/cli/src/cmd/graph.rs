@@ -61,8 +61,8 @@ pub struct Args {
 }
 
 /// What `--json` prints.
-#[derive(Debug, Serialize)]
-struct Document {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct Document {
     /// `fathom.graphs/1`
     schema: &'static str,
     run: String,
@@ -73,7 +73,7 @@ struct Document {
 }
 
 /// A series without graphs.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct Left {
     series: String,
     reason: String,

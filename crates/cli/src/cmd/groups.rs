@@ -8,7 +8,7 @@ use crate::out::{self, ColorChoice};
 /// Headings and commands, in the order in which they are needed. A build may be without
 /// some of them.
 const GROUPS: [(&str, &str); 7] = [
-    ("Measure", "quick job snia prio soak"),
+    ("Measure", "quick job find snia prio soak"),
     (
         "Campaigns and plan files",
         "init config gen check plan run resume status watch",
@@ -16,11 +16,14 @@ const GROUPS: [(&str, &str); 7] = [
     ("Prepare a drive", "purge provision ledger"),
     (
         "Look and compare",
-        "runs show steady graph report baseline export import demo",
+        "runs show compare history steady graph report baseline export import demo",
     ),
     ("fio's logs", "lat plot"),
     ("Many machines", "serve cluster"),
-    ("This machine", "doctor engines restore completions man"),
+    (
+        "This machine",
+        "doctor engines restore schema completions man",
+    ),
 ];
 
 /// What `fathom` alone says.

@@ -376,14 +376,14 @@ pub fn records(dir: &Path, names: &[String]) -> Vec<(String, PathBuf)> {
 
 /// What `--json` prints: the document of the run, and of each machine what
 /// stands for it alone.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct Document {
     #[serde(flatten)]
     run: RunDocument,
     parts: Vec<Part>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct Part {
     host: String,
     /// Its record.

@@ -33,8 +33,8 @@ pub struct Args {
 }
 
 /// What `--json` prints.
-#[derive(Serialize)]
-struct Document<'a> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct Document<'a> {
     /// `fathom.init/1`
     schema: &'static str,
     folder: &'a Path,

@@ -36,8 +36,8 @@ pub struct Args {
 }
 
 /// What `--json` prints of all devices.
-#[derive(Serialize)]
-struct DeviceList<'l> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct DeviceList<'l> {
     /// `fathom.ledger-list/1`
     schema: &'static str,
     /// Where the ledgers are.
@@ -46,8 +46,8 @@ struct DeviceList<'l> {
 }
 
 /// What `--json` prints of one device.
-#[derive(Serialize)]
-struct DeviceHistory<'l> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct DeviceHistory<'l> {
     /// `fathom.ledger-device/1`
     schema: &'static str,
     #[serde(flatten)]
@@ -57,7 +57,7 @@ struct DeviceHistory<'l> {
     entries: &'l [LedgerEntry],
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, schemars::JsonSchema)]
 struct Device<'l> {
     model: Option<&'l str>,
     serial: Option<&'l str>,
@@ -84,7 +84,7 @@ struct Device<'l> {
     entries_count: usize,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, schemars::JsonSchema)]
 struct Said<'l> {
     host_written_bytes: Option<u64>,
     host_read_bytes: Option<u64>,

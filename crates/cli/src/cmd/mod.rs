@@ -7,6 +7,7 @@ use fathom_device::safety::{Confirmations, WriteJudge};
 use fathom_device::threads::NoThread;
 use fathom_fleet::MaxErrors;
 use fathom_model::Exit;
+use fathom_record::Tag;
 use serde_json::{Map, Value, json};
 
 use crate::out::{self, ColorChoice};
@@ -17,6 +18,7 @@ mod campaign;
 pub mod check;
 #[cfg_attr(not(feature = "kube"), path = "cluster_left_out.rs")]
 pub mod cluster;
+pub mod compare;
 pub mod complete;
 pub mod completions;
 pub mod config;
@@ -26,10 +28,12 @@ mod dry;
 mod elsewhere;
 pub mod engines;
 pub mod export;
+pub mod find;
 mod fiolog;
 pub mod r#gen;
 pub mod graph;
 mod groups;
+pub mod history;
 mod hosts;
 pub mod import;
 pub mod init;
@@ -53,6 +57,7 @@ mod resume;
 mod run;
 mod run_args;
 pub mod runs;
+mod schema;
 pub mod serve;
 pub mod show;
 pub mod snia;
@@ -83,8 +88,10 @@ Examples:
   fathom doctor                      what works on this machine, what is missing
   fathom quick here /mnt/disk        the quick series on a file system
   fathom job run randread.fio        a fio job file, recorded
+  fathom find mix.fio --p99 1ms      how much load a latency allows
   fathom show                        the last run
   fathom report                      all of it in one HTML file
+  fathom compare BEFORE AFTER        what differs, and whether it is faster
   fathom init nightly                a campaign in ./nightly, as a kernel is configured
   fathom show 2026 --json            one run as a document
 
@@ -125,6 +132,10 @@ pub struct Global {
     /// No progress
     #[arg(short, long, global = true)]
     pub quiet: bool,
+    /// Tag the run, to find it again; with 'compare' and 'history': take the runs that have it
+    /// (may be repeated)
+    #[arg(long, global = true, value_name = "NAME=VALUE")]
+    pub tag: Vec<Tag>,
     /// Use colours: auto (on a terminal, unless NO_COLOR is set), always, never
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
     #[arg(hide_possible_values = true)]
@@ -138,6 +149,7 @@ impl Global {
             runs,
             json: false,
             quiet: true,
+            tag: Vec::new(),
             color: ColorChoice::default(),
         }
     }
@@ -190,17 +202,21 @@ pub enum Command {
     Steady(steady::Args),
     Prio(Box<prio::Args>),
     Soak(soak::Args),
+    Find(find::Args),
     Lat(lat::Args),
     Plot(plot::Args),
     Cluster(cluster::Args),
     Import(import::Args),
     Runs(runs::Args),
     Show(show::Args),
+    Compare(compare::Args),
+    History(history::Args),
     Export(export::Args),
     Graph(graph::Args),
     Report(report::Args),
     Demo(demo::Args),
     Doctor(doctor::Args),
+    Schema(schema::Args),
     Completions(completions::Args),
     Man(man::Args),
     #[command(hide = true)]
@@ -209,8 +225,35 @@ pub enum Command {
     Pod(pod::Args),
 }
 
+impl Command {
+    /// Whether it makes records, or chooses among them by their tags.
+    fn takes_tags(&self) -> bool {
+        matches!(
+            self,
+            Self::Quick(_)
+                | Self::Job(_)
+                | Self::Run(_)
+                | Self::Purge(_)
+                | Self::Provision(_)
+                | Self::Snia(_)
+                | Self::Prio(_)
+                | Self::Soak(_)
+                | Self::Find(_)
+                | Self::Cluster(_)
+                | Self::Import(_)
+                | Self::Compare(_)
+                | Self::History(_)
+        )
+    }
+}
+
 /// Calls the command.
 pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
+    if !cli.global.tag.is_empty() && !cli.command.takes_tags() {
+        let message = "--tag is for commands that make a record, and for compare and history";
+        return Err(ExitError::new(Exit::Usage, message).into());
+    }
+    fathom_record::tag_records(&cli.global.tag);
     match &cli.command {
         Command::Quick(args) => quick::run(&cli.global, args),
         Command::Baseline(args) => baseline::run(&cli.global, args),
@@ -233,6 +276,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Ledger(args) => ledger::run(&cli.global, args),
         Command::Steady(args) => steady::run(&cli.global, args),
         Command::Prio(args) => prio::run(&cli.global, args),
+        Command::Find(args) => find::run(&cli.global, args),
         Command::Soak(args) => soak::run(&cli.global, args),
         Command::Lat(args) => lat::run(&cli.global, args),
         Command::Plot(args) => plot::run(&cli.global, args),
@@ -240,11 +284,14 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Import(args) => import::run(&cli.global, args),
         Command::Runs(args) => runs::run(&cli.global, args),
         Command::Show(args) => show::run(&cli.global, args),
+        Command::Compare(args) => compare::run(&cli.global, args),
+        Command::History(args) => history::run(&cli.global, args),
         Command::Export(args) => export::run(&cli.global, args),
         Command::Graph(args) => graph::run(&cli.global, args),
         Command::Report(args) => report::run(&cli.global, args),
         Command::Demo(args) => demo::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
+        Command::Schema(args) => schema::run(&cli.global, args),
         Command::Completions(args) => completions::run(&cli.global, args),
         Command::Man(args) => man::run(&cli.global, args),
         Command::Agent(args) => agent::run(&cli.global, args),

@@ -14,6 +14,7 @@ quick: destroy: a quick series writes to files only
 quick: sim: a quick series measures a file system, and a simulated device has none
 provision: hosts: drives have other names on each machine; provision them there, or by a plan file with hosts
 snia: hosts: a test is about a drive of one machine; run it there, or as a step of a plan file with hosts
+find: hosts: what one machine finds is no answer for another; search on each, or measure what was found with job run --hosts
 purge: hosts: drives have other names on each machine; purge them there
 purge: max-time max-written: a purge that is cut short leaves a device of unknown content; --list says what each method takes
 purge: engine sim: a purge gives a device its own commands, and no engine takes part
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
 
     /// The commands that run something, and where they are in the definitions.
-    const COMMANDS: [(&str, &str); 10] = [
+    const COMMANDS: [(&str, &str); 11] = [
         ("job run", "job run"),
         ("quick", "quick"),
         ("run", "run"),
@@ -119,6 +120,7 @@ mod tests {
         ("snia", "snia iops"),
         ("prio", "prio"),
         ("soak", "soak"),
+        ("find", "find"),
         ("purge", "purge"),
         ("cluster", "cluster seq"),
     ];

@@ -54,8 +54,8 @@ pub struct Args {
 }
 
 /// What `--json` prints.
-#[derive(Serialize)]
-struct Document<'a> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct Document<'a> {
     /// `fathom.plan/1`
     schema: &'static str,
     folder: String,
@@ -68,7 +68,7 @@ struct Document<'a> {
     steps: Vec<PlannedPoint<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, schemars::JsonSchema)]
 struct PlanTotals {
     steps: usize,
     stages: usize,
@@ -94,7 +94,7 @@ struct PlanTotals {
     left_out: usize,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, schemars::JsonSchema)]
 struct PlannedPoint<'a> {
     id: &'a str,
     series: &'a str,

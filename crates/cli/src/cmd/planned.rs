@@ -7,7 +7,7 @@ use fathom_campaign::flow::RunOptions;
 use fathom_model::Exit;
 use serde::{Deserialize, Serialize};
 
-use super::{Global, job, prio, quick, soak, study};
+use super::{Global, find, job, prio, quick, soak, study};
 
 /// The plan of a run, of every kind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -17,6 +17,7 @@ pub enum Plan {
     Prio(prio::PrioPlan),
     Quick(Box<quick::QuickPlan>),
     Soak(Box<soak::SoakPlan>),
+    Find(Box<find::FindPlan>),
     Study(Box<study::StudyPlan>),
 }
 
@@ -28,7 +29,7 @@ impl Plan {
     /// When there is no current folder.
     pub fn on_host(mut self, host: &str, folder: &Path) -> anyhow::Result<Self> {
         match &mut self {
-            Self::Job(_) | Self::Quick(_) | Self::Soak(_) => {}
+            Self::Job(_) | Self::Quick(_) | Self::Soak(_) | Self::Find(_) => {}
             Self::Study(plan) => {
                 let here = std::env::current_dir().context("the current folder is gone")?;
                 plan.study.be_on(host, here);
@@ -45,6 +46,7 @@ impl Plan {
             Self::Prio(plan) => &mut plan.options,
             Self::Quick(plan) => &mut plan.order.options,
             Self::Soak(plan) => &mut plan.job.options,
+            Self::Find(plan) => &mut plan.job.options,
             Self::Study(plan) => &mut plan.options,
         }
     }
@@ -70,6 +72,7 @@ impl Plan {
             Self::Prio(plan) => plan.run(global, record, dry_run),
             Self::Quick(plan) => plan.run(global, record, dry_run),
             Self::Soak(plan) => plan.run(global, record, dry_run),
+            Self::Find(plan) => plan.run(global, record, dry_run),
             Self::Study(plan) => plan.run(global, record, dry_run),
         }
     }

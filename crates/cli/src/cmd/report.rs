@@ -41,8 +41,8 @@ pub struct Args {
 }
 
 /// What `--json` prints.
-#[derive(Debug, Serialize)]
-struct Document {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct Document {
     /// `fathom.report-file/1`
     schema: &'static str,
     run: String,

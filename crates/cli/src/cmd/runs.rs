@@ -33,15 +33,15 @@ pub struct Args {
 }
 
 /// What `--json` prints.
-#[derive(Debug, Serialize)]
-struct Document {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct Document {
     /// `fathom.runs/1`
     schema: &'static str,
     runs: Vec<RunRow>,
 }
 
 /// One run of the list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct RunRow {
     id: String,
     /// Absent for a run that cannot be read, as what follows is where it is not known.
@@ -66,7 +66,7 @@ struct RunRow {
     reason: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, schemars::JsonSchema)]
 struct Figure {
     iops: f64,
     bw_bytes: f64,

@@ -121,10 +121,10 @@ impl SoakPlan {
             .job
             .repeated(global, (COMMAND, kept), record, dry_run, &|steps| {
                 let step = steps.first().cloned();
-                step.map_or_else(
+                Box::new(step.map_or_else(
                     || fathom_campaign::flow::Jobs(Vec::new()),
                     |step| soak::script(&step, periods),
-                )
+                ))
             })?;
         match ran {
             job::Ran::Shown(exit) => Ok(exit),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::version::Program;
 
 /// An I/O engine that this fio names.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct FioIoEngine {
     /// Its name, the value of `ioengine=`.
     pub name: String,
@@ -16,7 +16,7 @@ pub struct FioIoEngine {
 }
 
 /// An option that only one engine has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct EngineOption {
     /// Its name.
     pub name: String,

@@ -8,7 +8,7 @@ use fathom_model::text;
 use serde::Serialize;
 
 /// Whether a job can run nevertheless.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// It cannot, or it would not do what was written.
@@ -30,7 +30,7 @@ impl fmt::Display for Severity {
 }
 
 /// One thing that is wrong, and where it stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Diagnostic {
     /// Error or warning.
     pub severity: Severity,

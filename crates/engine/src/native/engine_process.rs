@@ -44,7 +44,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// To the engine's process.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
 enum EngineOrder {
     Run(Request),
     Stop,
@@ -52,7 +52,7 @@ enum EngineOrder {
 }
 
 /// From the engine's process.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
 enum EngineAnswer {
     Event(Box<Event>),
     Complete,

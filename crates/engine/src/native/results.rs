@@ -228,10 +228,14 @@ fn direction(
             continue;
         };
         runtime_ns = runtime_ns.max(direction_ns(member, dir, of.clock));
-        for (cells, &value) in stats.clat.iter().zip(member.classes.values()) {
-            let reading = cells.read();
+        for (class, &value) in member.classes.values().iter().enumerate() {
+            let reading = stats.clat[class].read();
             clat.merge(&reading);
-            priorities.entry(value).or_default().merge(&reading);
+            // With lat_percentiles priorities have those of lat (stat.c,
+            // add_clat_percentile_prio_sample).
+            let of_lat = stats.lat_of.get(class).map(|cells| cells.read());
+            let entry = priorities.entry(value).or_default();
+            entry.merge(&of_lat.unwrap_or(reading));
         }
         lat.merge(&stats.lat.read());
         slat.merge(&stats.slat.read());
@@ -303,6 +307,7 @@ fn latency(
         .sum();
     let wanted = &member.job.show.percentiles;
     Some(Latency {
+        certainty: None,
         n: Some(n),
         min_ns: reading.min_ns,
         max_ns: reading.max_ns,

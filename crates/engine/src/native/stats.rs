@@ -113,6 +113,8 @@ pub(super) struct DirStats {
     /// Completion latencies, one histogram for each priority the job uses.
     pub(super) clat: Vec<Cells>,
     pub(super) lat: Cells,
+    /// The same by priority, where the percentiles are to be of it; else empty.
+    pub(super) lat_of: Vec<Cells>,
     pub(super) slat: Cells,
     /// Under a rate: how far each I/O began behind its intended start.
     pub(super) lag: Option<Cells>,
@@ -224,6 +226,10 @@ impl WorkerStats {
                     short: AtomicU64::new(0),
                     clat: std::iter::repeat_with(Cells::new).take(classes).collect(),
                     lat: Cells::new(),
+                    lat_of: match classes > 1 && job.show.lat_percentiles {
+                        true => std::iter::repeat_with(Cells::new).take(classes).collect(),
+                        false => Vec::new(),
+                    },
                     slat: Cells::new(),
                     lag: job.pace.is_rated().then(Cells::new),
                 })
@@ -255,6 +261,7 @@ impl WorkerStats {
             let lag = dir.lag.iter();
             dir.clat
                 .iter()
+                .chain(&dir.lat_of)
                 .chain([&dir.lat, &dir.slat])
                 .chain(lag)
                 .for_each(Cells::reset);

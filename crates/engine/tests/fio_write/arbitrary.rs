@@ -26,6 +26,7 @@ fn latency() -> impl Strategy<Value = Latency> {
             bins.iter()
                 .for_each(|&(ns, count)| histogram.add(ns, count));
             Latency {
+                certainty: None,
                 n,
                 min_ns,
                 max_ns,

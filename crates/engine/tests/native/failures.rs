@@ -21,12 +21,12 @@ fn fails(text: &str) -> Seen {
 fn an_unknown_option_is_refused_by_name_and_line_before_anything_is_touched() {
     let dir = folder();
     let mut seen = Seen::default();
-    let text = "[a]\nfilename=f\nsize=1m\nrw=write\ndedupe_percentage=10\nioengine=rbd\n";
+    let text = "[a]\nfilename=f\nsize=1m\nrw=write\ncgroup=x\nioengine=rbd\n";
     let message = try_run(dir.path(), text, &mut seen)
         .unwrap_err()
         .to_string();
     assert!(
-        message.contains("job.fio:5") && message.contains("dedupe_percentage"),
+        message.contains("job.fio:5") && message.contains("cgroup"),
         "{message}"
     );
     assert!(

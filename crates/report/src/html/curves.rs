@@ -12,6 +12,7 @@ use super::marks::DoubtMarks;
 use super::markup::{PageSection, escape};
 use super::nodes;
 use super::story::Story;
+use crate::knee;
 
 /// Name and version of what is embedded.
 pub const SCHEMA: &str = "fathom.report/1";
@@ -21,7 +22,7 @@ const CARDS: usize = 12;
 const DIRECTIONS: [Direction; 3] = [Direction::Read, Direction::Write, Direction::Trim];
 
 /// The data of the graphs, without the samples.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct GraphData<'s> {
     schema: &'static str,
     series: Vec<HtmlCurve<'s>>,
@@ -32,7 +33,7 @@ pub struct GraphData<'s> {
     pub nodes: nodes::NodesData,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct StepJobs<'s> {
     name: &'s str,
     jobs: &'s [String],
@@ -42,7 +43,7 @@ struct StepJobs<'s> {
 }
 
 /// One series. All lists have the points' order; missing is null.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct HtmlCurve<'s> {
     name: &'s str,
     /// The last part of the name.
@@ -58,7 +59,7 @@ struct HtmlCurve<'s> {
 
 /// The figures of one direction, bytes/s, 1/s, ns; `_error`: half the width of
 /// the 95 % interval.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 struct CurveFigures {
     bw: Vec<Option<f64>>,
     bw_error: Vec<Option<f64>>,
@@ -74,7 +75,7 @@ struct CurveFigures {
 }
 
 /// Places in the lists.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 struct BestPlaces {
     bw: Option<usize>,
     iops: Option<usize>,
@@ -284,6 +285,9 @@ fn best_lines(series: &Curve) -> String {
                 known.join(" · ")
             );
         }
+    }
+    for sentence in knee::sentences(series) {
+        let _ = write!(html, "<p class=\"best\">{}</p>", escape(&sentence));
     }
     html
 }

@@ -113,6 +113,13 @@ impl HtmlCell {
         self
     }
 
+    /// The same with a text that shows where the pointer rests.
+    #[must_use]
+    pub fn hint(mut self, text: &str) -> Self {
+        self.html = format!("<span title=\"{}\">{}</span>", escape(text), self.html);
+        self
+    }
+
     /// The same with a class of the style sheet.
     #[must_use]
     pub fn class(mut self, class: &'static str) -> Self {

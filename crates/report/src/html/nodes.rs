@@ -27,14 +27,14 @@ const NODES: usize = 3;
 const PROCESSES: usize = 5;
 
 /// What the graphs of the nodes are drawn from.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct NodesData {
     nodes: Vec<NodeTrack>,
     phases: Vec<NodePhase>,
 }
 
 /// The time of a step, in s since the run's start.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct NodePhase {
     name: String,
     from: f64,
@@ -42,7 +42,7 @@ struct NodePhase {
 }
 
 /// A node over time: each list has a value for every interval.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 struct NodeTrack {
     name: String,
     /// So many intervals are one.
@@ -64,7 +64,7 @@ struct NodeTrack {
 }
 
 /// A device over time. In a sample are those that did something.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 struct DeviceTrack {
     name: String,
     /// Bytes per second.

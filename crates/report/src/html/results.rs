@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fathom_analysis::{Curve, PointResult, RepeatedFigures, SweepOutcome, best};
-use fathom_model::{Direction, DirectionResult, Doubt, JobResult, Latency, units};
+use fathom_model::{Certainty, Direction, DirectionResult, Doubt, JobResult, Latency, units};
 
 use super::curves::{of_points, short};
 use super::marks::DoubtMarks;
@@ -239,10 +239,14 @@ fn jobs(story: &Story, marks: &DoubtMarks) -> String {
         rates.finish_searchable("rows of rates"),
         latencies.finish_searchable("rows of latencies"),
     );
+    let told = crate::certainty::sentences(&story.doc);
+    let told: String = (told.iter())
+        .map(|sentence| format!("<p class=\"lead\">± {}</p>\n", escape(sentence)))
+        .collect();
     match (rates.is_empty(), latencies.is_empty()) {
         (true, true) => String::new(),
-        (_, true) => format!("<h3>Rates</h3>\n{rates}"),
-        _ => format!("<h3>Rates</h3>\n{rates}<h3>Latencies</h3>\n{latencies}"),
+        (_, true) => format!("<h3>Rates</h3>\n{rates}{told}"),
+        _ => format!("<h3>Rates</h3>\n{rates}<h3>Latencies</h3>\n{latencies}{told}"),
     }
 }
 
@@ -261,9 +265,15 @@ fn rate_cells(
     let clat = result.clat.as_ref().or(result.lat.as_ref());
     [
         HtmlCell::text(dir.name()),
-        HtmlCell::number(iops, units::count)
-            .and(&signs)
-            .and(&bar(iops, most)),
+        HtmlCell::number(iops, |iops| {
+            let sure = crate::certainty::share(iops, result.certainty.map(|rates| rates.iops));
+            match signs.is_empty() {
+                true => format!("{}{sure}", units::count(iops)),
+                false => units::count(iops),
+            }
+        })
+        .and(&signs)
+        .and(&bar(iops, most)),
         HtmlCell::number(Some(result.bw_bytes), units::bytes_per_second).and(&signs),
         HtmlCell::number(Some(result.io_bytes as f64), units::bytes),
         HtmlCell::number(Some(result.runtime_ms as f64), |ms| {
@@ -310,15 +320,24 @@ fn cpu_and_errors(job: &JobResult) -> [HtmlCell; 2] {
 
 fn latency_cells(name: &str, latency: &Latency, signs: &str) -> Vec<HtmlCell> {
     let figure = |ns: Option<f64>| HtmlCell::number(ns, units::latency);
-    let error = latency
-        .standard_error_ns()
-        .filter(|error| error.is_finite());
+    let certainty = latency.certainty.as_ref();
+    let error = certainty.and_then(|certainty| certainty.mean_ns.half_width());
     let mean = HtmlCell::number(Some(latency.mean_ns), |mean| match error {
         Some(error) => format!("{} ± {}", units::latency(mean), units::latency(error)),
         None => units::latency(mean),
     });
-    let percentiles = [50.0, 90.0, 99.0, 99.9, 99.99]
-        .map(|percent| figure(latency.percentile_ns(percent).map(|ns| ns as f64)));
+    let percentiles = [50.0, 90.0, 99.0, 99.9, 99.99].map(|percent| {
+        let value = latency.percentile_ns(percent).map(|ns| ns as f64);
+        let sure = certainty.and_then(|certainty| certainty.percentile(percent));
+        match sure {
+            Some(Certainty::Interval { low, high, .. }) => figure(value).hint(&format!(
+                "95 %: {} to {}",
+                units::latency(low),
+                units::latency(high)
+            )),
+            _ => figure(value),
+        }
+    });
     [
         HtmlCell::text(name),
         mean.and(signs),

@@ -26,7 +26,7 @@ pub const SCHEMA: &str = "fathom.snia/1";
 pub const FACTS: &str = "snia";
 
 /// All tests of one record.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Document {
     /// [`SCHEMA`].
     pub schema: &'static str,

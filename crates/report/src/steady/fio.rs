@@ -10,7 +10,7 @@ const SLOPE_OVERFLOWS: usize = 1025;
 const PRINTED: f64 = 1e-6;
 
 /// fio's `ss=` of a job: what fio says and what its own values say.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct FioVerdict {
     /// The job.
     pub job: String,

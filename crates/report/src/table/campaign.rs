@@ -7,6 +7,7 @@ use fathom_model::{Direction, units};
 
 use super::{Marks, SIGNS, failures, header, item, job_figures, jobs, notes};
 use crate::grid::{Grid, GridCell, figures, words};
+use crate::knee;
 use crate::style::{Style, Tone, wrap};
 use crate::sweep::CampaignRecord;
 
@@ -131,7 +132,11 @@ fn table(series: &Curve, doubts: &Doubts, style: Style) -> String {
             }
         }
     }
-    text + &grid.render(style) + &partial(series, &bests, style) + &reasons(series, style)
+    let knees = knee::sentences(series).into_iter();
+    let knees: String = knees
+        .map(|said| item("▸", &said, Tone::Good, style))
+        .collect();
+    text + &grid.render(style) + &knees + &partial(series, &bests, style) + &reasons(series, style)
 }
 
 /// What a point is whose figures are not shown.

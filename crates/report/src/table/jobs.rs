@@ -4,6 +4,7 @@ use fathom_model::histogram::FIO_SATURATION_NS;
 use fathom_model::{DirectionResult, Doubt, Host, JobResult, Latency, RunDocument, units};
 
 use super::Marks;
+use crate::certainty;
 use crate::grid::{Column, Grid, GridCell, figures, words};
 use crate::style::{Style, Tone, wrap};
 
@@ -213,6 +214,12 @@ fn rate_lines(grid: &mut Grid, job: &JobResult, label: &str, marks: &Marks) {
         } else {
             GridCell::new(Tone::Strong, units::count(result.iops))
         };
+        let (tone, sure) = match signs.is_empty() {
+            true => (Tone::Plain, result.certainty.map(|rates| rates.iops)),
+            // A figure that is doubtful for another reason has no ±.
+            false => (Tone::Doubtful, None),
+        };
+        let sure = certainty::share(result.iops, sure);
         let (label, dir) = if label.is_empty() {
             (dir, "")
         } else {
@@ -221,7 +228,7 @@ fn rate_lines(grid: &mut Grid, job: &JobResult, label: &str, marks: &Marks) {
         grid.line([
             GridCell::from(label),
             GridCell::from(dir),
-            iops.marked(Tone::Doubtful, signs.clone()),
+            iops.marked(tone, format!("{sure}{signs}")),
             GridCell::from(units::bytes_per_second(result.bw_bytes)).marked(Tone::Doubtful, signs),
             GridCell::from(units::bytes(result.io_bytes as f64)),
             GridCell::from(units::duration(result.runtime_ms)),
@@ -326,7 +333,7 @@ fn priority_name(value: u16) -> String {
 }
 
 fn latency_columns(label: &'static str, dir: &'static str) -> Vec<Column> {
-    let mut columns = vec![words(label, 0), words(dir, 0), figures("mean ± error", 0)];
+    let mut columns = vec![words(label, 0), words(dir, 0), figures("mean ± 95 %", 0)];
     columns.extend([figures("stddev", 4), figures("min", 5)]);
     columns.extend(PERCENTS.map(|(_, title, spare)| figures(title, spare)));
     columns.push(figures("max", 0));
@@ -409,11 +416,13 @@ impl LatencyUnit {
         format!("{value:.decimals$}")
     }
 
-    /// The mean, and ` ± ` its standard error rounded up to one digit.
+    /// The mean, and ` ± ` half of its 95 % interval rounded up to one digit, where one
+    /// is told.
     fn mean(self, latency: &Latency) -> (String, String) {
         let value = latency.mean_ns / self.ns;
-        let Some(error) = latency
-            .standard_error_ns()
+        let certainty = latency.certainty.as_ref();
+        let Some(error) = certainty
+            .and_then(|certainty| certainty.mean_ns.half_width())
             .filter(|error| error.is_finite())
         else {
             return (self.figure(latency.mean_ns), String::new());

@@ -16,7 +16,7 @@ use fathom_model::{Doubt, Results, RunDocument, units};
 
 use crate::grid::{Grid, GridCell, figures, words};
 use crate::style::{Style, Tone, wrap};
-use crate::{document, doubts};
+use crate::{certainty, document, doubts};
 
 pub(crate) use hosts::shown;
 pub(crate) use jobs::{every_latency, title_of};
@@ -188,6 +188,9 @@ fn notes(doc: &RunDocument, marks: &Marks, style: Style) -> String {
     }
     for note in others {
         text += &item("-", note, Tone::Faint, style);
+    }
+    for sentence in certainty::sentences(doc) {
+        text += &item("±", &sentence, Tone::Faint, style);
     }
     text
 }

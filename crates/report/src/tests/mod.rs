@@ -63,7 +63,7 @@ fn header() -> Header {
 }
 
 /// The document of these events, one a second after the other.
-fn document_of(status: RunStatus, events: Vec<Event>) -> RunDocument {
+pub(crate) fn document_of(status: RunStatus, events: Vec<Event>) -> RunDocument {
     let entries: Vec<Entry> = (1..)
         .zip(events)
         .map(|(second, event)| Entry {
@@ -142,6 +142,7 @@ fn direction(ios: u64, runtime_ms: u64, mean_ns: f64) -> DirectionResult {
         iops: ios as f64 * 1000.0 / runtime_ms as f64,
         runtime_ms,
         clat: Some(Latency {
+            certainty: None,
             n: Some(ios),
             min_ns: (mean_ns / 4.0) as u64,
             max_ns: (mean_ns * 40.0) as u64,

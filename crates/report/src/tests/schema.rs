@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use fathom_model::{Certainty, RateCertainty};
+
 use super::*;
 
 /// Whether `value` is what `schema` says; else where and what is wrong. Knows
@@ -125,6 +127,22 @@ fn documents_keep_to_the_schema() {
     doc.jobs[0].read.as_mut().unwrap().doubts = fathom_model::Doubt::ALL.to_vec();
     let device = &mut doc.environment.as_mut().unwrap().targets[0].device;
     device.as_mut().unwrap().partition = Some(Partition::default());
+    let interval = Certainty::Interval {
+        low: 1.0,
+        high: 2.0,
+        independent: 40.0,
+    };
+    let shift = Certainty::LevelShift {
+        at_ms: 1000,
+        from: 1.0,
+        to: 2.0,
+    };
+    let read = doc.jobs[0].read.as_mut().unwrap();
+    read.certainty = Some(RateCertainty {
+        intervals: 60,
+        iops: interval,
+        bw_bytes: shift,
+    });
     let clat = doc.jobs[0].read.as_mut().unwrap().clat.as_mut().unwrap();
     clat.histogram = Some(Histogram::new());
     valid(&doc).unwrap();

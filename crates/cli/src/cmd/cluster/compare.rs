@@ -16,13 +16,13 @@ use crate::out;
 const SCHEMA: &str = "fathom.cluster-runs/1";
 
 /// The runs of a list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct ClusterComparison {
     schema: &'static str,
     runs: Vec<ComparedRun>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct ComparedRun {
     /// Name of its record.
     id: String,
@@ -35,7 +35,7 @@ struct ComparedRun {
 }
 
 /// What all servers together did in a phase, in one direction.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct PhaseFigures {
     phase: String,
     dir: Direction,

@@ -8,7 +8,7 @@ use fathom_report::style::Tone;
 use serde::Serialize;
 
 /// What `--json` prints of a command that writes `.config`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Document {
     /// `fathom.config-change/1`
     pub schema: &'static str,
@@ -20,7 +20,7 @@ pub struct Document {
 }
 
 /// One symbol whose line in `.config` has changed.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Change {
     pub name: String,
     /// `null` where it did not stand in `.config`.

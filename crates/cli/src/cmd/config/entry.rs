@@ -4,7 +4,7 @@ use fathom_kconfig::{Config, Item, NodeId, SymbolId};
 use serde::Serialize;
 
 /// A symbol and its value.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct SymbolValue {
     pub name: String,
     #[serde(rename = "type")]

@@ -25,6 +25,9 @@ mod set;
 mod show;
 mod whole;
 
+pub(in crate::cmd) use change::Document as ChangeDocument;
+pub(in crate::cmd) use show::Document as ConfigDocument;
+
 /// Configure the campaign in the current folder
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -62,8 +62,8 @@ Examples:
 pub struct New {}
 
 /// What `--json` prints.
-#[derive(Debug, Serialize)]
-struct Document<'s> {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct Document<'s> {
     /// `fathom.config/1`
     schema: &'static str,
     config: PathBuf,

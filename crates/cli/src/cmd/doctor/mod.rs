@@ -23,7 +23,7 @@ Examples:
 pub struct Args {}
 
 /// What a check found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum CheckState {
     /// As it should be.
@@ -37,7 +37,7 @@ enum CheckState {
 }
 
 /// One thing looked at.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct Check {
     /// Heading it stands under.
     topic: &'static str,
@@ -51,8 +51,8 @@ struct Check {
     fix: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
-struct Document<'a> {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct Document<'a> {
     schema: &'static str,
     /// Whether jobs can be run here at all.
     ready: bool,

@@ -32,8 +32,8 @@ pub struct Args {
 }
 
 /// What `--json` prints.
-#[derive(serde::Serialize)]
-struct Document<'a> {
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct Document<'a> {
     schema: &'static str,
     files: &'a [PathBuf],
     errors: usize,

@@ -15,6 +15,9 @@ pub mod present;
 pub mod run;
 mod show;
 
+pub(in crate::cmd) use check::Document as CheckDocument;
+pub(in crate::cmd) use show::Document as ShowDocument;
+
 pub use run::duration;
 
 /// Check, show, translate and run fio job files

@@ -36,15 +36,15 @@ pub struct Args {
 }
 
 /// What `--json` prints.
-#[derive(serde::Serialize)]
-struct Document {
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct Document {
     schema: &'static str,
     file: PathBuf,
     jobs: Vec<ShownJob>,
     cmdline: Vec<String>,
 }
 
-#[derive(serde::Serialize)]
+#[derive(serde::Serialize, schemars::JsonSchema)]
 struct ShownJob {
     #[serde(flatten)]
     spec: JobSpec,
@@ -52,7 +52,7 @@ struct ShownJob {
     targets: Vec<ShownTarget>,
 }
 
-#[derive(serde::Serialize)]
+#[derive(serde::Serialize, schemars::JsonSchema)]
 struct ShownTarget {
     path: PathBuf,
     writes: bool,

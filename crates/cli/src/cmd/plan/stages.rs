@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::millis;
 
 /// A stage.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct StageRow {
     id: String,
     kind: StageKind,

@@ -73,8 +73,8 @@ pub struct Args {
 }
 
 /// What `--json` prints.
-#[derive(Debug, Serialize)]
-struct Document {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct Document {
     /// `fathom.plots/1`
     schema: &'static str,
     folder: PathBuf,

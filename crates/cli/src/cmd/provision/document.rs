@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::ask::ProvisionRequest;
 
 /// All drives of a batch.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Document {
     /// `fathom.provision/1`
     pub schema: &'static str,
@@ -35,7 +35,7 @@ pub struct Document {
 }
 
 /// One drive.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct DriveEntry {
     pub path: String,
     pub name: String,
@@ -58,7 +58,7 @@ pub struct DriveEntry {
 }
 
 /// One stage of it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct StageEntry {
     pub id: String,
     pub kind: StageKind,
@@ -74,14 +74,14 @@ pub struct StageEntry {
     pub verdicts: Vec<VerdictEntry>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct VerdictEntry {
     pub metric: Metric,
     #[serde(flatten)]
     pub verdict: SteadyVerdict,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct SkippedEntry {
     pub path: String,
     pub reasons: Vec<String>,

@@ -21,7 +21,7 @@ use crate::{out, signals};
 
 mod ask;
 mod dashboard;
-mod document;
+pub(in crate::cmd) mod document;
 mod dry;
 mod refused;
 mod row;

@@ -13,13 +13,13 @@ use crate::cmd::options::why_not;
 use crate::cmd::run_args::RunArgs;
 use crate::engine::EngineOrSim;
 
-mod compare;
+pub(in crate::cmd) mod compare;
 mod events;
 mod hosts;
 mod list;
 mod run;
 mod screen;
-mod summary;
+pub(in crate::cmd) mod summary;
 pub mod xdg;
 
 pub use run::QuickPlan;

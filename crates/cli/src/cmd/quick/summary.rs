@@ -202,15 +202,15 @@ fn variation(good: &[(&str, u64)]) -> Option<u64> {
 }
 
 /// The run as `--json` prints it: the run's document, and the series in it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct Document {
     #[serde(flatten)]
     run: RunDocument,
     quick: Quick,
 }
 
-#[derive(Debug, Serialize)]
-struct Quick {
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct Quick {
     schema: &'static str,
     group: String,
     host: String,
@@ -227,7 +227,7 @@ struct Quick {
     doubts: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct TestSummary {
     #[serde(flatten)]
     result: TestResult,

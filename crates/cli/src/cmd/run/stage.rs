@@ -90,7 +90,7 @@ pub fn summary(progress: &Progress, style: Style, lines: &mut Vec<String>) {
 }
 
 /// A stage of the document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Row {
     id: String,
     kind: StageKind,
@@ -103,7 +103,7 @@ pub struct Row {
 }
 
 /// The stage in progress in the document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Now {
     id: String,
     place: usize,

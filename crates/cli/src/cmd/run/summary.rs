@@ -241,7 +241,7 @@ fn hint(progress: &Progress, counts: &PointCounts) -> Option<String> {
 }
 
 /// What `fathom status --json` prints.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Document {
     /// `fathom.status/1`
     schema: &'static str,
@@ -272,7 +272,7 @@ pub struct Document {
     skips: Vec<Row>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct Now {
     id: String,
     repetition: u32,
@@ -282,7 +282,7 @@ struct Now {
     rates: Vec<Interval>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct Interval {
     dir: &'static str,
     iops: f64,
@@ -291,7 +291,7 @@ struct Interval {
     clat_p99_ns: Option<f64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct Last {
     id: String,
     repetition: u32,
@@ -300,7 +300,7 @@ struct Last {
     clat_mean_ns: Option<f64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct Row {
     id: String,
     repetition: u32,

@@ -30,7 +30,7 @@ const TITLES: &str = "t_ms,span_ms,step,job,name,dir,ios,bytes,iops,bw_bytes,cla
                       clat_p50_ns,clat_p90_ns,clat_p99_ns,clat_p99.9_ns";
 
 /// One line. What was not measured is null, or empty between commas.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct SampleLine<'s> {
     /// End of the interval, ms since the run's start.
     t_ms: u64,

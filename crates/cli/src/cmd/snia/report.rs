@@ -75,7 +75,7 @@ pub fn present(global: &Global, doc: &Document) -> anyhow::Result<()> {
 }
 
 /// What `--json` prints.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct Written {
     /// `fathom.report-file/1`
     schema: &'static str,

@@ -14,7 +14,7 @@ pub const DEFAULT_PORT: u16 = 8765;
 const HOST_FILE_BYTES_MAX: u64 = 256 << 10;
 
 /// The address of a fio server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Address {
     /// A host's name or IPv4 address (`ip:`), or one of IPv6 (`ip6:`).

@@ -60,7 +60,7 @@ const LEFT_MAX_S: u64 = 30 * 24 * 3600;
 const NAME_BYTES_MAX: usize = 90;
 
 /// Which servers run the jobs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Servers {
     /// Where they are; each once.
     pub addresses: Vec<Address>,

@@ -350,6 +350,7 @@ impl Convert<'_> {
             self.warn(what, &text);
         }
         Some(Latency {
+            certainty: None,
             n,
             min_ns: min.saturating_mul(scale),
             max_ns,

@@ -272,7 +272,13 @@ impl JsonWriter {
                 json.latency(name, latency.as_ref().unwrap_or(&report.unmeasured));
             }
             if !result.priorities.is_empty() {
-                json.array("prios", &result.priorities, Self::priority);
+                let name = match super::has_lat_percentiles(result) {
+                    true => "lat_ns",
+                    false => "clat_ns",
+                };
+                json.array("prios", &result.priorities, |json, priority| {
+                    json.priority(priority, name);
+                });
             }
             let percent = block.percent_of_group();
             json.intervals(result, percent);
@@ -303,7 +309,8 @@ impl JsonWriter {
         });
     }
 
-    fn priority(&mut self, priority: &PriorityResult) {
+    /// `name` says which of its latencies a job has by priority.
+    fn priority(&mut self, priority: &PriorityResult, name: &str) {
         let (class, hint, level) = priority.parts();
         self.object(None, |json| {
             json.count("prioclass", class);
@@ -312,7 +319,7 @@ impl JsonWriter {
             if hint > 0 {
                 json.count("priohint", hint);
             }
-            json.latency("clat_ns", &priority.clat);
+            json.latency(name, &priority.clat);
         });
     }
 

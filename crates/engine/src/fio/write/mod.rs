@@ -159,6 +159,13 @@ pub fn render_all(results: &Results, facts: &FormatFacts) -> String {
         .concat()
 }
 
+/// Whether percentiles are of lat: then so are the latencies by priority (stat.c,
+/// add_ddir_status_json).
+fn has_lat_percentiles(result: &fathom_model::DirectionResult) -> bool {
+    let lat = result.lat.as_ref();
+    lat.is_some_and(|lat| !lat.percentiles_ns.is_empty())
+}
+
 /// What is to be written, with what all formats need of it.
 struct OutputReport<'a> {
     results: &'a Results,

@@ -199,10 +199,14 @@ impl NormalText {
                 self.latency(name, latency);
             }
         }
+        let kind = match super::has_lat_percentiles(result) {
+            true => "lat",
+            false => "clat",
+        };
         let clat_n = result.clat.as_ref().and_then(|clat| clat.n).unwrap_or(0);
         for priority in &result.priorities {
             self.latency(
-                &format!("clat prio {}", priority_name(priority)),
+                &format!("{kind} prio {}", priority_name(priority)),
                 &priority.clat,
             );
         }
@@ -213,7 +217,10 @@ impl NormalText {
         }
         for priority in &result.priorities {
             let share = priority.clat.n.unwrap_or(0) as f64 * 100.0 / clat_n.max(1) as f64;
-            let name = format!("clat prio {} ({share:.2}% of IOs)", priority_name(priority));
+            let name = format!(
+                "{kind} prio {} ({share:.2}% of IOs)",
+                priority_name(priority)
+            );
             self.percentiles(&name, &priority.clat);
         }
         self.intervals(block);

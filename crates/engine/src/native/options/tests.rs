@@ -90,6 +90,7 @@ fn what_is_refused_is_named_with_its_place() {
 
 #[test]
 fn values_that_cannot_be_are_refused() {
+    assert!(supports(&[spec(&[("verify_only", "1")])]).is_err());
     let wrong = [
         ("bs", "0"),
         ("bs", ""),

@@ -111,7 +111,10 @@ pub(super) const VERIFY: &[OptionRow] = &[
 
 /// What keeps a job's blocks from being verified as it wants.
 pub(super) fn fault(job: &NativeJob) -> Option<(&'static str, String)> {
-    let sum = job.verify.sum?;
+    let Some(sum) = job.verify.sum else {
+        let message = || "there is nothing to verify by: needs verify".to_owned();
+        return job.verify.only.then(|| ("verify_only", message()));
+    };
     if matches!(sum, Checksum::Pattern | Checksum::PatternHeader) && job.verify.pattern.is_none() {
         return Some(("verify", "needs a verify_pattern".to_owned()));
     }

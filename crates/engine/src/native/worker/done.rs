@@ -138,6 +138,9 @@ impl Worker {
             let lat = self.clock.ns(now.saturating_sub(alike.intended));
             stats.clat[usize::from(alike.class)].add(clat, count);
             stats.lat.add(lat, count);
+            if let Some(cells) = stats.lat_of.get(usize::from(alike.class)) {
+                cells.add(lat, count);
+            }
             if let Some(lag) = &stats.lag {
                 let ns = self.clock.ns(alike.drawn.saturating_sub(alike.intended));
                 lag.add(ns, count);

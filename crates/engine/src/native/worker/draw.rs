@@ -49,7 +49,7 @@ impl Worker {
                     return None;
                 }
             }
-            if self.begin_backlog(now) || self.pretend() {
+            if self.verify.is_some() && (self.begin_backlog(now) || self.pretend()) {
                 return None;
             }
             if self.until_think == 0 {

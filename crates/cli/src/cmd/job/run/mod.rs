@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use fathom_campaign::Ledgers;
 use fathom_campaign::flow::{
-    Checked, Finish, Flow, JobStep, Jobs, KeptPlan, Ready, RunOptions, last_try,
+    Checked, Finish, Flow, JobStep, Jobs, KeptPlan, Ready, RunOptions, Script, last_try,
 };
 use fathom_campaign::run::RunError;
 use fathom_engine::Control;
@@ -186,12 +186,12 @@ impl JobPlan {
     ) -> anyhow::Result<Exit> {
         let placed = self.placed()?;
         let kept = planned::Plan::Job(placed.clone()).kept()?;
-        let repeat = |steps: Vec<JobStep>| Jobs(steps);
+        let repeat = |steps: Vec<JobStep>| -> Box<dyn Script> { Box::new(Jobs(steps)) };
         let what = (COMMAND, kept);
         match placed.execute(global, plan, what, record, (output, dry_run), &repeat)? {
             (Ran::Shown(exit), _) => Ok(exit),
-            (Ran::Ended(dir, exit), script) => {
-                show(global, output, &dir, &script.0)?;
+            (Ran::Ended(dir, exit), steps) => {
+                show(global, output, &dir, &steps)?;
                 Ok(exit)
             }
         }
@@ -234,7 +234,7 @@ impl JobPlan {
         what: (&str, Value),
         record: Option<PathBuf>,
         dry_run: bool,
-        repeat: &dyn Fn(Vec<JobStep>) -> Jobs,
+        repeat: &dyn Fn(Vec<JobStep>) -> Box<dyn Script>,
     ) -> anyhow::Result<Ran> {
         let plan = Plan::of(&self)?;
         let how = (Output::default(), dry_run);
@@ -249,26 +249,27 @@ impl JobPlan {
         (command, kept): (&str, Value),
         record: Option<PathBuf>,
         (output, dry_run): (Output<'_>, bool),
-        repeat: &dyn Fn(Vec<JobStep>) -> Jobs,
-    ) -> anyhow::Result<(Ran, Jobs)> {
+        repeat: &dyn Fn(Vec<JobStep>) -> Box<dyn Script>,
+    ) -> anyhow::Result<(Ran, Vec<JobStep>)> {
         let work_dir = self.work_dir.clone().unwrap_or_default();
         let checked = self.check(&plan, &work_dir)?;
-        let script = repeat(self.steps(&plan, &work_dir));
-        let flow = self.flow(global, &script, command, record, (work_dir, kept));
+        let steps = self.steps(&plan, &work_dir);
+        let script = repeat(steps.clone());
+        let flow = self.flow(global, script.as_ref(), command, record, (work_dir, kept));
         let ready = flow.checked(checked).map_err(failed)?;
         if dry_run {
             let exit = dry::show(global, &ready)?;
-            return Ok((Ran::Shown(exit), script));
+            return Ok((Ran::Shown(exit), steps));
         }
         if let (true, Some(dir)) = (ready.is_done(), ready.record()) {
             nothing_left(global, dir);
             let dir = dir.to_owned();
-            return Ok((Ran::Ended(dir, Exit::Success), script));
+            return Ok((Ran::Ended(dir, Exit::Success), steps));
         }
         // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
         let control = signals::control()?;
         let finish = match command == COMMAND {
-            true => observed_by_second(global, output, script.0.len(), ready, &control),
+            true => observed_by_second(global, output, steps.len(), ready, &control),
             false => observed(global, |begun, observer| {
                 ready.run(&control, begun, observer)
             }),
@@ -282,7 +283,7 @@ impl JobPlan {
                 Ran::Ended(finish.dir, exit)
             }
         };
-        Ok((ran, script))
+        Ok((ran, steps))
     }
 
     /// What is found of the engine and the targets.
@@ -342,7 +343,7 @@ impl JobPlan {
     fn flow<'f>(
         &'f self,
         global: &Global,
-        script: &'f Jobs,
+        script: &'f dyn Script,
         command: &'f str,
         record: Option<PathBuf>,
         (work_dir, kept): (PathBuf, Value),

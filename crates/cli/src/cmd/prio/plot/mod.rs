@@ -51,7 +51,7 @@ pub struct Args {
 }
 
 /// What `--json` prints.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 struct Document {
     /// `fathom.plots/1`
     schema: &'static str,

@@ -1,0 +1,273 @@
+//! `fathom compare` and `fathom history`: whether runs are faster, and where they changed.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use fathom_model::{
+    Direction, DirectionResult, Environment, Event, JobResult, Latency, Results, RunStatus, Sample,
+};
+use fathom_record::{Header, Writer};
+use serde_json::{Value, json};
+
+fn fathom(runs: &Path, line: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .arg("--runs")
+        .arg(runs)
+        .args(line.split(' '))
+        .env_remove("CLICOLOR_FORCE")
+        .output()
+        .unwrap()
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// A run of 60 seconds with these IOPS, `minute` minutes after the first.
+fn record(runs: &Path, name: &str, minute: u64, iops: u64, kernel: &str) -> String {
+    let header = Header {
+        started_ms: 1_795_266_457_250 + minute * 60_000,
+        environment: Some(Environment {
+            hostname: "box".into(),
+            kernel: kernel.into(),
+            ..Environment::default()
+        }),
+        facts: [("tags".to_owned(), json!({ "kernel": kernel }))]
+            .into_iter()
+            .collect(),
+        ..Header::new(name, "job run")
+    };
+    let mut writer = Writer::create(runs, &header).unwrap();
+    let mut append = |event| writer.append(&event).unwrap();
+    let names = vec!["mix".to_owned()];
+    let hosts = Vec::new();
+    append(Event::Jobs { names, hosts });
+    for second in 1..=60 {
+        // 2 % up and down, with no period that fits the minute.
+        let ios = iops + (second * 7 % 11) * iops / 500;
+        append(Event::Sample(Sample {
+            t_ms: second * 1000,
+            span_ms: 1000,
+            job: 0,
+            dir: Direction::Read,
+            ios,
+            bytes: ios * 4096,
+            clat: None,
+        }));
+    }
+    let mean_ns = 8e9 / iops as f64;
+    let read = DirectionResult {
+        total_ios: iops * 60,
+        io_bytes: iops * 60 * 4096,
+        iops: iops as f64,
+        bw_bytes: (iops * 4096) as f64,
+        runtime_ms: 60_000,
+        clat: Some(Latency {
+            mean_ns,
+            max_ns: 1_000_000_000,
+            ..Latency::default()
+        }),
+        ..DirectionResult::default()
+    };
+    let options = [("rw", "randread"), ("iodepth", "8")];
+    let job = JobResult {
+        name: "mix".into(),
+        options: options
+            .map(|(name, value)| (name.into(), value.into()))
+            .into(),
+        read: Some(read),
+        ..JobResult::default()
+    };
+    let results = Box::new(Results {
+        jobs: vec![job],
+        ..Results::default()
+    });
+    append(Event::Finished { results });
+    append(Event::Ended {
+        status: RunStatus::Complete,
+    });
+    let id = writer.dir().file_name().unwrap();
+    id.to_string_lossy().into_owned()
+}
+
+/// Three runs of each side, in turn: the second is 30 % faster, on another kernel.
+fn sides(runs: &Path) -> (String, String) {
+    let (mut a, mut b) = (Vec::new(), Vec::new());
+    for (n, (old, new)) in (0..).zip([(1000, 1300), (1008, 1291), (995, 1309)]) {
+        a.push(record(runs, "old", 4 * n, old, "6.1"));
+        b.push(record(runs, "new", 4 * n + 2, new, "6.9"));
+    }
+    (a.join(" "), b.join(" "))
+}
+
+#[test]
+fn repetitions_tell_which_side_is_faster_and_what_differs() {
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b) = sides(dir.path());
+    let shown = stdout(&fathom(dir.path(), &format!("compare {a} --with {b}")));
+    assert!(shown.contains("kernel") && shown.contains("6.9"), "{shown}");
+    assert!(
+        shown.contains("faster") && !shown.contains("slower"),
+        "{shown}"
+    );
+    let found = fathom(dir.path(), &format!("compare {a} --with {b} --json"));
+    let doc: Value = serde_json::from_slice(&found.stdout).unwrap();
+    assert_eq!(doc["schema"], "fathom.compare/1");
+    assert_eq!(doc["rows"][0]["figure"], "iops");
+    assert_eq!(doc["rows"][0]["verdict"], "faster");
+    assert_eq!(doc["rows"][0]["runs"], json!([3, 3]));
+    // The same by tags.
+    let tagged = fathom(
+        dir.path(),
+        "compare --tag kernel=6.1 --with-tag kernel=6.9 --json",
+    );
+    assert_eq!(tagged.stdout, found.stdout);
+}
+
+#[test]
+fn a_condition_ends_with_exit_code_7() {
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b) = sides(dir.path());
+    let of = |a: &str, b: &str, condition: &str| {
+        let line = format!("compare {a} --with {b} --fail-if");
+        let output = Command::new(env!("CARGO_BIN_EXE_fathom"))
+            .arg("--runs")
+            .arg(dir.path())
+            .args(line.split(' '))
+            .arg(condition)
+            .output()
+            .unwrap();
+        code(&output)
+    };
+    assert_eq!(of(&b, &a, "slower > 5%"), 7);
+    assert_eq!(of(&b, &a, "slower > 40%"), 0);
+    assert_eq!(of(&a, &b, "slower"), 0);
+    assert_eq!(of(&a, &b, "worse"), 2);
+}
+
+#[test]
+fn one_run_of_each_is_told_by_earlier_ones_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let a = record(dir.path(), "old", 0, 1000, "6.1");
+    let b = record(dir.path(), "new", 2, 1300, "6.9");
+    let shown = stdout(&fathom(dir.path(), &format!("compare {a} {b}")));
+    assert!(
+        shown.contains("cannot tell: 2 more runs of each"),
+        "{shown}"
+    );
+    for (n, iops) in (2..).zip([1004, 991, 1009, 1001, 996]) {
+        record(dir.path(), "old", 2 * n, iops, "6.1");
+    }
+    let found = fathom(dir.path(), &format!("compare {a} {b} --json"));
+    let doc: Value = serde_json::from_slice(&found.stdout).unwrap();
+    assert_eq!(doc["earlier"].as_array().unwrap().len(), 5);
+    assert_eq!(doc["rows"][0]["verdict"], "faster");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let a = record(dir.path(), "old", 0, 1000, "6.1");
+    let b = record(dir.path(), "new", 2, 1300, "6.9");
+    for (line, exit, word) in [
+        (format!("compare {a} {b} {a}"), 2, "--with"),
+        (format!("compare {a}"), 2, "--with"),
+        (format!("compare {a} {a}"), 2, "named twice"),
+        (format!("compare {a} missing"), 5, "missing"),
+        (
+            "compare --tag kernel=7 --with-tag kernel=6.9".to_owned(),
+            5,
+            "no run",
+        ),
+        (format!("show {a} --tag x=y"), 2, "--tag is for"),
+    ] {
+        let output = fathom(dir.path(), &line);
+        assert_eq!(code(&output), exit, "{line}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains(word),
+            "{line}: {}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
+fn a_comparison_as_markdown_and_as_a_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b) = sides(dir.path());
+    let page = dir.path().join("page.html");
+    let line = format!(
+        "compare {a} --with {b} --markdown --html {}",
+        page.display()
+    );
+    let shown = stdout(&fathom(dir.path(), &line));
+    assert!(
+        shown.contains("| `mix read` | IOPS |") && shown.contains("**faster**"),
+        "{shown}"
+    );
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("class=\"faster\"") && !page.contains("<script"));
+}
+
+#[test]
+fn a_history_says_where_it_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    for n in 0..16 {
+        let (iops, kernel) = if n < 10 { (1000, "6.1") } else { (900, "6.9") };
+        record(dir.path(), "night", n, iops + n % 3, kernel);
+    }
+    let found = fathom(dir.path(), "history night --json");
+    let doc: Value = serde_json::from_slice(&found.stdout).unwrap();
+    let change = &doc["series"][0]["changes"][0];
+    assert_eq!(
+        (&change["place"], &change["verdict"]),
+        (&json!(10), &json!("slower"))
+    );
+    assert_eq!(change["differences"][0]["what"], "kernel");
+    let svg = dir.path().join("night.svg");
+    let line = format!(
+        "history night --figure mean --svg {} --fail-if slower>5%",
+        svg.display()
+    );
+    let output = fathom(dir.path(), &line);
+    assert_eq!(code(&output), 7, "{}", stderr(&output));
+    assert!(stdout(&output).contains("slower from here on"));
+    assert!(fs::read_to_string(svg).unwrap().starts_with("<svg"));
+    assert_eq!(
+        code(&fathom(
+            dir.path(),
+            "history --tag kernel=6.1 --fail-if slower"
+        )),
+        0
+    );
+    assert_eq!(code(&fathom(dir.path(), "history nothing")), 5);
+}
+
+#[test]
+fn a_run_keeps_its_tags() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.fio");
+    fs::write(
+        &file,
+        "[a]\nrw=randread\nfilename=/dev/sim\nsize=1M\nruntime=2\ntime_based\n",
+    )
+    .unwrap();
+    let runs = dir.path().join("runs");
+    let line = format!(
+        "job run {} --engine sim --tag host=a --quiet",
+        file.display()
+    );
+    let output = fathom(&runs, &line);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(code(&fathom(&runs, "history --tag host=a")), 0);
+    assert_eq!(code(&fathom(&runs, "history --tag host=b")), 5);
+}

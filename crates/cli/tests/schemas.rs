@@ -1,0 +1,94 @@
+//! What commands print with `--json` is what `fathom schema` says of it, judged by a
+//! validator that is not ours.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn fathom(dir: &Path, args: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fathom"))
+        .args(args.split(' '))
+        .current_dir(dir)
+        .env("HOME", dir)
+        .env("XDG_STATE_HOME", dir.join("state"))
+        .output()
+        .unwrap()
+}
+
+fn document(dir: &Path, args: &str) -> Value {
+    let output = fathom(dir, args);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{args}: {e}: {told}"))
+}
+
+/// Everything that is wrong with a document.
+fn wrong(dir: &Path, document: &Value) -> Vec<String> {
+    let name = document["schema"].as_str().unwrap();
+    let schema = self::document(dir, &format!("schema {name}"));
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors = validator.iter_errors(document);
+    errors
+        .map(|error| format!("{name}{}: {error}", error.instance_path()))
+        .collect()
+}
+
+/// Each makes one document; they build on each other.
+const COMMANDS: &str = "\
+schema --json
+doctor --json
+init campaign --defconfig survey-10min --json
+config show -C campaign --json
+config set -C campaign DUT_FILENAME=/dev/null --json
+gen -C campaign --json
+check -C campaign --json
+plan -C campaign --json
+job check a.fio --json
+job show a.fio --json
+job run a.fio --engine native --json
+job run a.fio --engine sim --json
+show --json
+runs --json
+steady --json
+plot log --json
+graph --json
+report --json
+demo demo --json
+export json --runs demo/fathom-runs --json
+status --runs demo/fathom-runs --json
+ledger --json
+snia iops /dev/simulated --engine sim --json
+show --json
+snia show --json";
+
+#[test]
+fn documents_are_what_their_schemas_say() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let job = "[a]\nrw=randrw\nsize=1m\nioengine=psync\nfilename=f\nwrite_lat_log=log\n";
+    fs::write(dir.join("a.fio"), job).unwrap();
+    let mut seen = BTreeSet::new();
+    let mut all = Vec::new();
+    for args in COMMANDS.lines() {
+        let document = document(dir, args);
+        all.extend(
+            wrong(dir, &document)
+                .iter()
+                .map(|it| format!("{args}: {it}")),
+        );
+        seen.insert(document["schema"].as_str().unwrap().to_owned());
+    }
+    assert!(all.is_empty(), "{all:#?}");
+    assert!(seen.len() > 15, "{seen:?}");
+}
+
+#[test]
+fn the_validator_finds_what_is_wrong() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut document = document(dir.path(), "runs --json");
+    assert!(wrong(dir.path(), &document).is_empty());
+    document["runs"] = serde_json::json!([{ "id": 7 }]);
+    assert!(!wrong(dir.path(), &document).is_empty());
+}

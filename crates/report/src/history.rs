@@ -1,0 +1,337 @@
+//! A figure over runs: where it changed, and what differed in the environment there.
+
+use std::collections::BTreeMap;
+
+use fathom_analysis::change_points::{HISTORY_LEAST, change_points};
+use fathom_analysis::compare::{CompareVerdict, FigureComparison, FigureSides, RunValue, compare};
+use fathom_model::Direction;
+use serde::Serialize;
+
+use crate::chart::palette::Ink;
+use crate::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size, Theme};
+use crate::compare::{
+    CompareDifference, CompareFigure, ComparedRun, FigureKey, differences_between, figure_values,
+};
+use crate::document::rfc3339;
+use crate::grid::{Grid, GridCell, figures, words};
+use crate::style::{Style, Tone};
+
+/// Name and version of [`HistoryDocument`].
+pub const HISTORY_SCHEMA: &str = "fathom.history/1";
+/// Width of the largest bar, in columns.
+const BAR: f64 = 24.0;
+
+/// Figures over runs.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct HistoryDocument {
+    /// [`HISTORY_SCHEMA`].
+    pub schema: &'static str,
+    /// One for each job and direction.
+    pub series: Vec<HistorySeries>,
+}
+
+/// One figure of one job over runs.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct HistorySeries {
+    /// The step, where runs have several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// The job.
+    pub job: String,
+    /// Direction.
+    pub dir: Direction,
+    /// Which figure.
+    pub figure: CompareFigure,
+    /// The runs, oldest first.
+    pub runs: Vec<HistoryRun>,
+    /// Where it changed, in their order.
+    pub changes: Vec<HistoryChange>,
+}
+
+/// A run of a history.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct HistoryRun {
+    /// Its name.
+    pub id: String,
+    /// When it began.
+    pub started: String,
+    /// The figure.
+    pub value: f64,
+}
+
+/// A change of level.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct HistoryChange {
+    /// The first run of the new level.
+    pub run: String,
+    /// Place of that run, from 0.
+    pub place: usize,
+    /// The level before (`a`) and from there on (`b`), their ratio with its interval.
+    #[serde(flatten)]
+    pub comparison: FigureComparison,
+    /// What differed in the environment between that run and the one before it.
+    pub differences: Vec<CompareDifference>,
+}
+
+/// Makes the history of a figure of runs, oldest first.
+#[must_use]
+pub fn history(runs: &[ComparedRun], figure: CompareFigure) -> HistoryDocument {
+    let mut all: BTreeMap<FigureKey, Vec<(usize, f64)>> = BTreeMap::new();
+    for (place, run) in runs.iter().enumerate() {
+        for (key, value) in figure_values(run, figure) {
+            all.entry(key).or_default().push((place, value));
+        }
+    }
+    let series = all.into_iter().map(|((step, job, dir), values)| {
+        let changes = changes(runs, &values, figure);
+        let each = values.iter().map(|&(place, value)| HistoryRun {
+            id: runs[place].doc.id.clone(),
+            started: rfc3339(runs[place].started_ms),
+            value,
+        });
+        HistorySeries {
+            step,
+            job,
+            dir,
+            figure,
+            runs: each.collect(),
+            changes,
+        }
+    });
+    HistoryDocument {
+        schema: HISTORY_SCHEMA,
+        series: series.collect(),
+    }
+}
+
+fn changes(
+    runs: &[ComparedRun],
+    values: &[(usize, f64)],
+    figure: CompareFigure,
+) -> Vec<HistoryChange> {
+    // What runs vary by is a share of the figure.
+    let logs: Vec<f64> = values.iter().map(|(_, value)| value.ln()).collect();
+    let places = change_points(&logs);
+    let ends: Vec<usize> = (places.iter().copied().skip(1))
+        .chain([values.len()])
+        .collect();
+    let begins = [0].into_iter().chain(places.iter().copied());
+    let each = places.iter().zip(begins).zip(ends);
+    each.map(|((&place, begin), end)| {
+        let side = |from: usize, to: usize| -> Vec<RunValue> {
+            let each = values[from..to].iter();
+            each.map(|&(run, value)| RunValue {
+                value,
+                own_error: None,
+                at_ms: runs[run].started_ms,
+            })
+            .collect()
+        };
+        let sides = FigureSides {
+            a: side(begin, place),
+            b: side(place, end),
+            more_is_better: figure.is_rate(),
+            ..FigureSides::default()
+        };
+        let (before, first) = (values[place - 1].0, values[place].0);
+        let mut comparison = compare(&[sides], 0.0)[0];
+        // That it changed, the whole history has told; by how much, these runs.
+        if let Some(ratio) = comparison.ratio {
+            comparison.verdict = match (ratio > 1.0) == figure.is_rate() {
+                true => CompareVerdict::Faster,
+                false => CompareVerdict::Slower,
+            };
+            (comparison.why_not, comparison.more_runs) = (None, None);
+        }
+        HistoryChange {
+            run: runs[first].doc.id.clone(),
+            place,
+            comparison,
+            differences: differences_between(&runs[before..=before], &runs[first..=first]),
+        }
+    })
+    .collect()
+}
+
+/// The history as text.
+#[must_use]
+pub fn text(doc: &HistoryDocument, style: Style) -> String {
+    let parts: Vec<String> = doc.series.iter().map(|series| one(series, style)).collect();
+    parts.join("\n")
+}
+
+fn title(series: &HistorySeries) -> String {
+    let step = series.step.as_ref().filter(|step| **step != series.job);
+    let step = step.map_or_else(String::new, |step| format!("{step} · "));
+    let (job, dir, figure) = (&series.job, series.dir.name(), series.figure.name());
+    format!("{step}{job} {dir}, {figure}")
+}
+
+fn one(series: &HistorySeries, style: Style) -> String {
+    let most = series.runs.iter().map(|run| run.value).fold(0.0, f64::max);
+    let mut grid = Grid::new([words("run", 0), figures("", 0), words("", 1), words("", 0)]);
+    for (place, run) in series.runs.iter().enumerate() {
+        let change = series.changes.iter().find(|change| change.place == place);
+        let said = change.map_or_else(GridCell::default, |change| {
+            let (tone, word) = match change.comparison.verdict {
+                CompareVerdict::Slower => (Tone::Bad, "slower"),
+                _ => (Tone::Good, "faster"),
+            };
+            GridCell::new(tone, format!("◀ {word} from here on: {}", by(change)))
+        });
+        let length = (BAR * run.value / most).round().max(0.0) as usize;
+        grid.line([
+            GridCell::from(run.id.as_str()),
+            GridCell::from(series.figure.shown(run.value)),
+            GridCell::new(Tone::Faint, "▬".repeat(length)),
+            said,
+        ]);
+    }
+    let mut text = format!(
+        "{}\n{}",
+        style.paint(Tone::Strong, &title(series)),
+        grid.render(style)
+    );
+    for change in &series.changes {
+        for one in &change.differences {
+            text += &format!(
+                "  at {}: {} was {}, is {}\n",
+                change.run,
+                one.what,
+                side(&one.a),
+                side(&one.b)
+            );
+        }
+    }
+    if series.runs.len() < HISTORY_LEAST {
+        text += &format!("  {HISTORY_LEAST} runs at the least tell a change\n");
+    }
+    text
+}
+
+fn side(values: &[String]) -> String {
+    match values {
+        [] => "not there".to_owned(),
+        values => values.join(", "),
+    }
+}
+
+fn by(change: &HistoryChange) -> String {
+    let percent = |ratio: Option<f64>| ratio.map_or(0.0, |ratio| 100.0 * (ratio - 1.0));
+    let found = &change.comparison;
+    match (found.ratio_low, found.ratio_high) {
+        (Some(_), Some(_)) => format!(
+            "{:+.1} % ({:+.1} to {:+.1})",
+            percent(found.ratio),
+            percent(found.ratio_low),
+            percent(found.ratio_high)
+        ),
+        _ => format!("{:+.1} %", percent(found.ratio)),
+    }
+}
+
+/// The history as a chart, a panel for each job.
+#[must_use]
+pub fn svg(doc: &HistoryDocument) -> String {
+    let axis = |title: &str, quantity, scale, ends| ChartAxis {
+        title: title.to_owned(),
+        quantity,
+        scale,
+        ends,
+    };
+    let panels = doc.series.iter().map(|series| {
+        let quantity = match series.figure {
+            CompareFigure::Iops => Quantity::Rate,
+            CompareFigure::BwBytes => Quantity::BytesPerSecond,
+            _ => Quantity::Latency,
+        };
+        let mut panel = Panel::new(
+            axis("Run", Quantity::Number, Scale::Linear, Ends::Values),
+            axis(&title(series), quantity, Scale::Linear, Ends::Ticks),
+        );
+        let points = |of: &mut dyn Iterator<Item = (usize, f64)>| -> Vec<(f64, f64)> {
+            of.map(|(place, value)| (place as f64 + 1.0, value))
+                .collect()
+        };
+        let values = series.runs.iter().map(|run| run.value).enumerate();
+        panel.layers.push(Layer {
+            name: None,
+            shape: Shape::Curve(points(&mut values.clone())),
+            ink: Ink::of_place(0),
+        });
+        let begins = [0]
+            .into_iter()
+            .chain(series.changes.iter().map(|change| change.place));
+        let ends = series.changes.iter().map(|change| change.place);
+        for (begin, end) in begins.zip(ends.chain([series.runs.len()])) {
+            let part: Vec<f64> = series.runs[begin..end]
+                .iter()
+                .map(|run| run.value)
+                .collect();
+            let mean = part.iter().sum::<f64>() / part.len().max(1) as f64;
+            let mut level = (begin..end).map(|place| (place, mean));
+            panel.layers.push(Layer {
+                name: None,
+                shape: Shape::Curve(points(&mut level)),
+                ink: Ink::of_place(1),
+            });
+        }
+        panel
+    });
+    let chart = Chart {
+        title: "History".to_owned(),
+        panels: panels.collect(),
+        ..Chart::default()
+    };
+    chart.svg(&Theme::LIGHT, Size::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::tests::run;
+
+    fn runs() -> Vec<ComparedRun> {
+        let iops = |n: u64| if n < 12 { 1000.0 } else { 900.0 } + (n * 7 % 5) as f64;
+        (0..20)
+            .map(|n| {
+                let mut run = run(&format!("r{n:02}"), n * 1000, iops(n));
+                if n >= 12 {
+                    run.doc.environment.as_mut().unwrap().kernel = "6.9".into();
+                }
+                run
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_change_is_found_with_what_differed_there() {
+        let doc = history(&runs(), CompareFigure::Iops);
+        let [series] = &doc.series[..] else {
+            panic!("{doc:?}");
+        };
+        let [change] = &series.changes[..] else {
+            panic!("{:?}", series.changes);
+        };
+        assert_eq!((change.run.as_str(), change.place), ("r12", 12));
+        assert_eq!(change.comparison.verdict, CompareVerdict::Slower);
+        assert_eq!(change.differences[0].what, "kernel");
+        let style = Style {
+            color: false,
+            width: Some(120),
+        };
+        let shown = text(&doc, style);
+        assert!(shown.contains("slower from here on: -9.9 %"), "{shown}");
+        assert!(shown.contains("at r12: kernel was"), "{shown}");
+        assert!(svg(&doc).starts_with("<svg"));
+    }
+
+    #[test]
+    fn latencies_that_rise_are_slower() {
+        let doc = history(&runs(), CompareFigure::MeanNs);
+        assert_eq!(
+            doc.series[0].changes[0].comparison.verdict,
+            CompareVerdict::Slower
+        );
+    }
+}
