@@ -253,7 +253,6 @@ fn with_threads(
     }
     let style = match job.engine {
         IoEngine::Null => return go!(|| Ok(null::Null::new(1))),
-        IoEngine::Libaio => return go!(move || libaio::Libaio::new(files.clone(), 1)),
         IoEngine::IoUring => return go!(move || uring::Uring::new(&files, None, &queue)),
         IoEngine::Splice => CallStyle::Spliced,
         IoEngine::Falloc => CallStyle::Allocate,
@@ -261,12 +260,13 @@ fn with_threads(
         IoEngine::Pvsync2 => CallStyle::Vectored {
             poll: job.queue.hipri,
         },
-        // The threads share the descriptors, whose position only one could have. Mappings
-        // and whole files have no threads of their own (options, of_threads).
+        // The threads share the descriptors, whose position only one could have. Mappings,
+        // libaio and whole files have no threads of their own (options, of_threads).
         IoEngine::Sync
         | IoEngine::Psync
         | IoEngine::Posixaio
         | IoEngine::Mmap
+        | IoEngine::Libaio
         | IoEngine::FileOp(_) => CallStyle::Positioned,
     };
     go!(move || Calls::new(files.clone(), style))

@@ -335,7 +335,7 @@ pub(super) const QUEUE: &[OptionRow] = &[
     }),
     differs(
         &["io_submit_mode"],
-        "with offload sync and posixaio call pread and pwrite",
+        "with offload sync and posixaio call pread and pwrite; not with libaio and mmap",
         |job, v| {
             job.queue.offload = match v.text()? {
                 "inline" => false,
