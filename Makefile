@@ -18,7 +18,7 @@ linted = check clippy unit flaky test-guest test-cluster
 $(linted): private export RUSTC_WORKSPACE_WRAPPER = clippy-driver
 $(linted): private export CLIPPY_ARGS = -Dwarnings__CLIPPY_HACKERY__
 
-scripts = .ci/run tools/*.sh tools/guest/* tools/cluster/*.sh tools/cluster/kubectl
+scripts = .ci/run tools/*.sh tools/conformance/*.sh tools/guest/* tools/cluster/*.sh tools/cluster/kubectl
 
 .PHONY: help
 help: ## this list
@@ -78,6 +78,11 @@ test-cluster: setup musl ## a real single-node Kubernetes, and the tests that ne
 .PHONY: test-static
 test-static: musl ## what the static binary does with nothing but a kernel
 	@tools/static.sh "$(target_dir)/$(musl_target)/release/fathom"
+
+.PHONY: test-fio
+test-fio: musl ## fio's own tests and job files against the native engine: what docs/CONFORMANCE.md says must hold
+	@tools/setup.sh quick test
+	tools/conformance/run.py --fathom "$(target_dir)/$(musl_target)/release/fathom" --log "$(target_dir)/tests.fio.log"
 
 .PHONY: summary
 summary:

@@ -35,6 +35,12 @@ guest_can_be_had() {
     [ $status -ne 3 ]
 }
 
+fio_sources_can_be_had() {
+    status=0
+    "$(dirname "$0")/conformance/source.sh" >/dev/null 2>&1 || status=$?
+    [ $status -ne 3 ]
+}
+
 newer_fio_can_be_had() {
     status=0
     "$(dirname "$0")/newer-fio.sh" >/dev/null 2>&1 || status=$?
@@ -60,6 +66,7 @@ can() {
             installable "${program%% *}"
             ;;
         *kconfiglib*) pypi_works ;;
+        *"fio's sources"*) fio_sources_can_be_had ;;
         *"newer fio"*) newer_fio_can_be_had ;;
         *guest*) guest_can_be_had ;;
         *throttle*)

@@ -1,17 +1,20 @@
 #!/bin/sh
 # Runs every test of the workspace and prints cargo's own closing lines, added up:
 # "N passed, N failed". With --summary only repeats that line for the last run, with
-# the tests in a cluster (tools/test-cluster.sh) where they were run since.
+# fio's own tests and those in a cluster (make test-fio, test-cluster) where they were
+# run since.
 set -eu
 
 cd "$(dirname "$0")/.."
 target=$(cargo metadata --no-deps --offline --format-version 1 | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
 log=$target/tests.log
-cluster_log=$target/tests.cluster.log
+later="$target/tests.fio.log $target/tests.cluster.log"
 
 summary() {
     set -- "$log"
-    [ ! -e "$cluster_log" ] || set -- "$@" "$cluster_log"
+    for more in $later; do
+        [ ! -e "$more" ] || set -- "$@" "$more"
+    done
     awk '
         /^test result: / { runs++; passed += $4; failed += $6; ignored += $8 }
         END {
@@ -31,7 +34,8 @@ fi
 # there are processors.
 export RUST_TEST_THREADS="${RUST_TEST_THREADS:-16}"
 mkdir -p "$target"
-rm -f "$cluster_log"
+# shellcheck disable=SC2086  # several names
+rm -f $later
 # tee would hide cargo's exit status: it is kept beside the log.
 { cargo test --workspace --locked --no-fail-fast 2>&1 && echo 0 >"$log.status" || echo $? >"$log.status"; } | tee "$log"
 summary

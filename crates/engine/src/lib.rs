@@ -29,7 +29,7 @@ pub mod native;
 pub mod native;
 pub mod open_files;
 pub mod regular;
-mod requested;
+pub mod requested;
 pub mod resolve;
 pub mod select;
 pub mod sim;

@@ -2,7 +2,7 @@
 
 use fathom_model::{Failure, FailureKind, JobSpec};
 
-use crate::jobfile::{JobFile, Severity, variable};
+use crate::jobfile::{JobFile, Severity, spec, variable};
 use crate::{EngineError, Request};
 
 /// A refusal of a job file or an option.
@@ -16,7 +16,8 @@ pub(crate) fn bad(message: String) -> EngineError {
 /// When the file cannot be read, is wrong or holds no such job, and when there
 /// are options for fio's command line, which `engine` does not have.
 pub(crate) fn jobs(request: &Request, engine: &str) -> Result<Vec<JobSpec>, EngineError> {
-    if let Some(extra) = request.extra_args.first() {
+    let mut extra = request.extra_args.iter();
+    if let Some(extra) = extra.find(|option| !is_read_only(option)) {
         return Err(bad(format!(
             "'{extra}' is for fio's command line; the {engine} engine has none"
         )));
@@ -43,5 +44,51 @@ pub(crate) fn jobs(request: &Request, engine: &str) -> Result<Vec<JobSpec>, Engi
             request.job_file.display()
         )));
     }
+    if request.extra_args.iter().any(|option| is_read_only(option)) {
+        read_only(&jobs).map_err(bad)?;
+    }
     Ok(jobs)
+}
+
+/// Whether it is fio's `--readonly`, the option of its command line that other engines have.
+#[must_use]
+pub fn is_read_only(option: &str) -> bool {
+    option.trim_start_matches('-') == "readonly"
+}
+
+/// Whether no job writes or trims (init.c, fixup_options).
+///
+/// # Errors
+/// The first one that does.
+pub fn read_only(jobs: &[JobSpec]) -> Result<(), String> {
+    let writes = |job: &&JobSpec| spec::rw(job).is_none_or(|rw| rw.writes || rw.trims);
+    match jobs.iter().find(writes) {
+        Some(job) => Err(format!(
+            "job {}: it writes or trims, which --readonly forbids",
+            job.name
+        )),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn read_only_is_told_of_the_first_job_that_writes_or_trims() {
+        let of = |rw: &str| {
+            let text = format!("[a]\nrw=randread\nsize=1m\n[b]\nsize=1m\nrw={rw}\n");
+            let checked = JobFile::parse(&text, Path::new("a.fio"), &|_| None);
+            read_only(&checked.file.jobs())
+        };
+        assert_eq!(of("read"), Ok(()));
+        for rw in ["write", "randtrim", "randrw", "trimwrite"] {
+            assert!(of(rw).unwrap_err().starts_with("job b: it writes"), "{rw}");
+        }
+        assert!(is_read_only("--readonly") && is_read_only("-readonly"));
+        assert!(!is_read_only("--debug=io"));
+    }
 }

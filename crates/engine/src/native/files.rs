@@ -4,7 +4,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use fathom_model::{Failure, FailureKind};
@@ -36,6 +36,8 @@ pub(super) struct FilePlan {
     /// Where the job's part begins and how long it is, in bytes.
     pub(super) start: u64,
     pub(super) len: u64,
+    /// Where it ends, at the earliest behind that part.
+    pub(super) end: u64,
     pub(super) layout: FileLayout,
 }
 
@@ -112,6 +114,16 @@ fn names(job: &NativeJob, clone: u32, work_dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Bytes of a device that never ends: no offset beyond is one (off_t).
+const ENDLESS: u64 = i64::MAX as u64;
+
+/// Whether it is /dev/null, /dev/zero or /dev/full (Documentation/admin-guide/devices.txt:
+/// major 1, minors 3, 5 and 7), which take and give bytes without an end and keep none.
+fn is_endless(meta: &std::fs::Metadata) -> bool {
+    let (major, minor) = (libc::major(meta.rdev()), libc::minor(meta.rdev()));
+    meta.file_type().is_char_device() && major == 1 && matches!(minor, 3 | 5 | 7)
+}
+
 /// What stands at a path now: its size and whether it is a device; `None`: nothing.
 fn present(path: &Path) -> Result<Option<(u64, bool)>, Failure> {
     let meta = match std::fs::metadata(path) {
@@ -129,6 +141,9 @@ fn present(path: &Path) -> Result<Option<(u64, bool)>, Failure> {
     if meta.is_dir() {
         return Err(Failure::new(FailureKind::Open, "is a folder, not a file")
             .about(path.display().to_string()));
+    }
+    if is_endless(&meta) {
+        return Ok(Some((ENDLESS, false)));
     }
     if !meta.is_file() {
         return Err(
@@ -235,9 +250,12 @@ fn plan_file(
         }
         _ => whole,
     };
-    if len < block {
+    let given =
+        job.extent.file_size.is_some() || matches!(job.extent.size, Some(FileAmount::Bytes(_)));
+    if len < block || (real == ENDLESS && !given) {
         let message = match job.extent.size {
             None if real == 0 => "has no size, and the job gives none".to_owned(),
+            _ if real == ENDLESS => "has no end, and the job gives no size in bytes".to_owned(),
             _ => format!("{len} bytes from offset {start} on are less than one block of {block}"),
         };
         return Err(Failure::new(FailureKind::NoSize, message).about(subject()));
@@ -261,6 +279,7 @@ fn plan_file(
         start,
         // What is done to a file as a whole is one I/O of one block.
         len: if file_op.is_some() { block } else { len },
+        end: real.max(start + len),
         layout: match short {
             true => file_layout(job),
             false => FileLayout::Nothing,

@@ -161,6 +161,33 @@ pub(super) struct IoExtent {
     pub(super) offset_increment: Option<FileAmount>,
     pub(super) loops: u64,
     pub(super) number_ios: Option<u64>,
+    pub(super) zones: ZoneOptions,
+}
+
+/// `zonemode` and its kin as written, in bytes; 0: not given.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct ZoneOptions {
+    /// `zonemode=strided`.
+    pub(super) strided: bool,
+    pub(super) size: u64,
+    pub(super) range: u64,
+    pub(super) skip: u64,
+}
+
+impl ZoneOptions {
+    /// Zones to do one after the other: one file only can have them (init.c,
+    /// fixup_options).
+    pub(super) fn strided(&self, files: usize) -> Option<Self> {
+        let asked = self.strided && self.size > 0;
+        (asked && files == 1).then_some(Self {
+            range: if self.range > 0 {
+                self.range
+            } else {
+                self.size
+            },
+            ..*self
+        })
+    }
 }
 
 /// Which of several files comes next.
@@ -302,6 +329,8 @@ pub(super) struct Queue {
     pub(super) sq_poll: bool,
     pub(super) sq_poll_cpu: Option<u32>,
     pub(super) fixed_buffers: bool,
+    /// io_submit_mode=offload: each I/O by a thread that does nothing else meanwhile.
+    pub(super) offload: bool,
     /// An I/O waits while another is under way in its range.
     pub(super) no_overlap: bool,
 }
@@ -460,9 +489,17 @@ pub(super) struct LogOptions {
     pub(super) offset: bool,
     /// A file for each member.
     pub(super) per_job: bool,
+    /// Bytes of a chunk that fio compresses; 0: none is.
+    pub(super) compression: u64,
+    pub(super) store_compressed: bool,
 }
 
 impl LogOptions {
+    /// Whether files hold compressed samples instead of lines; fio needs both options.
+    pub(super) fn compressed(&self) -> bool {
+        self.store_compressed && self.compression > 0
+    }
+
     pub(super) fn any(&self) -> bool {
         [&self.lat, &self.bw, &self.iops, &self.hist]
             .iter()
@@ -482,6 +519,8 @@ impl Default for LogOptions {
             prio: false,
             offset: false,
             per_job: true,
+            compression: 0,
+            store_compressed: false,
         }
     }
 }
@@ -516,7 +555,19 @@ pub(super) struct Show {
     pub(super) slat: bool,
     pub(super) clat_percentiles: bool,
     pub(super) lat_percentiles: bool,
+    pub(super) slat_percentiles: bool,
     pub(super) percentiles: Vec<f64>,
+    pub(super) unified: Unified,
+}
+
+/// `unified_rw_reporting`: whether the directions of a job are shown as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unified {
+    No,
+    /// In place of the directions.
+    Mixed,
+    /// Besides them.
+    Both,
 }
 
 /// A job, whole.
@@ -586,9 +637,15 @@ impl NativeJob {
         }
     }
 
+    /// Whether an I/O is over when it has been handed over.
+    pub(super) fn completes_at_once(&self) -> bool {
+        let at_once = self.engine == IoEngine::Null && self.depth() == 1;
+        (self.engine.is_synchronous() || at_once) && !self.queue.offload
+    }
+
     /// The depth the engine can keep.
     pub(super) fn depth(&self) -> u32 {
-        if self.engine.is_synchronous() {
+        if self.engine.is_synchronous() && !self.queue.offload {
             1
         } else {
             self.queue.depth.max(1)
@@ -699,6 +756,7 @@ impl Default for Queue {
             sq_poll: false,
             sq_poll_cpu: None,
             fixed_buffers: false,
+            offload: false,
             no_overlap: false,
         }
     }
@@ -727,6 +785,8 @@ impl Default for Show {
             slat: true,
             clat_percentiles: true,
             lat_percentiles: false,
+            slat_percentiles: false,
+            unified: Unified::No,
             // stat.c, DEF_PERCENTILES.
             percentiles: vec![
                 1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5,

@@ -2,8 +2,7 @@
 //! names: `time ms, value, direction, block size[, offset], priority`.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use fathom_model::Histogram;
 
 use super::clock::TickClock;
 use super::job::{DirIndex, LogOptions};
+use super::log_file::{LogFile, LogSample};
 use super::members::Member;
 use super::results::measured_ns;
 use super::ring::{Logged, Ring};
@@ -80,7 +80,7 @@ struct MemberLogs {
 /// The logs of a run.
 #[derive(Default)]
 pub(super) struct LogWriter {
-    files: BTreeMap<PathBuf, BufWriter<File>>,
+    files: Files,
     members: Vec<MemberLogs>,
 }
 
@@ -109,7 +109,7 @@ impl LogWriter {
             let logs: Vec<MemberLog> = wanted
                 .into_iter()
                 .filter_map(|(prefix, kind)| {
-                    let path = path(prefix.as_ref()?, kind.name());
+                    let path = LogFile::path(path(prefix.as_ref()?, kind.name()), &options);
                     Some(MemberLog {
                         kind,
                         path,
@@ -123,8 +123,8 @@ impl LogWriter {
                 .map(|prefix| path(prefix, "clat_hist"));
             for path in logs.iter().map(|log| &log.path).chain(&histogram) {
                 if !writer.files.contains_key(path) {
-                    let file = File::create(path).map_err(|error| (path.clone(), error))?;
-                    writer.files.insert(path.clone(), BufWriter::new(file));
+                    let file = LogFile::create(path).map_err(|error| (path.clone(), error))?;
+                    writer.files.insert(path.clone(), file);
                 }
             }
             writer.members.push(MemberLogs {
@@ -162,7 +162,7 @@ impl LogWriter {
             }
         }
         if end {
-            self.files.values_mut().try_for_each(Write::flush)?;
+            self.files.values_mut().try_for_each(LogFile::end)?;
         }
         Ok(())
     }
@@ -177,9 +177,9 @@ impl LogWriter {
     }
 }
 
-type Files = BTreeMap<PathBuf, BufWriter<File>>;
+type Files = BTreeMap<PathBuf, LogFile>;
 
-fn file<'f>(files: &'f mut Files, path: &Path) -> io::Result<&'f mut BufWriter<File>> {
+fn file<'f>(files: &'f mut Files, path: &Path) -> io::Result<&'f mut LogFile> {
     files
         .get_mut(path)
         .ok_or_else(|| io::Error::other("a log that was not made"))
@@ -202,24 +202,15 @@ impl MemberLogs {
             return Ok(());
         }
         for log in &self.logs {
-            let out = file(files, &log.path)?;
-            let value = log.kind.value(io);
-            write!(
-                out,
-                "{}, {value}, {}, {}",
-                io.at_ns / 1_000_000,
-                io.dir as u8,
-                io.len
-            )?;
-            if self.options.offset {
-                write!(out, ", {}", io.offset)?;
-            }
-            if self.options.prio {
-                writeln!(out, ", {:#06x}", io.priority)?;
-            } else {
-                // iolog.c: without log_prio only whether it is real time.
-                writeln!(out, ", {}", u8::from(io.priority >> 13 == 1))?;
-            }
+            let sample = LogSample {
+                at_ms: io.at_ns / 1_000_000,
+                value: log.kind.value(io),
+                dir: io.dir as u8,
+                len: io.len,
+                offset: io.offset,
+                priority: io.priority,
+            };
+            file(files, &log.path)?.sample(&self.options, &sample)?;
         }
         Ok(())
     }
@@ -237,12 +228,15 @@ impl MemberLogs {
                     LogValues::Iops => (window.ios as f64 / seconds) as u64,
                     _ => (window.sum / u128::from(window.ios)) as u64,
                 };
-                let offset = if self.options.offset { ", 0" } else { "" };
-                writeln!(
-                    file(files, &log.path)?,
-                    "{at_ms}, {value}, {}, 0{offset}, 0",
-                    dir as u8
-                )?;
+                let sample = LogSample {
+                    at_ms,
+                    value,
+                    dir: dir as u8,
+                    len: 0,
+                    offset: 0,
+                    priority: 0,
+                };
+                file(files, &log.path)?.sample(&self.options, &sample)?;
             }
         }
         Ok(())
@@ -278,7 +272,7 @@ impl MemberLogs {
             for (bucket, count) in delta.buckets() {
                 counts[bucket.min(FIO_BUCKETS - 1)] += count;
             }
-            let out = file(files, path)?;
+            let out = file(files, path)?.lines();
             write!(
                 out,
                 "{now_ms}, {}, {}",

@@ -28,6 +28,7 @@ mod files;
 mod floor;
 mod job;
 mod kernel;
+mod log_file;
 mod logs;
 mod members;
 mod offsets;
@@ -48,6 +49,7 @@ mod thread;
 mod usage;
 mod verify;
 mod worker;
+mod zones;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};

@@ -75,14 +75,24 @@ impl Permutation {
         }
     }
 
+    /// From the first number on again.
+    pub(super) fn rewind(&mut self) {
+        *self = Self::new(self.n, self.seed);
+    }
+
+    /// Begins another round.
+    pub(super) fn renew(&mut self) {
+        self.round += 1;
+        self.bijection = Bijection::new(self.n, mix(self.seed, self.round));
+        self.counter = 0;
+    }
+
     /// The next number. `n` must not be 0.
     #[inline]
     pub(super) fn next(&mut self) -> u64 {
         loop {
             if self.counter > self.bijection.mask {
-                self.round += 1;
-                self.bijection = Bijection::new(self.n, mix(self.seed, self.round));
-                self.counter = 0;
+                self.renew();
             }
             let value = self.bijection.map(self.counter);
             self.counter += 1;

@@ -9,7 +9,7 @@ use fathom_model::result::{CpuUse, LatencyTarget, PriorityResult, Spread};
 use fathom_model::{DirectionResult, DiskUse, JobResult, Latency, Results};
 
 use super::clock::TickClock;
-use super::job::DirIndex;
+use super::job::{DirIndex, Unified};
 use super::members::{Member, ReportUnit};
 use super::stats::{DEPTH_CLASSES, LatencyReading, WorkerPhase, WorkerStats};
 use super::steady::WatchedUnit;
@@ -171,11 +171,17 @@ fn job_result(of: &ResultSources<'_>, place: usize, unit: &ReportUnit) -> JobRes
         .iter()
         .for_each(|member| sync.merge(&member.stats.sync.read()));
     result.sync = latency(&sync, first, true, true);
-    for dir in DirIndex::ALL {
-        let direction = direction(of, &members, dir, intervals);
-        if let Some(place) = result.direction_mut(dir.model()) {
-            *place = Some(direction);
+    let unified = first.job.show.unified;
+    if unified != Unified::Mixed {
+        for dir in DirIndex::ALL {
+            let direction = direction(of, &members, &[dir], intervals);
+            if let Some(place) = result.direction_mut(dir.model()) {
+                *place = Some(direction);
+            }
         }
+    }
+    if unified != Unified::No {
+        result.mixed = Some(direction(of, &members, &DirIndex::ALL, intervals));
     }
     result
 }
@@ -204,20 +210,21 @@ fn options(member: &Member) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// The figures of a direction, or of several as one.
 fn direction(
     of: &ResultSources<'_>,
     members: &[&Member],
-    dir: DirIndex,
+    dirs: &[DirIndex],
     intervals: &UnitIntervals,
 ) -> DirectionResult {
-    let place = dir as usize;
     let mut result = DirectionResult::default();
     let mut readings: [LatencyReading; 4] = Default::default();
     let [clat, lat, slat, lag] = &mut readings;
     let mut priorities: BTreeMap<u16, LatencyReading> = BTreeMap::new();
     let mut runtime_ns = 0;
-    for member in members {
-        let Some(stats) = &member.stats.dirs[place] else {
+    let of_members = |&dir: &DirIndex| members.iter().map(move |&member| (member, dir));
+    for (member, dir) in dirs.iter().flat_map(of_members) {
+        let Some(stats) = &member.stats.dirs[dir as usize] else {
             continue;
         };
         runtime_ns = runtime_ns.max(direction_ns(member, dir, of.clock));
@@ -252,7 +259,7 @@ fn direction(
     let first = members[0];
     result.slat = show
         .slat
-        .then(|| latency(slat, first, false, false))
+        .then(|| latency(slat, first, show.slat_percentiles, show.slat_percentiles))
         .flatten()
         // Engines that are called have none.
         .filter(|slat| slat.max_ns > 0);
@@ -275,8 +282,8 @@ fn direction(
             })
             .collect();
     }
-    result.bw_intervals = spread(&intervals.bw[place]);
-    result.iops_intervals = spread(&intervals.iops[place]);
+    result.bw_intervals = spread(&added_up(dirs, &intervals.bw));
+    result.iops_intervals = spread(&added_up(dirs, &intervals.iops));
     result
 }
 
@@ -317,6 +324,19 @@ fn latency(
         },
         histogram: histogram.then(|| reading.histogram.clone()),
     })
+}
+
+/// What each interval has of these directions; all have the same intervals.
+fn added_up(dirs: &[DirIndex], intervals: &[Vec<f64>; 3]) -> Vec<f64> {
+    let mut sums: Vec<f64> = Vec::new();
+    for dir in dirs {
+        let values = &intervals[*dir as usize];
+        sums.resize(sums.len().max(values.len()), 0.0);
+        sums.iter_mut()
+            .zip(values)
+            .for_each(|(sum, value)| *sum += value);
+    }
+    sums
 }
 
 fn spread(values: &[f64]) -> Option<Spread> {

@@ -4,6 +4,7 @@ use super::files::MemberFiles;
 use super::job::{DirIndex, FileService, IoPattern, NativeJob, Sizes};
 use super::offsets::{Draw, FreeMap, Permutation};
 use super::rng::{Rng, mix};
+use super::zones::{ZoneStep, Zones};
 
 /// One I/O to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,19 +62,25 @@ pub(super) struct IoSource {
     until_random: u32,
     /// `trimwrite`: the block that was trimmed and is to be written.
     rewrite: Option<NextIo>,
+    /// `zonemode=strided`, of the only file.
+    zones: Option<Zones>,
+    seed: u64,
 }
 
 impl IoSource {
     pub(super) fn new(job: &NativeJob, plan: &MemberFiles, seed: u64) -> Self {
+        let zones = job.extent.zones.strided(plan.files.len());
+        let zones = zones.map(|of| Zones::new(of, plan.files[0].start, plan.files[0].end));
         let files = plan
             .files
             .iter()
             .enumerate()
             .map(|(place, file)| {
-                let (pickers, picker_of) = pickers(&job.pattern, file.len, mix(seed, place as u64));
+                let len = zones.as_ref().map_or(file.len, Zones::range);
+                let (pickers, picker_of) = pickers(&job.pattern, len, mix(seed, place as u64));
                 FileState {
                     start: file.start,
-                    len: file.len,
+                    len,
                     positions: [0; 3],
                     starts: [0; 3],
                     issued: 0,
@@ -87,9 +94,24 @@ impl IoSource {
             service: job.files.service,
             files,
             current: 0,
-            rng: Rng::new(mix(seed, 1 << 32)),
+            rng: offsets_rng(seed),
             until_random: 0,
             rewrite: None,
+            zones,
+            seed,
+        }
+    }
+
+    /// As it was at first: the same I/Os come again.
+    pub(super) fn rewind(&mut self) {
+        self.rng = offsets_rng(self.seed);
+        (self.until_random, self.rewrite) = (0, None);
+        if let Some(zones) = &mut self.zones {
+            zones.rewind();
+        }
+        for file in &mut self.files {
+            (file.positions, file.starts, file.issued) = ([0; 3], [0; 3], 0);
+            file.pickers.iter_mut().for_each(Picker::rewind);
         }
     }
 
@@ -117,7 +139,15 @@ impl IoSource {
     #[inline]
     pub(super) fn next(&mut self, dir: DirIndex) -> NextIo {
         if let Some(write) = self.rewrite.take() {
+            if let Some(zones) = &mut self.zones {
+                zones.did(write.len);
+            }
             return write;
+        }
+        if let Some(zones) = &mut self.zones
+            && let ZoneStep::From(start) = zones.step()
+        {
+            self.files[0].begin_zone(start);
         }
         let place = if self.files.len() == 1 {
             0
@@ -139,6 +169,9 @@ impl IoSource {
         let (offset, len) =
             followed.unwrap_or_else(|| file.pick(dir, &self.pattern, &mut self.rng));
         file.issued += u64::from(len);
+        if let Some(zones) = &mut self.zones {
+            zones.did(len);
+        }
         let next = NextIo {
             dir,
             file: place as u32,
@@ -173,6 +206,30 @@ impl IoSource {
             .unwrap_or(0);
         self.current = place;
         place
+    }
+}
+
+/// What the random offsets of a worker come from.
+fn offsets_rng(seed: u64) -> Rng {
+    Rng::new(mix(seed, 1 << 32))
+}
+
+impl Picker {
+    /// Every block is free again, as it was at first.
+    fn rewind(&mut self) {
+        match self {
+            Self::Once { blocks, .. } => blocks.rewind(),
+            Self::Free { map, .. } => map.reset(),
+            Self::Sequential | Self::Again { .. } => {}
+        }
+    }
+
+    /// Every block is free again, in another order.
+    fn renew(&mut self) {
+        match self {
+            Self::Once { blocks, .. } => blocks.renew(),
+            other => other.rewind(),
+        }
     }
 }
 
@@ -220,6 +277,13 @@ fn picker(pattern: &IoPattern, dirs: &[DirIndex], len: u64, seed: u64) -> Picker
 }
 
 impl FileState {
+    /// All goes to the zone that begins here, of which nothing is used.
+    fn begin_zone(&mut self, start: u64) {
+        self.start = start;
+        (self.positions, self.starts) = ([0; 3], [0; 3]);
+        self.pickers.iter_mut().for_each(Picker::renew);
+    }
+
     #[inline]
     fn pick(&mut self, dir: DirIndex, pattern: &IoPattern, rng: &mut Rng) -> (u64, u32) {
         let sizes = &pattern.sizes[dir as usize];

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use fathom_model::{Failure, FailureKind};
 
-use super::backend::calls::CallStyle;
-use super::backend::{Backend as _, calls, fileops, mmap, null, posixaio, thread_usage};
+use super::backend::calls::{CallStyle, Calls};
+use super::backend::{Backend, OpenFile, fileops, mmap, null, offload, posixaio, thread_usage};
 use super::backend::{libaio, uring};
 use super::clock::TickClock;
 use super::files;
-use super::job::{IoEngine, NativeJob};
+use super::job::{IoEngine, NativeJob, Queue};
 use super::kernel;
 use super::members::Member;
 use super::rng::{Rng, mix};
@@ -196,37 +196,90 @@ fn name(mut failure: Failure, job: &NativeJob) -> Failure {
 /// Makes the backend, then starts; errors are those of making it.
 fn with_backend<'a>(
     job: &NativeJob,
-    targets: &[super::backend::OpenFile],
+    targets: &[OpenFile],
     paths: impl Iterator<Item = &'a Path>,
     worker: &mut Worker,
     ready: impl FnOnce(Option<&str>) -> Usage,
 ) -> io::Result<(Option<Failure>, Usage)> {
-    let depth = job.depth() as usize;
-    macro_rules! go {
-        ($backend:expr) => {{
-            let mut backend = $backend;
-            let before = ready(backend.note());
-            Ok((worker.run(&mut backend), before))
-        }};
+    if job.queue.offload {
+        return with_threads(job, targets, worker, ready);
     }
-    let files = || targets.to_vec();
+    let depth = job.depth() as usize;
+    let files = targets.to_vec();
+    macro_rules! go {
+        ($backend:expr) => {
+            Ok(start($backend, worker, ready))
+        };
+    }
     match job.engine {
         IoEngine::Null => go!(null::Null::new(depth)),
-        IoEngine::Sync => go!(calls::Calls::new(files(), CallStyle::Seek)?),
-        IoEngine::Psync => go!(calls::Calls::new(files(), CallStyle::Positioned)?),
-        IoEngine::Splice => go!(calls::Calls::new(files(), CallStyle::Spliced)?),
-        IoEngine::Falloc => go!(calls::Calls::new(files(), CallStyle::Allocate)?),
-        IoEngine::Ftruncate => go!(calls::Calls::new(files(), CallStyle::Truncate)?),
+        IoEngine::Sync => go!(Calls::new(files, CallStyle::Seek)?),
+        IoEngine::Psync => go!(Calls::new(files, CallStyle::Positioned)?),
+        IoEngine::Splice => go!(Calls::new(files, CallStyle::Spliced)?),
+        IoEngine::Falloc => go!(Calls::new(files, CallStyle::Allocate)?),
+        IoEngine::Ftruncate => go!(Calls::new(files, CallStyle::Truncate)?),
         IoEngine::FileOp(op) => go!(fileops::FileOps::new(paths, op)?),
         IoEngine::Pvsync2 => {
             let poll = job.queue.hipri;
-            go!(calls::Calls::new(files(), CallStyle::Vectored { poll })?)
+            go!(Calls::new(files, CallStyle::Vectored { poll })?)
         }
         IoEngine::Posixaio => go!(posixaio::PosixAio::new(targets, depth)?),
         IoEngine::Mmap => go!(mmap::Mmap::new(targets, job.writes(), job.files.direct)?),
-        IoEngine::Libaio => go!(libaio::Libaio::new(files(), depth)?),
-        IoEngine::IoUring => go!(uring::Uring::new(targets, worker.buffers(), &job.queue)?),
+        IoEngine::Libaio => go!(libaio::Libaio::new(files, depth)?),
+        IoEngine::IoUring => {
+            let ring = uring::Uring::new(targets, Some(worker.buffers()), &job.queue)?;
+            go!(ring)
+        }
     }
+}
+
+/// The same with a thread for each I/O under way, of which each has an engine of its own.
+fn with_threads(
+    job: &NativeJob,
+    targets: &[OpenFile],
+    worker: &mut Worker,
+    ready: impl FnOnce(Option<&str>) -> Usage,
+) -> io::Result<(Option<Failure>, Usage)> {
+    let files = targets.to_vec();
+    let queue = Queue {
+        depth: 1,
+        ..job.queue.clone()
+    };
+    macro_rules! go {
+        ($engine:expr) => {{
+            let threads = offload::Offload::new(targets, job.depth() as usize, $engine)?;
+            Ok(start(threads, worker, ready))
+        }};
+    }
+    let style = match job.engine {
+        IoEngine::Null => return go!(|| Ok(null::Null::new(1))),
+        IoEngine::IoUring => return go!(move || uring::Uring::new(&files, None, &queue)),
+        IoEngine::Splice => CallStyle::Spliced,
+        IoEngine::Falloc => CallStyle::Allocate,
+        IoEngine::Ftruncate => CallStyle::Truncate,
+        IoEngine::Pvsync2 => CallStyle::Vectored {
+            poll: job.queue.hipri,
+        },
+        // The threads share the descriptors, whose position only one could have. Mappings,
+        // libaio and whole files have no threads of their own (options, of_threads).
+        IoEngine::Sync
+        | IoEngine::Psync
+        | IoEngine::Posixaio
+        | IoEngine::Mmap
+        | IoEngine::Libaio
+        | IoEngine::FileOp(_) => CallStyle::Positioned,
+    };
+    go!(move || Calls::new(files.clone(), style))
+}
+
+/// Runs the job over its backend.
+fn start<B: Backend>(
+    mut backend: B,
+    worker: &mut Worker,
+    ready: impl FnOnce(Option<&str>) -> Usage,
+) -> (Option<Failure>, Usage) {
+    let before = ready(backend.note());
+    (worker.run(&mut backend), before)
 }
 
 fn backend_failure(job: &NativeJob, error: &io::Error) -> Failure {

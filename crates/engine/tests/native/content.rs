@@ -28,6 +28,25 @@ fn both(options: &str) -> Option<[Vec<u8>; 2]> {
 }
 
 #[test]
+fn devices_without_an_end_take_and_give_as_much_as_is_asked_for() {
+    let dir = folder();
+    let text = "[global]\nbs=4k\nsize=1m\n[w]\nfilename=/dev/null\nrw=write\n[r]\nfilename=/dev/zero\nrw=randread\n";
+    let seen = run(dir.path(), text);
+    assert_eq!(
+        (seen.write(0).total_ios, seen.read(1).total_ios),
+        (256, 256)
+    );
+    let mut seen = crate::native::Seen::default();
+    let text = "[r]\nfilename=/dev/zero\nrw=read\nbs=4k\nsize=50%\n";
+    let _ = crate::native::try_run(dir.path(), text, &mut seen);
+    let message = &seen.failures()[0].message;
+    assert!(
+        message.contains("the job gives no size in bytes"),
+        "{message}"
+    );
+}
+
+#[test]
 fn patterns_are_written_byte_for_byte_as_fio_writes_them() {
     let patterns = [
         "0xdeadbeef",

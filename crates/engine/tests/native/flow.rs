@@ -98,13 +98,29 @@ fn a_stonewall_waits_and_groups_report_together() {
 }
 
 #[test]
-fn wait_for_and_exitall_order_jobs() {
+fn a_job_waits_for_another() {
     let dir = folder();
-    let text = "[global]\nioengine=null\nsize=1g\nrw=read\n[first]\nnumber_ios=10\n[second]\nnew_group\nwait_for=first\nexitall\nnumber_ios=20\n[endless]\ntime_based\nruntime=2500\n";
-    // exitall is about the first, too, which takes its own group with it.
-    // A run that reaches its limit of time has failed.
+    let text = "[global]\nioengine=null\nsize=1g\nrw=read\n[second]\nwait_for=first\nnumber_ios=20\n[first]\nnumber_ios=10\n";
     let seen = run(dir.path(), text);
-    assert_eq!((seen.read(0).total_ios, seen.read(1).total_ios), (10, 20));
+    assert_eq!((seen.read(0).total_ios, seen.read(1).total_ios), (20, 10));
+}
+
+#[test]
+fn exitall_ends_the_jobs_that_exit_what_names() {
+    let ends = |exit_what: &str| {
+        let dir = folder();
+        // One that would never end, one that waits for it, one behind the wall.
+        let text = format!(
+            "[global]\nioengine=null\nsize=1g\nrw=read\n{exit_what}\n[first]\nexitall\nnumber_ios=10\n[endless]\ntime_based\nruntime=2500\n[waits]\nwait_for=endless\nnumber_ios=30\n[later]\nstonewall\nnumber_ios=20\n"
+        );
+        // A run that reaches its limit of time has failed.
+        let seen = run(dir.path(), &text);
+        [0, 2, 3].map(|job| seen.read(job).total_ios)
+    };
+    assert_eq!(ends(""), [10, 0, 20]);
+    assert_eq!(ends("exit_what=group"), [10, 0, 20]);
+    assert_eq!(ends("exit_what=stonewall"), [10, 30, 20]);
+    assert_eq!(ends("exit_what=all"), [10, 0, 0]);
 }
 
 #[test]

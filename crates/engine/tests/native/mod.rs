@@ -9,7 +9,9 @@ mod flow;
 mod limits;
 mod options;
 mod places;
+mod reports;
 mod verify;
+mod zones;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

@@ -10,7 +10,7 @@ use fathom_testkit::skip;
 use crate::native::{folder, run};
 
 /// One I/O: 0 read, 1 write; bytes; offset.
-type LoggedIo = (u32, u64, u64);
+pub(crate) type LoggedIo = (u32, u64, u64);
 
 fn logged(dir: &Path) -> Vec<LoggedIo> {
     let text = std::fs::read_to_string(dir.join("x_lat.1.log")).unwrap();
@@ -25,7 +25,7 @@ fn logged(dir: &Path) -> Vec<LoggedIo> {
 }
 
 /// The I/Os of a job under both engines, native first; `None` without fio.
-fn both(options: &str) -> Option<[Vec<LoggedIo>; 2]> {
+pub(crate) fn both(options: &str) -> Option<[Vec<LoggedIo>; 2]> {
     let text = format!("[j]\nfilename=f\nwrite_lat_log=x\nlog_offset=1\n{options}\n");
     let (ours, theirs) = (folder(), folder());
     run(ours.path(), &text);

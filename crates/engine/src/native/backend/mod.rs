@@ -8,6 +8,8 @@ pub(super) mod calls;
 pub(super) mod fileops;
 pub(super) mod mmap;
 pub(super) mod null;
+pub(super) mod offload;
+mod pool;
 pub(super) mod posixaio;
 pub(super) mod splice;
 

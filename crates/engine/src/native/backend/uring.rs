@@ -38,19 +38,20 @@ pub(in crate::native) struct Uring {
 }
 
 impl Uring {
-    /// Must be called by the thread that uses it.
+    /// Must be called by the thread that uses it. Without `buffers` none are registered.
     pub(in crate::native) fn new(
         files: &[OpenFile],
-        buffers: &Buffers,
+        buffers: Option<&Buffers>,
         queue: &Queue,
     ) -> io::Result<Self> {
         let entries = queue.depth.max(1).next_power_of_two().min(32_768);
         let (ring, deferred) = build(entries, queue)?;
         let fds: Vec<RawFd> = files.iter().map(|file| file.fd).collect();
         ring.submitter().register_files(&fds)?;
-        let (fixed_buffers, note) = match register(&ring, buffers) {
+        let registered = buffers.map(|buffers| register(&ring, buffers));
+        let (fixed_buffers, note) = match registered.unwrap_or(Ok(false)) {
             Ok(true) => (true, None),
-            Ok(false) => (false, Some(TOO_MANY_BUFFERS)),
+            Ok(false) => (false, buffers.map(|_| TOO_MANY_BUFFERS)),
             Err(error) if queue.fixed_buffers => return Err(error),
             Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => (false, Some(NOT_LOCKED)),
             Err(_) => (false, Some(NOT_REGISTERED)),

@@ -333,6 +333,18 @@ pub(super) const QUEUE: &[OptionRow] = &[
         job.queue.low = Some(v.number()?);
         Ok(())
     }),
+    differs(
+        &["io_submit_mode"],
+        "with offload sync and posixaio call pread and pwrite; not with libaio and mmap",
+        |job, v| {
+            job.queue.offload = match v.text()? {
+                "inline" => false,
+                "offload" => true,
+                other => return Err(format!("'{other}' is neither inline nor offload")),
+            };
+            Ok(())
+        },
+    ),
     same(&["hipri"], |job, v| {
         job.queue.hipri = v.flag()?;
         Ok(())
@@ -349,10 +361,14 @@ pub(super) const QUEUE: &[OptionRow] = &[
         job.queue.fixed_buffers = v.flag()?;
         Ok(())
     }),
-    same(&["serialize_overlap"], |job, v| {
-        job.queue.no_overlap = v.flag()?;
-        Ok(())
-    }),
+    differs(
+        &["serialize_overlap"],
+        "among the I/Os of one clone (fio: with offload, of all jobs that have it)",
+        |job, v| {
+            job.queue.no_overlap = v.flag()?;
+            Ok(())
+        },
+    ),
     differs(&["registerfiles"], "always on", |_, v| v.flag().map(|_| ())),
     differs(&["nonvectored"], "always on", |_, v| v.flag().map(|_| ())),
     differs(

@@ -11,6 +11,7 @@ mod order;
 mod pattern;
 pub(in crate::native) mod value;
 mod verify;
+mod zones;
 
 use fathom_model::JobSpec;
 
@@ -49,13 +50,14 @@ const fn differs(
 }
 
 /// Every option there is, by subject.
-const GROUPS: [(&str, &[OptionRow]); 9] = [
+const GROUPS: [(&str, &[OptionRow]); 10] = [
     ("I/O", io::PATTERN),
     ("Queue and engines", io::QUEUE),
     ("Data", io::CONTENT),
     ("Verify", verify::VERIFY),
     ("Files", files::FILES),
     ("Amount and time", order::TIMES),
+    ("Zones", zones::ZONES),
     ("Steady state", order::STEADY),
     ("Order, errors and priorities", order::ORDER),
     ("What is shown", order::SHOW),
@@ -113,6 +115,8 @@ fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
     if job.times.time_based && job.times.runtime.is_none() {
         found.push(("time_based", "needs a runtime".to_owned()));
     }
+    found.extend(of_threads(job));
+    found.extend(of_zones(job));
     if job.steady.is_some() && job.steady_seconds == 0 {
         found.push((
             "ss",
@@ -157,6 +161,36 @@ fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
         }
     }
     found
+}
+
+/// What does not go with I/Os that threads of their own do.
+fn of_threads(job: &NativeJob) -> Option<(&'static str, String)> {
+    let against = match job.engine {
+        super::job::IoEngine::Mmap => "a mapping is copied by the job's own thread",
+        super::job::IoEngine::Libaio => "the native engine has no threads for libaio; use io_uring",
+        engine if engine.file_op().is_some() => "a file as a whole is done by the job's own thread",
+        _ if job.queue.fixed_buffers => "threads of their own register no buffers",
+        _ => return None,
+    };
+    job.queue
+        .offload
+        .then(|| ("io_submit_mode", against.to_owned()))
+}
+
+/// What does not go with zones, and what zones need.
+fn of_zones(job: &NativeJob) -> Option<(&'static str, String)> {
+    let zones = job.extent.zones;
+    let (option, what) = match (zones.strided, zones.size) {
+        (false, 0) => return None,
+        (false, _) => ("zonesize", "needs zonemode=strided"),
+        (true, 0) => ("zonemode", "strided needs zonesize"),
+        (true, _) if job.engine == super::job::IoEngine::Mmap => {
+            ("zonemode", "a mapping ends where the job's extent does")
+        }
+        (true, _) if job.verify.sum.is_some() => ("verify", "zones are not verified"),
+        (true, _) => return None,
+    };
+    Some((option, what.to_owned()))
 }
 
 /// A least rate above the rate itself (init.c, fixup_options).

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::value::{self, OptionValue, Outcome};
 use super::{OptionRow, differs, same};
 use crate::jobfile::value::BareTimeUnit;
-use crate::native::job::{ExitWhat, NativeJob, SteadyMetric, SteadyRule};
+use crate::native::job::{ExitWhat, NativeJob, SteadyMetric, SteadyRule, Unified};
 
 pub(super) const TIMES: &[OptionRow] = &[
     differs(
@@ -509,6 +509,24 @@ pub(super) const SHOW: &[OptionRow] = &[
         job.show.lat_percentiles = v.flag()?;
         Ok(())
     }),
+    same(&["slat_percentiles"], |job, v| {
+        job.show.slat_percentiles = v.flag()?;
+        Ok(())
+    }),
+    same(&["unified_rw_reporting"], |job, v| {
+        // stat.h, UNIFIED_SPLIT and its neighbours.
+        job.show.unified = match v.0.map(str::trim) {
+            Some("none" | "0") => Unified::No,
+            None | Some("" | "mixed" | "1") => Unified::Mixed,
+            Some("both" | "2") => Unified::Both,
+            Some(other) => {
+                return Err(format!(
+                    "'{other}' is not one of none, mixed, both, 0, 1, 2"
+                ));
+            }
+        };
+        Ok(())
+    }),
     same(&["percentile_list"], |job, v| {
         let mut list = Vec::new();
         for part in v.text()?.split([':', ',']) {
@@ -559,6 +577,18 @@ pub(super) const SHOW: &[OptionRow] = &[
     }),
     same(&["per_job_logs"], |job, v| {
         job.logs.per_job = v.flag()?;
+        Ok(())
+    }),
+    differs(
+        &["log_compression"],
+        "nothing waits in memory to be compressed: lines are written while the job runs",
+        |job, v| {
+            job.logs.compression = v.number()?;
+            Ok(())
+        },
+    ),
+    same(&["log_store_compressed"], |job, v| {
+        job.logs.store_compressed = v.flag()?;
         Ok(())
     }),
     same(&["description"], |_, _| Ok(())),

@@ -82,7 +82,7 @@ fn what_is_refused_is_named_with_its_place() {
     assert!(text[0].starts_with("a.fio:2:1: job j: rw: 'x'"), "{text:?}");
     assert!(text[1].contains("unknown unit 'q'"), "{text:?}");
     assert!(
-        text[2].contains("zonemode: the native engine does not have this option"),
+        text[2].contains("zonemode: the native engine has no 'zbd'"),
         "{text:?}"
     );
     assert!(text[3].contains("time_based: needs a runtime"), "{text:?}");

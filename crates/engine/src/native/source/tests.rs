@@ -14,6 +14,7 @@ fn plan(lens: &[u64]) -> MemberFiles {
                 is_device: false,
                 start: 8192,
                 len,
+                end: 8192 + len,
                 layout: FileLayout::Nothing,
             })
             .collect(),

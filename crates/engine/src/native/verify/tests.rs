@@ -105,6 +105,7 @@ fn plan(len: u64) -> MemberFiles {
             is_device: false,
             start: 0,
             len,
+            end: len,
             layout: FileLayout::Nothing,
         }],
         pass_bytes: len * 10,

@@ -37,7 +37,7 @@ impl Worker {
                 self.draining = self.verify.is_none();
                 self.pass_left = 0;
             }
-            if self.pass_left == 0 && self.goes_round() {
+            if self.pass_left == 0 && !self.draining && self.goes_round() {
                 self.go_on_without_end();
             }
             if self.pass_left == 0 {
@@ -96,9 +96,11 @@ impl Worker {
     }
 
     /// Whether the I/Os go on at the end of a pass as if there was none (backend.c,
-    /// do_io: a time-based job without verify leaves it when its time is up).
+    /// do_io: a time-based job without verify leaves it when its time is up, one
+    /// without a map whose I/Os are called when all loops are done).
     fn goes_round(&self) -> bool {
-        self.job.times.time_based && self.verify.is_none()
+        let by_loops = self.job.completes_at_once() && self.job.pattern.draws_anew();
+        (self.job.times.time_based || by_loops) && self.verify.is_none()
     }
 
     /// Nothing is waited for, nothing synced. Whoever goes through the blocks in some
@@ -125,6 +127,10 @@ impl Worker {
         }
         if self.job.files.invalidate {
             self.drop_caches();
+        }
+        if self.job.pattern.repeatable {
+            // libfio.c, clear_io_state: each pass goes where the first one went.
+            self.source.rewind();
         }
         self.pass_left = self.plan.pass_bytes;
     }
@@ -175,7 +181,6 @@ impl Worker {
             Some(held) => held,
             None => self.source.next(dir),
         };
-        let dir = next.dir;
         if self.job.queue.no_overlap && self.is_under_way(&next) {
             self.held = Some(next);
             return false;
@@ -184,7 +189,7 @@ impl Worker {
             return false;
         };
         if let Some(pacer) = &mut self.pacer {
-            pacer.issued(dir, next.len);
+            pacer.issued(next.dir, next.len);
         }
         let class = self.classes.draw(next.dir, next.len, &mut self.rng);
         let op = match next.dir {
@@ -283,7 +288,7 @@ impl Worker {
             priority: self.classes.on_io(under.class),
         };
         let inline = match under.op {
-            Op::Trim => self.job.engine != IoEngine::Null,
+            Op::Trim => self.job.engine != IoEngine::Null && !self.job.queue.offload,
             Op::Fsync | Op::Fdatasync => !B::QUEUES_SYNCS,
             Op::Read | Op::Write => false,
         };

@@ -617,6 +617,7 @@ mod tests {
             is_device: false,
             start: 0,
             len: bytes,
+            end: bytes,
             layout: FileLayout::Nothing,
         };
         let classes = PriorityDraw::new(&job);

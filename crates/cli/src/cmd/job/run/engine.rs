@@ -6,6 +6,7 @@ use fathom_engine::choice::{self, MissingCapability, NoEngine, Wish};
 use fathom_engine::fio::Fio;
 use fathom_engine::fio::guard::GuardPlace;
 use fathom_engine::fio::version::Program;
+use fathom_engine::requested::{is_read_only, read_only};
 use fathom_engine::select::EngineHandle;
 use fathom_engine::sim::Sim;
 use fathom_model::FailureKind;
@@ -25,12 +26,20 @@ pub fn choose(kept: &JobPlan, plan: &Plan) -> Result<(EngineHandle, Option<Strin
         return Ok((EngineHandle::Fio(fio), None));
     }
     let no_command_line = || -> Result<(), MissingCapability> {
-        if plan.passed.is_empty() {
-            return Ok(());
+        let (own, others): (Vec<_>, Vec<_>) =
+            plan.passed.iter().partition(|option| is_read_only(option));
+        let lacks = |what| MissingCapability::new(FailureKind::BadOption, what);
+        if !others.is_empty() {
+            let options: Vec<&str> = others.iter().map(|option| option.as_str()).collect();
+            return Err(lacks(format!(
+                "{}: only fio accepts this",
+                options.join(" ")
+            )));
         }
-        let options = plan.passed.join(" ");
-        let what = format!("{options}: only fio accepts this");
-        Err(MissingCapability::new(FailureKind::BadOption, what))
+        plan.all(|step| match own.is_empty() {
+            true => Ok(()),
+            false => read_only(&step.jobs).map_err(lacks),
+        })
     };
     let Some(wish) = Wish::named(&options.engine) else {
         return simulation(options.sim.as_deref(), plan, &no_command_line);

@@ -15,7 +15,7 @@ use fathom_engine::fio::preflight;
 use fathom_engine::jobfile::{CheckedJobFile, JobFile, Severity, targets, variable};
 use fathom_engine::regular;
 use fathom_engine::resolve::{self, JobPathUse, PathUse};
-use fathom_model::{Exit, JobSpec};
+use fathom_model::{Exit, JobOption, JobSpec};
 
 use super::{Args, JobPlan, JobText, globals};
 use crate::cmd::ExitError;
@@ -146,6 +146,13 @@ impl Plan {
         apply(&mut file, &args.set, args.strict, &|text, path| {
             self.parse(text, path)
         })?;
+        if written.is_none() {
+            // fio has the names that its command line gives among the jobs' options.
+            let jobs = file.jobs();
+            jobs.iter()
+                .enumerate()
+                .for_each(|(nth, job)| file.add(nth, &name_of(job)));
+        }
         if self.elsewhere.is_none() {
             file = self.guarded(file);
         }
@@ -483,6 +490,17 @@ impl Plan {
             jobs,
         });
         Ok(plan)
+    }
+}
+
+/// A job's name as an option.
+fn name_of(job: &JobSpec) -> JobOption {
+    JobOption {
+        name: "name".to_owned(),
+        value: Some(job.name.clone()),
+        origin: fathom_model::Origin::Fathom {
+            reason: "--name".to_owned(),
+        },
     }
 }
 

@@ -1,0 +1,101 @@
+"""fio's own tests, each by itself: what they are called, how they are run, what they say."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+# What a test may take at most; the longest of fio's runs for a minute.
+LONGEST_S = 240
+
+
+@dataclass
+class Unit:
+    """One call of a script of fio's; `rows` are the tests it reports."""
+
+    script: str
+    arguments: list
+    rows: dict  # the name in the table by what the script calls it
+    says: str  # pattern of its lines: the name, then PASSED or FAILED
+    seconds: int = 5  # about as long as it takes: the longest begin first
+
+    def run(self, source, program, folder):
+        """What came of each row: (passed, what was said)."""
+        words = {"fio": program, "source": source, "folder": folder}
+        command = [sys.executable, f"{source}/t/{self.script}"] + [a.format(**words) for a in self.arguments]
+        # Where steadystate_tests.py finds what it needs of SciPy.
+        environment = dict(os.environ, PYTHONPATH=os.path.dirname(__file__) + "/python", PYTHONDONTWRITEBYTECODE="1")
+        os.makedirs(folder)
+        said = ended(command, folder, environment)
+        found = {}
+        for match in re.finditer(self.says, said, re.MULTILINE):
+            name = self.rows.get(match["name"])
+            if name:
+                found[name] = (match["result"] == "PASSED", match.groupdict().get("why") or "")
+        last = said.strip().splitlines()[-1:] or ["nothing was said"]
+        return {row: found.get(row, (False, last[0])) for row in self.rows.values()}
+
+
+def ended(command, folder, environment, longest=LONGEST_S):
+    """What a command and all its children said; none is left behind."""
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, text=True, errors="replace", start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        return process.communicate(timeout=longest)[0]
+    except subprocess.TimeoutExpired:
+        # fio's jobs are in sessions of their own: no group has them all.
+        for pid in family(process.pid):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        process.communicate()
+        return f"not ended after {longest} s"
+
+
+def family(pid):
+    """A process and all that it has started, the youngest first."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            children = [int(child) for child in file.read().split()]
+    except OSError:
+        children = []
+    return [one for child in children for one in family(child)] + [pid]
+
+
+# How long those take that take longer than a few seconds.
+SECONDS = {6: 60, 9: 62, 11: 11, 12: 13, 13: 11, 14: 13, 26: 7}
+JOB_RESULT = r"^Test (?P<name>\d+) (?P<result>PASSED|FAILED):? *(?P<why>.*?),? \S+$"
+NUMBERED = r"^Test (?P<name>\d+) (?P<result>PASSED|FAILED)"
+
+
+def numbered(script, count):
+    return {str(number): f"{script} {number}" for number in range(1, count + 1)}
+
+
+def units():
+    found = []
+    for number in range(1, 27):
+        arguments = ["-k", "-f", "{fio}", "-a", "{folder}/out", "-o", str(number)]
+        rows = {str(number): f"run-fio-tests.py {number}"}
+        found.append(Unit("run-fio-tests.py", arguments, rows, JOB_RESULT, SECONDS.get(number, 3)))
+    for number in range(1, 23):
+        arguments = ["-f", "{fio}", "-a", "{folder}/out", "-o", str(number)]
+        says = r"^\*+Test (?P<name>\d+) (?P<result>PASSED|FAILED)"
+        rows = {str(number): f"latency_percentiles.py {number}"}
+        found.append(Unit("latency_percentiles.py", arguments, rows, says, 6))
+    found.append(Unit("readonly.py", ["-f", "{fio}"], numbered("readonly.py", 9), NUMBERED, 10))
+    found.append(Unit("strided.py", ["{fio}"], numbered("strided.py", 21), NUMBERED, 15))
+    found.append(Unit("jsonplus2csv_test.py", ["-f", "{fio}", "-s", "{source}/tools/fio_jsonplus_clat2csv"],
+                      numbered("jsonplus2csv_test.py", 1), NUMBERED, 5))
+    stored = {"False": "log_compression.py plain", "True": "log_compression.py stored compressed"}
+    says = r"^Test with log_store_compressed=(?P<name>\w+) (?P<result>PASSED|FAILED)"
+    found.append(Unit("log_compression.py", ["-f", "{fio}"], stored, says))
+    # Its lines have a job's name; what --debug=parse prints comes before them.
+    jobs = {f"job{number}": f"steadystate_tests.py job{number}" for number in range(4)}
+    says = r"^(?P<result>PASSED|FAILED) (?P<name>job\d) *(?P<why>.*)"
+    found.append(Unit("steadystate_tests.py", ["{fio}"], jobs, says, 90))
+    return found
