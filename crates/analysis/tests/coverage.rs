@@ -6,7 +6,7 @@
 //! `FATHOM_BLESS=1 cargo test --release -p fathom-analysis --test coverage`
 
 // Without optimisation all of it would take an hour.
-#![cfg_attr(debug_assertions, allow(dead_code))]
+#![cfg_attr(debug_assertions, allow(dead_code, unused_imports))]
 
 use std::fmt::Write as _;
 use std::path::Path;

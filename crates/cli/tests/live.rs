@@ -83,7 +83,8 @@ fn ctrl_c_leaves_nothing_of_the_display_on_the_terminal() {
         .spawn()
         .unwrap();
     let mut keys = terminal.stdin.take().unwrap();
-    let mut screen = vt100::Parser::new(24, 80, 200);
+    // Higher than what is drawn on: what was said before has not left it.
+    let mut screen = vt100::Parser::new(60, 80, 200);
     let pieces = pieces_of(terminal.stdout.take().unwrap());
     let deadline = Instant::now() + Duration::from_secs(60);
     let mut pressed = false;

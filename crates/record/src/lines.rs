@@ -299,11 +299,19 @@ impl BlockReader {
 }
 
 /// Whether lines without a check can be what a kill has left of a write: the last one of
-/// each is sealed, and those before it are samples.
+/// each is sealed, and those before it wait for it.
 fn is_cut(block: &[u8]) -> bool {
     let last = block.strip_suffix(b"\n").unwrap_or(block);
     let last = last.rsplit(|&byte| byte == b'\n').next();
-    last.is_some_and(|line| quick::sample(line).is_some())
+    last.is_some_and(|line| {
+        quick::sample(line).is_some()
+            || serde_json::from_slice(line).is_ok_and(|entry: Entry| waits(&entry.event))
+    })
+}
+
+/// Whether an event is written together with the one that follows it.
+pub(crate) fn waits(event: &Event) -> bool {
+    matches!(event, Event::Sample(_) | Event::Evidence(_))
 }
 
 /// Which interval a block was.

@@ -27,7 +27,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 
 use crate::chain::Chain;
-use crate::lines::{BlockReader, NextEntry};
+use crate::lines::{BlockReader, NextEntry, waits};
 use crate::live::{LogPlace, is_at, place};
 use crate::pack::{SegmentPacker, sync_dir};
 use crate::reader::Entries;
@@ -394,10 +394,7 @@ impl Writer {
     /// line before. When a figure is NaN or infinite, which JSON cannot hold;
     /// only this event is lost then.
     pub fn append(&mut self, event: &Event) -> Result<(), RecordError> {
-        let measured = matches!(
-            event,
-            Event::Sample(_) | Event::Evidence(_) | Event::Interval { .. }
-        );
+        let measured = waits(event) || matches!(event, Event::Interval { .. });
         if self.failed && measured {
             let reason = "an earlier write failed; the record takes no more samples";
             return Err(RecordError::file(&self.log.path, io::Error::other(reason)));
@@ -408,8 +405,7 @@ impl Writer {
             self.log.sync().inspect_err(|error| self.fail(error))?;
         }
         self.log.push_event(event)?;
-        let waits = matches!(event, Event::Sample(_) | Event::Evidence(_));
-        if waits && self.log.buffer.len() < BUFFER_BYTES_MAX {
+        if waits(event) && self.log.buffer.len() < BUFFER_BYTES_MAX {
             return Ok(());
         }
         let before = self.log.whole_bytes;

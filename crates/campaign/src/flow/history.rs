@@ -342,7 +342,8 @@ impl History {
     }
 
     fn finished(&mut self, results: &Results) {
-        if self.single.is_some() {
+        // Points of a campaign are thousands, and nobody asks for theirs here.
+        if self.single.is_some() && self.start.turn.is_none() {
             self.figures = StepFigures::of(results);
         }
         let Some(step) = &mut self.step else { return };
@@ -391,7 +392,8 @@ impl History {
         self.ended_steps.get(&number)
     }
 
-    /// What the step of this number has measured, one outside of stages that has ended.
+    /// What the step of this number has measured: one that has ended, outside of stages
+    /// and no point of a campaign.
     #[must_use]
     pub fn step_figures(&self, number: u32) -> Option<&StepFigures> {
         self.step_figures.get(&number)
