@@ -12,7 +12,7 @@
 //!   limits did.
 //! - [`steady`] says when a run was steady, [`purge`] what a purge came to,
 //!   [`snia`] makes the pages of a test after SNIA's specification.
-//! - [`volumes`] says how much of the reads volumes have delivered.
+//! - [`explain`] says what limited each step of a run.
 //! - [`grid`] and [`style`] set text for every table there is.
 //!
 //! Knows `analysis`, `record` and `model`.

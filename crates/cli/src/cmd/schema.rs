@@ -2,11 +2,12 @@
 
 use clap::builder::PossibleValuesParser;
 use fathom_model::Exit;
-use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
 
-use super::{Global, check, config, demo, doctor, export, graph, init, job, ledger, plan, plot};
+use super::Global;
+#[cfg(test)]
+use super::{check, config, demo, doctor, export, graph, init, job, ledger, plan, plot};
+#[cfg(test)]
 use super::{r#gen, provision, quick, report, run, runs};
 use crate::out;
 
@@ -24,50 +25,58 @@ pub struct Args {
     name: Option<String>,
 }
 
-/// Makes a schema.
-type Maker = fn() -> Schema;
+/// A document and its schema.
+struct DocumentSchema {
+    name: &'static str,
+    /// The schema, as docs/ have it: a test makes it from the type that is written, so
+    /// that the program need not hold what makes it.
+    text: &'static str,
+    #[cfg(test)]
+    of: fn() -> schemars::Schema,
+}
 
-/// The documents, each with the type that is written.
-const DOCUMENTS: [(&str, Maker); 29] = [
-    ("fathom.check/1", of::<check::Document<'_>>),
-    (
-        "fathom.compare/1",
-        of::<fathom_report::compare::CompareDocument>,
-    ),
-    ("fathom.config/1", of::<config::ConfigDocument<'_>>),
-    ("fathom.config-change/1", of::<config::ChangeDocument>),
-    ("fathom.demo/1", of::<demo::Document<'_>>),
-    ("fathom.doctor/1", of::<doctor::Document<'_>>),
-    ("fathom.export/1", of::<fathom_report::export::Document<'_>>),
-    ("fathom.exported/1", of::<export::Document<'_>>),
-    ("fathom.gen/1", of::<r#gen::Document>),
-    ("fathom.graphs/1", of::<graph::Document>),
-    (
-        "fathom.history/1",
-        of::<fathom_report::history::HistoryDocument>,
-    ),
-    ("fathom.init/1", of::<init::Document<'_>>),
-    ("fathom.job-check/1", of::<job::CheckDocument<'_>>),
-    ("fathom.job-show/1", of::<job::ShowDocument>),
-    ("fathom.ledger-device/1", of::<ledger::DeviceHistory<'_>>),
-    ("fathom.ledger-list/1", of::<ledger::DeviceList<'_>>),
-    ("fathom.plan/1", of::<plan::Document<'_>>),
-    ("fathom.plots/1", of::<plot::Document>),
-    ("fathom.provision/1", of::<provision::document::Document>),
-    ("fathom.purge/1", of::<fathom_model::PurgeDocument>),
-    ("fathom.quick/1", of::<quick::summary::Quick>),
-    ("fathom.report-file/1", of::<report::Document>),
-    ("fathom.run/1", of::<fathom_model::RunDocument>),
-    ("fathom.runs/1", of::<runs::Document>),
-    ("fathom.schemas/1", of::<SchemaList>),
-    ("fathom.snia/1", of::<fathom_report::snia::Document>),
-    ("fathom.status/1", of::<run::summary::Document>),
-    (
-        "fathom.steady/1",
-        of::<fathom_report::steady::RecordVerdicts>,
-    ),
-    ("fathom.study/1", study),
-];
+macro_rules! documents {
+    ($($name:literal: $file:literal, $of:expr;)*) => {
+        const DOCUMENTS: &[DocumentSchema] = &[$(DocumentSchema {
+            name: $name,
+            text: include_str!(concat!("../../../../docs/", $file)),
+            #[cfg(test)]
+            of: $of,
+        }),*];
+    };
+}
+
+documents! {
+    "fathom.check/1": "schemas/check-1.json", of::<check::Document<'_>>;
+    "fathom.compare/1": "schemas/compare-1.json", of::<fathom_report::compare::CompareDocument>;
+    "fathom.config/1": "schemas/config-1.json", of::<config::ConfigDocument<'_>>;
+    "fathom.config-change/1": "schemas/config-change-1.json", of::<config::ChangeDocument>;
+    "fathom.demo/1": "schemas/demo-1.json", of::<demo::Document<'_>>;
+    "fathom.doctor/1": "schemas/doctor-1.json", of::<doctor::Document<'_>>;
+    "fathom.export/1": "schemas/export-1.json", of::<fathom_report::export::Document<'_>>;
+    "fathom.exported/1": "schemas/exported-1.json", of::<export::Document<'_>>;
+    "fathom.gen/1": "schemas/gen-1.json", of::<r#gen::Document>;
+    "fathom.graphs/1": "schemas/graphs-1.json", of::<graph::Document>;
+    "fathom.history/1": "schemas/history-1.json", of::<fathom_report::history::HistoryDocument>;
+    "fathom.init/1": "schemas/init-1.json", of::<init::Document<'_>>;
+    "fathom.job-check/1": "schemas/job-check-1.json", of::<job::CheckDocument<'_>>;
+    "fathom.job-show/1": "schemas/job-show-1.json", of::<job::ShowDocument>;
+    "fathom.ledger-device/1": "schemas/ledger-device-1.json", of::<ledger::DeviceHistory<'_>>;
+    "fathom.ledger-list/1": "schemas/ledger-list-1.json", of::<ledger::DeviceList<'_>>;
+    "fathom.plan/1": "schemas/plan-1.json", of::<plan::Document<'_>>;
+    "fathom.plots/1": "schemas/plots-1.json", of::<plot::Document>;
+    "fathom.provision/1": "schemas/provision-1.json", of::<provision::document::Document>;
+    "fathom.purge/1": "schemas/purge-1.json", of::<fathom_model::PurgeDocument>;
+    "fathom.quick/1": "schemas/quick-1.json", of::<quick::summary::Quick>;
+    "fathom.report-file/1": "schemas/report-file-1.json", of::<report::Document>;
+    "fathom.run/1": "schemas/run-1.json", of::<fathom_model::RunDocument>;
+    "fathom.runs/1": "schemas/runs-1.json", of::<runs::Document>;
+    "fathom.schemas/1": "schemas/schemas-1.json", of::<SchemaList>;
+    "fathom.snia/1": "schemas/snia-1.json", of::<fathom_report::snia::Document>;
+    "fathom.status/1": "schemas/status-1.json", of::<run::summary::Document>;
+    "fathom.steady/1": "schemas/steady-1.json", of::<fathom_report::steady::RecordVerdicts>;
+    "fathom.study/1": "study.schema.json", study;
+}
 
 /// What `--json` prints without a name.
 #[derive(serde::Serialize, JsonSchema)]
@@ -79,13 +88,16 @@ struct SchemaList {
 }
 
 fn names() -> Vec<&'static str> {
-    DOCUMENTS.iter().map(|(name, _)| *name).collect()
+    DOCUMENTS.iter().map(|document| document.name).collect()
 }
 
 /// Lists the documents, or prints one's schema.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     match &args.name {
-        Some(name) => out::json(&schema(name))?,
+        Some(name) => {
+            let found = DOCUMENTS.iter().find(|document| document.name == name);
+            out::line(found.map_or("", |document| document.text).trim_end());
+        }
         None if global.json => out::json(&SchemaList {
             schema: "fathom.schemas/1",
             documents: names(),
@@ -96,24 +108,29 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// The schema of the document of this name.
-fn schema(name: &str) -> Value {
-    let found = DOCUMENTS.iter().find(|(known, _)| *known == name);
-    let mut schema = found.map_or(Value::Null, |(_, of)| of().to_value());
+#[cfg(test)]
+fn schema(name: &str) -> serde_json::Value {
+    let found = DOCUMENTS.iter().find(|document| document.name == name);
+    let mut schema = found.map_or(serde_json::Value::Null, |document| {
+        (document.of)().to_value()
+    });
     schema["title"] = name.into();
     if let Some(field) = schema.pointer_mut("/properties/schema") {
-        *field = json!({ "const": name });
+        *field = serde_json::json!({ "const": name });
     }
     schema
 }
 
 /// As the type is written: what may be absent is not required.
-fn of<T: JsonSchema>() -> Schema {
-    let settings = SchemaSettings::draft2020_12().for_serialize();
+#[cfg(test)]
+fn of<T: JsonSchema>() -> schemars::Schema {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
     settings.into_generator().into_root_schema_for::<T>()
 }
 
 /// That of plan files, which is made of the table of their keys.
-fn study() -> Schema {
+#[cfg(test)]
+fn study() -> schemars::Schema {
     let text = include_str!("../../../../docs/study.schema.json");
     serde_json::from_str(text).unwrap_or_default()
 }

@@ -25,7 +25,9 @@ mod set;
 mod show;
 mod whole;
 
+#[cfg(test)]
 pub(in crate::cmd) use change::Document as ChangeDocument;
+#[cfg(test)]
 pub(in crate::cmd) use show::Document as ConfigDocument;
 
 /// Configure the campaign in the current folder

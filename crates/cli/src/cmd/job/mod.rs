@@ -15,7 +15,9 @@ pub mod present;
 pub mod run;
 mod show;
 
+#[cfg(test)]
 pub(in crate::cmd) use check::Document as CheckDocument;
+#[cfg(test)]
 pub(in crate::cmd) use show::Document as ShowDocument;
 
 pub use run::duration;
