@@ -12,7 +12,7 @@ cargo=${CARGO:-cargo}
 tools/cluster/build.sh
 # The image of native servers, from the static binary (make musl).
 # shellcheck source=tools/cluster/env.sh
-(. tools/cluster/env.sh; "$FATHOM_STATIC" cluster image "$IMG/fathom.tar" --tag localhost/fathom:test)
+(. tools/cluster/env.sh; "$FATHOM_STATIC" cluster image "$IMG/fathom.tar" --name localhost/fathom:test)
 # One that a killed run has left.
 tools/cluster/down.sh
 trap tools/cluster/down.sh EXIT

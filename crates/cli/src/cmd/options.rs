@@ -182,6 +182,28 @@ mod tests {
         text
     }
 
+    /// A command that has one of the same name would be given the other's values.
+    #[test]
+    fn no_command_has_an_option_that_all_have() {
+        let root = Cli::command();
+        let of_all: Vec<_> = root
+            .get_arguments()
+            .filter(|it| it.is_global_set())
+            .collect();
+        let mut open: Vec<&Command> = root.get_subcommands().collect();
+        while let Some(command) = open.pop() {
+            for own in command.get_arguments() {
+                let same = |it: &&&clap::Arg| {
+                    it.get_id() == own.get_id()
+                        || (it.get_long().is_some() && it.get_long() == own.get_long())
+                };
+                let found = of_all.iter().find(same);
+                assert!(found.is_none(), "{}: {own}", command.get_name());
+            }
+            open.extend(command.get_subcommands());
+        }
+    }
+
     #[test]
     fn every_command_takes_every_option_or_says_why_not() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ARCHITECTURE.md");

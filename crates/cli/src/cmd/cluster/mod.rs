@@ -108,7 +108,7 @@ struct ImageArgs {
     program: Option<PathBuf>,
     /// Name of the image
     #[arg(long, value_name = "NAME", default_value = IMAGE)]
-    tag: String,
+    name: String,
 }
 
 #[derive(Debug, clap::Args)]
@@ -160,17 +160,17 @@ fn image(global: &Global, args: &ImageArgs) -> anyhow::Result<Exit> {
         other => other,
     };
     fathom_record::replace(&args.file, |file| {
-        fathom_cluster::image::write(&program, &args.tag, architecture, &mut *file)
+        fathom_cluster::image::write(&program, &args.name, architecture, &mut *file)
     })
     .with_context(|| args.file.display().to_string())?;
     if global.json {
         out::json(&serde_json::json!({
             "schema": "fathom.cluster-image/1",
             "file": args.file,
-            "tag": args.tag,
+            "tag": args.name,
         }))?;
     } else {
-        out::note(format_args!("{} holds {}", args.file.display(), args.tag));
+        out::note(format_args!("{} holds {}", args.file.display(), args.name));
     }
     Ok(Exit::Success)
 }
