@@ -12,6 +12,7 @@ use std::time::Duration;
 use fathom_model::{Failure, FailureKind};
 
 use super::backend::calls::{CallStyle, Calls};
+use super::backend::one_by_one::OneByOne;
 use super::backend::{Backend, OpenFile, fileops, mmap, null, offload, posixaio, thread_usage};
 use super::backend::{libaio, uring};
 use super::clock::TickClock;
@@ -213,18 +214,24 @@ fn with_backend<'a>(
     }
     match job.engine {
         IoEngine::Null => go!(null::Null::new(depth)),
-        IoEngine::Sync => go!(Calls::new(files, CallStyle::Seek)?),
-        IoEngine::Psync => go!(Calls::new(files, CallStyle::Positioned)?),
-        IoEngine::Splice => go!(Calls::new(files, CallStyle::Spliced)?),
-        IoEngine::Falloc => go!(Calls::new(files, CallStyle::Allocate)?),
-        IoEngine::Ftruncate => go!(Calls::new(files, CallStyle::Truncate)?),
-        IoEngine::FileOp(op) => go!(fileops::FileOps::new(paths, op)?),
+        IoEngine::Sync => go!(OneByOne::new(Calls::new(files, CallStyle::Seek)?)),
+        IoEngine::Psync => go!(OneByOne::new(Calls::new(files, CallStyle::Positioned)?)),
+        IoEngine::Splice => go!(OneByOne::new(Calls::new(files, CallStyle::Spliced)?)),
+        IoEngine::Falloc => go!(OneByOne::new(Calls::new(files, CallStyle::Allocate)?)),
+        IoEngine::Ftruncate => go!(OneByOne::new(Calls::new(files, CallStyle::Truncate)?)),
+        IoEngine::FileOp(op) => go!(OneByOne::new(fileops::FileOps::new(paths, op)?)),
         IoEngine::Pvsync2 => {
             let poll = job.queue.hipri;
-            go!(Calls::new(files, CallStyle::Vectored { poll })?)
+            go!(OneByOne::new(Calls::new(
+                files,
+                CallStyle::Vectored { poll }
+            )?))
         }
-        IoEngine::Posixaio => go!(posixaio::PosixAio::new(targets, depth)?),
-        IoEngine::Mmap => go!(mmap::Mmap::new(targets, job.writes(), job.files.direct)?),
+        IoEngine::Posixaio => go!(posixaio::threads(targets, depth)?),
+        IoEngine::Mmap => {
+            let mapped = mmap::Mmap::new(targets, job.writes(), job.files.direct)?;
+            go!(OneByOne::new(mapped))
+        }
         IoEngine::Libaio => go!(libaio::Libaio::new(files, depth)?),
         IoEngine::IoUring => {
             let ring = uring::Uring::new(targets, Some(worker.buffers()), &job.queue)?;
@@ -247,7 +254,7 @@ fn with_threads(
     };
     macro_rules! go {
         ($engine:expr) => {{
-            let threads = offload::Offload::new(targets, job.depth() as usize, $engine)?;
+            let threads = offload::threads(targets, job.depth() as usize, $engine)?;
             Ok(start(threads, worker, ready))
         }};
     }
@@ -269,7 +276,7 @@ fn with_threads(
         | IoEngine::Libaio
         | IoEngine::FileOp(_) => CallStyle::Positioned,
     };
-    go!(move || Calls::new(files.clone(), style))
+    go!(move || Calls::new(files.clone(), style).map(OneByOne::new))
 }
 
 /// Runs the job over its backend.

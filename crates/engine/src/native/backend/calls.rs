@@ -3,10 +3,10 @@
 
 use std::io;
 use std::os::fd::RawFd;
-use std::time::Duration;
 
+use super::one_by_one::Immediate;
 use super::splice::Pipe;
-use super::{Backend, CompletedIo, Io, Op, OpenFile, result_of};
+use super::{Io, Op, OpenFile, result_of};
 
 /// Which calls are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,13 +25,11 @@ pub(in crate::native) enum CallStyle {
     Truncate,
 }
 
-/// One I/O at a time, done when it is submitted.
+/// The calls of one worker.
 #[derive(Debug)]
 pub(in crate::native) struct Calls {
     files: Vec<OpenFile>,
     style: CallStyle,
-    pending: Option<Io>,
-    done: Option<CompletedIo>,
     /// Of [`CallStyle::Spliced`].
     pipe: Option<Pipe>,
     /// Where each file's offset stands, so that lseek is left out as fio leaves it out.
@@ -46,11 +44,12 @@ impl Calls {
             positions: vec![u64::MAX; files.len()],
             files,
             style,
-            pending: None,
-            done: None,
         })
     }
+}
 
+impl Immediate for Calls {
+    #[inline]
     fn run(&mut self, io: &Io) -> i64 {
         let file = &self.files[io.file as usize];
         let is_data = matches!(io.op, Op::Read | Op::Write);
@@ -77,39 +76,6 @@ impl Calls {
                 _ => execute(file, io),
             },
         }
-    }
-}
-
-impl Backend for Calls {
-    const QUEUES_SYNCS: bool = true;
-
-    #[inline]
-    fn push(&mut self, io: Io) {
-        self.pending = Some(io);
-    }
-
-    #[inline]
-    fn submit(&mut self, _waiting: bool) -> io::Result<()> {
-        if let Some(io) = self.pending.take() {
-            let result = self.run(&io);
-            self.done = Some(CompletedIo {
-                slot: io.slot,
-                result,
-            });
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn reap(
-        &mut self,
-        _min: usize,
-        _max: usize,
-        _wait: Option<Duration>,
-        done: &mut Vec<CompletedIo>,
-    ) -> io::Result<()> {
-        done.extend(self.done.take());
-        Ok(())
     }
 }
 

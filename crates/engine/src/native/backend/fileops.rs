@@ -5,18 +5,16 @@ use std::ffi::CString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::time::Duration;
 
-use super::{Backend, CompletedIo, Io, result_of};
+use super::one_by_one::Immediate;
+use super::{Io, result_of};
 use crate::native::job::FileOp;
 
-/// One operation at a time, done when it is submitted.
+/// One operation on each file.
 #[derive(Debug)]
 pub(in crate::native) struct FileOps {
     paths: Vec<CString>,
     op: FileOp,
-    pending: Option<Io>,
-    done: Option<CompletedIo>,
 }
 
 impl FileOps {
@@ -28,12 +26,10 @@ impl FileOps {
         Ok(Self {
             paths: paths.map(name).collect::<io::Result<_>>()?,
             op,
-            pending: None,
-            done: None,
         })
     }
 
-    fn run(&self, path: &CString) -> i64 {
+    fn operate(&self, path: &CString) -> i64 {
         match self.op {
             FileOp::Create => {
                 let flags = libc::O_CREAT | libc::O_RDWR | libc::O_CLOEXEC;
@@ -57,34 +53,10 @@ impl FileOps {
     }
 }
 
-impl Backend for FileOps {
-    const QUEUES_SYNCS: bool = true;
-
-    fn push(&mut self, io: Io) {
-        self.pending = Some(io);
-    }
-
-    fn submit(&mut self, _waiting: bool) -> io::Result<()> {
-        if let Some(io) = self.pending.take() {
-            let result = self
-                .paths
-                .get(io.file as usize)
-                .map_or(0, |path| self.run(path));
-            let result = if result < 0 { result } else { io.len.into() };
-            let slot = io.slot;
-            self.done = Some(CompletedIo { slot, result });
-        }
-        Ok(())
-    }
-
-    fn reap(
-        &mut self,
-        _min: usize,
-        _max: usize,
-        _wait: Option<Duration>,
-        done: &mut Vec<CompletedIo>,
-    ) -> io::Result<()> {
-        done.extend(self.done.take());
-        Ok(())
+impl Immediate for FileOps {
+    fn run(&mut self, io: &Io) -> i64 {
+        let path = self.paths.get(io.file as usize);
+        let result = path.map_or(0, |path| self.operate(path));
+        if result < 0 { result } else { io.len.into() }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::io;
 use std::ptr::NonNull;
-use std::time::Duration;
 
-use super::{Backend, CompletedIo, Io, Op, OpenFile, result_of};
+use super::one_by_one::Immediate;
+use super::{Io, Op, OpenFile, result_of};
 
 /// One file's mapping.
 #[derive(Debug)]
@@ -27,8 +27,6 @@ pub(in crate::native) struct Mmap {
     /// O_DIRECT was asked for: each write is written back at once, as fio does
     /// (engines/mmap.c).
     direct: bool,
-    pending: Option<Io>,
-    done: Option<CompletedIo>,
 }
 
 impl Mmap {
@@ -43,12 +41,12 @@ impl Mmap {
                 .map(|file| map(file, writes))
                 .collect::<io::Result<_>>()?,
             direct,
-            pending: None,
-            done: None,
         })
     }
+}
 
-    fn run(&self, io: &Io) -> i64 {
+impl Immediate for Mmap {
+    fn run(&mut self, io: &Io) -> i64 {
         let mapping = &self.files[io.file as usize];
         let (offset, len) = (io.offset as usize, io.len as usize);
         if offset
@@ -117,33 +115,4 @@ fn map(file: &OpenFile, writes: bool) -> io::Result<Mapping> {
         base: NonNull::new(address.cast()).ok_or_else(io::Error::last_os_error)?,
         bytes: bytes.max(1),
     })
-}
-
-impl Backend for Mmap {
-    const QUEUES_SYNCS: bool = true;
-
-    fn push(&mut self, io: Io) {
-        self.pending = Some(io);
-    }
-
-    fn submit(&mut self, _waiting: bool) -> io::Result<()> {
-        if let Some(io) = self.pending.take() {
-            self.done = Some(CompletedIo {
-                slot: io.slot,
-                result: self.run(&io),
-            });
-        }
-        Ok(())
-    }
-
-    fn reap(
-        &mut self,
-        _min: usize,
-        _max: usize,
-        _wait: Option<Duration>,
-        done: &mut Vec<CompletedIo>,
-    ) -> io::Result<()> {
-        done.extend(self.done.take());
-        Ok(())
-    }
 }

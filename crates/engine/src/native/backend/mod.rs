@@ -9,6 +9,7 @@ pub(super) mod fileops;
 pub(super) mod mmap;
 pub(super) mod null;
 pub(super) mod offload;
+pub(super) mod one_by_one;
 mod pool;
 pub(super) mod posixaio;
 pub(super) mod splice;

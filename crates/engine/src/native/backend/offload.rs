@@ -4,38 +4,33 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::pool::{Execute, IoPool};
-use super::{Backend, CompletedIo, Io, Op, OpenFile, calls};
+use super::{Backend, Io, Op, OpenFile, calls};
 
-/// The threads of one worker.
-pub(in crate::native) struct Offload(IoPool);
-
-impl Offload {
-    /// `engine` makes the engine of one thread, for one I/O at a time.
-    pub(in crate::native) fn new<B, E>(
-        files: &[OpenFile],
-        depth: usize,
-        engine: E,
-    ) -> io::Result<Self>
-    where
-        B: Backend + 'static,
-        E: Fn() -> io::Result<B> + Clone + Send + 'static,
-    {
-        let mut pool = IoPool::new(depth);
-        let line = pool.add_line();
-        let files: Arc<[OpenFile]> = files.into();
-        for _ in 0..depth {
-            let (engine, files) = (engine.clone(), Arc::clone(&files));
-            let make = move || -> io::Result<Execute> {
-                let mut engine = engine()?;
-                Ok(Box::new(move |io| execute(&mut engine, &files, io)))
-            };
-            pool.add_thread(line, "offload", make)?;
-        }
-        Ok(Self(pool))
+/// The threads of one worker. `engine` makes the engine of one of them, for one I/O at a
+/// time.
+pub(in crate::native) fn threads<B, E>(
+    files: &[OpenFile],
+    depth: usize,
+    engine: E,
+) -> io::Result<IoPool>
+where
+    B: Backend + 'static,
+    E: Fn() -> io::Result<B> + Clone + Send + 'static,
+{
+    let mut pool = IoPool::new(depth);
+    let line = pool.add_line();
+    let files: Arc<[OpenFile]> = files.into();
+    for _ in 0..depth {
+        let (engine, files) = (engine.clone(), Arc::clone(&files));
+        let make = move || -> io::Result<Execute> {
+            let mut engine = engine()?;
+            Ok(Box::new(move |io| execute(&mut engine, &files, io)))
+        };
+        pool.add_thread(line, "offload", make)?;
     }
+    Ok(pool)
 }
 
 /// One I/O from its begin to its end: bytes or -errno.
@@ -58,28 +53,5 @@ fn execute<B: Backend>(engine: &mut B, files: &[OpenFile], io: &Io) -> i64 {
         (Ok(()), Some(over)) => over.result,
         (Ok(()), None) => -i64::from(libc::EIO),
         (Err(error), _) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
-    }
-}
-
-impl Backend for Offload {
-    const QUEUES_SYNCS: bool = true;
-
-    fn push(&mut self, io: Io) {
-        self.0.push(0, io);
-    }
-
-    fn submit(&mut self, _waiting: bool) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn reap(
-        &mut self,
-        min: usize,
-        max: usize,
-        wait: Option<Duration>,
-        done: &mut Vec<CompletedIo>,
-    ) -> io::Result<()> {
-        self.0.reap(min, max, wait, done);
-        Ok(())
     }
 }

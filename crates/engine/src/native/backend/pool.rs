@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::{CompletedIo, Io};
+use super::{Backend, CompletedIo, Io};
 
 /// An I/O on its way to a thread.
 struct Ticket(Io);
@@ -34,8 +34,8 @@ struct RequestLine {
 /// What a thread does with an I/O: bytes or -errno.
 pub(super) type Execute = Box<dyn FnMut(&Io) -> i64>;
 
-/// Lines of I/Os and their threads.
-pub(super) struct IoPool {
+/// Lines of I/Os and their threads: one line for all of them, or one for each file.
+pub(in crate::native) struct IoPool {
     depth: usize,
     shared: Arc<SharedQueue>,
     lines: Vec<Arc<RequestLine>>,
@@ -91,21 +91,31 @@ impl IoPool {
         self.threads.push(thread.spawn(work)?);
         told.recv().map_err(io::Error::other)?
     }
+}
 
-    pub(super) fn push(&mut self, line: usize, io: Io) {
-        let line = &self.lines[line];
+impl Backend for IoPool {
+    const QUEUES_SYNCS: bool = true;
+
+    fn push(&mut self, io: Io) {
+        let line = match &self.lines[..] {
+            [one] => one,
+            each => &each[io.file as usize],
+        };
         locked(&line.waiting).0.push_back(Ticket(io));
         line.more.notify_one();
     }
 
-    /// As [`super::Backend::reap`].
-    pub(super) fn reap(
+    fn submit(&mut self, _waiting: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn reap(
         &mut self,
         min: usize,
         max: usize,
         wait: Option<Duration>,
         done: &mut Vec<CompletedIo>,
-    ) {
+    ) -> io::Result<()> {
         let over = &self.shared.over;
         let mut ready = locked(&self.shared.done);
         while ready.len() < min {
@@ -122,6 +132,7 @@ impl IoPool {
         }
         let count = max.min(ready.len());
         done.extend(ready.drain(..count));
+        Ok(())
     }
 }
 
