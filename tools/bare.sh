@@ -88,11 +88,8 @@ flock 9
 trap 'exit 130' INT
 trap '[ -n "$keep" ] || rm -rf --one-file-system "$work"' EXIT
 
-# Where this machine gets Debian from.
-# shellcheck disable=SC2016  # apt's own words
-sources=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | sort -u)
-mirror=$(echo "$sources" | grep '/debian/\{0,1\}$' | head -n 1) || fail "apt knows no mirror of Debian"
-security=$(echo "$sources" | grep '/debian-security/\{0,1\}$' | head -n 1) || true
+mirror=$("$top/tools/mirror.sh")
+security=$("$top/tools/mirror.sh" debian-security 2>/dev/null) || true
 
 base=$cache/$suite-$(dpkg --print-architecture).tar
 if [ ! -e "$base" ]; then

@@ -36,10 +36,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/parts" "$work/tree/usr/bin" \
     "$work/tree/usr/sbin" "$work/tree/usr/lib" "$work/tree/usr/lib64"
 
-# shellcheck disable=SC2016  # apt's own words
-mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null \
-    | grep '/debian/\{0,1\}$' | head -n 1) || true
-[ -n "$mirror" ] || fail "apt knows no mirror of Debian"
+mirror=$("$here/mirror.sh")
 echo "deb [signed-by=$keys] $mirror $suite main" >"$work/sources"
 # Nothing counts as installed: everything that fio needs comes along.
 : >"$work/status"

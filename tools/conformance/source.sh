@@ -5,6 +5,7 @@
 # Says the folder that was unpacked. Ends with 3 where they cannot be had.
 set -eu
 
+here=$(cd "$(dirname "$0")" && pwd)
 state=${FATHOM_FIO_TESTS:-${XDG_CACHE_HOME:-$HOME/.cache}/fathom-fio-tests}
 version=3.33
 # As Debian's fio_3.33-3.dsc has it.
@@ -25,17 +26,12 @@ if [ -e "$state/fio-$version/.whole" ]; then
     exit 0
 fi
 
-# From this machine's mirror; where the suite has moved on, from what Debian keeps of all.
+# From this machine's own mirror.
 fetch() {
     [ -x /usr/lib/apt/apt-helper ] || fail "apt is missing: Debian's sources cannot be had"
-    # shellcheck disable=SC2016  # apt's own words
-    own=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null \
-        | grep '/debian/\{0,1\}$' | head -n 1) || true
-    for mirror in $own http://deb.debian.org/debian \
-        http://snapshot.debian.org/archive/debian/20250520T000000Z; do
-        /usr/lib/apt/apt-helper -o APT::Sandbox::User="$(id -un)" download-file \
-            "$mirror/pool/main/f/fio/$file" "$state/$file" "SHA256:$sha256" >"$state/log" 2>&1 && return
-    done
+    mirror=$("$here/../mirror.sh")
+    /usr/lib/apt/apt-helper -o APT::Sandbox::User="$(id -un)" download-file \
+        "$mirror/pool/main/f/fio/$file" "$state/$file" "SHA256:$sha256" >"$state/log" 2>&1 && return
     tail -n 2 "$state/log" >&2
     fail "$file cannot be had"
 }

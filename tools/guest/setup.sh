@@ -71,10 +71,7 @@ apt_newer() {
 fetch() { "$1" --download-only --no-install-recommends install $packages; }
 if [ "$newer" = newer ]; then
     [ -r "$keys" ] || fail "$keys is missing: Debian's packages cannot be checked"
-    # shellcheck disable=SC2016  # apt's own words
-    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null \
-        | grep '/debian/\{0,1\}$' | head -n 1) || true
-    [ -n "$mirror" ] || fail "apt knows no mirror of Debian"
+    mirror=$("$here/../mirror.sh")
     echo "deb [signed-by=$keys] $mirror trixie main" >"$work/sources"
     # In Debian 13 the folders of the root are links into /usr.
     for dir in bin sbin lib lib64; do

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use fathom_testkit::{LoopDevice, skip};
 use serde_json::Value;
 
 fn fathom(dir: &Path, args: &str) -> Output {
@@ -61,7 +62,35 @@ status --runs demo/fathom-runs --json
 ledger --json
 snia iops /dev/simulated --engine sim --json
 show --json
-snia show --json";
+snia show --json
+explain --json
+show --samples --json
+job run a.fio --dry-run --json
+job run a.fio --engine native --dry-run --json
+job from-cmdline --json -- --name=a --rw=read --size=1m
+lat log_lat.1.log --json
+soak a.fio --hours 0.01 --period 10s --engine sim --json
+config explain -C campaign DUT_IOSIZE --json
+config defconfig -C campaign --json
+engines --json
+engines libaio --json
+engines native --json
+engines libaio,userspace_reap --json
+engines native,rate --json
+baseline list --json
+baseline show HDD --json
+baseline save mine RUN --json
+baseline remove mine --json
+quick list --json
+quick here . cleanup --json
+prio pages --json
+restore --list --json";
+
+/// The folder of any record.
+fn a_run(dir: &Path) -> String {
+    let entry = fs::read_dir(dir.join("fathom-runs")).unwrap().next();
+    entry.unwrap().unwrap().path().display().to_string()
+}
 
 #[test]
 fn documents_are_what_their_schemas_say() {
@@ -72,7 +101,11 @@ fn documents_are_what_their_schemas_say() {
     let mut seen = BTreeSet::new();
     let mut all = Vec::new();
     for args in COMMANDS.lines() {
-        let document = document(dir, args);
+        let args = match args.contains("RUN") {
+            true => args.replace("RUN", &a_run(dir)),
+            false => args.to_owned(),
+        };
+        let document = document(dir, &args);
         all.extend(
             wrong(dir, &document)
                 .iter()
@@ -82,6 +115,23 @@ fn documents_are_what_their_schemas_say() {
     }
     assert!(all.is_empty(), "{all:#?}");
     assert!(seen.len() > 15, "{seen:?}");
+}
+
+#[test]
+fn documents_of_a_purge_are_what_their_schemas_say() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let image = dir.join("image");
+    fs::write(&image, vec![0; 1 << 20]).unwrap();
+    let device = match LoopDevice::over(&image) {
+        Ok(device) => device,
+        Err(reason) => return skip("documents_of_a_purge", &reason),
+    };
+    let device = device.path().display();
+    for what in ["--list", "--dry-run"] {
+        let document = document(dir, &format!("purge {device} {what} --json"));
+        assert_eq!(wrong(dir, &document), Vec::<String>::new(), "{what}");
+    }
 }
 
 #[test]

@@ -1,15 +1,13 @@
 //! What a machine does while something is measured on it: of recorded trees, whose
 //! files change between two readings, and of this machine.
 
-use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use fathom_device::Sys;
 use fathom_device::evidence::Sampler;
 use fathom_model::{EvidenceInterval, EvidenceSum};
 
-struct Tree(tempfile::TempDir);
+use crate::tree::Tree;
 
 const DRIVE: &str = "/sys/devices/pci0000:00/0000:02:00.0/nvme/nvme0/nvme0n1";
 const PCI: &str = "/sys/devices/pci0000:00/0000:02:00.0";
@@ -19,8 +17,8 @@ const GROUP: &str = "/sys/fs/cgroup/lab";
 
 impl Tree {
     /// A machine with an NVMe drive, an array on a disk, and version 2 of control groups.
-    fn new() -> Self {
-        let tree = Self(tempfile::tempdir().unwrap());
+    fn machine() -> Self {
+        let tree = Self::new();
         for (dir, number) in [(DRIVE, "259:0"), (MEMBER, "8:0"), (ARRAY, "9:0")] {
             let name = dir.rsplit('/').next().unwrap();
             tree.write(&format!("{dir}/dev"), number);
@@ -75,22 +73,6 @@ impl Tree {
         tree
     }
 
-    fn at(&self, path: &str) -> PathBuf {
-        self.0.path().join(path.strip_prefix('/').unwrap())
-    }
-
-    fn write(&self, path: &str, content: &str) {
-        let path = self.at(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, content).unwrap();
-    }
-
-    fn link(&self, path: &str, to: &str) {
-        let path = self.at(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        symlink(self.at(to), path).unwrap();
-    }
-
     /// Counters of a device after so many reads of 4 KiB.
     fn stat(&self, dir: &str, reads: u64) {
         let sectors = reads * 8;
@@ -101,17 +83,13 @@ impl Tree {
     }
 
     fn begin(&self, target: &str) -> (Sampler, EvidenceInterval) {
-        Sampler::begin(
-            &Sys::recorded(self.0.path()),
-            &[PathBuf::from(target)],
-            None,
-        )
+        Sampler::begin(&self.sys(), &[PathBuf::from(target)], None)
     }
 }
 
 #[test]
 fn the_first_reading_names_what_can_be_read_and_nothing_else() {
-    let tree = Tree::new();
+    let tree = Tree::machine();
     let (_, first) = tree.begin("/dev/nvme0n1");
     assert!(first.is_first());
     assert_eq!(first.counts.get("nvme0n1.read_ios"), Some(&0));
@@ -142,7 +120,7 @@ fn the_first_reading_names_what_can_be_read_and_nothing_else() {
 
 #[test]
 fn only_what_has_changed_is_told_and_a_counter_that_began_anew_is_not() {
-    let tree = Tree::new();
+    let tree = Tree::machine();
     let (mut sampler, first) = tree.begin("/dev/nvme0n1");
     tree.stat(DRIVE, 10);
     tree.write(&format!("{DRIVE}/queue/scheduler"), "none [mq-deadline]\n");
@@ -191,7 +169,7 @@ fn only_what_has_changed_is_told_and_a_counter_that_began_anew_is_not() {
 
 #[test]
 fn what_lies_under_a_target_is_read_as_well() {
-    let tree = Tree::new();
+    let tree = Tree::machine();
     let (mut sampler, first) = tree.begin("/dev/md0");
     assert_eq!(first.settings["md0.role"], "target");
     assert_eq!(first.settings["sda.role"], "under");

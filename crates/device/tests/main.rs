@@ -11,3 +11,4 @@ mod purge;
 mod recorded;
 mod safety;
 mod switches;
+mod tree;

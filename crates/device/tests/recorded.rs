@@ -8,57 +8,15 @@ use std::path::{Path, PathBuf};
 use fathom_device::drives::{self, Transport};
 use fathom_device::safety::{Confirmations, words};
 use fathom_device::usage::{Use, of_device};
-use fathom_device::{Sys, SysBlock, environment, identity};
+use fathom_device::{SysBlock, environment, identity};
 
-struct Tree(tempfile::TempDir);
+use crate::tree::Tree;
 
 const NVME: &str = "/sys/devices/pci0000:00/0000:00:1d.0/0000:02:00.0";
 const SATA: &str = "/sys/devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0";
 const SAS: &str = "/sys/devices/pci0000:00/0000:00:18.0/host1/target1:0:0/1:0:0:0";
 
 impl Tree {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn sys(&self) -> Sys {
-        Sys::recorded(self.0.path())
-    }
-
-    fn at(&self, path: &str) -> PathBuf {
-        self.0.path().join(path.strip_prefix('/').unwrap())
-    }
-
-    fn write(&self, path: &str, content: impl AsRef<[u8]>) {
-        let path = self.at(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, content).unwrap();
-    }
-
-    /// A link to another absolute path of the tree.
-    fn link(&self, path: &str, to: &str) {
-        let path = self.at(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        symlink(self.at(to), path).unwrap();
-    }
-
-    /// A device at `dir`, with its links and its node in /dev.
-    fn block(&self, dir: &str, number: &str, sectors: u64) -> SysBlock {
-        let name = dir.rsplit('/').next().unwrap();
-        self.write(&format!("{dir}/dev"), format!("{number}\n"));
-        self.write(&format!("{dir}/size"), format!("{sectors}\n"));
-        self.link(&format!("/sys/class/block/{name}"), dir);
-        self.link(&format!("/sys/dev/block/{number}"), dir);
-        self.write(&format!("/dev/{name}"), "");
-        self.sys().by_name(name).unwrap()
-    }
-
-    fn disk(&self, dir: &str, number: &str, sectors: u64) -> SysBlock {
-        let node = self.block(dir, number, sectors);
-        self.link(&format!("/sys/block/{}", node.name), dir);
-        node
-    }
-
     fn partition(&self, disk: &str, name: &str, number: &str, sectors: u64) -> SysBlock {
         self.write(&format!("{disk}/{name}/partition"), "1\n");
         self.write(&format!("{disk}/{name}/start"), "2048\n");

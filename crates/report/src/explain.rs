@@ -13,7 +13,7 @@ use crate::document;
 use crate::style::{Style, Tone, wrap};
 
 /// What `--json` prints.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Explanation {
     /// `fathom.explain/1`
     pub schema: &'static str,
@@ -24,7 +24,7 @@ pub struct Explanation {
 }
 
 /// A figure and what limited it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ExplainedFigure {
     /// The step; null where the run has one only.
     pub step: Option<String>,
@@ -47,7 +47,7 @@ pub struct ExplainedFigure {
 }
 
 /// What was seen beside a figure; null where it was not.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SeenOfStep {
     /// Share of the time in which the device had a request under way.
     pub device_busy_percent: Option<f64>,

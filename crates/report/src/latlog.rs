@@ -8,8 +8,8 @@ use fathom_analysis::latlog::{
 };
 use fathom_model::log::class_name;
 use fathom_model::{Direction, PrioColumn, text};
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
 
 use crate::grid::{Grid, figures, words};
 use crate::style::{Style, Tone};
@@ -414,97 +414,173 @@ fn exact_ms(ns: u64) -> String {
 }
 
 /// The document of several logs: `fathom.lat/1`.
-#[must_use]
-pub fn document(logs: &[LatLog]) -> Value {
-    let files: Vec<Value> = logs.iter().map(file_document).collect();
-    json!({ "schema": SCHEMA, "files": files })
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LatDocument<'l> {
+    /// [`SCHEMA`]
+    schema: &'static str,
+    files: Vec<LogDocument<'l>>,
 }
 
-fn file_document(log: &LatLog) -> Value {
-    let by = [
-        LatencyClass::All,
-        LatencyClass::Direction,
-        LatencyClass::Priority,
-    ];
-    let priorities = match log.prio {
-        PrioColumn::Absent => "absent",
-        PrioColumn::RealTime => "real_time",
-        PrioColumn::Value => "value",
-    };
-    let mut file = Map::new();
-    file.insert("file".into(), json!(log.file));
-    file.insert("lines".into(), json!(log.lines));
-    file.insert("skipped_lines".into(), json!(log.skipped));
-    file.insert("notes".into(), json!(log.notes));
-    file.insert("priority_column".into(), json!(priorities));
-    let Some(s) = log.statistics else {
-        return Value::Object(file);
-    };
-    file.insert("runtime_ms".into(), json!(s.runtime_ms));
-    file.insert("averaged".into(), json!(s.averaged));
-    file.insert("exact".into(), json!(s.exact));
-    let error = (!s.exact).then_some(HISTOGRAM_ERROR_PERCENT);
-    file.insert("percentile_error_percent".into(), json!(error));
-    file.extend(groups(&of_whole(log, &by, s)));
-    let intervals: Vec<Value> = s
-        .intervals
-        .iter()
-        .map(|interval| {
-            let mut value = Map::new();
-            value.insert("start_ms".into(), json!(interval.start_ms));
-            value.insert("end_ms".into(), json!(interval.end_ms));
-            value.extend(groups(&of_interval(log, &by, interval)));
-            Value::Object(value)
-        })
-        .collect();
-    if !intervals.is_empty() {
-        file.insert("intervals".into(), json!(intervals));
-    }
-    Value::Object(file)
+/// A log; of one without any line there are no statistics.
+#[derive(Debug, Serialize, JsonSchema)]
+struct LogDocument<'l> {
+    file: &'l str,
+    lines: u64,
+    skipped_lines: u64,
+    notes: &'l [String],
+    /// `absent`, `real_time`, `value`
+    priority_column: &'static str,
+    #[serde(flatten)]
+    statistics: Option<LogStatistics<'l>>,
+}
+
+/// What a log says.
+#[derive(Debug, Serialize, JsonSchema)]
+struct LogStatistics<'l> {
+    runtime_ms: u64,
+    /// Whether a line stands for the I/Os of a time, not for one.
+    averaged: bool,
+    /// Whether percentiles are those of the single I/Os, not of a histogram.
+    exact: bool,
+    /// How far a percentile of a histogram may be off.
+    percentile_error_percent: Option<f64>,
+    #[serde(flatten)]
+    groups: GroupDocuments<'l>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    intervals: Vec<IntervalDocument<'l>>,
+}
+
+/// A piece of the log's time.
+#[derive(Debug, Serialize, JsonSchema)]
+struct IntervalDocument<'l> {
+    start_ms: u64,
+    end_ms: u64,
+    #[serde(flatten)]
+    groups: GroupDocuments<'l>,
+}
+
+/// All I/Os, and the same by direction and by priority.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct GroupDocuments<'l> {
+    all: Option<GroupShare<'l>>,
+    directions: Vec<GroupShare<'l>>,
+    priorities: Vec<GroupShare<'l>>,
 }
 
 /// The figures of a group with their share of the whole.
-#[derive(Serialize, schemars::JsonSchema)]
-struct GroupShare<'f> {
+#[derive(Debug, Serialize, JsonSchema)]
+struct GroupShare<'l> {
     n: u64,
     share_percent: Option<f64>,
     #[serde(flatten)]
-    figures: Option<&'f LatencyFigures>,
+    figures: Option<&'l LatencyFigures>,
+    #[serde(flatten)]
+    who: GroupName,
 }
 
-fn groups(list: &[Named]) -> Map<String, Value> {
-    let mut all = Value::Null;
-    let (mut directions, mut priorities) = (Vec::new(), Vec::new());
-    for Named { who, group } in list {
-        let share = group.n as f64 * 100.0 / group.of as f64;
-        let mut value = json!(GroupShare {
-            n: group.n,
-            share_percent: share.is_finite().then_some(share),
-            figures: group.figures.as_ref(),
-        });
-        match *who {
-            Who::All => all = value,
-            Who::Direction(dir) => {
-                value["direction"] = json!(dir);
-                directions.push(value);
-            }
-            Who::Priority(PrioColumn::Absent, _) => {}
-            Who::Priority(PrioColumn::RealTime, prio) => {
-                value["real_time"] = json!(prio == 1);
-                priorities.push(value);
-            }
-            Who::Priority(PrioColumn::Value, prio) => {
-                value["value"] = json!(prio);
-                value["class"] = json!(class_of(prio));
-                value["level"] = json!(prio & 7);
-                value["hint"] = json!(prio >> 3 & 0x3ff);
-                priorities.push(value);
-            }
+/// Whose I/Os they are.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+enum GroupName {
+    Direction {
+        direction: Direction,
+    },
+    /// Where the log says only this.
+    RealTime {
+        real_time: bool,
+    },
+    Priority {
+        /// As ioprio_set(2) has it.
+        value: u16,
+        class: String,
+        level: u16,
+        hint: u16,
+    },
+    All {},
+}
+
+/// Makes the document.
+#[must_use]
+pub fn document<'l>(logs: &'l [LatLog<'l>]) -> LatDocument<'l> {
+    LatDocument {
+        schema: SCHEMA,
+        files: logs.iter().map(LogDocument::of).collect(),
+    }
+}
+
+/// Of a document everything is shown.
+const EVERY_CLASS: [LatencyClass; 3] = [
+    LatencyClass::All,
+    LatencyClass::Direction,
+    LatencyClass::Priority,
+];
+
+impl<'l> LogDocument<'l> {
+    fn of(log: &'l LatLog<'l>) -> Self {
+        Self {
+            file: &log.file,
+            lines: log.lines,
+            skipped_lines: log.skipped,
+            notes: &log.notes,
+            priority_column: match log.prio {
+                PrioColumn::Absent => "absent",
+                PrioColumn::RealTime => "real_time",
+                PrioColumn::Value => "value",
+            },
+            statistics: log.statistics.map(|of| LogStatistics::of(log, of)),
         }
     }
-    let mut map = Map::new();
-    map.insert("all".into(), all);
-    map.insert("directions".into(), json!(directions));
-    map.insert("priorities".into(), json!(priorities));
-    map
+}
+
+impl<'l> LogStatistics<'l> {
+    fn of(log: &LatLog, statistics: &'l Statistics) -> Self {
+        let interval = |interval: &'l LogInterval| IntervalDocument {
+            start_ms: interval.start_ms,
+            end_ms: interval.end_ms,
+            groups: GroupDocuments::of(of_interval(log, &EVERY_CLASS, interval)),
+        };
+        Self {
+            runtime_ms: statistics.runtime_ms,
+            averaged: statistics.averaged,
+            exact: statistics.exact,
+            percentile_error_percent: (!statistics.exact).then_some(HISTOGRAM_ERROR_PERCENT),
+            groups: GroupDocuments::of(of_whole(log, &EVERY_CLASS, statistics)),
+            intervals: statistics.intervals.iter().map(interval).collect(),
+        }
+    }
+}
+
+impl<'l> GroupDocuments<'l> {
+    fn of(list: Vec<Named<'l>>) -> Self {
+        let mut all = Self::default();
+        for Named { who, group } in list {
+            let share = group.n as f64 * 100.0 / group.of as f64;
+            let of = |who| GroupShare {
+                n: group.n,
+                share_percent: share.is_finite().then_some(share),
+                figures: group.figures.as_ref(),
+                who,
+            };
+            match who {
+                Who::All => all.all = Some(of(GroupName::All {})),
+                Who::Direction(direction) => {
+                    all.directions.push(of(GroupName::Direction { direction }));
+                }
+                Who::Priority(PrioColumn::Absent, _) => {}
+                Who::Priority(PrioColumn::RealTime, prio) => {
+                    let real_time = prio == 1;
+                    all.priorities.push(of(GroupName::RealTime { real_time }));
+                }
+                Who::Priority(PrioColumn::Value, value) => {
+                    all.priorities.push(of(GroupName::Priority {
+                        value,
+                        class: class_of(value),
+                        level: value & 7,
+                        hint: value >> 3 & 0x3ff,
+                    }));
+                }
+            }
+        }
+        all
+    }
 }

@@ -3,7 +3,9 @@
 
 use fathom_analysis::priority::{DepthFigures, IoShare, PriorityClass};
 use fathom_model::{Direction, units};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::grid::{Grid, GridCell, figures, words};
 use crate::style::{Style, Tone};
@@ -232,66 +234,139 @@ fn against(point: &DepthPoint) -> String {
         .map_or_else(String::new, |percent| format!("{percent:+.1} %"))
 }
 
+/// What `--json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PrioDocument<'p> {
+    /// [`SCHEMA`]
+    schema: &'static str,
+    /// Name of the record.
+    run: &'p str,
+    status: &'p str,
+    /// What the run says of the device; of the other four likewise.
+    device: Option<&'p Value>,
+    system: Option<&'p Value>,
+    options: Option<&'p Value>,
+    limits: Option<&'p Value>,
+    outdir: Option<&'p Value>,
+    workloads: Vec<WorkloadDocument<'p>>,
+}
+
+/// A workload at its depths.
+#[derive(Debug, Serialize, JsonSchema)]
+struct WorkloadDocument<'p> {
+    /// `baseline`, `ncqprio`, `cdlsingle`, `cdlmulti`
+    name: &'p str,
+    words: &'p str,
+    points: Vec<PointDocument<'p>>,
+}
+
+/// A workload at one depth; null: not measured, or not to be had.
+#[derive(Debug, Serialize, JsonSchema)]
+struct PointDocument<'p> {
+    iodepth: u64,
+    failure: Option<&'p str>,
+    /// Its figures are of the time until then.
+    interrupted: bool,
+    runtime_ms: Option<u64>,
+    n: Option<u64>,
+    iops: Option<f64>,
+    iops_against_baseline_percent: Option<f64>,
+    aborted: Option<u64>,
+    percentiles_exact: Option<bool>,
+    classes: Vec<ClassDocument>,
+}
+
+/// The I/Os of one priority.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ClassDocument {
+    direction: Direction,
+    /// As ioprio_set(2) has it.
+    prio: u16,
+    class: Option<&'static str>,
+    level: u16,
+    hint: u16,
+    limit_ns: Option<u64>,
+    n: u64,
+    iops: Option<f64>,
+    lat_avg_ns: f64,
+    lat_p99_ns: u64,
+    lat_max_ns: u64,
+    /// Later than their limit.
+    over: Option<u64>,
+    over_percent: Option<f64>,
+    /// Of a 95 % interval, the half.
+    over_percent_error: Option<f64>,
+    aborted: Option<u64>,
+    aborted_percent: Option<f64>,
+    aborted_percent_error: Option<f64>,
+}
+
 /// The document of a run.
 #[must_use]
-pub fn document(prio: &Prio) -> Value {
-    let workloads: Vec<Value> = prio.workloads.iter().map(workload_document).collect();
-    json!({
-        "schema": SCHEMA,
-        "run": prio.run,
-        "status": prio.status,
-        "device": prio.facts.get("device"),
-        "system": prio.facts.get("system"),
-        "options": prio.facts.get("options"),
-        "limits": prio.facts.get("limits"),
-        "outdir": prio.facts.get("outdir"),
-        "workloads": workloads,
-    })
+pub fn document(prio: &Prio) -> PrioDocument<'_> {
+    let fact = |name: &str| prio.facts.get(name);
+    PrioDocument {
+        schema: SCHEMA,
+        run: &prio.run,
+        status: &prio.status,
+        device: fact("device"),
+        system: fact("system"),
+        options: fact("options"),
+        limits: fact("limits"),
+        outdir: fact("outdir"),
+        workloads: (prio.workloads.iter())
+            .map(|workload| WorkloadDocument {
+                name: &workload.name,
+                words: &workload.words,
+                points: workload.points.iter().map(PointDocument::of).collect(),
+            })
+            .collect(),
+    }
 }
 
-fn workload_document(workload: &PrioCurve) -> Value {
-    let points: Vec<Value> = workload.points.iter().map(point_document).collect();
-    json!({ "name": workload.name, "words": workload.words, "points": points })
+impl<'p> PointDocument<'p> {
+    fn of(point: &'p DepthPoint) -> Self {
+        let measured = point.measured.as_ref();
+        Self {
+            iodepth: point.depth,
+            failure: point.failure.as_deref(),
+            interrupted: point.interrupted,
+            runtime_ms: measured.map(|m| m.runtime_ms),
+            n: measured.map(|m| m.n),
+            iops: measured.and_then(|m| m.iops),
+            iops_against_baseline_percent: point.against_percent,
+            aborted: measured.and_then(|m| m.aborted),
+            percentiles_exact: measured.map(|m| m.exact),
+            classes: (measured.iter())
+                .flat_map(|m| m.classes.iter().map(ClassDocument::of))
+                .collect(),
+        }
+    }
 }
 
-fn point_document(point: &DepthPoint) -> Value {
-    let measured = point.measured.as_ref();
-    let classes = measured.map(|m| m.classes.iter().map(class_document).collect::<Vec<_>>());
-    json!({
-        "iodepth": point.depth,
-        "failure": point.failure,
-        "interrupted": point.interrupted,
-        "runtime_ms": measured.map(|m| m.runtime_ms),
-        "n": measured.map(|m| m.n),
-        "iops": measured.and_then(|m| m.iops),
-        "iops_against_baseline_percent": point.against_percent,
-        "aborted": measured.and_then(|m| m.aborted),
-        "percentiles_exact": measured.map(|m| m.exact),
-        "classes": classes.unwrap_or_default(),
-    })
-}
-
-fn class_document(class: &PriorityClass) -> Value {
-    let percent = |share: Option<IoShare>| share.map(|share| share.percent);
-    let error = |share: Option<IoShare>| share.map(|share| share.error_percent);
-    let (over, aborted) = (class.over_share(), class.aborted_share());
-    json!({
-        "direction": class.dir,
-        "prio": class.prio,
-        "class": fathom_model::log::class_name(class.prio >> 13),
-        "level": class.prio & 7,
-        "hint": class.prio >> 3 & 0x3ff,
-        "limit_ns": class.limit.and_then(|limit| limit.ns),
-        "n": class.n,
-        "iops": class.iops,
-        "lat_avg_ns": class.avg_ns,
-        "lat_p99_ns": class.p99_ns,
-        "lat_max_ns": class.max_ns,
-        "over": class.over,
-        "over_percent": percent(over),
-        "over_percent_error": error(over),
-        "aborted": class.aborted,
-        "aborted_percent": percent(aborted),
-        "aborted_percent_error": error(aborted),
-    })
+impl ClassDocument {
+    fn of(class: &PriorityClass) -> Self {
+        let percent = |share: Option<IoShare>| share.map(|share| share.percent);
+        let error = |share: Option<IoShare>| share.map(|share| share.error_percent);
+        let (over, aborted) = (class.over_share(), class.aborted_share());
+        Self {
+            direction: class.dir,
+            prio: class.prio,
+            class: fathom_model::log::class_name(class.prio >> 13),
+            level: class.prio & 7,
+            hint: class.prio >> 3 & 0x3ff,
+            limit_ns: class.limit.and_then(|limit| limit.ns),
+            n: class.n,
+            iops: class.iops,
+            lat_avg_ns: class.avg_ns,
+            lat_p99_ns: class.p99_ns,
+            lat_max_ns: class.max_ns,
+            over: class.over,
+            over_percent: percent(over),
+            over_percent_error: error(over),
+            aborted: class.aborted,
+            aborted_percent: percent(aborted),
+            aborted_percent_error: error(aborted),
+        }
+    }
 }

@@ -4,7 +4,7 @@ use fathom_model::{FigureVerdict, ReasonKind};
 use serde::Serialize;
 
 /// What a step came up against.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepLimit {
     /// The job asked for no more.

@@ -31,7 +31,7 @@ const SHIPPED: [&str; 1] = [include_str!(
 )];
 
 /// What a figure of the series depends on, beside the storage.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Conditions {
     /// The group, as [`super::SeriesGroup::label`] calls it.
@@ -60,7 +60,7 @@ pub(super) fn family(engine: &str) -> &str {
 }
 
 /// Figures to measure against.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
     format: String,
@@ -82,6 +82,7 @@ pub struct Baseline {
     pub conditions: Option<Conditions>,
     /// Where it was measured, as far as it is known.
     #[serde(default)]
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub environment: toml::Table,
     /// IOPS of each test by its name, reads and writes together.
     pub iops: BTreeMap<String, u64>,

@@ -1,12 +1,15 @@
 //! `fathom baseline`: figures to measure the quick series against.
 
+use std::path::Path;
+
 use clap::Subcommand;
 use fathom_campaign::quick::{Baseline, Conditions};
 use fathom_model::Exit;
 use fathom_model::units::format_size;
 use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::Global;
 use super::quick::{failed, record, shelf};
@@ -75,11 +78,14 @@ fn save(global: &Global, name: &str, run: &str) -> anyhow::Result<()> {
     done(global, "saved", name, &path)
 }
 
-fn done(global: &Global, what: &str, name: &str, path: &std::path::Path) -> anyhow::Result<()> {
+fn done(global: &Global, what: &str, name: &str, path: &Path) -> anyhow::Result<()> {
     if global.json {
-        return out::json(
-            &json!({ "schema": "fathom.baseline-change/1", "change": what, "name": name, "file": path }),
-        );
+        return out::json(&ChangeDocument {
+            schema: "fathom.baseline-change/1",
+            change: what,
+            name,
+            file: path,
+        });
     }
     if !global.quiet {
         out::line(format_args!("Baseline {name} {what}: {}", path.display()));
@@ -90,8 +96,10 @@ fn done(global: &Global, what: &str, name: &str, path: &std::path::Path) -> anyh
 fn list(global: &Global) -> anyhow::Result<()> {
     let all = shelf().list().map_err(failed)?;
     if global.json {
-        let list: Vec<_> = all.iter().map(document).collect();
-        return out::json(&json!({ "schema": "fathom.baselines/1", "baselines": list }));
+        return out::json(&ListDocument {
+            schema: "fathom.baselines/1",
+            baselines: all.iter().map(ListedBaseline::of).collect(),
+        });
     }
     let mut grid = Grid::new([
         words("name", 0),
@@ -121,7 +129,10 @@ fn list(global: &Global) -> anyhow::Result<()> {
 fn show(global: &Global, name: &str) -> anyhow::Result<()> {
     let baseline = shelf().find(name).map_err(failed)?;
     if global.json {
-        return out::json(&document(&baseline));
+        return out::json(&ShownBaseline {
+            schema: "fathom.baseline/1",
+            baseline: ListedBaseline::of(&baseline),
+        });
     }
     let mut grid = Grid::new([words("test", 0), figures("IOPS", 0)]);
     for (test, iops) in &baseline.iops {
@@ -155,8 +166,44 @@ fn show(global: &Global, name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn document(baseline: &Baseline) -> serde_json::Value {
-    let mut value = serde_json::to_value(baseline).unwrap_or_default();
-    value["shipped"] = baseline.is_shipped.into();
-    value
+/// What `save` and `remove` print.
+#[derive(Serialize, JsonSchema)]
+pub struct ChangeDocument<'a> {
+    schema: &'static str,
+    /// `saved` or `removed`
+    change: &'a str,
+    name: &'a str,
+    file: &'a Path,
+}
+
+/// What `list` prints.
+#[derive(Serialize, JsonSchema)]
+pub struct ListDocument<'a> {
+    schema: &'static str,
+    baselines: Vec<ListedBaseline<'a>>,
+}
+
+/// What `show` prints.
+#[derive(Serialize, JsonSchema)]
+pub struct ShownBaseline<'a> {
+    schema: &'static str,
+    #[serde(flatten)]
+    baseline: ListedBaseline<'a>,
+}
+
+/// A baseline as its file has it, and whether it is one of Fathom's own.
+#[derive(Serialize, JsonSchema)]
+struct ListedBaseline<'a> {
+    #[serde(flatten)]
+    baseline: &'a Baseline,
+    shipped: bool,
+}
+
+impl<'a> ListedBaseline<'a> {
+    fn of(baseline: &'a Baseline) -> Self {
+        Self {
+            baseline,
+            shipped: baseline.is_shipped,
+        }
+    }
 }

@@ -9,8 +9,11 @@ use fathom_campaign::flow::{Act, Case, JobStep, Ready, Task, Work};
 use fathom_campaign::run::RunError;
 use fathom_engine::jobfile::shell_quote;
 use fathom_engine::select::EngineHandle;
+use fathom_model::ledger::Pattern;
 use fathom_model::{Exit, units};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
 use super::run::failed;
 use super::{ExitError, Global};
@@ -27,7 +30,8 @@ pub fn commands_of(act: &dyn Act, selected: &EngineHandle) -> Vec<String> {
 /// Told as it is found: line by line, or in one document at the end.
 pub struct DryRun<'g> {
     global: &'g Global,
-    steps: Vec<Value>,
+    /// What is in the document beside the steps, the command sets.
+    pub document: DryDocument,
     /// What the next steps are done to, where there are several devices.
     pub device: Option<PathBuf>,
     /// Whether the text of each job file stands below its command.
@@ -39,7 +43,14 @@ impl<'g> DryRun<'g> {
     pub fn new(global: &'g Global) -> Self {
         Self {
             global,
-            steps: Vec::new(),
+            document: DryDocument {
+                schema: "fathom.dry-run/1",
+                engine: None,
+                steps: Vec::new(),
+                layouts: Vec::new(),
+                drives: None,
+                hosts: None,
+            },
             device: None,
             shows_texts: true,
         }
@@ -145,28 +156,80 @@ impl<'g> DryRun<'g> {
 
     fn push(&mut self, name: &str, command: &[String], job_file: Option<&str>) {
         if self.global.json {
-            let mut step = json!({ "name": name, "command": command, "job_file": job_file });
-            if let Some(device) = &self.device {
-                step["device"] = json!(device);
-            }
-            self.steps.push(step);
+            self.document.steps.push(DryStep {
+                name: name.to_owned(),
+                command: command.to_vec(),
+                job_file: job_file.map(str::to_owned),
+                device: self.device.clone(),
+            });
         }
     }
 
-    /// Writes the document, with what the command alone says in it, and ends as the run
-    /// itself would.
-    pub fn end(self, more: Value, refusal: Option<ExitError>) -> anyhow::Result<Exit> {
+    /// Writes the document and ends as the run itself would.
+    pub fn end(self, refusal: Option<ExitError>) -> anyhow::Result<Exit> {
         if self.global.json {
-            let mut document = json!({
-                "schema": "fathom.dry-run/1", "engine": null, "steps": self.steps, "layouts": [],
-            });
-            if let (Value::Object(document), Value::Object(more)) = (&mut document, more) {
-                document.extend(more);
-            }
-            out::json(&document)?;
+            out::json(&self.document)?;
         }
         refusal.map_or(Ok(Exit::Success), |refusal| Err(refusal.into()))
     }
+}
+
+/// What `--dry-run --json` prints, of every command; `fathom purge` has its own.
+#[derive(Serialize, JsonSchema)]
+pub struct DryDocument {
+    schema: &'static str,
+    /// `fio`, `native`, `sim`; null: each machine says.
+    pub engine: Option<String>,
+    steps: Vec<DryStep>,
+    /// Files that would be laid out first, in words.
+    pub layouts: Vec<String>,
+    /// Of `fathom provision`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drives: Option<Vec<DryDrive>>,
+    /// What `--hosts` would send.
+    #[serde(flatten)]
+    pub hosts: Option<DryHosts>,
+}
+
+/// A stage or step.
+#[derive(Serialize, JsonSchema)]
+struct DryStep {
+    name: String,
+    /// Words of the command; of an act each command is one; empty where Fathom does it.
+    command: Vec<String>,
+    /// The text of the job file.
+    job_file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<PathBuf>,
+}
+
+/// A drive of a provision.
+#[derive(Serialize, JsonSchema)]
+pub struct DryDrive {
+    pub path: PathBuf,
+    pub workload: Pattern,
+    /// What it costs, in words.
+    pub cost: String,
+}
+
+/// What goes to the machines.
+#[derive(Serialize, JsonSchema)]
+pub struct DryHosts {
+    pub hosts: Vec<String>,
+    /// The command there.
+    pub command: Vec<String>,
+    /// Null: the command alone says it.
+    pub plan: Value,
+    /// Variables of job files, by machine.
+    pub variables: Value,
+    pub files: Vec<SentFile>,
+}
+
+/// A file that goes along.
+#[derive(Serialize, JsonSchema)]
+pub struct SentFile {
+    pub name: String,
+    pub text: String,
 }
 
 /// Words as a person would type them.
@@ -195,9 +258,9 @@ pub fn show(global: &Global, ready: &Ready<'_>) -> anyhow::Result<Exit> {
             false => budget::sentence(&cost(&tasks), &Endurance::default()),
         });
     }
-    let engine = ready.selected().engine().name();
-    let more = json!({ "engine": engine, "layouts": layouts });
-    dry.end(more, ready.refusal().map(ExitError::from))
+    dry.document.engine = Some(ready.selected().engine().name().to_owned());
+    dry.document.layouts = layouts.to_vec();
+    dry.end(ready.refusal().map(ExitError::from))
 }
 
 fn cost(tasks: &[Task]) -> Cost {

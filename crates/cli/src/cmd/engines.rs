@@ -7,13 +7,15 @@ use fathom_engine::fio::version::Program;
 use fathom_engine::jobfile::table::nearest;
 use fathom_engine::native;
 use fathom_model::{Exit, Failure};
-use serde_json::json;
 
 use super::{ExitError, Global};
 use crate::out;
 
 mod all;
+pub mod document;
 mod own;
+
+use document::{EngineDocument, OptionDocument};
 
 /// Columns of a list where the output is no terminal.
 const WIDTH: usize = 100;
@@ -70,19 +72,16 @@ fn one(global: &Global, fio: &Program, engine: &str) -> anyhow::Result<()> {
         return Err(unknown_engine(fio, engine)?);
     };
     if global.json {
-        let options: Vec<_> = options
-            .iter()
-            .map(|option| {
-                let native = own::takes(engine, &option.name);
-                json!({ "name": option.name, "help": option.help, "native": native })
-            })
-            .collect();
-        return out::json(&json!({
-            "schema": "fathom.engine/1",
-            "name": engine,
-            "native": own::has(engine),
-            "options": options,
-        }));
+        let row = |option: &EngineOption| document::OptionRow::OfFio {
+            name: option.name.clone(),
+            help: option.help.clone(),
+            native: own::takes(engine, &option.name),
+        };
+        return out::json(&EngineDocument {
+            native: Some(own::has(engine)),
+            options: Some(options.iter().map(row).collect()),
+            ..EngineDocument::new(engine)
+        });
     }
     if options.is_empty() {
         out::line(format_args!("{engine} has no options of its own"));
@@ -113,12 +112,12 @@ fn detail(global: &Global, fio: &Program, engine: &str, option: &str) -> anyhow:
         return Err(near_miss(what, nearest(option, names)));
     };
     if global.json {
-        return out::json(&json!({
-            "schema": "fathom.engine-option/1",
-            "engine": engine,
-            "option": found,
-            "native": own::takes(engine, option),
-        }));
+        return out::json(&OptionDocument {
+            schema: "fathom.engine-option/1",
+            engine,
+            option: Some(&found),
+            native: own::takes(engine, option),
+        });
     }
     out::line(format_args!("{}: {}", found.name, found.help));
     let names = found.details.iter().map(|(name, _)| name.len());

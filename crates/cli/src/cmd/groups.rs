@@ -39,8 +39,13 @@ const COLUMNS_MAX: usize = 100;
 
 /// The command with its help by groups; alone it says only how to begin.
 pub fn grouped(command: Command) -> Command {
-    if std::env::args_os().len() < 2 {
+    let mut words = std::env::args_os().skip(1).peekable();
+    if words.peek().is_none() {
         return command.override_help(FIRST);
+    }
+    // The list is for help alone: nothing else need wait until it is made.
+    if !words.any(|word| ["-h", "--help", "help"].iter().any(|help| word == *help)) {
+        return command;
     }
     let window = out::style(ColorChoice::Auto).width;
     let columns = window.map_or(COLUMNS_MAX, |width| usize::from(width).min(COLUMNS_MAX));

@@ -16,7 +16,7 @@ use fathom_report::style::Tone;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::dry::{DryRun, quoted};
+use super::dry::{DryHosts, DryRun, SentFile, quoted};
 use super::planned::Plan;
 use super::run::screen::observed_in_place;
 use super::{ExitError, Global};
@@ -349,16 +349,18 @@ pub fn dry_run(global: &Global, names: &[String], job: &HostsJob) -> anyhow::Res
             false => dry.line(format_args!("# {name}: {} lines", text.lines().count())),
         }
     }
-    let file = |(name, text): &(_, _)| json!({ "name": name, "text": text });
-    let files: Vec<Value> = job.files.iter().map(file).collect();
-    let more = json!({
-        "hosts": names,
-        "command": words,
-        "plan": job.plan,
-        "variables": job.variables,
-        "files": files,
+    let file = |(name, text): &(String, String)| SentFile {
+        name: name.clone(),
+        text: text.clone(),
+    };
+    dry.document.hosts = Some(DryHosts {
+        hosts: names.to_vec(),
+        command: words,
+        plan: job.plan.clone(),
+        variables: serde_json::to_value(&job.variables)?,
+        files: job.files.iter().map(file).collect(),
     });
-    dry.end(more, None)
+    dry.end(None)
 }
 
 /// The records that the machines made, as far as they came to make one, in the

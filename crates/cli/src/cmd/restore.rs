@@ -1,8 +1,9 @@
 //! `fathom restore`: puts back what killed runs have left switched.
 
+use std::path::PathBuf;
+
 use fathom_campaign::flow::undo;
 use fathom_model::Exit;
-use serde_json::json;
 
 use super::Global;
 use super::elsewhere::{HostErrand, OtherHost};
@@ -38,6 +39,23 @@ impl Args {
     }
 }
 
+/// What `--json` prints.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub struct RestoreDocument {
+    schema: &'static str,
+    left_behind: Vec<LeftBehind>,
+}
+
+/// Something that an earlier run changed and did not put back.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+struct LeftBehind {
+    subject: String,
+    /// The file that says what it was.
+    note: PathBuf,
+    /// Whether it is now; null with `--list`.
+    put_back: Option<bool>,
+}
+
 /// Lists, or puts back, what there is.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     if let Some(exit) = args.host.run(global, HostErrand::List)? {
@@ -68,14 +86,17 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
                 }
             }
         }
-        shown.push(json!({
-            "subject": subject,
-            "note": undo.file.path(),
-            "put_back": is_back,
-        }));
+        shown.push(LeftBehind {
+            subject,
+            note: undo.file.path().to_owned(),
+            put_back: is_back,
+        });
     }
     if global.json {
-        out::json(&json!({ "schema": "fathom.restore/1", "left_behind": shown }))?;
+        out::json(&RestoreDocument {
+            schema: "fathom.restore/1",
+            left_behind: shown,
+        })?;
     }
     Ok(exit)
 }

@@ -6,9 +6,11 @@ use schemars::JsonSchema;
 
 use super::Global;
 #[cfg(test)]
-use super::{check, config, demo, doctor, export, graph, init, job, ledger, plan, plot};
+use super::{baseline, check, cluster, config, demo, doctor, dry, engines, export, r#gen, graph};
 #[cfg(test)]
-use super::{r#gen, provision, quick, report, run, runs};
+use super::{init, job, ledger, plan, plot, prio, provision, purge, quick, report, restore, run};
+#[cfg(test)]
+use super::{runs, serve, show, soak};
 use crate::out;
 
 /// Print the JSON Schema of a document; without a name, list them
@@ -47,12 +49,26 @@ macro_rules! documents {
 }
 
 documents! {
+    "fathom.baseline-change/1": "schemas/baseline-change-1.json", of::<baseline::ChangeDocument<'_>>;
+    "fathom.baseline/1": "schemas/baseline-1.json", of::<baseline::ShownBaseline<'_>>;
+    "fathom.baselines/1": "schemas/baselines-1.json", of::<baseline::ListDocument<'_>>;
+    "fathom.cdl-pages/1": "schemas/cdl-pages-1.json", of::<prio::pages::PagesDocument>;
     "fathom.check/1": "schemas/check-1.json", of::<check::Document<'_>>;
+    "fathom.cluster-cleanup/1": "schemas/cluster-cleanup-1.json", of::<cluster::CleanupDocument<'_>>;
+    "fathom.cluster-image/1": "schemas/cluster-image-1.json", of::<cluster::ImageDocument<'_>>;
+    "fathom.cluster-runs/1": "schemas/cluster-runs-1.json", of::<cluster::compare::ClusterComparison>;
     "fathom.compare/1": "schemas/compare-1.json", of::<fathom_report::compare::CompareDocument>;
-    "fathom.config/1": "schemas/config-1.json", of::<config::ConfigDocument<'_>>;
     "fathom.config-change/1": "schemas/config-change-1.json", of::<config::ChangeDocument>;
+    "fathom.config-symbols/1": "schemas/config-symbols-1.json", of::<config::explain::SymbolsDocument>;
+    "fathom.config/1": "schemas/config-1.json", of::<config::ConfigDocument<'_>>;
+    "fathom.defconfigs/1": "schemas/defconfigs-1.json", of::<config::defconfig::DefconfigList<'_>>;
     "fathom.demo/1": "schemas/demo-1.json", of::<demo::Document<'_>>;
     "fathom.doctor/1": "schemas/doctor-1.json", of::<doctor::Document<'_>>;
+    "fathom.dry-run/1": "schemas/dry-run-1.json", of::<dry::DryDocument>;
+    "fathom.engine-option/1": "schemas/engine-option-1.json", of::<engines::document::OptionDocument<'_>>;
+    "fathom.engine/1": "schemas/engine-1.json", of::<engines::document::EngineDocument<'_>>;
+    "fathom.engines/1": "schemas/engines-1.json", of::<engines::document::EnginesDocument<'_>>;
+    "fathom.explain/1": "schemas/explain-1.json", of::<fathom_report::explain::Explanation>;
     "fathom.export/1": "schemas/export-1.json", of::<fathom_report::export::Document<'_>>;
     "fathom.exported/1": "schemas/exported-1.json", of::<export::Document<'_>>;
     "fathom.gen/1": "schemas/gen-1.json", of::<r#gen::Document>;
@@ -60,19 +76,30 @@ documents! {
     "fathom.history/1": "schemas/history-1.json", of::<fathom_report::history::HistoryDocument>;
     "fathom.init/1": "schemas/init-1.json", of::<init::Document<'_>>;
     "fathom.job-check/1": "schemas/job-check-1.json", of::<job::CheckDocument<'_>>;
+    "fathom.job-file/1": "schemas/job-file-1.json", of::<job::from_cmdline::JobFileDocument>;
     "fathom.job-show/1": "schemas/job-show-1.json", of::<job::ShowDocument>;
+    "fathom.lat/1": "schemas/lat-1.json", of::<fathom_report::latlog::LatDocument<'_>>;
     "fathom.ledger-device/1": "schemas/ledger-device-1.json", of::<ledger::DeviceHistory<'_>>;
     "fathom.ledger-list/1": "schemas/ledger-list-1.json", of::<ledger::DeviceList<'_>>;
     "fathom.plan/1": "schemas/plan-1.json", of::<plan::Document<'_>>;
     "fathom.plots/1": "schemas/plots-1.json", of::<plot::Document>;
+    "fathom.prio/1": "schemas/prio-1.json", of::<fathom_report::prio::PrioDocument<'_>>;
     "fathom.provision/1": "schemas/provision-1.json", of::<provision::document::Document>;
+    "fathom.purge-methods/1": "schemas/purge-methods-1.json", of::<purge::list::MethodList<'_>>;
+    "fathom.purge-plan/1": "schemas/purge-plan-1.json", of::<purge::list::PurgePlan<'_>>;
     "fathom.purge/1": "schemas/purge-1.json", of::<fathom_model::PurgeDocument>;
+    "fathom.quick-cleanup/1": "schemas/quick-cleanup-1.json", of::<quick::run::CleanupDocument>;
+    "fathom.quick-list/1": "schemas/quick-list-1.json", of::<quick::list::ListDocument<'_>>;
     "fathom.quick/1": "schemas/quick-1.json", of::<quick::summary::Quick>;
     "fathom.report-file/1": "schemas/report-file-1.json", of::<report::Document>;
+    "fathom.restore/1": "schemas/restore-1.json", of::<restore::RestoreDocument>;
     "fathom.run/1": "schemas/run-1.json", of::<fathom_model::RunDocument>;
     "fathom.runs/1": "schemas/runs-1.json", of::<runs::Document>;
+    "fathom.samples/1": "schemas/samples-1.json", of::<show::samples::SamplesDocument<'_>>;
     "fathom.schemas/1": "schemas/schemas-1.json", of::<SchemaList>;
+    "fathom.serve/1": "schemas/serve-1.json", of::<serve::ServeDocument>;
     "fathom.snia/1": "schemas/snia-1.json", of::<fathom_report::snia::Document>;
+    "fathom.soak/1": "schemas/soak-1.json", of::<soak::SoakDocument<'_>>;
     "fathom.status/1": "schemas/status-1.json", of::<run::summary::Document>;
     "fathom.steady/1": "schemas/steady-1.json", of::<fathom_report::steady::RecordVerdicts>;
     "fathom.study/1": "study.schema.json", study;
@@ -178,6 +205,55 @@ mod tests {
         for name in names().into_iter().filter(|it| *it != "fathom.study/1") {
             let schema = schema(name);
             assert_eq!(schema["properties"]["schema"]["const"], name, "{name}");
+        }
+    }
+
+    /// Forms of files, and of what is inside a page: `--json` prints none of them.
+    const OF_FILES: [&str; 9] = [
+        "fathom.generated/1",
+        "fathom.ledger/1",
+        "fathom.node-stats/1",
+        "fathom.profile/1",
+        "fathom.report/1",
+        "fathom.study/2",
+        "fathom.switches/1",
+        "fathom.test/1",
+        "fathom.undo-command/1",
+    ];
+
+    fn sources(dir: &Path, texts: &mut Vec<String>) {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            match path.extension() {
+                None if path.is_dir() => sources(&path, texts),
+                Some(it) if it == "rs" => texts.push(std::fs::read_to_string(path).unwrap()),
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn every_document_has_a_schema() {
+        let mut texts = Vec::new();
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for of_crate in std::fs::read_dir(crates).unwrap() {
+            sources(&of_crate.unwrap().path().join("src"), &mut texts);
+        }
+        let known = names();
+        for text in &texts {
+            // In quotes: the name of a document where it is written, and not words about it.
+            for part in text.split('"').filter(|it| it.starts_with("fathom.")) {
+                let Some((name, version)) = part.split_once('/') else {
+                    continue;
+                };
+                let is_name = name["fathom.".len()..]
+                    .bytes()
+                    .all(|it| it == b'-' || it.is_ascii_lowercase());
+                if is_name && version.parse::<u32>().is_ok() {
+                    let is_known = known.contains(&part) || OF_FILES.contains(&part);
+                    assert!(is_known, "{part} has no schema");
+                }
+            }
         }
     }
 }

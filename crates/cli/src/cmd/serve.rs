@@ -16,7 +16,6 @@ use fathom_engine::fio::client::address::Address;
 use fathom_engine::fio::guard::{FioSupervisor, GuardOrder, GuardPlace, GuardReport};
 use fathom_engine::fio::version::Program;
 use fathom_model::Exit;
-use serde_json::json;
 
 use super::{ExitError, Global};
 use crate::{out, signals};
@@ -52,6 +51,15 @@ pub struct Args {
     /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
     #[arg(long, value_name = "PATH")]
     fio: Option<PathBuf>,
+}
+
+/// What `--json` prints when it listens.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub struct ServeDocument {
+    schema: &'static str,
+    address: String,
+    /// What fio is told to reach it.
+    client: String,
 }
 
 /// Runs the command.
@@ -266,11 +274,11 @@ impl Server {
             "warning: fio's protocol has no passwords: {who} can read, write and run commands as this user"
         ));
         if global.json {
-            out::json(&json!({
-                "schema": "fathom.serve/1",
-                "address": self.address.to_string(),
-                "client": format!("--client {}", self.address),
-            }))
+            out::json(&ServeDocument {
+                schema: "fathom.serve/1",
+                address: self.address.to_string(),
+                client: format!("--client {}", self.address),
+            })
         } else {
             out::line(format_args!(
                 "listening on {}; Ctrl-C ends it",

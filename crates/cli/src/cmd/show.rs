@@ -1,7 +1,7 @@
 //! `fathom show`: one recorded run, ended or not.
 
 mod raw;
-mod samples;
+pub mod samples;
 
 use std::path::{Path, PathBuf};
 

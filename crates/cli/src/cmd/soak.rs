@@ -8,8 +8,8 @@ use fathom_campaign::soak::{self, COMMAND, PeriodFigures};
 use fathom_model::{Exit, units};
 use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use super::Global;
 use super::hosts::{HostArgs, HostedPlan};
@@ -137,25 +137,55 @@ impl SoakPlan {
     }
 }
 
+/// What `--json` prints.
+#[derive(Serialize, JsonSchema)]
+pub struct SoakDocument<'a> {
+    schema: &'static str,
+    /// Name of the record.
+    run: &'a str,
+    /// Length of a period.
+    period_ms: u64,
+    periods: Vec<PeriodRow>,
+    /// SNIA's criterion over all periods; null: there are fewer than two.
+    drift: Option<SteadyVerdict>,
+}
+
+/// All jobs and directions of a period together; null: nothing was moved.
+#[derive(Serialize, JsonSchema)]
+struct PeriodRow {
+    /// Which one, from 1.
+    period: u32,
+    iops: Option<f64>,
+    bw_bytes: Option<f64>,
+    /// Mean completion latency.
+    clat_ns: Option<f64>,
+}
+
+impl PeriodRow {
+    fn of(period: &PeriodFigures) -> Self {
+        let totals = period.totals;
+        Self {
+            period: period.number,
+            iops: totals.map(|t| t.iops),
+            bw_bytes: totals.map(|t| t.bw_bytes),
+            clat_ns: totals.and_then(|t| t.clat_ns),
+        }
+    }
+}
+
 /// The table of the periods, and whether they drift.
 fn show(global: &Global, doc: &fathom_model::RunDocument, period: Duration) -> anyhow::Result<()> {
     let periods = soak::periods(doc);
     let ms = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
     let drift = soak::drift(&periods, ms);
     if global.json {
-        let of = |it: &PeriodFigures| {
-            let totals = it.totals;
-            json!({
-                "period": it.number,
-                "iops": totals.map(|t| t.iops),
-                "bw_bytes": totals.map(|t| t.bw_bytes),
-                "clat_ns": totals.and_then(|t| t.clat_ns),
-            })
-        };
-        let periods: Vec<_> = periods.iter().map(of).collect();
-        return out::json(&json!({
-            "schema": "fathom.soak/1", "run": doc.id, "period_ms": ms, "periods": periods, "drift": drift,
-        }));
+        return out::json(&SoakDocument {
+            schema: "fathom.soak/1",
+            run: &doc.id,
+            period_ms: ms,
+            periods: periods.iter().map(PeriodRow::of).collect(),
+            drift,
+        });
     }
     let mut grid = Grid::new([
         figures("period", 0),

@@ -17,7 +17,7 @@ const SCHEMA: &str = "fathom.cluster-runs/1";
 
 /// The runs of a list.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-struct ClusterComparison {
+pub struct ClusterComparison {
     schema: &'static str,
     runs: Vec<ComparedRun>,
 }

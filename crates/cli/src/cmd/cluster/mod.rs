@@ -2,7 +2,7 @@
 //! cluster.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Subcommand;
@@ -12,7 +12,7 @@ use fathom_fleet::kube::Cluster;
 use fathom_model::Exit;
 
 mod background_load;
-mod compare;
+pub mod compare;
 mod run;
 
 use run::BenchmarkName;
@@ -141,6 +141,25 @@ fn job(global: &Global, args: &JobArgs) -> anyhow::Result<Exit> {
     run::run(global, &BenchmarkName::Job(phase), &args.run)
 }
 
+/// What `image --json` prints.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub struct ImageDocument<'a> {
+    schema: &'static str,
+    /// The archive that was written.
+    file: &'a Path,
+    /// The image's name.
+    tag: &'a str,
+}
+
+/// What `cleanup --json` prints.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub struct CleanupDocument<'a> {
+    schema: &'static str,
+    namespace: &'a str,
+    /// Kind and name of each object that was removed.
+    removed: Vec<String>,
+}
+
 fn image(global: &Global, args: &ImageArgs) -> anyhow::Result<Exit> {
     let own = || std::env::current_exe().context("this program cannot be found");
     let path = args.program.clone().map_or_else(own, Ok)?;
@@ -164,11 +183,11 @@ fn image(global: &Global, args: &ImageArgs) -> anyhow::Result<Exit> {
     })
     .with_context(|| args.file.display().to_string())?;
     if global.json {
-        out::json(&serde_json::json!({
-            "schema": "fathom.cluster-image/1",
-            "file": args.file,
-            "tag": args.name,
-        }))?;
+        out::json(&ImageDocument {
+            schema: "fathom.cluster-image/1",
+            file: &args.file,
+            tag: &args.name,
+        })?;
     } else {
         out::note(format_args!("{} holds {}", args.file.display(), args.name));
     }
@@ -179,11 +198,11 @@ fn cleanup(global: &Global, args: &CleanupArgs) -> anyhow::Result<Exit> {
     let removed = fathom_cluster::cleanup(&args.which.connect()?, &args.namespace, None)
         .map_err(|error| run::in_words(error.into()))?;
     if global.json {
-        out::json(&serde_json::json!({
-            "schema": "fathom.cluster-cleanup/1",
-            "namespace": args.namespace,
-            "removed": removed,
-        }))?;
+        out::json(&CleanupDocument {
+            schema: "fathom.cluster-cleanup/1",
+            namespace: &args.namespace,
+            removed,
+        })?;
     } else if removed.is_empty() {
         out::note(format_args!(
             "nothing of Fathom is left in {}",

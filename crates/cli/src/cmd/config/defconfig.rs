@@ -1,9 +1,11 @@
 //! `fathom config defconfig` and `savedefconfig`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fathom_campaign::folder::{self, Defconfig, Folder};
 use fathom_model::Exit;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::json;
 
 use super::{ConfigSession, Global, StartValues, exit_error, texts};
@@ -62,13 +64,32 @@ pub fn run(global: &Global, folder: &Folder, args: &Args) -> anyhow::Result<Exit
     session.finish(&[])
 }
 
+/// What `--list --json` prints.
+#[derive(Serialize, JsonSchema)]
+pub struct DefconfigList<'a> {
+    schema: &'static str,
+    defconfigs: Vec<DefconfigRow<'a>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct DefconfigRow<'a> {
+    name: &'a str,
+    about: &'a str,
+    /// Null: it comes with Fathom.
+    file: Option<&'a Path>,
+}
+
 fn list(global: &Global, all: &[Defconfig]) -> anyhow::Result<Exit> {
     if global.json {
-        let all: Vec<_> = all
-            .iter()
-            .map(|one| json!({ "name": one.name, "about": one.about(), "file": one.path }))
-            .collect();
-        out::json(&json!({ "schema": "fathom.defconfigs/1", "defconfigs": all }))?;
+        let rows = all.iter().map(|one| DefconfigRow {
+            name: &one.name,
+            about: one.about(),
+            file: one.path.as_deref(),
+        });
+        out::json(&DefconfigList {
+            schema: "fathom.defconfigs/1",
+            defconfigs: rows.collect(),
+        })?;
         return Ok(Exit::Success);
     }
     let width = all.iter().map(|one| one.name.chars().count()).max();

@@ -4,7 +4,8 @@
 use fathom_kconfig::{ChoiceId, ConditionPart, Config, Item, NodeId, SymbolId, SymbolKind, Tri};
 use fathom_model::Exit;
 use fathom_report::style;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::entry::{self, SymbolValue};
 use super::{ConfigSession, change};
@@ -32,8 +33,12 @@ pub fn run(session: &ConfigSession, args: &Args) -> anyhow::Result<Exit> {
     let symbols = session.symbols(&args.names)?;
     let config = &session.config;
     if session.global.json {
-        let explained: Vec<_> = symbols.iter().map(|&id| document(config, id)).collect();
-        out::json(&json!({ "schema": "fathom.config-symbols/1", "symbols": explained }))?;
+        out::json(&SymbolsDocument {
+            schema: "fathom.config-symbols/1",
+            symbols: (symbols.iter())
+                .map(|&id| ExplainedSymbol::of(config, id))
+                .collect(),
+        })?;
         return Ok(Exit::Success);
     }
     let width = out::style(session.global.color).width.unwrap_or(WIDTH);
@@ -50,31 +55,68 @@ pub fn run(session: &ConfigSession, args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn document(config: &Config, id: SymbolId) -> serde_json::Value {
-    let tree = config.tree();
-    let explanation = config.explain(id);
-    let parts = |parts: &[ConditionPart]| -> Vec<_> {
-        let one = |part: &ConditionPart| json!({ "text": part.text, "value": part.value.as_str() });
-        parts.iter().map(one).collect()
-    };
-    let by = |by: &[(SymbolId, Tri)]| -> Vec<String> {
-        by.iter()
-            .map(|(by, _)| tree.symbol(*by).name.clone())
-            .collect()
-    };
-    let nodes = &tree.symbol(id).nodes;
-    let defined: Vec<String> = nodes.iter().map(|&node| place(config, node)).collect();
-    json!({
-        "symbol": SymbolValue::of(config, id),
-        "help": nodes.iter().find_map(|&node| tree.node(node).help.clone()),
-        "defined": defined,
-        "depends": parts(&explanation.depends),
-        "prompts": explanation.prompts.iter().map(|prompt| parts(prompt)).collect::<Vec<_>>(),
-        "default": explanation.default.map(|default| default.text),
-        "range": config.range(id).map(|(low, high)| [low.to_string(), high.to_string()]),
-        "selected_by": by(&explanation.selected_by),
-        "implied_by": by(&explanation.implied_by),
-    })
+/// What `explain --json` prints.
+#[derive(Serialize, JsonSchema)]
+pub struct SymbolsDocument {
+    schema: &'static str,
+    symbols: Vec<ExplainedSymbol>,
+}
+
+/// A symbol, and why it is what it is.
+#[derive(Serialize, JsonSchema)]
+struct ExplainedSymbol {
+    symbol: SymbolValue,
+    help: Option<String>,
+    /// File and line of each definition.
+    defined: Vec<String>,
+    /// The parts of what it depends on.
+    depends: Vec<ValuedPart>,
+    /// The same of each of its prompts.
+    prompts: Vec<Vec<ValuedPart>>,
+    default: Option<String>,
+    /// Least and most.
+    range: Option<[String; 2]>,
+    selected_by: Vec<String>,
+    implied_by: Vec<String>,
+}
+
+/// A part of a condition, and what it is now.
+#[derive(Serialize, JsonSchema)]
+struct ValuedPart {
+    text: String,
+    /// `n`, `m` or `y`
+    value: &'static str,
+}
+
+impl ExplainedSymbol {
+    fn of(config: &Config, id: SymbolId) -> Self {
+        let tree = config.tree();
+        let explanation = config.explain(id);
+        let parts = |parts: &[ConditionPart]| -> Vec<ValuedPart> {
+            let one = |part: &ConditionPart| ValuedPart {
+                text: part.text.clone(),
+                value: part.value.as_str(),
+            };
+            parts.iter().map(one).collect()
+        };
+        let by = |by: &[(SymbolId, Tri)]| -> Vec<String> {
+            let name = |(by, _): &(SymbolId, Tri)| tree.symbol(*by).name.clone();
+            by.iter().map(name).collect()
+        };
+        let nodes = &tree.symbol(id).nodes;
+        let range = config.range(id);
+        Self {
+            symbol: SymbolValue::of(config, id),
+            help: nodes.iter().find_map(|&node| tree.node(node).help.clone()),
+            defined: nodes.iter().map(|&node| place(config, node)).collect(),
+            depends: parts(&explanation.depends),
+            prompts: explanation.prompts.iter().map(|it| parts(it)).collect(),
+            default: explanation.default.map(|default| default.text),
+            range: range.map(|(low, high)| [low.to_string(), high.to_string()]),
+            selected_by: by(&explanation.selected_by),
+            implied_by: by(&explanation.implied_by),
+        }
+    }
 }
 
 /// Everything about what stands at a node, no line wider than `width`.

@@ -17,9 +17,9 @@ use crate::out;
 
 mod ask;
 mod change;
-mod defconfig;
+pub mod defconfig;
 mod entry;
-mod explain;
+pub mod explain;
 mod menu;
 mod set;
 mod show;
@@ -125,7 +125,7 @@ enum StartValues {
 }
 
 /// The values that a command works on.
-struct ConfigSession<'a> {
+pub struct ConfigSession<'a> {
     global: &'a Global,
     folder: &'a Folder,
     /// As they were.

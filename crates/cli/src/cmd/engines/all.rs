@@ -6,8 +6,8 @@ use fathom_engine::fio::inventory::{self, EngineOption};
 use fathom_engine::fio::version::Program;
 use fathom_engine::native;
 use fathom_report::style::wrap;
-use serde_json::json;
 
+use super::document::{EngineOfList, EnginesDocument};
 use super::{Global, WIDTH, missing, own};
 use crate::out;
 
@@ -45,19 +45,18 @@ pub fn show(global: &Global, fio: Option<&Program>) -> anyhow::Result<()> {
         }
     }
     if global.json {
-        let engines: Vec<_> = rows
-            .iter()
-            .map(|(name, row)| {
-                let native = own::has(name);
-                json!({ "name": name, "fio": row.fio(), "native": native, "options": row.options })
-            })
-            .collect();
-        return out::json(&json!({
-            "schema": "fathom.engines/1",
-            "fio": version,
-            "native": native::version(),
-            "engines": engines,
-        }));
+        let engines = rows.iter().map(|(name, row)| EngineOfList {
+            name,
+            fio: row.fio(),
+            native: own::has(name),
+            options: row.options.as_deref(),
+        });
+        return out::json(&EnginesDocument {
+            schema: "fathom.engines/1",
+            fio: version,
+            native: native::version().to_string(),
+            engines: engines.collect(),
+        });
     }
     table(global, &rows);
     let fio = version.as_deref().unwrap_or("not installed");

@@ -3,8 +3,8 @@
 use fathom_engine::jobfile::table::nearest;
 use fathom_engine::native::{self, Listed};
 use fathom_report::style::wrap;
-use serde_json::json;
 
+use super::document::{EngineDocument, OptionDocument, OptionRow};
 use super::{ExitError, Global, WIDTH, near_miss};
 use crate::out;
 
@@ -49,22 +49,18 @@ pub fn show(global: &Global, option: &str) -> anyhow::Result<()> {
         })?],
     };
     if global.json {
-        let of = |listed: &Listed| {
-            json!({
-                "group": listed.group,
-                "name": listed.names[0],
-                "aliases": listed.names[1..],
-                "differs": listed.differs,
-            })
+        let of = |listed: &Listed| OptionRow::Native {
+            group: listed.group,
+            name: listed.names[0],
+            aliases: &listed.names[1..],
+            differs: listed.differs,
         };
-        let options: Vec<_> = wanted.iter().map(of).collect();
-        return out::json(&json!({
-            "schema": "fathom.engine/1",
-            "name": NAME,
-            "version": native::version(),
-            "io_engines": native::io_engines().collect::<Vec<_>>(),
-            "options": options,
-        }));
+        return out::json(&EngineDocument {
+            version: Some(native::version().to_string()),
+            io_engines: Some(native::io_engines().collect()),
+            options: Some(wanted.iter().map(of).collect()),
+            ..EngineDocument::new(NAME)
+        });
     }
     let name_of = |listed: &Listed| listed.names.join(", ");
     let width = wanted.iter().map(|one| name_of(one).len()).max();
@@ -104,12 +100,10 @@ pub fn without_fio(
     }
     if option.is_empty() {
         if global.json {
-            return out::json(&json!({
-                "schema": "fathom.engine/1",
-                "name": engine,
-                "native": true,
-                "options": null,
-            }));
+            return out::json(&EngineDocument {
+                native: Some(true),
+                ..EngineDocument::new(engine)
+            });
         }
         out::line(format_args!(
             "{engine}: the native engine has it (fathom engines native); its options in fio are not \
@@ -118,12 +112,12 @@ pub fn without_fio(
         return Ok(());
     }
     if global.json {
-        return out::json(&json!({
-            "schema": "fathom.engine-option/1",
-            "engine": engine,
-            "option": null,
-            "native": takes(engine, option),
-        }));
+        return out::json(&OptionDocument {
+            schema: "fathom.engine-option/1",
+            engine,
+            option: None,
+            native: takes(engine, option),
+        });
     }
     out::line(format_args!("{option}"));
     out::line(format_args!("  native  {}", verdict(engine, option)));

@@ -20,6 +20,14 @@ pub struct Args {
     options: Vec<String>,
 }
 
+/// What `--json` prints.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub struct JobFileDocument {
+    schema: &'static str,
+    /// The job file.
+    text: String,
+}
+
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let options = match args.options.split_first() {
         Some((first, rest)) if first == "fio" || first.ends_with("/fio") => rest,
@@ -28,11 +36,10 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let file = super::accept(JobFile::from_cmdline(options), global.quiet)?;
     let text = file.render();
     if global.json {
-        let document = serde_json::json!({
-            "schema": "fathom.job-file/1",
-            "text": text,
-        });
-        out::json(&document)?;
+        out::json(&JobFileDocument {
+            schema: "fathom.job-file/1",
+            text,
+        })?;
     } else {
         out::line(text.trim_end());
     }

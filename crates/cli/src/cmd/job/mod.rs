@@ -10,7 +10,7 @@ use super::{ExitError, Global};
 use crate::out;
 
 mod check;
-mod from_cmdline;
+pub mod from_cmdline;
 pub mod present;
 pub mod run;
 mod show;

@@ -47,7 +47,8 @@ pub fn run(
 pub fn show(global: &Global, dir: &Path, names: &[String]) -> anyhow::Result<()> {
     if global.json {
         return shared::json(dir, names, "prio", |record| {
-            Ok(fathom_report::prio::document(&outcome::read(record)?))
+            let prio = outcome::read(record)?;
+            Ok(serde_json::to_value(fathom_report::prio::document(&prio))?)
         });
     }
     let style = out::style(global.color);

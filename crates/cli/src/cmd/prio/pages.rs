@@ -9,7 +9,8 @@ use fathom_device::command::KernelDevices;
 use fathom_device::{Sys, SysBlock};
 use fathom_model::Exit;
 use fathom_report::grid::{Grid, figures, words};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cmd::{ExitError, Global};
 use crate::out;
@@ -83,11 +84,12 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         }
     }
     if global.json {
-        let pages: Vec<Value> = pages
-            .iter()
-            .map(|(name, page)| document(name, page))
-            .collect();
-        out::json(&json!({ "schema": "fathom.cdl-pages/1", "pages": pages }))?;
+        out::json(&PagesDocument {
+            schema: "fathom.cdl-pages/1",
+            pages: (pages.iter())
+                .map(|(name, page)| ShownPage::of(name, page))
+                .collect(),
+        })?;
         return Ok(Exit::Success);
     }
     for (place, (name, page)) in pages.iter().enumerate() {
@@ -129,35 +131,72 @@ fn show(global: &Global, name: &str, page: &Page) {
     out::text(grid.render(out::style(global.color)));
 }
 
-/// The document of a page, as `fathom.cdl-pages/1` holds it.
-pub fn document(name: &str, page: &Page) -> Value {
-    let ms = |ns: u64| ns as f64 / 1e6;
-    let descriptors: Vec<Value> = (1..)
-        .zip(&page.descriptors)
-        .map(|(number, descriptor)| {
+/// What `--json` prints.
+#[derive(Serialize, JsonSchema)]
+pub struct PagesDocument {
+    schema: &'static str,
+    pages: Vec<ShownPage>,
+}
+
+/// A page of limits.
+#[derive(Serialize, JsonSchema)]
+pub struct ShownPage {
+    /// The file or the disk.
+    file: String,
+    /// `T2A` or `T2B`
+    page: &'static str,
+    /// Of T2A: the share of the performance that may go for the limits.
+    perf_vs_duration_percent: Option<f64>,
+    descriptors: Vec<ShownDescriptor>,
+}
+
+/// A descriptor.
+#[derive(Serialize, JsonSchema)]
+struct ShownDescriptor {
+    /// From 1.
+    number: u32,
+    max_inactive: ShownLimit,
+    max_active: ShownLimit,
+    duration_guideline: ShownLimit,
+}
+
+/// A limit, and what the disk does when it is missed.
+#[derive(Serialize, JsonSchema)]
+struct ShownLimit {
+    /// Null: there is none.
+    ms: Option<f64>,
+    /// Null: a code that no standard has a name for.
+    policy: Option<&'static str>,
+    policy_code: u8,
+}
+
+impl ShownPage {
+    /// Of a page of this name.
+    pub fn of(name: &str, page: &Page) -> Self {
+        let descriptors = (1..).zip(&page.descriptors).map(|(number, descriptor)| {
             let limit = |bound| {
                 let limit = descriptor.limit(bound);
-                json!({
-                    "ms": descriptor.ns(bound).map(ms),
-                    "policy": limit.policy.name(),
-                    "policy_code": limit.policy.0,
-                })
+                ShownLimit {
+                    ms: descriptor.ns(bound).map(|ns| ns as f64 / 1e6),
+                    policy: limit.policy.name(),
+                    policy_code: limit.policy.0,
+                }
             };
-            json!({
-                "number": number,
-                "max_inactive": limit(Bound::Inactive),
-                "max_active": limit(Bound::Active),
-                "duration_guideline": limit(Bound::Duration),
-            })
-        })
-        .collect();
-    json!({
-        "file": name,
-        "page": page.kind.name(),
-        "perf_vs_duration_percent": match page.kind {
-            CdlPage::T2a => page.guideline.percent(),
-            CdlPage::T2b => None,
-        },
-        "descriptors": descriptors,
-    })
+            ShownDescriptor {
+                number,
+                max_inactive: limit(Bound::Inactive),
+                max_active: limit(Bound::Active),
+                duration_guideline: limit(Bound::Duration),
+            }
+        });
+        Self {
+            file: name.to_owned(),
+            page: page.kind.name(),
+            perf_vs_duration_percent: match page.kind {
+                CdlPage::T2a => page.guideline.percent(),
+                CdlPage::T2b => None,
+            },
+            descriptors: descriptors.collect(),
+        }
+    }
 }

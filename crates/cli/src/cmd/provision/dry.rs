@@ -1,12 +1,11 @@
 //! Every command of every drive; nothing is run.
 
 use fathom_model::Exit;
-use serde_json::json;
 
 use super::ask::ProvisionRequest;
 use super::{refused, summary};
 use crate::cmd::Global;
-use crate::cmd::dry::DryRun;
+use crate::cmd::dry::{DryDrive, DryRun};
 use crate::cmd::run::failed;
 
 /// Shows each drive with its stages and commands, also when it would be refused,
@@ -31,12 +30,15 @@ pub fn run(global: &Global, asked: &ProvisionRequest) -> anyhow::Result<Exit> {
             tasks.try_for_each(|task| dry.task(task, ready.selected(), &record))
         });
         shown.map_err(failed)??;
-        drives.push(json!({
-            "path": path, "workload": one.load, "cost": planned.sentence(),
-        }));
+        drives.push(DryDrive {
+            path: path.clone(),
+            workload: one.load,
+            cost: planned.sentence(),
+        });
     }
     let refusal = provision.check().err();
     let refusal = refusal.map(|refused| refused::error(provision, &refused));
-    let engine = &provision.how.engine;
-    dry.end(json!({ "engine": engine, "drives": drives }), refusal)
+    dry.document.engine = Some(provision.how.engine.to_string());
+    dry.document.drives = Some(drives);
+    dry.end(refusal)
 }

@@ -4,11 +4,13 @@ use std::path::Path;
 
 use fathom_device::Sys;
 use fathom_device::command::KernelDevices;
-use fathom_device::purge::{Capabilities, Namespace, Offer, Purge, Want};
+use fathom_device::purge::{Capabilities, Namespace, Offer, Other, Purge, PurgeStep, Want};
+use fathom_model::environment::BlockDevice;
 use fathom_model::{Exit, Promise, units};
 use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::{Style, Tone};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::failed;
 use crate::cmd::Global;
@@ -19,14 +21,14 @@ pub fn show(global: &Global, sys: &Sys, want: &Want, device: &Path) -> anyhow::R
     let can = Capabilities::find(sys, &KernelDevices, device).map_err(failed)?;
     let offers = can.offers(want);
     if global.json {
-        let methods: Vec<Value> = offers.iter().map(offer).collect();
-        out::json(&json!({
-            "schema": "fathom.purge-methods/1",
-            "path": device,
-            "device": can.device,
-            "lba_formats": can.nvme.as_ref().and_then(|nvme| nvme.namespace.as_ref()).map(formats),
-            "methods": methods,
-        }))?;
+        let namespace = can.nvme.as_ref().and_then(|nvme| nvme.namespace.as_ref());
+        out::json(&MethodList {
+            schema: "fathom.purge-methods/1",
+            path: device,
+            device: &can.device,
+            lba_formats: namespace.map(formats),
+            methods: offers.iter().map(ListedMethod::of).collect(),
+        })?;
         return Ok(Exit::Success);
     }
     let style = out::style(global.color);
@@ -34,37 +36,82 @@ pub fn show(global: &Global, sys: &Sys, want: &Want, device: &Path) -> anyhow::R
     Ok(Exit::Success)
 }
 
-fn offer(offer: &Offer) -> Value {
-    let touches: Vec<Value> = offer
-        .touches
-        .iter()
-        .map(|other| json!({ "nsid": other.nsid, "path": other.path }))
-        .collect();
-    json!({
-        "method": offer.method.to_string(),
-        "about": offer.method.about(),
-        "possible": offer.against.is_none(),
-        "reason": offer.against,
-        "promise": offer.promise,
-        "touches": touches,
-        "estimate_s": offer.estimate.map(|time| time.as_secs()),
-    })
+/// What `--list --json` prints.
+#[derive(Serialize, JsonSchema)]
+pub struct MethodList<'c> {
+    schema: &'static str,
+    /// As it was given.
+    path: &'c Path,
+    device: &'c BlockDevice,
+    /// Of an NVMe namespace; null: it is none.
+    lba_formats: Option<Vec<ListedFormat>>,
+    methods: Vec<ListedMethod<'c>>,
 }
 
-fn formats(namespace: &Namespace) -> Value {
-    let all = namespace
-        .formats
+/// A way to purge a device.
+#[derive(Serialize, JsonSchema)]
+struct ListedMethod<'c> {
+    method: String,
+    about: &'static str,
+    possible: bool,
+    /// Why it is not possible.
+    reason: Option<&'c str>,
+    promise: Promise,
+    touches: Vec<TouchedNamespace<'c>>,
+    /// What the device itself expects.
+    estimate_s: Option<u64>,
+}
+
+/// Another namespace of the drive, whose data go as well.
+#[derive(Serialize, JsonSchema)]
+struct TouchedNamespace<'c> {
+    nsid: u32,
+    /// Null: this machine has no device for it.
+    path: Option<&'c Path>,
+}
+
+/// An LBA format of a namespace.
+#[derive(Serialize, JsonSchema)]
+struct ListedFormat {
+    lbaf: usize,
+    data_bytes: u64,
+    metadata_bytes: u16,
+    in_use: bool,
+}
+
+impl<'c> ListedMethod<'c> {
+    fn of(offer: &'c Offer) -> Self {
+        Self {
+            method: offer.method.to_string(),
+            about: offer.method.about(),
+            possible: offer.against.is_none(),
+            reason: offer.against.as_deref(),
+            promise: offer.promise,
+            touches: touched(&offer.touches),
+            estimate_s: offer.estimate.map(|time| time.as_secs()),
+        }
+    }
+}
+
+fn touched(others: &[Other]) -> Vec<TouchedNamespace<'_>> {
+    others
         .iter()
-        .enumerate()
-        .map(|(number, format)| {
-            json!({
-                "lbaf": number,
-                "data_bytes": format.data_bytes,
-                "metadata_bytes": format.metadata_bytes,
-                "in_use": number == usize::from(namespace.lbaf),
-            })
-        });
-    all.collect()
+        .map(|other| TouchedNamespace {
+            nsid: other.nsid,
+            path: other.path.as_deref(),
+        })
+        .collect()
+}
+
+fn formats(namespace: &Namespace) -> Vec<ListedFormat> {
+    let all = namespace.formats.iter().enumerate();
+    all.map(|(lbaf, format)| ListedFormat {
+        lbaf,
+        data_bytes: format.data_bytes,
+        metadata_bytes: format.metadata_bytes,
+        in_use: lbaf == usize::from(namespace.lbaf),
+    })
+    .collect()
 }
 
 fn promise(promise: Promise) -> &'static str {
@@ -165,26 +212,44 @@ fn surroundings(can: &Capabilities) -> String {
     text
 }
 
+/// What `--dry-run --json` prints.
+#[derive(Serialize, JsonSchema)]
+pub struct PurgePlan<'c> {
+    schema: &'static str,
+    /// As it was given.
+    path: &'c Path,
+    method: String,
+    promise: Promise,
+    touches: Vec<TouchedNamespace<'c>>,
+    steps: Vec<PlannedCommand>,
+}
+
+/// A step of a purge.
+#[derive(Serialize, JsonSchema)]
+struct PlannedCommand {
+    what: String,
+    /// What a person would type for it.
+    command: String,
+    /// The command as the drive gets it; null where the kernel or Fathom does it.
+    issued: Option<String>,
+}
+
 /// Shows every step of a purge.
 pub fn steps(global: &Global, purge: &Purge) -> anyhow::Result<()> {
     if global.json {
-        let steps: Vec<Value> = purge
-            .commands()
-            .iter()
-            .map(|step| json!({ "what": step.what, "command": step.like, "issued": step.issued() }))
-            .collect();
-        let touches = purge
-            .touches
-            .iter()
-            .map(|other| json!({ "nsid": other.nsid, "path": other.path }));
-        return out::json(&json!({
-            "schema": "fathom.purge-plan/1",
-            "path": purge.capabilities.path,
-            "method": purge.method.to_string(),
-            "promise": purge.promise,
-            "touches": touches.collect::<Vec<_>>(),
-            "steps": steps,
-        }));
+        let of = |step: &PurgeStep| PlannedCommand {
+            what: step.what.clone(),
+            command: step.like.clone(),
+            issued: step.issued(),
+        };
+        return out::json(&PurgePlan {
+            schema: "fathom.purge-plan/1",
+            path: &purge.capabilities.path,
+            method: purge.method.to_string(),
+            promise: purge.promise,
+            touches: touched(&purge.touches),
+            steps: purge.commands().iter().map(of).collect(),
+        });
     }
     for (method, reason) in &purge.passed_over {
         out::line(format_args!("# {method} was passed over: {reason}"));

@@ -37,7 +37,7 @@ use super::run::{Flags, failed as run_failed};
 use super::{Cli, Command, ExitError, Global, header_facts};
 use crate::{out, signals};
 
-mod list;
+pub mod list;
 mod screen;
 
 /// The command in records and ledgers.

@@ -17,7 +17,7 @@ use fathom_report::Style;
 use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
 
-use super::run::{baselines, clean};
+use super::run::{CleanedHost, CleanupDocument, baselines, clean};
 use super::{Global, QuickMode, SeriesArgs, WantedTests, failed, summary};
 use crate::cmd::hosts::{self, closing, drive, exit_of, records, refuse};
 use crate::{out, signals};
@@ -260,22 +260,29 @@ fn cleanup(global: &Global, names: &[String], path: Option<&Path>) -> anyhow::Re
                         false => format!("{name}: there is no \"{folder}\""),
                     });
                 }
-                parts.push(serde_json::json!({
-                    "host": name, "folder": folder, "removed": removed,
-                }));
+                parts.push(CleanedHost {
+                    host: name.clone(),
+                    folder: Some(folder),
+                    removed: Some(removed),
+                    error: None,
+                });
             }
             Err(error) => {
                 exit = Exit::Failed;
                 out::note(format_args!("fathom: {name}: {error}"));
-                let error = error.to_string();
-                parts.push(serde_json::json!({ "host": name, "error": error }));
+                parts.push(CleanedHost {
+                    host: name.clone(),
+                    error: Some(error.to_string()),
+                    ..CleanedHost::default()
+                });
             }
         }
     }
     if global.json {
-        out::json(&serde_json::json!({
-            "schema": "fathom.quick-cleanup/1", "parts": parts,
-        }))?;
+        out::json(&CleanupDocument {
+            parts: Some(parts),
+            ..CleanupDocument::default()
+        })?;
     }
     Ok(exit)
 }

@@ -1,10 +1,13 @@
 //! `fathom quick list`: the groups and their tests.
 
+use std::collections::BTreeMap;
+
 use fathom_campaign::quick::{self, Baseline, SeriesGroup, format_size};
 use fathom_model::Exit;
 use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{Global, failed, shelf, xdg};
 use crate::out;
@@ -34,7 +37,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     });
     let known = quick::known(user_dir.as_deref());
     if global.json {
-        out::json(&document(&group, &baselines, &known))?;
+        out::json(&ListDocument::of(&group, &baselines, &known))?;
         return Ok(Exit::Success);
     }
     let mut grid = Grid::new([
@@ -89,29 +92,77 @@ fn or_none(names: &[&str]) -> String {
     }
 }
 
-fn document(group: &SeriesGroup, baselines: &[Baseline], known: &[String]) -> serde_json::Value {
-    let tests = |series: &quick::TestSeries| -> Vec<serde_json::Value> {
-        let test = |test: &quick::QuickTest| {
-            let of = |one: &Baseline| Some((one.name.clone(), *one.iops.get(&test.name)?));
-            let iops: std::collections::BTreeMap<String, u64> =
-                baselines.iter().filter_map(of).collect();
-            json!({
-                "name": test.name, "files": test.files, "engine": test.engine,
-                "depth": test.depth, "bs": test.bs, "rw": test.rw,
-                "options": test.options, "init": test.init, "baseline_iops": iops,
-            })
+/// What `--json` prints.
+#[derive(Serialize, JsonSchema)]
+pub struct ListDocument<'g> {
+    schema: &'static str,
+    group: String,
+    about: &'g str,
+    /// Of each set of files.
+    size_bytes: u64,
+    runtime_s: u32,
+    /// fio options of every test.
+    options: &'g [String],
+    series: Vec<SeriesRows<'g>>,
+    /// Names of all groups.
+    groups: &'g [String],
+}
+
+/// Tests under one headline.
+#[derive(Serialize, JsonSchema)]
+struct SeriesRows<'g> {
+    title: Option<&'g str>,
+    /// What to watch for.
+    watch: Option<&'g str>,
+    tests: Vec<TestRow<'g>>,
+}
+
+/// A test.
+#[derive(Serialize, JsonSchema)]
+struct TestRow<'g> {
+    name: &'g str,
+    files: u32,
+    /// fio's ioengine
+    engine: &'g str,
+    depth: u32,
+    bs: &'g str,
+    rw: &'g str,
+    options: &'g [String],
+    /// Whether it writes its files once and ends.
+    init: bool,
+    /// What each baseline has for it.
+    baseline_iops: BTreeMap<&'g str, u64>,
+}
+
+impl<'g> ListDocument<'g> {
+    fn of(group: &'g SeriesGroup, baselines: &'g [Baseline], groups: &'g [String]) -> Self {
+        let test = |test: &'g quick::QuickTest| TestRow {
+            name: &test.name,
+            files: test.files,
+            engine: &test.engine,
+            depth: test.depth,
+            bs: &test.bs,
+            rw: &test.rw,
+            options: &test.options,
+            init: test.init,
+            baseline_iops: (baselines.iter())
+                .filter_map(|one| Some((one.name.as_str(), *one.iops.get(&test.name)?)))
+                .collect(),
         };
-        series.tests.iter().map(test).collect()
-    };
-    let series = |series: &quick::TestSeries| json!({ "title": series.title, "watch": series.watch, "tests": tests(series) });
-    json!({
-        "schema": "fathom.quick-list/1",
-        "group": group.label(),
-        "about": group.about,
-        "size_bytes": group.size_bytes(),
-        "runtime_s": group.runtime_s,
-        "options": group.options,
-        "series": group.series.iter().map(series).collect::<Vec<_>>(),
-        "groups": known,
-    })
+        let series = |series: &'g quick::TestSeries| SeriesRows {
+            title: series.title.as_deref(),
+            watch: series.watch.as_deref(),
+            tests: series.tests.iter().map(test).collect(),
+        };
+        Self {
+            schema: "fathom.quick-list/1",
+            group: group.label(),
+            about: &group.about,
+            size_bytes: group.size_bytes(),
+            runtime_s: group.runtime_s,
+            options: &group.options,
+            series: group.series.iter().map(series).collect(),
+            groups,
+        }
+    }
 }

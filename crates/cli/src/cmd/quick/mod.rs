@@ -16,8 +16,8 @@ use crate::engine::EngineOrSim;
 mod compare;
 mod events;
 mod hosts;
-mod list;
-mod run;
+pub mod list;
+pub mod run;
 mod screen;
 pub(in crate::cmd) mod summary;
 pub mod xdg;
@@ -67,7 +67,7 @@ enum Command {
 }
 
 #[derive(Debug, Clone, clap::Args)]
-struct SeriesArgs {
+pub struct SeriesArgs {
     /// "here", or the host to run on over ssh (anything ssh takes); not with --hosts
     #[arg(value_name = "here|USER@HOST", required_unless_present = "hosts")]
     target: Option<String>,

@@ -211,6 +211,43 @@ fn connect(target: &str, control: &Control) -> Result<SshSession, QuickError> {
     }
 }
 
+/// What `--cleanup --json` prints: of one machine the folder, of several a part each.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct CleanupDocument {
+    pub schema: &'static str,
+    /// The folder of the test files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// Whether it was there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Vec<CleanedHost>>,
+}
+
+impl Default for CleanupDocument {
+    fn default() -> Self {
+        Self {
+            schema: "fathom.quick-cleanup/1",
+            folder: None,
+            removed: None,
+            parts: None,
+        }
+    }
+}
+
+/// One of several machines: its folder, or why it could not be cleaned.
+#[derive(Default, Serialize, schemars::JsonSchema)]
+pub struct CleanedHost {
+    pub host: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
 fn cleanup(global: &Global, target: &str, path: Option<&Path>) -> anyhow::Result<Exit> {
     let (folder, removed) = if target == "here" {
         clean(&LocalHost::default(), path)
@@ -223,11 +260,11 @@ fn cleanup(global: &Global, target: &str, path: Option<&Path>) -> anyhow::Result
     }
     .map_err(failed)?;
     if global.json {
-        out::json(&serde_json::json!({
-            "schema": "fathom.quick-cleanup/1",
-            "folder": folder,
-            "removed": removed,
-        }))?;
+        out::json(&CleanupDocument {
+            folder: Some(folder.display().to_string()),
+            removed: Some(removed),
+            ..CleanupDocument::default()
+        })?;
     } else if !global.quiet {
         let folder = folder.display();
         let place = if target == "here" {

@@ -6,7 +6,6 @@ use fathom_campaign::flow::{Case, Work};
 use fathom_campaign::plan::ResolvedCampaign;
 use fathom_campaign::run::ReadyCampaign;
 use fathom_model::{Exit, units};
-use serde_json::json;
 
 use super::failed;
 use crate::cmd::Global;
@@ -53,7 +52,6 @@ pub fn run(global: &Global, ready: ReadyCampaign, plan: &ResolvedCampaign) -> an
     if !global.json && ready.is_done() {
         out::note("Nothing is left to do.");
     }
-    let engine = ready.selected().engine().name();
-    let refusal = ready.refusal().map(failed);
-    dry.end(json!({ "engine": engine }), refusal)
+    dry.document.engine = Some(ready.selected().engine().name().to_owned());
+    dry.end(ready.refusal().map(failed))
 }

@@ -29,9 +29,17 @@ const PERCENTS: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 const TITLES: &str = "t_ms,span_ms,step,job,name,dir,ios,bytes,iops,bw_bytes,clat_n,clat_mean_ns,\
                       clat_p50_ns,clat_p90_ns,clat_p99_ns,clat_p99.9_ns";
 
+/// What `--json` prints; it is written sample by sample.
+#[cfg(test)]
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct SamplesDocument<'s> {
+    schema: &'static str,
+    samples: Vec<SampleLine<'s>>,
+}
+
 /// One line. What was not measured is null, or empty between commas.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-struct SampleLine<'s> {
+pub struct SampleLine<'s> {
     /// End of the interval, ms since the run's start.
     t_ms: u64,
     span_ms: u64,

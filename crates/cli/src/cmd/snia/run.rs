@@ -367,5 +367,6 @@ fn dry_run(global: &Global, jobs: &[Job]) -> anyhow::Result<Exit> {
             None => job.within(&outlook.least())?,
         }
     }
-    dry.end(json!({ "engine": engine }), refusal)
+    dry.document.engine = Some(engine.to_owned());
+    dry.end(refusal)
 }
