@@ -7,7 +7,8 @@ use fathom_model::{Direction, Event, EvidenceInterval, EvidenceSum, Sample};
 
 use crate::verdict::course::TrackCourse;
 
-/// Rows that a track keeps; of a longer step each is a mean over several intervals.
+/// Rows that a track keeps, and times without I/O; of a longer step each row is a mean
+/// over several intervals.
 const ROWS: usize = 512;
 
 /// A stretch of time of one job and direction.
@@ -27,43 +28,45 @@ pub struct TrackRow {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StepTrack {
     rows: Vec<TrackRow>,
-    /// Intervals in each row; the last row may have fewer.
-    each: u32,
-    in_last: u32,
-    /// Times without I/O between two with some, and the longest of them.
+    /// Of which a row is made next.
+    open: TrackRow,
+    /// Of a row: that of the longest interval, or more where there are many.
+    length_ms: u64,
     stalls: Vec<u64>,
     end_ms: u64,
 }
 
 impl StepTrack {
     fn add(&mut self, sample: &Sample) {
-        if sample.ios == 0 || sample.span_ms == 0 {
+        self.stall(sample, 1);
+        self.row(TrackRow::of(sample));
+    }
+
+    /// What lies before a sample, or before what many add up to.
+    fn stall(&mut self, sample: &Sample, intervals: u64) {
+        let stall_ms = sample.stall_after(self.end_ms, intervals);
+        self.stalled(stall_ms.as_slice());
+        if sample.ios > 0 {
+            self.end_ms = self.end_ms.max(sample.t_ms);
+        }
+    }
+
+    fn stalled(&mut self, stalls_ms: &[u64]) {
+        let room = ROWS.saturating_sub(self.stalls.len());
+        self.stalls.extend(stalls_ms.iter().take(room));
+    }
+
+    fn row(&mut self, row: TrackRow) {
+        if row.ios == 0 || row.span_ms == 0 {
             return;
         }
-        let begin_ms = sample.t_ms.saturating_sub(sample.span_ms);
-        // Less than half an interval is how exactly intervals are told.
-        let gap_ms = begin_ms.saturating_sub(self.end_ms);
-        if self.end_ms > 0 && gap_ms * 2 >= sample.span_ms && self.stalls.len() < ROWS {
-            self.stalls.push(gap_ms);
+        self.length_ms = self.length_ms.max(row.span_ms);
+        self.open.add(row);
+        // Intervals are not exact.
+        if self.open.span_ms.saturating_mul(4) < self.length_ms.saturating_mul(3) {
+            return;
         }
-        self.end_ms = self.end_ms.max(sample.t_ms);
-        self.each = self.each.max(1);
-        let row = TrackRow {
-            t_ms: sample.t_ms,
-            span_ms: sample.span_ms,
-            ios: sample.ios,
-            bytes: sample.bytes,
-        };
-        match self.rows.last_mut().filter(|_| self.in_last < self.each) {
-            Some(last) => {
-                last.add(row);
-                self.in_last += 1;
-            }
-            None => {
-                self.rows.push(row);
-                self.in_last = 1;
-            }
-        }
+        self.rows.push(std::mem::take(&mut self.open));
         if self.rows.len() > ROWS {
             self.halve();
         }
@@ -76,11 +79,11 @@ impl StepTrack {
             first
         });
         self.rows = pairs.collect();
-        self.each = self.each.saturating_mul(2);
-        self.in_last = self.each;
+        self.length_ms = self.length_ms.saturating_mul(2);
     }
 
-    /// In the order of time; times without I/O are not among them.
+    /// In the order of time; times without I/O are not among them, nor is the last part of
+    /// a row.
     #[must_use]
     pub fn rows(&self) -> &[TrackRow] {
         &self.rows
@@ -94,6 +97,15 @@ impl StepTrack {
 }
 
 impl TrackRow {
+    fn of(sample: &Sample) -> Self {
+        Self {
+            t_ms: sample.t_ms,
+            span_ms: sample.span_ms,
+            ios: sample.ios,
+            bytes: sample.bytes,
+        }
+    }
+
     fn add(&mut self, later: Self) {
         self.t_ms = later.t_ms;
         self.span_ms += later.span_ms;
@@ -158,10 +170,33 @@ impl StepEvidence {
         }
     }
 
-    /// Takes a sample, or what several come to.
+    /// Takes a sample.
     pub fn sample(&mut self, sample: &Sample) {
-        let track = self.tracks.entry((sample.job, sample.dir)).or_default();
-        track.add(sample);
+        self.track(sample).add(sample);
+        self.tell(sample);
+    }
+
+    /// Takes what `n` samples add up to: `whole`, pieces of it in the order of time (none
+    /// where they are not known), and the times without I/O in it, in ms.
+    pub fn stretch(&mut self, whole: &Sample, n: u64, pieces: &[TrackRow], stalls_ms: &[u64]) {
+        let track = self.track(whole);
+        track.stall(whole, n);
+        track.stalled(stalls_ms);
+        let longest_ms = pieces.iter().map(|piece| piece.span_ms).max();
+        track.length_ms = track.length_ms.max(longest_ms.unwrap_or(0));
+        match pieces {
+            [] => track.row(TrackRow::of(whole)),
+            pieces => pieces.iter().for_each(|piece| track.row(*piece)),
+        }
+        self.tell(whole);
+    }
+
+    fn track(&mut self, sample: &Sample) -> &mut StepTrack {
+        self.tracks.entry((sample.job, sample.dir)).or_default()
+    }
+
+    /// Counts what samples tell of a machine.
+    fn tell(&mut self, sample: &Sample) {
         let machine = self
             .machines
             .entry(self.hosts.get(sample.job as usize).cloned());
@@ -313,7 +348,7 @@ mod tests {
         let track = &step.tracks[&(0, Direction::Read)];
         assert!((ROWS / 2..=ROWS).contains(&track.rows().len()));
         let all: u64 = track.rows().iter().map(|row| row.ios).sum();
-        assert_eq!(all, 86_400 * 86_401 / 2);
-        assert_eq!(track.rows().last().unwrap().t_ms, 86_400_000);
+        assert_eq!(all + track.open.ios, 86_400 * 86_401 / 2);
+        assert!(86_400_000 - track.rows().last().unwrap().t_ms < track.length_ms);
     }
 }

@@ -22,9 +22,11 @@ use crate::segment::{FOLDER, SegmentSource, regular};
 
 /// Format of the file.
 const FORMAT: &str = "fathom-digest";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Intervals of which the extremes are kept and the others merged.
 const SLOT: usize = 64;
+/// Times without I/O that are kept of a stretch.
+const STALLS_MOST: usize = 64;
 /// Columns of buckets of a [`DigestRow`], in percent; the last one is the maximum.
 pub const ROW_PERCENTS: [f64; 4] = [50.0, 99.0, 99.9, 100.0];
 
@@ -52,6 +54,13 @@ pub struct SampleSum {
     /// The latencies of all; absent when none had any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clat: Option<Histogram>,
+    /// The lengths of times without I/O between two with some, in ms; the first of many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stalls_ms: Vec<u64>,
+    /// Begin of the first sample with I/O, ms since the run's start.
+    pub io_begin_ms: u64,
+    /// End of the last.
+    pub io_end_ms: u64,
 }
 
 impl SampleSum {
@@ -67,6 +76,9 @@ impl SampleSum {
             iops: Moments::default(),
             bw_bytes: Moments::default(),
             clat: None,
+            stalls_ms: Vec::new(),
+            io_begin_ms: u64::MAX,
+            io_end_ms: 0,
         };
         sum.add(sample);
         sum
@@ -74,7 +86,14 @@ impl SampleSum {
 
     fn add(&mut self, sample: &Sample) {
         self.n += 1;
+        let stall_ms = sample.stall_after(self.io_end_ms, 1);
+        let room = STALLS_MOST.saturating_sub(self.stalls_ms.len());
+        self.stalls_ms.extend(stall_ms.iter().take(room));
         let begin_ms = sample.t_ms.saturating_sub(sample.span_ms);
+        if sample.ios > 0 {
+            self.io_begin_ms = self.io_begin_ms.min(begin_ms);
+            self.io_end_ms = self.io_end_ms.max(sample.t_ms);
+        }
         self.begin_ms = self.begin_ms.min(begin_ms);
         self.end_ms = self.end_ms.max(sample.t_ms);
         self.ios = self.ios.saturating_add(sample.ios);
@@ -85,6 +104,16 @@ impl SampleSum {
         }
         if let Some(clat) = &sample.clat {
             self.clat.get_or_insert_default().merge(clat);
+        }
+    }
+
+    /// As one sample from the first I/O to the last, without its latencies.
+    #[must_use]
+    pub fn as_io_sample(&self) -> Sample {
+        Sample {
+            t_ms: self.io_end_ms,
+            span_ms: self.io_end_ms.saturating_sub(self.io_begin_ms),
+            ..self.as_sample()
         }
     }
 
@@ -118,7 +147,7 @@ pub struct DigestSums {
     /// What the machines did meanwhile, one for each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<EvidenceSum>,
-    /// How they went; empty unless asked for ([`crate::Entries::with_tracks`]).
+    /// How they went.
     #[serde(skip)]
     pub tracks: Vec<DigestTrack>,
 }
@@ -650,8 +679,6 @@ pub(crate) fn path(dir: &Path) -> PathBuf {
 #[derive(Debug)]
 pub(crate) struct Digest {
     lines: BlockReader,
-    /// Whether [`DigestSums::tracks`] are wanted.
-    pub with_tracks: bool,
     /// The group that has been begun.
     segment: u32,
     follows: Option<String>,
@@ -673,7 +700,6 @@ impl Digest {
         let is_good = matches!(first, NextEntry::Line) && lines.has_checks();
         (is_good && (head.format.as_str(), head.version) == (FORMAT, VERSION)).then(|| Self {
             lines,
-            with_tracks: false,
             segment: 0,
             follows: None,
             damaged: false,
@@ -705,10 +731,8 @@ impl Digest {
             }
             let line = self.lines.line();
             if line.starts_with(br#"{"tracks":"#) {
-                if self.with_tracks {
-                    let tracks: TracksLine = serde_json::from_slice(line).ok()?;
-                    self.tracks = tracks.tracks;
-                }
+                let tracks: TracksLine = serde_json::from_slice(line).ok()?;
+                self.tracks = tracks.tracks;
             } else if line.starts_with(br#"{"sums":"#) {
                 let SumsLine { mut sums } = serde_json::from_slice(line).ok()?;
                 sums.tracks = std::mem::take(&mut self.tracks);

@@ -187,15 +187,6 @@ impl Entries {
         self.live_number.saturating_sub(1)
     }
 
-    /// Makes [`DigestSums::tracks`] be read too, which takes longer.
-    #[must_use]
-    pub fn with_tracks(mut self) -> Self {
-        if let Some(digest) = &mut self.digest {
-            digest.with_tracks = true;
-        }
-        self
-    }
-
     /// Opens a record folder to read whatever line of it is intact. Of a header
     /// that is damaged the folder's name takes the place.
     ///

@@ -7,14 +7,15 @@ use fathom_analysis::groups;
 use fathom_analysis::hosts::{Overlap, totals};
 use fathom_analysis::nodes::Windows;
 use fathom_analysis::rate::PERCENTILES;
-use fathom_analysis::step_evidence::StepEvidence;
+use fathom_analysis::step_evidence::{StepEvidence, TrackRow};
 use fathom_analysis::{verdict, volumes};
 use fathom_model::{
     DiskUse, Entry, Event, Failure, Host, JobResult, ReasonKind, Results, RunDocument, RunStatus,
     StageKind, Volume, units,
 };
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
-use fathom_record::{DamagedLines, Entries, Header, Record, RecordError, RecordPart, SampleSum};
+use fathom_record::digest::{DigestRow, DigestSums, DigestTrack, SampleSum};
+use fathom_record::{DamagedLines, Entries, Header, Record, RecordError, RecordPart};
 use jiff::Timestamp;
 
 use crate::certainty::StepCertainties;
@@ -133,6 +134,19 @@ fn interruption(after: Option<RunStatus>, gap_ms: u64) -> String {
     };
     let gap = units::duration(gap_ms);
     format!("the run {how} and was resumed: nothing was measured for {gap}")
+}
+
+/// How the samples of a sum went.
+fn pieces(sums: &DigestSums, sum: &SampleSum) -> Vec<TrackRow> {
+    let of = |row: &DigestRow| TrackRow {
+        t_ms: row.t_ms,
+        span_ms: row.span_ms,
+        ios: row.ios,
+        bytes: row.bytes,
+    };
+    let its = |track: &&DigestTrack| (track.job, track.dir) == (Some(sum.job), sum.dir);
+    let track = sums.tracks.iter().find(its);
+    track.map_or_else(Vec::new, |track| track.rows.iter().map(of).collect())
 }
 
 /// A run while its events are read in order.
@@ -261,8 +275,11 @@ impl RunReader {
         match part {
             RecordPart::Entry(entry) => self.evidence.take(&entry.event),
             RecordPart::Sums(sums) => {
-                let samples = sums.sums.iter().map(SampleSum::as_sample);
-                samples.for_each(|sample| self.evidence.sample(&sample));
+                for sum in &sums.sums {
+                    let pieces = pieces(sums, sum);
+                    self.evidence
+                        .stretch(&sum.as_io_sample(), sum.n, &pieces, &sum.stalls_ms);
+                }
                 sums.evidence
                     .iter()
                     .for_each(|sum| self.evidence.evidence_sum(sum));

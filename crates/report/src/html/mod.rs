@@ -193,7 +193,7 @@ fn samples(
     let mut step = 0;
     let mut seen = 0;
     let mut parts = match how.by_digest {
-        true => Entries::summed(dir)?.with_tracks(),
+        true => Entries::summed(dir)?,
         false => Entries::open(dir)?,
     };
     while seen < entries

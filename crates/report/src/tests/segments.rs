@@ -104,21 +104,19 @@ fn same(a: &Value, b: &Value, place: &str) {
     }
 }
 
-/// Without what only single intervals tell: of closed segments the verdict has the sums.
+/// Without the numbers of how a rate went: of closed segments rows of many intervals tell.
 fn value(doc: &RunDocument) -> Value {
     let mut doc = doc.clone();
-    let of_intervals = [
-        ReasonKind::LevelShift,
-        ReasonKind::StillChanging,
-        ReasonKind::Stalls,
-    ];
-    for job in &mut doc.jobs {
-        for result in [&mut job.read, &mut job.write].into_iter().flatten() {
-            let verdict = result.verdict.as_mut().unwrap();
-            verdict
-                .reasons
-                .retain(|reason| !of_intervals.contains(&reason.kind));
-        }
+    let of_intervals = [ReasonKind::LevelShift, ReasonKind::StillChanging];
+    let results = doc
+        .jobs
+        .iter_mut()
+        .flat_map(|job| [&mut job.read, &mut job.write]);
+    let verdicts = results.flatten().filter_map(|it| it.verdict.as_mut());
+    let reasons = verdicts.flat_map(|verdict| &mut verdict.reasons);
+    for reason in reasons.filter(|reason| of_intervals.contains(&reason.kind)) {
+        reason.sentence.clear();
+        reason.evidence.clear();
     }
     doc.verdict = None;
     doc.notes
@@ -146,7 +144,7 @@ fn figures_of_the_digest_are_those_of_the_samples() {
 fn a_stall_of_one_interval_is_in_the_curve_of_a_digest() {
     let runs = tempfile::tempdir().unwrap();
     let dir = write(runs.path(), 1 << 20, false);
-    let mut parts = Entries::summed(&dir).unwrap().with_tracks();
+    let mut parts = Entries::summed(&dir).unwrap();
     let mut rows = Vec::new();
     while let Some(part) = parts.next_part() {
         if let fathom_record::RecordPart::Sums(sums) = part.unwrap() {
