@@ -242,6 +242,7 @@ mod tests {
             ios,
             bytes: ios * 4096,
             clat: None,
+            lat: None,
         }
     }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 
 use super::Global;
 #[cfg(test)]
-use super::{check, config, demo, doctor, export, graph, init, job, ledger, plan, plot};
+use super::{check, config, demo, doctor, export, find, graph, init, job, ledger, plan, plot};
 #[cfg(test)]
 use super::{r#gen, provision, quick, report, run, runs};
 use crate::out;
@@ -55,6 +55,7 @@ documents! {
     "fathom.doctor/1": "schemas/doctor-1.json", of::<doctor::Document<'_>>;
     "fathom.export/1": "schemas/export-1.json", of::<fathom_report::export::Document<'_>>;
     "fathom.exported/1": "schemas/exported-1.json", of::<export::Document<'_>>;
+    "fathom.find/1": "schemas/find-1.json", of::<find::show::FindDocument>;
     "fathom.gen/1": "schemas/gen-1.json", of::<r#gen::Document>;
     "fathom.graphs/1": "schemas/graphs-1.json", of::<graph::Document>;
     "fathom.history/1": "schemas/history-1.json", of::<fathom_report::history::HistoryDocument>;
