@@ -8,7 +8,7 @@ use fathom_analysis::find::{
     FindAnswer, FindGoal, FindLoads, Limited, LoadProbe, NextProbe, ProbeResult, SIDE_INTERVALS,
     SideWatch, is_early, next_probe,
 };
-use fathom_model::{Direction, Event, Failure, Outcome};
+use fathom_model::{Direction, Event, Failure, FigureVerdict, JobResult, Outcome, RunDocument};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,9 +65,45 @@ pub struct RowFound {
     pub answer: Option<FindAnswer>,
     /// What was measured, in order.
     pub probes: Vec<ProbeResult>,
+    /// Whether the figures of the answer are true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<FigureVerdict>,
     /// The number of the first probe's step.
     #[serde(skip)]
     pub first: u32,
+    /// The names of the probes' steps.
+    #[serde(skip)]
+    pub steps: Vec<String>,
+}
+
+impl RowFound {
+    /// The name of the last step that measured the load of the answer.
+    #[must_use]
+    pub fn step_of_answer(&self) -> Option<&str> {
+        let answer = self.answer?;
+        let is_it = |probe: &LoadProbe| (probe.load, probe.jobs) == (answer.load, answer.jobs);
+        let place = self.probes.iter().rposition(|it| is_it(&it.probe))?;
+        self.steps.get(place).map(String::as_str)
+    }
+
+    /// Judges the answer by the verdicts of its step.
+    pub fn judge(&mut self, document: &RunDocument) {
+        let Some(step) = self.step_of_answer() else {
+            return;
+        };
+        let jobs = document.jobs.iter();
+        let of_step = jobs.filter(|job| job.step.as_deref() == Some(step));
+        let results = of_step.flat_map(JobResult::directions);
+        let mut all = None;
+        for verdict in results.filter_map(|(_, result)| result.verdict.as_ref()) {
+            let all: &mut FigureVerdict = all.get_or_insert_default();
+            verdict
+                .reasons
+                .iter()
+                .for_each(|reason| all.add(reason.clone()));
+        }
+        self.verdict = all;
+    }
 }
 
 /// The script of a search.
@@ -140,6 +176,7 @@ impl FindScript {
                 let what = format!("{} has no figure for the limit", step.name);
                 return Some(FindState::Failed(what));
             }
+            found.steps.push(step.name);
             found.probes.push(result);
         }
         Some(FindState::Failed("the search did not end".to_owned()))

@@ -177,3 +177,53 @@ fn what_means_something_else_is_refused() {
         assert!(error.contains(told), "{args:?}: {error}");
     }
 }
+
+#[test]
+fn what_a_drive_can_do_is_told_to_other_programs() {
+    let program = program();
+    let emit = |what: &str| {
+        let args = [
+            "find", "a.fio", "--emit", what, "--to", "4", "--engine", "sim", "-q",
+        ];
+        let output = program.command(&args).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let value = |text: &str, name: &str| -> u64 {
+        let (_, rest) = text
+            .split_once(name)
+            .unwrap_or_else(|| panic!("{name} in {text}"));
+        let number: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        number.parse().unwrap()
+    };
+    let model = emit("iocost");
+    assert!(
+        model.contains("\nMAJ:MIN ctrl=user model=linear rbps="),
+        "{model}"
+    );
+    for name in [
+        "rbps",
+        "rseqiops",
+        "rrandiops",
+        "wbps",
+        "wseqiops",
+        "wrandiops",
+    ] {
+        assert!(model.contains(&format!("# {name}: ")), "{model}");
+        assert!(value(&model, &format!(" {name}=")) > 0);
+    }
+    assert!(
+        value(&model, "rlat=") > 0 && value(&model, "wlat=") > 0,
+        "{model}"
+    );
+    let properties = emit("io-properties");
+    let (_, yaml) = properties.split_once("disks:\n  - mountpoint: \"").unwrap();
+    assert_eq!(value(yaml, "read_bandwidth: "), value(&model, " rbps="));
+    assert!(value(yaml, "write_iops: ") > 0);
+    let document: Value = serde_json::from_str(&emit("json")).unwrap();
+    assert_eq!(document["found"].as_array().unwrap().len(), 6);
+    assert!(
+        document["found"][0]["verdict"]["level"].is_string(),
+        "{document:#}"
+    );
+}

@@ -16,14 +16,21 @@ use super::run_args::RunArgs;
 use super::{ExitError, Global};
 use crate::engine::EngineOrSim;
 
+mod emit;
+mod goal;
 pub mod show;
+
+use emit::FindEmit;
+use goal::GoalArgs;
 
 /// Find how much load a latency allows, or how much is enough
 ///
 /// The most load whose latency keeps a limit (--p99 1ms), or the smallest that gives the throughput
 /// of the best within 2 % (--knee). The file has one job; its load is what is searched.
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "fathom find [OPTIONS] <--knee|--mean TIME|--p50 TIME|…> <FILE>")]
+#[command(
+    override_usage = "fathom find [OPTIONS] <--p99 TIME|--knee|--max-cpu PERCENT|--emit FOR|…> <FILE>"
+)]
 #[command(after_help = "\
 Load is offered at a rate (rate_iops, Poisson, latency from the intended start; native engine), or
 with --closed, --knee or --over iodepth by the number of I/Os under way. A probe ends as soon as it is
@@ -36,6 +43,7 @@ Examples:
   fathom find mix.fio --knee --over iodepth,numjobs --to 64
   fathom find mix.fio --p99 1ms --of read --over rwmixread    for each of five mixes
   fathom find mix.fio --max-cpu 50                the most IOPS that half of the CPUs can do
+  fathom find disk.fio --emit iocost --destroy nvme-ACME_1234   for the kernel's I/O controller
   fathom find mix.fio --knee --engine sim --json")]
 pub struct Args {
     /// The job file
@@ -64,71 +72,6 @@ pub struct Args {
     look: Duration,
     #[command(flatten)]
     run: RunArgs,
-}
-
-/// What is searched: one of these.
-#[derive(Debug, Clone, clap::Args)]
-#[group(required = true, multiple = false)]
-struct GoalArgs {
-    /// The smallest load within 2 % of the best throughput
-    #[arg(long)]
-    knee: bool,
-    /// Limit of the mean latency
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    mean: Option<Duration>,
-    /// Limit of the median
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    p50: Option<Duration>,
-    /// Limit of the 90th percentile
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    p90: Option<Duration>,
-    /// Limit of the 95th percentile
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    p95: Option<Duration>,
-    /// Limit of the 99th percentile
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    p99: Option<Duration>,
-    /// Limit of the 99.9th percentile
-    #[arg(long = "p99.9", value_name = "TIME", value_parser = duration)]
-    p999: Option<Duration>,
-    /// Limit of the 99.99th percentile
-    #[arg(long = "p99.99", value_name = "TIME", value_parser = duration)]
-    p9999: Option<Duration>,
-    /// Limit of how busy the CPUs of the machine are, in percent of all of them
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
-    max_cpu: Option<f64>,
-}
-
-fn percent(text: &str) -> Result<f64, String> {
-    let percent = text.trim_end_matches('%').parse::<f64>().ok();
-    let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0);
-    percent.ok_or_else(|| "it is a number of percent, above 0 and at most 100".to_owned())
-}
-
-impl GoalArgs {
-    /// The goal, and the percentile that its limit is about.
-    fn goal(&self) -> (FindGoal, Option<f64>) {
-        let limits = [
-            (None, self.mean),
-            (Some(50.0), self.p50),
-            (Some(90.0), self.p90),
-            (Some(95.0), self.p95),
-            (Some(99.0), self.p99),
-            (Some(99.9), self.p999),
-            (Some(99.99), self.p9999),
-        ];
-        let given = limits
-            .into_iter()
-            .find_map(|(percent, limit)| Some((percent, limit?)));
-        match (given, self.max_cpu) {
-            (None, None) => (FindGoal::Knee, None),
-            (None, Some(limit_percent)) => (FindGoal::Cpu { limit_percent }, None),
-            (Some((percent, limit)), _) => {
-                let limit_ns = limit.as_nanos() as f64;
-                (FindGoal::Latency { limit_ns }, percent)
-            }
-        }
-    }
 }
 
 /// What is gone over.
@@ -172,6 +115,8 @@ impl FindOf {
 pub struct FindPlan {
     pub job: job::JobPlan,
     pub config: FindConfig,
+    /// What is printed instead of an answer.
+    pub emit: Option<FindEmit>,
 }
 
 /// Runs it.
@@ -203,6 +148,9 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     settings.extend((!is_closed).then_some(("rate_process", "poisson")));
     let each: Vec<_> = args.over.iter().filter_map(|over| over.each()).collect();
     settings.extend(each.iter().map(|(key, values)| (*key, values[0])));
+    // Whether it may be written to is judged by the job: it has to write.
+    let emit_as = [("rw", "randrw"), ("bs", "4k")];
+    settings.extend(args.goal.emit.iter().flat_map(|_| emit_as));
     let settings: Vec<Setting> = settings.into_iter().map(set).collect();
     let mut options = args.run.options()?;
     if !is_closed {
@@ -224,11 +172,12 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         over: over.to_owned(),
         percent,
         of: args.of.map(FindOf::dir),
-        rows: rows(&each, args.of),
+        rows: (args.goal.emit).map_or_else(|| rows(&each, args.of), FindEmit::rows),
         look: args.look,
         probe: args.probe,
     };
-    FindPlan { job, config }.run(global, None, args.run.dry_run)
+    let emit = args.goal.emit;
+    FindPlan { job, config, emit }.run(global, None, args.run.dry_run)
 }
 
 fn set((key, value): (&str, &str)) -> Setting {
@@ -309,7 +258,13 @@ fn check_job(text: &str, args: &Args, is_closed: bool) -> anyhow::Result<()> {
         return Err(usage(what));
     }
     let splits = ["bssplit", "bsrange", "blocksize_range"];
-    if args.over.contains(&FindOver::Bs) && last(&splits).is_some() {
+    let has_sizes = args.goal.emit.is_some() || args.over.contains(&FindOver::Bs);
+    if args.goal.emit.is_some() && args.over.iter().any(|over| over.each().is_some()) {
+        return Err(usage(
+            "--emit has block sizes and mixes of its own: --over iodepth,numjobs at the most",
+        ));
+    }
+    if has_sizes && last(&splits).is_some() {
         return Err(usage(
             "the job has several block sizes itself (bssplit, bsrange)",
         ));
@@ -367,7 +322,7 @@ impl FindPlan {
     ) -> anyhow::Result<Exit> {
         self.job = self.job.placed()?;
         let kept = Plan::Find(Box::new(self.clone())).kept()?;
-        let config = self.config.clone();
+        let (config, emit) = (self.config.clone(), self.emit);
         let ran = self
             .job
             .repeated(global, (COMMAND, kept), record, dry_run, &|steps| {
@@ -376,7 +331,7 @@ impl FindPlan {
         match ran {
             job::Ran::Shown(exit) => Ok(exit),
             job::Ran::Ended(dir, exit) => {
-                show::show(global, &config, &dir)?;
+                show::show(global, (&config, emit), &dir)?;
                 Ok(exit)
             }
         }

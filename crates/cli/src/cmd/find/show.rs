@@ -5,7 +5,7 @@ use std::path::Path;
 use fathom_analysis::find::{FindAnswer, FindEnd, FindGoal, ProbeResult};
 use fathom_campaign::find::{COMMAND, FindConfig, FindScript, RowFound};
 use fathom_campaign::flow::{History, JobStep};
-use fathom_model::units;
+use fathom_model::{FigureVerdict, units};
 use fathom_record::Record;
 use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Global;
+use super::emit::FindEmit;
 use crate::out;
 
 /// What `--json` prints.
@@ -30,6 +31,9 @@ pub struct FindDocument {
     /// Of a single search: what was measured, in order.
     #[serde(skip_serializing_if = "Option::is_none")]
     probes: Option<Vec<ProbeResult>>,
+    /// Of a single search: whether the figures of the answer are true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<FigureVerdict>,
     /// Several searches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     found: Vec<RowFound>,
@@ -49,23 +53,37 @@ pub fn found(record: &Record, config: &FindConfig) -> Vec<RowFound> {
 }
 
 /// The answer, and the curve behind it.
-pub fn show(global: &Global, config: &FindConfig, dir: &Path) -> anyhow::Result<()> {
+pub fn show(
+    global: &Global,
+    (config, emit): (&FindConfig, Option<FindEmit>),
+    dir: &Path,
+) -> anyhow::Result<()> {
     let record = Record::open(dir)?;
     let mut found = found(&record, config);
-    if global.json {
+    let judged = fathom_report::read(dir)?;
+    found.iter_mut().for_each(|row| row.judge(&judged));
+    if global.json || emit == Some(FindEmit::Json) {
         let mut document = FindDocument {
             schema: "fathom.find/1",
             run: record.id(),
             config: config.clone(),
             answer: None,
             probes: None,
+            verdict: None,
             found: Vec::new(),
         };
         match config.rows.is_empty().then(|| found.pop()).flatten() {
-            Some(one) => (document.answer, document.probes) = (one.answer, Some(one.probes)),
+            Some(one) => {
+                (document.answer, document.probes) = (one.answer, Some(one.probes));
+                document.verdict = one.verdict;
+            }
             None => document.found = found,
         }
         return out::json(&document);
+    }
+    if let Some(emit) = emit {
+        out::text(emit.text(&found, &judged));
+        return Ok(());
     }
     for row in &found {
         if found.len() == 1 {
@@ -75,12 +93,10 @@ pub fn show(global: &Global, config: &FindConfig, dir: &Path) -> anyhow::Result<
             true => String::new(),
             false => format!("{}: ", row.row.name),
         };
-        out::line(
-            name + &row
-                .answer
-                .as_ref()
-                .map_or_else(unfinished, |it| said(config, it)),
-        );
+        let answer = row.answer.as_ref();
+        out::line(name + &answer.map_or_else(unfinished, |it| said(config, it)));
+        let against = row.verdict.iter().flat_map(FigureVerdict::against);
+        against.for_each(|it| out::line(format!("  {}: {}", it.level.name(), it.sentence)));
     }
     if config.rows.len() > found.len() {
         out::line(unfinished());
