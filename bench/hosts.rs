@@ -247,6 +247,7 @@ pub fn play() {
                 ios,
                 bytes,
                 clat,
+                lat: None,
             }));
         }
         tell(Event::Interval {

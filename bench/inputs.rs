@@ -123,6 +123,7 @@ fn sample(second: u64, dir: Direction) -> Sample {
         ios,
         bytes: ios * 4096,
         clat: Some(clat),
+        lat: None,
     }
 }
 

@@ -271,6 +271,7 @@ impl CertaintyCollector {
     pub fn add_many(&mut self, sample: &Sample, clat: Option<&Histogram>) {
         self.add(&Sample {
             clat: clat.cloned(),
+            lat: None,
             ..sample.clone()
         });
     }

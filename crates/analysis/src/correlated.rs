@@ -98,6 +98,22 @@ impl CorrelatedMean {
     }
 }
 
+impl CorrelatedMean {
+    /// The chance that a mean is off by so much if `value` is the true one (Student's t,
+    /// both sides); `None` where the values are too few.
+    #[must_use]
+    pub fn chance_of(&self, value: f64) -> Option<f64> {
+        let freedom = self.effective - 1.0;
+        let error = self.half_width_95? / student::quantile(MISSED, freedom);
+        let off = (self.mean - value).abs();
+        Some(match error > 0.0 {
+            true => student::two_sided_p(off / error, freedom),
+            false if off > 0.0 => 0.0,
+            false => 1.0,
+        })
+    }
+}
+
 /// Σ xᵢ·xᵢ₊ₖ / n of values whose mean is 0.
 fn autocovariance(off: &[f64], lag: usize) -> f64 {
     let pairs = off.iter().zip(&off[lag.min(off.len())..]);

@@ -162,6 +162,7 @@ mod tests {
             ios,
             bytes: ios * 4096,
             clat: None,
+            lat: None,
         };
         let mut rate = Rate::default();
         rate.add(&sample(0, 5000, 100));

@@ -277,6 +277,7 @@ mod tests {
             ios,
             bytes: ios * 4096,
             clat: None,
+            lat: None,
         }
     }
 

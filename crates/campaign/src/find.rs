@@ -1,21 +1,29 @@
 //! A search for a load: probe after probe of one job, each at the load that those before
 //! it leave open.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use fathom_analysis::find::{
-    FindAnswer, FindGoal, FindLoads, LoadProbe, NextProbe, PROBES_MOST, ProbeResult, next_probe,
+    FindAnswer, FindGoal, FindLoads, Limited, LoadProbe, NextProbe, ProbeResult, SIDE_INTERVALS,
+    SideWatch, is_early, next_probe,
 };
-use fathom_model::Outcome;
+use fathom_model::{Direction, Event, Failure, FigureVerdict, JobResult, Outcome, RunDocument};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::flow::{Ending, History, JobStep, Next, Script};
+use crate::flow::{Ending, History, JobStep, Next, Script, StepFigures, StepWatch};
 
 /// The command in records.
 pub const COMMAND: &str = "find";
 
+/// `rwmixread` where nobody sets it (fio's HOWTO).
+const MIX_DEFAULT: f64 = 50.0;
+/// Samples of a probe are not shorter than this.
+const INTERVAL_LEAST: Duration = Duration::from_millis(100);
+
 /// What is searched, and how.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FindConfig {
     /// What counts.
     pub goal: FindGoal,
@@ -25,10 +33,77 @@ pub struct FindConfig {
     pub over: String,
     /// Percentile that the limit is about; `None`: the mean.
     pub percent: Option<f64>,
+    /// The I/Os that the limit is about; absent: all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<Direction>,
+    /// What the search is made for, each by itself; empty: for the job as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<FindRow>,
     /// How long a short look takes.
     pub look: Duration,
     /// How long a long one takes.
     pub probe: Duration,
+}
+
+/// One of several searches.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FindRow {
+    /// What tells it from the others, also in names of steps.
+    pub name: String,
+    /// Options of the job with their values.
+    pub options: Vec<(String, String)>,
+}
+
+/// A search, as far as it has come.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct RowFound {
+    /// What it is made for.
+    #[serde(flatten)]
+    pub row: FindRow,
+    /// What was found; absent where it did not come to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<FindAnswer>,
+    /// What was measured, in order.
+    pub probes: Vec<ProbeResult>,
+    /// Whether the figures of the answer are true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<FigureVerdict>,
+    /// The number of the first probe's step.
+    #[serde(skip)]
+    pub first: u32,
+    /// The names of the probes' steps.
+    #[serde(skip)]
+    pub steps: Vec<String>,
+}
+
+impl RowFound {
+    /// The name of the last step that measured the load of the answer.
+    #[must_use]
+    pub fn step_of_answer(&self) -> Option<&str> {
+        let answer = self.answer?;
+        let is_it = |probe: &LoadProbe| (probe.load, probe.jobs) == (answer.load, answer.jobs);
+        let place = self.probes.iter().rposition(|it| is_it(&it.probe))?;
+        self.steps.get(place).map(String::as_str)
+    }
+
+    /// Judges the answer by the verdicts of its step.
+    pub fn judge(&mut self, document: &RunDocument) {
+        let Some(step) = self.step_of_answer() else {
+            return;
+        };
+        let jobs = document.jobs.iter();
+        let of_step = jobs.filter(|job| job.step.as_deref() == Some(step));
+        let results = of_step.flat_map(JobResult::directions);
+        let mut all = None;
+        for verdict in results.filter_map(|(_, result)| result.verdict.as_ref()) {
+            let all: &mut FigureVerdict = all.get_or_insert_default();
+            verdict
+                .reasons
+                .iter()
+                .for_each(|reason| all.add(reason.clone()));
+        }
+        self.verdict = all;
+    }
 }
 
 /// The script of a search.
@@ -43,10 +118,10 @@ pub struct FindScript {
 /// How far a search has come.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FindState {
-    /// This is measured next, as the step of this number.
-    Probe(u32, LoadProbe),
-    /// This was found.
-    Found(FindAnswer),
+    /// This is measured next.
+    Probe(Box<JobStep>, LoadProbe),
+    /// Everything was found.
+    Found,
     /// A probe has failed.
     Failed(String),
 }
@@ -54,82 +129,248 @@ pub enum FindState {
 impl FindScript {
     /// What the history has measured, in order, and what comes next.
     #[must_use]
-    pub fn state(&self, history: &History) -> (Vec<ProbeResult>, FindState) {
-        let mut probes = Vec::new();
-        for number in 1.. {
-            let next = next_probe(self.config.goal, &self.config.loads, &probes);
-            let probe = match next {
-                NextProbe::Measure(probe) if probes.len() <= PROBES_MOST => probe,
-                NextProbe::Measure(_) => break,
-                NextProbe::Found(found) => return (probes, FindState::Found(found)),
+    pub fn state(&self, history: &History) -> (Vec<RowFound>, FindState) {
+        let rows = match self.config.rows.is_empty() {
+            true => vec![FindRow::default()],
+            false => self.config.rows.clone(),
+        };
+        let mut all = Vec::new();
+        let mut number = 1;
+        for row in rows {
+            let mut found = RowFound {
+                row,
+                first: number,
+                ..RowFound::default()
             };
-            let Some(ended) = history.ended_step(number) else {
-                return (probes, FindState::Probe(number, probe));
-            };
-            if ended.outcome == Outcome::Failed {
-                let name = self.step(number, probe).name;
-                return (probes, FindState::Failed(format!("{name} failed")));
+            let state = self.row(&mut found, history);
+            number += found.probes.len() as u32;
+            all.push(found);
+            if let Some(state) = state {
+                return (all, state);
             }
-            let figures = history.step_figures(number);
-            let latency = figures.and_then(|figures| match self.config.percent {
-                None => figures.totals.clat_ns,
-                Some(percent) => figures.percentile_ns(percent),
-            });
-            probes.push(ProbeResult {
-                probe,
-                iops: figures.map_or(0.0, |figures| figures.totals.iops),
-                latency_ns: latency,
-            });
         }
-        (
-            probes,
-            FindState::Failed("the search did not end".to_owned()),
-        )
+        (all, FindState::Found)
     }
 
-    /// The step of a probe.
-    fn step(&self, number: u32, probe: LoadProbe) -> JobStep {
-        let length = match probe.is_long {
+    /// Follows one search; gives the state where that is not its end.
+    fn row(&self, found: &mut RowFound, history: &History) -> Option<FindState> {
+        let (goal, loads) = (self.config.goal, &self.config.loads);
+        while found.probes.len() <= loads.probes_most() {
+            let probe = match next_probe(goal, loads, &found.probes) {
+                NextProbe::Measure(probe) => probe,
+                NextProbe::Found(answer) => {
+                    found.answer = Some(answer);
+                    return None;
+                }
+            };
+            let step = self.step(found, probe);
+            let Some(ended) = history.ended_step(step.number) else {
+                return Some(FindState::Probe(Box::new(step), probe));
+            };
+            if ended.outcome == Outcome::Failed {
+                return Some(FindState::Failed(format!("{} failed", step.name)));
+            }
+            let result = self.result(probe, history.step_figures(step.number));
+            let is_limited = goal.limit().is_none() || result.limited(goal).is_some();
+            if result.iops > 0.0 && !is_limited && probe.load.is_some() {
+                let what = format!("{} has no figure for the limit", step.name);
+                return Some(FindState::Failed(what));
+            }
+            found.steps.push(step.name);
+            found.probes.push(result);
+        }
+        Some(FindState::Failed("the search did not end".to_owned()))
+    }
+
+    fn result(&self, probe: LoadProbe, figures: Option<&StepFigures>) -> ProbeResult {
+        let seconds = figures.map_or(0.0, |it| it.runtime_ms as f64 / 1000.0);
+        let latency = |it: &StepFigures| it.latency_ns(self.config.of, self.config.percent);
+        ProbeResult {
+            probe,
+            iops: figures.map_or(0.0, |figures| figures.totals.iops),
+            latency_ns: figures.and_then(latency),
+            cpu_percent: figures.and_then(|figures| figures.cpu_percent),
+            seconds,
+            is_early: seconds > 0.0
+                && self.ends_early(probe)
+                && is_early(self.length(probe), seconds),
+        }
+    }
+
+    fn length(&self, probe: LoadProbe) -> Duration {
+        match probe.is_long {
             true => self.config.probe,
             false => self.config.look,
+        }
+    }
+
+    /// Whether a probe ends as soon as it is clear on which side of the limit it lies.
+    fn ends_early(&self, probe: LoadProbe) -> bool {
+        let has_limit = matches!(self.config.goal, FindGoal::Latency { .. });
+        has_limit && probe.is_long && !probe.is_whole
+    }
+
+    /// The step of the probe behind those of a search.
+    fn step(&self, found: &RowFound, probe: LoadProbe) -> JobStep {
+        let number = found.first + found.probes.len() as u32;
+        let over = &self.config.over;
+        let mut values = found.row.options.clone();
+        values.push((
+            "runtime".to_owned(),
+            format!("{}ms", self.length(probe).as_millis()),
+        ));
+        let jobs = probe
+            .jobs
+            .map(|jobs| ("numjobs".to_owned(), jobs.to_string()));
+        let text = with_values(&self.job.text, &values, &[]);
+        let load = probe.load.map(|load| (over.clone(), format!("{load:.0}")));
+        let parts = [Some(number_name(number)), Some(found.row.name.clone())];
+        let named = |(key, value): &(String, String)| format!("{key}-{value}");
+        let most = || Some("most".to_owned());
+        let parts = parts
+            .into_iter()
+            .chain([load.as_ref().map(named).or_else(most)]);
+        let parts = parts.chain([jobs.as_ref().map(named)]).flatten();
+        let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+        let rated = |load: f64| (over.clone(), rate_value(&text, load));
+        let values: Vec<_> = match self.config.loads {
+            FindLoads::Rates { .. } => probe.load.map(rated).into_iter().collect(),
+            FindLoads::Whole(_) => jobs.into_iter().chain(load).collect(),
         };
-        let load = probe.load.map(|load| format!("{load:.0}"));
-        let name = match &load {
-            Some(load) => format!("{number:02}-{}-{load}", self.config.over),
-            None => format!("{number:02}-most"),
+        // Without a load no rate is set, and only a rate has a process.
+        let left_out = match probe.load {
+            Some(_) => Vec::new(),
+            None => vec![over.as_str(), "rate_process"],
         };
-        let runtime = format!("runtime={}ms", length.as_millis());
-        let key = format!("{}=", self.config.over);
-        let lines = self.job.text.lines().filter_map(|line| {
-            let line = line.trim();
-            match (line.strip_prefix(&key), &load) {
-                (Some(_), Some(load)) => Some(format!("{key}{load}")),
-                (Some(_), None) => None,
-                // Only a rate has a process.
-                (None, None) if line.starts_with("rate_process=") => None,
-                _ if line.starts_with("runtime=") => Some(runtime.clone()),
-                _ => Some(line.to_owned()),
-            }
-        });
+        let name = parts.join("-");
         JobStep {
             number,
             of: number,
-            text: lines.map(|line| line + "\n").collect(),
+            text: with_values(&text, &values, &left_out),
             as_written: None,
             job_file: format!("{name}.fio").into(),
             raw: name.clone().into(),
             name,
+            interval: match self.ends_early(probe) {
+                true => (self.config.probe / SIDE_INTERVALS).max(INTERVAL_LEAST),
+                false => self.job.interval,
+            },
             ..self.job.clone()
         }
     }
 }
 
+fn number_name(number: u32) -> String {
+    format!("{number:02}")
+}
+
+/// A rate for jobs of one direction, or for both by the mix: an engine gives a rate
+/// without a comma to each of them.
+fn rate_value(text: &str, rate: f64) -> String {
+    let last = |keys: [&str; 2]| {
+        let mut lines = text.lines().rev().filter_map(|line| line.split_once('='));
+        lines.find(|(key, _)| keys.contains(key))
+    };
+    let is_mixed = last(["rw", "readwrite"]).is_some_and(|(_, rw)| is_mixed(rw));
+    if !is_mixed {
+        return format!("{rate:.0}");
+    }
+    let reads = match last(["rwmixread", "rwmixwrite"]) {
+        Some(("rwmixread", share)) => share.parse().ok(),
+        Some((_, share)) => share.parse().ok().map(|writes: f64| 100.0 - writes),
+        None => None,
+    };
+    let reads = rate * reads.unwrap_or(MIX_DEFAULT) / 100.0;
+    // A rate of 0 would be none.
+    let of = |share: f64| share.round().max(1.0);
+    format!("{:.0},{:.0}", of(reads), of(rate - reads))
+}
+
+/// Whether this value of `rw` reads and writes.
+#[must_use]
+pub fn is_mixed(rw: &str) -> bool {
+    let kind = rw.split(':').next().unwrap_or(rw).trim();
+    matches!(kind, "rw" | "readwrite" | "randrw")
+}
+
+/// A job file with other values of options that it has, and without some.
+fn with_values(text: &str, values: &[(String, String)], left_out: &[&str]) -> String {
+    let lines = text.lines().filter_map(|line| {
+        let line = line.trim();
+        let key = line.split('=').next().unwrap_or(line);
+        match values.iter().find(|(known, _)| known == key) {
+            Some((_, value)) => Some(format!("{key}={value}\n")),
+            None if left_out.contains(&key) => None,
+            None => Some(format!("{line}\n")),
+        }
+    });
+    lines.collect()
+}
+
 impl Script for FindScript {
     fn next(&self, history: &History) -> Next {
         match self.state(history).1 {
-            FindState::Probe(number, probe) => Next::Do(self.step(number, probe).task()),
-            FindState::Found(_) => Next::End(Ending::Complete),
+            FindState::Probe(step, _) => Next::Do(step.task()),
+            FindState::Found => Next::End(Ending::Complete),
             FindState::Failed(reason) => Next::End(Ending::Failed(reason)),
         }
+    }
+
+    fn watch(&self, step: &JobStep, history: &History) -> Option<Box<dyn StepWatch>> {
+        let (FindGoal::Latency { limit_ns }, FindState::Probe(_, probe)) =
+            (self.config.goal, self.state(history).1)
+        else {
+            return None;
+        };
+        if !self.ends_early(probe) {
+            return None;
+        }
+        let limited = Limited {
+            limit_ns,
+            percent: self.config.percent,
+            dir: self.config.of,
+        };
+        let rate = match self.config.loads {
+            FindLoads::Rates { .. } => rate_of(&step.text),
+            FindLoads::Whole(_) => None,
+        };
+        let watch = SideWatch::new(limited, rate, self.config.probe);
+        Some(Box::new(ProbeWatch { watch, side: None }))
+    }
+}
+
+/// I/Os per second that a job file asks for.
+fn rate_of(text: &str) -> Option<f64> {
+    let mut lines = text.lines();
+    let value = lines.find_map(|line| line.strip_prefix("rate_iops="))?;
+    value.split(',').map(|rate| rate.parse::<f64>().ok()).sum()
+}
+
+/// Ends a probe once it is clear on which side of the limit it lies.
+#[derive(Debug)]
+struct ProbeWatch {
+    watch: SideWatch,
+    side: Option<bool>,
+}
+
+impl StepWatch for ProbeWatch {
+    fn take(&mut self, event: &Event) -> ControlFlow<()> {
+        if self.side.is_none() {
+            self.side = self.watch.take(event);
+        }
+        match self.side {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
+    }
+
+    /// That it has ended the probe is what was wanted.
+    fn judge(&self, outcome: Outcome) -> Result<Outcome, Failure> {
+        Ok(
+            match self.side.is_some() && outcome == Outcome::Interrupted {
+                true => Outcome::Complete,
+                false => outcome,
+            },
+        )
     }
 }

@@ -342,6 +342,7 @@ mod tests {
                 ios,
                 bytes: ios * 4096,
                 clat: clat.then(|| histogram.clone()),
+                lat: None,
             });
         }
         rate

@@ -62,6 +62,7 @@ fn record(runs: &Path, name: &str, minute: u64, iops: u64, kernel: &str) -> Stri
             ios,
             bytes: ios * 4096,
             clat: None,
+            lat: None,
         }));
     }
     let mean_ns = 8e9 / iops as f64;

@@ -90,3 +90,140 @@ fn what_an_engine_cannot_do_is_refused() {
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn a_probe_ends_when_its_side_is_clear_and_the_answer_is_tried_whole() {
+    let program = program();
+    let args = [
+        "find", "a.fio", "--p99", "1s", "--closed", "--to", "8", "--engine", "sim",
+    ];
+    let found = json(&program, &args);
+    let probes = found["probes"].as_array().unwrap();
+    let early: Vec<&Value> = probes.iter().filter(|it| it["is_early"] == true).collect();
+    assert!(!early.is_empty(), "{probes:#?}");
+    assert!(
+        early
+            .iter()
+            .all(|it| it["seconds"].as_f64().unwrap() < 15.0)
+    );
+    let last = probes.last().unwrap();
+    assert_eq!(last["probe"]["is_whole"], true);
+    assert_eq!(
+        (&last["is_early"], &last["probe"]["load"]),
+        (&false.into(), &found["answer"]["load"])
+    );
+    // A step that was ended early is a whole one for whoever reads the record.
+    let shown = json(&program, &["show"]);
+    assert_eq!(shown["status"], "complete");
+}
+
+#[test]
+fn a_search_is_made_for_each_mix() {
+    let program = program();
+    program.file("a.fio", &JOB.replace("randread", "randrw"));
+    let args = [
+        "find",
+        "a.fio",
+        "--mean",
+        "1s",
+        "--of",
+        "write",
+        "--over",
+        "iodepth,rwmixread",
+        "--to",
+        "2",
+        "--engine",
+        "sim",
+    ];
+    let found = json(&program, &args);
+    let names: Vec<&str> = found["found"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["name"].as_str().unwrap())
+        .collect();
+    // Of reads alone nobody asks for the writes.
+    let all = [
+        "rwmixread-0",
+        "rwmixread-25",
+        "rwmixread-50",
+        "rwmixread-75",
+    ];
+    assert_eq!(names, all);
+    assert!(found["answer"].is_null());
+}
+
+#[test]
+fn what_means_something_else_is_refused() {
+    let program = program();
+    let job = format!("{JOB}numjobs=4\nbssplit=4k/50:8k/50\n");
+    program.file("b.fio", &job);
+    for (args, told) in [
+        ("a.fio --p99 1ms --over rwmixread", "has no mix"),
+        ("a.fio --p99 1ms --of write", "has no writes"),
+        ("a.fio --knee --of read", "--of"),
+        (
+            "a.fio --max-cpu 50 --closed --engine sim",
+            "keeps no CPU busy",
+        ),
+        ("a.fio --max-cpu 0", "percent"),
+        ("b.fio --p99 1ms", "numjobs=1"),
+        ("b.fio --p99 1ms --closed --over bs", "bssplit"),
+    ] {
+        let args: Vec<&str> = std::iter::once("find").chain(args.split(' ')).collect();
+        let output = program.command(&args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(error.contains(told), "{args:?}: {error}");
+    }
+}
+
+#[test]
+fn what_a_drive_can_do_is_told_to_other_programs() {
+    let program = program();
+    let emit = |what: &str| {
+        let args = [
+            "find", "a.fio", "--emit", what, "--to", "4", "--engine", "sim", "-q",
+        ];
+        let output = program.command(&args).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let value = |text: &str, name: &str| -> u64 {
+        let (_, rest) = text
+            .split_once(name)
+            .unwrap_or_else(|| panic!("{name} in {text}"));
+        let number: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        number.parse().unwrap()
+    };
+    let model = emit("iocost");
+    assert!(
+        model.contains("\nMAJ:MIN ctrl=user model=linear rbps="),
+        "{model}"
+    );
+    for name in [
+        "rbps",
+        "rseqiops",
+        "rrandiops",
+        "wbps",
+        "wseqiops",
+        "wrandiops",
+    ] {
+        assert!(model.contains(&format!("# {name}: ")), "{model}");
+        assert!(value(&model, &format!(" {name}=")) > 0);
+    }
+    assert!(
+        value(&model, "rlat=") > 0 && value(&model, "wlat=") > 0,
+        "{model}"
+    );
+    let properties = emit("io-properties");
+    let (_, yaml) = properties.split_once("disks:\n  - mountpoint: \"").unwrap();
+    assert_eq!(value(yaml, "read_bandwidth: "), value(&model, " rbps="));
+    assert!(value(yaml, "write_iops: ") > 0);
+    let document: Value = serde_json::from_str(&emit("json")).unwrap();
+    assert_eq!(document["found"].as_array().unwrap().len(), 6);
+    assert!(
+        document["found"][0]["verdict"]["level"].is_string(),
+        "{document:#}"
+    );
+}

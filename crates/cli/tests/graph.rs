@@ -65,6 +65,7 @@ fn campaign(runs: &Path) -> PathBuf {
                     ios: iops as u64,
                     bytes: iops as u64 * 4096,
                     clat: None,
+                    lat: None,
                 }));
                 append(Event::Interval {
                     t_ms: second * 1000,

@@ -52,6 +52,8 @@ job run a.fio --engine native --json
 job run a.fio --engine sim --json
 show --json
 runs --json
+find a.fio --knee --to 4 --engine sim --json
+find a.fio --p99 1s --of read --over iodepth,rwmixread --to 2 --engine sim --json
 steady --json
 plot log --json
 graph --json

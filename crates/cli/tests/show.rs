@@ -59,6 +59,7 @@ fn begin(runs: &Path, name: &str, seconds: u64) -> Writer {
             ios: 1000,
             bytes: 4_096_000,
             clat: Some(clat),
+            lat: None,
         }));
         append(Event::Interval {
             t_ms: second * 1000,

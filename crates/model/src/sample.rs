@@ -23,6 +23,9 @@ pub struct Sample {
     /// Completion latencies of these I/Os; absent when the job does not measure them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clat: Option<Histogram>,
+    /// The same from their intended starts, under a rate whose engine knows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lat: Option<Histogram>,
 }
 
 impl Sample {

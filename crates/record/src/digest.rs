@@ -128,6 +128,7 @@ impl SampleSum {
             ios: self.ios,
             bytes: self.bytes,
             clat: None,
+            lat: None,
         }
     }
 }
@@ -309,6 +310,7 @@ impl RowMerge {
             ios: self.ios,
             bytes: self.bytes,
             clat: (!self.clat.is_empty()).then_some(self.clat),
+            lat: None,
         }
     }
 }

@@ -36,6 +36,7 @@ pub(crate) fn sample(line: &[u8]) -> Option<Entry> {
         ios,
         bytes,
         clat,
+        lat: None,
     });
     (rest.0 == b"}").then_some(Entry { at_ms, event })
 }

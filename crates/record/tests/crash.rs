@@ -27,6 +27,7 @@ fn sample(t_ms: u64) -> Event {
         ios: 8,
         bytes: 32_768,
         clat: Some(clat),
+        lat: None,
     })
 }
 

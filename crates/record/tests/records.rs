@@ -111,6 +111,7 @@ fn sample(t_ms: u64) -> Event {
         ios: 1,
         bytes: 4_096,
         clat: None,
+        lat: None,
     })
 }
 
@@ -488,6 +489,7 @@ fn an_event() -> impl Strategy<Value = Event> {
                 ios,
                 bytes,
                 clat,
+                lat: None,
             })
         });
     let point = || {

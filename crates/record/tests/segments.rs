@@ -33,6 +33,7 @@ fn sample(t_ms: u64, job: u32, dir: Direction) -> Event {
         ios: 10 + t_ms / 1_000,
         bytes: 4_096 * (10 + t_ms / 1_000),
         clat: Some(clat),
+        lat: None,
     })
 }
 

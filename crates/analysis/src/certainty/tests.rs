@@ -13,6 +13,7 @@ fn second(n: u64, ios: u64) -> Sample {
         ios,
         bytes: ios * 4096,
         clat: Some(clat),
+        lat: None,
     }
 }
 

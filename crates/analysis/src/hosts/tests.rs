@@ -54,6 +54,7 @@ fn sample(job: u32, t_ms: u64, ios: u64) -> Sample {
         ios,
         bytes: ios * 4096,
         clat: None,
+        lat: None,
     }
 }
 

@@ -99,6 +99,7 @@ fn samples(iops: impl Fn(u64) -> f64) -> Vec<Event> {
             ios: iops(n) as u64,
             bytes: 4096 * iops(n) as u64,
             clat: None,
+            lat: None,
         };
         [
             Event::Sample(sample),

@@ -273,6 +273,7 @@ fn sample(t_ms: u64, span_ms: u64, job: u32, dir: Direction, ios: u64) -> Event 
         ios,
         bytes: ios * 4096,
         clat: (ios > 0).then_some(clat),
+        lat: None,
     })
 }
 

@@ -147,6 +147,7 @@ impl Case {
                 ios,
                 bytes: ios * 4096,
                 clat: None,
+                lat: None,
             })
             .collect();
         self

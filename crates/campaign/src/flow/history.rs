@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 
 use fathom_analysis::guard::MeasurementTotals;
-use fathom_analysis::rate::PERCENTILES;
 use fathom_analysis::steady_state::{Ask, Metric, Rounds, SeriesValue};
 use fathom_model::{
-    Direction, Event, FailureKind, Histogram, Latency, Outcome, Point, Results, Stage, StageEnd,
-    StageKind,
+    Direction, Event, EvidenceSum, FailureKind, Outcome, Point, Results, Stage, StageEnd, StageKind,
 };
 
+use super::figures::StepFigures;
 use super::tally::{EndedPoint, Tally};
 
 /// What has been done so far: the same for a live run, a resumed one and a
@@ -30,6 +29,8 @@ pub struct History {
     ended_steps: BTreeMap<u32, EndedStep>,
     /// What the one in progress has reported, and those that have ended.
     figures: Option<StepFigures>,
+    /// What the machine did meanwhile.
+    evidence: EvidenceSum,
     step_figures: BTreeMap<u32, StepFigures>,
     tally: Tally,
     start: Start,
@@ -68,56 +69,6 @@ pub struct EndedStep {
     pub outcome: Outcome,
     /// It was refused before it began.
     pub refused: bool,
-}
-
-/// The figures of a step outside of stages, all jobs and directions together.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StepFigures {
-    /// Rates and mean latency.
-    pub totals: MeasurementTotals,
-    /// Percentiles of the latency, (percent, ns): from the intended start under a rate.
-    pub percentiles_ns: Vec<(f64, u64)>,
-}
-
-impl StepFigures {
-    fn of(results: &Results) -> Option<Self> {
-        let jobs = results.jobs.iter().filter(|job| !job.is_sum_of_clients());
-        let moved = jobs.flat_map(fathom_model::JobResult::directions);
-        let latencies: Vec<&Latency> = moved
-            .filter(|(_, result)| result.total_ios > 0)
-            .filter_map(|(_, result)| match result.lag {
-                Some(_) => result.lat.as_ref(),
-                None => result.clat.as_ref().or(result.lat.as_ref()),
-            })
-            .collect();
-        let histograms: Option<Vec<_>> = latencies.iter().map(|it| it.histogram.as_ref()).collect();
-        let mut all = Histogram::new();
-        histograms.iter().flatten().for_each(|one| all.merge(one));
-        let percentile = |percent: f64| match &latencies[..] {
-            [one] => one.percentile_ns(percent),
-            _ if !all.is_empty() => all.percentile_ns(percent),
-            // The slowest of them, where they cannot be merged.
-            several => several
-                .iter()
-                .filter_map(|it| it.percentile_ns(percent))
-                .max(),
-        };
-        let each = PERCENTILES.into_iter();
-        Some(Self {
-            totals: MeasurementTotals::of(results)?,
-            percentiles_ns: each
-                .filter_map(|percent| Some((percent, percentile(percent)?)))
-                .collect(),
-        })
-    }
-
-    /// One of the percentiles that engines report, in ns.
-    #[must_use]
-    pub fn percentile_ns(&self, percent: f64) -> Option<f64> {
-        let mut all = self.percentiles_ns.iter();
-        let found = all.find(|(known, _)| (known - percent).abs() < 1e-9)?;
-        Some(found.1 as f64)
-    }
 }
 
 /// A stage that has begun.
@@ -189,24 +140,7 @@ impl History {
             Event::Step {
                 step, name, point, ..
             } => {
-                self.steps += 1;
-                self.single = None;
-                if !self.open {
-                    let (outcome, refused) = (Outcome::Interrupted, false);
-                    self.single = Some((*step, EndedStep { outcome, refused }));
-                    self.start.step = Some(*step);
-                    self.start.turn = point.as_deref().map(turn_of);
-                    self.start.turns.extend(self.start.turn.clone());
-                }
-                if let Some(past) = self.current() {
-                    past.job = Some(name.clone());
-                }
-                let point = point.as_deref().cloned();
-                self.step = self.open.then_some(Begun {
-                    point,
-                    figures: None,
-                    samples: Rounds::new(Ask::of([Metric::Iops])),
-                });
+                self.begin_step(*step, name, point.as_deref());
             }
             Event::Sample(sample) => {
                 self.sampled(event);
@@ -224,6 +158,9 @@ impl History {
                 if let Some(past) = self.current() {
                     past.last_ms = *t_ms;
                 }
+            }
+            Event::Evidence(interval) if self.single.is_some() && self.start.turn.is_none() => {
+                self.evidence.add(interval);
             }
             Event::Finished { results } => self.finished(results),
             Event::Failure(failure) => {
@@ -253,6 +190,28 @@ impl History {
             }
             _ => {}
         }
+    }
+
+    fn begin_step(&mut self, step: u32, name: &str, point: Option<&Point>) {
+        self.steps += 1;
+        self.single = None;
+        self.evidence = EvidenceSum::default();
+        if !self.open {
+            let (outcome, refused) = (Outcome::Interrupted, false);
+            self.single = Some((step, EndedStep { outcome, refused }));
+            self.start.step = Some(step);
+            self.start.turn = point.map(turn_of);
+            self.start.turns.extend(self.start.turn.clone());
+        }
+        if let Some(past) = self.current() {
+            past.job = Some(name.to_owned());
+        }
+        let point = point.cloned();
+        self.step = self.open.then_some(Begun {
+            point,
+            figures: None,
+            samples: Rounds::new(Ask::of([Metric::Iops])),
+        });
     }
 
     /// What failed is tried again: whoever resumes has mended it. What was switched
@@ -344,7 +303,7 @@ impl History {
     fn finished(&mut self, results: &Results) {
         // Points of a campaign are thousands, and nobody asks for theirs here.
         if self.single.is_some() && self.start.turn.is_none() {
-            self.figures = StepFigures::of(results);
+            self.figures = StepFigures::of(results, &self.evidence);
         }
         let Some(step) = &mut self.step else { return };
         let jobs = results.jobs.iter().filter(|job| !job.is_sum_of_clients());

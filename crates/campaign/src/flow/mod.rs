@@ -19,6 +19,7 @@ use fathom_model::{Event, Failure, LedgerEvent, Pattern, Point, Stage, StageEnd}
 pub mod acts;
 mod command;
 mod executor;
+mod figures;
 mod followers;
 mod history;
 mod jobs;
@@ -33,12 +34,14 @@ pub mod undo;
 pub use command::ShellCommand;
 pub use executor::{Checked, Finish, Flow, KeptPlan, Ready, RunOptions};
 pub(crate) use executor::{Extras, PastStarts};
+pub use figures::{LatencyFigures, StepFigures};
 pub(crate) use followers::RunLog;
-pub use history::{EndedStep, Gap, History, LeftOut, MeasuredStep, Past, StepFigures};
+pub use history::{EndedStep, Gap, History, LeftOut, MeasuredStep, Past};
 pub use jobs::{Jobs, OneStage};
 pub use ledger_scope::LedgerScope;
 pub(crate) use outlook::lead;
 pub use outlook::{Case, outlook};
+pub use runner::StepWatch;
 use runner::{Runner, Stop, Switched};
 pub use steady_load::{Criterion, Settled};
 pub use step::{JobStep, last_try};
@@ -60,6 +63,11 @@ pub trait Script {
     /// Whether steps have failed when it has come to its end.
     fn has_failed(&self, history: &History) -> bool {
         history.has_failed_steps()
+    }
+
+    /// Who looks at the next step while it runs, and may end it.
+    fn watch(&self, _: &JobStep, _: &History) -> Option<Box<dyn StepWatch>> {
+        None
     }
 
     /// Time between two samples of a stage; `None`: that of the run.

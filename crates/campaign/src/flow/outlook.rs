@@ -143,6 +143,7 @@ fn measure(history: &mut History, cell: &RoundPoint, luck: Case) {
                 Case::Worst => least_of_cell(cell).div_ceil(SAMPLES),
             },
             clat: None,
+            lat: None,
         }));
         history.take(&Event::Interval {
             t_ms,

@@ -229,7 +229,10 @@ impl Runner<'_, '_, '_> {
     /// Runs a job file by itself.
     fn job(&mut self, task: &Task, step: &JobStep) -> Result<(), Stop> {
         self.look()?;
-        match self.step(task, step, &mut Unwatched)? {
+        let script = self.ready.flow.script;
+        let watch = script.watch(step, &self.followers.history.borrow());
+        let mut watch = watch.unwrap_or_else(|| Box::new(Unwatched));
+        match self.step(task, step, watch.as_mut())? {
             Outcome::Interrupted if self.session.is_recorded() => Err(Stop::Interrupted),
             _ if !self.session.is_recorded() => Err(Stop::Record),
             Outcome::Failed => match self.gone() {
@@ -665,7 +668,7 @@ impl Drop for Switched {
 }
 
 /// Looks at a step while it runs, and may end it.
-pub(super) trait StepWatch {
+pub trait StepWatch {
     /// Takes the next event of the step.
     fn take(&mut self, event: &Event) -> ControlFlow<()>;
 

@@ -100,6 +100,7 @@ fn events(sampled: u64, reported: Option<u64>) -> Vec<Event> {
             ios: 1,
             bytes,
             clat: None,
+            lat: None,
         })
     };
     let mut events = vec![

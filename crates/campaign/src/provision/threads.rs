@@ -87,6 +87,7 @@ fn light(event: &Event) -> Option<Event> {
     match event {
         Event::Sample(sample) => Some(Event::Sample(Sample {
             clat: None,
+            lat: None,
             ..*sample
         })),
         Event::Finished { .. } | Event::Status { .. } | Event::Jobs { .. } => None,

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 
 use super::Global;
 #[cfg(test)]
-use super::{baseline, check, cluster, config, demo, doctor, dry, engines, export, r#gen, graph};
+use super::{baseline, check, cluster, config, demo, doctor, dry, engines, export, find, r#gen};
 #[cfg(test)]
-use super::{init, job, ledger, plan, plot, prio, provision, purge, quick, report, restore, run};
+use super::{graph, init, job, ledger, plan, plot, prio, provision, purge, quick, report, restore};
 #[cfg(test)]
-use super::{runs, serve, show, soak};
+use super::{run, runs, serve, show, soak};
 use crate::out;
 
 /// Print the JSON Schema of a document; without a name, list them
@@ -71,6 +71,7 @@ documents! {
     "fathom.explain/1": "schemas/explain-1.json", of::<fathom_report::explain::Explanation>;
     "fathom.export/1": "schemas/export-1.json", of::<fathom_report::export::Document<'_>>;
     "fathom.exported/1": "schemas/exported-1.json", of::<export::Document<'_>>;
+    "fathom.find/1": "schemas/find-1.json", of::<find::show::FindDocument>;
     "fathom.gen/1": "schemas/gen-1.json", of::<r#gen::Document>;
     "fathom.graphs/1": "schemas/graphs-1.json", of::<graph::Document>;
     "fathom.history/1": "schemas/history-1.json", of::<fathom_report::history::HistoryDocument>;

@@ -48,6 +48,7 @@ mod tests {
                 ios: *ios,
                 bytes: ios << 12,
                 clat: None,
+                lat: None,
             };
             hosts.take(&Event::Sample(sample));
         }

@@ -67,6 +67,7 @@ pub fn sample(t_ms: u64, job: u32, dir: Direction, ios: u64, clat_ns: u64) -> Sa
         ios,
         bytes: ios * 4096,
         clat: Some(histogram(clat_ns, ios)),
+        lat: None,
     }
 }
 

@@ -63,6 +63,7 @@ impl Intervals {
                     ios: brought.ios,
                     bytes: brought.bytes,
                     clat: brought.clat,
+                    lat: None,
                 }));
             }
         }

@@ -17,6 +17,7 @@ struct LastSample {
     /// Ticks of the last sample, or of the unit's beginning; 0: not begun.
     at: u64,
     clat: [Histogram; 3],
+    lat: [Histogram; 3],
     bytes: [u64; 3],
     over: bool,
 }
@@ -98,19 +99,16 @@ impl Sampler {
         last.at = now;
         let mut samples = Vec::new();
         for dir in DirIndex::ALL {
-            let of_dir = members
-                .iter()
-                .filter_map(|member| member.stats.dirs[dir as usize].as_ref());
-            let (mut clat, mut bytes, mut used) = (Histogram::new(), 0, false);
-            for stats in of_dir {
-                used = true;
-                bytes += stats.bytes.load(Relaxed);
-                clat.merge(&stats.clat().histogram);
-            }
-            if !used {
+            let Some(read) = Counted::of(&members, dir) else {
                 continue;
-            }
+            };
+            let Counted { clat, lat, bytes } = read;
             let delta = clat.since(&last.clat[dir as usize]);
+            let lat_delta = lat.map(|lat| {
+                let delta = lat.since(&last.lat[dir as usize]);
+                last.lat[dir as usize] = lat;
+                delta
+            });
             let sample = Sample {
                 t_ms: 0,
                 span_ms: span_ns / 1_000_000,
@@ -120,6 +118,7 @@ impl Sampler {
                 // What was measured may have been forgotten meanwhile.
                 bytes: bytes.checked_sub(last.bytes[dir as usize]).unwrap_or(bytes),
                 clat: Some(delta).filter(|delta| !delta.is_empty()),
+                lat: lat_delta.filter(|delta| !delta.is_empty()),
             };
             // The rest after the last whole interval is no interval of its own.
             if span_ns >= 100_000_000 {
@@ -135,5 +134,32 @@ impl Sampler {
             }
         }
         samples
+    }
+}
+
+/// What a direction of a unit has counted since it began.
+#[derive(Debug, Default)]
+struct Counted {
+    clat: Histogram,
+    /// Only of a rate lat says more: it counts from the intended start.
+    lat: Option<Histogram>,
+    bytes: u64,
+}
+
+impl Counted {
+    /// `None`: nobody in the unit has this direction.
+    fn of(members: &[&Member], dir: DirIndex) -> Option<Self> {
+        let mut all: Option<Self> = None;
+        let of_dir = members.iter();
+        for stats in of_dir.filter_map(|member| member.stats.dirs[dir as usize].as_ref()) {
+            let all = all.get_or_insert_default();
+            all.bytes += stats.bytes.load(Relaxed);
+            all.clat.merge(&stats.clat().histogram);
+            if stats.lag.is_some() {
+                let lat = all.lat.get_or_insert_default();
+                lat.merge(&stats.lat.read().histogram);
+            }
+        }
+        all
     }
 }

@@ -421,6 +421,7 @@ impl SimRun<'_> {
                     ios,
                     bytes: ios * load.block_bytes as u64,
                     clat: Some(clat),
+                    lat: None,
                 });
             }
         }

@@ -197,6 +197,7 @@ mod tests {
             ios: 1,
             bytes: 1,
             clat: None,
+            lat: None,
         }))
     }
 

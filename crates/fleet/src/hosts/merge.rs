@@ -357,6 +357,7 @@ mod tests {
             ios: 1,
             bytes: 4096,
             clat: None,
+            lat: None,
         })
     }
 

@@ -482,6 +482,7 @@ fn samples_of_all_jobs_add_up_over_time() {
                 ios: 500,
                 bytes: 500 * 4096,
                 clat: Some(clat),
+                lat: None,
             }));
         }
         campaign.event(Event::Interval {

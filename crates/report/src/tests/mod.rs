@@ -115,6 +115,7 @@ fn sample(t_ms: u64, job: u32, dir: Direction, ios: u64, clat_ns: u64) -> Event 
         ios,
         bytes: ios * 4096,
         clat: Some(clat),
+        lat: None,
     })
 }
 

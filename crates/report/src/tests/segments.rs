@@ -23,6 +23,7 @@ fn sample(t_ms: u64, job: u32, dir: Direction, stalls: bool) -> Event {
         ios,
         bytes: ios * 4_096,
         clat: Some(clat),
+        lat: None,
     })
 }
 

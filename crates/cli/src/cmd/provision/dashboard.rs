@@ -273,6 +273,7 @@ mod tests {
             ios: 1000,
             bytes: 1_300_000_000,
             clat: None,
+            lat: None,
         };
         let remaining_ms = Some(3000);
         board.take(drive, t_ms, &Event::Sample(sample));

@@ -236,6 +236,7 @@ mod tests {
             ios: 3,
             bytes: 12288,
             clat: None,
+            lat: None,
         };
         let names = ["16 files, \"fast\"".to_owned()];
         let point = SampleLine::new(&sample, Some("one"), &names);

@@ -409,6 +409,7 @@ impl ServerSet {
                     ios,
                     bytes,
                     clat: None,
+                    lat: None,
                 }));
             }
         }

@@ -1,0 +1,77 @@
+//! What a search is after, as options.
+
+use std::time::Duration;
+
+use fathom_analysis::find::FindGoal;
+
+use super::emit::FindEmit;
+use crate::cmd::job::duration;
+
+/// What is searched: one of these.
+#[derive(Debug, Clone, clap::Args)]
+#[group(required = true, multiple = false)]
+pub struct GoalArgs {
+    /// The smallest load within 2 % of the best throughput
+    #[arg(long)]
+    knee: bool,
+    /// Limit of the mean latency
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    mean: Option<Duration>,
+    /// Limit of the median
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    p50: Option<Duration>,
+    /// Limit of the 90th percentile
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    p90: Option<Duration>,
+    /// Limit of the 95th percentile
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    p95: Option<Duration>,
+    /// Limit of the 99th percentile
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    p99: Option<Duration>,
+    /// Limit of the 99.9th percentile
+    #[arg(long = "p99.9", value_name = "TIME", value_parser = duration)]
+    p999: Option<Duration>,
+    /// Limit of the 99.99th percentile
+    #[arg(long = "p99.99", value_name = "TIME", value_parser = duration)]
+    p9999: Option<Duration>,
+    /// Limit of how busy the CPUs of the machine are, in percent of all of them
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    max_cpu: Option<f64>,
+    /// What the device can do at the depths that are enough, reads and writes, in order and
+    /// at random, for another program
+    #[arg(long, value_enum, value_name = "FOR")]
+    pub emit: Option<FindEmit>,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.trim_end_matches('%').parse::<f64>().ok();
+    let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 100.0);
+    percent.ok_or_else(|| "it is a number of percent, above 0 and at most 100".to_owned())
+}
+
+impl GoalArgs {
+    /// The goal, and the percentile that its limit is about.
+    pub fn goal(&self) -> (FindGoal, Option<f64>) {
+        let limits = [
+            (None, self.mean),
+            (Some(50.0), self.p50),
+            (Some(90.0), self.p90),
+            (Some(95.0), self.p95),
+            (Some(99.0), self.p99),
+            (Some(99.9), self.p999),
+            (Some(99.99), self.p9999),
+        ];
+        let given = limits
+            .into_iter()
+            .find_map(|(percent, limit)| Some((percent, limit?)));
+        match (given, self.max_cpu) {
+            (None, None) => (FindGoal::Knee, None),
+            (None, Some(limit_percent)) => (FindGoal::Cpu { limit_percent }, None),
+            (Some((percent, limit)), _) => {
+                let limit_ns = limit.as_nanos() as f64;
+                (FindGoal::Latency { limit_ns }, percent)
+            }
+        }
+    }
+}

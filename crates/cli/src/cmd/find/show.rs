@@ -1,0 +1,202 @@
+//! What a search found: a document, or the answer in words with the curve behind it.
+
+use std::path::Path;
+
+use fathom_analysis::find::{FindAnswer, FindEnd, FindGoal, ProbeResult};
+use fathom_campaign::find::{COMMAND, FindConfig, FindScript, RowFound};
+use fathom_campaign::flow::{History, JobStep};
+use fathom_model::{FigureVerdict, units};
+use fathom_record::Record;
+use fathom_report::grid::{Grid, GridCell, figures, words};
+use fathom_report::style::Tone;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Global;
+use super::emit::FindEmit;
+use crate::out;
+
+/// What `--json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FindDocument {
+    /// `fathom.find/1`
+    schema: &'static str,
+    /// The record's folder.
+    run: String,
+    #[serde(flatten)]
+    config: FindConfig,
+    /// Of a single search; absent where it did not come to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<FindAnswer>,
+    /// Of a single search: what was measured, in order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probes: Option<Vec<ProbeResult>>,
+    /// Of a single search: whether the figures of the answer are true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<FigureVerdict>,
+    /// Several searches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    found: Vec<RowFound>,
+}
+
+/// What the record tells of a search.
+pub fn found(record: &Record, config: &FindConfig) -> Vec<RowFound> {
+    let mut history = History::default();
+    for entry in &record.entries {
+        history.take(&entry.event);
+    }
+    let script = FindScript {
+        job: JobStep::new((1, 1), COMMAND, String::new(), &[]),
+        config: config.clone(),
+    };
+    script.state(&history).0
+}
+
+/// The answer, and the curve behind it.
+pub fn show(
+    global: &Global,
+    (config, emit): (&FindConfig, Option<FindEmit>),
+    dir: &Path,
+) -> anyhow::Result<()> {
+    let record = Record::open(dir)?;
+    let mut found = found(&record, config);
+    let judged = fathom_report::read(dir)?;
+    found.iter_mut().for_each(|row| row.judge(&judged));
+    if global.json || emit == Some(FindEmit::Json) {
+        let mut document = FindDocument {
+            schema: "fathom.find/1",
+            run: record.id(),
+            config: config.clone(),
+            answer: None,
+            probes: None,
+            verdict: None,
+            found: Vec::new(),
+        };
+        match config.rows.is_empty().then(|| found.pop()).flatten() {
+            Some(one) => {
+                (document.answer, document.probes) = (one.answer, Some(one.probes));
+                document.verdict = one.verdict;
+            }
+            None => document.found = found,
+        }
+        return out::json(&document);
+    }
+    if let Some(emit) = emit {
+        out::text(emit.text(&found, &judged));
+        return Ok(());
+    }
+    for row in &found {
+        if found.len() == 1 {
+            out::text(curve(global, config, row));
+        }
+        let name = match row.row.name.is_empty() {
+            true => String::new(),
+            false => format!("{}: ", row.row.name),
+        };
+        let answer = row.answer.as_ref();
+        out::line(name + &answer.map_or_else(unfinished, |it| said(config, it)));
+        let against = row.verdict.iter().flat_map(FigureVerdict::against);
+        against.for_each(|it| out::line(format!("  {}: {}", it.level.name(), it.sentence)));
+    }
+    if config.rows.len() > found.len() {
+        out::line(unfinished());
+    }
+    Ok(())
+}
+
+fn unfinished() -> String {
+    "the search did not come to its end: fathom resume goes on".to_owned()
+}
+
+fn curve(global: &Global, config: &FindConfig, row: &RowFound) -> String {
+    let has_cpu = matches!(config.goal, FindGoal::Cpu { .. });
+    let mut columns = vec![figures("load", 0), figures("IOPS", 0)];
+    columns.push(figures(if has_cpu { "CPUs" } else { "latency" }, 0));
+    columns.push(words("", 0));
+    let mut grid = Grid::new(columns);
+    let mut probes: Vec<&ProbeResult> = row.probes.iter().collect();
+    let load = |probe: &ProbeResult| probe.probe.load.unwrap_or(f64::INFINITY);
+    let order = |it: &ProbeResult| load(it) * f64::from(it.probe.jobs.unwrap_or(1));
+    probes.sort_by(|a, b| order(a).total_cmp(&order(b)));
+    for probe in probes {
+        let at = (probe.probe.load, probe.probe.jobs);
+        let is_it = row.answer.is_some_and(|it| (it.load, it.jobs) == at);
+        let limit = config.goal.limit();
+        let is_over = (limit.zip(probe.limited(config.goal))).is_some_and(|(most, it)| it > most);
+        let value = match has_cpu {
+            true => probe.cpu_percent.map(|percent| format!("{percent:.0} %")),
+            false => probe.latency_ns.map(units::latency),
+        };
+        grid.line([
+            GridCell::from(match probe.probe.load {
+                Some(load) => of_jobs(format!("{load:.0}"), probe.probe.jobs),
+                None => "no rate".to_owned(),
+            }),
+            GridCell::from(units::count(probe.iops)),
+            GridCell::from(value.unwrap_or_else(|| "–".to_owned())),
+            match (is_it, is_over) {
+                (true, _) => GridCell::new(Tone::Good, "◀"),
+                (false, true) => GridCell::new(Tone::Doubtful, "too much"),
+                _ => GridCell::default(),
+            },
+        ]);
+    }
+    grid.render(out::style(global.color))
+}
+
+fn of_jobs(load: String, jobs: Option<u32>) -> String {
+    match jobs {
+        Some(jobs) => format!("{load} × {jobs} jobs"),
+        None => load,
+    }
+}
+
+/// The answer in words.
+fn said(config: &FindConfig, answer: &FindAnswer) -> String {
+    let sure = answer
+        .iops_error
+        .map_or_else(String::new, |error| format!(" ± {:.1} %", 100.0 * error));
+    let iops = format!("{}{sure} IOPS", units::count(answer.iops));
+    let over = &config.over;
+    let Some(load) = answer.load else {
+        let least = answer.too_much.map_or_else(String::new, |load| {
+            format!(", not even at {over}={load:.0}")
+        });
+        return format!("the limit is not kept{least}");
+    };
+    let load = of_jobs(format!("{over}={load:.0}"), answer.jobs);
+    let Some(limit) = limit(config) else {
+        return match answer.ended_by {
+            FindEnd::Range => format!(
+                "{load} is the best so far, with {iops}: it is the last that was tried; --to goes further"
+            ),
+            _ => format!("{load} is enough: {iops}, within 2 % of the best"),
+        };
+    };
+    let most = match answer.too_much {
+        Some(too_much) => format!("{load}, and {too_much:.0} is too much"),
+        None => load,
+    };
+    let end = match answer.ended_by {
+        FindEnd::Objective => "the limit ended the search",
+        FindEnd::Device => "the device ended the search: it does no more",
+        _ => "the last load that was tried keeps the limit",
+    };
+    format!("{limit}: {iops} at {most}; {end}")
+}
+
+/// `p99 of reads ≤ 1 ms`; none of a knee.
+fn limit(config: &FindConfig) -> Option<String> {
+    let limit = config.goal.limit()?;
+    if let FindGoal::Cpu { .. } = config.goal {
+        return Some(format!("CPUs ≤ {limit} %"));
+    }
+    let figure = match config.percent {
+        Some(percent) => format!("p{percent}"),
+        None => "mean latency".to_owned(),
+    };
+    let of = config
+        .of
+        .map_or_else(String::new, |dir| format!(" of {}s", dir.name()));
+    Some(format!("{figure}{of} ≤ {}", units::latency(limit)))
+}
