@@ -113,7 +113,7 @@ impl UndoFile {
     /// The file of settings in the folder of such files: of a device, or of the machine.
     #[must_use]
     pub fn of_settings(folder: &Path, device: Option<&BlockDevice>) -> Self {
-        let stem = device.map(|device| Self::stem(device));
+        let stem = device.map(Self::stem);
         let stem = stem.unwrap_or_else(|| "machine".to_owned());
         Self::named(folder, &format!("settings-{stem}"))
     }

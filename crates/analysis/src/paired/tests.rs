@@ -162,7 +162,9 @@ fn less_latency_is_faster_and_what_is_missing_is_no_pair() {
     let found = judge(&pairs, question);
     assert_eq!(found.verdict, CompareVerdict::CannotTell);
     assert!((found.ratio.unwrap() - 0.5).abs() < 1e-9, "{found:?}");
-    assert!(found.more_runs.unwrap() >= 1);
+    assert_eq!(found.more_runs, None);
+    let three = judge(&[(2e6, 1e6); 3], question);
+    assert_eq!(three.more_runs, Some(4));
     let nothing = judge(&[], question);
     assert_eq!(nothing.why_not, Some(WhyNot::Invalid));
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 
 use super::Global;
 #[cfg(test)]
-use super::{check, config, demo, doctor, export, graph, init, job, ledger, plan, plot};
+use super::{ab, check, config, demo, doctor, export, graph, init, job, ledger, plan, plot};
 #[cfg(test)]
 use super::{r#gen, provision, quick, report, run, runs};
 use crate::out;
@@ -47,6 +47,7 @@ macro_rules! documents {
 }
 
 documents! {
+    "fathom.ab/1": "schemas/ab-1.json", of::<ab::AbDocument<'_>>;
     "fathom.check/1": "schemas/check-1.json", of::<check::Document<'_>>;
     "fathom.compare/1": "schemas/compare-1.json", of::<fathom_report::compare::CompareDocument>;
     "fathom.config/1": "schemas/config-1.json", of::<config::ConfigDocument<'_>>;
