@@ -8,6 +8,7 @@
 //! - [`series`] gathers the points of a campaign from its events into curves,
 //!   [`best`](mod@best) finds their best points, and [`guard`] says when a curve
 //!   only gets worse.
+//! - [`paired`] judges two settings that are measured in pairs, after each.
 //! - [`find`] searches how much load is enough, or keeps a latency.
 //! - [`steady_state`] says when a device has settled, [`snia`] what came of a
 //!   test after SNIA's specification, [`nodes`] what the machines did in a step.
@@ -31,7 +32,10 @@ pub mod hosts;
 pub mod latlog;
 pub mod level_shift;
 pub mod nodes;
+pub mod paired;
 pub mod priority;
+#[cfg(test)]
+mod random;
 pub mod rate;
 pub mod series;
 pub mod snia;

@@ -15,23 +15,12 @@ use fathom_analysis::compare::{CompareVerdict, FigureSides, RunValue, WhyNot, co
 use fathom_analysis::correlated::CorrelatedMean;
 use fathom_analysis::level_shift::{SHIFTS_MANY, level_shifts};
 
-/// SplitMix64: G. L. Steele, D. Lea and C. H. Flood, OOPSLA 2014.
-struct Random(u64);
+#[path = "../src/random.rs"]
+mod random;
+
+use random::Random;
 
 impl Random {
-    fn share(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64 + 1e-17
-    }
-
-    /// Box and Muller.
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.share().ln()).sqrt() * (std::f64::consts::TAU * self.share()).cos()
-    }
-
     fn autoregressive(&mut self, n: usize, rho: f64) -> Vec<f64> {
         let mut x = self.normal();
         (0..n)

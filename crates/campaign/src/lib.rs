@@ -9,6 +9,7 @@
 //!   [`budget`]: what a plan costs it.
 //! - [`study`]: plan files: steps of any kind in order, loops, and conditions on
 //!   the figures.
+//! - [`ab`]: which of some settings is faster, in pairs.
 //! - [`soak`]: a job that is repeated for hours.
 //! - [`prio`]: priorities and Command Duration Limits over queue depths.
 //! - [`fio_tests`] reads the results of others' campaigns.
@@ -17,6 +18,7 @@
 //! `model`. Definitions are data (`campaigns/` at the top of the workspace),
 //! embedded into the program.
 
+pub mod ab;
 pub mod budget;
 pub mod check;
 mod definition;

@@ -184,6 +184,13 @@ fn a_search_survives_200_kills() {
     survives(program(false), &args, SIMULATED);
 }
 
+#[test]
+fn a_comparison_survives_200_kills() {
+    let ab = ["ab", "a.fio", "--b", "a.iodepth=2", "--each", "3s"];
+    let args = [&ab[..], &["--seed", "1", "--pairs", "8"], &SIM].concat();
+    survives(program(false), &args, SIMULATED);
+}
+
 /// How plan files of these tests begin: with something that is switched.
 const SWITCHED: &str = r#"
 engine = "sim"

@@ -3,6 +3,8 @@
 #![allow(clippy::disallowed_methods)] // a test that gets no thread fails by panicking
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
+#[cfg(target_os = "linux")]
+mod ab;
 mod advice;
 mod architecture;
 mod campaign;

@@ -85,7 +85,7 @@ impl Health {
         };
         Self {
             kernel_written_bytes: disk.written_bytes(),
-            boot: text(&sys.path("/proc/sys/kernel/random/boot_id")),
+            boot: boot(sys),
             ..health
         }
     }
@@ -101,6 +101,12 @@ impl Health {
             boot: self.boot.clone(),
         }
     }
+}
+
+/// Which boot of the machine this is.
+#[must_use]
+pub fn boot(sys: &Sys) -> Option<String> {
+    text(&sys.path("/proc/sys/kernel/random/boot_id"))
 }
 
 /// How a device is asked.

@@ -217,6 +217,22 @@ pub fn file_system(sys: &Sys, path: &Path) -> Option<FileSystem> {
     })
 }
 
+/// The block device of a target: itself, or that of the file system it lies on.
+#[must_use]
+pub fn device_of(sys: &Sys, path: &Path) -> Option<SysBlock> {
+    if let Some(node) = sys.by_path(path) {
+        return Some(node);
+    }
+    let path = existing(path)?;
+    let number = numbers(fs::metadata(&path).ok()?.dev());
+    let mounts = mounts::own(sys);
+    let mount = mounts::holding(&mounts, &path, number)?;
+    match mount.number {
+        (0, _) => sys.by_path(&mount.source),
+        (major, minor) => sys.by_number(major, minor),
+    }
+}
+
 /// The path itself, or the nearest folder above it that exists, without links.
 pub(crate) fn existing(path: &Path) -> Option<PathBuf> {
     let absolute = std::path::absolute(path).ok()?;

@@ -16,7 +16,8 @@
 //! - [`write_cache`]: its write cache; a [`WriteCounter`]: what the kernel counted as
 //!   written.
 //! - [`cdl`]: its Command Duration Limits; [`priority`] tells what it knows of
-//!   these and of priorities, [`switches`] how they are switched and put back.
+//!   these and of priorities, [`switches`] how they are switched and put back;
+//!   [`settings`]: those of a queue and of the machine that can be compared.
 //!
 //! Everything is read from /proc, /sys and /dev under a [`Sys`], which can be a
 //! recorded tree; what a system does not have there is absent, never invented.
@@ -40,6 +41,7 @@ pub mod process;
 pub mod purge;
 pub mod safety;
 pub mod scratch;
+pub mod settings;
 pub mod signature;
 pub mod space;
 pub mod switches;

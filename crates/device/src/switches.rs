@@ -384,7 +384,7 @@ impl<'i> Switches<'i> {
 }
 
 /// The scheduler in brackets, or the only one.
-fn in_force(all: &str) -> Option<String> {
+pub(crate) fn in_force(all: &str) -> Option<String> {
     let bracketed = all
         .split_once('[')
         .and_then(|(_, rest)| rest.split_once(']'));

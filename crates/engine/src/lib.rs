@@ -21,7 +21,7 @@ pub mod choice;
 pub mod fio;
 pub mod jobfile;
 pub mod layout;
-mod mix;
+pub mod mix;
 #[cfg(target_os = "linux")]
 pub mod native;
 #[cfg(not(target_os = "linux"))]

@@ -3,7 +3,8 @@
 
 /// One step of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): spreads a seed,
 /// and mixes two numbers into one.
-pub(crate) fn mix(seed: u64, with: u64) -> u64 {
+#[must_use]
+pub fn mix(seed: u64, with: u64) -> u64 {
     let mut z = seed
         .wrapping_add(with.wrapping_mul(0x9e37_79b9_7f4a_7c15))
         .wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -62,5 +62,5 @@ pub use result::{Direction, DirectionResult, DiskUse, GroupResult, JobResult, La
 pub use sample::{Moments, Sample};
 pub use stage::{Stage, StageEnd, StageKind};
 pub use step_ends::{StepEnds, with_step_ends};
-pub use switches::{FormerPage, SwitchState};
+pub use switches::{FormerPage, SettingValue, SwitchState};
 pub use verdict::{FigureVerdict, ReasonKind, VerdictLevel, VerdictReason};

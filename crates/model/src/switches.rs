@@ -1,5 +1,7 @@
 //! How the switches of a device stood before they were touched.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 /// Switches of priorities and duration limits, as they were found. What a device
@@ -30,5 +32,15 @@ pub struct FormerPage {
     pub bytes: Option<String>,
     /// The file that `cdladm save` wrote (ATA).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<std::path::PathBuf>,
+    pub file: Option<PathBuf>,
+}
+
+/// The value of an attribute that changes what is measured: of a device's queue, or of
+/// the machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SettingValue {
+    /// The attribute: in the device's folder of sysfs, or from the root on.
+    pub file: PathBuf,
+    /// What is written to it.
+    pub value: String,
 }

@@ -41,8 +41,8 @@ pub use segment::{is_log, log_bytes};
 pub use stats::{NodeStats, STATS_FORMAT, StatsHeader, StatsLine, StatsWriter};
 pub use tags::{Tag, tag_records};
 pub use undo::{
-    COMMAND_UNDO_FORMAT, CommandUndo, SWITCHES_FORMAT, SwitchesFound, UndoFile, UndoNote,
-    undo_files,
+    COMMAND_UNDO_FORMAT, CommandUndo, SETTINGS_FORMAT, SWITCHES_FORMAT, SettingsFound,
+    SwitchesFound, UndoFile, UndoNote, undo_files,
 };
 pub use writer::{Writer, claim};
 

@@ -1,5 +1,6 @@
 //! What is to be put back when a run ends: how the switches of a device stood before
-//! the run touched them, or the command that takes another one back. A file each in
+//! the run touched them, how its settings stood, or the command that takes another one
+//! back. A file each in
 //! the user's state folder, there as long as something has to be put back. A run that
 //! was killed leaves it behind.
 
@@ -7,8 +8,8 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use fathom_model::SwitchState;
 use fathom_model::environment::BlockDevice;
+use fathom_model::{SettingValue, SwitchState};
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::file_stem;
@@ -19,6 +20,9 @@ pub const SWITCHES_FORMAT: &str = "fathom.switches/1";
 /// Name and version of the format of [`CommandUndo`].
 pub const COMMAND_UNDO_FORMAT: &str = "fathom.undo-command/1";
 
+/// Name and version of the format of [`SettingsFound`].
+pub const SETTINGS_FORMAT: &str = "fathom.settings/1";
+
 /// What is to be put back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "schema")]
@@ -26,6 +30,9 @@ pub enum UndoNote {
     /// The switches of a device.
     #[serde(rename = "fathom.switches/1")]
     Switches(Box<SwitchesFound>),
+    /// Settings of a device and of the machine.
+    #[serde(rename = "fathom.settings/1")]
+    Settings(Box<SettingsFound>),
     /// What a command has done.
     #[serde(rename = "fathom.undo-command/1")]
     Command(CommandUndo),
@@ -42,6 +49,23 @@ pub struct SwitchesFound {
     pub at_ms: u64,
     /// How they stood.
     pub found: SwitchState,
+}
+
+/// How settings of a device and of the machine stood.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SettingsFound {
+    /// The device; `None`: only the machine has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<BlockDevice>,
+    /// What is written to have them as they stood, in this order.
+    pub values: Vec<SettingValue>,
+    /// The boot in which they stood so: the next one begins with others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<String>,
+    /// When they stood so, ms since 1970 UTC.
+    pub at_ms: u64,
+    /// The process that set others.
+    pub pid: u32,
 }
 
 /// A command that takes another one back.
@@ -83,8 +107,19 @@ impl UndoFile {
     /// number, or by its kernel name where it has none.
     #[must_use]
     pub fn of_device(folder: &Path, device: &BlockDevice) -> Self {
-        let stem = file_stem(device).unwrap_or_else(|| device.name.replace('/', "_"));
-        Self::named(folder, &stem)
+        Self::named(folder, &Self::stem(device))
+    }
+
+    /// The file of settings in the folder of such files: of a device, or of the machine.
+    #[must_use]
+    pub fn of_settings(folder: &Path, device: Option<&BlockDevice>) -> Self {
+        let stem = device.map(Self::stem);
+        let stem = stem.unwrap_or_else(|| "machine".to_owned());
+        Self::named(folder, &format!("settings-{stem}"))
+    }
+
+    fn stem(device: &BlockDevice) -> String {
+        file_stem(device).unwrap_or_else(|| device.name.replace('/', "_"))
     }
 
     /// The file of this name in the folder of such files.
@@ -131,7 +166,7 @@ impl UndoFile {
         note.map(Some).map_err(|error| RecordError::NotARecord {
             path: self.path.clone(),
             reason: format!(
-                "this Fathom reads {SWITCHES_FORMAT} and {COMMAND_UNDO_FORMAT}: {error}"
+                "this Fathom reads {SWITCHES_FORMAT}, {SETTINGS_FORMAT} and {COMMAND_UNDO_FORMAT}: {error}"
             ),
         })
     }

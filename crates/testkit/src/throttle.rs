@@ -58,21 +58,34 @@ impl Throttle {
     /// # Errors
     /// Why this machine cannot.
     pub fn limit(&self, iops: u32) -> Result<(), String> {
-        let number = &self.number;
-        let limits = if self.dir.starts_with(V1) {
-            let line = format!("{number} {iops}");
-            vec![
-                ("blkio.throttle.read_iops_device", line.clone()),
-                ("blkio.throttle.write_iops_device", line),
-            ]
-        } else {
-            vec![("io.max", format!("{number} riops={iops} wiops={iops}"))]
-        };
-        for (file, line) in limits {
+        for (file, line) in self.limits(iops) {
             let written = fs::write(self.dir.join(file), line);
             written.map_err(|e| format!("I/O cannot be throttled here: {e}"))?;
         }
         Ok(())
+    }
+
+    /// A command for the shell that sets another limit.
+    #[must_use]
+    pub fn limit_command(&self, iops: u32) -> String {
+        let each = self
+            .limits(iops)
+            .into_iter()
+            .map(|(file, line)| format!("echo '{line}' >{}", self.dir.join(file).display()));
+        each.collect::<Vec<_>>().join(" && ")
+    }
+
+    /// What is written to which of its files for a limit.
+    fn limits(&self, iops: u32) -> Vec<(&'static str, String)> {
+        let number = &self.number;
+        if self.dir.starts_with(V1) {
+            let line = format!("{number} {iops}");
+            return vec![
+                ("blkio.throttle.read_iops_device", line.clone()),
+                ("blkio.throttle.write_iops_device", line),
+            ];
+        }
+        vec![("io.max", format!("{number} riops={iops} wiops={iops}"))]
     }
 
     /// A command, to be followed by a program and its arguments, that runs it

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::side::Part;
-use super::tests::{Random, search};
+use super::tests::search;
 use super::*;
+use crate::random::Random;
 
 /// A device that serves so many I/Os at once, each in an exponential time (M/M/c).
 struct Queue {

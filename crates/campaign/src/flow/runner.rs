@@ -627,6 +627,9 @@ impl Switched {
                     file: undo.file,
                     note,
                 };
+                if let Some(refusal) = left.in_use() {
+                    return Err(refusal);
+                }
                 let back = left.put_back(&KernelDevices);
                 back.map_err(|error| {
                     format!("a run that was killed has left switches behind: {error}")

@@ -8,10 +8,14 @@ use std::sync::{Mutex, PoisonError};
 
 use fathom_device::command::{self, CommandData, Issue, KernelDevices, Reply};
 use fathom_device::process::Process;
+use fathom_device::settings::{SettingError, Settings};
 use fathom_device::switches::Switches;
 use fathom_device::{Hold, Sys, SysBlock, identity};
 use fathom_model::Event;
-use fathom_record::{CommandUndo, SwitchesFound, UndoFile, UndoNote, undo_files};
+use fathom_model::environment::BlockDevice;
+use fathom_record::{
+    CommandUndo, SettingsFound, SwitchesFound, UndoFile, UndoNote, now_ms, undo_files,
+};
 
 use crate::run::RunError;
 use crate::xdg;
@@ -73,6 +77,35 @@ impl Undo {
         })
     }
 
+    /// How these settings stand now.
+    ///
+    /// # Errors
+    /// Why that is not known, or cannot be noted.
+    pub fn of_settings(
+        node: Option<&SysBlock>,
+        settings: &Settings,
+        names: &[String],
+    ) -> Result<Self, String> {
+        let sys = Sys::live();
+        let device = node.map(|node| identity::block_device(&sys, &node.whole()));
+        let folder = folder().ok_or(
+            "HOME is not set: there is no place to note how the settings stood\n  to do: set HOME or XDG_STATE_HOME",
+        )?;
+        let found = names.iter().map(|name| settings.found(name));
+        let found = found.collect::<Result<Vec<_>, SettingError>>();
+        let found = SettingsFound {
+            values: found.map_err(|error| error.to_string())?.concat(),
+            boot: fathom_device::health::boot(&sys),
+            at_ms: now_ms(),
+            pid: std::process::id(),
+            device: device.clone(),
+        };
+        Ok(Self {
+            file: UndoFile::of_settings(&folder, device.as_ref()),
+            note: UndoNote::Settings(Box::new(found)),
+        })
+    }
+
     /// What it is about, in a few words.
     #[must_use]
     pub fn subject(&self) -> String {
@@ -82,6 +115,10 @@ impl Undo {
                 let serial = serial.unwrap_or("no serial number");
                 format!("{} ({serial})", switches.path.display())
             }
+            UndoNote::Settings(found) => match &found.device {
+                Some(device) => format!("the settings of {}", device.name),
+                None => "the settings of this machine".to_owned(),
+            },
             UndoNote::Command(undo) => format!("'{}'", undo.undoes),
         }
     }
@@ -104,6 +141,7 @@ impl Undo {
     pub fn put_back(&self, issue: &dyn Issue) -> Result<(), RunError> {
         match &self.note {
             UndoNote::Switches(switches) => self.switches_back(switches, issue)?,
+            UndoNote::Settings(found) => self.settings_back(found, issue)?,
             UndoNote::Command(undo) => command_back(undo)?,
         }
         Ok(self.file.remove()?)
@@ -114,40 +152,71 @@ impl Undo {
     /// # Errors
     /// What could not be put back; somebody else has the device.
     pub fn restore(&self) -> Result<(), RunError> {
+        if let Some(refusal) = self.in_use() {
+            return Err(RunError::Refused(refusal));
+        }
         let hold = match &self.note {
-            UndoNote::Switches(switches) => Hold::of([self.node(switches)?.dev_path().as_path()]),
-            UndoNote::Command(undo) if is_running(undo) => {
-                return Err(RunError::Refused(format!(
-                    "{} belongs to a run that is still going (process {}), which undoes it at its end",
-                    self.subject(),
-                    undo.pid
-                )));
+            UndoNote::Switches(switches) => {
+                Hold::of([self.node(&switches.device)?.dev_path().as_path()])
             }
-            UndoNote::Command(_) => Ok(Hold::default()),
+            UndoNote::Settings(_) | UndoNote::Command(_) => Ok(Hold::default()),
         };
         let _hold = hold.map_err(|refusal| RunError::Refused(refusal.to_string()))?;
         self.put_back(&KernelDevices)
     }
 
+    /// That a run which goes on puts it back at its end.
+    #[must_use]
+    pub fn in_use(&self) -> Option<String> {
+        let pid = match &self.note {
+            UndoNote::Switches(_) => return None,
+            UndoNote::Settings(found) if is_of_another_boot(found) => return None,
+            UndoNote::Settings(found) => found.pid,
+            UndoNote::Command(undo) => undo.pid,
+        };
+        is_running(pid).then(|| {
+            format!(
+                "{} belongs to a run that is still going (process {pid}), which undoes it at its end",
+                self.subject()
+            )
+        })
+    }
+
+    /// What another boot has set is as that boot, or whoever configured it, wants it.
+    fn settings_back(&self, found: &SettingsFound, issue: &dyn Issue) -> Result<(), RunError> {
+        if is_of_another_boot(found) {
+            return Ok(());
+        }
+        let node = found.device.as_ref().map(|device| self.node(device));
+        let node = node.transpose()?;
+        let settings = Settings::new(Sys::live(), node.as_ref());
+        let each = found.values.iter();
+        // One that fails keeps none of the others from being put back.
+        let failed: Vec<String> = each
+            .filter_map(|value| settings.set(issue, std::slice::from_ref(value)).err())
+            .map(|error| error.to_string())
+            .collect();
+        match failed.is_empty() {
+            true => Ok(()),
+            false => Err(not_all_back(&failed)),
+        }
+    }
+
     fn switches_back(&self, noted: &SwitchesFound, issue: &dyn Issue) -> Result<(), RunError> {
         let ata = noted.found.pages.iter().any(|page| page.file.is_some());
         let folder = self.file.path().parent().unwrap_or(Path::new("/"));
-        let switches = Switches::new(self.node(noted)?, ata, folder.to_owned(), issue);
+        let switches = Switches::new(self.node(&noted.device)?, ata, folder.to_owned(), issue);
         let failed = switches.put_back(&noted.found);
         if failed.is_empty() {
             return Ok(());
         }
         let reasons: Vec<String> = failed.iter().map(ToString::to_string).collect();
-        Err(RunError::NotPutBack(format!(
-            "not everything could be put back as it was:\n  {}\n  to do: run 'fathom restore' after fixing the cause",
-            reasons.join("\n  ")
-        )))
+        Err(not_all_back(&reasons))
     }
 
     /// The device of a note under its name of today: by its serial number where it
     /// has one.
-    fn node(&self, noted: &SwitchesFound) -> Result<SysBlock, RunError> {
-        let device = &noted.device;
+    fn node(&self, device: &BlockDevice) -> Result<SysBlock, RunError> {
         let sys = Sys::live();
         let same = |node: &SysBlock| {
             let now = identity::block_device(&sys, node);
@@ -166,10 +235,22 @@ impl Undo {
     }
 }
 
-/// Whether the process that ran a command may still be there.
-fn is_running(undo: &CommandUndo) -> bool {
+fn not_all_back(reasons: &[String]) -> RunError {
+    RunError::NotPutBack(format!(
+        "not everything could be put back as it was:\n  {}\n  to do: run 'fathom restore' after fixing the cause",
+        reasons.join("\n  ")
+    ))
+}
+
+fn is_of_another_boot(found: &SettingsFound) -> bool {
+    let now = fathom_device::health::boot(&Sys::live());
+    found.boot.is_some() && found.boot != now
+}
+
+/// Whether the process that changed something may still be there.
+fn is_running(pid: u32) -> bool {
     let sys = Sys::live();
-    let process = Process::of(&sys, &undo.pid.to_string());
+    let process = Process::of(&sys, &pid.to_string());
     process.is_some_and(|process| process.name.starts_with("fathom"))
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::out::{self, ColorChoice};
 
+pub mod ab;
 pub mod agent;
 pub mod baseline;
 mod campaign;
@@ -209,6 +210,7 @@ pub enum Command {
     Prio(Box<prio::Args>),
     Soak(soak::Args),
     Find(find::Args),
+    Ab(Box<ab::Args>),
     Lat(lat::Args),
     Plot(plot::Args),
     Cluster(cluster::Args),
@@ -246,6 +248,7 @@ impl Command {
                 | Self::Prio(_)
                 | Self::Soak(_)
                 | Self::Find(_)
+                | Self::Ab(_)
                 | Self::Cluster(_)
                 | Self::Import(_)
                 | Self::Compare(_)
@@ -284,6 +287,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Steady(args) => steady::run(&cli.global, args),
         Command::Prio(args) => prio::run(&cli.global, args),
         Command::Find(args) => find::run(&cli.global, args),
+        Command::Ab(args) => ab::run(&cli.global, args),
         Command::Soak(args) => soak::run(&cli.global, args),
         Command::Lat(args) => lat::run(&cli.global, args),
         Command::Plot(args) => plot::run(&cli.global, args),

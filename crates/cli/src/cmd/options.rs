@@ -17,6 +17,7 @@ provision: require: it makes drives ready, and its figures are no results
 provision: hosts: drives have other names on each machine; provision them there, or by a plan file with hosts
 snia: hosts: a test is about a drive of one machine; run it there, or as a step of a plan file with hosts
 purge: require: a purge measures nothing
+ab: hosts: what one machine is faster with is no answer for another; compare on each
 find: hosts: what one machine finds is no answer for another; search on each, or measure what was found with job run --hosts
 purge: hosts: drives have other names on each machine; purge them there
 purge: max-time max-written: a purge that is cut short leaves a device of unknown content; --list says what each method takes
@@ -116,7 +117,7 @@ mod tests {
     use super::*;
 
     /// The commands that run something, and where they are in the definitions.
-    const COMMANDS: [(&str, &str); 11] = [
+    const COMMANDS: [(&str, &str); 12] = [
         ("job run", "job run"),
         ("quick", "quick"),
         ("run", "run"),
@@ -126,6 +127,7 @@ mod tests {
         ("prio", "prio"),
         ("soak", "soak"),
         ("find", "find"),
+        ("ab", "ab"),
         ("purge", "purge"),
         ("cluster", "cluster seq"),
     ];

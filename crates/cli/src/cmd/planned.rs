@@ -7,7 +7,7 @@ use fathom_campaign::flow::RunOptions;
 use fathom_model::Exit;
 use serde::{Deserialize, Serialize};
 
-use super::{Global, find, job, prio, quick, soak, study};
+use super::{Global, ab, find, job, prio, quick, soak, study};
 
 /// The plan of a run, of every kind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -18,6 +18,7 @@ pub enum Plan {
     Quick(Box<quick::QuickPlan>),
     Soak(Box<soak::SoakPlan>),
     Find(Box<find::FindPlan>),
+    Ab(Box<ab::AbPlan>),
     Study(Box<study::StudyPlan>),
 }
 
@@ -29,7 +30,7 @@ impl Plan {
     /// When there is no current folder.
     pub fn on_host(mut self, host: &str, folder: &Path) -> anyhow::Result<Self> {
         match &mut self {
-            Self::Job(_) | Self::Quick(_) | Self::Soak(_) | Self::Find(_) => {}
+            Self::Job(_) | Self::Quick(_) | Self::Soak(_) | Self::Find(_) | Self::Ab(_) => {}
             Self::Study(plan) => {
                 let here = std::env::current_dir().context("the current folder is gone")?;
                 plan.study.be_on(host, here);
@@ -47,6 +48,7 @@ impl Plan {
             Self::Quick(plan) => &mut plan.order.options,
             Self::Soak(plan) => &mut plan.job.options,
             Self::Find(plan) => &mut plan.job.options,
+            Self::Ab(plan) => &mut plan.job.options,
             Self::Study(plan) => &mut plan.options,
         }
     }
@@ -73,6 +75,7 @@ impl Plan {
             Self::Quick(plan) => plan.run(global, record, dry_run),
             Self::Soak(plan) => plan.run(global, record, dry_run),
             Self::Find(plan) => plan.run(global, record, dry_run),
+            Self::Ab(plan) => plan.run(global, record, dry_run),
             Self::Study(plan) => plan.run(global, record, dry_run),
         }
     }

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 
 use super::Global;
 #[cfg(test)]
-use super::{baseline, check, cluster, config, demo, doctor, dry, engines, export, find, r#gen};
+use super::{ab, baseline, check, cluster, config, demo, doctor, dry, engines, export, find};
 #[cfg(test)]
-use super::{graph, init, job, ledger, plan, plot, prio, provision, purge, quick, report, restore};
+use super::{r#gen, graph, init, job, ledger, plan, plot, prio, provision, purge, quick, report};
 #[cfg(test)]
-use super::{run, runs, serve, show, soak};
+use super::{restore, run, runs, serve, show, soak};
 use crate::out;
 
 /// Print the JSON Schema of a document; without a name, list them
@@ -49,6 +49,7 @@ macro_rules! documents {
 }
 
 documents! {
+    "fathom.ab/1": "schemas/ab-1.json", of::<ab::AbDocument<'_>>;
     "fathom.baseline-change/1": "schemas/baseline-change-1.json", of::<baseline::ChangeDocument<'_>>;
     "fathom.baseline/1": "schemas/baseline-1.json", of::<baseline::ShownBaseline<'_>>;
     "fathom.baselines/1": "schemas/baselines-1.json", of::<baseline::ListDocument<'_>>;

@@ -5,8 +5,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::EvidenceReading;
-use crate::sys::{Sys, SysBlock, numbers, text};
-use crate::{identity, mounts};
+use crate::identity::{self, device_of};
+use crate::sys::{Sys, SysBlock, text};
 
 /// Layers that are followed: more are a circle.
 const DEPTH: usize = 8;
@@ -229,21 +229,6 @@ fn counts_blocks(sys: &Sys, path: &Path) -> bool {
     let file_system = || identity::file_system(sys, path);
     sys.by_path(path).is_none()
         && file_system().is_some_and(|it| COUNTING.contains(&it.kind.as_str()))
-}
-
-/// The block device of a target: itself, or that of the file system it lies on.
-fn device_of(sys: &Sys, path: &Path) -> Option<SysBlock> {
-    if let Some(node) = sys.by_path(path) {
-        return Some(node);
-    }
-    let path = identity::existing(path)?;
-    let number = numbers(fs::metadata(&path).ok()?.dev());
-    let mounts = mounts::own(sys);
-    let mount = mounts::holding(&mounts, &path, number)?;
-    match mount.number {
-        (0, _) => sys.by_path(&mount.source),
-        (major, minor) => sys.by_number(major, minor),
-    }
 }
 
 /// What lies right under a device: members of dm and md, the disk of a loop's file, the

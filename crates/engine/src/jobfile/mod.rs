@@ -187,6 +187,23 @@ impl JobFile {
     /// Sets an option in every job, in place of all that was written for it
     /// under any of its names (fio would add a second `filename` to the first).
     pub fn set(&mut self, key: &str, value: Option<&str>) {
+        self.set_where(&|section| !section.is_global(), true, key, value);
+    }
+
+    /// As [`JobFile::set`], in the jobs of this name only.
+    pub fn set_in(&mut self, job: &str, key: &str, value: Option<&str>) {
+        let is_it = |section: &Section| !section.is_global() && section.name == job;
+        self.set_where(&is_it, false, key, value);
+    }
+
+    /// Sets an option in some sections, and takes what the others have of it away.
+    fn set_where(
+        &mut self,
+        is_set: &dyn Fn(&Section) -> bool,
+        is_only: bool,
+        key: &str,
+        value: Option<&str>,
+    ) {
         let option = JobOption {
             name: key.to_owned(),
             value: value.map(str::to_owned),
@@ -200,11 +217,14 @@ impl JobFile {
         };
         let name = table::table().canonical(key);
         for section in &mut self.sections {
+            let sets = is_set(section);
             section.entries.retain(|entry| match entry {
-                JobLine::Option { option, .. } => table::table().canonical(&option.name) != name,
-                JobLine::Comment(_) => true,
+                JobLine::Option { option, .. } if sets || is_only => {
+                    table::table().canonical(&option.name) != name
+                }
+                _ => true,
             });
-            if !section.is_global() {
+            if sets {
                 section.entries.push(JobLine::Option {
                     option: option.clone(),
                     text: text.clone(),

@@ -240,7 +240,7 @@ fn notes(request: &CompareRequest, rows: &[CompareRow]) -> Vec<String> {
 }
 
 /// A condition on a comparison: `slower > 5%`, `cannot_tell`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, serde::Deserialize)]
 pub struct CompareCondition {
     verdict: CompareVerdict,
     /// By more than this share.

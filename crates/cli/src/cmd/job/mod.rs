@@ -91,7 +91,18 @@ pub fn apply(
         return Ok(());
     }
     for setting in settings {
-        file.set(&setting.key, setting.value.as_deref());
+        let value = setting.value.as_deref();
+        match setting.key.rsplit_once('.') {
+            None => file.set(&setting.key, value),
+            Some((job, key)) => {
+                if !file.jobs().iter().any(|it| it.name == job) {
+                    let path = file.path().display();
+                    let what = format!("{path}: there is no section [{job}]");
+                    return Err(ExitError::new(Exit::Input, what).into());
+                }
+                file.set_in(job, key, value);
+            }
+        }
     }
     let with = format!("{} with --set", file.path().display());
     let mut checked = parse(&file.render(), with.as_ref());
@@ -100,7 +111,7 @@ pub fn apply(
         // Each stands in every job; one telling is enough.
         let place = settings
             .iter()
-            .position(|setting| setting.to_string() == diagnostic.text.trim());
+            .position(|setting| setting.option() == diagnostic.text.trim());
         if let Some(place) = place {
             diagnostic.path = "--set".into();
             diagnostic.line = u32::try_from(place + 1).unwrap_or(u32::MAX);
@@ -125,11 +136,22 @@ pub fn apply(
     Ok(())
 }
 
-/// `key=value` of `--set`.
+/// `key=value` of `--set`; `job.key=value` where it is of one job only.
 #[derive(Debug, Clone)]
 pub struct Setting {
     pub key: String,
     pub value: Option<String>,
+}
+
+impl Setting {
+    /// As a job file has it.
+    fn option(&self) -> String {
+        let text = self.to_string();
+        match self.key.rsplit_once('.') {
+            Some((job, _)) => text[job.len() + 1..].to_owned(),
+            None => text,
+        }
+    }
 }
 
 impl std::fmt::Display for Setting {

@@ -70,7 +70,7 @@ pub struct Args {
     /// Run only this section (may be repeated)
     #[arg(long, value_name = "NAME")]
     pub section: Vec<String>,
-    /// Set an option in every job (may be repeated)
+    /// Set an option in every job, or in one: JOB.KEY=VALUE (may be repeated)
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<Setting>,
     /// Name of the run [default: the first file's, or the job's]
@@ -207,6 +207,15 @@ impl JobPlan {
             self.work_dir = Some(here.context("the current folder is gone")?);
         }
         Ok(self)
+    }
+
+    /// Every path that its jobs use, from the root on.
+    ///
+    /// # Errors
+    /// What is wrong with its job files.
+    pub fn targets(&self) -> anyhow::Result<Vec<PathBuf>> {
+        let work_dir = self.work_dir.clone().unwrap_or_default();
+        Ok(Plan::of(self)?.targets(&work_dir))
     }
 
     /// The plan of one job file with these settings in all its jobs; `elsewhere`

@@ -1,0 +1,61 @@
+//! Which of some settings is faster: measured in turn, in an order of chance, until it is
+//! clear.
+
+use serde::{Deserialize, Serialize};
+
+use crate::flow::{Ending, History, JobStep, Next, Script};
+
+mod race;
+mod setup;
+
+pub use race::{AbFigure, AbQuestion, AbRow, AbState, Race, RaceNext, RaceStep};
+pub use setup::{AbSetup, AbSide};
+
+/// The command in records.
+pub const COMMAND: &str = "ab";
+
+/// What is compared, and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AbConfig {
+    /// The sides; the others are judged against the first.
+    pub sides: Vec<AbSide>,
+    /// What they change.
+    pub setup: AbSetup,
+    /// What is asked of the figures.
+    pub question: AbQuestion,
+}
+
+/// The script of a comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AbScript {
+    /// The job of each side.
+    pub jobs: Vec<JobStep>,
+    /// What is compared.
+    pub config: AbConfig,
+}
+
+impl AbScript {
+    /// What the history has measured, and what comes next.
+    #[must_use]
+    pub fn state(&self, history: &History) -> AbState {
+        let race = Race {
+            sides: self.config.sides.len(),
+            first: 1,
+            question: &self.config.question,
+        };
+        race.state(history)
+    }
+}
+
+impl Script for AbScript {
+    fn next(&self, history: &History) -> Next {
+        match self.state(history).next {
+            RaceNext::Measure(step) => {
+                let (side, job) = (&self.config.sides[step.side], &self.jobs[step.side]);
+                self.config.setup.next(history, step, side, job)
+            }
+            RaceNext::Ended => Next::End(Ending::Complete),
+            RaceNext::Failed(reason) => Next::End(Ending::Failed(reason)),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What is done before a side is measured: settings are changed, a command is run. All is
+//! put back at the end.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use fathom_device::Sys;
+use fathom_device::command::KernelDevices;
+use fathom_device::settings::Settings;
+use fathom_model::{SettingValue, Stage, StageEnd, StageKind};
+use serde::{Deserialize, Serialize};
+
+use super::RaceStep;
+use crate::flow::{
+    Act, ActionContext, ActionResult, Ending, History, JobStep, Next, ShellCommand, Task, Undo,
+    Work,
+};
+
+/// One side of a comparison.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct AbSide {
+    /// `a`, `b` and so on.
+    pub name: String,
+    /// What it is, as somebody wrote it; empty: as it stands.
+    pub label: String,
+    /// What is written to attributes before it is measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<SettingValue>,
+    /// A command before it is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+}
+
+/// What the sides of a comparison change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AbSetup {
+    /// The device whose settings are changed.
+    pub device: Option<PathBuf>,
+    /// The settings that sides change: all are put back at the end.
+    pub settings: Vec<String>,
+    /// What takes back what the sides' commands do, at the end.
+    pub undo: Option<String>,
+    /// Where commands are run.
+    pub folder: PathBuf,
+}
+
+impl AbSetup {
+    /// What comes next for a measurement: what has not been done of what it needs, or it.
+    pub(super) fn next(
+        &self,
+        history: &History,
+        step: RaceStep,
+        side: &AbSide,
+        job: &JobStep,
+    ) -> Next {
+        for task in self.tasks(step, side) {
+            match history.ended(&task.stage.id) {
+                None => return Next::Do(task),
+                Some(StageEnd::Failed { reason }) => {
+                    return Next::End(Ending::Failed(reason.clone()));
+                }
+                Some(_) => {}
+            }
+        }
+        let number = step.number;
+        let name = match step.is_warm_up {
+            true => format!("{number:03}-warm-up"),
+            false => format!("{number:03}-{}", side.name),
+        };
+        let job = JobStep {
+            number,
+            of: number,
+            job_file: format!("{name}.fio").into(),
+            raw: name.clone().into(),
+            name,
+            ..job.clone()
+        };
+        Next::Do(job.task())
+    }
+
+    /// What is done before a measurement, in order.
+    fn tasks(&self, step: RaceStep, side: &AbSide) -> Vec<Task> {
+        let mut tasks = Vec::new();
+        let mut add = |id: String, title: &str, act: Rc<dyn Act>| {
+            // It has been put back when the run goes on: it is done again then.
+            let stage = Stage {
+                id,
+                kind: StageKind::Switch,
+                title: title.to_owned(),
+                round: None,
+            };
+            let work = Work::Act(act);
+            tasks.push(Task { stage, work });
+        };
+        let shell = |id: &str, command: &str, undo: Option<&String>| ShellCommand {
+            name: id.to_owned(),
+            command: command.to_owned(),
+            undo: undo.cloned(),
+            timeout: None,
+            folder: self.folder.clone(),
+        };
+        if let Some(undo) = &self.undo {
+            let id = "undo".to_owned();
+            let noted = NotedUndo(shell(&id, "what the sides did", Some(undo)));
+            add(id, "note what takes back what the sides do", Rc::new(noted));
+        }
+        if !side.values.is_empty() {
+            let act = SettingAct {
+                setup: self.clone(),
+                values: side.values.clone(),
+            };
+            let id = format!("{:03}-{}-set", step.number, side.name);
+            add(id, &side.label, Rc::new(act));
+        }
+        if let Some(command) = &side.command {
+            let id = format!("{:03}-{}-do", step.number, side.name);
+            let act = shell(&id, command, None);
+            add(id, command, Rc::new(act));
+        }
+        tasks
+    }
+}
+
+/// Changes settings.
+#[derive(Debug)]
+struct SettingAct {
+    setup: AbSetup,
+    values: Vec<SettingValue>,
+}
+
+impl SettingAct {
+    fn settings(&self) -> (Option<fathom_device::SysBlock>, Settings) {
+        let sys = Sys::live();
+        let device = self.setup.device.as_deref();
+        let node = device.and_then(|device| sys.by_path(device));
+        let settings = Settings::new(sys, node.as_ref());
+        (node, settings)
+    }
+}
+
+impl Act for SettingAct {
+    fn commands(&self) -> Vec<String> {
+        let settings = self.settings().1;
+        let values = self.values.iter();
+        values.map(|it| settings.command(it).to_string()).collect()
+    }
+
+    fn undo(&self) -> Result<Option<Undo>, String> {
+        let (node, settings) = self.settings();
+        Undo::of_settings(node.as_ref(), &settings, &self.setup.settings).map(Some)
+    }
+
+    fn run(&self, doing: &mut ActionContext<'_>) -> ActionResult {
+        let end = match doing.selected.is_simulated() {
+            true => simulated(),
+            false => match self.settings().1.set(&KernelDevices, &self.values) {
+                Ok(()) => StageEnd::Done,
+                Err(error) => StageEnd::Failed {
+                    reason: error.to_string(),
+                },
+            },
+        };
+        ActionResult::Ended { end, deed: None }
+    }
+}
+
+fn simulated() -> StageEnd {
+    StageEnd::Skipped {
+        reason: "nothing is done to the machine of a simulation".to_owned(),
+    }
+}
+
+/// Does nothing, so that its undo is noted once and not before each measurement.
+#[derive(Debug)]
+struct NotedUndo(ShellCommand);
+
+impl Act for NotedUndo {
+    fn commands(&self) -> Vec<String> {
+        let undo = self.0.undo.iter();
+        undo.map(|undo| format!("# at the end: {undo}")).collect()
+    }
+
+    fn undo(&self) -> Result<Option<Undo>, String> {
+        Act::undo(&self.0)
+    }
+
+    fn run(&self, doing: &mut ActionContext<'_>) -> ActionResult {
+        let end = match doing.selected.is_simulated() {
+            true => simulated(),
+            false => StageEnd::Done,
+        };
+        ActionResult::Ended { end, deed: None }
+    }
+}

@@ -1,0 +1,201 @@
+//! `fathom ab`: which of some settings is faster, in pairs, until it is clear.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fathom_campaign::ab::{AbConfig, AbFigure, AbQuestion, AbScript, COMMAND};
+use fathom_campaign::flow::JobStep;
+use fathom_model::Exit;
+use fathom_report::compare::{CompareCondition, percent};
+use serde::{Deserialize, Serialize};
+
+use super::Global;
+use super::job::{Setting, duration, run as job};
+use super::planned::Plan;
+use super::run_args::RunArgs;
+
+mod show;
+mod sides;
+
+#[cfg(test)]
+pub(in crate::cmd) use show::AbDocument;
+use sides::{AbChange, Sides, SidesArgs};
+
+/// Say which of two settings is faster, measured in turn until it is clear
+///
+/// Both are measured again and again, in an order of chance, and after each pair it is asked
+/// whether the difference is clear. Without --a, --b and --vary a setting is compared with itself.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+KEY is a setting of the device that the jobs use (scheduler, nr_requests, wbt_lat_usec,
+read_ahead_kb, max_sectors_kb, nomerges, rq_affinity, io_poll_delay, write_cache), of the machine
+(governor, vm.dirty_ratio, vm.dirty_bytes, vm.dirty_background_ratio, vm.dirty_background_bytes,
+vm.dirty_expire_centisecs, vm.dirty_writeback_centisecs), or JOB.OPTION of a job. What a side does
+not set is as it stood. Settings are put back at the end; after a kill 'fathom restore' does it.
+
+Examples:
+  fathom ab mix.fio --a scheduler=none --b scheduler=bfq
+  fathom ab mix.fio --b nr_requests=32 --figure p99      against what it is now
+  fathom ab mix.fio --vary scheduler=none,bfq,kyber
+  fathom ab mix.fio --a mix.bs=4k --b mix.bs=8k --figure bw --engine sim
+  fathom ab mix.fio --b-do 'tuned-adm profile throughput-performance' --undo 'tuned-adm off'
+  fathom ab mix.fio --pairs 40 --margin 1%               how noisy is it? the same twice
+  fathom ab mix.fio --b scheduler=bfq --fail-if slower   exit code 7 where it holds")]
+pub struct Args {
+    /// The job file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    sides: SidesArgs,
+    #[command(flatten)]
+    question: QuestionArgs,
+    /// What decides: iops, bw, mean, p50, p90, p95, p99, p99.9, p99.99; several with commas
+    #[arg(
+        long,
+        value_name = "FIGURE",
+        value_delimiter = ',',
+        default_value = "iops"
+    )]
+    figure: Vec<AbFigure>,
+    /// End with exit code 7 when this holds: 'slower > 5%', 'slower', 'faster', 'cannot_tell'
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<CompareCondition>,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+/// How clear it is to be, and how long that may take.
+#[derive(Debug, Clone, clap::Args)]
+pub struct QuestionArgs {
+    /// Pairs at the most
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(6..=100))]
+    pairs: u32,
+    /// How long each measurement takes
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    each: Duration,
+    /// Sides are the same when they differ by less than this
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
+    margin: f64,
+    /// From which the order follows [default: another each time]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+impl QuestionArgs {
+    /// What is asked of these figures.
+    pub fn question(&self, figures: &[AbFigure]) -> AbQuestion {
+        let mut asked: Vec<AbFigure> = Vec::new();
+        for &figure in figures {
+            if !asked.contains(&figure) {
+                asked.push(figure);
+            }
+        }
+        let by_time = fathom_record::now_ms() ^ (u64::from(std::process::id()) << 40);
+        AbQuestion {
+            figures: asked,
+            margin: self.margin,
+            pairs: self.pairs,
+            seed: self.seed.unwrap_or(by_time),
+        }
+    }
+
+    /// What every job is set to.
+    pub fn settings(&self) -> Vec<Setting> {
+        let set = |key: &str, value: &str| Setting {
+            key: key.to_owned(),
+            value: Some(value.to_owned()),
+        };
+        vec![
+            set("time_based", "1"),
+            set("runtime", &format!("{}ms", self.each.as_millis())),
+            set("group_reporting", "1"),
+        ]
+    }
+}
+
+/// What a record keeps of a comparison.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AbPlan {
+    /// The job file of each side.
+    pub job: job::JobPlan,
+    pub config: AbConfig,
+    pub fail_if: Vec<CompareCondition>,
+}
+
+/// Runs it.
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    let options = args.run.options()?;
+    let sides = Sides::of(&args.sides)?;
+    let base = args.question.settings();
+    let mut job = job::JobPlan::of_file(&args.file, &base, options.clone(), None)?;
+    let mut files = Vec::new();
+    for side in &sides.all {
+        let own = side.changes.iter().filter_map(AbChange::of_job);
+        let set: Vec<Setting> = base.iter().cloned().chain(own).collect();
+        let mut file = match set.len() > base.len() {
+            true => job::JobPlan::of_file(&args.file, &set, options.clone(), None)?.files,
+            false => job.files.clone(),
+        };
+        for file in &mut file {
+            file.file_name = format!("{}-{}", side.name, file.file_name);
+        }
+        files.append(&mut file);
+    }
+    job.files = files;
+    job = job.placed()?;
+    let (sides, setup) = sides.judged(&job, args.run.dry_run)?;
+    let config = AbConfig {
+        sides,
+        setup,
+        question: args.question.question(&args.figure),
+    };
+    let fail_if = args.fail_if.clone();
+    let plan = AbPlan {
+        job,
+        config,
+        fail_if,
+    };
+    plan.run(global, None, args.run.dry_run)
+}
+
+impl AbPlan {
+    /// Runs it, into a new record or the one to go on with.
+    pub fn run(
+        self,
+        global: &Global,
+        record: Option<PathBuf>,
+        dry_run: bool,
+    ) -> anyhow::Result<Exit> {
+        let kept = Plan::Ab(Box::new(self.clone())).kept()?;
+        let config = &self.config;
+        let job = self.job.clone();
+        let ran = job.repeated(global, (COMMAND, kept), record, dry_run, &|jobs| {
+            Box::new(script(jobs, config))
+        })?;
+        match ran {
+            job::Ran::Shown(exit) => Ok(exit),
+            job::Ran::Ended(dir, exit) => self.conclude(global, &dir, exit),
+        }
+    }
+
+    /// Shows what came of it.
+    fn conclude(&self, global: &Global, dir: &Path, exit: Exit) -> anyhow::Result<Exit> {
+        let rows = show::answer(global, &self.config, dir)?;
+        let mut conditions = self.fail_if.iter();
+        let holds = conditions.any(|condition| {
+            let mut all = rows.iter();
+            all.any(|row| condition.holds_for(&row.comparison))
+        });
+        Ok(match (exit, holds) {
+            (Exit::Success, true) => Exit::ConditionFailed,
+            _ => exit,
+        })
+    }
+}
+
+fn script(jobs: Vec<JobStep>, config: &AbConfig) -> AbScript {
+    AbScript {
+        jobs,
+        config: config.clone(),
+    }
+}

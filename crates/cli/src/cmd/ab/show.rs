@@ -1,0 +1,181 @@
+//! What came of a comparison, as a table and as a document.
+
+use std::path::Path;
+
+use fathom_analysis::compare::{CompareVerdict, FigureComparison};
+use fathom_campaign::ab::{AbConfig, AbFigure, AbRow, AbSide, RaceNext, RaceStep};
+use fathom_campaign::flow::{History, JobStep};
+use fathom_model::{VerdictLevel, units};
+use fathom_record::Record;
+use fathom_report::grid::{Grid, GridCell, figures, words};
+use fathom_report::style::Tone;
+use serde::Serialize;
+
+use crate::cmd::Global;
+use crate::out;
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AbDocument<'c> {
+    /// `fathom.ab/1`
+    schema: &'static str,
+    /// Name of the run.
+    run: String,
+    /// The sides; the others are judged against the first.
+    sides: &'c [AbSide],
+    /// The device whose settings were changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<&'c Path>,
+    /// Up to this both sides are the same, percent.
+    margin_percent: f64,
+    /// Pairs at the most.
+    pairs: u32,
+    /// From which the order follows.
+    seed: u64,
+    /// What was measured, in order.
+    measured: Vec<RaceStep>,
+    /// Whether it came to its end: by what was clear, or by the pairs that it had.
+    ended: bool,
+    /// What came of it.
+    rows: Vec<AbRow>,
+    /// Whether the figures of all measurements are true: the worst of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<VerdictLevel>,
+}
+
+/// Shows it; gives the rows.
+pub fn answer(global: &Global, config: &AbConfig, dir: &Path) -> anyhow::Result<Vec<AbRow>> {
+    let record = Record::open(dir)?;
+    let mut history = History::default();
+    for entry in &record.entries {
+        history.take(&entry.event);
+    }
+    let blank = JobStep::new((1, 1), "", String::new(), &[]);
+    let jobs = vec![blank; config.sides.len()];
+    let state = super::script(jobs, config).state(&history);
+    let verdict = fathom_report::read(dir)?.verdict;
+    let verdict = verdict.map(|verdict| verdict.level);
+    let rows = state.rows.clone();
+    let document = AbDocument {
+        schema: "fathom.ab/1",
+        run: record.id(),
+        sides: &config.sides,
+        device: config.setup.device.as_deref(),
+        margin_percent: 100.0 * config.question.margin,
+        pairs: config.question.pairs,
+        seed: config.question.seed,
+        measured: state.measured,
+        ended: state.next == RaceNext::Ended,
+        rows: state.rows,
+        verdict,
+    };
+    match global.json {
+        true => out::json(&document)?,
+        false => text(global, &document),
+    }
+    Ok(rows)
+}
+
+fn text(global: &Global, document: &AbDocument<'_>) {
+    for side in document.sides {
+        out::line(format_args!("{}  {}", side.name, side.label));
+    }
+    out::text("\n");
+    out::text(table(global, document.sides, &document.rows));
+    let margin = document.margin_percent / 100.0;
+    for row in &document.rows {
+        out::line(said(document.sides, row, margin, document.ended));
+    }
+    if document.verdict == Some(VerdictLevel::Invalid) {
+        out::line("some measurements are invalid: fathom explain says which and why");
+    }
+    if !document.ended {
+        out::line("the comparison did not come to its end: fathom resume goes on");
+    }
+}
+
+/// A table of comparisons against the first side.
+pub fn table(global: &Global, sides: &[AbSide], rows: &[AbRow]) -> String {
+    let mut grid = Grid::new([
+        words("", 0),
+        words("", 0),
+        figures("a", 0),
+        figures("other", 0),
+        figures("ratio", 0),
+        figures("95 %", 1),
+        figures("pairs", 0),
+        words("", 0),
+    ]);
+    for row in rows {
+        let found = &row.comparison;
+        let value = |value: Option<f64>| {
+            GridCell::from(value.map_or_else(|| "–".to_owned(), |value| shown(row.figure, value)))
+        };
+        let (tone, word) = told(found);
+        grid.line([
+            GridCell::from(sides[row.side].name.as_str()),
+            GridCell::from(row.figure.name()),
+            value(found.a),
+            value(found.b),
+            GridCell::new(
+                Tone::Strong,
+                found
+                    .ratio
+                    .map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.3}")),
+            ),
+            GridCell::from(interval(found)),
+            GridCell::from(row.pairs.to_string()),
+            GridCell::new(tone, word),
+        ]);
+    }
+    grid.render(out::style(global.color))
+}
+
+fn shown(figure: AbFigure, value: f64) -> String {
+    match figure {
+        AbFigure::Iops => units::count(value),
+        AbFigure::BwBytes => units::bytes_per_second(value),
+        _ => units::latency(value),
+    }
+}
+
+fn interval(found: &FigureComparison) -> String {
+    match (found.ratio_low, found.ratio_high) {
+        (Some(low), Some(high)) => format!("{low:.3} – {high:.3}"),
+        _ => "–".to_owned(),
+    }
+}
+
+fn told(found: &FigureComparison) -> (Tone, &'static str) {
+    match found.verdict {
+        CompareVerdict::Faster => (Tone::Good, "faster"),
+        CompareVerdict::Slower => (Tone::Bad, "slower"),
+        CompareVerdict::Same => (Tone::Plain, "same"),
+        CompareVerdict::CannotTell => (Tone::Doubtful, "cannot tell"),
+    }
+}
+
+/// What came of a side, in a sentence.
+fn said(sides: &[AbSide], row: &AbRow, margin: f64, ended: bool) -> String {
+    let (side, first) = (&sides[row.side].name, &sides[0].name);
+    let (found, figure) = (&row.comparison, row.figure.name());
+    match found.verdict {
+        CompareVerdict::Faster => format!("{side} is faster than {first}: {figure}"),
+        CompareVerdict::Slower => format!("{side} is slower than {first}: {figure}"),
+        CompareVerdict::Same => {
+            let percent = 100.0 * margin;
+            format!("{side} and {first} are the same within ±{percent:.1} %: {figure}")
+        }
+        CompareVerdict::CannotTell => {
+            let more = found.more_runs.filter(|_| ended);
+            let more = more.map_or_else(String::new, |more| {
+                format!("; some {more} more pairs would probably tell (--pairs)")
+            });
+            format!(
+                "{figure}: in {} pairs nobody can tell {side} from {first}{more}",
+                row.pairs
+            )
+        }
+    }
+}

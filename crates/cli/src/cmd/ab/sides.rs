@@ -1,0 +1,267 @@
+//! The sides of a comparison, as the command line has them, judged before anything is
+//! changed.
+
+use fathom_campaign::ab::{AbSetup, AbSide};
+use fathom_campaign::flow::undo;
+use fathom_device::settings::{SettingError, Settings, is_of_device, names};
+use fathom_device::{Sys, SysBlock, identity};
+use fathom_model::Exit;
+use fathom_record::UndoNote;
+
+use crate::cmd::ExitError;
+use crate::cmd::job::{Setting, run as job};
+use crate::cmd::run::failed;
+use crate::out;
+
+/// More sides than this nobody compares in one evening; their names are letters.
+const SIDES_MOST: usize = 16;
+
+/// What the sides are.
+#[derive(Debug, Clone, clap::Args)]
+pub struct SidesArgs {
+    /// A setting of the one side (may be repeated)
+    #[arg(long, value_name = "KEY=VALUE")]
+    a: Vec<AbChange>,
+    /// A setting of the other side (may be repeated)
+    #[arg(long, value_name = "KEY=VALUE")]
+    b: Vec<AbChange>,
+    /// A setting with all of its values, a side each; all are judged against the first
+    #[arg(long, value_name = "KEY=V1,V2", conflicts_with_all = ["a", "b", "a_do", "b_do"])]
+    vary: Option<AbChange>,
+    /// A command for the shell before each measurement of the one side
+    #[arg(long, value_name = "COMMAND")]
+    a_do: Option<String>,
+    /// A command for the shell before each measurement of the other side
+    #[arg(long, value_name = "COMMAND")]
+    b_do: Option<String>,
+    /// What takes back at the end what these commands do
+    #[arg(long, value_name = "COMMAND")]
+    undo: Option<String>,
+}
+
+/// `KEY=VALUE`.
+#[derive(Debug, Clone)]
+pub struct AbChange {
+    pub key: String,
+    pub value: String,
+}
+
+impl std::str::FromStr for AbChange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (key, value) = text
+            .split_once('=')
+            .ok_or("write KEY=VALUE, as in scheduler=none or mix.bs=4k")?;
+        match key {
+            "fio" => return Err("one engine runs all sides\n  to do: make a run with each fio, in turn, and give them to fathom compare".into()),
+            "kernel" => return Err("no kernel goes away and comes back between two measurements\n  to do: make runs with each kernel, and give them to fathom compare".into()),
+            _ => {}
+        }
+        let is_known = names().any(|known| known == key) || key.contains('.');
+        let is_vm = key.starts_with("vm.") && !names().any(|known| known == key);
+        match is_known && !is_vm {
+            true => Ok(Self {
+                key: key.to_owned(),
+                value: value.to_owned(),
+            }),
+            false => Err(SettingError::Unknown(key.to_owned()).to_string()),
+        }
+    }
+}
+
+impl AbChange {
+    fn is_setting(&self) -> bool {
+        names().any(|known| known == self.key)
+    }
+
+    /// As an option of a job, where it is one.
+    pub fn of_job(&self) -> Option<Setting> {
+        (!self.is_setting()).then(|| Setting {
+            key: self.key.clone(),
+            value: Some(self.value.clone()),
+        })
+    }
+}
+
+/// One side, as it was asked for.
+#[derive(Debug, Clone)]
+pub struct AskedSide {
+    pub name: String,
+    pub changes: Vec<AbChange>,
+    command: Option<String>,
+}
+
+/// All sides, as they were asked for.
+#[derive(Debug, Clone)]
+pub struct Sides {
+    pub all: Vec<AskedSide>,
+    undo: Option<String>,
+}
+
+impl Sides {
+    /// Those of a command line.
+    ///
+    /// # Errors
+    /// What makes no sense together.
+    pub fn of(args: &SidesArgs) -> Result<Self, ExitError> {
+        let usage = |what: &str| Err(ExitError::new(Exit::Usage, what));
+        let all = match &args.vary {
+            Some(vary) => {
+                let values = vary.value.split(',').map(|value| AbChange {
+                    key: vary.key.clone(),
+                    value: value.to_owned(),
+                });
+                values.map(|change| (vec![change], None)).collect()
+            }
+            None => vec![
+                (args.a.clone(), args.a_do.clone()),
+                (args.b.clone(), args.b_do.clone()),
+            ],
+        };
+        if all.len() < 2 {
+            return usage("--vary needs two values at the least, as in scheduler=none,bfq");
+        }
+        if all.len() > SIDES_MOST {
+            return usage("--vary takes 16 values at the most");
+        }
+        if args.undo.is_some() && args.a_do.is_none() && args.b_do.is_none() {
+            return usage("--undo takes back what --a-do and --b-do do, and there is none");
+        }
+        let twice = |changes: &Vec<AbChange>| {
+            (1..changes.len()).any(|n| changes[..n].iter().any(|it| it.key == changes[n].key))
+        };
+        if all.iter().any(|(changes, _)| twice(changes)) {
+            return usage("one side has a setting twice");
+        }
+        let side =
+            |(letter, (changes, command)): (char, (Vec<AbChange>, Option<String>))| AskedSide {
+                name: letter.to_string(),
+                changes,
+                command,
+            };
+        Ok(Self {
+            all: ('a'..='z').zip(all).map(side).collect(),
+            undo: args.undo.clone(),
+        })
+    }
+
+    /// The sides, and what they change: what a side does not set is as it stands.
+    ///
+    /// # Errors
+    /// Why a setting cannot have a value.
+    pub fn judged(
+        &self,
+        job: &job::JobPlan,
+        dry_run: bool,
+    ) -> anyhow::Result<(Vec<AbSide>, AbSetup)> {
+        let set = |name: &&str| {
+            let mut all = self.all.iter().flat_map(|side| &side.changes);
+            all.any(|change| change.key == **name)
+        };
+        let used: Vec<&str> = names().filter(set).collect();
+        let commands = self.all.iter().any(|side| side.command.is_some());
+        if job.options.is_simulated() && (commands || !used.is_empty()) {
+            let what = "a simulated device has no settings and no machine\n  to do: compare options of its jobs, as in --b mix.bs=8k";
+            return Err(ExitError::new(Exit::Usage, what).into());
+        }
+        let mut device = None;
+        if used.iter().any(|name| is_of_device(name)) {
+            device = Some(device_of(job)?);
+        }
+        if !used.is_empty() {
+            put_back_first(dry_run)?;
+        }
+        let settings = Settings::new(Sys::live(), device.as_ref());
+        let wrong = |error: SettingError| {
+            let exit = match error {
+                SettingError::Missing(..) => Exit::Missing,
+                _ => Exit::Usage,
+            };
+            ExitError::new(exit, error.to_string())
+        };
+        let mut sides = Vec::new();
+        for side in &self.all {
+            let mut values = Vec::new();
+            for name in &used {
+                let own = side.changes.iter().find(|change| change.key == *name);
+                let found = match own {
+                    Some(change) => settings.values(name, &change.value),
+                    None => settings.found(name),
+                };
+                values.extend(found.map_err(wrong)?);
+            }
+            sides.push(AbSide {
+                name: side.name.clone(),
+                label: side.label(),
+                values,
+                command: side.command.clone(),
+            });
+        }
+        let setup = AbSetup {
+            device: device.map(|device| device.dev_path()),
+            settings: used.iter().map(|&name| name.to_owned()).collect(),
+            undo: self.undo.clone(),
+            folder: job.work_dir.clone().unwrap_or_default(),
+        };
+        Ok((sides, setup))
+    }
+}
+
+impl AskedSide {
+    /// What it is, in the words of the command line.
+    fn label(&self) -> String {
+        let changes = self.changes.iter();
+        let all = changes.map(|change| format!("{}={}", change.key, change.value));
+        let all: Vec<String> = all.chain(self.command.clone()).collect();
+        match all.is_empty() {
+            true => "as it stands".to_owned(),
+            false => all.join(", "),
+        }
+    }
+}
+
+/// The one device that the jobs use.
+fn device_of(job: &job::JobPlan) -> anyhow::Result<SysBlock> {
+    let sys = Sys::live();
+    let mut devices: Vec<SysBlock> = Vec::new();
+    for target in job.targets()? {
+        let device = identity::device_of(&sys, &target).map(|node| node.whole());
+        devices.extend(device.filter(|it| !devices.contains(it)));
+    }
+    match &devices[..] {
+        [device] => Ok(device.clone()),
+        [] => Err(ExitError::new(
+            Exit::Usage,
+            "the jobs use no block device, and the settings are those of one",
+        )
+        .into()),
+        several => {
+            let names: Vec<&str> = several.iter().map(|it| it.name.as_str()).collect();
+            let what = format!(
+                "the jobs use {}, and settings of one device are compared\n  to do: a job file for each",
+                names.join(" and ")
+            );
+            Err(ExitError::new(Exit::Usage, what).into())
+        }
+    }
+}
+
+/// What a run that was killed has left would be taken for how it stands.
+fn put_back_first(dry_run: bool) -> anyhow::Result<()> {
+    for left in undo::left_behind().map_err(failed)? {
+        if !matches!(left.note, UndoNote::Settings(_)) {
+            continue;
+        }
+        if dry_run {
+            let what = format!(
+                "{} are not as they were: a run that was killed has left them so\n  to do: fathom restore",
+                left.subject()
+            );
+            return Err(ExitError::new(Exit::Refused, what).into());
+        }
+        left.restore().map_err(failed)?;
+        out::note(format_args!("fathom: {}", undo::PUT_BACK_FIRST));
+    }
+    Ok(())
+}

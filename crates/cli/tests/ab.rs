@@ -1,0 +1,271 @@
+//! `fathom ab`: which of some settings is faster, and that all is put back.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use fathom_testkit::{LoopDevice, ProgramUnderTest, Throttle, await_that, skip};
+use serde_json::Value;
+
+const JOB: &str = "[a]\nrw=randread\nfilename=x\nsize=4m\nbs=4k\niodepth=1\n";
+
+fn program() -> ProgramUnderTest {
+    let program = ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"));
+    program.file("a.fio", JOB);
+    program
+}
+
+fn json(output: &Output, code: i32) -> Value {
+    assert_eq!(output.status.code(), Some(code), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn verdict(document: &Value) -> &str {
+    document["rows"][0]["verdict"].as_str().unwrap()
+}
+
+const SIM: [&str; 6] = ["--engine", "sim", "--json", "-q", "--seed", "1"];
+
+#[test]
+fn a_deeper_queue_of_a_simulated_drive_is_told_and_conditions_are_judged() {
+    let program = program();
+    let ab = ["ab", "a.fio", "--b", "a.iodepth=8", "--fail-if", "faster"];
+    let found = json(&program.run(&[&ab[..], &SIM].concat()), 7);
+    assert_eq!(found["schema"], "fathom.ab/1");
+    assert_eq!(verdict(&found), "faster");
+    assert_eq!(found["ended"], true);
+    assert_eq!(found["sides"][0]["label"], "as it stands");
+    assert_eq!(found["sides"][1]["label"], "a.iodepth=8");
+    // A warm-up, and at least six pairs.
+    let measured = found["measured"].as_array().unwrap();
+    assert!(measured.len() >= 13, "{measured:?}");
+    let shown = json(&program.run(&["show", "--json"]), 0);
+    assert_eq!(shown["jobs"].as_array().unwrap().len(), measured.len());
+    // The same seed gives the same order.
+    let again = json(&program.run(&[&ab[..], &SIM].concat()), 7);
+    assert_eq!(again["measured"], found["measured"]);
+}
+
+#[test]
+fn of_several_values_each_is_judged_against_the_first() {
+    let program = program();
+    let ab = [
+        "ab",
+        "a.fio",
+        "--vary",
+        "a.bs=4k,4k,64k",
+        "--figure",
+        "bw,p99",
+    ];
+    let found = json(&program.run(&[&ab[..], &SIM].concat()), 0);
+    let rows = found["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 4);
+    assert_eq!(rows[2]["side"], 2);
+    assert_eq!(rows[2]["figure"], "bw_bytes");
+    assert_eq!(rows[2]["verdict"], "faster");
+}
+
+#[test]
+fn the_same_twice_is_the_same() {
+    let program = program();
+    let sim =
+        "format = \"fathom-sim-device\"\nversion = 1\nnoise_percent = 3\nwander_percent = 0.2\n";
+    program.file("sim.toml", sim);
+    for seed in ["1", "2", "3"] {
+        let ab = ["ab", "a.fio", "--engine", "sim", "--sim", "sim.toml"];
+        let args = [&ab[..], &["--json", "-q", "--seed", seed]].concat();
+        let found = json(&program.run(&args), 0);
+        assert!(
+            ["same", "cannot_tell"].contains(&verdict(&found)),
+            "{found}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_before_anything_is_done() {
+    let program = program();
+    let refused = |args: &[&str], code: i32, why: &str| {
+        let output = program.run(&[&["ab", "a.fio"], args].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        assert!(said.contains(why), "{args:?}: {said}");
+    };
+    refused(&["--b", "elevator=bfq"], 2, "scheduler, nr_requests");
+    refused(&["--b", "vm.swappiness=1"], 2, "vm.dirty_ratio");
+    refused(&["--b", "fio=/usr/bin/fio"], 2, "fathom compare");
+    refused(&["--b", "kernel=6.1"], 2, "fathom compare");
+    refused(&["--b", "z.bs=8k"], 3, "no section [z]");
+    refused(&["--b", "a.blocksize_of=8k"], 3, "blocksize_of");
+    refused(&["--vary", "scheduler=none"], 2, "two values");
+    refused(&["--undo", "true"], 2, "there is none");
+    refused(&["--b", "a.bs=4k", "--b", "a.bs=8k"], 2, "twice");
+    let sim = ["--engine", "sim"];
+    refused(
+        &[&["--b", "scheduler=bfq"], &sim[..]].concat(),
+        2,
+        "a simulated device",
+    );
+    refused(
+        &[&["--b-do", "true"], &sim[..]].concat(),
+        2,
+        "a simulated device",
+    );
+    assert_eq!(program.records(), Vec::<PathBuf>::new());
+}
+
+/// A device, a job that reads it, and where its settings are.
+fn device(program: &ProgramUnderTest) -> Result<(LoopDevice, PathBuf), String> {
+    let device = LoopDevice::new(16 << 20)?;
+    let path = device.path().display();
+    let job = format!("[a]\nrw=randread\nfilename={path}\nsize=16m\nbs=4k\nioengine=psync\n");
+    program.file("disk.fio", &job);
+    let name = device.path().file_name().unwrap();
+    let queue = Path::new("/sys/class/block").join(name).join("queue");
+    Ok((device, queue))
+}
+
+fn setting(queue: &Path, name: &str) -> String {
+    let text = fs::read_to_string(queue.join(name)).unwrap();
+    text.trim().to_owned()
+}
+
+#[test]
+fn settings_of_a_device_are_judged_changed_and_put_back() {
+    let test = "settings_of_a_device_are_judged_changed_and_put_back";
+    let program = program();
+    let (_device, queue) = match device(&program) {
+        Ok(device) => device,
+        Err(reason) => return skip(test, &reason),
+    };
+    let refused = program.run(&["ab", "disk.fio", "--b", "scheduler=fast"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("does not take scheduler=fast: it has none"),
+        "{said}"
+    );
+    let before = ["read_ahead_kb", "nomerges"].map(|name| setting(&queue, name));
+    let sides = [
+        "--a",
+        "read_ahead_kb=64",
+        "--b",
+        "nomerges=2",
+        "--engine",
+        "native",
+    ];
+    let args = [
+        &[
+            "ab", "disk.fio", "--pairs", "6", "--each", "100ms", "--json", "-q",
+        ],
+        &sides[..],
+    ];
+    let found = json(&program.run(&args.concat()), 0);
+    // What a side does not set is as it stood.
+    let values = |side: usize| {
+        let values = found["sides"][side]["values"].as_array().unwrap().iter();
+        values
+            .map(|it| it["value"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(values(0), ["64", &before[1]]);
+    assert_eq!(values(1), [&before[0], "2"]);
+    assert_eq!(
+        ["read_ahead_kb", "nomerges"].map(|name| setting(&queue, name)),
+        before
+    );
+}
+
+#[test]
+fn what_a_killed_comparison_has_changed_is_put_back() {
+    let test = "what_a_killed_comparison_has_changed_is_put_back";
+    let program = program();
+    let (_device, queue) = match device(&program) {
+        Ok(device) => device,
+        Err(reason) => return skip(test, &reason),
+    };
+    let before = setting(&queue, "read_ahead_kb");
+    let sides = ["--a", "read_ahead_kb=60", "--b", "read_ahead_kb=64", "-q"];
+    let ab = ["ab", "disk.fio", "--engine", "native", "--pairs", "6"];
+    let kill = |each: &str| {
+        let mut child = program.start(&[&ab[..], &sides, &["--each", each]].concat());
+        await_that("a setting is changed", || {
+            ["60", "64"].contains(&setting(&queue, "read_ahead_kb").as_str())
+        });
+        // Nobody takes it from a run that goes on.
+        assert_eq!(program.run(&["restore"]).status.code(), Some(1));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    };
+    kill("30s");
+    program.good(&["restore"]);
+    assert_eq!(setting(&queue, "read_ahead_kb"), before);
+    // The next start does it, too, and finds how it stood.
+    kill("30s");
+    let args = [
+        &[
+            "ab",
+            "disk.fio",
+            "--engine",
+            "native",
+            "--b",
+            "read_ahead_kb=64",
+        ][..],
+        &["--pairs", "6", "--each", "100ms", "--json", "-q"],
+    ];
+    let found = json(&program.run(&args.concat()), 0);
+    assert_eq!(found["sides"][0]["values"][0]["value"], before.as_str());
+    assert_eq!(setting(&queue, "read_ahead_kb"), before);
+    // As does a run that goes on.
+    kill("200ms");
+    program.good(&["resume", "-q"]);
+    assert_eq!(setting(&queue, "read_ahead_kb"), before);
+}
+
+#[test]
+fn a_tenth_more_of_a_throttled_device_is_told_and_commands_are_undone() {
+    let test = "a_tenth_more_of_a_throttled_device_is_told";
+    let program = program();
+    let made = device(&program).and_then(|(device, _)| {
+        let slow = Throttle::new(device.path(), 2000)?;
+        Ok((device, slow))
+    });
+    let (_device, slow) = match made {
+        Ok(made) => made,
+        Err(reason) => return skip(test, &reason),
+    };
+    let job = fs::read_to_string(program.path().join("disk.fio")).unwrap();
+    program.file(
+        "disk.fio",
+        &(job + "direct=1\niodepth=8\nioengine=libaio\n"),
+    );
+    let (a, b) = (slow.limit_command(2000), slow.limit_command(2200));
+    let ab = [
+        "ab", "disk.fio", "--engine", "native", "--pairs", "10", "--each", "2s",
+    ];
+    let does = [
+        "--a-do",
+        &a,
+        "--b-do",
+        &b,
+        "--undo",
+        "touch undone",
+        "--json",
+        "-q",
+    ];
+    let words = slow.command();
+    let inner = program.command(&[&ab[..], &does].concat());
+    let mut command = Command::new(&words[0]);
+    command
+        .args(&words[1..])
+        .arg(inner.get_program())
+        .args(inner.get_args());
+    for (name, value) in inner.get_envs() {
+        value.map(|value| command.env(name, value));
+    }
+    let found = json(&command.current_dir(program.path()).output().unwrap(), 0);
+    assert_eq!(verdict(&found), "faster", "{found}");
+    let ratio = found["rows"][0]["ratio"].as_f64().unwrap();
+    assert!((1.05..1.15).contains(&ratio), "{found}");
+    assert!(program.path().join("undone").exists());
+}
