@@ -58,6 +58,8 @@ pub struct Listed {
     pub names: &'static [&'static str],
     /// What differs from fio.
     pub differs: &'static str,
+    /// Whether it changes nothing.
+    pub idle: bool,
 }
 
 /// No options.

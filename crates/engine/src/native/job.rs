@@ -167,18 +167,23 @@ pub(super) struct IoExtent {
 /// `zonemode` and its kin as written, in bytes; 0: not given.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ZoneOptions {
-    /// `zonemode=strided`.
-    pub(super) strided: bool,
+    /// Of `zonemode`: strided; `None` as `zonesize` asks for it.
+    pub(super) strided: Option<bool>,
     pub(super) size: u64,
     pub(super) range: u64,
     pub(super) skip: u64,
 }
 
 impl ZoneOptions {
+    /// Whether the job asks for zones (init.c, fixup_options).
+    pub(super) fn is_strided(&self) -> bool {
+        self.strided.unwrap_or(self.size > 0)
+    }
+
     /// Zones to do one after the other: one file only can have them (init.c,
     /// fixup_options).
     pub(super) fn strided(&self, files: usize) -> Option<Self> {
-        let asked = self.strided && self.size > 0;
+        let asked = self.is_strided() && self.size > 0;
         (asked && files == 1).then_some(Self {
             range: if self.range > 0 {
                 self.range
@@ -558,6 +563,7 @@ pub(super) struct Show {
     pub(super) slat_percentiles: bool,
     pub(super) percentiles: Vec<f64>,
     pub(super) unified: Unified,
+    pub(super) description: Option<String>,
 }
 
 /// `unified_rw_reporting`: whether the directions of a job are shown as one.
@@ -787,6 +793,7 @@ impl Default for Show {
             lat_percentiles: false,
             slat_percentiles: false,
             unified: Unified::No,
+            description: None,
             // stat.c, DEF_PERCENTILES.
             percentiles: vec![
                 1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5,

@@ -151,6 +151,7 @@ fn job_result(of: &ResultSources<'_>, place: usize, unit: &ReportUnit) -> JobRes
         .find(|&errno| errno != 0);
     let mut result = JobResult {
         name: unit.name.clone(),
+        description: first.job.show.description.clone(),
         group: first.group,
         members: (members.len() > 1).then_some(members.len() as u32),
         error: error.unwrap_or(0),

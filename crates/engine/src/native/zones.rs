@@ -80,7 +80,7 @@ mod tests {
 
     fn starts(size: u64, range: u64, skip: u64, end: u64) -> Vec<u64> {
         let options = ZoneOptions {
-            strided: true,
+            strided: Some(true),
             size,
             range,
             skip,
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn one_file_has_zones() {
         let options = ZoneOptions {
-            strided: true,
+            strided: Some(true),
             size: 4096,
             ..ZoneOptions::default()
         };

@@ -11,6 +11,7 @@ mod options;
 mod places;
 mod reports;
 mod verify;
+mod walk;
 mod zones;
 
 use std::ops::ControlFlow;

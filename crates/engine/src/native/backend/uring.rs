@@ -16,6 +16,7 @@ const MAX_BUFFERS: usize = 1 << 14;
 /// How long the kernel's submission thread spins without work, ms; fio's value
 /// (engines/io_uring.c).
 const SQ_POLL_IDLE_MS: u32 = 1000;
+const TOO_MANY_FIXED: &str = "fixedbufs: the kernel registers 16384 buffers at most";
 const TOO_MANY_BUFFERS: &str = "buffers not registered with io_uring: the kernel takes 16384 at most; each I/O costs a little more CPU";
 const NOT_LOCKED: &str = "buffers not registered with io_uring: the limit on locked memory is too low (ulimit -l unlimited raises it); each I/O costs a little more CPU";
 const NOT_REGISTERED: &str = "buffers not registered with io_uring: the kernel refused them";
@@ -51,6 +52,9 @@ impl Uring {
         let registered = buffers.map(|buffers| register(&ring, buffers));
         let (fixed_buffers, note) = match registered.unwrap_or(Ok(false)) {
             Ok(true) => (true, None),
+            Ok(false) if queue.fixed_buffers && buffers.is_some() => {
+                return Err(io::Error::other(TOO_MANY_FIXED));
+            }
             Ok(false) => (false, buffers.map(|_| TOO_MANY_BUFFERS)),
             Err(error) if queue.fixed_buffers => return Err(error),
             Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => (false, Some(NOT_LOCKED)),

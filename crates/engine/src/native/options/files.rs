@@ -3,7 +3,7 @@
 use crate::jobfile::split_names;
 use crate::native::job::{Fallocate, FileService, OpenSync};
 
-use super::{OptionRow, differs, same};
+use super::{OptionRow, differs, idle, same};
 
 pub(super) const FILES: &[OptionRow] = &[
     same(&["filename"], |job, v| {
@@ -114,9 +114,9 @@ pub(super) const FILES: &[OptionRow] = &[
         job.files.invalidate &= !job.files.pre_read;
         Ok(())
     }),
-    differs(
+    idle(
         &["openfiles"],
-        "only with filecreate, filestat and filedelete, which keep no file open",
+        "no effect: only with filecreate, filestat and filedelete, which keep no file open",
         |job, v| {
             job.files.open_at_once = Some(v.number::<u32>()?).filter(|&count| count > 0);
             Ok(())

@@ -4,7 +4,7 @@ use crate::native::job::{IoEngine, NativeJob, Sizes};
 use crate::native::offsets::Distribution;
 
 use super::value::{self, OptionValue, Outcome};
-use super::{OptionRow, differs, pattern, same};
+use super::{OptionRow, differs, idle, pattern, same};
 
 /// No kernel interface takes more I/Os at once (io_uring 32768, libaio as many as
 /// `aio-max-nr` says: by default 65536).
@@ -59,9 +59,9 @@ pub(super) const PATTERN: &[OptionRow] = &[
         job.pattern.repetition = v.flag()?;
         Ok(())
     }),
-    differs(
+    idle(
         &["softrandommap"],
-        "never needed: the map takes no memory for one block size",
+        "no effect: never needed, the map takes no memory for one block size",
         |_, v| v.flag().map(|_| ()),
     ),
     differs(
@@ -357,10 +357,14 @@ pub(super) const QUEUE: &[OptionRow] = &[
         job.queue.sq_poll_cpu = Some(v.number()?);
         Ok(())
     }),
-    same(&["fixedbufs"], |job, v| {
-        job.queue.fixed_buffers = v.flag()?;
-        Ok(())
-    }),
+    differs(
+        &["fixedbufs"],
+        "buffers are registered without it too, where the kernel takes them; with it the job fails where it does not",
+        |job, v| {
+            job.queue.fixed_buffers = v.flag()?;
+            Ok(())
+        },
+    ),
     differs(
         &["serialize_overlap"],
         "among the I/Os of one clone (fio: with offload, of all jobs that have it)",
@@ -369,8 +373,12 @@ pub(super) const QUEUE: &[OptionRow] = &[
             Ok(())
         },
     ),
-    differs(&["registerfiles"], "always on", |_, v| v.flag().map(|_| ())),
-    differs(&["nonvectored"], "always on", |_, v| v.flag().map(|_| ())),
+    idle(&["registerfiles"], "no effect: always on", |_, v| {
+        v.flag().map(|_| ())
+    }),
+    idle(&["nonvectored"], "no effect: always on", |_, v| {
+        v.flag().map(|_| ())
+    }),
     differs(
         &["ioscheduler"],
         "the device gets its own scheduler back at the end",
@@ -379,14 +387,16 @@ pub(super) const QUEUE: &[OptionRow] = &[
             Ok(())
         },
     ),
-    differs(
+    idle(
         &["userspace_reap"],
-        "taken; libaio's completions are fetched by system call",
+        "no effect: libaio's completions are fetched by system call",
         |_, v| v.flag().map(|_| ()),
     ),
-    differs(&["thread", "threads"], "jobs are always threads", |_, v| {
-        v.flag().map(|_| ())
-    }),
+    idle(
+        &["thread", "threads"],
+        "no effect: jobs are always threads",
+        |_, v| v.flag().map(|_| ()),
+    ),
 ];
 
 pub(super) const CONTENT: &[OptionRow] = &[

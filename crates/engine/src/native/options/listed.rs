@@ -12,6 +12,8 @@ pub struct Listed {
     pub names: &'static [&'static str],
     /// What differs from fio; empty: nothing.
     pub differs: &'static str,
+    /// Its value is checked and changes nothing: `differs` says why.
+    pub idle: bool,
 }
 
 /// Every option of the native engine, by group.
@@ -21,6 +23,7 @@ pub fn options() -> impl Iterator<Item = Listed> {
             group,
             names: row.names,
             differs: row.differs,
+            idle: row.idle,
         }
     };
     GROUPS

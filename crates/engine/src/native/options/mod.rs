@@ -27,6 +27,8 @@ pub(super) struct OptionRow {
     names: &'static [&'static str],
     /// What differs from fio; empty: nothing.
     differs: &'static str,
+    /// The value is checked and changes nothing: `differs` says why.
+    idle: bool,
     set: fn(&mut NativeJob, OptionValue<'_>) -> Outcome<()>,
 }
 
@@ -45,7 +47,20 @@ const fn differs(
     OptionRow {
         names,
         differs,
+        idle: false,
         set,
+    }
+}
+
+/// An option that has nothing to do here, for a reason that begins with "no effect".
+const fn idle(
+    names: &'static [&'static str],
+    why: &'static str,
+    check: fn(&mut NativeJob, OptionValue<'_>) -> Outcome<()>,
+) -> OptionRow {
+    OptionRow {
+        idle: true,
+        ..differs(names, why, check)
     }
 }
 
@@ -180,9 +195,9 @@ fn of_threads(job: &NativeJob) -> Option<(&'static str, String)> {
 /// What does not go with zones, and what zones need.
 fn of_zones(job: &NativeJob) -> Option<(&'static str, String)> {
     let zones = job.extent.zones;
-    let (option, what) = match (zones.strided, zones.size) {
+    let (option, what) = match (zones.is_strided(), zones.size) {
         (false, 0) => return None,
-        (false, _) => ("zonesize", "needs zonemode=strided"),
+        (false, _) => ("zonesize", "zonemode=none has no zones"),
         (true, 0) => ("zonemode", "strided needs zonesize"),
         (true, _) if job.engine == super::job::IoEngine::Mmap => {
             ("zonemode", "a mapping ends where the job's extent does")
@@ -260,7 +275,8 @@ pub fn markdown() -> String {
     let mut text = String::from(
         "# Options of the native engine\n\n\
          Made from the engine's own table; `cargo test -p fathom-engine` checks that it is current.\n\
-         An option that is not here is refused by name, with its line, before anything is touched.\n",
+         An option that is not here is refused by name, with its line, before anything is touched.\n\
+         What has no effect here says why; of all else a test shows what it changes.\n",
     );
     for (title, rows) in GROUPS {
         text.push_str(&format!(

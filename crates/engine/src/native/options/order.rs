@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::value::{self, OptionValue, Outcome};
-use super::{OptionRow, differs, same};
+use super::{OptionRow, differs, idle, same};
 use crate::jobfile::value::BareTimeUnit;
 use crate::native::job::{ExitWhat, NativeJob, SteadyMetric, SteadyRule, Unified};
 
@@ -255,14 +255,14 @@ pub(super) const ORDER: &[OptionRow] = &[
         };
         Ok(())
     }),
-    differs(
+    idle(
         &["error_dump"],
-        "taken; every error that is not gone past is told",
+        "no effect: every error that is not gone past is told",
         |_, v| v.flag().map(|_| ()),
     ),
-    differs(
+    idle(
         &["create_serialize"],
-        "taken; files are made one after the other, before all jobs",
+        "no effect: files are made one after the other, before all jobs",
         |_, v| v.flag().map(|_| ()),
     ),
     same(&["nice"], |job, v| {
@@ -496,10 +496,15 @@ pub(super) const SHOW: &[OptionRow] = &[
             Ok(())
         },
     ),
-    differs(
+    idle(
         &["clocksource"],
-        "the engine chooses: TSC where the kernel trusts it, else CLOCK_MONOTONIC",
-        |_, v| v.text().map(|_| ()),
+        "no effect: the engine chooses, TSC where the kernel trusts it, else CLOCK_MONOTONIC",
+        |_, v| match v.text()? {
+            "gettimeofday" | "clock_gettime" | "cpu" => Ok(()),
+            other => Err(format!(
+                "'{other}' is not one of gettimeofday, clock_gettime, cpu"
+            )),
+        },
     ),
     same(&["clat_percentiles"], |job, v| {
         job.show.clat_percentiles = v.flag()?;
@@ -591,19 +596,24 @@ pub(super) const SHOW: &[OptionRow] = &[
         job.logs.store_compressed = v.flag()?;
         Ok(())
     }),
-    same(&["description"], |_, _| Ok(())),
-    // Every job file of fio-tests has one in [global], where fio ignores it too.
-    differs(&["name"], "a job keeps the name of its section", |_, _| {
+    same(&["description"], |job, v| {
+        job.show.description = v.0.map(|text| text.trim().to_owned());
         Ok(())
     }),
+    // Every job file of fio-tests has one in [global], where fio ignores it too.
+    idle(
+        &["name"],
+        "no effect: a job keeps the name of its section",
+        |_, _| Ok(()),
+    ),
     same(&["kb_base"], |_, v| match v.text()? {
         // What it means is known before the first option is read (resolve).
         "1000" | "1024" => Ok(()),
         other => Err(format!("'{other}' is neither 1000 nor 1024")),
     }),
-    differs(
+    idle(
         &["unit_base"],
-        "taken; bandwidths are shown in bytes",
+        "no effect: bandwidths are shown in bytes",
         |_, v| match v.text()? {
             "0" | "1" | "8" => Ok(()),
             other => Err(format!("'{other}' is not one of 0, 1, 8")),

@@ -169,6 +169,42 @@ fn the_table_in_the_docs_is_current() {
     );
 }
 
+/// What has no effect leaves the job as it is; `openfiles` only asks for its engines.
+#[test]
+fn options_without_effect_change_nothing() {
+    let job = |options: &[(&str, &str)]| {
+        let mut job = resolve(&spec(options)).ok()?;
+        job.files.open_at_once = None;
+        Some(format!("{job:?}"))
+    };
+    for row in GROUPS.iter().flat_map(|(_, rows)| rows.iter()) {
+        let name = row.names[0];
+        let engine = match name {
+            "openfiles" => "filestat",
+            _ => "libaio",
+        };
+        let plain = job(&[("ioengine", engine)]).unwrap();
+        let values = ["0", "1", "cpu", "some text"];
+        let with = values.map(|value| job(&[("ioengine", engine), (name, value)]));
+        let mut taken = with.into_iter().flatten();
+        if row.idle {
+            let first = taken.next().unwrap();
+            assert!(first == plain && taken.all(|with| with == plain), "{name}");
+        }
+    }
+}
+
+/// As fio decides it (init.c, fixup_options).
+#[test]
+fn a_zone_size_alone_strides() {
+    let zoned = |text| resolve(&words(text)).map(|job| job.extent.zones.strided(1).is_some());
+    assert_eq!(zoned("zonesize=64k"), Ok(true));
+    assert_eq!(zoned("zonesize=64k zonemode=strided"), Ok(true));
+    assert_eq!(zoned("zonemode=none"), Ok(false));
+    assert!(zoned("zonesize=64k zonemode=none").is_err());
+    assert!(zoned("zonemode=strided").is_err());
+}
+
 #[test]
 fn no_option_stands_twice_in_the_table() {
     let mut names: Vec<_> = GROUPS

@@ -1,7 +1,7 @@
 //! What blocks are verified by, when, and what a mismatch does.
 
 use super::order::cpus;
-use super::{OptionRow, differs, pattern, same};
+use super::{OptionRow, differs, idle, pattern, same};
 use crate::native::job::{DirIndex, NativeJob};
 use crate::native::verify::{BlockLayout, Checksum};
 
@@ -83,22 +83,24 @@ pub(super) const VERIFY: &[OptionRow] = &[
             Ok(())
         },
     ),
-    differs(
+    idle(
         &["verify_async"],
-        "taken; each worker checks its blocks itself",
+        "no effect: each worker checks its blocks itself",
         |_, v| v.number::<u32>().map(|_| ()),
     ),
-    differs(&["verify_async_cpus"], "taken, as verify_async", |_, v| {
-        cpus(v.text()?).map(|_| ())
-    }),
-    differs(
+    idle(
+        &["verify_async_cpus"],
+        "no effect, as verify_async",
+        |_, v| cpus(v.text()?).map(|_| ()),
+    ),
+    idle(
         &["experimental_verify"],
-        "taken; what was written is kept in memory all the same",
+        "no effect: what was written is kept in memory all the same",
         |_, v| v.flag().map(|_| ()),
     ),
-    differs(
+    idle(
         &["verify_state_save"],
-        "only 0, and that is the default: no state file is written",
+        "no effect: only 0, and that is the default: no state file is written",
         |_, v| {
             if v.flag()? {
                 Err("this engine writes no verify state".to_owned())

@@ -8,8 +8,8 @@ pub(super) const ZONES: &[OptionRow] = &[
         "none and strided; a zone that the file's end cuts short is left out (fio: the job ends there)",
         |job, v| {
             job.extent.zones.strided = match v.text()? {
-                "none" => false,
-                "strided" => true,
+                "none" => Some(false),
+                "strided" => Some(true),
                 "zbd" => {
                     return Err(
                         "the native engine has no 'zbd'; use --engine fio for it".to_owned()
