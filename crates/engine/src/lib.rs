@@ -19,6 +19,7 @@ pub use fathom_model::Outcome;
 pub mod bounded;
 pub mod choice;
 pub mod fio;
+mod iolog;
 pub mod jobfile;
 pub mod layout;
 pub mod mix;

@@ -1,6 +1,6 @@
 //! Files of others that are read whole: none is waited for, none taken in without end.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
 use std::path::Path;
 
@@ -11,14 +11,7 @@ use std::path::Path;
 /// Those of the file system; of kind [`io::ErrorKind::Unsupported`] for what is no regular
 /// file, and [`io::ErrorKind::FileTooLarge`] for one that is too large.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let unsupported = |what| io::Error::new(io::ErrorKind::Unsupported, what);
-    let kind = fs::metadata(path)?;
-    if kind.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    if !kind.is_file() {
-        return Err(unsupported("no regular file: it might be waited for"));
-    }
+    let kind = kind(path)?;
     if kind.len() == 0 {
         return Ok(Vec::new());
     }
@@ -34,6 +27,29 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Opens a regular file, whatever its size.
+///
+/// # Errors
+/// Those of the file system; of kind [`io::ErrorKind::Unsupported`] for what is no regular
+/// file.
+pub fn open(path: &Path) -> io::Result<File> {
+    kind(path)?;
+    File::open(path)
+}
+
+/// What stands there, when it is a regular file.
+fn kind(path: &Path) -> io::Result<Metadata> {
+    let kind = fs::metadata(path)?;
+    if kind.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if !kind.is_file() {
+        let what = "no regular file: it might be waited for";
+        return Err(io::Error::new(io::ErrorKind::Unsupported, what));
+    }
+    Ok(kind)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,6 +61,7 @@ mod tests {
         rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR).unwrap();
         let kind = |path: &Path| read(path, 4).unwrap_err().kind();
         assert_eq!(kind(&fifo), io::ErrorKind::Unsupported);
+        assert_eq!(open(&fifo).unwrap_err().kind(), io::ErrorKind::Unsupported);
         assert_eq!(kind(Path::new("/dev/zero")), io::ErrorKind::Unsupported);
         assert_eq!(kind(dir.path()), io::ErrorKind::IsADirectory);
         let link = dir.path().join("kmsg");

@@ -10,6 +10,7 @@ use fathom_model::{Failure, FailureKind, JobSpec, units};
 
 use crate::jobfile::value::{self, Amount};
 use crate::jobfile::{Replay, Role, TargetUse, below, folders, numbered, replay, spec, targets};
+use crate::regular;
 
 /// Folders of a tree that lie deeper are a circle of mounts.
 const DEEPEST: usize = 64;
@@ -159,17 +160,16 @@ pub fn states(job: &JobSpec, folder: &Path) -> Vec<PathBuf> {
 }
 
 fn replayed(job: &JobSpec, work_dir: &Path) -> Result<Vec<TargetUse>, Failure> {
-    let open = |path: &Path| -> io::Result<Box<dyn io::Read>> {
-        Ok(Box::new(fs::File::open(work_dir.join(path))?))
+    let open = |path: &Path| -> io::Result<Box<dyn io::Read + Send>> {
+        Ok(Box::new(regular::open(&work_dir.join(path))?))
     };
     let refused = |what: String| Failure::new(FailureKind::BadOption, what).about(&job.name);
     match replay(job, &open) {
         Ok(Replay::None) => Ok(Vec::new()),
         Ok(Replay::Files(files)) => Ok(files),
-        Ok(Replay::Unknown) => Err(refused(
-            "the log that read_iolog replays names its devices itself, and cannot be understood here: add replay_redirect=DEVICE"
-                .to_owned(),
-        )),
+        Ok(Replay::Unknown(why)) => Err(refused(format!(
+            "the log that read_iolog replays names its devices itself, and cannot be understood here: {why}; to do it with one device all the same: replay_redirect=DEVICE"
+        ))),
         Err(error) => Err(refused(format!(
             "the log that read_iolog replays cannot be read: {error}"
         ))),

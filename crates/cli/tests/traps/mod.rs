@@ -24,6 +24,7 @@ macro_rules! require {
 }
 
 mod elsewhere;
+mod replayed;
 
 fn program() -> ProgramUnderTest {
     ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"))
@@ -393,7 +394,9 @@ fn however_a_job_names_a_file_it_is_judged() {
     program.file("replay", &log);
     for way in WAYS {
         let options = [&["--name=a"], way].concat();
-        refused(&program, &job("fio", &options), "is behind loop device");
+        for engine in ["fio", "native"] {
+            refused(&program, &job(engine, &options), "is behind loop device");
+        }
     }
     if at("tree/deep/x").exists() {
         let options = ["--name=a", "--rw=write", "--size=1m", "--opendir=tree"];

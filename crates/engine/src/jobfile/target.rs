@@ -83,12 +83,18 @@ pub fn is_write(job: &JobSpec) -> bool {
         Access::Sync | Access::Async | Access::Remote => {}
     }
     let direction = spec::rw(job).is_none_or(|rw| rw.writes || rw.trims);
+    direction || changes_regardless(job)
+}
+
+/// Whether the job changes its files whatever the direction of its I/O is.
+pub(super) fn changes_regardless(job: &JobSpec) -> bool {
     let changes = ["unlink", "unlink_each_loop"]
         .iter()
         .any(|name| spec::is_on(job, name));
     let trims = spec::option(job, "trim_percentage").is_some()
         && spec::number(job, "trim_percentage") != Some(0);
-    direction || changes || trims || table().engine(spec::engine(job)).is_none()
+    let engine = table().engine(spec::engine(job));
+    changes || trims || engine.is_none_or(|access| access == Access::Always)
 }
 
 /// An engine that is not known may do anything to files.

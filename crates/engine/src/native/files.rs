@@ -15,6 +15,7 @@ use super::backend::{OpenFile, drop_cache};
 use super::data::Filler;
 use super::job::{Fallocate, FileAmount, FileOp, IoEngine, JobFiles, NativeJob, OpenSync};
 use super::offsets::Distribution;
+use super::replay::ReplayPlan;
 use super::rng::Rng;
 
 /// What must be done to a file before the job can use it.
@@ -39,6 +40,8 @@ pub(super) struct FilePlan {
     /// Where it ends, at the earliest behind that part.
     pub(super) end: u64,
     pub(super) layout: FileLayout,
+    /// Not changed even where the job changes others: a log that is replayed says so.
+    pub(super) read_only: bool,
 }
 
 /// Everything one member (one clone of a job) uses.
@@ -52,6 +55,8 @@ pub(super) struct MemberFiles {
     pub(super) total_bytes: u64,
     /// The folder for what verify_dump keeps.
     pub(super) dumps: PathBuf,
+    /// The I/Os of a log, where the job replays one.
+    pub(super) replay: Option<ReplayPlan>,
 }
 
 fn open_failure(path: &Path, error: &io::Error, what: &str) -> Failure {
@@ -154,6 +159,60 @@ fn present(path: &Path) -> Result<Option<(u64, bool)>, Failure> {
     Ok(Some((meta.len(), false)))
 }
 
+/// The same, where nothing that is missing is something that may be made.
+fn present_or_made(job: &NativeJob, path: &Path) -> Result<Option<(u64, bool)>, Failure> {
+    let there = present(path)?;
+    if there.is_none() {
+        if path.starts_with("/dev") && !path.starts_with("/dev/shm") {
+            let message = "is not there; it would be made as an ordinary file in memory";
+            return Err(
+                Failure::new(FailureKind::NoDevice, message).about(path.display().to_string())
+            );
+        }
+        if !job.files.allow_create {
+            let message = "is not there and allow_file_create=0 forbids to make it";
+            return Err(Failure::new(FailureKind::Open, message).about(path.display().to_string()));
+        }
+    }
+    Ok(there)
+}
+
+/// A file of a log that is replayed, whose I/Os end at `end` at the latest: nothing is
+/// laid out (filesetup.c, setup_files).
+pub(super) fn plan_replayed(
+    job: &NativeJob,
+    path: PathBuf,
+    end: u64,
+    changes: bool,
+) -> Result<FilePlan, Failure> {
+    let there = match job.engine.opens_files() {
+        true => present_or_made(job, &path)?,
+        false => Some((end, false)),
+    };
+    let subject = || path.display().to_string();
+    let (real, is_device) = match there {
+        Some(there) => there,
+        None if changes => (0, false),
+        None => {
+            let message = "is not there, and the log that is replayed only reads it";
+            return Err(Failure::new(FailureKind::Open, message).about(subject()));
+        }
+    };
+    if end > real && (is_device || !changes) {
+        let message = format!("holds {real} bytes; the log that is replayed goes up to {end}");
+        return Err(Failure::new(FailureKind::NoSize, message).about(subject()));
+    }
+    Ok(FilePlan {
+        path,
+        is_device,
+        start: 0,
+        len: end,
+        end: real.max(end),
+        layout: FileLayout::Nothing,
+        read_only: !changes,
+    })
+}
+
 /// Sizes and extents of clone number `clone`; looks, changes nothing.
 pub(super) fn plan(
     job: &NativeJob,
@@ -200,6 +259,7 @@ pub(super) fn plan(
     Ok(MemberFiles {
         files,
         dumps: work_dir.to_owned(),
+        replay: None,
         pass_bytes: pass_bytes.saturating_mul(touches),
         total_bytes: total_bytes
             .saturating_mul(job.extent.loops)
@@ -217,17 +277,11 @@ fn plan_file(
     let subject = || path.display().to_string();
     let file_op = job.engine.file_op();
     let diskless = job.engine == IoEngine::Null || file_op == Some(FileOp::Create);
-    let there = if diskless { None } else { present(&path)? };
-    if there.is_none() && !diskless {
-        if path.starts_with("/dev") && !path.starts_with("/dev/shm") {
-            let message = "is not there; it would be made as an ordinary file in memory";
-            return Err(Failure::new(FailureKind::NoDevice, message).about(subject()));
-        }
-        if !job.files.allow_create {
-            let message = "is not there and allow_file_create=0 forbids to make it";
-            return Err(Failure::new(FailureKind::Open, message).about(subject()));
-        }
-    }
+    let there = if diskless {
+        None
+    } else {
+        present_or_made(job, &path)?
+    };
     let (real, is_device) = there.unwrap_or((0, false));
     let block = u64::from(job.pattern.min_block()).max(1);
     let base = if real > 0 { real } else { share };
@@ -284,6 +338,7 @@ fn plan_file(
             true => file_layout(job),
             false => FileLayout::Nothing,
         },
+        read_only: false,
     })
 }
 
@@ -372,7 +427,7 @@ fn allocate(how: Fallocate, file: &File, bytes: u64) -> io::Result<()> {
 
 /// Opens a file as the job wants it and drops its pages from the cache.
 pub(super) fn open(job: &NativeJob, plan: &FilePlan) -> Result<File, Failure> {
-    let writes = job.changes_files();
+    let writes = job.changes_files() && !plan.read_only;
     let mut flags = 0;
     if job.files.direct && job.engine != IoEngine::Mmap {
         flags |= libc::O_DIRECT;

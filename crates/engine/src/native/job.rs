@@ -350,6 +350,44 @@ pub(super) struct Times {
     pub(super) start_delay: (Duration, Duration),
 }
 
+/// A log of I/Os that is done instead of the job's own.
+#[derive(Debug, Clone)]
+pub(super) struct ReplayOptions {
+    /// The logs; the clones of a job take them in turn. Empty: nothing is replayed.
+    pub(super) logs: Vec<String>,
+    /// Read as it is replayed, not before.
+    pub(super) chunked: bool,
+    /// Its times do not count.
+    pub(super) no_stall: bool,
+    /// How fast time passes, in percent of the log's.
+    pub(super) time_percent: u32,
+    /// The only file or device, whatever the log names.
+    pub(super) redirect: Option<String>,
+    /// Offsets are multiples of it, and lengths of block traces; 0: as they are.
+    pub(super) align: u32,
+    /// What offsets are divided by; 0: they are not.
+    pub(super) scale: u32,
+    /// Directions, and syncs, of a block trace that are left out.
+    pub(super) skips: [bool; 3],
+    pub(super) skips_syncs: bool,
+}
+
+impl Default for ReplayOptions {
+    fn default() -> Self {
+        Self {
+            logs: Vec::new(),
+            chunked: false,
+            no_stall: false,
+            time_percent: 100,
+            redirect: None,
+            align: 0,
+            scale: 1,
+            skips: [false; 3],
+            skips_syncs: false,
+        }
+    }
+}
+
 /// A latency that the depth is fitted to.
 #[derive(Debug, Clone)]
 pub(super) struct LatencyOptions {
@@ -497,6 +535,8 @@ pub(super) struct LogOptions {
     /// Bytes of a chunk that fio compresses; 0: none is.
     pub(super) compression: u64,
     pub(super) store_compressed: bool,
+    /// The I/Os themselves, to be replayed: the whole name, not a prefix.
+    pub(super) iolog: Option<String>,
 }
 
 impl LogOptions {
@@ -526,6 +566,7 @@ impl Default for LogOptions {
             per_job: true,
             compression: 0,
             store_compressed: false,
+            iolog: None,
         }
     }
 }
@@ -589,6 +630,7 @@ pub(super) struct NativeJob {
     pub(super) queue: Queue,
     pub(super) times: Times,
     pub(super) pace: RateOptions,
+    pub(super) replay: ReplayOptions,
     pub(super) latency: LatencyOptions,
     pub(super) order: StartOrder,
     pub(super) errors: OnError,
@@ -627,6 +669,7 @@ impl NativeJob {
                 cycle: Duration::from_secs(1),
                 ..RateOptions::default()
             },
+            replay: ReplayOptions::default(),
             latency: LatencyOptions::default(),
             order: StartOrder::default(),
             errors: OnError::default(),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use fathom_model::Histogram;
 
 use super::clock::TickClock;
+use super::iolog_file::IologFile;
 use super::job::{DirIndex, LogOptions};
 use super::log_file::{LogFile, LogSample};
 use super::members::Member;
@@ -70,7 +71,7 @@ struct MemberLog {
 struct MemberLogs {
     member: usize,
     options: LogOptions,
-    ring: Arc<Ring>,
+    ring: Arc<Ring<Logged>>,
     logs: Vec<MemberLog>,
     /// Begin of the current averaging window.
     window_ns: u64,
@@ -82,6 +83,7 @@ struct MemberLogs {
 pub(super) struct LogWriter {
     files: Files,
     members: Vec<MemberLogs>,
+    iologs: Vec<IologFile>,
 }
 
 impl LogWriter {
@@ -89,6 +91,13 @@ impl LogWriter {
     pub(super) fn new(members: &[Member], work_dir: &Path) -> Result<Self, (PathBuf, io::Error)> {
         let mut writer = Self::default();
         for (place, member) in members.iter().enumerate() {
+            if let (Some(ring), Some(name), Ok(plan)) =
+                (&member.iolog, &member.job.logs.iolog, &member.plan)
+            {
+                let path = work_dir.join(name);
+                let file = IologFile::create(&path, ring, plan, work_dir);
+                writer.iologs.push(file.map_err(|error| (path, error))?);
+            }
             let Some(ring) = &member.ring else { continue };
             let options = member.job.logs.clone();
             let path = |prefix: &str, kind: &str| {
@@ -161,6 +170,9 @@ impl LogWriter {
                 of.close_window(files, of.window_ns / 1_000_000 + of.options.avg_ms)?;
             }
         }
+        for iolog in &mut self.iologs {
+            iolog.drain(end)?;
+        }
         if end {
             self.files.values_mut().try_for_each(LogFile::end)?;
         }
@@ -173,7 +185,7 @@ impl LogWriter {
             .members
             .iter()
             .map(|of| of.ring.waits.load(std::sync::atomic::Ordering::Relaxed));
-        waits.sum()
+        waits.sum::<u64>() + self.iologs.iter().map(IologFile::waits).sum::<u64>()
     }
 }
 

@@ -8,9 +8,11 @@ use std::sync::{Arc, Mutex};
 use fathom_model::{Failure, JobSpec};
 
 use super::files::{self, MemberFiles};
+use super::iolog_file::IssuedIo;
 use super::job::NativeJob;
 use super::prio::PriorityDraw;
-use super::ring::Ring;
+use super::replay;
+use super::ring::{Logged, Ring};
 use super::rng::mix;
 use super::stats::WorkerStats;
 use super::worker::{FlowGroup, FlowShare};
@@ -35,7 +37,9 @@ pub(super) struct Member {
     /// Its part of a flow, until its worker has it.
     pub(super) flow: Mutex<Option<FlowShare>>,
     /// Where the worker leaves its I/Os for the logs.
-    pub(super) ring: Option<Arc<Ring>>,
+    pub(super) ring: Option<Arc<Ring<Logged>>>,
+    /// The same for write_iolog.
+    pub(super) iolog: Option<Arc<Ring<IssuedIo>>>,
 }
 
 /// Members that report as one.
@@ -66,11 +70,12 @@ pub(super) fn expand(jobs: &[(JobSpec, NativeJob)], work_dir: &Path, entropy: u6
             (None, false) => entropy,
         };
         for clone in 0..job.order.clones {
+            let seed = mix(mix(seed, section as u64), u64::from(clone));
+            let (job, plan) = planned(&job, &spec, clone, work_dir, mix(seed, 6));
             let classes = Arc::new(PriorityDraw::new(&job));
             let stats = WorkerStats::new(&job, classes.values().len(), job.depth() as usize);
-            let seed = mix(mix(seed, section as u64), u64::from(clone));
             members.push(Member {
-                plan: files::plan(&job, clone, work_dir, mix(seed, 6)).map(Arc::new),
+                plan: plan.map(Arc::new),
                 seed,
                 stop: Arc::default(),
                 flow: Mutex::new((job.pace.flow > 0).then(|| {
@@ -78,7 +83,8 @@ pub(super) fn expand(jobs: &[(JobSpec, NativeJob)], work_dir: &Path, entropy: u6
                     FlowShare::join(group, job.pace.flow)
                 })),
                 ring: job.logs.any().then(|| Arc::new(Ring::new())),
-                job: Arc::clone(&job),
+                iolog: job.logs.iolog.as_ref().map(|_| Arc::new(Ring::new())),
+                job,
                 spec: Arc::clone(&spec),
                 section,
                 clone,
@@ -90,6 +96,23 @@ pub(super) fn expand(jobs: &[(JobSpec, NativeJob)], work_dir: &Path, entropy: u6
         }
     }
     members
+}
+
+/// The job of a clone, which a log that it replays makes another, and its files.
+fn planned(
+    job: &Arc<NativeJob>,
+    spec: &JobSpec,
+    clone: u32,
+    work_dir: &Path,
+    seed: u64,
+) -> (Arc<NativeJob>, Result<MemberFiles, Failure>) {
+    if job.replay.logs.is_empty() {
+        return (Arc::clone(job), files::plan(job, clone, work_dir, seed));
+    }
+    match replay::prepare(job, spec, clone, work_dir) {
+        Ok((replayed, plan)) => (Arc::new(replayed), Ok(plan)),
+        Err(failure) => (Arc::clone(job), Err(failure)),
+    }
 }
 
 /// What reports together: with group_reporting the members of a group.

@@ -26,6 +26,7 @@ mod dump;
 mod engine_process;
 mod files;
 mod floor;
+mod iolog_file;
 mod job;
 mod kernel;
 mod log_file;
@@ -36,6 +37,7 @@ mod options;
 mod output;
 mod pace;
 mod prio;
+mod replay;
 mod results;
 mod ring;
 mod rng;
@@ -51,6 +53,7 @@ mod verify;
 mod worker;
 mod zones;
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -182,6 +185,17 @@ fn resolve(specs: &[JobSpec]) -> Result<Vec<(JobSpec, job::NativeJob)>, EngineEr
         {
             refused.push(format!(
                 "job {}: wait_for: there is no other job '{name}'",
+                job.name
+            ));
+        }
+    }
+    let mut iologs = BTreeSet::new();
+    for (_, job) in &jobs {
+        if let Some(log) = &job.logs.iolog
+            && !iologs.insert(log)
+        {
+            refused.push(format!(
+                "job {}: write_iolog: another job has the log '{log}' already",
                 job.name
             ));
         }

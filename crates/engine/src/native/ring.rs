@@ -1,6 +1,7 @@
-//! From a worker to the writer of its logs: a ring with one writer and one
+//! From a worker to the writers of its logs: a ring with one writer and one
 //! reader, so that the I/O loop writes no file and takes no lock.
 
+use std::marker::PhantomData;
 use std::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -27,12 +28,45 @@ pub(super) struct Logged {
     pub(super) priority: u16,
 }
 
+/// What a ring holds, as the numbers it is kept in.
+pub(super) trait RingEntry {
+    fn cells(&self) -> [u64; 6];
+    fn of(cells: [u64; 6]) -> Self;
+}
+
+impl RingEntry for Logged {
+    fn cells(&self) -> [u64; 6] {
+        [
+            self.at_ns,
+            self.slat_ns,
+            self.clat_ns,
+            self.lat_ns,
+            self.offset,
+            u64::from(self.len) | (self.dir as u64) << 32 | u64::from(self.priority) << 40,
+        ]
+    }
+
+    fn of([at_ns, slat_ns, clat_ns, lat_ns, offset, rest]: [u64; 6]) -> Self {
+        Self {
+            at_ns,
+            slat_ns,
+            clat_ns,
+            lat_ns,
+            offset,
+            len: rest as u32,
+            dir: DirIndex::ALL[(rest >> 32 & 3) as usize % 3],
+            priority: (rest >> 40) as u16,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct RingCell([AtomicU64; 6]);
 
 /// The ring.
 #[derive(Debug)]
-pub(super) struct Ring {
+pub(super) struct Ring<T> {
+    holds: PhantomData<fn() -> T>,
     cells: Box<[RingCell]>,
     written: AtomicU64,
     read: AtomicU64,
@@ -40,9 +74,10 @@ pub(super) struct Ring {
     pub(super) waits: AtomicU64,
 }
 
-impl Ring {
+impl<T: RingEntry> Ring<T> {
     pub(super) fn new() -> Self {
         Self {
+            holds: PhantomData,
             cells: std::iter::repeat_with(RingCell::default)
                 .take(ENTRIES)
                 .collect(),
@@ -54,7 +89,7 @@ impl Ring {
 
     /// Puts an I/O in. Waits for room rather than lose it, unless nobody reads
     /// any more (`gone`).
-    pub(super) fn put(&self, entry: &Logged, gone: impl Fn() -> bool) {
+    pub(super) fn put(&self, entry: &T, gone: impl Fn() -> bool) {
         let written = self.written.load(Relaxed);
         if written - self.read.load(Acquire) >= ENTRIES as u64 {
             bump(&self.waits, 1);
@@ -65,39 +100,22 @@ impl Ring {
                 std::thread::yield_now();
             }
         }
-        let values = [
-            entry.at_ns,
-            entry.slat_ns,
-            entry.clat_ns,
-            entry.lat_ns,
-            entry.offset,
-            u64::from(entry.len) | (entry.dir as u64) << 32 | u64::from(entry.priority) << 40,
-        ];
         let RingCell(cells) = &self.cells[written as usize % ENTRIES];
-        for (cell, value) in cells.iter().zip(values) {
+        for (cell, value) in cells.iter().zip(entry.cells()) {
             cell.store(value, Relaxed);
         }
         self.written.store(written + 1, Release);
     }
 
     /// Takes everything out, oldest first.
-    pub(super) fn drain(&self, mut take: impl FnMut(Logged)) {
+    pub(super) fn drain(&self, mut take: impl FnMut(T)) {
         let written = self.written.load(Acquire);
         let mut read = self.read.load(Relaxed);
         while read < written {
-            let [at_ns, slat_ns, clat_ns, lat_ns, offset, rest] = std::array::from_fn(|field| {
-                self.cells[read as usize % ENTRIES].0[field].load(Relaxed)
-            });
-            take(Logged {
-                at_ns,
-                slat_ns,
-                clat_ns,
-                lat_ns,
-                offset,
-                len: rest as u32,
-                dir: DirIndex::ALL[(rest >> 32 & 3) as usize % 3],
-                priority: (rest >> 40) as u16,
-            });
+            let RingCell(cells) = &self.cells[read as usize % ENTRIES];
+            take(T::of(std::array::from_fn(|field| {
+                cells[field].load(Relaxed)
+            })));
             read += 1;
         }
         self.read.store(read, Release);

@@ -93,6 +93,7 @@ pub(super) fn start_of(
             targets: Vec::new(),
             seed: member.seed,
             ring: member.ring.clone(),
+            iolog: member.iolog.clone(),
             flow: take_share(member),
         },
         gate: Arc::clone(gate),

@@ -131,7 +131,7 @@ fn of_a_replayed_log_the_names_count_in_the_folder_too() {
         fs::write(dir.path().join(name), "x").unwrap();
     }
     let log = dir.path().join("log");
-    let lines = "fio version 2 iolog\nx add\nx open\nx write 0 4\ny read 0 1\n";
+    let lines = "fio version 2 iolog\nx add\nx open\nx write 0 4\ny add\ny read 0 1\n";
     fs::write(&log, lines).unwrap();
     let text = format!("[a]\ndirectory=d\nread_iolog={}\n", log.display());
     let found = actions(&text, dir.path());

@@ -136,17 +136,30 @@ fn a_replayed_log_names_its_targets_itself() {
     };
     assert!(files[0].writes && files[0].path == Path::new("/dev/sdb"));
 
-    // A block trace, an unknown word, a line without end.
-    let odd: [&[u8]; 4] = [
-        b"\x07aTa\0\0",
-        b"",
-        b"fio version 2 iolog\nx zap 1 2\n",
-        &[b'x'; 10_000],
+    // A block trace that ends too soon, an unknown word, a line without end.
+    let odd: [(&[u8], &str); 5] = [
+        (b"\x07tae\0\0", "log: record 1: the trace ends within it"),
+        (b"", "log:1:1: is neither"),
+        (b"fio version 2 iolog\nx zap 1 2\n", "log:2:3: 'zap'"),
+        (
+            b"fio version 2 iolog\nx write 1 2\n",
+            "log:2:1: 'x' was not added",
+        ),
+        (&[b'x'; 10_000], "log:1:1: is longer than 4094 bytes"),
     ];
-    for log in odd {
-        assert_eq!(replay("read_iolog=log", log), Replay::Unknown);
+    for (log, what) in odd {
+        let Replay::Unknown(why) = replay("read_iolog=log", log) else {
+            panic!("{what}");
+        };
+        assert!(why.starts_with(what), "{why}");
     }
-    assert_eq!(replay("read_iolog=-", b""), Replay::Unknown);
+    assert!(matches!(replay("read_iolog=-", b""), Replay::Unknown(_)));
+    // What is only read is deleted by a job that is to delete its files.
+    let unlinked = b"fio version 2 iolog\nx add\nx open\nx read 0 1\nx close\n";
+    let Replay::Files(files) = replay("read_iolog=log\nunlink=1", unlinked) else {
+        panic!();
+    };
+    assert!(files[0].writes);
     assert_eq!(
         replay("read_iolog=x\nreplay_redirect=/dev/sda", b""),
         Replay::None
@@ -170,7 +183,7 @@ fn a_log_of_fio_is_understood() {
     if fio::run("a_log_of_fio_is_understood", &args, folder.path()).is_none() {
         return;
     }
-    let open = |path: &Path| -> std::io::Result<Box<dyn std::io::Read>> {
+    let open = |path: &Path| -> std::io::Result<Box<dyn std::io::Read + Send>> {
         Ok(Box::new(std::fs::File::open(folder.path().join(path))?))
     };
     let Replay::Files(files) = jobfile::replay(&job("read_iolog=log"), &open).unwrap() else {

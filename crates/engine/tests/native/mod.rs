@@ -6,6 +6,7 @@ mod content;
 mod engines;
 mod failures;
 mod flow;
+mod iolog;
 mod limits;
 mod options;
 mod places;

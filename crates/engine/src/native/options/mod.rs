@@ -6,6 +6,7 @@
 
 mod files;
 mod io;
+mod iolog;
 mod listed;
 mod order;
 mod pattern;
@@ -65,7 +66,7 @@ const fn idle(
 }
 
 /// Every option there is, by subject.
-const GROUPS: [(&str, &[OptionRow]); 10] = [
+const GROUPS: [(&str, &[OptionRow]); 11] = [
     ("I/O", io::PATTERN),
     ("Queue and engines", io::QUEUE),
     ("Data", io::CONTENT),
@@ -73,6 +74,7 @@ const GROUPS: [(&str, &[OptionRow]); 10] = [
     ("Files", files::FILES),
     ("Amount and time", order::TIMES),
     ("Zones", zones::ZONES),
+    ("Logs of I/Os", iolog::IOLOGS),
     ("Steady state", order::STEADY),
     ("Order, errors and priorities", order::ORDER),
     ("What is shown", order::SHOW),
@@ -132,6 +134,7 @@ fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
     }
     found.extend(of_threads(job));
     found.extend(of_zones(job));
+    found.extend(iolog::faults(job));
     if job.steady.is_some() && job.steady_seconds == 0 {
         found.push((
             "ss",

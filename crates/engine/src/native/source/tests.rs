@@ -16,11 +16,13 @@ fn plan(lens: &[u64]) -> MemberFiles {
                 len,
                 end: 8192 + len,
                 layout: FileLayout::Nothing,
+                read_only: false,
             })
             .collect(),
         pass_bytes: lens.iter().sum(),
         total_bytes: lens.iter().sum(),
         dumps: PathBuf::new(),
+        replay: None,
     }
 }
 

@@ -107,10 +107,12 @@ fn plan(len: u64) -> MemberFiles {
             len,
             end: len,
             layout: FileLayout::Nothing,
+            read_only: false,
         }],
         pass_bytes: len * 10,
         total_bytes: len * 10,
         dumps: ".".into(),
+        replay: None,
     }
 }
 

@@ -5,8 +5,20 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::read_back::Verifier;
 use super::{InFlight, Worker};
 use crate::native::backend::{Backend, CompletedIo, Io, Op, calls, drop_cache};
+use crate::native::iolog_file::IssuedIo;
 use crate::native::job::{DirIndex, IoEngine};
+use crate::native::replay::ReplayNext;
 use crate::native::source::NextIo;
+
+/// What came of the next entry of a log.
+enum Replayed {
+    /// It is done, or goes its own way.
+    Taken,
+    /// An I/O, which is held.
+    Held,
+    /// Nothing is due, before then or any more.
+    Later(Option<u64>),
+}
 
 impl Worker {
     /// Draws I/Os until the queue is full, the batch is, or nothing is due.
@@ -55,6 +67,13 @@ impl Worker {
             if self.until_think == 0 {
                 return self.think(now);
             }
+            if self.replay.is_some() && self.held.is_none() {
+                match self.replayed(now) {
+                    Replayed::Taken => continue,
+                    Replayed::Held => {}
+                    Replayed::Later(due) => return due,
+                }
+            }
             let (dir, intended) = match self.due_direction(now) {
                 Ok(found) => found,
                 Err(due) => return Some(due),
@@ -71,9 +90,37 @@ impl Worker {
         None
     }
 
+    /// Takes the next entry of the log that is replayed.
+    fn replayed(&mut self, now: u64) -> Replayed {
+        let Some(replay) = &mut self.replay else {
+            return Replayed::Held;
+        };
+        match replay.next(now, &self.clock) {
+            ReplayNext::Io(next) => {
+                self.held = Some(next);
+                Replayed::Held
+            }
+            ReplayNext::Sync(op, file) => {
+                self.sync_due = Some((op, file));
+                Replayed::Taken
+            }
+            ReplayNext::Later(due) => Replayed::Later(Some(due)),
+            ReplayNext::Over => {
+                self.draining = true;
+                Replayed::Later(None)
+            }
+            ReplayNext::Changed(failure) => {
+                self.give_up(failure);
+                Replayed::Later(None)
+            }
+        }
+    }
+
     /// Whether all that was asked for has been handed over.
     pub(super) fn is_through(&self) -> bool {
-        let bytes_done = !self.job.times.time_based && self.issued_bytes >= self.plan.total_bytes;
+        // A log is through when nothing is left of it.
+        let by_bytes = !self.job.times.time_based && self.replay.is_none();
+        let bytes_done = by_bytes && self.issued_bytes >= self.plan.total_bytes;
         let ios_done = self
             .job
             .extent
@@ -148,7 +195,10 @@ impl Worker {
     /// the first of them may.
     #[inline]
     pub(super) fn due_direction(&mut self, now: u64) -> Result<(DirIndex, u64), u64> {
-        let dir = self.source.direction();
+        let dir = match &self.held {
+            Some(held) => held.dir,
+            None => self.source.direction(),
+        };
         let Some(pacer) = &self.pacer else {
             return Ok((dir, now));
         };
@@ -275,6 +325,16 @@ impl Worker {
     pub(super) fn push<B: Backend>(&mut self, backend: &mut B, slot: u32) {
         let under = self.in_flight[slot as usize];
         self.publish(slot, &under);
+        if let (Some(ring), 0) = (&self.iolog, under.moved) {
+            let issued = IssuedIo {
+                at_ns: self.clock.ns(under.drawn.saturating_sub(self.started)),
+                op: under.op.code(),
+                file: under.file,
+                offset: under.offset,
+                len: under.len,
+            };
+            ring.put(&issued, || self.stop.load(Relaxed));
+        }
         let io = Io {
             slot,
             op: under.op,

@@ -22,10 +22,12 @@ use crate::native::buffer::Buffers;
 use crate::native::clock::TickClock;
 use crate::native::data::Filler;
 use crate::native::files::MemberFiles;
+use crate::native::iolog_file::IssuedIo;
 use crate::native::job::{DirIndex, IoEngine, NativeJob};
 use crate::native::pace::Pacer;
 use crate::native::prio::PriorityDraw;
-use crate::native::ring::Ring;
+use crate::native::replay::ReplaySource;
+use crate::native::ring::{Logged, Ring};
 use crate::native::rng::{Rng, mix};
 use crate::native::source::{IoSource, NextIo};
 use crate::native::stats::{DEPTH_CLASSES, WorkerPhase, WorkerStats, bump};
@@ -114,7 +116,10 @@ pub(super) struct Worker {
     draining: bool,
     measuring: bool,
     failure: Option<Failure>,
-    ring: Option<Arc<Ring>>,
+    ring: Option<Arc<Ring<Logged>>>,
+    iolog: Option<Arc<Ring<IssuedIo>>>,
+    /// read_iolog: where its I/Os come from instead of `source`.
+    replay: Option<ReplaySource>,
     flow: Option<FlowShare>,
     /// latency_target: how deep the queue may be.
     search: Option<DepthSearch>,
@@ -126,6 +131,8 @@ pub(super) struct Worker {
     max_latency: [u64; 3],
     /// When the measurement began: the logs' times count from there.
     began: u64,
+    /// When the worker began: the times of write_iolog do.
+    started: u64,
 }
 
 /// What a worker is made of, apart from the job.
@@ -138,7 +145,8 @@ pub(super) struct WorkerParts {
     pub(super) classes: Arc<PriorityDraw>,
     pub(super) targets: Vec<OpenFile>,
     pub(super) seed: u64,
-    pub(super) ring: Option<Arc<Ring>>,
+    pub(super) ring: Option<Arc<Ring<Logged>>>,
+    pub(super) iolog: Option<Arc<Ring<IssuedIo>>>,
     pub(super) flow: Option<FlowShare>,
 }
 
@@ -162,6 +170,7 @@ impl Worker {
             targets,
             seed,
             ring,
+            iolog,
             flow,
         } = parts;
         let depth = job.depth() as usize;
@@ -189,11 +198,7 @@ impl Worker {
             writes_since_fdatasync: 0,
             issued_bytes: 0,
             issued_ios: 0,
-            until_think: if job.pace.think.is_zero() {
-                u64::MAX
-            } else {
-                job.pace.think_blocks
-            },
+            until_think: until_think(&job),
             pass_left: plan.pass_bytes,
             ramp_end: 0,
             end: u64::MAX,
@@ -201,15 +206,15 @@ impl Worker {
             measuring: false,
             failure: None,
             ring,
+            iolog,
+            replay: ReplaySource::new(&job, &plan),
             flow,
             search: DepthSearch::new(&job.latency, depth, &clock),
             quiesce: None,
             held: None,
-            max_latency: job.pace.max_latency.map(|limit| {
-                let ns = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-                limit.map_or(u64::MAX, |limit| clock.ticks(ns(limit)))
-            }),
+            max_latency: latency_limits(&job, &clock),
             began: 0,
+            started: 0,
             most: most(&job, depth),
             depth,
             job,
@@ -238,6 +243,7 @@ impl Worker {
     /// Runs the job to its end; the failure that ended it, if one did.
     pub(super) fn run<B: Backend>(&mut self, backend: &mut B) -> Option<Failure> {
         let now = self.clock.now();
+        self.started = now;
         self.ramp_end = now.saturating_add(self.ticks(self.job.times.ramp));
         if let Some(pacer) = &mut self.pacer {
             pacer.start(now);
@@ -507,6 +513,22 @@ impl Worker {
 /// (docs/decisions/0005-parts-of-a-queue.md).
 const PART: usize = 8;
 
+/// I/Os until the first thinktime.
+fn until_think(job: &NativeJob) -> u64 {
+    if job.pace.think.is_zero() {
+        return u64::MAX;
+    }
+    job.pace.think_blocks
+}
+
+/// max_latency in ticks.
+fn latency_limits(job: &NativeJob, clock: &TickClock) -> [u64; 3] {
+    job.pace.max_latency.map(|limit| {
+        let ns = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        limit.map_or(u64::MAX, |limit| clock.ticks(ns(limit)))
+    })
+}
+
 /// Most I/Os handed over at once.
 fn most(job: &NativeJob, depth: usize) -> usize {
     match (job.queue.submit, job.engine) {
@@ -619,6 +641,7 @@ mod tests {
             len: bytes,
             end: bytes,
             layout: FileLayout::Nothing,
+            read_only: false,
         };
         let classes = PriorityDraw::new(&job);
         let stats = WorkerStats::new(&job, classes.values().len(), 4);
@@ -628,6 +651,7 @@ mod tests {
                 pass_bytes: bytes,
                 total_bytes: bytes,
                 dumps: ".".into(),
+                replay: None,
             }),
             stats: Arc::new(stats),
             stop: Arc::default(),
@@ -636,6 +660,7 @@ mod tests {
             targets: Vec::new(),
             seed: 1,
             ring: None,
+            iolog: None,
             flow: None,
             job,
         })
