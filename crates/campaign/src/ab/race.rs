@@ -61,11 +61,10 @@ impl AbFigure {
 
     fn of(self, figures: &StepFigures) -> Option<f64> {
         let percent = Self::ALL.iter().find(|(figure, ..)| *figure == self)?.2;
-        match (self, percent) {
-            (_, Some(percent)) => figures.percentile_ns(percent),
-            (Self::Iops, _) => Some(figures.totals.iops),
-            (Self::BwBytes, _) => Some(figures.totals.bw_bytes),
-            _ => figures.totals.clat_ns,
+        match self {
+            Self::Iops => Some(figures.totals.iops),
+            Self::BwBytes => Some(figures.totals.bw_bytes),
+            _ => figures.latency_ns(None, percent),
         }
     }
 }
