@@ -114,7 +114,7 @@ fn done(
 mod tests {
     use std::collections::BTreeMap;
 
-    use fathom_model::Point;
+    use fathom_model::{Point, VerdictLevel};
 
     use super::*;
     use crate::Estimate;
@@ -141,6 +141,7 @@ mod tests {
             write: None,
             trim: None,
             latency_targets: Vec::new(),
+            verdict: VerdictLevel::default(),
             doubts: Vec::new(),
             engines: Vec::new(),
         }

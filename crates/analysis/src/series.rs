@@ -2,7 +2,7 @@
 //! the report are made of.
 
 use fathom_model::result::LatencyTarget;
-use fathom_model::{Direction, Histogram, Point};
+use fathom_model::{Direction, Histogram, Point, VerdictLevel};
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
@@ -49,6 +49,9 @@ pub struct PointResult {
     /// measurement that made one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency_targets: Vec<LatencyTarget>,
+    /// What its figures are worth: the worst of them.
+    #[serde(default)]
+    pub verdict: VerdictLevel,
     /// What makes its figures doubtful, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,

@@ -10,7 +10,7 @@ use fathom_analysis::{
     measured_of,
 };
 use fathom_model::result::LatencyTarget;
-use fathom_model::{Direction, RunStatus, text};
+use fathom_model::{Direction, RunStatus, VerdictLevel, text};
 use serde::Serialize;
 
 use crate::sweep::CampaignRecord;
@@ -206,6 +206,8 @@ struct ExportPoint<'c> {
     trim: Option<ExportRates>,
     #[serde(skip_serializing_if = "<[LatencyTarget]>::is_empty")]
     latency_targets: &'c [LatencyTarget],
+    /// What its figures are worth: the worst of them.
+    verdict: VerdictLevel,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     doubts: &'c [String],
 }
@@ -290,6 +292,7 @@ fn point(point: &PointResult) -> ExportPoint<'_> {
         write: point.write.as_ref().map(rates),
         trim: point.trim.as_ref().map(rates),
         latency_targets: &point.latency_targets,
+        verdict: point.verdict,
         doubts: &point.doubts,
     }
 }

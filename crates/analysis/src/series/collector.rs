@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use fathom_model::result::LatencyTarget;
 use fathom_model::{
     Direction, DirectionResult, Entry, Event, Failure, Histogram, JobResult, Outcome, Point,
-    ReasonKind, StageEnd,
+    ReasonKind, StageEnd, VerdictLevel,
 };
 
 use super::{Curve, PointResult, RepeatedFigures, Sweep, SweepOutcome, engines_of};
@@ -76,6 +76,7 @@ struct StepAttempt {
 struct MeasuredFigures {
     directions: BTreeMap<Direction, Rates>,
     latency_targets: Vec<LatencyTarget>,
+    verdict: VerdictLevel,
     doubts: Vec<String>,
     engine: Option<String>,
 }
@@ -279,6 +280,8 @@ impl MeasuredFigures {
                 let text = "jobs of several groups are added up as if they ran side by side";
                 measured.doubt(text);
             }
+            let levels = parts.iter().filter_map(|part| Some(part.verdict.as_ref()?.level));
+            measured.verdict = levels.fold(measured.verdict, VerdictLevel::max);
             for doubt in parts.iter().flat_map(|part| part.kinds()) {
                 // What it is about, the number of I/Os, is not shown of points.
                 if doubt != ReasonKind::RoundedCounts {
@@ -400,6 +403,9 @@ impl Gathered {
             latency_targets: (done.iter())
                 .flat_map(|measured| measured.latency_targets.iter().copied())
                 .collect(),
+            verdict: (done.iter().map(|measured| measured.verdict))
+                .max()
+                .unwrap_or_default(),
             doubts,
             point: self.point,
         }

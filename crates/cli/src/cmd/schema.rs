@@ -211,12 +211,13 @@ mod tests {
     }
 
     /// Forms of files, and of what is inside a page: `--json` prints none of them.
-    const OF_FILES: [&str; 9] = [
+    const OF_FILES: [&str; 10] = [
         "fathom.generated/1",
         "fathom.ledger/1",
         "fathom.node-stats/1",
         "fathom.profile/1",
         "fathom.report/1",
+        "fathom.settings/1",
         "fathom.study/2",
         "fathom.switches/1",
         "fathom.test/1",
