@@ -18,17 +18,31 @@ ln -s "$fathom" "$work/bin/fathom"
 cd "$work/lab"
 export PATH="$work/bin:$PATH" HOME="$work/lab"
 
-# shot NAME LINES COMMAND: what a terminal of 100 columns shows when COMMAND has ended.
+# terminal LINES COMMAND: a terminal of 100 columns that runs it.
+terminal() {
+    tmux -u -S "$work/socket" -f /dev/null new-session -d -x 100 -y "$1" -c "$work/lab" "sh -c '$2'"
+}
+capture() { tmux -S "$work/socket" capture-pane -p -e; }
+# picture NAME TITLE: of what the terminal shows, which then ends.
+picture() {
+    sleep 0.5
+    capture >"$work/screen"
+    tmux -S "$work/socket" kill-server
+    "$top/tools/terminal_svg.py" "$2" <"$work/screen" >"$images/$1.svg"
+    echo "$images/$1.svg"
+}
+# shot NAME LINES COMMAND: what it shows when it has ended.
 shot() {
     rm -f "$work/ended"
-    tmux -u -S "$work/socket" -f /dev/null new-session -d -x 100 -y "$2" -c "$work/lab" \
-        "sh -c '$3; touch $work/ended; sleep 600'"
+    terminal "$2" "$3; touch $work/ended; sleep 600"
     while [ ! -e "$work/ended" ]; do sleep 0.2; done
-    sleep 0.5
-    tmux -S "$work/socket" capture-pane -p -e >"$work/screen"
-    tmux -S "$work/socket" kill-server
-    "$top/tools/terminal_svg.py" "$3" <"$work/screen" >"$images/$1.svg"
-    echo "$images/$1.svg"
+    picture "$1" "$3"
+}
+# press TEXT KEY...: when the screen shows TEXT.
+press() {
+    until capture | grep -q "$1"; do sleep 0.2; done
+    shift
+    tmux -S "$work/socket" send-keys "$@"
 }
 
 cat >randread.fio <<'JOB'
@@ -46,6 +60,16 @@ JOB
 fathom -q job run randread.fio >/dev/null
 shot help 75 "fathom --help"
 shot job-run 24 "fathom job run randread.fio"
+
+# Its .config is of a Fathom that did not have this symbol.
+fathom -q init campaign --defconfig survey-10min >/dev/null
+sed -i "/CONFIG_INTERVAL_MS/d" campaign/.config
+terminal 26 "cd campaign && fathom config menu"
+press ENTERPRISE_SSD_TESTING Down Down Down Down Down Down Enter
+press "Repetitions of each" Down Down Down Enter
+press "a number from 1" BSpace 3 Enter
+press "REPEAT=3" ""
+picture config-menu "fathom config menu"
 
 fathom -q demo demo >/dev/null
 cd demo
