@@ -13,7 +13,7 @@ use crate::layout;
 
 use super::backend::{OpenFile, drop_cache};
 use super::data::Filler;
-use super::job::{Fallocate, FileAmount, FileOp, IoEngine, JobFiles, NativeJob, OpenSync};
+use super::job::{Advise, Fallocate, FileAmount, FileOp, IoEngine, JobFiles, NativeJob, OpenSync};
 use super::offsets::Distribution;
 use super::replay::ReplayPlan;
 use super::rng::Rng;
@@ -452,12 +452,12 @@ pub(super) fn open(job: &NativeJob, plan: &FilePlan) -> Result<File, Failure> {
     if job.files.invalidate {
         drop_cache(&target(&file, plan), plan.start, plan.len);
     }
-    if job.files.advise {
-        let advice = if job.pattern.random {
-            rustix::fs::Advice::Random
-        } else {
-            rustix::fs::Advice::Sequential
-        };
+    let advice = match (job.files.advise, job.pattern.random) {
+        (Advise::Nothing, _) => None,
+        (Advise::Random, _) | (Advise::AsPattern, true) => Some(rustix::fs::Advice::Random),
+        (Advise::Sequential | Advise::AsPattern, _) => Some(rustix::fs::Advice::Sequential),
+    };
+    if let Some(advice) = advice {
         // A hint: a file system that does not take it is no error.
         let _ = rustix::fs::fadvise(&file, plan.start, None, advice);
     }

@@ -3,11 +3,13 @@
 //! [`mod@super::options`] fills it from a [`fathom_model::JobSpec`]; nothing below
 //! looks at an option's text again.
 
+mod defaults;
 mod io_engine;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::numa::NumaOptions;
 use super::offsets::Distribution;
 use super::verify::Checksum;
 pub(super) use io_engine::{FileOp, IoEngine};
@@ -212,6 +214,16 @@ pub(super) enum Fallocate {
     Truncate,
 }
 
+/// What the kernel is told of the order of the I/Os (posix_fadvise).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Advise {
+    Nothing,
+    /// What the job does.
+    AsPattern,
+    Random,
+    Sequential,
+}
+
 /// O_SYNC or O_DSYNC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OpenSync {
@@ -246,7 +258,7 @@ pub(super) struct JobFiles {
     pub(super) pre_read: bool,
     /// Files that may be open at once.
     pub(super) open_at_once: Option<u32>,
-    pub(super) advise: bool,
+    pub(super) advise: Advise,
     pub(super) unlink: bool,
     pub(super) overwrite: bool,
 }
@@ -334,10 +346,28 @@ pub(super) struct Queue {
     pub(super) sq_poll: bool,
     pub(super) sq_poll_cpu: Option<u32>,
     pub(super) fixed_buffers: bool,
+    /// Share of pvsync2's I/Os that poll, in percent.
+    pub(super) poll_percent: u8,
+    /// An I/O that would wait in the kernel fails with EAGAIN.
+    pub(super) nowait: bool,
+    /// Pages leave the cache behind the I/O; without effect with `direct`.
+    pub(super) uncached: bool,
+    /// io_uring: every so many-th I/O goes to a thread of the kernel at once; 0: none.
+    pub(super) async_every: u32,
     /// io_submit_mode=offload: each I/O by a thread that does nothing else meanwhile.
     pub(super) offload: bool,
     /// An I/O waits while another is under way in its range.
     pub(super) no_overlap: bool,
+}
+
+impl Queue {
+    /// What a read or write asks the kernel beside its data (preadv2(2)).
+    pub(super) fn rw_flags(&self) -> i32 {
+        /// include/uapi/linux/fs.h, since 6.14: RWF_DONTCACHE.
+        const DONT_CACHE: i32 = 0x80;
+        let nowait = if self.nowait { libc::RWF_NOWAIT } else { 0 };
+        nowait | if self.uncached { DONT_CACHE } else { 0 }
+    }
 }
 
 /// When it begins and ends.
@@ -638,6 +668,7 @@ pub(super) struct NativeJob {
     pub(super) cpus: Option<Vec<usize>>,
     pub(super) cpus_split: bool,
     pub(super) nice: Option<i32>,
+    pub(super) numa: NumaOptions,
     pub(super) logs: LogOptions,
     /// fio's steady-state rule: the rule, its window in s, the time before it.
     pub(super) steady: Option<SteadyRule>,
@@ -677,6 +708,7 @@ impl NativeJob {
             cpus: None,
             cpus_split: false,
             nice: None,
+            numa: NumaOptions::default(),
             logs: LogOptions::default(),
             steady: None,
             steady_seconds: 0,
@@ -724,124 +756,5 @@ impl NativeJob {
 
     pub(super) fn trims(&self) -> bool {
         self.pattern.uses(DirIndex::Trim)
-    }
-}
-
-impl Default for IoPattern {
-    fn default() -> Self {
-        Self {
-            dirs: [true, false, false],
-            random: false,
-            run: 1,
-            run_stays: false,
-            skip: 0,
-            trimwrite: false,
-            read_percent: 50,
-            sizes: [const { Sizes::Fixed(4096) }; 3],
-            align: [None; 3],
-            repetition: false,
-            full_cycle: false,
-            distribution: [const { Distribution::Uniform }; 3],
-            seed: None,
-            repeatable: true,
-        }
-    }
-}
-
-impl Default for JobFiles {
-    fn default() -> Self {
-        Self {
-            names: Vec::new(),
-            directories: Vec::new(),
-            format: "$jobname.$jobnum.$filenum".to_owned(),
-            count: 1,
-            service: FileService::RoundRobin,
-            direct: false,
-            open_sync: OpenSync::No,
-            fsync_every: 0,
-            fdatasync_every: 0,
-            end_fsync: false,
-            fsync_on_close: false,
-            create_on_open: false,
-            allow_create: true,
-            create_fsync: true,
-            fallocate: Fallocate::Allocate,
-            invalidate: true,
-            pre_read: false,
-            open_at_once: None,
-            advise: true,
-            unlink: false,
-            overwrite: false,
-        }
-    }
-}
-
-impl Default for Content {
-    fn default() -> Self {
-        Self {
-            refill: false,
-            scramble: true,
-            zero: false,
-            pattern: Vec::new(),
-            compress_percent: 0,
-            compress_chunk: 512,
-            dedupe_percent: 0,
-            dedupe_from_set: false,
-            // options.c, dedupe_working_set_percentage.
-            dedupe_set_percent: 5,
-        }
-    }
-}
-
-impl Default for Queue {
-    fn default() -> Self {
-        Self {
-            depth: 1,
-            submit: None,
-            complete_min: 1,
-            complete_max: None,
-            low: None,
-            hipri: false,
-            sq_poll: false,
-            sq_poll_cpu: None,
-            fixed_buffers: false,
-            offload: false,
-            no_overlap: false,
-        }
-    }
-}
-
-impl Default for StartOrder {
-    fn default() -> Self {
-        Self {
-            clones: 1,
-            stonewall: false,
-            wait_for: None,
-            new_group: false,
-            exit_all: false,
-            exit_all_on_error: false,
-            exit_what: ExitWhat::Group,
-        }
-    }
-}
-
-impl Default for Show {
-    fn default() -> Self {
-        Self {
-            group: false,
-            lat: true,
-            clat: true,
-            slat: true,
-            clat_percentiles: true,
-            lat_percentiles: false,
-            slat_percentiles: false,
-            unified: Unified::No,
-            description: None,
-            // stat.c, DEF_PERCENTILES.
-            percentiles: vec![
-                1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5,
-                99.9, 99.95, 99.99,
-            ],
-        }
     }
 }

@@ -16,7 +16,7 @@ use crate::jobfile::spec;
 pub fn kernel_lacks(jobs: &[JobSpec]) -> Vec<String> {
     let tried = [
         (IoEngine::IoUring, uring::offered as fn() -> io::Result<()>),
-        (IoEngine::Libaio, || Libaio::new(Vec::new(), 1).map(drop)),
+        (IoEngine::Libaio, || Libaio::new(Vec::new(), 1, 0).map(drop)),
     ];
     let mut lacks = Vec::new();
     for (engine, offered) in tried {

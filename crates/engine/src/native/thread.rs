@@ -222,18 +222,14 @@ fn with_backend<'a>(
         IoEngine::Ftruncate => go!(OneByOne::new(Calls::new(files, CallStyle::Truncate)?)),
         IoEngine::FileOp(op) => go!(OneByOne::new(fileops::FileOps::new(paths, op)?)),
         IoEngine::Pvsync2 => {
-            let poll = job.queue.hipri;
-            go!(OneByOne::new(Calls::new(
-                files,
-                CallStyle::Vectored { poll }
-            )?))
+            go!(OneByOne::new(Calls::new(files, vectored(&job.queue))?))
         }
         IoEngine::Posixaio => go!(posixaio::threads(targets, depth)?),
         IoEngine::Mmap => {
             let mapped = mmap::Mmap::new(targets, job.writes(), job.files.direct)?;
             go!(OneByOne::new(mapped))
         }
-        IoEngine::Libaio => go!(libaio::Libaio::new(files, depth)?),
+        IoEngine::Libaio => go!(libaio::Libaio::new(files, depth, job.queue.rw_flags())?),
         IoEngine::IoUring => {
             let ring = uring::Uring::new(targets, Some(worker.buffers()), &job.queue)?;
             go!(ring)
@@ -265,9 +261,7 @@ fn with_threads(
         IoEngine::Splice => CallStyle::Spliced,
         IoEngine::Falloc => CallStyle::Allocate,
         IoEngine::Ftruncate => CallStyle::Truncate,
-        IoEngine::Pvsync2 => CallStyle::Vectored {
-            poll: job.queue.hipri,
-        },
+        IoEngine::Pvsync2 => vectored(&job.queue),
         // The threads share the descriptors, whose position only one could have. Mappings,
         // libaio and whole files have no threads of their own (options, of_threads).
         IoEngine::Sync
@@ -278,6 +272,14 @@ fn with_threads(
         | IoEngine::FileOp(_) => CallStyle::Positioned,
     };
     go!(move || Calls::new(files.clone(), style).map(OneByOne::new))
+}
+
+/// How pvsync2 calls.
+fn vectored(queue: &Queue) -> CallStyle {
+    CallStyle::Vectored {
+        flags: queue.rw_flags(),
+        poll_percent: if queue.hipri { queue.poll_percent } else { 0 },
+    }
 }
 
 /// Runs the job over its backend.
@@ -314,6 +316,9 @@ fn settle(job: &NativeJob, clone: u32) -> Result<(), Failure> {
             Failure::new(FailureKind::Other, message).about(format!("job {}", job.name))
         })?;
     }
+    super::numa::settle(&job.numa).map_err(|message| {
+        Failure::new(FailureKind::Other, message).about(format!("job {}", job.name))
+    })?;
     if let Some(nice) = job.nice {
         super::backend::set_thread_nice(nice).map_err(|error| {
             let message = format!("nice={nice} cannot be set: {error}");

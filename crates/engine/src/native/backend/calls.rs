@@ -7,15 +7,18 @@ use std::os::fd::RawFd;
 use super::one_by_one::Immediate;
 use super::splice::Pipe;
 use super::{Io, Op, OpenFile, result_of};
+use crate::native::rng::Rng;
 
 /// Which calls are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::native) enum CallStyle {
     Seek,
     Positioned,
-    /// preadv2; with polling for the completion (RWF_HIPRI).
+    /// preadv2 with these flags; a share of them, in percent, polls for its completion
+    /// (RWF_HIPRI).
     Vectored {
-        poll: bool,
+        flags: i32,
+        poll_percent: u8,
     },
     /// Through a pipe.
     Spliced,
@@ -34,6 +37,8 @@ pub(in crate::native) struct Calls {
     pipe: Option<Pipe>,
     /// Where each file's offset stands, so that lseek is left out as fio leaves it out.
     positions: Vec<u64>,
+    /// Which I/Os poll, when some do.
+    shares: Rng,
 }
 
 impl Calls {
@@ -42,6 +47,7 @@ impl Calls {
         Ok(Self {
             pipe: spliced.then(Pipe::new).transpose()?,
             positions: vec![u64::MAX; files.len()],
+            shares: Rng::new(1),
             files,
             style,
         })
@@ -54,7 +60,13 @@ impl Immediate for Calls {
         let file = &self.files[io.file as usize];
         let is_data = matches!(io.op, Op::Read | Op::Write);
         match self.style {
-            CallStyle::Vectored { poll } if is_data => vectored(file.fd, io, poll),
+            CallStyle::Vectored {
+                flags,
+                poll_percent,
+            } if is_data => {
+                let polls = poll_percent > 0 && self.shares.percent(poll_percent);
+                vectored(file.fd, io, flags | if polls { libc::RWF_HIPRI } else { 0 })
+            }
             CallStyle::Seek if is_data => {
                 let position = &mut self.positions[io.file as usize];
                 let result = seek_and_call(file.fd, io, *position);
@@ -142,7 +154,7 @@ fn seek_and_call(fd: RawFd, io: &Io, position: u64) -> i64 {
     })
 }
 
-fn vectored(fd: RawFd, io: &Io, poll: bool) -> i64 {
+fn vectored(fd: RawFd, io: &Io, flags: i32) -> i64 {
     let vector = libc::iovec {
         iov_base: io.data.cast(),
         iov_len: io.len as usize,
@@ -152,7 +164,6 @@ fn vectored(fd: RawFd, io: &Io, poll: bool) -> i64 {
     } else {
         libc::SYS_pwritev2
     };
-    let flags = if poll { libc::RWF_HIPRI } else { 0 };
     uninterrupted(|| {
         // SAFETY: one vector of a slot nobody else uses. The raw call, because
         // not every libc has a wrapper; it takes the offset as a low and a high

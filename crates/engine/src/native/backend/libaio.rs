@@ -42,6 +42,8 @@ const FLAG_PRIORITY: u32 = 1 << 1;
 pub(in crate::native) struct Libaio {
     context: libc::c_ulong,
     files: Vec<OpenFile>,
+    /// Of every read and write.
+    rw_flags: i32,
     /// A block for each slot.
     blocks: Vec<Iocb>,
     /// Blocks to hand over next.
@@ -52,7 +54,11 @@ pub(in crate::native) struct Libaio {
 }
 
 impl Libaio {
-    pub(in crate::native) fn new(files: Vec<OpenFile>, depth: usize) -> io::Result<Self> {
+    pub(in crate::native) fn new(
+        files: Vec<OpenFile>,
+        depth: usize,
+        rw_flags: i32,
+    ) -> io::Result<Self> {
         let mut context: libc::c_ulong = 0;
         // SAFETY: the kernel writes one word to `context`, which is 0 as it demands.
         check(unsafe {
@@ -61,6 +67,7 @@ impl Libaio {
         Ok(Self {
             context,
             files,
+            rw_flags,
             blocks: vec![Iocb::default(); depth],
             pending: Vec::with_capacity(depth),
             events: vec![IoEvent::default(); depth],
@@ -85,6 +92,7 @@ impl Backend for Libaio {
         let block = &mut self.blocks[io.slot as usize];
         *block = Iocb {
             data: u64::from(io.slot),
+            rw_flags: self.rw_flags,
             opcode: if io.op == Op::Read { PREAD } else { PWRITE },
             fd: self.files[io.file as usize].fd as u32,
             buffer: io.data as u64,

@@ -165,6 +165,19 @@ pub(super) fn set_thread_nice(nice: i32) -> io::Result<()> {
     }
 }
 
+/// Where the pages of the calling thread's memory come from (set_mempolicy(2)).
+pub(super) fn set_memory_policy(mode: libc::c_int, nodes: &[u64]) -> io::Result<()> {
+    // The kernel takes one bit less than it is told (mm/mempolicy.c, get_nodes).
+    let bits = nodes.len() * 64 + 1;
+    // SAFETY: the kernel reads `bits` - 1 bits at the pointer.
+    let result = unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, nodes.as_ptr(), bits) };
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
 /// CPU times, faults and switches of the calling thread.
 pub(super) fn thread_usage() -> Usage {
     // SAFETY: all fields of rusage are numbers, for which zero is a value.

@@ -34,6 +34,10 @@ pub(in crate::native) struct Uring {
     /// looks for them only when it is entered.
     must_enter: bool,
     sq_poll: bool,
+    rw_flags: i32,
+    /// force_async, and how many I/Os until the next one of its.
+    async_every: u32,
+    until_async: u32,
     /// The submission has just entered the kernel: no need to look again.
     looked: bool,
 }
@@ -67,6 +71,9 @@ impl Uring {
             pending: 0,
             must_enter: deferred || queue.hipri,
             sq_poll: queue.sq_poll,
+            rw_flags: queue.rw_flags(),
+            async_every: queue.async_every,
+            until_async: queue.async_every,
             looked: false,
         })
     }
@@ -77,18 +84,22 @@ impl Uring {
         let entry = match (io.op, self.fixed_buffers) {
             (Op::Read, true) => opcode::ReadFixed::new(file, io.data, io.len, slot)
                 .offset(io.offset)
+                .rw_flags(self.rw_flags)
                 .ioprio(io.priority)
                 .build(),
             (Op::Read, false) => opcode::Read::new(file, io.data, io.len)
                 .offset(io.offset)
+                .rw_flags(self.rw_flags)
                 .ioprio(io.priority)
                 .build(),
             (Op::Write, true) => opcode::WriteFixed::new(file, io.data, io.len, slot)
                 .offset(io.offset)
+                .rw_flags(self.rw_flags)
                 .ioprio(io.priority)
                 .build(),
             (Op::Write, false) => opcode::Write::new(file, io.data, io.len)
                 .offset(io.offset)
+                .rw_flags(self.rw_flags)
                 .ioprio(io.priority)
                 .build(),
             (Op::Fdatasync, _) => opcode::Fsync::new(file)
@@ -240,7 +251,14 @@ impl Backend for Uring {
 
     #[inline]
     fn push(&mut self, io: Io) {
-        let entry = self.entry(&io);
+        let mut entry = self.entry(&io);
+        if self.async_every > 0 {
+            self.until_async -= 1;
+            if self.until_async == 0 {
+                self.until_async = self.async_every;
+                entry = entry.flags(squeue::Flags::ASYNC);
+            }
+        }
         // SAFETY: the entry's memory is a slot that nobody touches until it is
         // done; a full queue cannot be, it has an entry for each slot.
         let pushed = unsafe { self.ring.submission().push(&entry) };

@@ -1,7 +1,7 @@
 //! The files: names, how they are made, opened and synced.
 
 use crate::jobfile::split_names;
-use crate::native::job::{Fallocate, FileService, OpenSync};
+use crate::native::job::{Advise, Fallocate, FileService, OpenSync};
 
 use super::{OptionRow, differs, idle, same};
 
@@ -122,8 +122,14 @@ pub(super) const FILES: &[OptionRow] = &[
             Ok(())
         },
     ),
-    differs(&["fadvise_hint"], "0 or 1", |job, v| {
-        job.files.advise = v.flag()?;
+    same(&["fadvise_hint"], |job, v| {
+        job.files.advise = match v.text()? {
+            "0" => Advise::Nothing,
+            "1" => Advise::AsPattern,
+            "random" => Advise::Random,
+            "sequential" => Advise::Sequential,
+            other => return Err(format!("'{other}' is not one of 0, 1, random, sequential")),
+        };
         Ok(())
     }),
     same(&["unlink"], |job, v| {

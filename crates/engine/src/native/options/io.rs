@@ -349,6 +349,26 @@ pub(super) const QUEUE: &[OptionRow] = &[
         job.queue.hipri = v.flag()?;
         Ok(())
     }),
+    same(&["hipri_percentage"], |job, v| {
+        job.queue.poll_percent = v.percent()?;
+        Ok(())
+    }),
+    same(&["nowait"], |job, v| {
+        job.queue.nowait = v.flag()?;
+        Ok(())
+    }),
+    differs(
+        &["uncached"],
+        "RWF_DONTCACHE, from Linux 6.14 on (fio 3.33: a flag that no kernel has)",
+        |job, v| {
+            job.queue.uncached = v.number::<u32>()? != 0;
+            Ok(())
+        },
+    ),
+    same(&["force_async"], |job, v| {
+        job.queue.async_every = v.number()?;
+        Ok(())
+    }),
     same(&["sqthread_poll"], |job, v| {
         job.queue.sq_poll = v.flag()?;
         Ok(())

@@ -10,16 +10,17 @@ mod iolog;
 mod listed;
 mod order;
 mod pattern;
+mod refused;
 pub(in crate::native) mod value;
 mod verify;
 mod zones;
 
 use fathom_model::JobSpec;
 
-use super::job::{DirIndex, NativeJob, Sizes};
+use super::job::{DirIndex, FileAmount, NativeJob, Sizes};
 use crate::unsupported::Unsupported;
 pub use listed::{Listed, io_engines, options};
-pub(super) use order::{USE_CMDPRIO, priority};
+pub(super) use order::{USE_CMDPRIO, number_list, priority};
 use value::{OptionValue, Outcome};
 
 /// One option.
@@ -95,7 +96,7 @@ pub(super) fn resolve(spec: &JobSpec) -> Result<NativeJob, Vec<Unsupported>> {
     for option in &spec.options {
         let outcome = match find(&option.name) {
             Some(row) => (row.set)(&mut job, OptionValue(option.value.as_deref(), base)),
-            None => Err("the native engine does not have this option".to_owned()),
+            None => Err(refused::reason(&option.name)),
         };
         if let Err(reason) = outcome {
             refused.push(Unsupported {
@@ -119,6 +120,8 @@ pub(super) fn resolve(spec: &JobSpec) -> Result<NativeJob, Vec<Unsupported>> {
         job.content.refill = true;
         job.content.zero = false;
     }
+    // fio passes it on to buffered I/O only.
+    job.queue.uncached &= !job.files.direct;
     if refused.is_empty() {
         Ok(job)
     } else {
@@ -169,7 +172,9 @@ fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
     }
     found.extend(verify::fault(job));
     found.extend(engine_faults(job));
-    found.extend(floor_fault(job));
+    found.extend(rate_fault(job));
+    found.extend(size_fault(job));
+    found.extend(dedupe_fault(job));
     for dir in DirIndex::ALL {
         if let Sizes::Range(low, high) = &job.pattern.sizes[dir as usize]
             && low > high
@@ -211,9 +216,23 @@ fn of_zones(job: &NativeJob) -> Option<(&'static str, String)> {
     Some((option, what.to_owned()))
 }
 
-/// A least rate above the rate itself (init.c, fixup_options).
-fn floor_fault(job: &NativeJob) -> Option<(&'static str, String)> {
+/// Rates in bytes and in I/Os at once, or a least rate above the rate itself (init.c,
+/// fixup_options).
+fn rate_fault(job: &NativeJob) -> Option<(&'static str, String)> {
     let pace = &job.pace;
+    let any = |rates: &[Option<u64>; 3]| rates.iter().any(Option::is_some);
+    for (option, bytes, ios) in [
+        ("rate_iops", &pace.bytes_per_second, &pace.ios_per_second),
+        (
+            "rate_iops_min",
+            &pace.least_bytes_per_second,
+            &pace.least_ios_per_second,
+        ),
+    ] {
+        if any(bytes) && any(ios) {
+            return Some((option, "excludes a rate in bytes".to_owned()));
+        }
+    }
     let above = |least: &[Option<u64>; 3], rate: &[Option<u64>; 3]| {
         let pairs = least.iter().zip(rate);
         pairs
@@ -231,6 +250,37 @@ fn floor_fault(job: &NativeJob) -> Option<(&'static str, String)> {
         option,
         "is more than the rate that the job may have".to_owned(),
     ))
+}
+
+/// A size in which no block has room.
+fn size_fault(job: &NativeJob) -> Option<(&'static str, String)> {
+    let Some(FileAmount::Bytes(size @ 1..)) = job.extent.size else {
+        return None;
+    };
+    let block = job.pattern.min_block();
+    let small = size < block.into();
+    small.then(|| ("size", format!("{size} is less than a block of {block}")))
+}
+
+/// A set of buffers to repeat needs a size to be a share of.
+fn dedupe_fault(job: &NativeJob) -> Option<(&'static str, String)> {
+    let content = &job.content;
+    if content.dedupe_percent == 0 || !content.dedupe_from_set {
+        return None;
+    }
+    let sum = u32::from(content.dedupe_percent) + u32::from(content.dedupe_set_percent);
+    let what = match (
+        &job.extent.size,
+        job.files.count.max(job.files.names.len() as u32),
+    ) {
+        (None, _) => "working_set needs a size".to_owned(),
+        (_, 2..) => "working_set is for one file".to_owned(),
+        _ if sum > 100 => {
+            format!("dedupe_percentage and dedupe_working_set_percentage add up to {sum}")
+        }
+        _ => return None,
+    };
+    Some(("dedupe_mode", what))
 }
 
 /// What an engine cannot do.
@@ -298,6 +348,7 @@ pub fn markdown() -> String {
             ));
         }
     }
+    text.push_str(&refused::markdown());
     text
 }
 

@@ -6,6 +6,7 @@ use super::value::{self, OptionValue, Outcome};
 use super::{OptionRow, differs, idle, same};
 use crate::jobfile::value::BareTimeUnit;
 use crate::native::job::{ExitWhat, NativeJob, SteadyMetric, SteadyRule, Unified};
+use crate::native::numa::{MemoryPolicy, NodeList};
 
 pub(super) const TIMES: &[OptionRow] = &[
     differs(
@@ -273,6 +274,22 @@ pub(super) const ORDER: &[OptionRow] = &[
         }
     }),
     differs(
+        &["numa_cpu_nodes"],
+        "nodes and ranges with commas, or all; fails where there is no such node",
+        |job, v| {
+            job.numa.cpu_nodes = Some(nodes(v.text()?)?);
+            Ok(())
+        },
+    ),
+    differs(
+        &["numa_mem_policy"],
+        "as numa_cpu_nodes; the job's buffers follow it",
+        |job, v| {
+            job.numa.memory = Some(memory_policy(v.text()?)?);
+            Ok(())
+        },
+    ),
+    differs(
         &["continue_on_error"],
         "a failed I/O is not counted as done",
         |job, v| {
@@ -310,7 +327,7 @@ pub(super) const ORDER: &[OptionRow] = &[
         },
     ),
     same(&["cpus_allowed"], |job, v| {
-        job.cpus = Some(cpus(v.text()?)?);
+        job.cpus = Some(number_list(v.text()?)?);
         Ok(())
     }),
     same(&["cpus_allowed_policy"], |job, v| {
@@ -379,18 +396,50 @@ fn errno(text: &str) -> Outcome<i32> {
     Ok(known)
 }
 
-pub(super) fn cpus(text: &str) -> Outcome<Vec<usize>> {
-    let mut cpus = Vec::new();
+/// `0-3,8`: CPUs, or nodes.
+pub(in crate::native) fn number_list(text: &str) -> Outcome<Vec<usize>> {
+    let mut numbers = Vec::new();
     for part in text.split([',', ':']) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (usize, usize) = (value::plain(first)?, value::plain(last)?);
         // CPU_SETSIZE of the C library.
         if first > last || last >= 1024 {
-            return Err(format!("'{part}' is not a range of CPUs"));
+            return Err(format!("'{part}' is not a range of numbers below 1024"));
         }
-        cpus.extend(first..=last);
+        numbers.extend(first..=last);
     }
-    Ok(cpus)
+    Ok(numbers)
+}
+
+fn nodes(text: &str) -> Outcome<NodeList> {
+    match text {
+        "all" => Ok(NodeList::All),
+        _ if text.contains(':') => Err(format!("'{text}' is not a list of nodes")),
+        _ => Ok(NodeList::These(number_list(text)?)),
+    }
+}
+
+/// `prefer:1`, `bind:0-1` (options.c, str_numa_mpol_cb).
+fn memory_policy(text: &str) -> Outcome<MemoryPolicy> {
+    let (name, list) = match text.split_once(':') {
+        Some((name, list)) => (name, Some(nodes(list)?)),
+        None => (text, None),
+    };
+    match (name, list) {
+        ("default", None) => Ok(MemoryPolicy::Default),
+        ("local", None) => Ok(MemoryPolicy::Local),
+        ("default" | "local", Some(_)) => Err(format!("{name} takes no nodes")),
+        ("prefer", Some(NodeList::These(nodes))) if nodes.len() == 1 => {
+            Ok(MemoryPolicy::Prefer(nodes[0]))
+        }
+        ("prefer", _) => Err("prefer needs one node, as prefer:0".to_owned()),
+        ("bind", Some(nodes)) => Ok(MemoryPolicy::Bind(nodes)),
+        ("bind", None) => Err("bind needs nodes, as bind:0-1".to_owned()),
+        ("interleave", nodes) => Ok(MemoryPolicy::Interleave(nodes.unwrap_or(NodeList::All))),
+        _ => Err(format!(
+            "'{name}' is not one of default, prefer, bind, interleave, local"
+        )),
+    }
 }
 
 fn class(text: &str) -> Outcome<u8> {

@@ -123,6 +123,13 @@ fn values_that_cannot_be_are_refused() {
         ("sync", "maybe"),
         ("numjobs", "0"),
         ("numjobs", "4294967295"),
+        ("numa_mem_policy", "prefer:0-1"),
+        ("numa_mem_policy", "bind"),
+        ("numa_mem_policy", "local:0"),
+        ("numa_mem_policy", "some"),
+        ("numa_cpu_nodes", "0:1"),
+        ("fadvise_hint", "2"),
+        ("hipri_percentage", "101"),
     ];
     for (name, value) in wrong {
         assert!(
@@ -191,6 +198,41 @@ fn options_without_effect_change_nothing() {
             let first = taken.next().unwrap();
             assert!(first == plain && taken.all(|with| with == plain), "{name}");
         }
+    }
+}
+
+#[test]
+fn options_that_exclude_each_other_are_refused_as_fio_does() {
+    let refused = |text: &str| {
+        let refused = supports(&[words(text)]).unwrap_err();
+        refused
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    for (text, place) in [
+        ("rate=1m rate_iops=100", "a.fio:3:1: job j: rate_iops:"),
+        (
+            "rate_min=1m rate_iops_min=100",
+            "a.fio:3:1: job j: rate_iops_min:",
+        ),
+        ("size=4k bs=8k", "a.fio:2:1: job j: size:"),
+        (
+            "dedupe_percentage=20 dedupe_mode=working_set",
+            "a.fio:3:1: job j: dedupe_mode:",
+        ),
+        (
+            "size=1m dedupe_mode=working_set dedupe_percentage=60 dedupe_working_set_percentage=50",
+            "a.fio:3:1: job j: dedupe_mode:",
+        ),
+        (
+            "cgroup=a",
+            "a.fio:2:1: job j: cgroup: the native engine does not have this option: a group",
+        ),
+    ] {
+        let refused = refused(text);
+        assert!(refused.starts_with(place), "{text}: {refused}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! What blocks are verified by, when, and what a mismatch does.
 
-use super::order::cpus;
+use super::order::number_list;
 use super::{OptionRow, differs, idle, pattern, same};
 use crate::native::job::{DirIndex, NativeJob};
 use crate::native::verify::{BlockLayout, Checksum};
@@ -91,7 +91,7 @@ pub(super) const VERIFY: &[OptionRow] = &[
     idle(
         &["verify_async_cpus"],
         "no effect, as verify_async",
-        |_, v| cpus(v.text()?).map(|_| ()),
+        |_, v| number_list(v.text()?).map(|_| ()),
     ),
     idle(
         &["experimental_verify"],

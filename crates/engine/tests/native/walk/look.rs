@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
 
-use fathom_engine::Outcome;
-use fathom_model::{JobResult, Latency};
+use fathom_engine::native::Native;
+use fathom_engine::{Control, Engine as _, Outcome, Sink};
+use fathom_model::{Event, JobResult, Latency};
 use fathom_testkit::program;
 use tempfile::TempDir;
 
-use crate::native::{Seen, folder, try_run};
+use crate::native::{Seen, folder, request, try_run};
 
 /// What an error begins with when this machine cannot show something.
 pub(super) const CANNOT: &str = "cannot: ";
@@ -66,6 +68,16 @@ impl See {
     }
 }
 
+/// Looks at each event.
+struct Watched<'a>(&'a mut dyn FnMut());
+
+impl Sink for Watched<'_> {
+    fn event(&mut self, _: Event) -> ControlFlow<()> {
+        (self.0)();
+        ControlFlow::Continue(())
+    }
+}
+
 /// A job file.
 pub(super) struct Case {
     text: String,
@@ -90,6 +102,16 @@ impl Case {
     fn run_logged(&self) -> Ran {
         let logs = "[j]\nwrite_lat_log=x\nlog_offset=1\nlog_prio=1";
         Self::new(self.text.replace("[j]", logs)).run()
+    }
+
+    /// Runs it, and calls with each event.
+    pub(super) fn run_watched(&self, look: &mut dyn FnMut()) {
+        let dir = folder();
+        let job_file = dir.path().join("job.fio");
+        std::fs::write(&job_file, &self.text).unwrap();
+        let request = request(job_file, dir.path());
+        let outcome = Native::new().run(&request, &Control::default(), &mut Watched(look));
+        assert_eq!(outcome.unwrap(), Outcome::Complete);
     }
 
     pub(super) fn with(&self, what: &str, instead: &str) -> Self {

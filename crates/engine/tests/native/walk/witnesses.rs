@@ -84,6 +84,13 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "io_submit_mode": "inline offload", "iodepth=4" => Calls("prctl");
     "hipri": "0 1", "ioengine=pvsync2 direct=1" => Calls("preadv2");
     "hipri": "0 1", "ioengine=io_uring direct=1" => Calls("io_uring_setup");
+    "hipri_percentage": "0 50 100", "ioengine=pvsync2 direct=1 hipri=1" => Calls("preadv2");
+    "nowait": "0 1", "ioengine=pvsync2" => Calls("preadv2");
+    // What is not in the cache cannot be had without waiting.
+    "nowait": "0 1", "ioengine=libaio" => End;
+    "nowait": "0 1", "ioengine=io_uring" => End;
+    "uncached": "0 1", "ioengine=pvsync2" => Calls("preadv2");
+    "force_async": "0 1", "ioengine=io_uring rate_iops=100" => Own(has_kernel_workers);
     "sqthread_poll": "0 1", "ioengine=io_uring" => Calls("io_uring_setup");
     "sqthread_poll_cpu": "- 0", "ioengine=io_uring sqthread_poll=1" => Calls("io_uring_setup");
     // More than the kernel registers.
@@ -133,7 +140,7 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "fallocate": "none|0 native|posix|1 keep truncate", "rw=write" => Calls("fallocate,ftruncate");
     "invalidate": "0 1", "rw=read" => Calls("fadvise64");
     "pre_read": "0 1", "rw=read bs=8k" => Calls("pread64,read,fadvise64");
-    "fadvise_hint": "0 1", "rw=read invalidate=0" => Calls("fadvise64");
+    "fadvise_hint": "0 1|random sequential", "rw=randread invalidate=0" => Calls("fadvise64");
     "unlink": "0 1", "rw=write" => Names;
     "overwrite": "0 1", "rw=write fallocate=none number_ios=4" => Files;
     // Amount and time
@@ -186,6 +193,9 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "exitall_on_error": "0 1", AND_FAILS => Own(first_done);
     "exit_what": "group stonewall all", SEVERAL => Own(who_ends);
     "nice": "5 6", "ioengine=null" => Calls("setpriority");
+    "numa_cpu_nodes": "- 0|all", "ioengine=null" => Calls("sched_setaffinity");
+    "numa_mem_policy": "- default local prefer:0 bind:0|bind:all interleave", "ioengine=null"
+        => Calls("set_mempolicy");
     "continue_on_error": "0|none read write io verify all|1", "" => Own(errors);
     "ignore_error": "ENOSPC EIO|5", "rw=read" => Own(|case| faulty(case, Some(FaultOp::Read)));
     "cpus_allowed": "0 0-1", "ioengine=null" => Calls("sched_setaffinity");
@@ -326,6 +336,29 @@ fn headers(case: &Case) -> Result<String, String> {
     let ends = &block[4092..];
     let pattern = ends.iter().all(|byte| *byte == ends[0]);
     Ok(text + &format!("{:?}", pattern.then_some(ends)))
+}
+
+/// Whether the kernel has made threads for a job's I/O: they bear its thread's number.
+fn has_kernel_workers(case: &Case) -> Result<String, String> {
+    let name = "walks";
+    let tasks = || {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let comm = |task: std::io::Result<std::fs::DirEntry>| {
+            let task = task.ok()?;
+            let comm = std::fs::read_to_string(task.path().join("comm")).ok()?;
+            Some((task.file_name().into_string().ok()?, comm.trim().to_owned()))
+        };
+        tasks.filter_map(comm).collect::<Vec<_>>()
+    };
+    let mut found = false;
+    case.with("[j]", &format!("[{name}]")).run_watched(&mut || {
+        let tasks = tasks();
+        for (task, _) in tasks.iter().filter(|(_, comm)| comm == name) {
+            let worker = format!("iou-wrk-{task}");
+            found |= tasks.iter().any(|(_, comm)| *comm == worker);
+        }
+    });
+    Ok(found.to_string())
 }
 
 /// With some that are done before the measurement.
