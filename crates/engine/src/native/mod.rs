@@ -32,6 +32,7 @@ mod kernel;
 mod log_file;
 mod logs;
 mod members;
+mod numa;
 mod offsets;
 mod options;
 mod output;

@@ -20,6 +20,7 @@ use super::files;
 use super::job::{IoEngine, NativeJob, Queue};
 use super::kernel;
 use super::members::Member;
+use super::numa;
 use super::rng::{Rng, mix};
 use super::usage::Usage;
 use super::worker::{FlowShare, Worker, WorkerParts};
@@ -262,19 +263,19 @@ fn with_threads(
     let style = match job.engine {
         IoEngine::Null => return go!(|| Ok(null::Null::new(1))),
         IoEngine::IoUring => return go!(move || uring::Uring::new(&files, None, &queue)),
+        IoEngine::Libaio => return go!(move || libaio::Libaio::new(files.clone(), 1)),
         IoEngine::Splice => CallStyle::Spliced,
         IoEngine::Falloc => CallStyle::Allocate,
         IoEngine::Ftruncate => CallStyle::Truncate,
         IoEngine::Pvsync2 => CallStyle::Vectored {
             poll: job.queue.hipri,
         },
-        // The threads share the descriptors, whose position only one could have. Mappings,
-        // libaio and whole files have no threads of their own (options, of_threads).
+        // The threads share the descriptors, whose position only one could have. Mappings
+        // and whole files have no threads of their own (options, of_threads).
         IoEngine::Sync
         | IoEngine::Psync
         | IoEngine::Posixaio
         | IoEngine::Mmap
-        | IoEngine::Libaio
         | IoEngine::FileOp(_) => CallStyle::Positioned,
     };
     go!(move || Calls::new(files.clone(), style).map(OneByOne::new))
@@ -301,7 +302,9 @@ fn backend_failure(job: &NativeJob, error: &io::Error) -> Failure {
 
 /// CPUs and priority of the thread itself.
 fn settle(job: &NativeJob, clone: u32) -> Result<(), Failure> {
-    if let Some(cpus) = &job.cpus {
+    if let Some(nodes) = &job.numa.cpus {
+        numa::run_on(nodes)?;
+    } else if let Some(cpus) = &job.cpus {
         let mut set = rustix::thread::CpuSet::new();
         let chosen = if job.cpus_split {
             &cpus[clone as usize % cpus.len()..][..1]
@@ -313,6 +316,9 @@ fn settle(job: &NativeJob, clone: u32) -> Result<(), Failure> {
             let message = format!("cpus_allowed: the thread cannot be bound: {error}");
             Failure::new(FailureKind::Other, message).about(format!("job {}", job.name))
         })?;
+    }
+    if let Some(policy) = &job.numa.memory {
+        numa::allocate_by(policy)?;
     }
     if let Some(nice) = job.nice {
         super::backend::set_thread_nice(nice).map_err(|error| {

@@ -165,6 +165,46 @@ pub(super) fn set_thread_nice(nice: i32) -> io::Result<()> {
     }
 }
 
+/// How the kernel chooses the node of a page (include/uapi/linux/mempolicy.h).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MemoryMode {
+    Default = 0,
+    Prefer = 1,
+    Bind = 2,
+    Interleave = 3,
+    Local = 4,
+}
+
+/// Sets the calling thread's memory policy (set_mempolicy(2)) with these nodes, each
+/// below 1024.
+pub(super) fn set_memory_policy(mode: MemoryMode, nodes: &[usize]) -> io::Result<()> {
+    const BITS: usize = libc::c_ulong::BITS as usize;
+    let mut mask: [libc::c_ulong; 1024 / BITS] = [0; 1024 / BITS];
+    for &node in nodes {
+        let word = mask.get_mut(node / BITS);
+        let word = word.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+        *word |= 1 << (node % BITS);
+    }
+    // The kernel takes one bit less than it is told (mm/mempolicy.c, get_nodes).
+    let (address, bits) = match nodes.is_empty() {
+        true => (std::ptr::null(), 0),
+        false => (mask.as_ptr(), 1024 + 1),
+    };
+    // SAFETY: the kernel reads nothing, or 1024 bits of `mask`, which it has.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_set_mempolicy,
+            mode as libc::c_int,
+            address,
+            bits as libc::c_ulong,
+        )
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// CPU times, faults and switches of the calling thread.
 pub(super) fn thread_usage() -> Usage {
     // SAFETY: all fields of rusage are numbers, for which zero is a value.

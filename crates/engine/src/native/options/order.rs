@@ -5,7 +5,9 @@ use std::time::Duration;
 use super::value::{self, OptionValue, Outcome};
 use super::{OptionRow, differs, same};
 use crate::jobfile::value::BareTimeUnit;
-use crate::native::job::{ExitWhat, NativeJob, SteadyMetric, SteadyRule, Unified};
+use crate::native::job::{
+    ExitWhat, NativeJob, NumaNodes, NumaPolicy, SteadyMetric, SteadyRule, Unified,
+};
 
 pub(super) const TIMES: &[OptionRow] = &[
     differs(
@@ -321,6 +323,14 @@ pub(super) const ORDER: &[OptionRow] = &[
         };
         Ok(())
     }),
+    same(&["numa_cpu_nodes"], |job, v| {
+        job.numa.cpus = Some(nodes(v.text()?)?);
+        Ok(())
+    }),
+    same(&["numa_mem_policy"], |job, v| {
+        job.numa.memory = Some(memory_policy(v.text()?)?);
+        Ok(())
+    }),
     same(&["prio"], |job, v| {
         let level = level(v.text()?)?;
         let old = job.priority.thread.unwrap_or(0);
@@ -379,18 +389,47 @@ fn errno(text: &str) -> Outcome<i32> {
     Ok(known)
 }
 
-pub(super) fn cpus(text: &str) -> Outcome<Vec<usize>> {
+pub(in crate::native) fn cpus(text: &str) -> Outcome<Vec<usize>> {
     let mut cpus = Vec::new();
     for part in text.split([',', ':']) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (usize, usize) = (value::plain(first)?, value::plain(last)?);
         // CPU_SETSIZE of the C library.
         if first > last || last >= 1024 {
-            return Err(format!("'{part}' is not a range of CPUs"));
+            return Err(format!("'{part}' is not a range of numbers below 1024"));
         }
         cpus.extend(first..=last);
     }
     Ok(cpus)
+}
+
+/// `all`, or a list as of CPUs.
+fn nodes(text: &str) -> Outcome<NumaNodes> {
+    match text {
+        "all" => Ok(NumaNodes::All),
+        list => cpus(list).map(NumaNodes::These),
+    }
+}
+
+/// `bind:0-1`; what needs nodes has them, what takes none has none (options.c,
+/// str_numa_mpol_cb).
+fn memory_policy(text: &str) -> Outcome<NumaPolicy> {
+    let (policy, list) = text.split_once(':').unwrap_or((text, ""));
+    match (policy, list) {
+        ("default", "") => Ok(NumaPolicy::Default),
+        ("local", "") => Ok(NumaPolicy::Local),
+        ("default" | "local", _) => Err(format!("{policy} takes no nodes")),
+        ("prefer", node) => value::plain(node)
+            .map(NumaPolicy::Prefer)
+            .map_err(|_| "prefer needs one node, as in prefer:0".to_owned()),
+        ("bind", "") => Err("bind needs nodes, as in bind:0-1".to_owned()),
+        ("bind", list) => nodes(list).map(NumaPolicy::Bind),
+        ("interleave", "") => Ok(NumaPolicy::Interleave(NumaNodes::All)),
+        ("interleave", list) => nodes(list).map(NumaPolicy::Interleave),
+        _ => Err(format!(
+            "'{policy}' is not one of default, prefer, bind, interleave, local"
+        )),
+    }
 }
 
 fn class(text: &str) -> Outcome<u8> {
