@@ -73,6 +73,12 @@ pub(in crate::native) struct ReplayOptions {
     /// Directions, and syncs, of a block trace that are left out.
     pub(in crate::native) skips: [bool; 3],
     pub(in crate::native) skips_syncs: bool,
+    /// Block traces are merged into this file, which is then the log of all clones.
+    pub(in crate::native) merged: Option<String>,
+    /// What the times of each are stretched to, in percent, and how often each comes;
+    /// empty: as they are, once.
+    pub(in crate::native) merge_percents: Vec<u64>,
+    pub(in crate::native) merge_times: Vec<u64>,
 }
 
 impl Default for ReplayOptions {
@@ -87,6 +93,9 @@ impl Default for ReplayOptions {
             scale: 1,
             skips: [false; 3],
             skips_syncs: false,
+            merged: None,
+            merge_percents: Vec::new(),
+            merge_times: Vec::new(),
         }
     }
 }
