@@ -280,7 +280,9 @@ impl MeasuredFigures {
                 let text = "jobs of several groups are added up as if they ran side by side";
                 measured.doubt(text);
             }
-            let levels = parts.iter().filter_map(|part| Some(part.verdict.as_ref()?.level));
+            let levels = parts
+                .iter()
+                .filter_map(|part| Some(part.verdict.as_ref()?.level));
             measured.verdict = levels.fold(measured.verdict, VerdictLevel::max);
             for doubt in parts.iter().flat_map(|part| part.kinds()) {
                 // What it is about, the number of I/Os, is not shown of points.

@@ -67,7 +67,7 @@ fn a_replayed_log_writes_to_no_mounted_device() {
     for engine in ENGINES {
         let told = program.run(&job(engine, &["--name=a", "--read_iolog=odd"]));
         let said = String::from_utf8_lossy(&told.stderr);
-        assert_eq!(told.status.code(), Some(1), "{said}");
+        assert_eq!(told.status.code(), Some(4), "{said}");
         assert!(
             said.contains("odd:3:16: nothing is expected here"),
             "{said}"

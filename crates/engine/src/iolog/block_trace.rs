@@ -61,9 +61,9 @@ impl ByteOrder {
 
 /// What counts of a record.
 #[derive(Debug, Clone, Copy)]
-struct TraceRecord {
+pub(super) struct TraceRecord {
     magic: u32,
-    time_ns: u64,
+    pub(super) time_ns: u64,
     sector: u64,
     bytes: u32,
     action: u32,
@@ -96,6 +96,25 @@ impl TraceRecord {
                 ByteOrder::Big => u16::from_be_bytes(more),
             },
         }
+    }
+
+    /// As a machine of the low byte first writes it. Who did it, on which CPU, and what
+    /// followed it is no part of what is replayed.
+    pub(super) fn bytes(&self) -> [u8; RECORD] {
+        let mut bytes = [0; RECORD];
+        bytes[0..4].copy_from_slice(&(MAGIC | VERSION).to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.time_ns.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.sector.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.bytes.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.action.to_le_bytes());
+        bytes[36..40].copy_from_slice(&self.device.to_le_bytes());
+        bytes
+    }
+
+    /// Whether it is one of an I/O that moves or drops data: others are not merged
+    /// (blktrace.c, read_trace).
+    pub(super) fn is_data(&self) -> bool {
+        self.op().is_some() && self.action & (READ | WRITE | DISCARD) != 0
     }
 
     fn done(&self) -> u32 {
@@ -188,7 +207,8 @@ impl IologReader {
         Ok(None)
     }
 
-    fn record(&mut self, order: ByteOrder) -> Result<Option<TraceRecord>, IologFault> {
+    /// The next record, whatever it is about; `None` at the end.
+    pub(super) fn record(&mut self, order: ByteOrder) -> Result<Option<TraceRecord>, IologFault> {
         let mut bytes = Vec::with_capacity(RECORD);
         let read = self
             .input

@@ -3,6 +3,7 @@
 //! what stands in it.
 
 mod block_trace;
+mod merge;
 mod text;
 
 use std::collections::HashMap;
@@ -10,6 +11,7 @@ use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 
 use block_trace::{ByteOrder, TraceDepth};
+pub(crate) use merge::{MergedTrace, merge};
 use text::TextVersion;
 pub(crate) use text::{MOST_NAME, TIMED_HEADLINE};
 

@@ -237,7 +237,7 @@ pub(super) fn plan(
         files.push(plan_file(job, clone, path, one, &mut rng)?);
     }
     // Only whole blocks are done: of 10k with bs=4k, two.
-    let all: u64 = files.iter().map(|file| file.len / block * block).sum();
+    let all: u64 = files.iter().map(|file| bytes_of_pass(job, file)).sum();
     let size = match job.extent.size {
         Some(FileAmount::Bytes(size)) if job.extent.file_size.is_some() => size.min(all),
         _ => all,
@@ -265,6 +265,28 @@ pub(super) fn plan(
             .saturating_mul(job.extent.loops)
             .saturating_mul(touches),
     })
+}
+
+/// Bytes of the I/Os that go over a file once.
+fn bytes_of_pass(job: &NativeJob, file: &FilePlan) -> u64 {
+    let pattern = &job.pattern;
+    let block = u64::from(pattern.min_block()).max(1);
+    let whole = file.len / block * block;
+    let one_direction = pattern.dirs.iter().filter(|used| **used).count() == 1;
+    let one_size = pattern.max_block() == pattern.min_block();
+    let skip = u64::try_from(pattern.skip).unwrap_or(0);
+    if pattern.random || skip == 0 || !one_direction || !one_size || file.len < block {
+        return whole;
+    }
+    // With holes it ends where no block fits any more, but begins again where the last
+    // hole reaches over the end of the file itself (io_u.c, get_next_seq_offset).
+    let ios = (file.len - block) / (block + skip) + 1;
+    let next = ios * (block + skip);
+    let over_end = next - skip < file.end && next >= file.end;
+    match over_end && file.start == 0 {
+        true => whole,
+        false => ios * block,
+    }
 }
 
 fn plan_file(

@@ -5,6 +5,7 @@
 
 mod defaults;
 mod io_engine;
+mod io_logs;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use super::numa::NumaOptions;
 use super::offsets::Distribution;
 use super::verify::Checksum;
 pub(super) use io_engine::{FileOp, IoEngine};
+pub(super) use io_logs::{LogOptions, ReplayOptions};
 
 /// Direction of data, as an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -380,44 +382,6 @@ pub(super) struct Times {
     pub(super) start_delay: (Duration, Duration),
 }
 
-/// A log of I/Os that is done instead of the job's own.
-#[derive(Debug, Clone)]
-pub(super) struct ReplayOptions {
-    /// The logs; the clones of a job take them in turn. Empty: nothing is replayed.
-    pub(super) logs: Vec<String>,
-    /// Read as it is replayed, not before.
-    pub(super) chunked: bool,
-    /// Its times do not count.
-    pub(super) no_stall: bool,
-    /// How fast time passes, in percent of the log's.
-    pub(super) time_percent: u32,
-    /// The only file or device, whatever the log names.
-    pub(super) redirect: Option<String>,
-    /// Offsets are multiples of it, and lengths of block traces; 0: as they are.
-    pub(super) align: u32,
-    /// What offsets are divided by; 0: they are not.
-    pub(super) scale: u32,
-    /// Directions, and syncs, of a block trace that are left out.
-    pub(super) skips: [bool; 3],
-    pub(super) skips_syncs: bool,
-}
-
-impl Default for ReplayOptions {
-    fn default() -> Self {
-        Self {
-            logs: Vec::new(),
-            chunked: false,
-            no_stall: false,
-            time_percent: 100,
-            redirect: None,
-            align: 0,
-            scale: 1,
-            skips: [false; 3],
-            skips_syncs: false,
-        }
-    }
-}
-
 /// A latency that the depth is fitted to.
 #[derive(Debug, Clone)]
 pub(super) struct LatencyOptions {
@@ -546,59 +510,6 @@ pub(super) struct PriorityOptions {
     pub(super) hint: [u16; 3],
     /// By direction: (block size, percent, priority).
     pub(super) split: [Vec<(u32, u8, u16)>; 3],
-}
-
-/// fio's log files; the prefixes of those that are written.
-#[derive(Debug, Clone)]
-pub(super) struct LogOptions {
-    pub(super) lat: Option<String>,
-    pub(super) bw: Option<String>,
-    pub(super) iops: Option<String>,
-    pub(super) hist: Option<String>,
-    /// Averaging window in ms; 0: a line for each I/O.
-    pub(super) avg_ms: u64,
-    pub(super) hist_ms: u64,
-    pub(super) prio: bool,
-    pub(super) offset: bool,
-    /// A file for each member.
-    pub(super) per_job: bool,
-    /// Bytes of a chunk that fio compresses; 0: none is.
-    pub(super) compression: u64,
-    pub(super) store_compressed: bool,
-    /// The I/Os themselves, to be replayed: the whole name, not a prefix.
-    pub(super) iolog: Option<String>,
-}
-
-impl LogOptions {
-    /// Whether files hold compressed samples instead of lines; fio needs both options.
-    pub(super) fn compressed(&self) -> bool {
-        self.store_compressed && self.compression > 0
-    }
-
-    pub(super) fn any(&self) -> bool {
-        [&self.lat, &self.bw, &self.iops, &self.hist]
-            .iter()
-            .any(|prefix| prefix.is_some())
-    }
-}
-
-impl Default for LogOptions {
-    fn default() -> Self {
-        Self {
-            lat: None,
-            bw: None,
-            iops: None,
-            hist: None,
-            avg_ms: 0,
-            hist_ms: 1000,
-            prio: false,
-            offset: false,
-            per_job: true,
-            compression: 0,
-            store_compressed: false,
-            iolog: None,
-        }
-    }
 }
 
 /// What a rule for a steady state watches.

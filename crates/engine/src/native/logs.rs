@@ -70,6 +70,8 @@ struct MemberLog {
 /// All logs of one member.
 struct MemberLogs {
     member: usize,
+    /// Each entry is about a file as a whole.
+    whole_files: bool,
     options: LogOptions,
     ring: Arc<Ring<Logged>>,
     logs: Vec<MemberLog>,
@@ -115,7 +117,7 @@ impl LogWriter {
                 (&options.bw, LogValues::Bw),
                 (&options.iops, LogValues::Iops),
             ];
-            let logs: Vec<MemberLog> = wanted
+            let mut logs: Vec<MemberLog> = wanted
                 .into_iter()
                 .filter_map(|(prefix, kind)| {
                     let path = LogFile::path(path(prefix.as_ref()?, kind.name()), &options);
@@ -136,8 +138,12 @@ impl LogWriter {
                     writer.files.insert(path.clone(), file);
                 }
             }
+            // What is done to files as a whole has clat only, and no bytes (engines/fileoperations.c).
+            let whole_files = member.job.engine.file_op().is_some();
+            logs.retain(|log| !whole_files || log.kind == LogValues::Clat);
             writer.members.push(MemberLogs {
                 member: place,
+                whole_files,
                 options,
                 ring: Arc::clone(ring),
                 logs,
@@ -218,7 +224,7 @@ impl MemberLogs {
                 at_ms: io.at_ns / 1_000_000,
                 value: log.kind.value(io),
                 dir: io.dir as u8,
-                len: io.len,
+                len: if self.whole_files { 0 } else { io.len },
                 offset: io.offset,
                 priority: io.priority,
             };

@@ -3,6 +3,9 @@
 //! A log is read to its end before the run: what it names was judged, and nothing in it
 //! may come as a surprise. Then it is kept in memory, or read once more as it is replayed.
 
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +16,9 @@ use super::clock::TickClock;
 use super::files::{self, MemberFiles};
 use super::job::{DirIndex, IoPattern, NativeJob, ReplayOptions, Sizes};
 use super::source::NextIo;
-use crate::iolog::{IologEntry, IologFault, IologOp, IologReader, device_here, device_numbers};
+use crate::iolog::{
+    IologEntry, IologFault, IologOp, IologReader, MergedTrace, device_here, device_numbers, merge,
+};
 use crate::{jobfile, regular};
 
 /// Most steps that are kept in memory, of 32 bytes each.
@@ -166,17 +171,50 @@ impl LogSummary {
     }
 }
 
+/// Writes all logs of a job into one.
+fn merge_into(options: &ReplayOptions, path: &Path, work_dir: &Path) -> Result<(), String> {
+    let number = |list: &[u64], place: usize, unset| list.get(place).copied().unwrap_or(unset);
+    let trace = |(place, log): (usize, &String)| MergedTrace {
+        path: work_dir.join(log),
+        percent: number(&options.merge_percents, place, 100),
+        times: number(&options.merge_times, place, 1),
+    };
+    let traces: Vec<MergedTrace> = options.logs.iter().enumerate().map(trace).collect();
+    // One of them would be emptied before it is read.
+    if traces.iter().any(|trace| same_file(&trace.path, path)) {
+        return Err("merge_blktrace_file is one of the logs".to_owned());
+    }
+    let shown = |error: std::io::Error| format!("{}: {error}", path.display());
+    let mut out = BufWriter::new(File::create(path).map_err(shown)?);
+    merge(traces, &mut out).map_err(|fault| fault.to_string())?;
+    out.flush().map_err(shown)
+}
+
+fn same_file(one: &Path, other: &Path) -> bool {
+    let id = |path: &Path| path.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
+    one == other || id(one).is_some_and(|one| Some(one) == id(other))
+}
+
 /// Reads the log that clone number `clone` replays: the job as the log makes it, and its
-/// files. Looks, changes nothing.
+/// files. Changes nothing but the file that logs are merged into.
 pub(super) fn prepare(
     job: &NativeJob,
     spec: &JobSpec,
     clone: u32,
     work_dir: &Path,
 ) -> Result<(NativeJob, MemberFiles), Failure> {
-    let logs = &job.replay.logs;
-    let path = work_dir.join(&logs[clone as usize % logs.len()]);
     let refused = |what: String| Failure::new(FailureKind::BadOption, what);
+    let logs = &job.replay.logs;
+    let path = match &job.replay.merged {
+        None => work_dir.join(&logs[clone as usize % logs.len()]),
+        Some(merged) => {
+            let path = work_dir.join(merged);
+            if clone == 0 {
+                merge_into(&job.replay, &path, work_dir).map_err(&refused)?;
+            }
+            path
+        }
+    };
     let (summary, reader) =
         summarize(&job.replay, &path).map_err(|fault| refused(fault.to_string()))?;
     let shown = path.display().to_string();

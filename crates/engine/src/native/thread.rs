@@ -258,17 +258,20 @@ fn with_threads(
     let style = match job.engine {
         IoEngine::Null => return go!(|| Ok(null::Null::new(1))),
         IoEngine::IoUring => return go!(move || uring::Uring::new(&files, None, &queue)),
+        IoEngine::Libaio => {
+            let flags = queue.rw_flags();
+            return go!(move || libaio::Libaio::new(files.clone(), 1, flags));
+        }
         IoEngine::Splice => CallStyle::Spliced,
         IoEngine::Falloc => CallStyle::Allocate,
         IoEngine::Ftruncate => CallStyle::Truncate,
         IoEngine::Pvsync2 => vectored(&job.queue),
-        // The threads share the descriptors, whose position only one could have. Mappings,
-        // libaio and whole files have no threads of their own (options, of_threads).
+        // The threads share the descriptors, whose position only one could have. Mappings
+        // and whole files have no threads of their own (options, of_threads).
         IoEngine::Sync
         | IoEngine::Psync
         | IoEngine::Posixaio
         | IoEngine::Mmap
-        | IoEngine::Libaio
         | IoEngine::FileOp(_) => CallStyle::Positioned,
     };
     go!(move || Calls::new(files.clone(), style).map(OneByOne::new))

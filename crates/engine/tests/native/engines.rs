@@ -117,3 +117,32 @@ fn splice_moves_data_whole() {
     );
     run(dir.path(), &format!("{write}randread\n"));
 }
+
+/// What is done to a file as a whole stands in the log of clat alone, without bytes.
+#[test]
+fn files_as_a_whole_are_logged_as_fio_does() {
+    let text = "[j]\nioengine=filestat\nnrfiles=3\nfilesize=4k\nwrite_lat_log=l\n\
+        write_bw_log=l\nwrite_iops_log=l\nlog_offset=1\n";
+    let logs = |dir: &Path| {
+        let of = |kind: &str| {
+            let log = std::fs::read_to_string(dir.join(format!("l_{kind}.1.log"))).unwrap();
+            let entry = |line: &str| line.split(", ").skip(2).collect::<Vec<_>>().join(", ");
+            log.lines().map(entry).collect::<Vec<String>>()
+        };
+        ["slat", "clat", "lat", "bw", "iops"].map(of)
+    };
+    let (ours, theirs) = (folder(), folder());
+    std::fs::write(theirs.path().join("j.fio"), text).unwrap();
+    let fio = Command::new("fio")
+        .arg("j.fio")
+        .current_dir(theirs.path())
+        .output();
+    if fio.is_err() {
+        return skip(
+            "files_as_a_whole_are_logged_as_fio_does",
+            "fio is not installed",
+        );
+    }
+    run(ours.path(), text);
+    assert_eq!(logs(ours.path()), logs(theirs.path()));
+}

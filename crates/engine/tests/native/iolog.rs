@@ -269,3 +269,47 @@ fn clones_take_the_logs_in_turn() {
     let ios: Vec<u64> = (0..3).map(|job| seen.write(job).total_ios).collect();
     assert_eq!(ios, [1, 3, 1]);
 }
+
+#[test]
+fn block_traces_are_merged_by_time() {
+    let dir = folder();
+    let at = |name: &str| dir.path().join(name);
+    let little = u32::to_le_bytes;
+    let first = [(1, 1000), (2, 3000)].map(|(n, at)| record(little, WRITE, n * 8, 512, at));
+    let second =
+        [(11, 1500), (12, 2000)].map(|(n, at)| record(u32::to_be_bytes, READ, n * 8, 512, at));
+    fs::write(at("first"), first.concat()).unwrap();
+    fs::write(at("second"), second.concat()).unwrap();
+    fs::write(at("data"), vec![7; 1 << 20]).unwrap();
+    let text = format!(
+        "[j]\nread_iolog=first:second\nmerge_blktrace_file=merged\nreplay_redirect=data\n\
+         iodepth=1\n{DID}"
+    );
+    let sectors = |options: &str| -> Vec<u64> {
+        run(dir.path(), &format!("{text}{options}"));
+        let done = done(dir.path());
+        done.iter().map(|(_, _, offset)| offset / 4096).collect()
+    };
+    assert_eq!(sectors(""), [1, 11, 12, 2]);
+    // The second in its half: 750 and 1000, behind the first's.
+    assert_eq!(sectors("merge_blktrace_scalars=100:50\n"), [11, 1, 12, 2]);
+    // It comes again from 2000 on: 3500 and 4000.
+    let twice = [1, 11, 12, 2, 11, 12];
+    assert_eq!(sectors("merge_blktrace_iters=1:2\n"), twice);
+    // What was merged is a trace like any other, for fio, too.
+    let replay = format!("[j]\nread_iolog=merged\nreplay_redirect=data\niodepth=1\n{DID}");
+    if fio(dir.path(), &replay) {
+        let done = done(dir.path());
+        let sectors: Vec<u64> = done.iter().map(|(_, _, offset)| offset / 4096).collect();
+        assert_eq!(sectors, twice);
+    }
+    let refused = |options: &str, what: &str| {
+        let said = refusal(dir.path(), &format!("{text}{options}"));
+        assert!(said.contains(what), "{options}: {said}");
+    };
+    refused("merge_blktrace_iters=2\n", "for each log");
+    refused("merge_blktrace_iters=0:1\n", "at least 1");
+    refused("merge_blktrace_file=second\n", "is one of the logs");
+    refused("read_iolog=first:job.fio\n", "job.fio:1:1");
+    assert_eq!(fs::read(at("second")).unwrap(), second.concat());
+}

@@ -44,7 +44,8 @@ fn execute<B: Backend>(engine: &mut B, files: &[OpenFile], io: &Io) -> i64 {
     if let (true, Some(file)) = (by_call, files.get(io.file as usize)) {
         return calls::execute(file, io);
     }
-    engine.push(*io);
+    // It has one slot; the data stand where they stood.
+    engine.push(Io { slot: 0, ..*io });
     let mut done = Vec::with_capacity(1);
     let waited = engine
         .submit(true)

@@ -13,7 +13,7 @@ const MOST_DEPTH: u32 = 1 << 20;
 pub(super) const PATTERN: &[OptionRow] = &[
     differs(
         &["rw", "readwrite"],
-        "with holes (`read:8k`) it begins again at the end of its extent (fio: only where offset is 0, else it ends)",
+        "with holes (`read:8k`) and several sizes or directions it begins again at the end of its extent (fio: only where the file ends there, too, and offset is 0)",
         direction,
     ),
     same(&["rw_sequencer"], |job, v| {
@@ -335,7 +335,7 @@ pub(super) const QUEUE: &[OptionRow] = &[
     }),
     differs(
         &["io_submit_mode"],
-        "with offload sync and posixaio call pread and pwrite; not with libaio and mmap",
+        "with offload sync and posixaio call pread and pwrite; not with mmap",
         |job, v| {
             job.queue.offload = match v.text()? {
                 "inline" => false,

@@ -3,7 +3,7 @@
 use crate::jobfile::split_names;
 use crate::native::job::{DirIndex, IoEngine, NativeJob, ReplayOptions};
 
-use super::value::{OptionValue, Outcome};
+use super::value::{self, OptionValue, Outcome};
 use super::{OptionRow, differs, same};
 
 pub(super) const IOLOGS: &[OptionRow] = &[
@@ -58,7 +58,38 @@ pub(super) const IOLOGS: &[OptionRow] = &[
         replay(job, |replay| replay.scale = scale)
     }),
     same(&["replay_skip"], skip),
+    differs(
+        &["merge_blktrace_file"],
+        "as documented (fio 3.33 ends with a short read); flushes are left out",
+        |job, v| {
+            let file = v.text()?.to_owned();
+            replay(job, |replay| replay.merged = Some(file))
+        },
+    ),
+    same(&["merge_blktrace_scalars"], |job, v| {
+        let percents = numbers(v)?;
+        replay(job, |replay| replay.merge_percents = percents)
+    }),
+    same(&["merge_blktrace_iters"], |job, v| {
+        let times = numbers(v)?;
+        if let Some(many) = times.iter().find(|&&times| times > MOST_TIMES) {
+            return Err(format!("{many} is more than {MOST_TIMES} times"));
+        }
+        replay(job, |replay| replay.merge_times = times)
+    }),
 ];
+
+/// Most times that a trace is repeated: each is written out.
+const MOST_TIMES: u64 = 65_536;
+
+/// `50:100`, each at least 1.
+fn numbers(v: OptionValue<'_>) -> Outcome<Vec<u64>> {
+    let one = |part: &str| match value::plain::<u64>(part)? {
+        0 => Err("at least 1".to_owned()),
+        number => Ok(number),
+    };
+    v.text()?.split(':').map(one).collect()
+}
 
 fn replay(job: &mut NativeJob, set: impl FnOnce(&mut ReplayOptions)) -> Outcome<()> {
     set(&mut job.replay);
@@ -85,7 +116,22 @@ pub(super) fn faults(job: &NativeJob) -> Vec<(&'static str, String)> {
     if job.logs.iolog.is_some() && job.order.clones > 1 {
         refuse("write_iolog", "each clone would need a log of its own");
     }
+    let merges = job.replay.merged.is_some();
+    let paired = [
+        ("merge_blktrace_scalars", job.replay.merge_percents.len()),
+        ("merge_blktrace_iters", job.replay.merge_times.len()),
+    ];
+    for (option, count) in paired.into_iter().filter(|(_, count)| *count > 0) {
+        if !merges {
+            refuse(option, "needs merge_blktrace_file");
+        } else if count != job.replay.logs.len() {
+            refuse(option, "needs a number for each log of read_iolog");
+        }
+    }
     if job.replay.logs.is_empty() {
+        if merges {
+            refuse("merge_blktrace_file", "needs the traces: read_iolog");
+        }
         return found;
     }
     if job.logs.iolog.is_some() {

@@ -190,7 +190,6 @@ fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
 fn of_threads(job: &NativeJob) -> Option<(&'static str, String)> {
     let against = match job.engine {
         super::job::IoEngine::Mmap => "a mapping is copied by the job's own thread",
-        super::job::IoEngine::Libaio => "the native engine has no threads for libaio; use io_uring",
         engine if engine.file_op().is_some() => "a file as a whole is done by the job's own thread",
         _ if job.queue.fixed_buffers => "threads of their own register no buffers",
         _ => return None,
