@@ -113,7 +113,13 @@ fn a_log_goes_on_where_it_ended() {
 }
 
 /// A record of a block trace: kind, sector, bytes.
-fn record(order: fn(u32) -> [u8; 4], kind: u32, sector: u32, bytes: u32, at: u32) -> Vec<u8> {
+pub(super) fn record(
+    order: fn(u32) -> [u8; 4],
+    kind: u32,
+    sector: u32,
+    bytes: u32,
+    at: u32,
+) -> Vec<u8> {
     // Fields of eight bytes are small: their upper half is 0.
     let eight = |n: u32| match order(1) == 1u32.to_le_bytes() {
         true => [order(n), order(0)].concat(),
@@ -132,8 +138,8 @@ fn record(order: fn(u32) -> [u8; 4], kind: u32, sector: u32, bytes: u32, at: u32
 }
 
 /// Kinds of a block trace (include/uapi/linux/blktrace_api.h).
-const READ: u32 = 1;
-const WRITE: u32 = 2;
+pub(super) const READ: u32 = 1;
+pub(super) const WRITE: u32 = 2;
 const DISCARD: u32 = 1 << 13;
 
 #[test]

@@ -13,6 +13,7 @@ use fathom_model::{Event, JobResult, Latency};
 use fathom_testkit::program;
 use tempfile::TempDir;
 
+use crate::native::iolog::{READ, WRITE, record};
 use crate::native::{Seen, folder, request, try_run};
 
 /// What an error begins with when this machine cannot show something.
@@ -93,6 +94,9 @@ impl Case {
     }
 
     fn run_in(&self, dir: TempDir) -> Ran {
+        if self.text.contains("iolog") {
+            lay_logs(dir.path());
+        }
         let mut seen = Seen::default();
         let outcome = try_run(dir.path(), &self.text, &mut seen)
             .unwrap_or_else(|error| panic!("{}: {error}", self.text));
@@ -123,6 +127,9 @@ impl Case {
     pub(super) fn calls(&self, names: &str) -> Result<Vec<String>, String> {
         let strace = program("strace").map_err(|why| format!("{CANNOT}{why}"))?;
         let (dir, traces) = (folder(), folder());
+        if self.text.contains("iolog") {
+            lay_logs(dir.path());
+        }
         std::fs::write(dir.path().join("job.fio"), &self.text).unwrap();
         // A name with a question mark may be unknown to this processor.
         let names: Vec<_> = names.split(',').map(|name| format!("?{name}")).collect();
@@ -162,6 +169,25 @@ impl Case {
         let calls = self.calls(name)?;
         let number = |call: &String| call.split(", ").nth(argument)?.parse::<u64>().ok();
         Ok(format!("{:?}", calls.iter().filter_map(number).max()))
+    }
+}
+
+/// Logs of I/Os: `ios` over 0.3 s, and two block traces.
+fn lay_logs(dir: &Path) {
+    let ios = "0 f add\n0 f open\n0 f write 8192 4096\n300 f write 0 4096\n300 f close\n";
+    let trace = |kind, ios: [(u32, u32); 2]| {
+        ios.map(|(sector, at)| record(u32::to_le_bytes, kind, sector, 512, at))
+            .concat()
+    };
+    let files = [
+        ("ios", format!("fio version 3 iolog\n{ios}").into_bytes()),
+        ("early", trace(WRITE, [(1, 1000), (24, 3000)])),
+        ("late", trace(READ, [(11, 1500), (41, 2000)])),
+        ("f", vec![7; 128 << 10]),
+        ("g", vec![7; 128 << 10]),
+    ];
+    for (name, content) in files {
+        std::fs::write(dir.join(name), content).unwrap();
     }
 }
 

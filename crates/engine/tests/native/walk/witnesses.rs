@@ -230,6 +230,20 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "log_prio": "0 1", "ioengine=libaio cmdprio_percentage=100 cmdprio_class=2 write_iops_log=y"
         => Own(fields);
     "log_offset": "0 1", "ioengine=null write_iops_log=y" => Own(fields);
+    "write_iolog": "- w", "rw=write" => Names;
+    "read_iolog": "- ios early", "rw=write replay_redirect=g" => Ios;
+    "read_iolog_chunked": "0 1", "rw=write read_iolog=ios replay_no_stall=1" => Own(opened);
+    "replay_no_stall": "0 1", "rw=write read_iolog=ios write_lat_log=y" => Own(waited);
+    "replay_time_scale": "50 2000", "rw=write read_iolog=ios write_lat_log=y" => Own(waited);
+    "replay_redirect": "- g", "rw=write read_iolog=ios" => Files;
+    "replay_align": "0|512 4096", "rw=write read_iolog=early replay_redirect=g" => Ios;
+    "replay_scale": "0|1 2", "rw=write read_iolog=early replay_redirect=g" => Ios;
+    "replay_skip": "- write", "rw=write read_iolog=early replay_redirect=g" => End;
+    "merge_blktrace_file": "- m", "read_iolog=early:late replay_redirect=g" => Names;
+    "merge_blktrace_scalars": "-|100:100 100:50",
+        "read_iolog=early:late merge_blktrace_file=m replay_redirect=g" => Ios;
+    "merge_blktrace_iters": "-|1:1 1:2",
+        "read_iolog=early:late merge_blktrace_file=m replay_redirect=g" => Ios;
     "per_job_logs": "0 1", "ioengine=null write_iops_log=y" => Names;
     "log_compression": "- 10k", "ioengine=null write_iops_log=y log_store_compressed=1" => Names;
     "log_store_compressed": "0 1", "ioengine=null write_iops_log=y log_compression=10k" => Names;
@@ -409,6 +423,20 @@ fn evenly(case: &Case) -> Result<String, String> {
     let begins: Vec<f64> = ran.log("y_lat").iter().map(begin).collect();
     let odd = |pair: &[f64]| (pair[1] - pair[0] - 10.0).abs() > 2.5;
     Ok((!begins.windows(2).any(odd)).to_string())
+}
+
+/// Whether half of what the log waits was waited before its last I/O.
+fn waited(case: &Case) -> Result<String, String> {
+    let lines = case.run().log("y_lat");
+    let ms = lines.last().and_then(|line| line[0].parse::<u64>().ok());
+    Ok((ms >= Some(150)).to_string())
+}
+
+/// How often the log is opened.
+fn opened(case: &Case) -> Result<String, String> {
+    let opens = case.calls("openat")?;
+    let of_log = opens.iter().filter(|call| call.contains("/ios\""));
+    Ok(of_log.count().to_string())
 }
 
 fn several_lines(case: &Case) -> Result<String, String> {
