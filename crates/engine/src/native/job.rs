@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::numa::NumaOptions;
 use super::offsets::Distribution;
 use super::verify::Checksum;
-pub(super) use io_engine::{FileOp, IoEngine};
+pub(super) use io_engine::{FileOp, IoEngine, ScsiOptions, ScsiWrite};
 
 /// Direction of data, as an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -615,6 +615,7 @@ pub(super) struct NativeJob {
     pub(super) extent: IoExtent,
     pub(super) files: JobFiles,
     pub(super) content: Content,
+    pub(super) scsi: ScsiOptions,
     pub(super) verify: Verify,
     pub(super) queue: Queue,
     pub(super) times: Times,
@@ -650,6 +651,7 @@ impl NativeJob {
             },
             files: JobFiles::default(),
             content: Content::default(),
+            scsi: ScsiOptions::default(),
             verify: Verify::default(),
             queue: Queue::default(),
             times: Times::default(),

@@ -14,7 +14,7 @@ use fathom_model::{Failure, FailureKind};
 use super::backend::calls::{CallStyle, Calls};
 use super::backend::one_by_one::OneByOne;
 use super::backend::{Backend, OpenFile, fileops, mmap, null, offload, posixaio, thread_usage};
-use super::backend::{libaio, uring};
+use super::backend::{libaio, scsi, uring};
 use super::clock::TickClock;
 use super::files;
 use super::job::{IoEngine, NativeJob, Queue};
@@ -216,6 +216,7 @@ fn with_backend<'a>(
         IoEngine::Null => go!(null::Null::new(depth)),
         IoEngine::Sync => go!(OneByOne::new(Calls::new(files, CallStyle::Seek)?)),
         IoEngine::Psync => go!(OneByOne::new(Calls::new(files, CallStyle::Positioned)?)),
+        IoEngine::Sg => go!(OneByOne::new(scsi::Scsi::new(targets, job.scsi)?)),
         IoEngine::Splice => go!(OneByOne::new(Calls::new(files, CallStyle::Spliced)?)),
         IoEngine::Falloc => go!(OneByOne::new(Calls::new(files, CallStyle::Allocate)?)),
         IoEngine::Ftruncate => go!(OneByOne::new(Calls::new(files, CallStyle::Truncate)?)),
@@ -257,6 +258,10 @@ fn with_threads(
     let style = match job.engine {
         IoEngine::Null => return go!(|| Ok(null::Null::new(1))),
         IoEngine::IoUring => return go!(move || uring::Uring::new(&files, None, &queue)),
+        IoEngine::Sg => {
+            let options = job.scsi;
+            return go!(move || scsi::Scsi::new(&files, options).map(OneByOne::new));
+        }
         IoEngine::Splice => CallStyle::Spliced,
         IoEngine::Falloc => CallStyle::Allocate,
         IoEngine::Ftruncate => CallStyle::Truncate,
