@@ -268,6 +268,74 @@ fn a_machine_without_fio_needs_none() {
     assert!(shown.contains("native-"), "{shown}");
 }
 
+/// A job of blocks of 64 KiB on a disk, with a blank between its options.
+fn job_on(guest: &mut Guest, options: &str, disk: &str, words: &str) -> GuestAnswer {
+    let job = options.replace(' ', "\\n");
+    guest.must(&format!(
+        "printf '[j]\\n{job}\\nbs=64k\\nfilename=/dev/{disk}\\n' >/tmp/sg.fio"
+    ));
+    guest.run(&format!(
+        "cd /tmp && fathom job run sg.fio -q --json --engine native {words}"
+    ))
+}
+
+/// What sg writes by commands is found by them and by the block layer, and only whole
+/// disks are taken: commands count from the disk's start.
+#[test]
+fn scsi_commands_write_where_the_block_layer_reads() {
+    let name = "scsi_commands_write_where_the_block_layer_reads";
+    let mut guest = match GUEST.take() {
+        Ok(guest) => guest,
+        Err(reason) => return skip(name, &reason),
+    };
+    let named = "--destroy BY-COMMAND";
+    let disk = disk_of(&mut guest, "BY-COMMAND", 24 * MIB);
+    let write = "ioengine=sg rw=randwrite size=8m verify=crc32c";
+    let written = job_on(&mut guest, write, &disk, named);
+    assert_eq!(written.code, 0, "{written:?}");
+    let doc: Value = serde_json::from_str(&written.stdout).unwrap();
+    for dir in ["read", "write"] {
+        assert_eq!(doc["jobs"][0][dir]["io_bytes"], 8 * MIB, "{written:?}");
+    }
+    for engine in ["psync", "sg"] {
+        let read = format!("ioengine={engine} rw=read size=8m verify=crc32c");
+        let read = job_on(&mut guest, &read, &disk, "");
+        assert_eq!(read.code, 0, "{engine}: {read:?}");
+    }
+    // What it is asked to write, and what is there then, as tr has it. (QEMU says GOOD to
+    // WRITE SAME without data, and writes nothing.)
+    for (mode, byte, there) in [
+        ("write", 0x5a, "132"),
+        ("write_and_verify", 0xab, "253"),
+        ("verify_bytchk_00", 0x5a, "253"),
+        ("write_same", 0x5a, "132"),
+    ] {
+        let job = format!(
+            "ioengine=sg rw=write size=1m sg_write_mode={mode} buffer_pattern={byte} scramble_buffers=0"
+        );
+        let ran = job_on(&mut guest, &job, &disk, named);
+        assert_eq!(ran.code, 0, "{mode}: {ran:?}");
+        let found = guest.must(&format!(
+            "dd if=/dev/{disk} iflag=direct bs=64k count=16 2>/dev/null | tr -cd '\\{there}' | wc -c"
+        ));
+        assert_eq!(found.trim(), MIB.to_string(), "{mode}");
+    }
+    let odd = "ioengine=sg rw=read size=8m offset=100";
+    let odd = job_on(&mut guest, odd, &disk, "");
+    assert_ne!(odd.code, 0, "{odd:?}");
+    assert!(odd.stderr.contains("whole blocks"), "{odd:?}");
+    guest.must(&format!(
+        "echo ',8M' | sfdisk -q /dev/{disk} && udevadm settle"
+    ));
+    let part = format!("{disk}1");
+    let part = job_on(&mut guest, "ioengine=sg rw=read size=1m", &part, "");
+    assert_ne!(part.code, 0, "{part:?}");
+    assert!(part.stderr.contains("whole SCSI disks"), "{part:?}");
+    guest.must(&format!(
+        "wipefs -qa /dev/{disk} && partx -d /dev/{disk}; udevadm settle"
+    ));
+}
+
 /// Starts a reading job in the background; its document will be in /tmp/doc.
 fn start_reading(guest: &mut Guest, disk: &str, options: &str) {
     guest.must(&format!(

@@ -26,6 +26,7 @@ pub(crate) static GUEST: SharedGuest = SharedGuest::new(|| {
         .disk(64 * MIB, "scsi-hd,bus=hba.0,serial=PLAIN", "")
         .disk(64 * MIB, "scsi-hd,bus=hba.0,serial=VANISHES", "")
         .disk(48 * MIB, "scsi-hd,bus=hba.0,serial=STALLS", "")
+        .disk(24 * MIB, "scsi-hd,bus=hba.0,serial=BY-COMMAND", "")
         // Of guest_preparing.rs.
         .device("nvme,id=ready,serial=READY-NVME")
         .disk(64 * MIB, "nvme-ns,bus=ready,nsid=1", "")

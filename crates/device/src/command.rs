@@ -14,6 +14,9 @@ use std::time::Duration;
 
 mod ioctl;
 
+#[cfg(target_os = "linux")]
+pub use ioctl::scsi_transfer;
+
 /// One command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {

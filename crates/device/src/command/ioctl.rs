@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "linux")]
 pub(super) use linux::issue;
+#[cfg(target_os = "linux")]
+pub use linux::scsi_transfer;
 
 /// Other systems have other ways; none of them is known here.
 #[cfg(not(target_os = "linux"))]
@@ -13,7 +15,7 @@ pub(super) fn issue(_: &std::path::Path, _: &super::Command) -> std::io::Result<
 mod linux {
     use std::fs::{File, OpenOptions};
     use std::io;
-    use std::os::fd::AsRawFd as _;
+    use std::os::fd::{AsRawFd as _, RawFd};
     use std::os::unix::fs::OpenOptionsExt as _;
     use std::path::Path;
     use std::time::Duration;
@@ -117,7 +119,8 @@ mod linux {
                 };
                 // SAFETY: the structure is the kernel's, and its buffer lives
                 // and is as long as it says until the call returns.
-                let status = unsafe { ioctl(&file, NVME_IOCTL_ADMIN_CMD, &raw mut raw) }?;
+                let status =
+                    unsafe { ioctl(file.as_raw_fd(), NVME_IOCTL_ADMIN_CMD, &raw mut raw) }?;
                 Ok(Reply {
                     status,
                     data: come(data, buffer),
@@ -134,7 +137,7 @@ mod linux {
                 let mut range = [*offset, *bytes];
                 let request = if *secure { BLKSECDISCARD } else { BLKDISCARD };
                 // SAFETY: both take a pointer to two 64-bit numbers.
-                unsafe { ioctl(&file, request, range.as_mut_ptr()) }?;
+                unsafe { ioctl(file.as_raw_fd(), request, range.as_mut_ptr()) }?;
                 Ok(Reply::default())
             }
             Command::Attribute { .. } | Command::Program { .. } => {
@@ -151,15 +154,77 @@ mod linux {
             CommandData::In(_) => -3,
         };
         let mut buffer = buffer(data);
-        let mut sense = vec![0; SENSE_MAX];
+        let mut sense = [0; SENSE_MAX];
+        let (at, len) = (buffer.as_mut_ptr(), length(&buffer)?);
+        // SAFETY: the buffer lives, and is as long as it says, until the call returns.
+        let header = unsafe {
+            sg_io(
+                file.as_raw_fd(),
+                cdb,
+                direction,
+                (at, len),
+                &mut sense,
+                timeout,
+            )
+        }?;
+        let missing = usize::try_from(header.resid).unwrap_or(0);
+        buffer.truncate(buffer.len().saturating_sub(missing));
+        Ok(Reply {
+            status: u32::from(header.status),
+            data: come(data, buffer),
+            sense: sense[..usize::from(header.sb_len_wr).min(SENSE_MAX)].to_vec(),
+            result: 0,
+        })
+    }
+
+    /// A SCSI command that moves `len` bytes from memory (`writes`) or to it, or none; how
+    /// many it moved. Any status but GOOD is EIO.
+    ///
+    /// # Safety
+    /// `data` has `len` bytes that nobody else uses until the call returns.
+    ///
+    /// # Errors
+    /// Those of the ioctl, which no device but a SCSI one knows, and EIO.
+    pub unsafe fn scsi_transfer(
+        file: RawFd,
+        cdb: &[u8],
+        writes: bool,
+        data: *mut u8,
+        len: u32,
+        timeout: Duration,
+    ) -> io::Result<u32> {
+        let direction = match (len, writes) {
+            (0, _) => -1,
+            (_, true) => -2,
+            (_, false) => -3,
+        };
+        let mut sense = [0; SENSE_MAX];
+        // SAFETY: the caller's promise.
+        let header = unsafe { sg_io(file, cdb, direction, (data, len), &mut sense, timeout) }?;
+        match header.status {
+            0 => Ok(len.saturating_sub(u32::try_from(header.resid).unwrap_or(0))),
+            _ => Err(io::Error::from_raw_os_error(libc::EIO)),
+        }
+    }
+
+    /// # Safety
+    /// The data have as many bytes as they say that nobody else uses until the call returns.
+    unsafe fn sg_io(
+        file: RawFd,
+        cdb: &[u8],
+        direction: i32,
+        (data, len): (*mut u8, u32),
+        sense: &mut [u8; SENSE_MAX],
+        timeout: Duration,
+    ) -> io::Result<SgHeader> {
         let mut header = SgHeader {
             interface_id: i32::from(b'S'),
             dxfer_direction: direction,
             cmd_len: u8::try_from(cdb.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
             mx_sb_len: SENSE_MAX as u8,
             iovec_count: 0,
-            dxfer_len: length(&buffer)?,
-            dxferp: buffer.as_mut_ptr().cast(),
+            dxfer_len: len,
+            dxferp: data.cast(),
             cmdp: cdb.as_ptr(),
             sbp: sense.as_mut_ptr(),
             timeout: millis(timeout),
@@ -176,7 +241,7 @@ mod linux {
             duration: 0,
             info: 0,
         };
-        // SAFETY: the structure is the kernel's; command, buffer and sense live
+        // SAFETY: the structure is the kernel's; command, data and sense live
         // and are as long as it says until the call returns.
         unsafe { ioctl(file, SG_IO, &raw mut header) }?;
         if header.host_status != 0 {
@@ -187,23 +252,15 @@ mod linux {
             );
             return Err(io::Error::other(what));
         }
-        sense.truncate(usize::from(header.sb_len_wr));
-        let missing = usize::try_from(header.resid).unwrap_or(0);
-        buffer.truncate(buffer.len().saturating_sub(missing));
-        Ok(Reply {
-            status: u32::from(header.status),
-            data: come(data, buffer),
-            sense,
-            result: 0,
-        })
+        Ok(header)
     }
 
     /// # Safety
     /// `argument` is what the kernel expects for `request`.
-    unsafe fn ioctl<T>(file: &File, request: u64, argument: *mut T) -> io::Result<u32> {
+    unsafe fn ioctl<T>(file: RawFd, request: u64, argument: *mut T) -> io::Result<u32> {
         // SAFETY: the caller's promise; the descriptor is open. The type of the
         // request differs between C libraries.
-        let code = unsafe { libc::ioctl(file.as_raw_fd(), request as _, argument) };
+        let code = unsafe { libc::ioctl(file, request as _, argument) };
         u32::try_from(code).map_err(|_| io::Error::last_os_error())
     }
 

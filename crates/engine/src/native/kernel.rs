@@ -114,6 +114,11 @@ fn number(name: &str) -> String {
 
 /// What an I/O's error has to do with how it was asked for, if anything.
 pub(super) fn explains(job: &NativeJob, errno: i32) -> Option<&'static str> {
+    if job.engine == IoEngine::Sg && errno == libc::EINVAL {
+        return Some(
+            "with ioengine=sg an I/O is whole blocks of the disk, and no more than its queue/max_sectors_kb",
+        );
+    }
     // io_uring/rw.c and block/blk-core.c give EOPNOTSUPP to what cannot be polled.
     (job.queue.hipri && errno == libc::EOPNOTSUPP).then_some(
         "hipri needs direct=1 and a device with poll queues (NVMe: module parameter nvme.poll_queues)",

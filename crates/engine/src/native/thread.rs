@@ -14,7 +14,7 @@ use fathom_model::{Failure, FailureKind};
 use super::backend::calls::{CallStyle, Calls};
 use super::backend::one_by_one::OneByOne;
 use super::backend::{Backend, OpenFile, fileops, mmap, null, offload, posixaio, thread_usage};
-use super::backend::{libaio, uring};
+use super::backend::{libaio, scsi, uring};
 use super::clock::TickClock;
 use super::files;
 use super::job::{IoEngine, NativeJob, Queue};
@@ -217,6 +217,7 @@ fn with_backend<'a>(
         IoEngine::Null => go!(null::Null::new(depth)),
         IoEngine::Sync => go!(OneByOne::new(Calls::new(files, CallStyle::Seek)?)),
         IoEngine::Psync => go!(OneByOne::new(Calls::new(files, CallStyle::Positioned)?)),
+        IoEngine::Sg => go!(OneByOne::new(scsi::Scsi::new(targets, job.scsi)?)),
         IoEngine::Splice => go!(OneByOne::new(Calls::new(files, CallStyle::Spliced)?)),
         IoEngine::Falloc => go!(OneByOne::new(Calls::new(files, CallStyle::Allocate)?)),
         IoEngine::Ftruncate => go!(OneByOne::new(Calls::new(files, CallStyle::Truncate)?)),
@@ -261,6 +262,10 @@ fn with_threads(
         IoEngine::Libaio => {
             let flags = queue.rw_flags();
             return go!(move || libaio::Libaio::new(files.clone(), 1, flags));
+        }
+        IoEngine::Sg => {
+            let options = job.scsi;
+            return go!(move || scsi::Scsi::new(&files, options).map(OneByOne::new));
         }
         IoEngine::Splice => CallStyle::Spliced,
         IoEngine::Falloc => CallStyle::Allocate,

@@ -12,6 +12,7 @@ pub(super) mod offload;
 pub(super) mod one_by_one;
 mod pool;
 pub(super) mod posixaio;
+pub(super) mod scsi;
 pub(super) mod splice;
 
 pub(super) mod libaio;

@@ -19,6 +19,8 @@ pub(in crate::native) enum IoEngine {
     Posixaio,
     /// memcpy from and to a shared mapping.
     Mmap,
+    /// Commands to a SCSI disk (SG_IO).
+    Sg,
     /// splice and vmsplice through a pipe.
     Splice,
     /// fallocate of each block's range.
@@ -39,7 +41,7 @@ pub(in crate::native) enum FileOp {
 
 impl IoEngine {
     /// Names in job files.
-    pub(in crate::native) const NAMES: [(&'static str, Self); 14] = [
+    pub(in crate::native) const NAMES: [(&'static str, Self); 15] = [
         ("falloc", Self::Falloc),
         ("filecreate", Self::FileOp(FileOp::Create)),
         ("filedelete", Self::FileOp(FileOp::Delete)),
@@ -52,6 +54,7 @@ impl IoEngine {
         ("posixaio", Self::Posixaio),
         ("psync", Self::Psync),
         ("pvsync2", Self::Pvsync2),
+        ("sg", Self::Sg),
         ("splice", Self::Splice),
         ("sync", Self::Sync),
     ];
@@ -81,4 +84,33 @@ impl IoEngine {
             _ => None,
         }
     }
+}
+
+/// How ioengine=sg reads and writes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::native) struct ScsiOptions {
+    /// The medium is read, whatever the disk's cache has.
+    pub(in crate::native) read_fua: bool,
+    /// A write is over when it is on the medium.
+    pub(in crate::native) write_fua: bool,
+    pub(in crate::native) write: ScsiWrite,
+}
+
+/// The command that a write is (SBC-4).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::native) enum ScsiWrite {
+    #[default]
+    Write,
+    /// WRITE AND VERIFY.
+    AndVerify,
+    /// WRITE SAME: the first block of the data, over and over.
+    Same,
+    /// WRITE SAME without data: zeros.
+    SameZeros,
+    /// VERIFY, which writes nothing: that the medium can be read.
+    VerifyMedium,
+    /// That it holds the data.
+    VerifyData,
+    /// That each block is the first of the data.
+    VerifySame,
 }

@@ -1,6 +1,6 @@
 //! What the I/Os are, how they are queued, what they carry.
 
-use crate::native::job::{IoEngine, NativeJob, Sizes};
+use crate::native::job::{IoEngine, NativeJob, ScsiWrite, Sizes};
 use crate::native::offsets::Distribution;
 
 use super::value::{self, OptionValue, Outcome};
@@ -288,7 +288,7 @@ fn zoned_abs(v: OptionValue<'_>, text: &str) -> Outcome<Distribution> {
 pub(super) const QUEUE: &[OptionRow] = &[
     differs(
         &["ioengine"],
-        "io_uring, libaio, posixaio, psync, sync, pvsync2, mmap, splice (reads come out of the pipe by read), falloc, ftruncate, filecreate, filestat and filedelete (one operation for each file, of one block, with lat as clat), null",
+        "io_uring, libaio, posixaio, psync, sync, pvsync2, mmap, sg (whole SCSI disks by their block device, one command at a time; trims and syncs by the block layer), splice (reads come out of the pipe by read), falloc, ftruncate, filecreate, filestat and filedelete (one operation for each file, of one block, with lat as clat), null",
         |job, v| {
             let text = v.text()?;
             let known = IoEngine::NAMES.iter().find(|(name, _)| *name == text);
@@ -345,6 +345,27 @@ pub(super) const QUEUE: &[OptionRow] = &[
             Ok(())
         },
     ),
+    same(&["readfua"], |job, v| {
+        job.scsi.read_fua = v.flag()?;
+        Ok(())
+    }),
+    same(&["writefua"], |job, v| {
+        job.scsi.write_fua = v.flag()?;
+        Ok(())
+    }),
+    differs(&["sg_write_mode"], "no write_stream", |job, v| {
+        job.scsi.write = match v.text()? {
+            "write" => ScsiWrite::Write,
+            "write_and_verify" | "verify" => ScsiWrite::AndVerify,
+            "write_same" | "same" => ScsiWrite::Same,
+            "write_same_ndob" => ScsiWrite::SameZeros,
+            "verify_bytchk_00" => ScsiWrite::VerifyMedium,
+            "verify_bytchk_01" => ScsiWrite::VerifyData,
+            "verify_bytchk_11" => ScsiWrite::VerifySame,
+            other => return Err(format!("the native engine has no '{other}'")),
+        };
+        Ok(())
+    }),
     same(&["hipri"], |job, v| {
         job.queue.hipri = v.flag()?;
         Ok(())

@@ -65,6 +65,13 @@ impl Witness {
 
     /// Each value shows what its synonyms show, and nothing that another one does.
     fn check(&self) -> Result<(), String> {
+        if let See::Elsewhere(file, test) = self.see {
+            let path = format!("{}/../{file}", env!("CARGO_MANIFEST_DIR"));
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            let there = text.contains(&format!("fn {test}()")) && text.contains("#[test]");
+            let missing = format!("{}: there is no test {test} in {file}", self.option);
+            return there.then_some(()).ok_or(missing);
+        }
         let case = |value: &str| self.see.look(&Case::new(self.text(value)));
         let mut seen: Vec<(&str, String)> = Vec::new();
         for group in self.groups() {

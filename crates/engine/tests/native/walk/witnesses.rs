@@ -7,7 +7,7 @@ use fathom_testkit::{FaultFs, FaultOp, LoopDevice};
 
 use super::Witness;
 use super::look::See::{
-    self, Blocks, Calls, End, Figures, Files, Ios, Names, Own, Result as First,
+    self, Blocks, Calls, Elsewhere, End, Figures, Files, Ios, Names, Own, Result as First,
 };
 use super::look::{CANNOT, Case};
 
@@ -21,6 +21,8 @@ macro_rules! witnesses {
 const ALL: &str = "pread64,pwrite64,read,write,lseek,preadv2,pwritev2,io_submit,io_uring_setup,\
                    mmap,splice,vmsplice,fallocate,ftruncate,unlink,stat,statx,newfstatat,openat,\
                    prctl";
+const SCSI: &str = "engine/src/native/backend/scsi.rs";
+const GUEST: &str = "cli/tests/guest.rs";
 const GETEVENTS: &str = "io_getevents,io_pgetevents";
 /// 160 ms.
 const TIMED: &str = "ioengine=null rw=read rate_iops=100";
@@ -36,7 +38,7 @@ const AND_ENDS: &str = "[i] ioengine=null size=1g bs=4k rate_iops=1000 number_io
 const AND_FAILS: &str = "[i] ioengine=null size=1g bs=4k rate_iops=1000 number_ios=500 \
                          [j] size=64k bs=4k rw=write allow_file_create=0 @";
 /// The first one ends all.
-const ENDS_ALL: &str = "[i] ioengine=null size=1g bs=4k rate_iops=1000 number_ios=300 exitall \
+const ENDS_ALL: &str = "[i] ioengine=null size=1g bs=4k rate_iops=1000 number_ios=1000 exitall \
                         [j] ioengine=null size=64k bs=4k @";
 const SEVERAL: &str = "[global] ioengine=null bs=4k size=1g exitall rate_iops=1000 \
                        [i] number_ios=200 @ [same] number_ios=700 [other] new_group number_ios=700 \
@@ -70,7 +72,7 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "random_distribution": "random zipf:1.2 pareto:0.2 normal:20 zoned:60/10:40/90 zoned_abs:60/8k:40/56k",
         "ioengine=null rw=randread norandommap" => Ios;
     // Queue and engines
-    "ioengine": "falloc filecreate filedelete filestat ftruncate io_uring libaio mmap null posixaio psync pvsync2 splice sync",
+    "ioengine": "falloc filecreate filedelete filestat ftruncate io_uring libaio mmap null posixaio psync pvsync2 sg splice sync",
         "rw=write fallocate=none" => Calls(ALL);
     "iodepth": "1 4", "ioengine=libaio" => Calls("io_setup");
     "iodepth_batch_submit": "1 8", "ioengine=libaio iodepth=8 direct=1"
@@ -82,6 +84,10 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
         => Own(|case| Ok(case.run().line("     complete  :").contains(" 8=0.0%").to_string()));
     "iodepth_low": "- 1", LOW => Own(fills_at_once);
     "io_submit_mode": "inline offload", "iodepth=4" => Calls("prctl");
+    "readfua": "0 1", "ioengine=sg" => Elsewhere(SCSI, "options_choose_the_command_and_its_bits");
+    "writefua": "0 1", "ioengine=sg" => Elsewhere(SCSI, "options_choose_the_command_and_its_bits");
+    "sg_write_mode": "write write_and_verify|verify write_same|same write_same_ndob verify_bytchk_00 verify_bytchk_01 verify_bytchk_11",
+        "ioengine=sg" => Elsewhere(GUEST, "scsi_commands_write_where_the_block_layer_reads");
     "hipri": "0 1", "ioengine=pvsync2 direct=1" => Calls("preadv2");
     "hipri": "0 1", "ioengine=io_uring direct=1" => Calls("io_uring_setup");
     "hipri_percentage": "0 50 100", "ioengine=pvsync2 direct=1 hipri=1" => Calls("preadv2");
@@ -90,7 +96,7 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "nowait": "0 1", "ioengine=libaio" => End;
     "nowait": "0 1", "ioengine=io_uring" => End;
     "uncached": "0 1", "ioengine=pvsync2" => Calls("preadv2");
-    "force_async": "0 1", "ioengine=io_uring rate_iops=100" => Own(has_kernel_workers);
+    "force_async": "0 1", "ioengine=io_uring rate_iops=100 size=256k" => Own(has_kernel_workers);
     "sqthread_poll": "0 1", "ioengine=io_uring" => Calls("io_uring_setup");
     "sqthread_poll_cpu": "- 0", "ioengine=io_uring sqthread_poll=1" => Calls("io_uring_setup");
     // More than the kernel registers.
