@@ -80,7 +80,7 @@ pub(super) fn last(name: &str) -> &str {
 
 /// A name without the number that orders folders: `0005-randwrite-70-30`
 /// becomes `randwrite-70-30`.
-pub(super) fn unnumbered(name: &str) -> &str {
+pub(crate) fn unnumbered(name: &str) -> &str {
     match name.split_once('-') {
         Some((number, rest)) if !rest.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => {
             rest
