@@ -13,13 +13,13 @@ const points = (() => {
   const seriesOf = (point) => report.series[point.series];
   const idOf = (point) => (point.id.startsWith('/') ? seriesOf(point).name + point.id : point.id);
   const settingsOf = (point) => ({ ...seriesOf(point).settings, ...point.settings });
-  const outcomeOf = (point) => (point.outcome === 'done' && point.doubts ? 'doubtful' : point.outcome);
+  const outcomeOf = (point) => point.outcome ?? (point.doubts ? 'doubtful' : 'done');
   const folderOf = (series) => series.name.split('/').slice(0, -1).join('/');
 
   /** One figure of a point in a direction; null when there is none. */
   function figure(point, dir, key) {
     const values = seriesOf(point).dirs[dir]?.[key];
-    return point.outcome === 'done' && point.at !== undefined ? values?.[point.at] ?? null : null;
+    return !point.outcome && point.at !== undefined ? values?.[point.at] ?? null : null;
   }
 
   /** What a map shows of a point: rates of all directions added, the longest of latencies. */

@@ -89,6 +89,27 @@ impl Folded {
     }
 }
 
+/// Sentences by their causes: what they have in common, and their places.
+pub fn by_cause<'s>(sentences: impl Iterator<Item = &'s str>) -> Vec<(String, Vec<usize>)> {
+    let mut folded = Folded::default();
+    let mut places: Vec<Vec<usize>> = Vec::new();
+    for (place, sentence) in sentences.enumerate() {
+        let cause = folded.add(sentence);
+        places.resize_with(folded.causes().len(), Vec::new);
+        places[cause].push(place);
+    }
+    let told = folded.causes().iter().map(FoldedCause::sentence);
+    told.zip(places).collect()
+}
+
+/// ` (7 times)`, of what happened more than once.
+pub fn times(count: usize) -> String {
+    match count {
+        0 | 1 => String::new(),
+        count => format!(" ({count} times)"),
+    }
+}
+
 impl FoldedCause {
     fn new(sentence: &str) -> Self {
         let slots = numbers(sentence).map(|(by_chance, text)| {

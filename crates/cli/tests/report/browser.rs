@@ -106,10 +106,10 @@ fn a_campaign_can_be_looked_through() {
 }
 
 #[test]
-fn the_first_screen_answers_and_the_rest_is_asked_for() {
+fn the_first_screen_answers() {
     let runs = tempfile::tempdir().unwrap();
     let record = records::campaign(runs.path(), 10);
-    let name = "the_first_screen_answers_and_the_rest_is_asked_for";
+    let name = "the_first_screen_answers";
     let Some(mut browser) = show(name, runs.path(), &record) else {
         return;
     };
@@ -130,7 +130,18 @@ fn the_first_screen_answers_and_the_rest_is_asked_for() {
         browser.wait_for(wide).unwrap();
         picture(&mut browser, &format!("first-{width}-{dark}.png"));
     }
+    assert_quiet(&browser);
+}
 
+#[test]
+fn points_are_chosen_and_everything_about_one_is_in_one_place() {
+    let runs = tempfile::tempdir().unwrap();
+    let record = records::campaign(runs.path(), 10);
+    let name = "points_are_chosen_and_everything_about_one_is_in_one_place";
+    let Some(mut browser) = show(name, runs.path(), &record) else {
+        return;
+    };
+    browser.look(1280, 900, false).unwrap();
     // What is chosen holds for maps, graphs and rows.
     let choose = |title: &str, value: &str| {
         format!(

@@ -77,6 +77,7 @@ fn what_happened_to_many_points_is_told_once() {
     let points = &data(&page)["points"];
     assert_eq!(points.as_array().unwrap().len(), 60);
     assert_eq!(points[0]["outcome"], "failed");
+    assert_eq!(points[1]["outcome"], Value::Null);
     assert_eq!(points[1]["settings"], json!({"iodepth": "2"}));
     assert!(page.contains("<tr id=p1 data-p=1>"));
 }

@@ -121,7 +121,8 @@ pub(super) fn chart(
                 words::last(folder)
             }
         ),
-        subtitle: words::subtitle(record, folder, points),
+        subtitle: words::subtitle(record, folder, points.clone()),
+        footer: words::causes(points),
         panels: vec![panel],
         ..Chart::default()
     })

@@ -67,15 +67,23 @@ struct HtmlCurve<'s> {
     failed: Vec<usize>,
 }
 
+/// Whether no point has it.
+fn is_empty(list: &[Option<f64>]) -> bool {
+    list.iter().all(Option::is_none)
+}
+
 /// The figures of one direction, bytes/s, 1/s, ns; `_error`: half the width of
-/// the 95 % interval.
+/// the 95 % interval, absent where no point has one.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 struct CurveFigures {
     bw: Vec<Option<f64>>,
+    #[serde(skip_serializing_if = "is_empty")]
     bw_error: Vec<Option<f64>>,
     iops: Vec<Option<f64>>,
+    #[serde(skip_serializing_if = "is_empty")]
     iops_error: Vec<Option<f64>>,
     clat: Vec<Option<f64>>,
+    #[serde(skip_serializing_if = "is_empty")]
     clat_error: Vec<Option<f64>>,
     p50: Vec<Option<u64>>,
     p99: Vec<Option<u64>>,

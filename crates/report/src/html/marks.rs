@@ -8,7 +8,7 @@ use fathom_model::ReasonKind;
 
 use super::markup::{PageSection, escape};
 use super::story::Story;
-use crate::folding::{Folded, cause};
+use crate::folding::{Folded, cause, times};
 
 /// Every doubt of a run with its number; sentences that differ in numbers alone are one.
 #[derive(Debug)]
@@ -133,12 +133,4 @@ impl DoubtMarks {
 /// Others have no figures that could be doubted.
 fn is_measured(point: &PointResult) -> bool {
     point.outcome == SweepOutcome::Done
-}
-
-/// ` (7 times)`, of what happened more than once.
-pub fn times(count: usize) -> String {
-    match count {
-        0 | 1 => String::new(),
-        count => format!(" ({count} times)"),
-    }
 }

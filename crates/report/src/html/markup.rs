@@ -208,6 +208,12 @@ impl HtmlTable {
         let _ = write!(self.rows, "<tr{attributes}>");
         for HtmlCell { html, key, class } in cells {
             self.rows += "<td";
+            // What has a key is a number by the style sheet.
+            let class = if class == "n" && key.is_some() {
+                ""
+            } else {
+                class
+            };
             if !class.is_empty() {
                 let _ = write!(self.rows, " class={class}");
             }

@@ -19,8 +19,9 @@ pub struct HtmlPoint<'s> {
     /// Its place in the lists of the series; absent where it has none on the axis.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<usize>,
-    /// `done`, `failed`, `skipped` or `unfinished`.
-    outcome: &'static str,
+    /// `failed`, `skipped` or `unfinished`; absent when it is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<&'static str>,
     /// Why it has no figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
@@ -85,12 +86,12 @@ pub fn shared_settings(series: &Curve) -> BTreeMap<&str, &str> {
     shared.map(|(n, v)| (n.as_str(), v.as_str())).collect()
 }
 
-fn outcome(point: &PointResult) -> &'static str {
+fn outcome(point: &PointResult) -> Option<&'static str> {
     match &point.outcome {
-        SweepOutcome::Done => "done",
-        SweepOutcome::Failed(_) => "failed",
-        SweepOutcome::Skipped(_) => "skipped",
-        SweepOutcome::Unfinished => "unfinished",
+        SweepOutcome::Done => None,
+        SweepOutcome::Failed(_) => Some("failed"),
+        SweepOutcome::Skipped(_) => Some("skipped"),
+        SweepOutcome::Unfinished => Some("unfinished"),
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::markup::{HtmlCell, HtmlTable, PageSection, escape, facts};
 use super::story::Story;
-use crate::folding::{Folded, FoldedCause};
+use crate::folding::by_cause;
 
 /// Targets that are described; campaigns have one.
 const TARGETS: usize = 16;
@@ -93,19 +93,6 @@ fn left_out_text(point: &PointResult) -> String {
         SweepOutcome::Skipped(why) => format!("skipped: {why}"),
         SweepOutcome::Done | SweepOutcome::Unfinished => String::new(),
     }
-}
-
-/// Sentences by their causes: what they have in common, and their places.
-fn by_cause<'s>(sentences: impl Iterator<Item = &'s str>) -> Vec<(String, Vec<usize>)> {
-    let mut folded = Folded::default();
-    let mut places: Vec<Vec<usize>> = Vec::new();
-    for (place, sentence) in sentences.enumerate() {
-        let cause = folded.add(sentence);
-        places.resize_with(folded.causes().len(), Vec::new);
-        places[cause].push(place);
-    }
-    let told = folded.causes().iter().map(FoldedCause::sentence);
-    told.zip(places).collect()
 }
 
 /// The machine, the targets, and what the command noted.

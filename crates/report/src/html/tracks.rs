@@ -27,9 +27,9 @@ const SAMPLES_MAX: u64 = 2_000_000;
 /// take longer than anybody waits.
 const SAMPLES_READ_MAX: u64 = 400_000;
 
-/// Of a campaign of many points: 20 bytes each. Its samples
-/// show what a point did, and stand in the record one by one.
-const SAMPLES_OF_POINTS: u64 = 25_000;
+/// Of a campaign of many points: its samples show what a point did, and stand in the
+/// record one by one.
+const SAMPLES_OF_POINTS: u64 = 16_000;
 
 /// A campaign of more points shows what each did, not each of its intervals.
 const MANY_POINTS: usize = 100;
@@ -293,6 +293,6 @@ mod tests {
         assert_eq!(merged_for(0, 702), 1);
         assert_eq!(merged_for(SAMPLES_MAX, 1), 1);
         assert_eq!(merged_for(365 * 86_400, 0), 16);
-        assert_eq!(merged_for(200_000, 702), 8);
+        assert_eq!(merged_for(200_000, 702), 13);
     }
 }
