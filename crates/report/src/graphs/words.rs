@@ -80,13 +80,16 @@ pub(super) fn last(name: &str) -> &str {
 }
 
 /// A name without the number that orders folders: `0005-randwrite-70-30`
-/// becomes `randwrite-70-30`.
+/// becomes `randwrite-70-30`. The mix `100-0` has no such number.
 pub(crate) fn unnumbered(name: &str) -> &str {
-    match name.split_once('-') {
-        Some((number, rest)) if !rest.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => {
-            rest
-        }
-        _ => name,
+    let Some((number, rest)) = name.split_once('-') else {
+        return name;
+    };
+    let orders = (number.len() > 1 && number.starts_with('0'))
+        || !rest.starts_with(|c: char| c.is_ascii_digit());
+    match number.bytes().all(|b| b.is_ascii_digit()) && orders && !rest.is_empty() {
+        true => rest,
+        false => name,
     }
 }
 

@@ -144,8 +144,13 @@ impl<'s> GraphData<'s> {
             let all = curve.dirs.values().flat_map(|figures| &figures.iops);
             all.flatten().copied().fold(0.0, f64::max)
         };
-        // Over block sizes the one follows from the other.
-        let is_load = |curve: &HtmlCurve| matches!(curve.x, "iodepth" | "numjobs");
+        // Over block sizes the one follows from the other, and where the load is too high
+        // from the first point on there is no curve to see.
+        let is_load = |curve: &HtmlCurve| {
+            let all = curve.dirs.values().flat_map(|figures| &figures.iops);
+            let least = all.flatten().copied().fold(f64::INFINITY, f64::min);
+            matches!(curve.x, "iodepth" | "numjobs") && most(curve) >= 2.0 * least
+        };
         let rank = |curve: &HtmlCurve| (is_load(curve), most(curve));
         let (place, curve) = (self.series.iter().enumerate()).max_by(|a, b| {
             let (a_rank, b_rank) = (rank(a.1), rank(b.1));

@@ -445,7 +445,8 @@ fn picture(story: &Story, data: &GraphData) -> Option<String> {
         ));
     }
     let (place, step) = (story.steps.iter().enumerate()).find(|(_, step)| step.samples > 0)?;
-    let card = time_card("", place, &story.name_of(step));
+    let caption = format!("IOPS over time: {}", story.name_of(step));
+    let card = time_card("", place, &caption);
     Some(format!(
         "<div class=\"hero\" data-metric=\"iops\">{card}</div>\n"
     ))

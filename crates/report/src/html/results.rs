@@ -422,7 +422,7 @@ pub fn steps(story: &Story) -> Option<PageSection> {
     let mut table = HtmlTable::new(
         "steps",
         &[
-            "#",
+            "#no.",
             "step",
             "#began after",
             "#took",
