@@ -278,7 +278,8 @@ fn of_series(story: &Story) -> String {
             Some((bw, place, units::bytes_per_second(bw)))
         }),
         ("knee", |series, dir| {
-            let found = knee(series, dir)?;
+            // At its first point a series says only that less load was not tried.
+            let found = knee(series, dir).filter(|found| found.place > 0)?;
             let best = series.points[found.best].figures(dir)?.bw_bytes.mean;
             let iops = series.points[found.place].figures(dir)?.iops.mean;
             Some((best, found.place, units::count(iops) + " IOPS"))
