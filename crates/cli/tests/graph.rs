@@ -172,6 +172,32 @@ fn one_series_or_one_point_can_be_chosen() {
 }
 
 #[test]
+fn any_option_is_drawn_over_any_other() {
+    let runs = tempfile::tempdir().unwrap();
+    let record = campaign(runs.path());
+    let drawn = fathom(runs.path(), &["graph", "--x", "iodepth", "--y", "clat"]);
+    assert!(drawn.status.success(), "{}", said(&drawn));
+    let svg = record.join("graphs/0001-basic/clatr-over-iodepth.svg");
+    let svg = fs::read_to_string(svg).unwrap();
+    for text in ["series 0002-seqread", "series 0004-randread", "I/O depth"] {
+        assert!(svg.contains(text), "{text}");
+    }
+    let refused = |args: &[&str]| {
+        let output = fathom(runs.path(), &[&["graph"], args].concat());
+        assert!(!output.status.success());
+        said(&output)
+    };
+    let unknown = refused(&["--x", "bs"]);
+    assert!(
+        unknown.contains("no point has 'bs'; there are: iodepth, numjobs"),
+        "{unknown}"
+    );
+    let figure = refused(&["--x", "iodepth", "--y", "p42"]);
+    assert!(figure.contains("p99.9"), "{figure}");
+    assert!(refused(&["--by", "bs"]).contains("--x"));
+}
+
+#[test]
 fn nothing_to_draw_is_told_and_missing() {
     let runs = tempfile::tempdir().unwrap();
     let output = fathom(runs.path(), &["graph"]);

@@ -1,7 +1,9 @@
 'use strict';
 // One graph: uPlot with Fathom's axes, legend, tip, zoom and keys.
 const charts = (() => {
-  const HEIGHT = { screen: 280, paper: 180 };
+  const HEIGHT = { screen: 280, narrow: 210, paper: 180 };
+  /** A narrower graph, on a phone, is lower too. */
+  const NARROW = 400;
   /** Width of a graph on paper, in px: A4 and Letter with their margins. */
   const PAPER = 690;
   const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
@@ -393,7 +395,8 @@ const charts = (() => {
     }
 
     height() {
-      return onPaper ? HEIGHT.paper : HEIGHT.screen;
+      if (onPaper) return HEIGHT.paper;
+      return this.host.clientWidth < NARROW ? HEIGHT.narrow : HEIGHT.screen;
     }
 
     options(width) {

@@ -252,6 +252,7 @@ const page = (() => {
     erase(card);
     if (card.dataset.series !== undefined) card.chart = drawSeries(host, report.series[card.dataset.series], metric);
     else if (card.dataset.tradeoff !== undefined) card.chart = drawTradeoff(host, report.tradeoffs[card.dataset.tradeoff]);
+    else if (card.dataset.maps !== undefined) card.chart = points.drawMaps(host, metric);
     else if (card.dataset.node !== undefined) card.chart = nodes.draw(host, report.nodes, card.dataset.node, card.dataset.graph, { clock, steps: CLOCK_STEPS });
     else card.chart = drawTime(host, card.dataset.step, card.querySelector('select.job').value, metric);
     card.dataset.drawn = '';
@@ -317,8 +318,17 @@ const page = (() => {
     select.hidden = options.length < 2;
   }
 
+  /** What a step is called. */
+  function stepName(place) {
+    const { name } = report.steps[place];
+    if (name) return name;
+    const point = report.points.find((each) => each.steps.includes(Number(place)));
+    return point ? points.idOf(point) : `step ${Number(place) + 1}`;
+  }
+
   /** A select that chooses which step the one card of the time series shows. */
   function stepPicker(select) {
+    select.append(...[...tracks.keys()].map((place) => new Option(stepName(place), place)));
     const card = document.getElementById(select.dataset.card);
     picker(select, (option) => {
       card.dataset.step = option.value;
@@ -381,6 +391,25 @@ const page = (() => {
     });
   }
 
+  /** A button that copies the rows in view, with tabs between their cells. */
+  function copier(table) {
+    const button = charts.element('button', 'copy', 'Copy table');
+    button.type = 'button';
+    const text = (cells) => [...cells].map((cell) => cell.textContent.replace(/\s+/g, ' ').trim()).join('\t');
+    button.addEventListener('click', async () => {
+      const rows = [...table.rows].filter((row) => !row.hidden && !row.classList.contains('unpicked'));
+      try {
+        await navigator.clipboard.writeText(rows.map((row) => text(row.cells)).join('\n'));
+        button.textContent = `${rows.length - 1} rows copied`;
+      } catch {
+        button.textContent = 'The browser does not allow it';
+      }
+    });
+    const tools = table.closest('details')?.querySelector('.tools');
+    if (tools) tools.append(button);
+    else table.parentElement.after(button);
+  }
+
   function filter(input) {
     const table = document.getElementById(input.dataset.table);
     input.addEventListener('input', () => {
@@ -399,7 +428,7 @@ const page = (() => {
   function toPaper() {
     charts.paper(true);
     for (const box of all('details.table')) box.open = true;
-    for (const card of all('.chart')) draw(card);
+    for (const card of all('.chart').filter((each) => !each.hidden)) draw(card);
   }
 
   function fromPaper() {
@@ -409,6 +438,7 @@ const page = (() => {
 
   all('[role=tablist]').forEach(tabs);
   all('table.sortable').forEach(sortable);
+  all('table.sortable').forEach(copier);
   all('input[data-table]').forEach(filter);
   all('select.step').forEach(stepPicker);
   all('select.node').forEach(nodePicker);
@@ -417,7 +447,17 @@ const page = (() => {
     offerJobs(card);
     select.addEventListener('change', () => again([card]));
   }
-  all('.chart').forEach((card) => inView.observe(card));
+  points.begin({
+    again,
+    sampled: tracks,
+    drawCard: (card) => {
+      offerJobs(card);
+      const select = card.querySelector('select.job');
+      select.addEventListener('change', () => draw(card));
+      draw(card);
+    },
+  });
+  all('main .chart, header .chart').forEach((card) => inView.observe(card));
   window.addEventListener('beforeprint', toPaper);
   window.addEventListener('afterprint', fromPaper);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => again(drawn()));

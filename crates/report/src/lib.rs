@@ -24,6 +24,7 @@ pub mod compare;
 pub mod document;
 pub mod explain;
 pub mod export;
+mod folding;
 pub mod graphs;
 pub mod grid;
 pub mod history;

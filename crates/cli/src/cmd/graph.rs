@@ -1,11 +1,14 @@
 //! `fathom graph`: the graphs of a run.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use fathom_analysis::Curve;
 use fathom_campaign::Only;
 use fathom_model::Exit;
+use fathom_report::CampaignRecord;
 use fathom_report::chart::Size;
-use fathom_report::graphs::{self, Graph, NotDrawn};
+use fathom_report::graphs::{self, Graph, GraphAxes, NotDrawn, PointMetric};
 use serde::Serialize;
 
 use super::export::selected;
@@ -26,6 +29,7 @@ Examples:
   fathom graph 20261121T130737Z-nvme --out ~/graphs
   fathom graph --only 0003-maxiobatch-single-job    a test, a folder, a series or a profile
   fathom graph --format svg,png            PNG too, for places that show no SVG
+  fathom graph --x bs --by numjobs --y p99 p99 over block sizes, a line for each number of jobs
   fathom graph --point 512qd-randrw        points over time, those whose names contain this")]
 pub struct Args {
     /// A record folder, or its name or a part of it; without, the last run
@@ -49,6 +53,16 @@ pub struct Args {
     /// Points whose names contain this, over time, instead of the series
     #[arg(long, value_name = "POINT", conflicts_with = "only")]
     point: Option<String>,
+    /// An option with numbers (iodepth, bs, numjobs, …) on the x axis, instead of the one of
+    /// each series
+    #[arg(long, value_name = "OPTION", conflicts_with = "point")]
+    x: Option<String>,
+    /// A line for each value of this option; without, for each combination of those that differ
+    #[arg(long, value_name = "OPTION", requires = "x")]
+    by: Option<String>,
+    /// What is drawn over --x: bw, iops, clat (the mean), p50, p99, p99.9 or max
+    #[arg(long, value_name = "FIGURE", requires = "x", default_value = "iops", value_parser = figure)]
+    y: PointMetric,
     /// Width and height in pixels [default: what suits each graph]
     #[arg(long, value_name = "WxH", value_parser = size)]
     size: Option<Size>,
@@ -147,6 +161,9 @@ fn graphs_of(dir: &Path, args: &Args) -> anyhow::Result<(Vec<Graph>, Vec<NotDraw
         return Ok((drawn, Vec::new()));
     }
     let series = selected(&record, &args.only)?;
+    if let Some(x) = &args.x {
+        return over(&record, &series, x, args);
+    }
     let wanted = |name: &str| series.iter().any(|series| series.name == name);
     let (drawn, not_drawn) = graphs::of_campaign(&record, &wanted);
     if drawn.is_empty() {
@@ -160,6 +177,50 @@ fn graphs_of(dir: &Path, args: &Args) -> anyhow::Result<(Vec<Graph>, Vec<NotDraw
         )));
     }
     Ok((drawn, not_drawn))
+}
+
+/// The graphs over one option; an error where no point has it, or they are no curves.
+fn over(
+    record: &CampaignRecord,
+    series: &[&Curve],
+    x: &str,
+    args: &Args,
+) -> anyhow::Result<(Vec<Graph>, Vec<NotDrawn>)> {
+    let points = || series.iter().flat_map(|series| &series.points);
+    for option in [Some(x), args.by.as_deref()].into_iter().flatten() {
+        if points().any(|point| point.point.settings.contains_key(option)) {
+            continue;
+        }
+        let known = points().flat_map(|point| point.point.settings.keys());
+        let known: BTreeSet<&str> = known.map(String::as_str).collect();
+        let known: Vec<&str> = known.into_iter().collect();
+        let message = format!("no point has '{option}'; there are: {}", known.join(", "));
+        return Err(ExitError::new(Exit::Input, message).into());
+    }
+    if points().all(|point| point.point.number(x).is_none()) {
+        let message = format!("the values of '{x}' are no numbers: it can be told apart with --by");
+        return Err(ExitError::new(Exit::Input, message).into());
+    }
+    let axes = GraphAxes {
+        x: x.to_owned(),
+        by: args.by.clone(),
+        y: args.y,
+    };
+    let (drawn, not_drawn) = graphs::over_options(record, series, &axes);
+    if drawn.is_empty() {
+        let reason = not_drawn.first().map(|first| first.reason.as_str());
+        let reason = reason.unwrap_or("no point has the figure");
+        return Err(none(format!("nothing to draw over {x}: {reason}")));
+    }
+    Ok((drawn, not_drawn))
+}
+
+fn figure(text: &str) -> Result<PointMetric, String> {
+    let named = PointMetric::NAMED.iter().find(|(name, _)| *name == text);
+    named.map(|(_, metric)| *metric).ok_or_else(|| {
+        let names = PointMetric::NAMED.map(|(name, _)| name);
+        format!("expected one of {}", names.join(", "))
+    })
 }
 
 fn none(message: String) -> anyhow::Error {

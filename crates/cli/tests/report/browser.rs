@@ -106,6 +106,102 @@ fn a_campaign_can_be_looked_through() {
 }
 
 #[test]
+fn the_first_screen_answers() {
+    let runs = tempfile::tempdir().unwrap();
+    let record = records::campaign(runs.path(), 10);
+    let name = "the_first_screen_answers";
+    let Some(mut browser) = show(name, runs.path(), &record) else {
+        return;
+    };
+    // What was measured, the verdicts, the answers and the picture, without scrolling.
+    for (width, height, dark) in [(1280, 800, false), (390, 844, false), (1280, 800, true)] {
+        browser.look(width, height, dark).unwrap();
+        browser
+            .wait_for("document.querySelector('.hero canvas') !== null")
+            .unwrap();
+        browser.wait_for(&format!("{DRAWN} >= 1")).unwrap();
+        let ends = "['h1', '.lead', '.verdicts', '.answers', '.hero canvas'].map((what) => {
+            const box = document.querySelector(what).getBoundingClientRect();
+            return box.top >= 0 && box.height > 0 && box.bottom <= innerHeight; })";
+        browser
+            .wait_for(&format!("({ends}).every(Boolean)"))
+            .unwrap();
+        let wide = "document.documentElement.scrollWidth <= innerWidth";
+        browser.wait_for(wide).unwrap();
+        picture(&mut browser, &format!("first-{width}-{dark}.png"));
+    }
+    assert_quiet(&browser);
+}
+
+#[test]
+fn points_are_chosen_and_everything_about_one_is_in_one_place() {
+    let runs = tempfile::tempdir().unwrap();
+    let record = records::campaign(runs.path(), 10);
+    let name = "points_are_chosen_and_everything_about_one_is_in_one_place";
+    let Some(mut browser) = show(name, runs.path(), &record) else {
+        return;
+    };
+    browser.look(1280, 900, false).unwrap();
+    // What is chosen holds for maps, graphs and rows.
+    let choose = |title: &str, value: &str| {
+        format!(
+            "(() => {{ const form = document.getElementById('pick');
+               form.elements['{title}'].value = '{value}';
+               form.dispatchEvent(new Event('input'));
+               return form.querySelector('output').textContent; }})()"
+        )
+    };
+    let rows = "[...document.querySelectorAll('#points tbody tr')]
+        .filter((row) => getComputedStyle(row).display !== 'none').length";
+    let cards =
+        "[...document.querySelectorAll('#series .chart')].filter((card) => !card.hidden).length";
+    browser
+        .eval("document.getElementById('overview').scrollIntoView()")
+        .unwrap();
+    browser
+        .wait_for("document.querySelectorAll('.map tbody tr').length === 2")
+        .unwrap();
+    picture(&mut browser, "overview.png");
+    let said = browser.eval(&choose("verdict", "failed")).unwrap();
+    assert_eq!(said, "1 of 18 points");
+    assert_eq!(browser.eval(rows).unwrap(), 1);
+    assert_eq!(browser.eval(cards).unwrap(), 1);
+    browser
+        .wait_for("document.querySelectorAll('.map tbody tr').length === 1")
+        .unwrap();
+    browser.eval(&choose("verdict", "")).unwrap();
+    assert_eq!(
+        browser.eval(&choose("search", "128qd")).unwrap(),
+        "2 of 18 points"
+    );
+    browser.eval(&choose("search", "")).unwrap();
+    assert_eq!(browser.eval(cards).unwrap(), 2);
+
+    // A link to a point opens everything about it, and Escape closes it.
+    browser.eval("location.hash = '#p3'").unwrap();
+    browser
+        .wait_for("document.querySelector('dialog')?.open === true")
+        .unwrap();
+    let said = browser
+        .eval("document.querySelector('dialog').innerText")
+        .unwrap();
+    let said = said.as_str().unwrap();
+    for told in ["iodepth=8", "p99.9", "Over time", "raw/"] {
+        assert!(said.contains(told), "{told}: {said}");
+    }
+    browser
+        .wait_for("document.querySelector('dialog canvas') !== null")
+        .unwrap();
+    picture(&mut browser, "point.png");
+    browser
+        .eval("document.querySelector('dialog .close').click()")
+        .unwrap();
+    browser.wait_for("location.hash === '#overview'").unwrap();
+    assert_eq!(browser.eval("window.harmed ?? null").unwrap(), json!(null));
+    assert_quiet(&browser);
+}
+
+#[test]
 fn it_reads_in_the_dark_on_a_phone_and_on_paper() {
     let runs = tempfile::tempdir().unwrap();
     let record = records::campaign(runs.path(), 10);

@@ -16,6 +16,10 @@ fn a_campaign_is_told_from_its_best_points_to_its_job_files() {
     let record = records::campaign(runs.path(), 2);
     let (_, page) = report(runs.path(), &record);
     let order = [
+        "class=\"verdicts\"",
+        "class=\"answers\"",
+        "class=\"hero\"",
+        "id=\"overview\"",
         "id=\"series\"",
         "id=\"tradeoff\"",
         "id=\"figures\"",
@@ -29,9 +33,11 @@ fn a_campaign_is_told_from_its_best_points_to_its_job_files() {
     let places: Vec<usize> = order.iter().map(|id| page.find(id).expect(id)).collect();
     assert!(places.is_sorted(), "{places:?}");
     for told in [
-        "16 done, 1 failed, 1 skipped",
+        "18 points: 16 done, 1 failed, 1 skipped",
+        ">1 point failed</a>, one cause: ",
         "the guard ended the series",
-        "best read IOPS",
+        "most IOPS",
+        "lowest latency",
         "read (best of 7 of 9 points): ",
     ] {
         assert!(page.contains(told), "{told}");
@@ -51,6 +57,29 @@ fn a_campaign_is_told_from_its_best_points_to_its_job_files() {
         plain["dirs"]["read"]["best"],
         json!({"bw": 6, "iops": 6, "clat": 0})
     );
+}
+
+#[test]
+fn what_happened_to_many_points_is_told_once() {
+    let runs = tempfile::tempdir().unwrap();
+    let record = records::failing(runs.path(), 60);
+    let (_, page) = report(runs.path(), &record);
+    for told in [
+        ">40 points failed</a>, one cause: ",
+        "fio: pid=…, the limit fs.aio-max-nr is reached",
+        "<summary>40 points</summary>",
+        "and 16 more",
+        "<li>fio: pid=…, used 1–58 % of a CPU (20 times)</li>",
+    ] {
+        assert!(page.contains(told), "{told}");
+    }
+    assert_eq!(page.matches("used 1").count(), 1);
+    let points = &data(&page)["points"];
+    assert_eq!(points.as_array().unwrap().len(), 60);
+    assert_eq!(points[0]["outcome"], "failed");
+    assert_eq!(points[1]["outcome"], Value::Null);
+    assert_eq!(points[1]["settings"], json!({"iodepth": "2"}));
+    assert!(page.contains("<tr id=p1 data-p=1>"));
 }
 
 #[test]

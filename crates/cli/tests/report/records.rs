@@ -230,6 +230,38 @@ pub fn finished(jobs: Vec<JobResult>) -> Event {
     }
 }
 
+/// A campaign of so many points, of which every third did something, each with a note of
+/// its own; the others failed, all for one reason.
+pub fn failing(runs: &Path, points: u32) -> PathBuf {
+    let mut writer = Writer::create(runs, &header("failing", "run")).unwrap();
+    let mut append = |event: Event| writer.append(&event).unwrap();
+    for place in 0..points {
+        let point = point("0001-basic-tests/0004-randread", u64::from(place) + 1, 1);
+        append(Event::Step {
+            step: place + 1,
+            of: points,
+            name: point.id.clone(),
+            point: Some(Box::new(point)),
+        });
+        begin(&mut append, &["job"]);
+        if place % 3 == 1 {
+            let text = format!("fio: pid={}, used {place} % of a CPU", 4000 + place);
+            append(Event::Note { text });
+            append(finished(vec![job("job", figures(1000.0, 9000.0, 1000))]));
+            append(STEP_ENDED);
+            continue;
+        }
+        let text = format!(
+            "fio: pid={}, the limit fs.aio-max-nr is reached",
+            4000 + place
+        );
+        append(Event::Failure(Failure::new(FailureKind::AioLimit, text)));
+        let outcome = Outcome::Failed;
+        append(Event::StepEnded { outcome });
+    }
+    writer.finish(RunStatus::Failed).unwrap()
+}
+
 /// A run of `jobs` jobs that has been seen reading for `seconds`, not ended yet.
 pub fn begun(runs: &Path, jobs: u32, seconds: u64) -> Writer {
     let mut writer = Writer::create(runs, &header("begun", "job run")).unwrap();

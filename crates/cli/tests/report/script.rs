@@ -50,7 +50,14 @@ fn every_script_is_correct_javascript() {
             return fathom_testkit::skip("every_script_is_correct_javascript", &reason);
         }
     };
-    for name in ["units.js", "samples.js", "charts.js", "nodes.js", "page.js"] {
+    for name in [
+        "units.js",
+        "samples.js",
+        "charts.js",
+        "nodes.js",
+        "points.js",
+        "page.js",
+    ] {
         let checked = Command::new(&node)
             .arg("--check")
             .arg(assets().join(name))

@@ -137,7 +137,8 @@ impl<'a> SeriesGrid<'a> {
         };
         Some(Chart {
             title: format!("{what} · {name}"),
-            subtitle: words::subtitle(record, folder, points),
+            subtitle: words::subtitle(record, folder, points.clone()),
+            footer: words::causes(points),
             panels: vec![panel],
             ..Chart::default()
         })

@@ -13,11 +13,41 @@ pub enum PointMetric {
     Iops,
     /// Mean completion latency.
     Latency,
+    /// The completion latency that half of the I/Os keep.
+    P50,
+    /// That 99 % keep.
+    P99,
+    /// That 99.9 % keep.
+    P999,
+    /// The longest completion latency.
+    Max,
 }
 
 impl PointMetric {
     /// In the order of fio-tests' files.
     pub const ALL: [Self; 3] = [Self::Bandwidth, Self::Iops, Self::Latency];
+
+    /// All, with the names that people give them.
+    pub const NAMED: [(&'static str, Self); 7] = [
+        ("bw", Self::Bandwidth),
+        ("iops", Self::Iops),
+        ("clat", Self::Latency),
+        ("p50", Self::P50),
+        ("p99", Self::P99),
+        ("p99.9", Self::P999),
+        ("max", Self::Max),
+    ];
+
+    /// The share of I/Os in percent that a latency is about; the mean has none.
+    fn percent(self) -> Option<f64> {
+        match self {
+            Self::Bandwidth | Self::Iops | Self::Latency => None,
+            Self::P50 => Some(50.0),
+            Self::P99 => Some(99.0),
+            Self::P999 => Some(99.9),
+            Self::Max => Some(100.0),
+        }
+    }
 
     /// The figure of a point.
     #[must_use]
@@ -26,6 +56,10 @@ impl PointMetric {
             Self::Bandwidth => Some(figures.bw_bytes),
             Self::Iops => Some(figures.iops),
             Self::Latency => figures.clat_mean_ns,
+            Self::P50 | Self::P99 | Self::P999 | Self::Max => {
+                // Of a histogram over all repetitions: one figure, without an interval.
+                Estimate::of(&[figures.percentile_ns(self.percent()?)? as f64])
+            }
         }
     }
 
@@ -36,6 +70,10 @@ impl PointMetric {
             Self::Bandwidth => "bw",
             Self::Iops => "iops",
             Self::Latency => "clat",
+            Self::P50 => "p50",
+            Self::P99 => "p99",
+            Self::P999 => "p99.9",
+            Self::Max => "max",
         }
     }
 
@@ -45,7 +83,7 @@ impl PointMetric {
         match self {
             Self::Bandwidth => Quantity::BytesPerSecond,
             Self::Iops => Quantity::Rate,
-            Self::Latency => Quantity::Latency,
+            Self::Latency | Self::P50 | Self::P99 | Self::P999 | Self::Max => Quantity::Latency,
         }
     }
 
@@ -56,6 +94,10 @@ impl PointMetric {
             Self::Bandwidth => "Bandwidth",
             Self::Iops => "IOPS",
             Self::Latency => "Mean latency",
+            Self::P50 => "p50 latency",
+            Self::P99 => "p99 latency",
+            Self::P999 => "p99.9 latency",
+            Self::Max => "Longest latency",
         }
     }
 
@@ -66,6 +108,10 @@ impl PointMetric {
             Self::Bandwidth => "bandwidth",
             Self::Iops => "IOPS",
             Self::Latency => "completion latency",
+            Self::P50 => "p50 completion latency",
+            Self::P99 => "p99 completion latency",
+            Self::P999 => "p99.9 completion latency",
+            Self::Max => "longest completion latency",
         }
     }
 
@@ -75,7 +121,7 @@ impl PointMetric {
     /// even axis all but the last few would lie on the bottom.
     #[must_use]
     pub fn axis(self, x: &Scale) -> ChartAxis {
-        let logarithmic = self == Self::Latency && x.is_logarithmic();
+        let logarithmic = self.quantity() == Quantity::Latency && x.is_logarithmic();
         ChartAxis {
             title: self.axis_title().to_owned(),
             quantity: self.quantity(),

@@ -9,6 +9,7 @@ mod heat;
 mod hosts;
 pub mod logs;
 mod metric;
+mod options;
 mod overview;
 pub mod prio;
 pub mod time;
@@ -24,6 +25,8 @@ use fathom_model::text::is_hidden;
 use crate::CampaignRecord;
 use crate::chart::{Chart, Size};
 pub use metric::PointMetric;
+pub use options::{GraphAxes, over_options};
+pub(crate) use words::unnumbered;
 
 /// A chart and where it belongs.
 #[derive(Debug, Clone, PartialEq)]

@@ -43,22 +43,35 @@ pub(super) fn of_folder(record: &CampaignRecord, folder: &str, series: &[&Curve]
     for metric in PointMetric::ALL {
         for (dir, letter) in DIRECTIONS {
             let name = format!("overview-{}{letter}", metric.stem());
-            graphs.extend(
-                chart(record, folder, series, metric, dir).map(|chart| Graph {
-                    path: path(folder, &name),
-                    chart,
-                    size: Size {
-                        height: 500.0,
-                        ..Size::default()
-                    },
-                }),
-            );
+            let together = chart(record, folder, series, metric, dir)
+                // Of one series alone there is a graph already.
+                .filter(|chart| {
+                    chart.panels[0]
+                        .layers
+                        .iter()
+                        .filter(|l| is_curve(l))
+                        .count()
+                        > 1
+                });
+            graphs.extend(together.map(|chart| Graph {
+                path: path(folder, &name),
+                chart,
+                size: Size {
+                    height: 500.0,
+                    ..Size::default()
+                },
+            }));
         }
     }
     graphs
 }
 
-fn chart(
+fn is_curve(layer: &Layer) -> bool {
+    matches!(layer.shape, Shape::Curve(_))
+}
+
+/// One metric and direction of several series; `None` where none has it.
+pub(super) fn chart(
     record: &CampaignRecord,
     folder: &str,
     series: &[&Curve],
@@ -93,7 +106,7 @@ fn chart(
             doubtful.extend(hollow(doubtful_points(one, value), ink));
         }
     }
-    if panel.layers.len() < 2 {
+    if panel.layers.is_empty() {
         return None;
     }
     panel.layers.extend(named_once(doubtful));
@@ -108,7 +121,8 @@ fn chart(
                 words::last(folder)
             }
         ),
-        subtitle: words::subtitle(record, folder, points),
+        subtitle: words::subtitle(record, folder, points.clone()),
+        footer: words::causes(points),
         panels: vec![panel],
         ..Chart::default()
     })

@@ -518,3 +518,18 @@ fn paths_stay_below_their_folder() {
     assert_eq!(safe_path(""), "series");
     assert!(safe_path(&"µ".repeat(400)).len() <= 180);
 }
+
+#[test]
+fn numbers_that_order_folders_are_no_part_of_a_name() {
+    for (name, told) in [
+        ("0005-randwrite-70-30", "randwrite-70-30"),
+        ("0001-32iobs-read", "32iobs-read"),
+        ("12-mix", "mix"),
+        ("100-0", "100-0"),
+        ("0-100", "0-100"),
+        ("5-95", "5-95"),
+        ("0001-", "0001-"),
+    ] {
+        assert_eq!(super::unnumbered(name), told);
+    }
+}

@@ -7,6 +7,7 @@ use fathom_model::{Direction, Environment, units};
 
 use crate::CampaignRecord;
 use crate::chart::{ChartAxis, Ends, Quantity, Scale};
+use crate::folding::{Folded, cause};
 
 /// The x axis of curves: by powers of two for depths, and for jobs where they
 /// are powers of two, else by what the values are.
@@ -79,13 +80,16 @@ pub(super) fn last(name: &str) -> &str {
 }
 
 /// A name without the number that orders folders: `0005-randwrite-70-30`
-/// becomes `randwrite-70-30`.
-pub(super) fn unnumbered(name: &str) -> &str {
-    match name.split_once('-') {
-        Some((number, rest)) if !rest.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => {
-            rest
-        }
-        _ => name,
+/// becomes `randwrite-70-30`. The mix `100-0` has no such number.
+pub(crate) fn unnumbered(name: &str) -> &str {
+    let Some((number, rest)) = name.split_once('-') else {
+        return name;
+    };
+    let orders = (number.len() > 1 && number.starts_with('0'))
+        || !rest.starts_with(|c: char| c.is_ascii_digit());
+    match number.bytes().all(|b| b.is_ascii_digit()) && orders && !rest.is_empty() {
+        true => rest,
+        false => name,
     }
 }
 
@@ -203,6 +207,37 @@ pub(super) fn footer(series: &Curve) -> Vec<String> {
     lines
 }
 
+/// What failed and what is doubtful of many points, each cause once.
+pub(super) fn causes<'p>(points: impl Iterator<Item = &'p PointResult> + Clone) -> Vec<String> {
+    /// More causes of one kind are counted.
+    const LINES_MAX: usize = 2;
+    let failed = points.clone().filter_map(|point| match &point.outcome {
+        SweepOutcome::Failed(reasons) => reasons.first(),
+        _ => None,
+    });
+    let good = points.filter(|point| point.outcome == SweepOutcome::Done);
+    let doubtful = good.filter_map(|point| point.doubts.first());
+    let folded = [
+        ("failed", Folded::of(failed.map(String::as_str))),
+        ("doubtful", Folded::of(doubtful.map(String::as_str))),
+    ];
+    let mut lines = Vec::new();
+    for (kind, folded) in &folded {
+        let causes = folded.causes();
+        lines.extend(causes.iter().take(LINES_MAX).map(|cause| {
+            let points = if cause.count == 1 { "point" } else { "points" };
+            format!("{kind}, {} {points}: {}", cause.count, cause.sentence())
+        }));
+        if causes.len() > LINES_MAX {
+            lines.push(format!(
+                "{kind}: {} other reasons",
+                causes.len() - LINES_MAX
+            ));
+        }
+    }
+    lines
+}
+
 /// Each reason once, with the places of the points that have it.
 fn reasons(
     series: &Curve,
@@ -213,7 +248,10 @@ fn reasons(
         let (Some(reason), Some(x)) = (reason(point), point.point.x_value()) else {
             continue;
         };
-        match found.iter_mut().find(|(known, _)| *known == reason) {
+        match found
+            .iter_mut()
+            .find(|(known, _)| cause(known) == cause(&reason))
+        {
             Some((_, places)) => places.push(x),
             None => found.push((reason, vec![x])),
         }

@@ -11,6 +11,7 @@ use super::SampleReading;
 use super::marks::DoubtMarks;
 use super::markup::{PageSection, escape};
 use super::nodes;
+use super::points::{self, HtmlPoint};
 use super::story::Story;
 use crate::knee;
 
@@ -18,6 +19,8 @@ use crate::knee;
 pub const SCHEMA: &str = "fathom.report/1";
 /// Steps that have a card each; of more, one card shows the one that is chosen.
 const CARDS: usize = 12;
+/// More series are drawn smaller.
+const FEW: usize = 6;
 /// Directions that a point can have figures for.
 const DIRECTIONS: [Direction; 3] = [Direction::Read, Direction::Write, Direction::Trim];
 
@@ -28,6 +31,10 @@ pub struct GraphData<'s> {
     series: Vec<HtmlCurve<'s>>,
     /// Places in `series` that share a graph of IOPS against latency.
     tradeoffs: Vec<Vec<usize>>,
+    /// The points of all series, in their order.
+    points: Vec<HtmlPoint<'s>>,
+    /// What makes figures of points doubtful, by number - 1.
+    doubts: &'s [String],
     steps: Vec<StepJobs<'s>>,
     /// What the nodes did over time.
     pub nodes: nodes::NodesData,
@@ -35,7 +42,8 @@ pub struct GraphData<'s> {
 
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 struct StepJobs<'s> {
-    name: &'s str,
+    /// Empty for the measurement of a point that names it.
+    name: String,
     jobs: &'s [String],
     /// Where each of the jobs runs, when they run on several machines.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -50,6 +58,8 @@ struct HtmlCurve<'s> {
     short: &'s str,
     /// The option on the x axis.
     x: &'s str,
+    /// What all its points have, as a job file has it.
+    settings: BTreeMap<&'s str, &'s str>,
     log2: bool,
     at: Vec<u64>,
     dirs: BTreeMap<&'static str, CurveFigures>,
@@ -57,15 +67,23 @@ struct HtmlCurve<'s> {
     failed: Vec<usize>,
 }
 
+/// Whether no point has it.
+fn is_empty(list: &[Option<f64>]) -> bool {
+    list.iter().all(Option::is_none)
+}
+
 /// The figures of one direction, bytes/s, 1/s, ns; `_error`: half the width of
-/// the 95 % interval.
+/// the 95 % interval, absent where no point has one.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 struct CurveFigures {
     bw: Vec<Option<f64>>,
+    #[serde(skip_serializing_if = "is_empty")]
     bw_error: Vec<Option<f64>>,
     iops: Vec<Option<f64>>,
+    #[serde(skip_serializing_if = "is_empty")]
     iops_error: Vec<Option<f64>>,
     clat: Vec<Option<f64>>,
+    #[serde(skip_serializing_if = "is_empty")]
     clat_error: Vec<Option<f64>>,
     p50: Vec<Option<u64>>,
     p99: Vec<Option<u64>>,
@@ -84,7 +102,7 @@ struct BestPlaces {
 
 impl<'s> GraphData<'s> {
     /// Everything the script needs of a run.
-    pub fn of(story: &'s Story, nodes: nodes::NodesData) -> Self {
+    pub fn of(story: &'s Story, nodes: nodes::NodesData, marks: &'s DoubtMarks) -> Self {
         let series: Vec<HtmlCurve> = story.sweep.series.iter().map(HtmlCurve::of).collect();
         let mut tradeoffs: Vec<(&str, Vec<usize>)> = Vec::new();
         for (place, curve) in series.iter().enumerate() {
@@ -98,16 +116,57 @@ impl<'s> GraphData<'s> {
             schema: SCHEMA,
             series,
             tradeoffs: tradeoffs.into_iter().map(|(_, places)| places).collect(),
+            points: points::of(story, marks),
+            doubts: marks.sentences(),
             steps: story
                 .steps
                 .iter()
                 .map(|step| StepJobs {
-                    name: &step.name,
+                    name: match step.point.as_deref() == Some(step.name.as_str())
+                        && step.repetition <= 1
+                    {
+                        true => String::new(),
+                        false => story.name_of(step),
+                    },
                     jobs: &step.jobs,
                     hosts: &step.hosts,
                 })
                 .collect(),
             nodes,
+        }
+    }
+
+    /// The graph that says most: IOPS against latency in the folder of the series that
+    /// does most, or that series where no latencies are known. The attribute that names
+    /// it, its place, and its caption.
+    pub fn telling(&self) -> Option<(&'static str, usize, String)> {
+        let most = |curve: &HtmlCurve| {
+            let all = curve.dirs.values().flat_map(|figures| &figures.iops);
+            all.flatten().copied().fold(0.0, f64::max)
+        };
+        // Over block sizes the one follows from the other, and where the load is too high
+        // from the first point on there is no curve to see.
+        let is_load = |curve: &HtmlCurve| {
+            let all = curve.dirs.values().flat_map(|figures| &figures.iops);
+            let least = all.flatten().copied().fold(f64::INFINITY, f64::min);
+            matches!(curve.x, "iodepth" | "numjobs") && most(curve) >= 2.0 * least
+        };
+        let rank = |curve: &HtmlCurve| (is_load(curve), most(curve));
+        let (place, curve) = (self.series.iter().enumerate()).max_by(|a, b| {
+            let (a_rank, b_rank) = (rank(a.1), rank(b.1));
+            let by_most = a_rank.1.total_cmp(&b_rank.1);
+            a_rank.0.cmp(&b_rank.0).then(by_most).then(b.0.cmp(&a.0))
+        })?;
+        let has_latency = |figures: &CurveFigures| figures.clat.iter().any(Option::is_some);
+        let folder = curve.name.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let behind = if folder.is_empty() { "" } else { ": " };
+        let together = self.tradeoffs.iter().position(|all| all.contains(&place));
+        match together.filter(|_| curve.dirs.values().any(has_latency)) {
+            Some(group) => {
+                let caption = format!("IOPS against latency{behind}{folder}");
+                Some(("tradeoff", group, caption))
+            }
+            None => Some(("series", place, format!("IOPS: {}", curve.name))),
         }
     }
 }
@@ -146,6 +205,7 @@ impl<'s> HtmlCurve<'s> {
             name: &series.name,
             short: short(&series.name),
             x: &series.x,
+            settings: points::shared_settings(series),
             // What is set in powers of two reads best with one step for each.
             log2: at.len() > 2 && at.iter().all(|at| at.is_power_of_two()),
             failed: (0..kept.len()).filter(failed).collect(),
@@ -157,8 +217,9 @@ impl<'s> HtmlCurve<'s> {
 
 impl CurveFigures {
     fn push(&mut self, figures: Option<&RepeatedFigures>) {
-        let mean = |estimate: Option<Estimate>| estimate.map(|e| e.mean);
+        let mean = |estimate: Option<Estimate>| estimate.map(|e| rounded(e.mean));
         let error = |estimate: Option<Estimate>| estimate.and_then(|e| e.half_width_95);
+        let error = |estimate| error(estimate).map(rounded);
         let (bw, iops) = (figures.map(|f| f.bw_bytes), figures.map(|f| f.iops));
         let clat = figures.and_then(|f| f.clat_mean_ns);
         self.bw.push(mean(bw));
@@ -173,6 +234,11 @@ impl CurveFigures {
         self.p999.push(percentile(99.9));
         self.max.push(percentile(100.0));
     }
+}
+
+/// Seven digits: more than any pixel or figure shows.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.6e}").parse().unwrap_or(value)
 }
 
 /// The last part of a series' name.
@@ -196,6 +262,29 @@ fn tabs(label: &str, metrics: &[(&str, &str)]) -> String {
         );
     }
     html + "</div>\n"
+}
+
+/// Every point of a campaign at once: a map for each folder, drawn by the script, and what
+/// chooses among the points on the whole page.
+pub fn overview(story: &Story) -> Option<PageSection> {
+    if !story.is_campaign() {
+        return None;
+    }
+    let metrics = [
+        ("iops", "IOPS"),
+        ("bw", "Bandwidth"),
+        ("clat", "Mean latency"),
+        ("p99", "p99"),
+    ];
+    let body = format!(
+        "<form class=\"tools\" id=\"pick\" aria-label=\"Which points\" hidden></form>\n\
+         <div data-metric=\"iops\">\n{}<p class=\"lead\">A row for each series, a column for each \
+         place on its axis; the darker, the more. ✗ failed, – skipped, ? doubtful. A cell leads to \
+         everything about its point.</p>\n\
+         <figure class=\"chart maps\" data-maps><div class=\"plot\"></div></figure></div>\n",
+        tabs("What the maps show", &metrics)
+    );
+    PageSection::new("overview", "Overview", body)
 }
 
 /// A graph for each curve.
@@ -224,8 +313,13 @@ pub fn series(story: &Story, marks: &DoubtMarks) -> Option<PageSection> {
         "<div data-metric=\"bw\">\n{}<p class=\"lead\">Best points: ▲ bandwidth, ■ IOPS, ● mean \
          latency. Bars are 95 % intervals over repetitions; a red cross stands where a point failed. \
          Drag to zoom, double-click for the whole range, click a name to hide its line.</p>\n\
-         <div class=\"cards\">\n{cards}</div></div>\n",
-        tabs("What the graphs show", &metrics)
+         <div class=\"cards{}\" data-few>\n{cards}</div></div>\n",
+        tabs("What the graphs show", &metrics),
+        if story.sweep.series.len() > FEW {
+            " small"
+        } else {
+            ""
+        }
     );
     PageSection::new("series", "Series", body)
 }
@@ -337,34 +431,33 @@ pub fn time(story: &Story, how: &SampleReading) -> Option<PageSection> {
     if merged > 1 {
         let _ = writeln!(
             body,
-            "<p class=\"lead\">The record holds more samples than a browser can open: {merged} \
+            "<p class=\"lead\">The record holds more samples than the page: {merged} \
              intervals each are merged into one, with their histograms.</p>"
         );
     }
-    let card = |id: &str, place: usize, name: &str| {
-        format!(
-            "<figure class=\"chart\"{id} data-step=\"{place}\"><figcaption>\
-             <span class=\"caption\">{}</span><select class=\"job\" aria-label=\"Job\" hidden></select>\
-             </figcaption><div class=\"plot\"></div><p class=\"merged\"></p></figure>\n",
-            escape(name)
-        )
-    };
     if sampled.len() > CARDS {
         body += "<div class=\"tools steps\"><button type=\"button\" data-by=\"-1\">Previous</button>\
-                 <select class=\"step\" data-card=\"of-step\" aria-label=\"Step\">";
-        for (place, name) in &sampled {
-            let _ = write!(body, "<option value=\"{place}\">{}</option>", escape(name));
-        }
-        body += "</select><button type=\"button\" data-by=\"1\">Next</button></div>\n";
+                 <select class=\"step\" data-card=\"of-step\" aria-label=\"Step\"></select>\
+                 <button type=\"button\" data-by=\"1\">Next</button></div>\n";
         let name = &sampled[0].1;
-        let only = card(" id=\"of-step\"", *first, name);
+        let only = time_card(" id=\"of-step\"", *first, name);
         let _ = writeln!(body, "<div class=\"cards wide\">{only}</div></div>");
     } else {
         let wide = if sampled.len() == 1 { " wide" } else { "" };
         let cards: String = (sampled.iter())
-            .map(|(place, name)| card("", *place, name))
+            .map(|(place, name)| time_card("", *place, name))
             .collect();
         let _ = writeln!(body, "<div class=\"cards{wide}\">\n{cards}</div></div>");
     }
     PageSection::new("time", "Over time", body)
+}
+
+/// The graph of a step over time.
+pub fn time_card(id: &str, place: usize, name: &str) -> String {
+    format!(
+        "<figure class=\"chart\"{id} data-step=\"{place}\"><figcaption>\
+         <span class=\"caption\">{}</span><select class=\"job\" aria-label=\"Job\" hidden></select>\
+         </figcaption><div class=\"plot\"></div><p class=\"merged\"></p></figure>\n",
+        escape(name)
+    )
 }

@@ -29,7 +29,7 @@ fn figures(doc: &RunDocument, marks: &DoubtMarks) -> String {
     let (steps, jobs) = (has(|s| s.step.is_some()), has(|s| s.job.is_some()));
     let lead = [(steps, "step"), (jobs, "job")].into_iter();
     let mut columns: Vec<&str> = lead.filter(|(is, _)| *is).map(|(_, name)| name).collect();
-    columns.extend(["host", "", "#IOPS", "#bandwidth", "#share"]);
+    columns.extend(["host", "direction", "#IOPS", "#bandwidth", "#share"]);
     let titles = SHARE_PERCENTS.map(|(_, title)| format!("#{title}"));
     columns.extend(titles.iter().map(String::as_str));
     let mut table = HtmlTable::new("host-figures", &columns);
@@ -78,7 +78,7 @@ fn facts(doc: &RunDocument) -> String {
         "#ran",
         "#clock ahead",
         "#± error",
-        "",
+        "outcome",
     ];
     let mut table = HtmlTable::new("host-facts", &columns[usize::from(!steps)..]);
     for host in &doc.hosts {

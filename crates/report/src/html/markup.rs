@@ -93,11 +93,16 @@ impl HtmlCell {
     /// A number as people read it, sorted by what it is; missing is a dash.
     pub fn number(value: Option<f64>, text: impl Fn(f64) -> String) -> Self {
         match value.filter(|value| value.is_finite()) {
-            Some(value) => Self {
-                html: escape(&text(value)),
-                key: Some(value),
-                class: "n",
-            },
+            Some(value) => {
+                let text = text(value);
+                // A plain number is sorted by its text.
+                let key = Some(value).filter(|_| text.parse() != Ok(value));
+                Self {
+                    html: escape(&text),
+                    key,
+                    class: "n",
+                }
+            }
             None => Self {
                 html: "–".into(),
                 key: None,
@@ -120,11 +125,28 @@ impl HtmlCell {
         self
     }
 
+    /// The same as a link to an anchor of the page.
+    #[must_use]
+    pub fn link(mut self, anchor: &str) -> Self {
+        self.html = format!("<a href=#{anchor}>{}</a>", self.html);
+        self
+    }
+
     /// The same with a class of the style sheet.
     #[must_use]
     pub fn class(mut self, class: &'static str) -> Self {
         self.class = class;
         self
+    }
+}
+
+/// A number to sort by, of five digits where that is shorter: its text has three.
+fn sort_key(key: f64) -> String {
+    let (plain, short) = (key.to_string(), format!("{key:.4e}"));
+    if plain.len() <= short.len() {
+        plain
+    } else {
+        short
     }
 }
 
@@ -162,18 +184,45 @@ impl HtmlTable {
 
     /// Adds a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = HtmlCell>) {
-        self.rows += "<tr>";
+        self.row_with("", cells);
+    }
+
+    /// Adds a row about a point, by its number on the page; links lead to the first.
+    pub fn row_of_point(
+        &mut self,
+        point: usize,
+        is_first: bool,
+        cells: impl IntoIterator<Item = HtmlCell>,
+    ) {
+        let id = if is_first {
+            format!(" id=p{point}")
+        } else {
+            String::new()
+        };
+        self.row_with(&format!("{id} data-p={point}"), cells);
+    }
+
+    /// Ends of cells and rows, and quotes around words, are left out as HTML allows: a
+    /// campaign has ten thousand cells.
+    fn row_with(&mut self, attributes: &str, cells: impl IntoIterator<Item = HtmlCell>) {
+        let _ = write!(self.rows, "<tr{attributes}>");
         for HtmlCell { html, key, class } in cells {
             self.rows += "<td";
+            // What has a key is a number by the style sheet.
+            let class = if class == "n" && key.is_some() {
+                ""
+            } else {
+                class
+            };
             if !class.is_empty() {
-                let _ = write!(self.rows, " class=\"{class}\"");
+                let _ = write!(self.rows, " class={class}");
             }
             if let Some(key) = key {
-                let _ = write!(self.rows, " data-v=\"{key}\"");
+                let _ = write!(self.rows, " data-v={}", sort_key(key));
             }
-            let _ = write!(self.rows, ">{html}</td>");
+            let _ = write!(self.rows, ">{html}");
         }
-        self.rows += "</tr>\n";
+        self.rows.push('\n');
         self.count += 1;
     }
 

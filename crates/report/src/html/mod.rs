@@ -7,10 +7,13 @@
 
 mod bars;
 mod curves;
+mod first;
 mod hosts;
+mod job_files;
 mod marks;
 pub(crate) mod markup;
 mod nodes;
+mod points;
 mod results;
 mod sections;
 mod story;
@@ -45,6 +48,7 @@ const SCRIPTS: [&str; 7] = [
     concat!(
         include_str!("../../assets/charts.js"),
         include_str!("../../assets/nodes.js"),
+        include_str!("../../assets/points.js"),
         include_str!("../../assets/page.js")
     ),
 ];
@@ -79,8 +83,9 @@ pub enum HtmlError {
 pub fn write(dir: &Path, out: &mut impl Write) -> Result<(), HtmlError> {
     let story = Story::read(dir)?;
     let how = SampleReading::of(&story);
-    let data = GraphData::of(&story, nodes::NodesData::of(dir, &story));
-    let mut sections = sections_of(dir, &story, &data, &how);
+    let marks = DoubtMarks::of(&story);
+    let data = GraphData::of(&story, nodes::NodesData::of(dir, &story), &marks);
+    let mut sections = sections_of(dir, &story, &data, &how, &marks);
     sections.splice(0..0, snia_pages(dir, &story)?);
     let html: String = sections.iter().map(PageSection::html).collect();
     let fills = BTreeMap::from([
@@ -88,7 +93,7 @@ pub fn write(dir: &Path, out: &mut impl Write) -> Result<(), HtmlError> {
         ("version", escape(env!("CARGO_PKG_VERSION"))),
         ("title", escape(&format!("{} – Fathom", story.doc.name))),
         ("style", STYLES.concat()),
-        ("headline", sections::headline(&story)),
+        ("headline", first::screen(&story, &data)),
         ("contents", contents(&sections)),
         ("sections", html),
         ("record", escape(&story.doc.id)),
@@ -125,20 +130,21 @@ fn sections_of(
     story: &Story,
     data: &GraphData,
     how: &SampleReading,
+    marks: &DoubtMarks,
 ) -> Vec<PageSection> {
-    let marks = DoubtMarks::of(story);
     let sections = [
         marks.section(story),
-        curves::series(story, &marks),
+        curves::overview(story),
+        curves::series(story, marks),
         curves::tradeoff(story, data),
-        hosts::section(story, &marks),
-        results::section(story, &marks),
+        hosts::section(story, marks),
+        results::section(story, marks),
         curves::time(story, how),
         nodes::section(story, &data.nodes),
         sections::failures(story),
         results::steps(story),
         sections::environment(story),
-        sections::job_files(dir),
+        job_files::section(dir),
         sections::reading(),
     ];
     sections.into_iter().flatten().collect()
@@ -169,14 +175,15 @@ struct SampleReading {
 
 impl SampleReading {
     fn of(story: &Story) -> Self {
-        let by_digest = story.samples() > tracks::SAMPLES_READ_MAX && story.summed > 0;
+        let points = story.points().count();
+        let by_digest = story.samples() > tracks::read_max(points) && story.summed > 0;
         let single = match by_digest {
             true => story.samples().saturating_sub(story.summed),
             false => story.samples(),
         };
         Self {
             by_digest,
-            merged: tracks::merged_for(single),
+            merged: tracks::merged_for(single, points),
         }
     }
 }

@@ -41,7 +41,7 @@ fn best_points(story: &Story) -> String {
         "best",
         &[
             "series",
-            "",
+            "direction",
             "of",
             "#bandwidth",
             "#at",
@@ -98,8 +98,8 @@ fn points(story: &Story, marks: &DoubtMarks) -> String {
         &[
             "series",
             "#at",
-            "",
-            "outcome",
+            "direction",
+            "verdict",
             "#n",
             "#bandwidth",
             "#IOPS",
@@ -115,6 +115,7 @@ fn points(story: &Story, marks: &DoubtMarks) -> String {
         .map(|series| short(&series.name))
         .collect();
     let told_apart = names.len() == story.sweep.series.len();
+    let mut number = 0;
     for series in &story.sweep.series {
         let name = match told_apart {
             true => short(&series.name),
@@ -132,9 +133,11 @@ fn points(story: &Story, marks: &DoubtMarks) -> String {
             } else {
                 measured
             };
-            for (dir, figures) in rows {
-                table.row(point_cells((series, name), point, dir, figures, marks));
+            for (place, (dir, figures)) in rows.into_iter().enumerate() {
+                let cells = point_cells((series, name), (number, point), dir, figures, marks);
+                table.row_of_point(number, place == 0, cells);
             }
+            number += 1;
         }
     }
     table.finish_searchable("rows")
@@ -142,17 +145,16 @@ fn points(story: &Story, marks: &DoubtMarks) -> String {
 
 fn point_cells(
     (series, series_name): (&Curve, &str),
-    point: &PointResult,
+    (number, point): (usize, &PointResult),
     dir: &str,
     figures: Option<&RepeatedFigures>,
     marks: &DoubtMarks,
 ) -> [HtmlCell; 13] {
     let signs = marks.of_points([point]);
-    let (class, outcome) = match &point.outcome {
-        SweepOutcome::Done => ("good", "done"),
-        SweepOutcome::Failed(_) => ("bad", "failed"),
-        SweepOutcome::Skipped(_) => ("faint", "skipped"),
-        SweepOutcome::Unfinished => ("doubtful", "not finished"),
+    let (class, outcome, why) = judged(point, marks);
+    let why = match why.is_empty() {
+        true => why,
+        false => format!("<small>{}</small>", escape(&why)),
     };
     let clat = figures.and_then(|f| f.clat_mean_ns);
     let percentile = |percent| {
@@ -161,9 +163,9 @@ fn point_cells(
     };
     [
         HtmlCell::text(series_name).class("series"),
-        x_cell(series, Some(point)),
+        x_cell(series, Some(point)).link(&format!("p{number}")),
         HtmlCell::text(dir),
-        HtmlCell::text(outcome).class(class),
+        HtmlCell::text(outcome).class(class).and(&why),
         HtmlCell::number(figures.map(|f| f64::from(f.iops.n)), |n| n.to_string()),
         HtmlCell::number(figures.map(|f| f.bw_bytes.mean), units::bytes_per_second).and(&signs),
         HtmlCell::number(figures.map(|f| f.iops.mean), units::count).and(&signs),
@@ -176,6 +178,25 @@ fn point_cells(
     ]
 }
 
+/// A point's verdict: the class of the style sheet, the word, and why.
+fn judged(point: &PointResult, marks: &DoubtMarks) -> (&'static str, &'static str, String) {
+    match &point.outcome {
+        SweepOutcome::Done if point.doubts.is_empty() => ("good", "done", String::new()),
+        SweepOutcome::Done => {
+            let doubts = marks.numbers_of([point]).into_iter();
+            // What to do about it stands with the whole sentence.
+            let short = doubts.map(|n| {
+                let sentence = &marks.sentences()[n - 1];
+                sentence.split("; ").next().unwrap_or(sentence).to_owned()
+            });
+            ("doubtful", "doubtful", short.collect::<Vec<_>>().join("; "))
+        }
+        SweepOutcome::Failed(why) => ("bad", "failed", why.join("; ")),
+        SweepOutcome::Skipped(why) => ("faint", "skipped", why.clone()),
+        SweepOutcome::Unfinished => ("doubtful", "not finished", String::new()),
+    }
+}
+
 /// Every job in every direction: rates, then latencies.
 fn jobs(story: &Story, marks: &DoubtMarks) -> String {
     let has_steps = story.doc.jobs.iter().any(|job| job.step.is_some());
@@ -184,7 +205,7 @@ fn jobs(story: &Story, marks: &DoubtMarks) -> String {
         &[
             "step",
             "job",
-            "",
+            "direction",
             "#IOPS",
             "#bandwidth",
             "#moved",
@@ -401,7 +422,7 @@ pub fn steps(story: &Story) -> Option<PageSection> {
     let mut table = HtmlTable::new(
         "steps",
         &[
-            "#",
+            "#no.",
             "step",
             "#began after",
             "#took",

@@ -1,282 +1,98 @@
-//! What stands around the figures: headline, failures, environment, job files,
+//! What stands around the figures: failures, environment,
 //! how to read it all.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
 
-use fathom_analysis::{RepeatedFigures, SweepOutcome, best};
+use fathom_analysis::{PointResult, SweepOutcome};
 use fathom_model::environment::{BlockDevice, FileSystem, Target};
-use fathom_model::{Direction, Environment, Failure, RunStatus, units};
+use fathom_model::{Environment, Failure, units};
 use serde_json::Value;
 
-use super::curves::{of_points, short};
 use super::markup::{HtmlCell, HtmlTable, PageSection, escape, facts};
 use super::story::Story;
-use crate::document::rfc3339;
+use crate::folding::by_cause;
 
 /// Targets that are described; campaigns have one.
 const TARGETS: usize = 16;
-/// A longer job file is cut: it stands in the record.
-const FILE_BYTES: usize = 64 << 10;
-/// Job files together; the others stand in the record.
-const FILES_BYTES: usize = 8 << 20;
 
-/// What ran, on what, when, how it ended, and the figures people ask for first.
-pub fn headline(story: &Story) -> String {
-    let doc = &story.doc;
-    let class = match doc.status {
-        RunStatus::Complete => "good",
-        RunStatus::Interrupted | RunStatus::Running => "doubt",
-        RunStatus::Failed => "bad",
-    };
-    let mut html = format!(
-        "<h1>{}<span class=\"badge {class}\">{}</span></h1>\n",
-        escape(&doc.name),
-        doc.status
-    );
-    let is_import = doc.command == "import";
-    let took = units::duration(story.last_ms.saturating_sub(story.started_ms));
-    let mut when = vec![match is_import {
-        true => format!("imported {}", minutes(story.started_ms)),
-        false => format!("{}, {took}", minutes(story.started_ms)),
-    }];
-    when.push(match story.engines.is_empty() {
-        true => doc.engine.clone(),
-        false => story.engines.join(", "),
-    });
-    if let Some(environment) = &doc.environment {
-        when.push(format!("on {}", environment.hostname));
-    }
-    let _ = writeln!(html, "<p class=\"lead\">{}</p>", escape(&when.join(" · ")));
-    let targets = doc.environment.as_ref().map_or(&[][..], |e| &e.targets);
-    for target in targets.iter().take(3) {
-        let _ = writeln!(
-            html,
-            "<p class=\"lead\">{}</p>",
-            escape(&target_line(target))
-        );
-    }
-    if targets.len() > 3 {
-        let _ = writeln!(
-            html,
-            "<p class=\"lead\">and {} more targets</p>",
-            targets.len() - 3
-        );
-    }
-    html + &tiles(story)
-}
+/// Points of one cause that are named.
+const NAMED: usize = 24;
 
-/// `2026-11-21 13:07 UTC`.
-fn minutes(ms: u64) -> String {
-    let text = rfc3339(ms).replace('T', " ");
-    format!("{} UTC", text.get(..16).unwrap_or(&text))
-}
-
-fn target_line(target: &Target) -> String {
-    let disk = target.device.as_ref();
-    let below = target
-        .file_system
-        .as_ref()
-        .and_then(|fs| fs.device.as_ref());
-    let mut parts = vec![target.path.display().to_string()];
-    if let Some(fs) = &target.file_system {
-        parts.push(fs.kind.clone());
-    }
-    if let Some(device) = disk.or(below) {
-        parts.extend(device.model.clone());
-        parts.extend(
-            device
-                .serial
-                .as_ref()
-                .map(|serial| format!("serial {serial}")),
-        );
-        parts.push(units::bytes(device.capacity_bytes as f64));
-    }
-    parts.join(" · ")
-}
-
-fn tile(html: &mut String, name: &str, value: &str, at: &str) {
-    let _ = writeln!(
-        html,
-        "<li><span>{}</span><b>{}</b><span>{}</span></li>",
-        escape(name),
-        escape(value),
-        escape(at)
-    );
-}
-
-fn tiles(story: &Story) -> String {
-    let mut html = String::new();
-    if story.is_campaign() {
-        point_tiles(story, &mut html);
-    } else if story.doc.jobs.iter().any(|job| job.across.is_some()) {
-        sum_tiles(story, &mut html);
-    } else if story.steps.len() <= 1 {
-        for group in &story.doc.groups {
-            let dir = group.dir.name();
-            if group.total_ios > 0 {
-                tile(
-                    &mut html,
-                    &format!("{dir} IOPS"),
-                    &units::count(group.iops),
-                    "",
-                );
-            }
-            let bw = units::bytes_per_second(group.bw_bytes);
-            tile(&mut html, &format!("{dir} bandwidth"), &bw, "");
-        }
-        if let [job] = &story.doc.jobs[..] {
-            for (dir, result) in job.directions() {
-                let p99 = result
-                    .clat
-                    .as_ref()
-                    .and_then(|clat| clat.percentile_ns(99.0));
-                if let Some(ns) = p99.filter(|_| result.total_ios > 0) {
-                    let name = format!("{} clat p99", dir.name());
-                    tile(&mut html, &name, &units::latency(ns as f64), "");
-                }
-            }
-        }
-    }
-    match html.is_empty() {
-        true => html,
-        false => format!("<ul class=\"tiles\">\n{html}</ul>\n"),
-    }
-}
-
-/// What all hosts did together; of a run of many steps the first ones.
-fn sum_tiles(story: &Story, html: &mut String) {
-    const TILES: usize = 12;
-    let sums = story.doc.jobs.iter().filter(|job| job.across.is_some());
-    let figures = sums.flat_map(|job| job.directions().map(move |figures| (job, figures)));
-    let moved = figures.filter(|(_, (_, result))| result.total_ios > 0);
-    for (job, (dir, result)) in moved.take(TILES / 2) {
-        let at = job
-            .step
-            .as_ref()
-            .map_or_else(String::new, |step| format!("{step}, "));
-        let hosts = job
-            .clients
-            .map_or_else(String::new, |n| format!("{n} hosts together"));
-        let (dir, at) = (dir.name(), format!("{at}{hosts}"));
-        tile(
-            html,
-            &format!("{dir} IOPS"),
-            &units::count(result.iops),
-            &at,
-        );
-        let bw = units::bytes_per_second(result.bw_bytes);
-        tile(html, &format!("{dir} bandwidth"), &bw, &at);
-    }
-}
-
-/// How many points came out how, and the best of all series.
-fn point_tiles(story: &Story, html: &mut String) {
-    let counts = [
-        ("done", story.count(|o| *o == SweepOutcome::Done)),
-        (
-            "failed",
-            story.count(|o| matches!(o, SweepOutcome::Failed(_))),
-        ),
-        (
-            "skipped",
-            story.count(|o| matches!(o, SweepOutcome::Skipped(_))),
-        ),
-        (
-            "not finished",
-            story.count(|o| *o == SweepOutcome::Unfinished),
-        ),
-    ];
-    let all: usize = counts.iter().map(|(_, n)| n).sum();
-    let parts: Vec<String> = (counts.iter().filter(|(_, n)| *n > 0))
-        .map(|(word, n)| format!("{n} {word}"))
-        .collect();
-    tile(html, "points", &all.to_string(), &parts.join(", "));
-    for dir in [Direction::Read, Direction::Write, Direction::Trim] {
-        let name = dir.name();
-        if let Some((value, at)) = best_of_all(story, dir, |f| Some(f.bw_bytes.mean)) {
-            let value = units::bytes_per_second(value);
-            tile(html, &format!("best {name} bandwidth"), &value, &at);
-        }
-        if let Some((value, at)) = best_of_all(story, dir, |f| Some(f.iops.mean)) {
-            tile(
-                html,
-                &format!("best {name} IOPS"),
-                &units::count(value),
-                &at,
-            );
-        }
-        if let Some((value, at)) = best_of_all(story, dir, |f| Some(-f.clat_mean_ns?.mean)) {
-            let value = units::latency(-value);
-            tile(html, &format!("lowest {name} latency"), &value, &at);
-        }
-    }
-}
-
-/// The highest value among the best points of all series, and where it is.
-fn best_of_all(
-    story: &Story,
-    dir: Direction,
-    value: fn(&RepeatedFigures) -> Option<f64>,
-) -> Option<(f64, String)> {
-    let mut highest: Option<(f64, String)> = None;
-    for series in &story.sweep.series {
-        let best = best(series, dir);
-        for place in [best.bandwidth, best.iops, best.latency]
-            .into_iter()
-            .flatten()
-        {
-            let point = &series.points[place];
-            let Some(found) = point.figures(dir).and_then(value) else {
-                continue;
-            };
-            if highest.as_ref().is_none_or(|(so_far, _)| found > *so_far) {
-                let at = point.point.settings.get(&series.x);
-                let at = at.map_or_else(String::new, |at| format!("{} {at}, ", series.x));
-                let of = of_points(series).map_or_else(String::new, |of| format!(" (best {of})"));
-                highest = Some((found, format!("{at}{}{of}", short(&series.name))));
-            }
-        }
-    }
-    highest
-}
-
-/// What went wrong, and what was left out.
+/// What went wrong, and what was left out, each cause once.
 pub fn failures(story: &Story) -> Option<PageSection> {
     let mut body = String::new();
-    let mut table = HtmlTable::new("failures", &["what happened", "to", "what to do"]);
-    for failure in &story.doc.failures {
-        let unaddressed = Failure {
-            subject: None,
-            ..failure.clone()
+    let mut table = HtmlTable::new("failures", &["what happened", "#times", "to", "what to do"]);
+    let told: Vec<(String, &str, &str)> = (story.doc.failures.iter())
+        .map(|failure| {
+            let unaddressed = Failure {
+                subject: None,
+                ..failure.clone()
+            };
+            let subject = failure.subject.as_deref().unwrap_or_default();
+            (unaddressed.happened(), failure.to_be_done(), subject)
+        })
+        .collect();
+    for (cause, places) in by_cause(told.iter().map(|(happened, _, _)| happened.as_str())) {
+        let (_, to_do, first) = &told[places[0]];
+        let more = match places.iter().any(|&place| told[place].2 != *first) {
+            true => ", …",
+            false => "",
         };
         table.row([
-            HtmlCell::text(unaddressed.happened()).class("name"),
-            HtmlCell::text(failure.subject.as_deref().unwrap_or_default()),
-            HtmlCell::text(failure.to_be_done()),
+            HtmlCell::text(cause).class("name"),
+            HtmlCell::number(Some(places.len() as f64), |n| n.to_string()),
+            HtmlCell::text(format!("{first}{more}")),
+            HtmlCell::text(to_do),
         ]);
     }
     body += &table.finish_searchable("failures");
-    let mut points = HtmlTable::new("left-out", &["point", "outcome", "why"]);
-    for point in story.points() {
-        let (class, word, why) = match &point.outcome {
-            SweepOutcome::Done => continue,
-            SweepOutcome::Failed(why) => ("bad", "failed", why.join("; ")),
-            SweepOutcome::Skipped(why) => ("faint", "skipped", why.clone()),
-            SweepOutcome::Unfinished => ("doubtful", "not finished", String::new()),
+    let mut points = HtmlTable::new("left-out", &["outcome", "#points", "why", "which"]);
+    let left_out: Vec<(usize, &PointResult)> = (story.points().enumerate())
+        .filter(|(_, point)| point.outcome != SweepOutcome::Done)
+        .collect();
+    let whys: Vec<String> = left_out
+        .iter()
+        .map(|(_, point)| left_out_text(point))
+        .collect();
+    for (cause, places) in by_cause(whys.iter().map(String::as_str)) {
+        let (class, word) = match left_out[places[0]].1.outcome {
+            SweepOutcome::Failed(_) => ("bad", "failed"),
+            SweepOutcome::Skipped(_) => ("faint", "skipped"),
+            SweepOutcome::Done | SweepOutcome::Unfinished => ("doubtful", "not finished"),
+        };
+        let links = places.iter().take(NAMED).map(|&place| {
+            let (number, point) = left_out[place];
+            format!("<a href=\"#p{number}\">{}</a>", escape(&point.point.id))
+        });
+        let mut links = links.collect::<Vec<_>>().join("<br>");
+        if places.len() > NAMED {
+            let _ = write!(links, "<br>and {} more", places.len() - NAMED);
+        }
+        let which = match places.len() {
+            1 => links,
+            n => format!("<details><summary>{n} points</summary>{links}</details>"),
         };
         points.row([
-            HtmlCell::text(&point.point.id).class("name"),
             HtmlCell::text(word).class(class),
-            HtmlCell::text(why),
+            HtmlCell::number(Some(places.len() as f64), |n| n.to_string()),
+            HtmlCell::text(cause.split_once(": ").map_or("", |(_, why)| why)).class("name"),
+            HtmlCell::default().and(&which).class("name"),
         ]);
     }
     if points.len() > 0 {
         body += "<h3>Points without figures</h3>\n";
-        body += &points.finish_searchable("points");
+        body += &points.finish_searchable("causes");
     }
     PageSection::new("failures", "Failures and skips", body)
+}
+
+/// The outcome and its reason, as one sentence.
+fn left_out_text(point: &PointResult) -> String {
+    match &point.outcome {
+        SweepOutcome::Failed(why) => format!("failed: {}", why.join("; ")),
+        SweepOutcome::Skipped(why) => format!("skipped: {why}"),
+        SweepOutcome::Done | SweepOutcome::Unfinished => String::new(),
+    }
 }
 
 /// The machine, the targets, and what the command noted.
@@ -443,70 +259,6 @@ fn block_device(device: &BlockDevice) -> String {
         ),
         ("PCIe link", device.pcie_link.clone()),
     ])
-}
-
-/// The job files as run, each closed.
-pub fn job_files(dir: &Path) -> Option<PageSection> {
-    let root = dir.join("jobs");
-    let mut body = String::new();
-    let mut left_out = 0;
-    for path in files(&root) {
-        let name = path
-            .strip_prefix(&root)
-            .unwrap_or(&path)
-            .display()
-            .to_string();
-        // What the user wrote before variables and includes were resolved.
-        if name.ends_with(".as-written") {
-            continue;
-        }
-        if body.len() > FILES_BYTES {
-            left_out += 1;
-            continue;
-        }
-        let text = match fs::read(&path) {
-            Ok(bytes) => {
-                let cut = if bytes.len() > FILE_BYTES {
-                    "\n… (cut)"
-                } else {
-                    ""
-                };
-                let shown = &bytes[..bytes.len().min(FILE_BYTES)];
-                String::from_utf8_lossy(shown).into_owned() + cut
-            }
-            Err(error) => format!("cannot be read: {error}"),
-        };
-        let _ = writeln!(
-            body,
-            "<details><summary><code>{}</code></summary><pre>{}</pre></details>",
-            escape(&name),
-            escape(&text)
-        );
-    }
-    if left_out > 0 {
-        let _ = writeln!(
-            body,
-            "<p class=\"lead\">{left_out} more are in the record.</p>"
-        );
-    }
-    PageSection::new("job-files", "Job files as run", body)
-}
-
-/// All files below a folder by their names; none when it cannot be read.
-fn files(root: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut open = vec![root.to_path_buf()];
-    while let Some(dir) = open.pop() {
-        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => open.push(entry.path()),
-                Ok(kind) if kind.is_file() => found.push(entry.path()),
-                _ => {}
-            }
-        }
-    }
-    found.sort();
-    found
 }
 
 /// What the words mean.

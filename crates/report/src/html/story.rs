@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fathom_analysis::nodes::{StepWindow, Windows};
-use fathom_analysis::{PointResult, Sweep, SweepOutcome};
+use fathom_analysis::{PointResult, Sweep};
 use fathom_model::{Entry, Event, RunDocument};
 use fathom_record::{DigestSums, RecordError, RecordPart};
 use serde_json::{Map, Value};
@@ -42,6 +42,8 @@ pub struct Story {
 pub struct StoryStep {
     /// Its name: a job file, a test, a point's id. Empty: the run has no steps.
     pub name: String,
+    /// The point that it measures.
+    pub point: Option<String>,
     /// Which measurement of a point it is.
     pub repetition: u32,
     /// Begin and last line, ms since 1970 UTC.
@@ -121,11 +123,6 @@ impl Story {
     pub fn is_campaign(&self) -> bool {
         !self.sweep.series.is_empty()
     }
-
-    /// Number of points that came out so.
-    pub fn count(&self, wanted: impl Fn(&SweepOutcome) -> bool) -> usize {
-        self.points().filter(|point| wanted(&point.outcome)).count()
-    }
 }
 
 /// Counts the steps of a run, the same way in both readings.
@@ -204,6 +201,7 @@ impl StoryTeller {
                 step.name.clone_from(name);
                 step.time_ms.0 = entry.at_ms;
                 step.repetition = point.as_ref().map_or(1, |point| point.repetition);
+                step.point = point.as_ref().map(|point| point.id.clone());
             }
             Event::EngineStarted {
                 engine,

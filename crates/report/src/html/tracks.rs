@@ -25,11 +25,30 @@ const SAMPLES_MAX: u64 = 2_000_000;
 /// Of more samples, two days of two directions, those that the record has added up are
 /// drawn by their digest, which keeps extremes ([`DigestTrack`]): to read them all would
 /// take longer than anybody waits.
-pub const SAMPLES_READ_MAX: u64 = 400_000;
+const SAMPLES_READ_MAX: u64 = 400_000;
+
+/// Of a campaign of many points: its samples show what a point did, and stand in the
+/// record one by one.
+const SAMPLES_OF_POINTS: u64 = 16_000;
+
+/// A campaign of more points shows what each did, not each of its intervals.
+const MANY_POINTS: usize = 100;
+
+/// The most samples that are read one by one, where the record has added them up.
+pub fn read_max(points: usize) -> u64 {
+    match points > MANY_POINTS {
+        true => SAMPLES_OF_POINTS,
+        false => SAMPLES_READ_MAX,
+    }
+}
 
 /// How many intervals have to become one, so that `samples` fit.
-pub fn merged_for(samples: u64) -> u32 {
-    u32::try_from(samples.div_ceil(SAMPLES_MAX))
+pub fn merged_for(samples: u64, points: usize) -> u32 {
+    let most = match points > MANY_POINTS {
+        true => SAMPLES_OF_POINTS,
+        false => SAMPLES_MAX,
+    };
+    u32::try_from(samples.div_ceil(most))
         .unwrap_or(u32::MAX)
         .max(1)
 }
@@ -271,8 +290,9 @@ mod tests {
 
     #[test]
     fn a_year_of_seconds_is_merged() {
-        assert_eq!(merged_for(0), 1);
-        assert_eq!(merged_for(SAMPLES_MAX), 1);
-        assert_eq!(merged_for(365 * 86_400), 16);
+        assert_eq!(merged_for(0, 702), 1);
+        assert_eq!(merged_for(SAMPLES_MAX, 1), 1);
+        assert_eq!(merged_for(365 * 86_400, 0), 16);
+        assert_eq!(merged_for(200_000, 702), 13);
     }
 }

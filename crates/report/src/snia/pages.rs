@@ -187,7 +187,7 @@ fn overview(findings: &Findings) -> String {
     }
     format!(
         "<table><thead><tr><th>tracked variable</th><th>window</th><th class=\"n\">average</th>\
-         <th class=\"n\">data excursion</th><th class=\"n\">slope excursion</th><th></th></tr>\
+         <th class=\"n\">data excursion</th><th class=\"n\">slope excursion</th><th>verdict</th></tr>\
          </thead><tbody>{rows}</tbody></table>\n"
     )
 }

@@ -12,8 +12,9 @@ mod shares;
 
 use std::collections::BTreeMap;
 
-use fathom_model::{ReasonKind, Results, RunDocument, units};
+use fathom_model::{Failure, ReasonKind, Results, RunDocument, units};
 
+use crate::folding::{Folded, by_cause, times};
 use crate::grid::{Grid, GridCell, figures, words};
 use crate::style::{Style, Tone, wrap};
 use crate::{certainty, document};
@@ -181,13 +182,15 @@ fn notes(doc: &RunDocument, marks: &Marks, style: Style) -> String {
     let others = doc
         .notes
         .iter()
-        .filter(|note| !sentences.contains(&note.as_str()));
+        .map(String::as_str)
+        .filter(|note| !sentences.contains(note));
     let mut text = String::new();
     for (sign, sentence) in marked {
         text += &item(&sign.to_string(), sentence, Tone::Doubtful, style);
     }
-    for note in others {
-        text += &item("-", note, Tone::Faint, style);
+    for note in Folded::of(others).causes() {
+        let told = note.sentence() + &times(note.count);
+        text += &item("-", &told, Tone::Faint, style);
     }
     for sentence in certainty::sentences(doc) {
         text += &item("±", &sentence, Tone::Faint, style);
@@ -197,9 +200,10 @@ fn notes(doc: &RunDocument, marks: &Marks, style: Style) -> String {
 
 fn failures(doc: &RunDocument, style: Style) -> String {
     let mut text = String::new();
-    for failure in &doc.failures {
-        text += &item("✗", &failure.happened(), Tone::Bad, style);
-        let advice = format!("to do: {}", failure.to_be_done());
+    let happened: Vec<String> = doc.failures.iter().map(Failure::happened).collect();
+    for (cause, places) in by_cause(happened.iter().map(String::as_str)) {
+        text += &item("✗", &(cause + &times(places.len())), Tone::Bad, style);
+        let advice = format!("to do: {}", doc.failures[places[0]].to_be_done());
         text += &item(" ", &advice, Tone::Plain, style);
     }
     text
