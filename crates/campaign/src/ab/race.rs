@@ -151,14 +151,6 @@ pub struct AbState {
     pub next: RaceNext,
 }
 
-impl AbState {
-    /// The number of the next step.
-    #[must_use]
-    pub fn next_number(&self, first: u32) -> u32 {
-        self.measured.last().map_or(first, |step| step.number + 1)
-    }
-}
-
 /// Sides that are measured in turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Race<'q> {

@@ -8,7 +8,7 @@ use super::Global;
 #[cfg(test)]
 use super::{ab, check, config, demo, doctor, export, graph, init, job, ledger, plan, plot};
 #[cfg(test)]
-use super::{r#gen, provision, quick, report, run, runs};
+use super::{r#gen, provision, quick, report, run, runs, tune};
 use crate::out;
 
 /// Print the JSON Schema of a document; without a name, list them
@@ -76,6 +76,7 @@ documents! {
     "fathom.snia/1": "schemas/snia-1.json", of::<fathom_report::snia::Document>;
     "fathom.status/1": "schemas/status-1.json", of::<run::summary::Document>;
     "fathom.steady/1": "schemas/steady-1.json", of::<fathom_report::steady::RecordVerdicts>;
+    "fathom.tune/1": "schemas/tune-1.json", of::<tune::TuneDocument<'_>>;
     "fathom.study/1": "study.schema.json", study;
 }
 
