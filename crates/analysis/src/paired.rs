@@ -48,6 +48,8 @@ pub struct PairedQuestion {
     pub margin: f64,
     /// Whether more is better.
     pub more_is_better: bool,
+    /// Step in which the values are known, as a share of them: that of a histogram.
+    pub resolution: f64,
 }
 
 /// Judges all pairs of a figure so far, in the order in which they were measured.
@@ -67,11 +69,14 @@ pub fn judge(pairs: &[(f64, f64)], question: PairedQuestion) -> FigureComparison
     let ratio = a.zip(b).map(|(a, b)| b - a);
     let told = -question.chance.ln();
     let within = question.margin.ln_1p();
+    let step = question.resolution.ln_1p();
     let ends = interval(&differences, told);
+    let ends = ends.map(|(low, high)| (low - step, high + step));
     let seen = evidence(&differences, 0.0);
+    let differs = seen >= told && ends.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
     let verdict = match (ends, ratio) {
         (Some((low, high)), _) if low > -within && high < within => CompareVerdict::Same,
-        (_, Some(ratio)) if seen >= told => match (ratio > 0.0) == question.more_is_better {
+        (_, Some(ratio)) if differs => match (ratio > 0.0) == question.more_is_better {
             true => CompareVerdict::Faster,
             false => CompareVerdict::Slower,
         },
@@ -89,7 +94,7 @@ pub fn judge(pairs: &[(f64, f64)], question: PairedQuestion) -> FigureComparison
             true => WhyNot::Invalid,
             false => WhyNot::Noise,
         }),
-        more_runs: cannot_tell
+        more_runs: (cannot_tell && seen < told)
             .then(|| more_pairs(differences.len(), seen, told))
             .flatten(),
     }

@@ -5,11 +5,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::flow::{Ending, History, JobStep, Next, Script};
 
+mod knobs;
 mod race;
 mod setup;
+mod tune;
 
+pub use knobs::TuneLoad;
 pub use race::{AbFigure, AbQuestion, AbRow, AbState, Race, RaceNext, RaceStep};
 pub use setup::{AbSetup, AbSide};
+pub use tune::{TUNE_COMMAND, TuneConfig, TuneKnob, TuneScript, TuneState, TuneTrial, TuneValue};
 
 /// The command in records.
 pub const COMMAND: &str = "ab";
@@ -59,3 +63,6 @@ impl Script for AbScript {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

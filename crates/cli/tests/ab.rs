@@ -269,3 +269,45 @@ fn a_tenth_more_of_a_throttled_device_is_told_and_commands_are_undone() {
     assert!((1.05..1.15).contains(&ratio), "{found}");
     assert!(program.path().join("undone").exists());
 }
+
+#[test]
+fn a_device_is_tuned_and_stands_as_it_did() {
+    let test = "a_device_is_tuned_and_stands_as_it_did";
+    let program = program();
+    let (device, queue) = match device(&program) {
+        Ok(device) => device,
+        Err(reason) => return skip(test, &reason),
+    };
+    let names = ["scheduler", "nr_requests", "nomerges", "rq_affinity"];
+    let before = names.map(|name| setting(&queue, name));
+    let path = device.path().to_str().unwrap();
+    let args = [
+        "tune",
+        "--for",
+        "randread 4k iodepth 4 at iops",
+        path,
+        "--pairs",
+        "6",
+    ];
+    let how = ["--each", "50ms", "--engine", "native", "--json", "-q"];
+    let found = json(&program.run(&[&args[..], &how].concat()), 0);
+    assert_eq!(found["schema"], "fathom.tune/1");
+    assert_eq!(found["ended"], true);
+    let tried: Vec<&str> = found["trials"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|trial| trial["setting"].as_str())
+        .collect();
+    assert_eq!(
+        tried,
+        ["scheduler", "nr_requests", "rq_affinity", "nomerges"]
+    );
+    let rule = found["udev_rule"].as_str();
+    assert_eq!(rule.is_some(), found["is_better"] == true, "{found}");
+    assert_eq!(names.map(|name| setting(&queue, name)), before);
+    let sim = program.run(&[&args[..], &["--engine", "sim"]].concat());
+    assert_eq!(sim.status.code(), Some(2));
+    let missing = program.run(&["tune", "--for", "randread 4k at p99", "a.fio"]);
+    assert_eq!(missing.status.code(), Some(5));
+}

@@ -46,6 +46,7 @@ config set -C campaign DUT_FILENAME=/dev/null --json
 gen -C campaign --json
 check -C campaign --json
 plan -C campaign --json
+ab a.fio --b a.bs=8k --engine sim --each 1s --json
 job check a.fio --json
 job show a.fio --json
 job run a.fio --engine native --json

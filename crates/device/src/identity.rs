@@ -93,14 +93,22 @@ pub fn serial(sys: &Sys, disk: &SysBlock) -> Option<String> {
             let length = usize::from(*page.get(3)?);
             printable(page.get(4..)?.get(..length)?)
         })
-        .or_else(|| {
-            let (major, minor) = disk.number()?;
-            let notes = fs::read(sys.path(format!("/run/udev/data/b{major}:{minor}"))).ok()?;
-            String::from_utf8_lossy(&notes)
-                .lines()
-                .find_map(|line| line.strip_prefix("E:ID_SERIAL_SHORT="))
-                .and_then(|serial| printable(serial.as_bytes()))
+        .or_else(|| noted_by_udev(sys, disk, "ID_SERIAL_SHORT"))
+}
+
+/// A property of a device as udev noted it.
+#[must_use]
+pub fn noted_by_udev(sys: &Sys, disk: &SysBlock, property: &str) -> Option<String> {
+    let (major, minor) = disk.number()?;
+    let notes = fs::read(sys.path(format!("/run/udev/data/b{major}:{minor}"))).ok()?;
+    String::from_utf8_lossy(&notes)
+        .lines()
+        .find_map(|line| {
+            line.strip_prefix("E:")?
+                .strip_prefix(property)?
+                .strip_prefix('=')
         })
+        .and_then(|value| printable(value.as_bytes()))
 }
 
 /// Names of a device that no other one has: its links in /dev/disk/by-id.

@@ -142,6 +142,12 @@ pub fn is_of_device(name: &str) -> bool {
     QUEUE.iter().any(|(known, _)| *known == name)
 }
 
+/// Whether a scheduler sets it when it takes over.
+#[must_use]
+pub fn is_by_scheduler(name: &str) -> bool {
+    BY_SCHEDULER.contains(&name)
+}
+
 /// The settings of a device and of its machine.
 #[derive(Debug)]
 pub struct Settings {
@@ -165,6 +171,29 @@ impl Settings {
     /// Why it cannot have it.
     pub fn values(&self, name: &str, value: &str) -> Result<Vec<SettingValue>, SettingError> {
         let (files, takes) = self.files(name)?;
+        if let Takes::Number(least, most) = takes {
+            self.text(name, files.first())?;
+            let most = most.and_then(|other| self.beside(&files, other)?.parse::<i64>().ok());
+            let number = value.parse::<i64>().ok();
+            let fits = |n: i64| n >= least && most.is_none_or(|most| n <= most);
+            return match number.is_some_and(fits) {
+                true => Ok(written(files, value)),
+                false => Err(self.refused(name, value, range(least, most))),
+            };
+        }
+        let allowed = self.choices(name)?;
+        match allowed.iter().any(|it| it == value) {
+            true => Ok(written(files, value)),
+            false => Err(self.refused(name, value, format!("it has {}", allowed.join(", ")))),
+        }
+    }
+
+    /// All values that a setting takes; none of one that takes numbers.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn choices(&self, name: &str) -> Result<Vec<String>, SettingError> {
+        let (files, takes) = self.files(name)?;
         let first = self.text(name, files.first())?;
         let list = |values: &str| -> Vec<String> {
             let values = values.split_whitespace();
@@ -172,28 +201,17 @@ impl Settings {
                 .map(|it| it.trim_matches(['[', ']']).to_owned())
                 .collect()
         };
-        let beside = |other: &str| {
-            let path = self.path(files.first()?).parent()?.join(other);
-            text(&path)
-        };
-        let allowed = match takes {
+        Ok(match takes {
             Takes::Listed => list(&first),
-            Takes::ListedIn(other) => list(&beside(other).unwrap_or_default()),
+            Takes::ListedIn(other) => list(&self.beside(&files, other).unwrap_or_default()),
             Takes::Words(words) => words.iter().map(|&word| word.to_owned()).collect(),
-            Takes::Number(least, most) => {
-                let most = most.and_then(|other| beside(other)?.parse::<i64>().ok());
-                let number = value.parse::<i64>().ok();
-                let fits = |n: i64| n >= least && most.is_none_or(|most| n <= most);
-                return match number.is_some_and(fits) {
-                    true => Ok(written(files, value)),
-                    false => Err(self.refused(name, value, range(least, most))),
-                };
-            }
-        };
-        match allowed.iter().any(|it| it == value) {
-            true => Ok(written(files, value)),
-            false => Err(self.refused(name, value, format!("it has {}", allowed.join(", ")))),
-        }
+            Takes::Number(..) => Vec::new(),
+        })
+    }
+
+    /// Another attribute in the folder of the first.
+    fn beside(&self, files: &[PathBuf], other: &str) -> Option<String> {
+        text(&self.path(files.first()?).parent()?.join(other))
     }
 
     fn refused(&self, name: &str, value: &str, why: String) -> SettingError {

@@ -13,6 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Bits of a value that are kept below its highest one: 64 buckets an octave.
 const SUB_BITS: u32 = 6;
+/// The widest a bucket is, as a share of its values.
+pub const HISTOGRAM_STEP: f64 = 1.0 / 64.0;
 /// Number of buckets that cover all of `u64`.
 pub const BUCKETS: usize = (64 - SUB_BITS as usize + 1) << SUB_BITS;
 /// Where fio's own histogram ends: a sample above this is put in its last bucket.

@@ -4,6 +4,7 @@ use fathom_analysis::compare::{CompareVerdict, FigureComparison};
 use fathom_analysis::paired::{FALSE_CHANCE, PairedQuestion, judge};
 use fathom_engine::mix::mix;
 use fathom_model::Outcome;
+use fathom_model::histogram::HISTOGRAM_STEP;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::{History, StepFigures};
@@ -57,6 +58,13 @@ impl AbFigure {
     #[must_use]
     pub fn is_rate(self) -> bool {
         matches!(self, Self::Iops | Self::BwBytes)
+    }
+
+    /// Step in which it is known, as a share.
+    fn resolution(self) -> f64 {
+        let is_it = |known: &&(Self, &str, Option<f64>)| known.0 == self;
+        let percent = Self::ALL.iter().find(is_it).and_then(|known| known.2);
+        percent.map_or(0.0, |_| HISTOGRAM_STEP)
     }
 
     fn of(self, figures: &StepFigures) -> Option<f64> {
@@ -140,14 +148,6 @@ pub struct AbState {
     pub rows: Vec<AbRow>,
     /// What comes next.
     pub next: RaceNext,
-}
-
-impl AbState {
-    /// The number of the next step.
-    #[must_use]
-    pub fn next_number(&self, first: u32) -> u32 {
-        self.measured.last().map_or(first, |step| step.number + 1)
-    }
 }
 
 /// Sides that are measured in turn.
@@ -272,6 +272,7 @@ impl Race<'_> {
                 chance: FALSE_CHANCE / rows as f64,
                 margin: self.question.margin,
                 more_is_better: figure.is_rate(),
+                resolution: figure.resolution(),
             };
             AbRow {
                 side,

@@ -14,8 +14,8 @@ use super::job::{Setting, duration, run as job};
 use super::planned::Plan;
 use super::run_args::RunArgs;
 
-mod show;
-mod sides;
+pub mod show;
+pub mod sides;
 
 #[cfg(test)]
 pub(in crate::cmd) use show::AbDocument;
@@ -99,6 +99,11 @@ impl QuestionArgs {
         }
     }
 
+    /// How long each measurement takes, in ms.
+    pub fn each_ms(&self) -> u128 {
+        self.each.as_millis()
+    }
+
     /// What every job is set to.
     pub fn settings(&self) -> Vec<Setting> {
         let set = |key: &str, value: &str| Setting {
@@ -107,7 +112,7 @@ impl QuestionArgs {
         };
         vec![
             set("time_based", "1"),
-            set("runtime", &format!("{}ms", self.each.as_millis())),
+            set("runtime", &format!("{}ms", self.each_ms())),
             set("group_reporting", "1"),
         ]
     }

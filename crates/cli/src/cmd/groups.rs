@@ -8,7 +8,7 @@ use crate::out::{self, ColorChoice};
 /// Headings and commands, in the order in which they are needed. A build may be without
 /// some of them.
 const GROUPS: [(&str, &str); 7] = [
-    ("Measure", "quick job find ab snia prio soak"),
+    ("Measure", "quick job find ab tune snia prio soak"),
     (
         "Campaigns and plan files",
         "init config gen check plan run resume status watch",

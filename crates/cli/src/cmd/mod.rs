@@ -68,6 +68,7 @@ mod soak;
 pub mod status;
 pub mod steady;
 mod study;
+pub mod tune;
 pub mod watch;
 
 /// How many failed I/Os are too many, of every command that runs jobs.
@@ -211,6 +212,7 @@ pub enum Command {
     Soak(soak::Args),
     Find(find::Args),
     Ab(Box<ab::Args>),
+    Tune(Box<tune::Args>),
     Lat(lat::Args),
     Plot(plot::Args),
     Cluster(cluster::Args),
@@ -249,6 +251,7 @@ impl Command {
                 | Self::Soak(_)
                 | Self::Find(_)
                 | Self::Ab(_)
+                | Self::Tune(_)
                 | Self::Cluster(_)
                 | Self::Import(_)
                 | Self::Compare(_)
@@ -288,6 +291,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Prio(args) => prio::run(&cli.global, args),
         Command::Find(args) => find::run(&cli.global, args),
         Command::Ab(args) => ab::run(&cli.global, args),
+        Command::Tune(args) => tune::run(&cli.global, args),
         Command::Soak(args) => soak::run(&cli.global, args),
         Command::Lat(args) => lat::run(&cli.global, args),
         Command::Plot(args) => plot::run(&cli.global, args),

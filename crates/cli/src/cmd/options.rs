@@ -18,6 +18,8 @@ provision: hosts: drives have other names on each machine; provision them there,
 snia: hosts: a test is about a drive of one machine; run it there, or as a step of a plan file with hosts
 purge: require: a purge measures nothing
 ab: hosts: what one machine is faster with is no answer for another; compare on each
+tune: hosts: drives have other names on each machine; tune them there
+tune: sim: a simulated device has no settings
 find: hosts: what one machine finds is no answer for another; search on each, or measure what was found with job run --hosts
 purge: hosts: drives have other names on each machine; purge them there
 purge: max-time max-written: a purge that is cut short leaves a device of unknown content; --list says what each method takes
@@ -117,7 +119,7 @@ mod tests {
     use super::*;
 
     /// The commands that run something, and where they are in the definitions.
-    const COMMANDS: [(&str, &str); 12] = [
+    const COMMANDS: [(&str, &str); 13] = [
         ("job run", "job run"),
         ("quick", "quick"),
         ("run", "run"),
@@ -128,6 +130,7 @@ mod tests {
         ("soak", "soak"),
         ("find", "find"),
         ("ab", "ab"),
+        ("tune", "tune"),
         ("purge", "purge"),
         ("cluster", "cluster seq"),
     ];

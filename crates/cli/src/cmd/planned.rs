@@ -7,7 +7,7 @@ use fathom_campaign::flow::RunOptions;
 use fathom_model::Exit;
 use serde::{Deserialize, Serialize};
 
-use super::{Global, ab, find, job, prio, quick, soak, study};
+use super::{Global, ab, find, job, prio, quick, soak, study, tune};
 
 /// The plan of a run, of every kind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -19,6 +19,7 @@ pub enum Plan {
     Soak(Box<soak::SoakPlan>),
     Find(Box<find::FindPlan>),
     Ab(Box<ab::AbPlan>),
+    Tune(Box<tune::TunePlan>),
     Study(Box<study::StudyPlan>),
 }
 
@@ -30,7 +31,12 @@ impl Plan {
     /// When there is no current folder.
     pub fn on_host(mut self, host: &str, folder: &Path) -> anyhow::Result<Self> {
         match &mut self {
-            Self::Job(_) | Self::Quick(_) | Self::Soak(_) | Self::Find(_) | Self::Ab(_) => {}
+            Self::Job(_)
+            | Self::Quick(_)
+            | Self::Soak(_)
+            | Self::Find(_)
+            | Self::Ab(_)
+            | Self::Tune(_) => {}
             Self::Study(plan) => {
                 let here = std::env::current_dir().context("the current folder is gone")?;
                 plan.study.be_on(host, here);
@@ -49,6 +55,7 @@ impl Plan {
             Self::Soak(plan) => &mut plan.job.options,
             Self::Find(plan) => &mut plan.job.options,
             Self::Ab(plan) => &mut plan.job.options,
+            Self::Tune(plan) => &mut plan.job.options,
             Self::Study(plan) => &mut plan.options,
         }
     }
@@ -76,6 +83,7 @@ impl Plan {
             Self::Soak(plan) => plan.run(global, record, dry_run),
             Self::Find(plan) => plan.run(global, record, dry_run),
             Self::Ab(plan) => plan.run(global, record, dry_run),
+            Self::Tune(plan) => plan.run(global, record, dry_run),
             Self::Study(plan) => plan.run(global, record, dry_run),
         }
     }

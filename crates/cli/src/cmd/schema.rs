@@ -10,7 +10,7 @@ use super::{ab, baseline, check, cluster, config, demo, doctor, dry, engines, ex
 #[cfg(test)]
 use super::{r#gen, graph, init, job, ledger, plan, plot, prio, provision, purge, quick, report};
 #[cfg(test)]
-use super::{restore, run, runs, serve, show, soak};
+use super::{restore, run, runs, serve, show, soak, tune};
 use crate::out;
 
 /// Print the JSON Schema of a document; without a name, list them
@@ -104,6 +104,7 @@ documents! {
     "fathom.soak/1": "schemas/soak-1.json", of::<soak::SoakDocument<'_>>;
     "fathom.status/1": "schemas/status-1.json", of::<run::summary::Document>;
     "fathom.steady/1": "schemas/steady-1.json", of::<fathom_report::steady::RecordVerdicts>;
+    "fathom.tune/1": "schemas/tune-1.json", of::<tune::TuneDocument<'_>>;
     "fathom.study/1": "study.schema.json", study;
 }
 

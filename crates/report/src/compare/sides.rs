@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fathom_analysis::compare::{FigureSides, RunValue};
+use fathom_model::histogram::HISTOGRAM_STEP;
 use fathom_model::{Direction, DirectionResult, JobResult, Latency};
 
 use super::differences::{CompareDifference, options_between};
@@ -24,8 +25,6 @@ const KIND: [&str; 7] = [
 const BEYOND_LEAST: f64 = 10.0;
 /// Two-sided 95 % of the normal distribution in standard errors.
 const ERRORS_95: f64 = 1.96;
-/// A histogram's step: 64 buckets for each power of two.
-const BUCKET: f64 = 1.0 / 64.0;
 /// I/Os are as long on both sides within this share.
 const SAME_LENGTH: f64 = 0.005;
 
@@ -163,7 +162,7 @@ impl Pairing {
                         earlier: vec![earlier.iter().map(|run| run.value).collect()],
                         more_is_better: figure.is_rate(),
                         resolution: match figure.percent() {
-                            Some(_) => BUCKET,
+                            Some(_) => HISTOGRAM_STEP,
                             None => 0.0,
                         },
                         invalid: one.invalid || other.invalid,

@@ -248,7 +248,7 @@ fn device_of(job: &job::JobPlan) -> anyhow::Result<SysBlock> {
 }
 
 /// What a run that was killed has left would be taken for how it stands.
-fn put_back_first(dry_run: bool) -> anyhow::Result<()> {
+pub fn put_back_first(dry_run: bool) -> anyhow::Result<()> {
     for left in undo::left_behind().map_err(failed)? {
         if !matches!(left.note, UndoNote::Settings(_)) {
             continue;
