@@ -14,6 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::flow::{Ending, History, JobStep, Next, Script, StepFigures, StepWatch};
 
+mod map;
+
+pub use map::{MapConfig, MapScript, MapState};
+
 /// The command in records.
 pub const COMMAND: &str = "find";
 

@@ -104,7 +104,7 @@ pub fn show(
     Ok(())
 }
 
-fn unfinished() -> String {
+pub fn unfinished() -> String {
     "the search did not come to its end: fathom resume goes on".to_owned()
 }
 
