@@ -256,3 +256,21 @@ fn a_map_has_a_place_for_each_pair_of_loads() {
     let svg = program.path().join("map.svg");
     assert!(fs::read_to_string(svg).unwrap().starts_with("<svg"));
 }
+
+#[test]
+fn a_plan_knows_how_long_each_probe_takes() {
+    let program = program();
+    let args = [
+        "find",
+        "a.fio",
+        "--knee",
+        "--to",
+        "4",
+        "--engine",
+        "sim",
+        "--dry-run",
+    ];
+    let output = program.good(&args);
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(shown.contains("01-iodepth-1, 10.0 s"), "{shown}");
+}

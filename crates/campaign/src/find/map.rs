@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::with_values;
 use crate::flow::{Ending, History, JobStep, Next, Script, StepFigures};
+use crate::plan::Load;
 
 /// What is measured, and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -127,6 +128,10 @@ impl MapScript {
             job_file: format!("{name}.fio").into(),
             raw: name.clone().into(),
             name,
+            load: Load {
+                duration: Some(length),
+                ..self.job.load
+            },
             ..self.job.clone()
         }
     }
