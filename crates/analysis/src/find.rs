@@ -13,8 +13,10 @@ use crate::student;
 
 mod knee;
 mod limit;
+mod map;
 mod side;
 
+pub use map::{LoadMap, MapCell, MapLoad, MapOutcome, MapResult};
 pub use side::{Limited, SIDE_INTERVALS, SideWatch, is_early};
 
 /// Probes of a search among a few loads at the most.
@@ -287,12 +289,8 @@ impl Known {
         (is_clear || self.whole.len() >= TRIES_MOST).then_some(mean <= limit)
     }
 
-    /// Whether less than this rate is done, beyond what Poisson's own chance makes of it
-    /// (three standard deviations).
     fn is_behind(&self, rate: f64) -> bool {
-        let chance = 3.0 / (rate * self.seconds).max(1.0).sqrt();
-        let least = BEHIND_RATE_SHARE * (1.0 - chance) * rate;
-        self.tries() > 0 && !self.is_led() && self.iops() < least
+        self.tries() > 0 && !self.is_led() && is_behind(rate, self.iops(), self.seconds)
     }
 
     /// The answer at this load.
@@ -308,6 +306,13 @@ impl Known {
             ended_by,
         }
     }
+}
+
+/// Whether less than this rate was done in so many seconds, beyond what Poisson's own
+/// chance makes of it (three standard deviations).
+fn is_behind(rate: f64, done: f64, seconds: f64) -> bool {
+    let chance = 3.0 / (rate * seconds).max(1.0).sqrt();
+    done < BEHIND_RATE_SHARE * (1.0 - chance) * rate
 }
 
 fn mean(values: &[f64]) -> Option<f64> {

@@ -13,6 +13,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::{Ending, History, JobStep, Next, Script, StepFigures, StepWatch};
+use crate::plan::Load;
+
+mod map;
+
+pub use map::{MapConfig, MapScript, MapState};
 
 /// The command in records.
 pub const COMMAND: &str = "find";
@@ -251,6 +256,10 @@ impl FindScript {
             job_file: format!("{name}.fio").into(),
             raw: name.clone().into(),
             name,
+            load: Load {
+                duration: Some(self.length(probe)),
+                ..self.job.load
+            },
             interval: match self.ends_early(probe) {
                 true => (self.config.probe / SIDE_INTERVALS).max(INTERVAL_LEAST),
                 false => self.job.interval,

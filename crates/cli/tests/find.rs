@@ -167,6 +167,9 @@ fn what_means_something_else_is_refused() {
             "keeps no CPU busy",
         ),
         ("a.fio --max-cpu 0", "percent"),
+        ("a.fio --map", "has no mix"),
+        ("a.fio --map --closed", "--map"),
+        ("a.fio --knee --svg x.svg", "--map"),
         ("b.fio --p99 1ms", "numjobs=1"),
         ("b.fio --p99 1ms --closed --over bs", "bssplit"),
     ] {
@@ -226,4 +229,48 @@ fn what_a_drive_can_do_is_told_to_other_programs() {
         document["found"][0]["verdict"]["level"].is_string(),
         "{document:#}"
     );
+}
+
+#[test]
+fn a_map_has_a_place_for_each_pair_of_loads() {
+    let program = program();
+    let job = JOB
+        .replace("[a]\n", "[a]\nioengine=psync\n")
+        .replace("randread", "randrw");
+    program.file("a.fio", &job);
+    let args = [
+        "find", "a.fio", "--map=2", "--probe", "200ms", "--look", "200ms", "--svg", "map.svg",
+    ];
+    let map = json(&program, &args);
+    assert_eq!(map["schema"], "fathom.find-map/1");
+    assert!(map["most_reads"].as_f64().unwrap() > 0.0);
+    let cells = map["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 2 * 3);
+    // What a busy machine can take is its own affair.
+    assert!(
+        cells.iter().all(|cell| cell["outcome"] != "open"),
+        "{cells:#?}"
+    );
+    let text = fs::read_to_string(program.records()[0].join("jobs/04-read-2-write-0.fio"));
+    assert!(text.unwrap().contains("rw=randread"));
+    let svg = program.path().join("map.svg");
+    assert!(fs::read_to_string(svg).unwrap().starts_with("<svg"));
+}
+
+#[test]
+fn a_plan_knows_how_long_each_probe_takes() {
+    let program = program();
+    let args = [
+        "find",
+        "a.fio",
+        "--knee",
+        "--to",
+        "4",
+        "--engine",
+        "sim",
+        "--dry-run",
+    ];
+    let output = program.good(&args);
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(shown.contains("01-iodepth-1, 10.0 s"), "{shown}");
 }

@@ -191,6 +191,13 @@ fn a_comparison_survives_200_kills() {
     survives(program(false), &args, SIMULATED);
 }
 
+#[test]
+fn a_search_whose_probes_end_early_survives_200_kills() {
+    let find = ["find", "a.fio", "--p99", "1s", "--closed", "--to", "4"];
+    let args = [&find[..], &["--probe", "24s"], &SIM].concat();
+    survives(program(false), &args, SIMULATED);
+}
+
 /// How plan files of these tests begin: with something that is switched.
 const SWITCHED: &str = r#"
 engine = "sim"

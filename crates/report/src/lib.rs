@@ -31,6 +31,7 @@ pub mod history;
 pub mod html;
 mod knee;
 pub mod latlog;
+pub mod load_map;
 mod nodes;
 pub mod prio;
 pub mod purge;

@@ -27,6 +27,8 @@ pub struct StepFigures {
 pub struct LatencyFigures {
     /// `None`: all directions together.
     pub dir: Option<Direction>,
+    /// I/Os per second.
+    pub iops: f64,
     /// Arithmetic mean, in ns.
     pub mean_ns: f64,
     /// (percent, ns), of the percentiles that engines report.
@@ -39,6 +41,7 @@ impl LatencyFigures {
             .iter()
             .filter(|(of, _)| dir.is_none_or(|dir| dir == *of));
         let latencies: Vec<(u64, &Latency)> = moved
+            .clone()
             .filter_map(|(_, result)| {
                 let latency = match result.lag {
                     Some(_) => result.lat.as_ref(),
@@ -69,6 +72,7 @@ impl LatencyFigures {
         let each = PERCENTILES.into_iter();
         (ios > 0).then(|| Self {
             dir,
+            iops: moved.clone().map(|(_, result)| result.iops).sum(),
             mean_ns: waited / ios as f64,
             percentiles_ns: each
                 .filter_map(|percent| Some((percent, percentile(percent)?)))
@@ -94,6 +98,13 @@ impl StepFigures {
             runtime_ms: moved.iter().map(|(_, it)| it.runtime_ms).max().unwrap_or(0),
             cpu_percent: cpu_percent(evidence),
         })
+    }
+
+    /// I/Os per second of a direction whose latencies are known.
+    #[must_use]
+    pub fn iops_of(&self, dir: Direction) -> Option<f64> {
+        let of = self.latencies.iter().find(|of| of.dir == Some(dir))?;
+        Some(of.iops)
     }
 
     /// A latency of all directions, or of one, in ns: one of the percentiles that engines

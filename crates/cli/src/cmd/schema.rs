@@ -73,6 +73,7 @@ documents! {
     "fathom.export/1": "schemas/export-1.json", of::<fathom_report::export::Document<'_>>;
     "fathom.exported/1": "schemas/exported-1.json", of::<export::Document<'_>>;
     "fathom.find/1": "schemas/find-1.json", of::<find::show::FindDocument>;
+    "fathom.find-map/1": "schemas/find-map-1.json", of::<find::map::MapDocument>;
     "fathom.gen/1": "schemas/gen-1.json", of::<r#gen::Document>;
     "fathom.graphs/1": "schemas/graphs-1.json", of::<graph::Document>;
     "fathom.history/1": "schemas/history-1.json", of::<fathom_report::history::HistoryDocument>;

@@ -38,6 +38,9 @@ pub struct GoalArgs {
     /// Limit of how busy the CPUs of the machine are, in percent of all of them
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     max_cpu: Option<f64>,
+    /// No limit: the p99 of reads over so many steps of reads and of writes
+    #[arg(long, value_name = "STEPS", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = clap::value_parser!(u32).range(2..=32))]
+    pub map: Option<u32>,
     /// What the device can do at the depths that are enough, reads and writes, in order and
     /// at random, for another program
     #[arg(long, value_enum, value_name = "FOR")]

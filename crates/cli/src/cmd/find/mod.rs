@@ -18,10 +18,12 @@ use crate::engine::EngineOrSim;
 
 mod emit;
 mod goal;
+pub mod map;
 pub mod show;
 
 use emit::FindEmit;
 use goal::GoalArgs;
+use map::MapPlan;
 
 /// Find how much load a latency allows, or how much is enough
 ///
@@ -29,7 +31,7 @@ use goal::GoalArgs;
 /// of the best within 2 % (--knee). The file has one job; its load is what is searched.
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "fathom find [OPTIONS] <--p99 TIME|--knee|--max-cpu PERCENT|--emit FOR|…> <FILE>"
+    override_usage = "fathom find [OPTIONS] <--p99 TIME|--knee|--max-cpu PERCENT|--map|--emit FOR|…> <FILE>"
 )]
 #[command(after_help = "\
 Load is offered at a rate (rate_iops, Poisson, latency from the intended start; native engine), or
@@ -44,6 +46,7 @@ Examples:
   fathom find mix.fio --p99 1ms --of read --over rwmixread    for each of five mixes
   fathom find mix.fio --max-cpu 50                the most IOPS that half of the CPUs can do
   fathom find disk.fio --emit iocost --destroy nvme-ACME_1234   for the kernel's I/O controller
+  fathom find mix.fio --map --svg map.svg         the p99 of reads beside writes
   fathom find mix.fio --knee --engine sim --json")]
 pub struct Args {
     /// The job file
@@ -70,6 +73,9 @@ pub struct Args {
     /// How long a first look takes
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     look: Duration,
+    /// Write the map as a graph to this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
     #[command(flatten)]
     run: RunArgs,
 }
@@ -117,6 +123,8 @@ pub struct FindPlan {
     pub config: FindConfig,
     /// What is printed instead of an answer.
     pub emit: Option<FindEmit>,
+    /// A map, and no search.
+    pub map: Option<MapPlan>,
 }
 
 /// Runs it.
@@ -124,7 +132,8 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let (goal, percent) = args.goal.goal();
     let has = |over| args.over.contains(&over);
     let (has_depth, has_jobs) = (has(FindOver::Iodepth), has(FindOver::Numjobs));
-    let is_closed = args.closed || has_depth || has_jobs || goal == FindGoal::Knee;
+    let is_closed =
+        args.closed || has_depth || has_jobs || (goal == FindGoal::Knee && args.goal.map.is_none());
     if !is_closed {
         check_open(args.run.engine)?;
     }
@@ -151,6 +160,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     // Whether it may be written to is judged by the job: it has to write.
     let emit_as = [("rw", "randrw"), ("bs", "4k")];
     settings.extend(args.goal.emit.iter().flat_map(|_| emit_as));
+    settings.extend(args.goal.map.map(|_| ("rwmixread", "50")));
     let settings: Vec<Setting> = settings.into_iter().map(set).collect();
     let mut options = args.run.options()?;
     if !is_closed {
@@ -177,7 +187,14 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         probe: args.probe,
     };
     let emit = args.goal.emit;
-    FindPlan { job, config, emit }.run(global, None, args.run.dry_run)
+    let map = MapPlan::of(args)?;
+    FindPlan {
+        job,
+        config,
+        emit,
+        map,
+    }
+    .run(global, None, args.run.dry_run)
 }
 
 fn set((key, value): (&str, &str)) -> Setting {
@@ -253,7 +270,16 @@ fn check_job(text: &str, args: &Args, is_closed: bool) -> anyhow::Result<()> {
         lines.find_map(|(key, value)| keys.contains(&key.trim()).then_some(value.trim()))
     };
     let rw = last(&["rw", "readwrite"]).unwrap_or("read");
-    if args.over.contains(&FindOver::Rwmixread) && !is_mixed(rw) {
+    if args.svg.is_some() && args.goal.map.is_none() {
+        return Err(usage("--svg draws a map\n  to do: add --map"));
+    }
+    if args.goal.map.is_some() && (is_closed || !args.over.is_empty()) {
+        return Err(usage(
+            "--map has rates of reads and of writes: --closed and --over are not for it",
+        ));
+    }
+    let wants_mix = args.over.contains(&FindOver::Rwmixread) || args.goal.map.is_some();
+    if wants_mix && !is_mixed(rw) {
         let what = format!("rw={rw} has no mix to go over\n  to do: rw=randrw or rw=rw in the job");
         return Err(usage(what));
     }
@@ -322,16 +348,23 @@ impl FindPlan {
     ) -> anyhow::Result<Exit> {
         self.job = self.job.placed()?;
         let kept = Plan::Find(Box::new(self.clone())).kept()?;
-        let (config, emit) = (self.config.clone(), self.emit);
+        let (config, emit, map) = (self.config.clone(), self.emit, self.map.clone());
         let ran = self
             .job
             .repeated(global, (COMMAND, kept), record, dry_run, &|steps| {
-                Box::new(script(steps, &config))
+                let script = script(steps, &config);
+                match &map {
+                    Some(map) => Box::new(map.script(script.job)),
+                    None => Box::new(script),
+                }
             })?;
         match ran {
             job::Ran::Shown(exit) => Ok(exit),
             job::Ran::Ended(dir, exit) => {
-                show::show(global, (&config, emit), &dir)?;
+                match map {
+                    Some(map) => map.show(global, &dir)?,
+                    None => show::show(global, (&config, emit), &dir)?,
+                }
                 Ok(exit)
             }
         }

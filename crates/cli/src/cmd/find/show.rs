@@ -104,7 +104,7 @@ pub fn show(
     Ok(())
 }
 
-fn unfinished() -> String {
+pub fn unfinished() -> String {
     "the search did not come to its end: fathom resume goes on".to_owned()
 }
 
@@ -120,7 +120,9 @@ fn curve(global: &Global, config: &FindConfig, row: &RowFound) -> String {
     probes.sort_by(|a, b| order(a).total_cmp(&order(b)));
     for probe in probes {
         let at = (probe.probe.load, probe.probe.jobs);
-        let is_it = row.answer.is_some_and(|it| (it.load, it.jobs) == at);
+        let is_it = row
+            .answer
+            .is_some_and(|it| it.load.is_some() && (it.load, it.jobs) == at);
         let limit = config.goal.limit();
         let is_over = (limit.zip(probe.limited(config.goal))).is_some_and(|(most, it)| it > most);
         let value = match has_cpu {

@@ -1,0 +1,104 @@
+//! `fathom find --map`: the p99 of reads over reads and writes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use fathom_analysis::find::{LoadMap, MapOutcome};
+use fathom_campaign::find::{COMMAND, MapConfig, MapScript};
+use fathom_campaign::flow::{History, JobStep};
+use fathom_model::FigureVerdict;
+use fathom_record::Record;
+use fathom_report::load_map;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Args, Global};
+use crate::cmd::may_write;
+use crate::out;
+
+/// Percentile of the latencies of reads.
+const PERCENT: f64 = 99.0;
+
+/// What a record keeps of a map.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MapPlan {
+    pub config: MapConfig,
+    /// Where the graph goes.
+    pub svg: Option<PathBuf>,
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct MapDocument {
+    /// `fathom.find-map/1`
+    schema: &'static str,
+    /// The record's folder.
+    run: String,
+    #[serde(flatten)]
+    map: LoadMap,
+    /// Whether the figures are true: the worst of all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<FigureVerdict>,
+}
+
+impl MapPlan {
+    /// Where one is asked for.
+    ///
+    /// # Errors
+    /// That the graph may not be written.
+    pub fn of(args: &Args) -> anyhow::Result<Option<Self>> {
+        let Some(steps) = args.goal.map else {
+            return Ok(None);
+        };
+        let svg = args.svg.as_deref().map(std::path::absolute).transpose()?;
+        svg.as_deref().map_or(Ok(()), may_write)?;
+        Ok(Some(Self {
+            config: MapConfig {
+                steps,
+                percent: PERCENT,
+                look: args.look,
+                probe: args.probe,
+            },
+            svg,
+        }))
+    }
+
+    /// Its script.
+    pub fn script(&self, job: JobStep) -> MapScript {
+        MapScript {
+            job,
+            config: self.config.clone(),
+        }
+    }
+
+    /// The table, and the graph.
+    pub fn show(&self, global: &Global, dir: &Path) -> anyhow::Result<()> {
+        let record = Record::open(dir)?;
+        let mut history = History::default();
+        for entry in &record.entries {
+            history.take(&entry.event);
+        }
+        let blank = JobStep::new((1, 1), COMMAND, String::new(), &[]);
+        let map = self.script(blank).state(&history).0;
+        if let Some(file) = &self.svg {
+            may_write(file)?;
+            fs::write(file, load_map::svg(&map))
+                .with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        if global.json {
+            return out::json(&MapDocument {
+                schema: "fathom.find-map/1",
+                run: record.id(),
+                map,
+                verdict: fathom_report::read(dir)?.verdict,
+            });
+        }
+        out::text(load_map::table(&map, out::style(global.color)));
+        let is_open = |it: &fathom_analysis::find::MapCell| it.outcome == MapOutcome::Open;
+        if map.cells.is_empty() || map.cells.iter().any(is_open) {
+            out::line(super::show::unfinished());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,160 @@
+//! A map of loads: the latency of reads over reads and writes, as table and graph.
+
+use fathom_analysis::find::{LoadMap, MapCell, MapOutcome};
+use fathom_model::units;
+
+use crate::chart::palette::Ink;
+use crate::chart::{
+    Chart, ChartAxis, Ends, HeatCell, Layer, Panel, Quantity, Scale, Shape, Size, Theme,
+};
+use crate::grid::{Grid, GridCell, figures};
+use crate::style::{Style, Tone};
+
+/// Reads from left to right, writes from top to bottom.
+#[must_use]
+pub fn table(map: &LoadMap, style: Style) -> String {
+    let mut columns = vec![figures("writes", 0), figures("reads:", 0)];
+    columns.extend((1..map.steps).map(|_| figures("", 0)));
+    let mut grid = Grid::new(columns);
+    let heads = row(map, 0).map(|cell| GridCell::from(units::count(cell.read_iops)));
+    grid.line(
+        std::iter::once(GridCell::default())
+            .chain(heads)
+            .collect::<Vec<_>>(),
+    );
+    for write in 0..=map.steps {
+        let mut cells = row(map, write).peekable();
+        let Some(first) = cells.peek() else { continue };
+        let head = GridCell::from(units::count(first.write_iops));
+        let line = std::iter::once(head).chain(cells.map(|cell| {
+            let latency = cell.latency_ns.map_or("–".to_owned(), units::latency);
+            match cell.outcome {
+                MapOutcome::Done => GridCell::from(latency),
+                MapOutcome::Behind => GridCell::new(Tone::Doubtful, "too much"),
+                MapOutcome::LeftOut => GridCell::from("–".to_owned()),
+                MapOutcome::Open => GridCell::from("?".to_owned()),
+            }
+        }));
+        grid.line(line.collect::<Vec<_>>());
+    }
+    grid.render(style)
+}
+
+fn row(map: &LoadMap, write: u32) -> impl Iterator<Item = &MapCell> {
+    map.cells.iter().filter(move |cell| cell.write == write)
+}
+
+/// As a heat map.
+#[must_use]
+pub fn svg(map: &LoadMap) -> String {
+    let axis = |title: &str, quantity, scale| ChartAxis {
+        title: title.to_owned(),
+        quantity,
+        scale,
+        ends: Ends::Values,
+    };
+    let names = |values: Vec<f64>| Scale::Ordinal(values.into_iter().map(units::count).collect());
+    let reads = row(map, 0).map(|cell| cell.read_iops).collect();
+    let writes = (0..=map.steps).filter_map(|write| row(map, write).next());
+    let writes = writes.map(|cell| cell.write_iops).collect();
+    let mut panel = Panel::new(
+        axis("Reads per second", Quantity::Rate, names(reads)),
+        axis("Writes per second", Quantity::Rate, names(writes)),
+    );
+    let measured = map.cells.iter();
+    let measured =
+        measured.filter(|it| matches!(it.outcome, MapOutcome::Done | MapOutcome::Behind));
+    let around = |n: f64| (n - 0.5, n + 0.5);
+    let cells = measured.map(|cell| HeatCell {
+        x: around(f64::from(cell.read) - 1.0),
+        y: around(f64::from(cell.write)),
+        // Of a queue that grows the latency is a matter of time.
+        value: cell.latency_ns.filter(|_| cell.outcome == MapOutcome::Done),
+    });
+    panel.layers.push(Layer {
+        name: None,
+        shape: Shape::Cells(cells.collect()),
+        ink: Ink::of_place(0),
+    });
+    let colors = axis(
+        &format!("p{} of reads", map.percent),
+        Quantity::Latency,
+        Scale::Log10,
+    );
+    panel.colors = Some(ChartAxis {
+        ends: Ends::Ticks,
+        ..colors
+    });
+    let chart = Chart {
+        title: format!("p{} of reads beside writes", map.percent),
+        panels: vec![panel],
+        ..Chart::default()
+    };
+    chart.svg(&Theme::LIGHT, Size::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_analysis::find::{MapLoad, MapResult};
+
+    use super::*;
+
+    /// A device that does 1,000 I/Os a second in all, writes counting twice.
+    fn map() -> LoadMap {
+        let mut results = Vec::new();
+        loop {
+            let map = LoadMap::of(4, 99.0, &results);
+            let Some(load) = map.next() else { return map };
+            let (reads, writes) = match load {
+                MapLoad::MostReads => (1000.0, 0.0),
+                MapLoad::MostWrites => (0.0, 500.0),
+                MapLoad::Offered {
+                    read_iops,
+                    write_iops,
+                    ..
+                } => (read_iops, write_iops),
+            };
+            let used: f64 = (reads + 2.0 * writes) / 1000.0;
+            results.push(MapResult {
+                load,
+                read_iops: reads / used.max(1.0),
+                write_iops: writes / used.max(1.0),
+                latency_ns: (reads > 0.0).then(|| 1e5 / (1.01 - used.min(1.0))),
+                seconds: 30.0,
+            });
+        }
+    }
+
+    #[test]
+    fn what_is_more_than_too_much_is_left_out() {
+        let map = map();
+        let outcome = |read, write| {
+            let found = map
+                .cells
+                .iter()
+                .find(|it| (it.read, it.write) == (read, write));
+            found.unwrap().outcome
+        };
+        assert_eq!(map.cells.len(), 4 * 5);
+        assert_eq!(outcome(3, 1), MapOutcome::Done);
+        assert_eq!(outcome(4, 1), MapOutcome::Behind);
+        assert_eq!(outcome(4, 2), MapOutcome::LeftOut);
+        assert!(
+            map.cells
+                .iter()
+                .all(|cell| cell.outcome != MapOutcome::Open)
+        );
+    }
+
+    #[test]
+    fn a_map_is_a_table_and_a_graph() {
+        let style = Style {
+            color: false,
+            width: Some(120),
+        };
+        let text = table(&map(), style);
+        assert!(text.contains("too much"), "{text}");
+        assert_eq!(text.lines().count(), 7, "{text}");
+        assert!(svg(&map()).starts_with("<svg"));
+    }
+}
