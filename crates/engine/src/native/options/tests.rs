@@ -111,7 +111,7 @@ fn values_that_cannot_be_are_refused() {
         ("verify_offset", "39"),
         ("verify_offset", "4k"),
         ("verify_pattern", "xyz"),
-        ("verify_state_save", "1"),
+        ("verify_state_load", "1"),
         ("kb_base", "1001"),
         ("ss", "lat:5"),
         ("random_distribution", "pareto:1.5"),
