@@ -19,6 +19,8 @@ pub use fathom_model::Outcome;
 pub mod bounded;
 pub mod choice;
 pub mod fio;
+// Elsewhere nothing is replayed, but logs are judged.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, unused_imports))]
 mod iolog;
 pub mod jobfile;
 pub mod layout;

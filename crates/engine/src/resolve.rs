@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use fathom_model::{Failure, FailureKind, JobSpec, units};
 
 use crate::jobfile::value::{self, Amount};
-use crate::jobfile::{Replay, Role, TargetUse, below, folders, numbered, replay, spec, targets};
+use crate::jobfile::{
+    Replay, Role, TargetUse, below, first_verify_state, folders, numbered, replay, spec, targets,
+};
 use crate::regular;
 
 /// Folders of a tree that lie deeper are a circle of mounts.
@@ -155,7 +157,7 @@ pub fn of(job: &JobSpec, work_dir: &Path) -> Result<Vec<PathUse>, Failure> {
 /// the first, and all that are there.
 #[must_use]
 pub fn states(job: &JobSpec, folder: &Path) -> Vec<PathBuf> {
-    let first = folder.join(format!("local-{}-0-verify.state", job.name));
+    let first = folder.join(first_verify_state(job));
     and_alike(&first, Path::new(""))
 }
 

@@ -33,7 +33,7 @@ pub use environment::{give, is_variable_name, variable};
 pub use replay::{Replay, replay};
 pub use source::{Keyword, Sources};
 pub use target::{Role, TargetUse, is_write, split_names, targets};
-pub(crate) use target::{below, folders, numbered};
+pub(crate) use target::{below, first_verify_state, folders, numbered};
 
 /// A job file as written.
 #[derive(Debug, Clone)]

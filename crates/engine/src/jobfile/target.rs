@@ -243,7 +243,7 @@ impl Targets {
                     let kept = spec::option(job, "verify_state_save").is_none()
                         || spec::is_on(job, "verify_state_save");
                     if kept {
-                        let path = format!("local-{}-0-verify.state", job.name);
+                        let path = first_verify_state(job);
                         self.add_as(Role::Log, path, true, &option.origin);
                     }
                 }
@@ -267,6 +267,12 @@ impl Targets {
             }
         }
     }
+}
+
+/// The verify state of a job that is the first of its run (verify-state.h,
+/// verify_state_gen_name).
+pub(crate) fn first_verify_state(job: &JobSpec) -> String {
+    format!("local-{}-0-verify.state", job.name.replace('/', "."))
 }
 
 /// The folders of the `directory` that counts: the last one.

@@ -313,6 +313,9 @@ pub(super) struct Verify {
     pub(super) backlog_batch: u64,
     /// Nothing is written: the blocks are those of an earlier run.
     pub(super) only: bool,
+    /// How far the writes came is kept; a job goes by what an earlier one kept.
+    pub(super) state_save: bool,
+    pub(super) state_load: bool,
 }
 
 impl Default for Verify {
@@ -328,6 +331,8 @@ impl Default for Verify {
             backlog: 0,
             backlog_batch: 0,
             only: false,
+            state_save: false,
+            state_load: false,
         }
     }
 }

@@ -22,6 +22,7 @@ use super::kernel;
 use super::members::Member;
 use super::rng::{Rng, mix};
 use super::usage::Usage;
+use super::verify::VerifyState;
 use super::worker::{FlowShare, Worker, WorkerParts};
 
 /// Opens when all workers of a batch are ready, so that they start together.
@@ -156,6 +157,10 @@ fn live(start: WorkerStart) -> (Option<Failure>, Usage) {
         }
     }
     let plan = Arc::clone(&parts.plan);
+    let until = match VerifyState::load(&job, &plan.dumps, member) {
+        Ok(until) => until,
+        Err(failure) => return early(failure),
+    };
     let targets = parts.targets.clone();
     let (least, most) = job.times.start_delay;
     let start_delay = least + (most - least).mul_f64(Rng::new(mix(parts.seed, 5)).unit());
@@ -166,6 +171,7 @@ fn live(start: WorkerStart) -> (Option<Failure>, Usage) {
             return early(Failure::new(FailureKind::Other, message).about(job.name.clone()));
         }
     };
+    worker.verify_until(until);
     let ready = |note: Option<&str>| {
         let note = note.map(|note| format!("job {}: {note}", job.name));
         let _ = tell.send((member, WorkerReport::Ready { note }));
@@ -175,12 +181,15 @@ fn live(start: WorkerStart) -> (Option<Failure>, Usage) {
     };
     let paths = plan.files.iter().map(|file| file.path.as_path());
     let result = with_backend(&job, &targets, paths, &mut worker, ready);
+    let state = worker.verify_state();
     drop(worker);
     match result {
-        Ok((failure, before)) => (
-            failure.map(|f| name(f, &job)),
-            thread_usage().since(&before),
-        ),
+        Ok((failure, before)) => {
+            let usage = thread_usage().since(&before);
+            let saved = state.map(|state| state.save(&job.name, &plan.dumps, member));
+            let failure = failure.or(saved.and_then(Result::err));
+            (failure.map(|f| name(f, &job)), usage)
+        }
         Err(error) => early(backend_failure(&job, &error)),
     }
 }

@@ -8,6 +8,7 @@
 mod checksum;
 mod data;
 mod history;
+mod state;
 
 use std::fmt;
 
@@ -16,6 +17,7 @@ use super::job::{DataPattern, DirIndex, NativeJob, Sizes};
 pub(super) use checksum::Checksum;
 use checksum::Sum;
 pub(super) use history::WriteHistory;
+pub(super) use state::{VerifyState, WriteMarks};
 
 /// First bytes of a header (FIO_HDR_MAGIC).
 const MAGIC: u16 = 0xacca;

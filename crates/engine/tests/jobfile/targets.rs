@@ -114,6 +114,16 @@ fn only_what_is_known_to_read_is_no_write() {
     }
 }
 
+/// A name with folders in it is one of a file all the same.
+#[test]
+fn a_verify_state_is_judged_by_the_name_it_will_have() {
+    let mut job = job("filename=x\nrw=write\nverify=md5");
+    job.name = "a/b".to_owned();
+    let targets = jobfile::targets(&job);
+    let state = Path::new("local-a.b-0-verify.state");
+    assert!(targets.iter().any(|target| target.path == state));
+}
+
 #[test]
 fn a_replayed_log_names_its_targets_itself() {
     let replay = |text: &str, log: &'static [u8]| {

@@ -460,3 +460,52 @@ fn a_time_based_job_reads_back_every_whole_pass() {
         "{read} {write}"
     );
 }
+
+/// What one engine says of how far its writes came, the other goes by.
+#[test]
+fn a_verify_state_tells_how_far_there_is_anything_to_verify() {
+    let test = "a_verify_state_tells_how_far_there_is_anything_to_verify";
+    if let Err(reason) = fathom_testkit::program("fio") {
+        return skip(test, &reason);
+    }
+    let write = "[j]\nfilename=f\nsize=1m\nbs=4k\nrw=write\nverify=crc32c\ndo_verify=0\n\
+        number_ios=100\nverify_state_save=1\n";
+    let reads = "[j]\nfilename=f\nsize=1m\nbs=4k\nrw=read\nverify=crc32c\nverify_state_save=0\n";
+    let load = format!("{reads}verify_state_load=1\n");
+    for depth in ["", "ioengine=libaio\niodepth=8\n"] {
+        let (write, load) = (format!("{write}{depth}"), format!("{load}{depth}"));
+        let dir = folder();
+        run(dir.path(), &write);
+        assert!(dir.path().join("local-j-0-verify.state").exists());
+        // Behind the hundredth block nothing was written.
+        let mut seen = Seen::default();
+        let whole = try_run(dir.path(), reads, &mut seen).unwrap();
+        assert_eq!(whole, Outcome::Failed);
+        let wanted = [(100, 100 * 4096), (0, 0)];
+        assert_eq!(amounts(run(dir.path(), &load).results()), wanted, "{depth}");
+        let (well, results) = fio(dir.path(), &load);
+        assert!(well, "fio goes by the state: {depth}");
+        assert_eq!(amounts(&results), wanted, "{depth}");
+
+        let dir = folder();
+        let (well, _) = fio(dir.path(), &write);
+        assert!(well && dir.path().join("local-j-0-verify.state").exists());
+        assert_eq!(amounts(run(dir.path(), &load).results()), wanted, "{depth}");
+    }
+    // Of a random order the engine knows its own.
+    let random = |text: &str| text.replace("rw=", "rw=rand");
+    let dir = folder();
+    run(dir.path(), &random(write));
+    let seen = run(dir.path(), &random(&load));
+    assert_eq!(amounts(seen.results()), [(100, 100 * 4096), (0, 0)]);
+
+    fs::write(dir.path().join("local-j-0-verify.state"), "x").unwrap();
+    let mut seen = Seen::default();
+    let refused = try_run(dir.path(), &load, &mut seen).unwrap();
+    assert_eq!(refused, Outcome::Failed);
+    let said = format!("{:?}", seen.failures());
+    assert!(
+        said.contains("verify_state_load: it is too short"),
+        "{said}"
+    );
+}

@@ -90,7 +90,9 @@ fn what_is_refused_is_named_with_its_place() {
 
 #[test]
 fn values_that_cannot_be_are_refused() {
-    assert!(supports(&[spec(&[("verify_only", "1")])]).is_err());
+    for option in ["verify_only", "verify_state_load", "merge_blktrace_file"] {
+        assert!(supports(&[spec(&[(option, "1")])]).is_err(), "{option}");
+    }
     let wrong = [
         ("bs", "0"),
         ("bs", ""),
@@ -111,7 +113,6 @@ fn values_that_cannot_be_are_refused() {
         ("verify_offset", "39"),
         ("verify_offset", "4k"),
         ("verify_pattern", "xyz"),
-        ("verify_state_save", "1"),
         ("kb_base", "1001"),
         ("ss", "lat:5"),
         ("random_distribution", "pareto:1.5"),
@@ -121,6 +122,14 @@ fn values_that_cannot_be_are_refused() {
         ("percentile_list", "101"),
         ("ignore_error", "EWHAT"),
         ("sync", "maybe"),
+        ("replay_align", "3k"),
+        ("replay_skip", "fsync"),
+        ("replay_time_scale", "0"),
+        ("merge_blktrace_iters", "0"),
+        ("numa_mem_policy", "bind"),
+        ("numa_mem_policy", "prefer:0-1"),
+        ("numa_cpu_nodes", "1-0"),
+        ("write_iolog", ""),
         ("numjobs", "0"),
         ("numjobs", "4294967295"),
         ("numa_mem_policy", "prefer:0-1"),

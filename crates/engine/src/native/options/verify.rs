@@ -98,15 +98,20 @@ pub(super) const VERIFY: &[OptionRow] = &[
         "no effect: what was written is kept in memory all the same",
         |_, v| v.flag().map(|_| ()),
     ),
-    idle(
+    differs(
         &["verify_state_save"],
-        "no effect: only 0, and that is the default: no state file is written",
-        |_, v| {
-            if v.flag()? {
-                Err("this engine writes no verify state".to_owned())
-            } else {
-                Ok(())
-            }
+        "0 unless it is asked for",
+        |job, v| {
+            job.verify.state_save = v.flag()?;
+            Ok(())
+        },
+    ),
+    differs(
+        &["verify_state_load"],
+        "of a random order, that of this engine",
+        |job, v| {
+            job.verify.state_load = v.flag()?;
+            Ok(())
         },
     ),
 ];
@@ -115,7 +120,12 @@ pub(super) const VERIFY: &[OptionRow] = &[
 pub(super) fn fault(job: &NativeJob) -> Option<(&'static str, String)> {
     let Some(sum) = job.verify.sum else {
         let message = || "there is nothing to verify by: needs verify".to_owned();
-        return job.verify.only.then(|| ("verify_only", message()));
+        let asked = [
+            (job.verify.only, "verify_only"),
+            (job.verify.state_load, "verify_state_load"),
+        ];
+        let first = asked.into_iter().find(|(asked, _)| *asked);
+        return first.map(|(_, option)| (option, message()));
     };
     if matches!(sum, Checksum::Pattern | Checksum::PatternHeader) && job.verify.pattern.is_none() {
         return Some(("verify", "needs a verify_pattern".to_owned()));

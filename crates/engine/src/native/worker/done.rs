@@ -71,8 +71,10 @@ impl Worker {
             self.complete_oddly(backend, completion, under);
             return None;
         }
-        if under.op == Op::Read {
-            self.check(slot, &under);
+        match (under.op, &mut self.verify) {
+            (Op::Read, Some(_)) => self.check(slot, &under),
+            (Op::Write, Some(verify)) => verify.wrote(&under),
+            _ => {}
         }
         self.release(slot);
         if !self.measuring {

@@ -235,6 +235,10 @@ impl Worker {
             self.held = Some(next);
             return false;
         }
+        if self.verify.as_ref().is_some_and(|v| v.ends_before(&next)) {
+            self.draining = true;
+            return false;
+        }
         let Some(slot) = self.free.pop() else {
             return false;
         };

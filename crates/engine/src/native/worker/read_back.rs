@@ -18,7 +18,7 @@ use crate::native::job::{DirIndex, IoEngine, NativeJob};
 use crate::native::rng::mix;
 use crate::native::source::NextIo;
 use crate::native::stats::bump;
-use crate::native::verify::{BlockLayout, Seal, WriteHistory};
+use crate::native::verify::{BlockLayout, Seal, VerifyState, WriteHistory, WriteMarks};
 
 /// What a worker needs to verify.
 #[derive(Debug)]
@@ -41,6 +41,11 @@ pub(super) struct Verifier {
     /// Passes that were read back while the job was measured, and their bytes.
     passes: u64,
     bytes: u64,
+    /// verify_state_save: the last writes that were over.
+    marks: Option<WriteMarks>,
+    /// verify_state_load: how far there is anything to verify, and blocks read so far.
+    until: Option<VerifyState>,
+    checked: u64,
 }
 
 impl Verifier {
@@ -64,6 +69,9 @@ impl Verifier {
             writes: 0,
             passes: 0,
             bytes: 0,
+            marks: WriteMarks::new(job, plan.files.len()),
+            until: None,
+            checked: 0,
         }))
     }
 
@@ -104,6 +112,19 @@ impl Verifier {
         self.reading_back
     }
 
+    /// A write is over.
+    pub(super) fn wrote(&mut self, under: &InFlight) {
+        if let Some(marks) = &mut self.marks {
+            marks.wrote(under.file, under.offset);
+        }
+    }
+
+    /// Whether the blocks from this one on were never written.
+    pub(super) fn ends_before(&self, next: &NextIo) -> bool {
+        let ends = |state: &VerifyState| state.ends_before(self.checked, next.file, next.offset);
+        next.dir == DirIndex::Read && self.until.as_ref().is_some_and(ends)
+    }
+
     /// Whether so much was written that some of it is to be read back first.
     pub(super) fn has_backlog(&self) -> bool {
         let written = |history: &WriteHistory| history.len();
@@ -118,6 +139,19 @@ impl Verifier {
 }
 
 impl Worker {
+    /// verify_state_load: verifies no further than this.
+    pub(in crate::native) fn verify_until(&mut self, state: Option<VerifyState>) {
+        if let Some(verify) = &mut self.verify {
+            verify.until = state;
+        }
+    }
+
+    /// verify_state_save: how far it came.
+    pub(in crate::native) fn verify_state(&self) -> Option<VerifyState> {
+        let verify = self.verify.as_ref()?;
+        Some(verify.marks.as_ref()?.state(verify.writes))
+    }
+
     #[inline]
     pub(super) fn is_reading_back(&self) -> bool {
         self.verify.as_ref().is_some_and(Verifier::is_reading_back)
@@ -255,6 +289,9 @@ impl Worker {
     /// Checks a block that was read, where the job verifies what it reads.
     #[inline]
     pub(super) fn check(&mut self, slot: u32, under: &InFlight) {
+        if let Some(verify) = &mut self.verify {
+            verify.checked += 1;
+        }
         let checked = |verify: &&Verifier| verify.reading_back || verify.checks_reads;
         if let Some(verify) = self.verify.as_ref().filter(checked) {
             let number = (verify.reading_back && verify.numbered).then_some(under.number as u16);
