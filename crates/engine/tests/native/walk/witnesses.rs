@@ -28,20 +28,21 @@ const GETEVENTS: &str = "io_getevents,io_pgetevents";
 const TIMED: &str = "ioengine=null rw=read rate_iops=100";
 /// Long enough for a least rate to be judged.
 const SLOW: &str = "ioengine=null thinktime=50ms size=232k rate_cycle=100";
-/// A job of half a second, and one behind it.
-const BESIDE: &str = "[i] ioengine=null size=1g bs=4k rate_iops=1000 number_ios=500 \
+const TWO: &str = "[i] ioengine=null size=64k [j] ioengine=null size=64k @";
+/// A job of two seconds, and one beside it.
+const BESIDE: &str = "[i] ioengine=null size=1g bs=4k rate_iops=1000 number_ios=2000 \
                       [j] ioengine=null size=64k bs=4k @";
 /// The same when the second one ends all.
-const AND_ENDS: &str = "[i] ioengine=null size=1g bs=4k rate_iops=1000 number_ios=500 \
+const AND_ENDS: &str = "[i] ioengine=null size=1g bs=4k rate_iops=1000 number_ios=2000 \
                         [j] ioengine=null size=64k bs=4k exitall @";
 /// The second one fails.
-const AND_FAILS: &str = "[i] ioengine=null size=1g bs=4k rate_iops=1000 number_ios=500 \
+const AND_FAILS: &str = "[i] ioengine=null size=1g bs=4k rate_iops=1000 number_ios=2000 \
                          [j] size=64k bs=4k rw=write allow_file_create=0 @";
 /// The first one ends all.
 const ENDS_ALL: &str = "[i] ioengine=null size=1g bs=4k rate_iops=1000 number_ios=1000 exitall \
                         [j] ioengine=null size=64k bs=4k @";
 const SEVERAL: &str = "[global] ioengine=null bs=4k size=1g exitall rate_iops=1000 \
-                       [i] number_ios=200 @ [same] number_ios=700 [other] new_group number_ios=700 \
+                       [i] number_ios=200 @ [same] number_ios=3000 [other] new_group number_ios=3000 \
                        [after] stonewall number_ios=10";
 /// Two that flow.
 const FLOWS: &str = "[i] ioengine=null size=1g bs=4k rate_iops=100 number_ios=60 flow=1 \
@@ -192,9 +193,9 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
         "ioengine=null ss=iops:1000% ss_dur=1 time_based runtime=4 rate_iops=1000" => First(steady);
     // Order, errors and priorities
     "numjobs": "1 2", "ioengine=null" => End;
-    "stonewall": "0 1", BESIDE => Own(group);
+    "stonewall": "0 1", TWO => Own(group);
     "wait_for": "- i", AND_ENDS => Own(first_done);
-    "new_group": "0 1", BESIDE => Own(group);
+    "new_group": "0 1", TWO => Own(group);
     "exitall": "0 1", BESIDE => Own(first_done);
     "exitall_on_error": "0 1", AND_FAILS => Own(first_done);
     "exit_what": "group stonewall all", SEVERAL => Own(who_ends);
@@ -394,9 +395,9 @@ fn zone_mode(case: &Case) -> Result<String, String> {
     See::Ios.look(&sized)
 }
 
-/// Whether the first of two jobs does all its 500 I/Os.
+/// Whether the first of two jobs does all its 2000 I/Os.
 fn first_done(case: &Case) -> Result<String, String> {
-    Ok((reads(case.run().job(0)) >= 500).to_string())
+    Ok((reads(case.run().job(0)) >= 2000).to_string())
 }
 
 fn last_done(case: &Case) -> Result<String, String> {
@@ -414,7 +415,7 @@ fn group(case: &Case) -> Result<String, String> {
 
 fn who_ends(case: &Case) -> Result<String, String> {
     let ran = case.run();
-    let whole = [(1, 700), (2, 700), (3, 10)].map(|(job, all)| reads(ran.job(job)) >= all);
+    let whole = [(1, 3000), (2, 3000), (3, 10)].map(|(job, all)| reads(ran.job(job)) >= all);
     Ok(format!("{whole:?}"))
 }
 
