@@ -145,6 +145,10 @@ bench-kills: ## 20 kills of each kind of run on loop devices, some 15 minutes; a
 bench-verdict: ## provocations of the verdict, clean runs, cost of the evidence, some 20 minutes; as root; writes bench/verdict.md and .json
 	$(CARGO) bench --locked -p fathom-cli --bench verdict
 
+.PHONY: bench-find
+bench-find: ## searches on zram and a throttled loop device against measuring everything, some hour; as root; writes bench/find.md and .json
+	$(CARGO) bench --locked -p fathom-cli --bench find
+
 .PHONY: bench-cluster
 bench-cluster: setup musl ## what a run in a cluster takes beyond its I/O; writes bench/cluster.md and .json
 	@CARGO="$(CARGO)" FATHOM_STATIC="$(target_dir)/$(musl_target)/release/fathom" tools/test-cluster.sh --bench
