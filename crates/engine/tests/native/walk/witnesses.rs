@@ -23,6 +23,7 @@ const ALL: &str = "pread64,pwrite64,read,write,lseek,preadv2,pwritev2,io_submit,
                    prctl";
 const SCSI: &str = "engine/src/native/backend/scsi.rs";
 const GUEST: &str = "cli/tests/guest.rs";
+const VERIFY: &str = "engine/tests/native/verify.rs";
 const GETEVENTS: &str = "io_getevents,io_pgetevents";
 /// 160 ms.
 const TIMED: &str = "ioengine=null rw=read rate_iops=100";
@@ -127,6 +128,9 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "verify_backlog": "0 4", "rw=write verify=crc32c" => Ios;
     "verify_backlog_batch": "1 4", "rw=write verify=crc32c verify_backlog=8" => Ios;
     "verify_only": "0 1", "rw=write verify=crc32c" => End;
+    "verify_state_save": "0 1", "rw=write verify=crc32c" => Names;
+    "verify_state_load": "0 1", "rw=read verify=crc32c"
+        => Elsewhere(VERIFY, "a_verify_state_tells_how_far_there_is_anything_to_verify");
     // Files
     "filename": "a b:c", "[j] size=64k rw=write" => Names;
     "directory": ". nowhere", "[j] size=64k rw=write" => End;
