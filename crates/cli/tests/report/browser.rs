@@ -121,8 +121,8 @@ fn the_first_screen_answers() {
             .unwrap();
         browser.wait_for(&format!("{DRAWN} >= 1")).unwrap();
         let ends = "['h1', '.lead', '.verdicts', '.answers', '.hero canvas'].map((what) => {
-            const box = document.querySelector(what).getBoundingClientRect();
-            return box.top >= 0 && box.height > 0 && box.bottom <= innerHeight; })";
+            const box = document.querySelector(what)?.getBoundingClientRect();
+            return box && box.top >= 0 && box.height > 0 && box.bottom <= innerHeight; })";
         browser
             .wait_for(&format!("({ends}).every(Boolean)"))
             .unwrap();

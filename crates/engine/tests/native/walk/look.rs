@@ -178,7 +178,7 @@ impl Case {
 
 /// Logs of I/Os: `ios` over 0.3 s, and two block traces.
 fn lay_logs(dir: &Path) {
-    let ios = "0 f add\n0 f open\n0 f write 8192 4096\n300 f write 0 4096\n300 f close\n";
+    let ios = "9 f add\n9 f open\n9 f write 8192 4096\n300009 f write 0 4096\n300009 f close\n";
     let trace = |kind, ios: [(u32, u32); 2]| {
         ios.map(|(sector, at)| record(u32::to_le_bytes, kind, sector, 512, at))
             .concat()
