@@ -1,4 +1,4 @@
-//! Which of some settings is faster: measured in turn, in an order of chance, until it is
+//! Which of some settings is faster: measured in turn, in random order, until it is
 //! clear.
 
 use serde::{Deserialize, Serialize};

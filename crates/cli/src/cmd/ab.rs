@@ -23,8 +23,8 @@ use sides::{AbChange, Sides, SidesArgs};
 
 /// Say which of two settings is faster, measured in turn until it is clear
 ///
-/// Both are measured again and again, in an order of chance, and after each pair it is asked
-/// whether the difference is clear. Without --a, --b and --vary a setting is compared with itself.
+/// Both are measured again and again, in random order, until the difference between them is
+/// clear. Without --a, --b and --vary a setting is compared with itself.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 KEY is a setting of the device that the jobs use (scheduler, nr_requests, wbt_lat_usec,

@@ -53,7 +53,7 @@ impl Extents {
                         ys.extend(panel.x.scale.even(x).map(|_| y));
                     }
                 }
-                Shape::Band(spans) | Shape::Bars(spans) => {
+                Shape::Band(spans) | Shape::ErrorBars(spans) => {
                     for &(x, low, high) in spans {
                         xs.push(x);
                         ys.extend([low, high]);

@@ -231,7 +231,7 @@ fn fit_level(axis: &ChartAxis, extent: Option<(f64, f64)>, length: f64, theme: &
 /// Width of the sign of an entry: a lone marker needs less than a line.
 pub(crate) fn key_width(shape: &Shape) -> f64 {
     match shape {
-        Shape::Points(_) | Shape::OnAxis(_) | Shape::Bars(_) => 12.0,
+        Shape::Points(_) | Shape::OnAxis(_) | Shape::ErrorBars(_) => 12.0,
         _ => KEY,
     }
 }

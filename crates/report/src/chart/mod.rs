@@ -122,7 +122,7 @@ pub enum Shape {
     /// The area between a low and a high value at each x.
     Band(Vec<(f64, f64, f64)>),
     /// Error bars: x, low, high.
-    Bars(Vec<(f64, f64, f64)>),
+    ErrorBars(Vec<(f64, f64, f64)>),
     /// Markers on the x axis: something happened there that has no value.
     OnAxis(Vec<f64>),
     /// Rectangles in colours: a heat map.

@@ -90,7 +90,11 @@ fn sweep() -> Panel {
         .map(|&(x, y)| (x, y * 0.93, y * 1.07))
         .collect();
     panel.layers = vec![
-        layer(Some("95 % interval"), Shape::Bars(bars), Ink::of_place(1)),
+        layer(
+            Some("95 % interval"),
+            Shape::ErrorBars(bars),
+            Ink::of_place(1),
+        ),
         layer(None, Shape::Curve(points), Ink::of_place(1)),
         layer(
             Some("failed"),
@@ -453,7 +457,7 @@ proptest! {
         }
         let spans = points.iter().map(|&(x, y)| (x, y - 1.0, y + 1.0)).collect();
         panel.layers = vec![
-            layer(Some("bars"), Shape::Bars(spans), Ink::of_place(1)),
+            layer(Some("bars"), Shape::ErrorBars(spans), Ink::of_place(1)),
             layer(Some("curve"), Shape::Curve(points.clone()), Ink::of_place(0)),
             layer(Some("failed"), Shape::OnAxis(points.iter().map(|p| p.0).collect()), Ink::of_place(2)),
         ];

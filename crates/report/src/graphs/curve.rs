@@ -235,7 +235,7 @@ impl<'a> GraphContext<'a> {
         };
         (!bars.is_empty()).then(|| Layer {
             name: Some(format!("95 % confidence interval, n = {n}")),
-            shape: Shape::Bars(bars),
+            shape: Shape::ErrorBars(bars),
             ink,
         })
     }

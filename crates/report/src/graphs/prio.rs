@@ -338,7 +338,7 @@ fn missed(workload: &PrioPlot) -> Option<PlotStep> {
         let ink = class_ink(place);
         panel.layers.push(Layer {
             name: None,
-            shape: Shape::Bars(bars),
+            shape: Shape::ErrorBars(bars),
             ink,
         });
         panel.layers.push(curve(&workload.label(prio), points, ink));

@@ -25,7 +25,8 @@ fn point(series: &str, x: &str, settings: &[(&str, u64)], repetition: u32) -> Bo
         .collect();
     let place = all[x].clone();
     all.insert("rw".to_owned(), "randrw".to_owned());
-    all.insert("bs".to_owned(), "4k".to_owned());
+    all.entry("bs".to_owned())
+        .or_insert_with(|| "4k".to_owned());
     Box::new(Point {
         id: format!("{series}/{place}{x}"),
         series: series.to_owned(),

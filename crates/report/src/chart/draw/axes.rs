@@ -90,7 +90,7 @@ fn is_empty(shape: &Shape) -> bool {
         | Shape::Points(points)
         | Shape::Steps(points)
         | Shape::Area(points) => points.is_empty(),
-        Shape::Band(spans) | Shape::Bars(spans) => spans.is_empty(),
+        Shape::Band(spans) | Shape::ErrorBars(spans) => spans.is_empty(),
         Shape::OnAxis(at) => at.is_empty(),
         Shape::Cells(cells) => cells.is_empty(),
     }

@@ -176,7 +176,7 @@ fn taken(panel: &Framed, theme: &Theme) -> Taken {
             }
             Shape::Line(points) | Shape::Area(points) => (panel.pieces(points), false),
             Shape::Steps(points) => (panel.stairs(points), false),
-            Shape::Bars(spans) => {
+            Shape::ErrorBars(spans) => {
                 let bars = panel.spans(spans).into_iter();
                 (
                     bars.map(|(x, low, high)| vec![(x, low), (x, high)])

@@ -43,7 +43,7 @@ pub(crate) fn draw(svg: &mut Svg, panel: &Framed, layer: &Layer, theme: &Theme) 
             line(svg, &pieces, ink, theme);
         }
         Shape::Band(spans) => band(svg, &panel.spans(spans), ink),
-        Shape::Bars(spans) => bars(svg, &panel.spans(spans), ink),
+        Shape::ErrorBars(spans) => bars(svg, &panel.spans(spans), ink),
         Shape::OnAxis(_) => {}
         Shape::Cells(all) => cells(svg, panel, all, theme),
     }
@@ -245,7 +245,7 @@ pub(crate) fn key(svg: &mut Svg, entry: &LegendEntry, middle: f64, theme: &Theme
                 line(svg, &across, entry.ink, theme);
             }
         }
-        Shape::Bars(_) => {
+        Shape::ErrorBars(_) => {
             let bar = (left + wide / 2.0, middle + 6.0, middle - 6.0);
             bars(svg, &[bar], entry.ink);
         }
