@@ -78,7 +78,7 @@ impl Tree {
         let sectors = reads * 8;
         self.write(
             &format!("{dir}/stat"),
-            &format!("{reads} 0 {sectors} 9 0 0 0 0 2 7 9"),
+            format!("{reads} 0 {sectors} 9 0 0 0 0 2 7 9"),
         );
     }
 
