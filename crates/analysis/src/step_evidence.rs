@@ -32,19 +32,22 @@ pub struct StepTrack {
     open: TrackRow,
     /// Of a row: that of the longest interval, or more where there are many.
     length_ms: u64,
+    /// The longest interval.
+    interval_ms: u64,
     stalls: Vec<u64>,
     end_ms: u64,
 }
 
 impl StepTrack {
     fn add(&mut self, sample: &Sample) {
-        self.stall(sample, 1);
+        self.stall(sample, sample.span_ms);
         self.row(TrackRow::of(sample));
     }
 
-    /// What lies before a sample, or before what many add up to.
-    fn stall(&mut self, sample: &Sample, intervals: u64) {
-        let stall_ms = sample.stall_after(self.end_ms, intervals);
+    /// What lies before a sample, or before what many of at most so many ms add up to.
+    fn stall(&mut self, sample: &Sample, interval_ms: u64) {
+        self.interval_ms = self.interval_ms.max(interval_ms);
+        let stall_ms = sample.stall_after(self.end_ms, self.interval_ms);
         self.stalled(stall_ms.as_slice());
         if sample.ios > 0 {
             self.end_ms = self.end_ms.max(sample.t_ms);
@@ -176,11 +179,17 @@ impl StepEvidence {
         self.tell(sample);
     }
 
-    /// Takes what `n` samples add up to: `whole`, pieces of it in the order of time (none
-    /// where they are not known), and the times without I/O in it, in ms.
-    pub fn stretch(&mut self, whole: &Sample, n: u64, pieces: &[TrackRow], stalls_ms: &[u64]) {
+    /// Takes what samples of at most `interval_ms` add up to: `whole`, pieces of it in the
+    /// order of time (none where they are not known), and the times without I/O in it, in ms.
+    pub fn stretch(
+        &mut self,
+        whole: &Sample,
+        interval_ms: u64,
+        pieces: &[TrackRow],
+        stalls_ms: &[u64],
+    ) {
         let track = self.track(whole);
-        track.stall(whole, n);
+        track.stall(whole, interval_ms);
         track.stalled(stalls_ms);
         let longest_ms = pieces.iter().map(|piece| piece.span_ms).max();
         track.length_ms = track.length_ms.max(longest_ms.unwrap_or(0));
@@ -327,6 +336,19 @@ mod tests {
         let machine = step.machine(None).unwrap();
         assert_eq!(machine.sum.count("sda.read_ios"), Some(90));
         assert_eq!(machine.told_before.0, 40);
+    }
+
+    #[test]
+    fn a_short_last_sample_that_is_dated_late_is_no_stall() {
+        let last = Sample {
+            span_ms: 104,
+            ..sample(2165, 5)
+        };
+        let events = [sample(1000, 5), sample(2000, 5), last.clone()].map(Event::Sample);
+        assert!(of(&events).track(&sample(0, 0)).stalls_ms().is_empty());
+        let late = Sample { t_ms: 2700, ..last };
+        let events = [sample(1000, 5), sample(2000, 5), late].map(Event::Sample);
+        assert_eq!(of(&events).track(&sample(0, 0)).stalls_ms(), [596]);
     }
 
     #[test]

@@ -42,15 +42,15 @@ impl Sample {
     }
 
     /// How long no I/O was done before this interval, the last one with some having ended
-    /// at `end_ms` (0: there was none), in ms; of `intervals` that became one likewise.
-    /// Less than half an interval is how exactly intervals are told, and no stall.
+    /// at `end_ms` (0: there was none), in ms. Less than half an interval (`interval_ms`,
+    /// the longest one so far or of those that became this one) is how exactly intervals
+    /// are told, and no stall.
     #[must_use]
-    pub fn stall_after(&self, end_ms: u64, intervals: u64) -> Option<u64> {
+    pub fn stall_after(&self, end_ms: u64, interval_ms: u64) -> Option<u64> {
         let begin_ms = self.t_ms.saturating_sub(self.span_ms);
         let stall_ms = begin_ms.saturating_sub(end_ms);
         let is_one = self.ios > 0 && self.span_ms > 0 && end_ms > 0;
-        let each_ms = self.span_ms / intervals.max(1);
-        (is_one && stall_ms.saturating_mul(2) >= each_ms.max(1)).then_some(stall_ms)
+        (is_one && stall_ms.saturating_mul(2) >= interval_ms.max(1)).then_some(stall_ms)
     }
 }
 

@@ -54,6 +54,9 @@ pub struct SampleSum {
     /// The latencies of all; absent when none had any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clat: Option<Histogram>,
+    /// The longest interval, in ms.
+    #[serde(default)]
+    pub interval_ms: u64,
     /// The lengths of times without I/O between two with some, in ms; the first of many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stalls_ms: Vec<u64>,
@@ -76,6 +79,7 @@ impl SampleSum {
             iops: Moments::default(),
             bw_bytes: Moments::default(),
             clat: None,
+            interval_ms: 0,
             stalls_ms: Vec::new(),
             io_begin_ms: u64::MAX,
             io_end_ms: 0,
@@ -86,7 +90,8 @@ impl SampleSum {
 
     fn add(&mut self, sample: &Sample) {
         self.n += 1;
-        let stall_ms = sample.stall_after(self.io_end_ms, 1);
+        self.interval_ms = self.interval_ms.max(sample.span_ms);
+        let stall_ms = sample.stall_after(self.io_end_ms, self.interval_ms);
         let room = STALLS_MOST.saturating_sub(self.stalls_ms.len());
         self.stalls_ms.extend(stall_ms.iter().take(room));
         let begin_ms = sample.t_ms.saturating_sub(sample.span_ms);

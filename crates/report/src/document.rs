@@ -277,8 +277,12 @@ impl RunReader {
             RecordPart::Sums(sums) => {
                 for sum in &sums.sums {
                     let pieces = pieces(sums, sum);
-                    self.evidence
-                        .stretch(&sum.as_io_sample(), sum.n, &pieces, &sum.stalls_ms);
+                    self.evidence.stretch(
+                        &sum.as_io_sample(),
+                        sum.interval_ms,
+                        &pieces,
+                        &sum.stalls_ms,
+                    );
                 }
                 sums.evidence
                     .iter()

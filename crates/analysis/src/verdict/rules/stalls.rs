@@ -24,12 +24,14 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
         .collect();
     let longest_ms = *stalls.iter().max()?;
     let all_ms: u64 = stalls.iter().sum();
-    let text = format!(
-        "the I/O stood still {} times, {} in all, {} at the longest",
-        stalls.len(),
-        units::duration(all_ms),
-        units::duration(longest_ms)
-    );
+    let longest = units::duration(longest_ms);
+    let text = match stalls.len() {
+        1 => format!("the I/O stood still for {longest}"),
+        n => format!(
+            "the I/O stood still {n} times, {} in all, {longest} at the longest",
+            units::duration(all_ms)
+        ),
+    };
     let numbers = [
         ("stalls", stalls.len() as f64),
         ("stalled_ms", all_ms as f64),
