@@ -7,7 +7,7 @@
 //!   an interval.
 //! - [`series`] gathers the points of a campaign from its events into curves,
 //!   [`best`](mod@best) finds their best points, and [`guard`] says when a curve
-//!   only gets worse.
+//!   only gets worse, [`knee_search`] which of its points its knee needs.
 //! - [`paired`] judges two settings that are measured in pairs, after each.
 //! - [`find`] searches how much load is enough, or keeps a latency.
 //! - [`steady_state`] says when a device has settled, [`snia`] what came of a
@@ -29,6 +29,7 @@ pub mod find;
 pub mod groups;
 pub mod guard;
 pub mod hosts;
+pub mod knee_search;
 pub mod latlog;
 pub mod level_shift;
 pub mod nodes;

@@ -1,10 +1,12 @@
 //! What a campaign will do, step by step: printed by `plan`, done by `run`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use fathom_analysis::guard::GuardRule;
+use fathom_analysis::knee_search::search_order;
 use fathom_engine::jobfile::JobFile;
 use fathom_engine::jobfile::value::{BareTimeUnit, time_us};
 use fathom_kconfig::Config;
@@ -103,7 +105,7 @@ pub struct RunSettings {
     pub point_limit: Option<Duration>,
     /// Longest time the campaign may take.
     pub campaign_limit: Option<Duration>,
-    /// Points in a row that end a series, and the noise in percent; `None`: no guard.
+    /// Which points of a series are left out; `None`: every one is measured.
     pub guard: Option<GuardPolicy>,
     /// Whether progress logs in fio-tests' form are kept.
     pub progress_logs: bool,
@@ -123,13 +125,13 @@ impl RunSettings {
     }
 }
 
-/// When the guard ends a series.
+/// Which points of a series are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GuardPolicy {
-    /// So many points in a row must be worse than the best before them.
-    pub points: u32,
-    /// A point is worse only if it is so by more than this.
-    pub noise_percent: u32,
+pub enum GuardPolicy {
+    /// Those behind so many in a row that are worse than the best (`GUARD`).
+    Worse(GuardRule),
+    /// Those that the search for the knee does not need (`SEARCH_KNEE`).
+    NotForKnee,
 }
 
 /// One job file to run once.
@@ -143,7 +145,7 @@ pub struct CampaignStep {
     pub job_text: String,
     /// Which state of the device it wants.
     pub phase: DevicePhase,
-    /// Whether the guard may end its series.
+    /// Whether points of its series may be left out.
     pub guarded: bool,
     /// How long it takes: ramp and run time, where the job says so.
     pub duration: Option<Duration>,
@@ -279,11 +281,11 @@ pub fn plan(
     Ok(ResolvedCampaign {
         folder: folder.path().to_owned(),
         dut,
+        steps: ordered(steps, settings.guard, &config, overrides),
         settings,
         notes,
         preparation,
         snia,
-        steps: ordered(steps, &config, overrides),
         scope: String::new(),
     })
 }
@@ -342,11 +344,16 @@ pub fn settings(config: &Config, overrides: &Overrides) -> Result<RunSettings, C
         .filter(|word| !word.is_empty())
         .collect();
     destroy.extend(overrides.destroy.iter().cloned());
-    let guard = GuardPolicy {
+    let worse = GuardPolicy::Worse(GuardRule {
         points: number("GUARD_POINTS").unwrap_or(2),
         noise_percent: number("GUARD_NOISE_PERCENT").unwrap_or(5),
+    });
+    let guard = match config.is_on("SEARCH_KNEE") {
+        true => GuardPolicy::NotForKnee,
+        false => worse,
     };
-    let guarded = overrides.guard.unwrap_or_else(|| config.is_on("GUARD"));
+    let is_on = config.is_on("GUARD") || guard == GuardPolicy::NotForKnee;
+    let guarded = overrides.guard.unwrap_or(is_on);
     let interval = u64::from(number("INTERVAL_MS").unwrap_or(1000));
     let time = |symbol, own: Option<Duration>| match own {
         Some(own) => Ok(Some(own)),
@@ -406,10 +413,14 @@ fn step(made: Made, guard: bool, all: Option<bool>) -> CampaignStep {
 /// The steps in their order: by phase, and with the repetitions of each point.
 fn ordered(
     mut steps: Vec<CampaignStep>,
+    guard: Option<GuardPolicy>,
     config: &Config,
     overrides: &Overrides,
 ) -> Vec<CampaignStep> {
     steps.sort_by_key(|step| step.phase);
+    if guard == Some(GuardPolicy::NotForKnee) {
+        steps = searched(steps);
+    }
     let configured = config.get("REPEAT").and_then(|text| text.parse().ok());
     let repeat = overrides.repeat.or(configured).unwrap_or(1).max(1);
     let order = overrides
@@ -432,6 +443,25 @@ fn ordered(
         .flat_map(|block| {
             (1..=repeat).flat_map(move |n| block.iter().map(move |step| again(step, n)))
         })
+        .collect()
+}
+
+/// The steps with the guarded points of each series in the order of the search for its
+/// knee, in the places that they had.
+fn searched(steps: Vec<CampaignStep>) -> Vec<CampaignStep> {
+    let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (place, step) in steps.iter().enumerate().filter(|(_, step)| step.guarded) {
+        places.entry(&step.point.series).or_default().push(place);
+    }
+    let mut order: Vec<usize> = (0..steps.len()).collect();
+    for its in places.values() {
+        for (turn, on_axis) in search_order(its.len()).into_iter().enumerate() {
+            order[its[turn]] = its[on_axis];
+        }
+    }
+    order
+        .into_iter()
+        .map(|place| steps[place].clone())
         .collect()
 }
 

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fathom_analysis::guard::GuardRule;
 use fathom_campaign::plan::{
-    Care, Cost, DevicePhase, GuardPolicy, Overrides, RunSettings, Speed, plan,
+    Care, Cost, DevicePhase, GuardPolicy, Overrides, ResolvedCampaign, RunSettings, Speed, plan,
 };
 use fathom_campaign::precondition::ActiveRange;
 
@@ -37,10 +38,10 @@ fn settings_come_from_the_configuration() {
             interval: Duration::from_secs(1),
             point_limit: Some(Duration::from_secs(90)),
             campaign_limit: Some(Duration::from_secs(8 * 3600)),
-            guard: Some(GuardPolicy {
+            guard: Some(GuardPolicy::Worse(GuardRule {
                 points: 2,
                 noise_percent: 5
-            }),
+            })),
             progress_logs: true,
             care: Care::default(),
         }
@@ -73,6 +74,32 @@ fn the_command_line_goes_over_the_configuration() {
     assert_eq!(plan.settings.point_limit, Some(Duration::from_secs(5)));
     assert_eq!(plan.settings.guard, None);
     assert!(plan.steps.iter().all(|step| !step.guarded));
+}
+
+#[test]
+fn a_search_for_the_knee_begins_at_the_ends() {
+    let campaign = Campaign::new("survey-10min");
+    let depths = |plan: &ResolvedCampaign| -> Vec<String> {
+        let first = &plan.steps[0].point.series;
+        let its = plan.steps.iter().filter(|step| step.point.series == *first);
+        its.map(|step| step.point.settings["iodepth"].clone())
+            .collect()
+    };
+    let ascending = depths(&campaign.plan());
+    campaign.change(
+        ".config",
+        "# CONFIG_SEARCH_KNEE is not set",
+        "CONFIG_SEARCH_KNEE=y",
+    );
+    let plan = campaign.plan();
+    assert_eq!(plan.settings.guard, Some(GuardPolicy::NotForKnee));
+    let mut searched = depths(&plan);
+    assert_eq!(
+        searched[..2],
+        [ascending[ascending.len() - 1].clone(), ascending[0].clone()]
+    );
+    searched.sort_by_key(|depth| depth.parse::<u32>().unwrap());
+    assert_eq!(searched, ascending);
 }
 
 #[test]

@@ -96,3 +96,40 @@ fn a_device_that_grows_slower_with_time_does_not_look_like_its_knee() {
     let campaign = Campaign::on(drift).guarded();
     assert_eq!(progress(&campaign.run().unwrap().dir).counts().skipped, 0);
 }
+
+/// Flat from a depth of 8 on: what lies beyond it, or below what is too little, is left out.
+const FLAT: &str = "parallel = 8\nnoise_percent = 0\n";
+const SEARCHED: [u32; 8] = [128, 1, 8, 2, 32, 4, 16, 64];
+
+#[test]
+fn a_search_for_the_knee_measures_only_what_it_needs() {
+    let mut campaign = Campaign::on(FLAT).searching(&["a", "b"], &SEARCHED, &[1]);
+    let finish = campaign.run().unwrap();
+    let expected = |series: &str| [128, 1, 8, 2, 4].map(|depth| format!("{series} {depth} #1"));
+    assert_eq!(begun(&finish.dir), [expected("a"), expected("b")].concat());
+    let told = progress(&finish.dir);
+    assert_eq!((told.counts().done, told.counts().skipped), (10, 6));
+    assert_eq!(
+        campaign.left(),
+        0,
+        "what it does not need is not left to do"
+    );
+    campaign.plan.settings.guard = None;
+    campaign.run().unwrap();
+    assert_eq!(progress(&finish.dir).counts().done, 16);
+}
+
+#[test]
+fn a_search_goes_on_after_a_stop_as_if_there_had_been_none() {
+    let whole = Campaign::on(FLAT).searching(&["a"], &SEARCHED, &[1, 2]);
+    let expected = begun(&whole.run().unwrap().dir);
+    assert_eq!(expected.len(), 10, "{expected:?}");
+    for stop in 1..10 {
+        let mut campaign = Campaign::on(FLAT).searching(&["a"], &SEARCHED, &[1, 2]);
+        let dir = campaign.run_until(stop).dir;
+        campaign.run().unwrap();
+        let mut begun = begun(&dir);
+        begun.dedup();
+        assert_eq!(begun, expected, "stopped at {stop}");
+    }
+}

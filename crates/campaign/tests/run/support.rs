@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fathom_analysis::guard::GuardRule;
 use fathom_campaign::plan::{
     CampaignStep, Care, DevicePhase, GuardPolicy, Preparation, ResolvedCampaign, RunSettings,
 };
@@ -121,10 +122,23 @@ impl Campaign {
     }
 
     pub fn guarded(mut self) -> Self {
-        self.plan.settings.guard = Some(GuardPolicy {
+        self.plan.settings.guard = Some(GuardPolicy::Worse(GuardRule {
             points: 2,
             noise_percent: 5,
-        });
+        }));
+        self
+    }
+
+    /// Only what the search for the knee needs is measured: the order is that of the plan
+    /// that asks for it.
+    pub fn searching(mut self, series: &[&str], depths: &[u32], repetitions: &[u32]) -> Self {
+        self.plan.settings.guard = Some(GuardPolicy::NotForKnee);
+        let passes = series
+            .iter()
+            .flat_map(|of| repetitions.iter().map(move |n| (*of, *n)));
+        self.plan.steps = passes
+            .flat_map(|(of, n)| depths.iter().map(move |&depth| step(of, depth, n)))
+            .collect();
         self
     }
 
