@@ -1,5 +1,6 @@
 //! What limited each figure of a run, and why.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use fathom_analysis::step_evidence::StepEvidence;
@@ -111,6 +112,24 @@ fn of(doc: &RunDocument, steps: &[StepEvidence]) -> Explanation {
     }
 }
 
+impl ExplainedFigure {
+    fn name(&self) -> String {
+        let step = (self.step.as_ref()).map_or_else(String::new, |step| format!("{step}: "));
+        format!("{step}{} {}", self.job, self.dir.name())
+    }
+}
+
+/// A reason and what to do.
+fn told(reason: &VerdictReason) -> String {
+    format!("{}; {}", reason.sentence, reason.to_do)
+}
+
+fn indented(lines: &[String], style: Style) -> String {
+    let room = style.columns().saturating_sub(2);
+    let parts = lines.iter().flat_map(|line| wrap(line, room));
+    parts.map(|part| format!("  {part}\n")).collect()
+}
+
 impl SeenOfStep {
     fn of(figure: &JudgedFigure) -> Self {
         let evidence = figure.evidence();
@@ -173,12 +192,8 @@ impl Explanation {
         if self.figures.is_empty() {
             text += "there are no figures to explain\n";
         }
+        let shared = self.reasons();
         for figure in &self.figures {
-            let step = figure
-                .step
-                .as_ref()
-                .map_or_else(String::new, |step| format!("{step}: "));
-            let head = format!("{step}{} {}", figure.job, figure.dir.name());
             let tone = match figure.level {
                 VerdictLevel::Valid => Tone::Good,
                 VerdictLevel::Suspect => Tone::Doubtful,
@@ -186,7 +201,7 @@ impl Explanation {
             };
             text += &format!(
                 "{}: {} IOPS, {}, {}\n",
-                style.paint(Tone::Strong, &head),
+                style.paint(Tone::Strong, &figure.name()),
                 units::count(figure.iops),
                 units::bytes_per_second(figure.bw_bytes),
                 style.paint(tone, figure.level.name())
@@ -197,19 +212,52 @@ impl Explanation {
                     "it was busy for {BUSY_PERCENT:.0} % of the time and more"
                 ));
             }
-            for reason in &figure.reasons {
-                lines.push(format!("{}; {}", reason.sentence, reason.to_do));
-            }
+            let own = figure.reasons.iter().map(told);
+            lines.extend(own.filter(|told| shared[told].len() == 1));
             let seen = figure.seen.words();
             if !seen.is_empty() {
                 lines.push(format!("seen: {seen}"));
             }
-            for line in lines {
-                for part in wrap(&line, style.columns().saturating_sub(2)) {
-                    text += &format!("  {part}\n");
-                }
+            text += &indented(&lines, style);
+        }
+        let mut told: Vec<(String, Vec<String>)> = Vec::new();
+        for (reason, of) in shared.into_iter().filter(|(_, of)| of.len() > 1) {
+            let whose = self.whose(&of);
+            match told.iter_mut().find(|(known, _)| *known == whose) {
+                Some((_, reasons)) => reasons.push(reason),
+                None => told.push((whose, vec![reason])),
             }
         }
+        for (whose, reasons) in told {
+            let head = wrap(&format!("{whose}:"), style.columns()).join("\n");
+            text += &format!("{}\n", style.paint(Tone::Strong, &head));
+            text += &indented(&reasons, style);
+        }
         text
+    }
+
+    /// Several figures by their names.
+    fn whose(&self, of: &[&ExplainedFigure]) -> String {
+        match of {
+            all if all.len() == self.figures.len() => "all figures".to_owned(),
+            [first, second] => format!("{} and {}", first.name(), second.name()),
+            several => {
+                let names = several.first().zip(several.last());
+                let ends =
+                    names.map(|(first, last)| format!("{} to {}", first.name(), last.name()));
+                format!("{} figures, {}", several.len(), ends.unwrap_or_default())
+            }
+        }
+    }
+
+    /// Every reason in words, with the figures that have it.
+    fn reasons(&self) -> BTreeMap<String, Vec<&ExplainedFigure>> {
+        let mut reasons: BTreeMap<String, Vec<&ExplainedFigure>> = BTreeMap::new();
+        for figure in &self.figures {
+            for reason in &figure.reasons {
+                reasons.entry(told(reason)).or_default().push(figure);
+            }
+        }
+        reasons
     }
 }

@@ -19,7 +19,7 @@ pub struct Column {
 }
 
 /// A column of figures, aligned right; the higher `spare`, the sooner it goes
-/// when there is no room, 0 stays always.
+/// when there is no room, and of equal ones the last.
 #[must_use]
 pub const fn figures(title: &'static str, spare: u8) -> Column {
     Column {
@@ -203,13 +203,14 @@ impl Grid {
             let Some(least) = shown
                 .iter()
                 .copied()
-                .skip(self.keys)
+                .skip(self.keys.max(1))
+                // What has no title could not be named.
+                .filter(|&c| self.keys > 0 || self.title(c) > 0)
                 .max_by_key(|&c| (self.columns[c].spare, c))
             else {
                 break;
             };
-            let is_last = self.keys > 0 && shown.len() <= self.keys + 1;
-            if self.keys == 0 && self.columns[least].spare == 0 || is_last {
+            if shown.len() <= self.keys.max(1) + 1 {
                 break;
             }
             shown.retain(|&c| c != least);
@@ -252,7 +253,7 @@ impl Grid {
             .iter()
             .map(|column| GridCell::new(Tone::Faint, column.title))
             .collect();
-        if self.columns.iter().any(|column| !column.title.is_empty()) {
+        if shown.iter().any(|&column| self.title(column) > 0) {
             text += &self.line_of(&titles, shown, measures, style, true);
         }
         for line in &self.lines {
@@ -359,6 +360,21 @@ mod tests {
         assert_eq!(narrow(20).lines().nth(2), Some("quite a long…     7"));
         for line in narrow(20).lines() {
             assert!(width(line) <= 20);
+        }
+    }
+
+    #[test]
+    fn no_window_is_too_narrow() {
+        for columns in 0..40 {
+            let style = Style {
+                color: false,
+                width: Some(columns),
+            };
+            let text = sample().render(style);
+            let names = text.lines().filter(|line| line.contains("140k")).count();
+            assert_eq!(names, 1, "{columns}: {text}");
+            let continued = sample().continued(1).render(style);
+            assert!(continued.contains("7"), "{columns}: {continued}");
         }
     }
 

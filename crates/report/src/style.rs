@@ -116,6 +116,9 @@ pub fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
+    if columns == 0 {
+        return String::new();
+    }
     let (mut words, mut kept) = (String::new(), String::new());
     let mut is_full = false;
     for (plain, colour) in pieces(text) {

@@ -181,10 +181,10 @@ fn table(runs: &[RunRow]) -> Grid {
         words("run", 0),
         words("command", 2),
         words("status", 0),
-        words("verdict", 1),
-        figures("duration", 1),
+        words("verdict", 0),
+        figures("duration", 2),
         figures("IOPS", 0),
-        figures("bandwidth", 0),
+        figures("bandwidth", 1),
     ]);
     for run in runs {
         let figure = |text: fn(Figure) -> String| {

@@ -28,12 +28,13 @@ pub fn text(doc: &CompareDocument, style: Style) -> String {
     }
     let mut grid = Grid::new([
         words("", 0),
-        figures("A", 0),
-        figures("B", 0),
-        figures("B/A", 0),
+        figures("A", 2),
+        figures("B", 2),
+        figures("B/A", 1),
         figures("95 %", 1),
         words("", 0),
-    ]);
+    ])
+    .continued(1);
     let mut last = None;
     for row in &doc.rows {
         let title = title(row);

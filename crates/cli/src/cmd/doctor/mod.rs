@@ -1,6 +1,7 @@
 //! `fathom doctor`: what works on this machine, what is missing, how to get it.
 
 use fathom_model::Exit;
+use fathom_report::style::wrap;
 use serde::Serialize;
 
 use super::Global;
@@ -118,13 +119,13 @@ pub fn run(global: &Global, _args: &Args) -> anyhow::Result<Exit> {
         };
         out::json(&document)?;
     } else {
-        out::line(render(&checks).trim_end());
+        out::line(render(&checks, out::style(global.color).width).trim_end());
     }
     Ok(if ready { Exit::Success } else { Exit::Missing })
 }
 
 /// The checks for people: a block a topic, the fix below what it mends.
-fn render(checks: &[Check]) -> String {
+fn render(checks: &[Check], columns: Option<u16>) -> String {
     let width = checks.iter().map(|c| c.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     let mut topic = "";
@@ -139,9 +140,16 @@ fn render(checks: &[Check]) -> String {
             CheckState::Absent => "absent",
             CheckState::Missing => "MISSING",
         };
-        text += &format!("  {state:<7}  {:<width$}  {}\n", check.name, check.found);
-        if let Some(fix) = &check.fix {
-            text += &format!("  {:<7}  {:<width$}  → {fix}\n", "", "");
+        let room = columns.map_or(usize::MAX, usize::from);
+        // Behind the name, but at least as much as a few words need.
+        let room = room.saturating_sub(13 + width).max(24);
+        let mut head = format!("  {state:<7}  {:<width$}  ", check.name);
+        let fix = check.fix.as_ref().map(|fix| format!("→ {fix}"));
+        for told in std::iter::once(&check.found).chain(&fix) {
+            for line in wrap(told, room) {
+                text += &format!("{head}{line}\n");
+                head = format!("  {:<7}  {:<width$}  ", "", "");
+            }
         }
     }
     let count = |state| checks.iter().filter(|check| check.state == state).count();
@@ -176,12 +184,18 @@ mod tests {
         topic.ok("io_uring", "allowed");
         let fix = Some("apt-get install fio".to_owned());
         topic.add("fio", CheckState::Missing, "not installed", fix);
-        let text = render(&checks);
+        let text = render(&checks, None);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "engines");
         assert_eq!(lines[1], "  ok       io_uring  allowed");
         assert_eq!(lines[2], "  MISSING  fio       not installed");
         assert_eq!(lines[3], "                     → apt-get install fio");
         assert_eq!(lines[5], "no job can be run here; 0 noted, 0 absent");
+        let narrow = render(&checks, Some(30));
+        assert!(narrow.lines().any(|line| line == lines[1]), "{narrow}");
+        let long = "x".repeat(20) + " and so on";
+        checks[0].found = long;
+        let narrow = render(&checks, Some(48));
+        assert_eq!(narrow.lines().nth(2), Some("                     so on"));
     }
 }

@@ -1,4 +1,4 @@
-//! The native engine: each of its I/O engines reads a small file here and now,
+//! The native engine: each of its I/O engines goes over a small file here and now,
 //! because system call filters and limits cannot be told in any other way.
 
 use std::ops::ControlFlow;
@@ -15,7 +15,9 @@ use super::{CheckState, Topic};
 
 /// No read of 128 KiB from memory takes as long.
 const DEADLINE: Duration = Duration::from_secs(5);
-const JOB: &str = "rw=read\nbs=4k\nsize=128k\niodepth=32\nfilename=probe\n";
+const JOB: &str = "bs=4k\nsize=128k\niodepth=32\nfilename=probe\n";
+/// It takes whole SCSI disks, and this is none.
+const NOT_TRIED: &str = "sg";
 /// Buffers that are registered count against the limit on locked memory.
 const LOCKED: &str = "io_uring\nfixedbufs=1";
 
@@ -30,6 +32,7 @@ pub fn look(topic: &mut Topic) {
         }
     };
     let tried: Vec<_> = native::io_engines()
+        .filter(|engine| *engine != NOT_TRIED)
         .chain([LOCKED])
         .map(|engine| (engine, attempt(scratch.path(), engine)))
         .collect();
@@ -43,7 +46,11 @@ pub fn look(topic: &mut Topic) {
         let found = "none of its I/O engines works here";
         topic.add("native", CheckState::Absent, found, None);
     } else {
-        let found = format!("{}: {}", native::version(), works.join(", "));
+        let found = format!(
+            "{}: {}; {NOT_TRIED} was not tried, it takes whole SCSI disks",
+            native::version(),
+            works.join(", ")
+        );
         topic.ok("native", found);
     }
     for (engine, tried) in &tried {
@@ -55,14 +62,20 @@ pub fn look(topic: &mut Topic) {
     }
 }
 
-/// One read of a small file.
+/// One pass over a small file.
 fn attempt(folder: &Path, engine: &str) -> Result<(), Failure> {
     let job_file = folder.join("probe.fio");
     let unwritable = |error: io::Error| {
         let kind = fathom_model::FailureKind::Open;
         Failure::new(kind, format!("not tried: {error}"))
     };
-    fs::write(&job_file, format!("[probe]\nioengine={engine}\n{JOB}")).map_err(unwritable)?;
+    let rw = match engine {
+        // It has nothing to read.
+        "ftruncate" => "write",
+        _ => "read",
+    };
+    let job = format!("[probe]\nioengine={engine}\nrw={rw}\n{JOB}");
+    fs::write(&job_file, job).map_err(unwritable)?;
     let request = Request {
         job_file,
         sections: Vec::new(),

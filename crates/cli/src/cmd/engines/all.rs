@@ -60,10 +60,11 @@ pub fn show(global: &Global, fio: Option<&Program>) -> anyhow::Result<()> {
     }
     table(global, &rows);
     let fio = version.as_deref().unwrap_or("not installed");
-    out::line(format_args!(
-        "\nfio: {fio}; native: {}, its options: fathom engines native",
-        native::version()
-    ));
+    let native = native::version();
+    let told = format!("fio: {fio}; native: {native}, its options: fathom engines native");
+    let width = out::style(global.color).width.map_or(WIDTH, usize::from);
+    out::line("");
+    wrap(&told, width).iter().for_each(out::line);
     Ok(())
 }
 

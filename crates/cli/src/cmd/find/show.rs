@@ -110,15 +110,11 @@ pub fn unfinished() -> String {
 
 fn curve(global: &Global, config: &FindConfig, row: &RowFound) -> String {
     let has_cpu = matches!(config.goal, FindGoal::Cpu { .. });
-    let mut columns = vec![figures("load", 0), figures("IOPS", 0)];
+    let mut columns = vec![figures("load", 0), figures("n", 0), figures("IOPS", 0)];
     columns.push(figures(if has_cpu { "CPUs" } else { "latency" }, 0));
     columns.push(words("", 0));
     let mut grid = Grid::new(columns);
-    let mut probes: Vec<&ProbeResult> = row.probes.iter().collect();
-    let load = |probe: &ProbeResult| probe.probe.load.unwrap_or(f64::INFINITY);
-    let order = |it: &ProbeResult| load(it) * f64::from(it.probe.jobs.unwrap_or(1));
-    probes.sort_by(|a, b| order(a).total_cmp(&order(b)));
-    for probe in probes {
+    for (probe, looks) in looked(config.goal, &row.probes) {
         let at = (probe.probe.load, probe.probe.jobs);
         let is_it = row
             .answer
@@ -134,6 +130,11 @@ fn curve(global: &Global, config: &FindConfig, row: &RowFound) -> String {
                 Some(load) => of_jobs(format!("{load:.0}"), probe.probe.jobs),
                 None => "no rate".to_owned(),
             }),
+            GridCell::from(if looks > 1 {
+                looks.to_string()
+            } else {
+                String::new()
+            }),
             GridCell::from(units::count(probe.iops)),
             GridCell::from(value.unwrap_or_else(|| "–".to_owned())),
             match (is_it, is_over) {
@@ -144,6 +145,30 @@ fn curve(global: &Global, config: &FindConfig, row: &RowFound) -> String {
         ]);
     }
     grid.render(out::style(global.color))
+}
+
+/// The probes by their load, and how many each line is of. Of a knee those of a load are
+/// one line, their means; beside a limit each stands by itself, because percentiles have no
+/// mean.
+fn looked(goal: FindGoal, probes: &[ProbeResult]) -> Vec<(ProbeResult, usize)> {
+    let load = |it: &ProbeResult| it.probe.load.unwrap_or(f64::INFINITY);
+    let order = |it: &ProbeResult| load(it) * f64::from(it.probe.jobs.unwrap_or(1));
+    let mut sorted = probes.to_vec();
+    sorted.sort_by(|a, b| order(a).total_cmp(&order(b)));
+    let is_one = |a: &ProbeResult, b: &ProbeResult| {
+        goal == FindGoal::Knee && (a.probe.load, a.probe.jobs) == (b.probe.load, b.probe.jobs)
+    };
+    let lines = sorted.chunk_by(is_one).map(|same| {
+        let mean = |all: Vec<f64>| all.iter().sum::<f64>() / all.len() as f64;
+        let latencies: Vec<f64> = same.iter().filter_map(|it| it.latency_ns).collect();
+        let line = ProbeResult {
+            iops: mean(same.iter().map(|it| it.iops).collect()),
+            latency_ns: (!latencies.is_empty()).then(|| mean(latencies)),
+            ..same[0]
+        };
+        (line, same.len())
+    });
+    lines.collect()
 }
 
 fn of_jobs(load: String, jobs: Option<u32>) -> String {
