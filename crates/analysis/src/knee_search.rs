@@ -38,7 +38,7 @@ pub fn search_order(points: usize) -> Vec<usize> {
 /// Why the point at `place` need not be measured, when so many bytes per second were
 /// measured at the places of the x axis (`None`: not, or not yet); `None`: it is needed.
 #[must_use]
-pub fn is_needless(bandwidths: &[Option<f64>], place: usize) -> Option<String> {
+pub fn is_needless(bandwidths: &[Option<f64>], place: usize) -> Option<&'static str> {
     if bandwidths.get(place).copied().flatten().is_some() {
         return None;
     }
@@ -52,18 +52,15 @@ pub fn is_needless(bandwidths: &[Option<f64>], place: usize) -> Option<String> {
         return None;
     }
     let is_enough = |bandwidth: f64| bandwidth >= KNEE_SHARE * best;
-    let percent = |bandwidth: f64| bandwidth / best * 100.0;
-    match (is_enough(left), is_enough(right)) {
-        (true, true) => Some(format!(
-            "the search for the knee does not need it: a smaller one gives {:.0} % of the best",
-            percent(left)
-        )),
-        (false, false) => Some(format!(
-            "the search for the knee does not need it: a larger one gives {:.0} % of the best",
-            percent(right)
-        )),
-        // Here it rises to the knee, or falls from what may not be the best.
-        _ => None,
+    // Between one that is enough and one that is not it rises to the knee, or falls from
+    // what may not be the best.
+    if is_enough(left) != is_enough(right) {
+        return None;
+    }
+    let knee = measured.iter().find(|(_, bandwidth)| is_enough(*bandwidth));
+    match knee.is_some_and(|(at, _)| *at < place) {
+        true => Some("not needed: the knee is at a smaller one"),
+        false => Some("not needed: the knee is at a larger one"),
     }
 }
 
@@ -136,8 +133,10 @@ mod tests {
         (known[0], known[4]) = (Some(0.0), Some(0.0));
         assert_eq!(is_needless(&known, 2), None);
         (known[0], known[4]) = (Some(99.0), Some(100.0));
-        let reason = is_needless(&known, 2).unwrap();
-        assert!(reason.ends_with("a smaller one gives 99 % of the best"));
+        assert_eq!(
+            is_needless(&known, 2),
+            Some("not needed: the knee is at a smaller one")
+        );
         assert_eq!(is_needless(&known, 9), None);
     }
 }

@@ -160,7 +160,7 @@ impl WatchedSeries {
             let sum: f64 = totals.iter().map(|totals| totals.bw_bytes).sum();
             bandwidths[on_axis] = (!totals.is_empty()).then(|| sum / totals.len() as f64);
         }
-        is_needless(&bandwidths, order[visit])
+        is_needless(&bandwidths, order[visit]).map(str::to_owned)
     }
 }
 

@@ -5,7 +5,7 @@ use fathom_analysis::rate::Rates;
 use fathom_campaign::run::{COMMAND, Head, PointCounts, PointOutcome, Progress, ProgressEvent};
 use fathom_model::{RunStatus, units};
 use fathom_report::document::rfc3339;
-use fathom_report::style::{Style, Tone, cut};
+use fathom_report::style::{Style, Tone, wrap};
 use serde::Serialize;
 
 use super::stage;
@@ -160,8 +160,8 @@ fn measured(counts: &PointCounts, style: Style) -> String {
     )
 }
 
-/// The points that failed and those that were left out; neighbours in one folder
-/// with the same reason are one line.
+/// The points that failed and those that were left out; those of one folder with the
+/// same reason are told once.
 fn named(progress: &Progress, style: Style, lines: &mut Vec<String>) {
     let room = usize::from(style.width.unwrap_or(u16::MAX)).saturating_sub(10);
     for (word, wanted) in [("failed", true), ("left out", false)] {
@@ -178,20 +178,24 @@ fn named(progress: &Progress, style: Style, lines: &mut Vec<String>) {
             });
         let mut groups: Vec<(&str, &str, u32)> = Vec::new();
         for (id, reason) in of_kind {
-            match groups.last_mut() {
-                Some((first, known, count)) if *known == reason && folder(first) == folder(id) => {
-                    *count += 1;
-                }
-                _ => groups.push((id, reason, 1)),
+            let is_same = |(first, known, _): &&mut (&str, &str, u32)| {
+                *known == reason && folder(first) == folder(id)
+            };
+            match groups.iter_mut().find(is_same) {
+                Some((_, _, count)) => *count += 1,
+                None => groups.push((id, reason, 1)),
             }
         }
         for (place, (id, reason, count)) in groups.iter().take(NAMED_MAX).enumerate() {
-            let word = if place == 0 { word } else { "" };
+            let mut word = if place == 0 { word } else { "" };
             let text = match count {
                 1 => format!("{id}: {reason}"),
                 n => format!("{}: {n} points: {reason}", folder(id)),
             };
-            lines.push(format!("{word:<9} {}", cut(&text, room.max(40))));
+            for line in wrap(&text, room.max(40)) {
+                lines.push(format!("{word:<9} {line}"));
+                word = "";
+            }
         }
         let more = groups.len().saturating_sub(NAMED_MAX);
         if more > 0 {
